@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "judge/task.hpp"
+
+namespace course {
+
+/// An example that was played, with the right answer beside it.
+struct Played {
+  const Example* example;
+  const Outcome* outcome;
+  Answer truth;
+  std::map<std::string, double> tolerance;  ///< by output
+  Answer answer;                            ///< joined outputs; empty when there are none to compare
+  std::string complaint;                    ///< why there are none: crash, standstill, wrong shape
+};
+
+Played compare(const Task& task, const Example& example, const Outcome& outcome);
+
+/// Whether every output is within its tolerance of the truth.
+bool is_right(const Played& played);
+
+/// The mistakes that explain all that was played, right answers as well as wrong ones: those whose answer equals the
+/// student's wherever there is one, and is clearly not the truth where the student's is wrong. A name is earned only
+/// when one mistake is left.
+std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<Played>& all);
+
+}  // namespace course

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace course {
+
+/// A command to start: argv[0] is looked up in PATH; `environment` is added to the caller's.
+struct Command {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;
+  std::filesystem::path output;  ///< stdout and stderr together go here
+};
+
+/// How a process ended.
+struct Exit {
+  int code = 0;    ///< exit status, or 128 + signal
+  int signal = 0;  ///< 0 unless a signal ended it
+};
+
+/// A child in a process group of its own. Whatever it started dies with it: this process becomes the subreaper of
+/// orphans (prctl PR_SET_CHILD_SUBREAPER), so that a killed mpirun leaves no spinning rank behind.
+class Process {
+ public:
+  /// Throws std::system_error when the command cannot be started.
+  explicit Process(const Command& command);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// The exit, if it has ended.
+  std::optional<Exit> poll();
+  /// Ends it and every descendant, and reaps them.
+  void kill();
+
+ private:
+  pid_t pid_;
+  std::optional<Exit> exit_;
+};
+
+}  // namespace course

@@ -1,0 +1,53 @@
+#include "judge/task.hpp"
+
+#include <stdexcept>
+
+#include "ring/shards.hpp"
+
+namespace course {
+
+std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example) {
+  std::vector<std::map<std::string, Tensor>> shards(example.ranks());
+  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
+  for (const auto& [name, tensor] : example.inputs) {
+    const auto axis = task.split_axis.find(name);
+    for (int rank = 0; rank < example.ranks(); ++rank) {
+      const bool cut = axis != task.split_axis.end() && !example.shard_tokens.empty();
+      shards[rank].emplace(
+          name, cut ? slice(tensor, axis->second, offsets[rank], example.shard_tokens[rank]) : tensor);
+    }
+  }
+  return shards;
+}
+
+namespace {
+
+Tensor64 join_output(const Output& output, const Outcome& outcome) {
+  std::vector<Tensor64> parts;
+  for (std::size_t rank = 0; rank < outcome.outputs.size(); ++rank) {
+    const auto found = outcome.outputs[rank].find(output.name);
+    if (found == outcome.outputs[rank].end()) {
+      throw std::runtime_error("rank " + std::to_string(rank) + " returned no " + output.name);
+    }
+    parts.push_back(cast<double>(found->second));
+  }
+  return parts.size() == 1 ? parts.front() : concatenate(parts, output.join_axis);
+}
+
+}  // namespace
+
+Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& truth) {
+  Answer answer;
+  for (const Output& output : task.outputs) {
+    Tensor64 joined = join_output(output, outcome);
+    const Shape& expected = truth.at(output.name).shape();
+    if (joined.shape() != expected) {
+      throw std::runtime_error(output.name + " has the shape " + to_string(joined.shape()) + ", expected " +
+                               to_string(expected));
+    }
+    answer.emplace(output.name, std::move(joined));
+  }
+  return answer;
+}
+
+}  // namespace course

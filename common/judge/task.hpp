@@ -1,0 +1,79 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "judge/draw.hpp"
+#include "judge/launcher.hpp"
+#include "tensor/tensor.hpp"
+
+namespace course {
+
+/// One input of a task, whole: the judge cuts it into the ranks' shards.
+struct Example {
+  std::string what;                       ///< "a row maximum that arrives in the last block", for the diagnosis
+  std::map<std::string, Tensor> inputs;
+  Arguments arguments = {};
+  std::vector<int> shard_tokens = {};     ///< by rank; empty for a lesson on one rank
+  int ranks() const { return shard_tokens.empty() ? 1 : static_cast<int>(shard_tokens.size()); }
+};
+
+/// A function's outputs by name, whole.
+using Answer = std::map<std::string, Tensor64>;
+
+/// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
+struct Mistake {
+  std::string id;  ///< in the registry
+  std::function<Answer(const Example&)> answer;
+};
+
+/// An output and how to read it.
+struct Output {
+  std::string name;
+  std::vector<std::string> axes;  ///< for the diagnosis: {"head", "row", "col"}
+  /// The ranks' pieces are joined along this axis. An output of the whole row that every rank returns is declared
+  /// with the axis "rank" and joined along that.
+  Index join_axis = 0;
+};
+
+/// What an instrument has against an answer, right or wrong.
+struct Finding {
+  std::string mistake;  ///< an id of the registry, or empty when no name is earned
+  std::string text;
+};
+
+/// A look at one example's outcome, finished or not.
+using Conduct = std::function<std::vector<Finding>(const Example&, const Outcome&)>;
+
+/// How one task of a lesson is judged.
+struct Task {
+  std::string id;        ///< "2"
+  std::string function;  ///< as the adapter knows it
+  std::vector<Output> outputs;
+  /// Draws the inputs for a world of `ranks`; called once a seed.
+  std::function<std::vector<Example>(Draw& draw, int ranks)> examples;
+  /// The right answer in float64.
+  std::function<Answer(const Example&)> truth;
+  /// The same in float32: its error says what a right answer may be off by.
+  std::function<Answer(const Example&)> baseline;
+  std::vector<Mistake> mistakes = {};
+  std::vector<Conduct> conduct = {};
+  /// Axis along which an input is cut into shards; an input that is not named is given whole to every rank.
+  std::map<std::string, Index> split_axis = {};
+  /// A wrong answer in words, from what else the player returned; may be empty.
+  std::function<std::string(const Example&, const Outcome&)> explain = {};
+};
+
+/// Each lesson's judge.cpp defines this.
+std::vector<Task> lesson_tasks();
+
+/// Every rank's inputs, cut from the example's.
+std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);
+
+/// The ranks' outputs joined. Throws std::runtime_error naming an output that is missing or whose shape is not what
+/// `truth` has.
+Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& truth);
+
+}  // namespace course

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "player/case.hpp"
+#include "tensor/tensor.hpp"
+
+namespace course {
+
+/// One call of a lesson's function on one rank, as the adapter sees it.
+class Call {
+ public:
+  Call(std::map<std::string, Tensor> inputs, Arguments arguments, const void* communicator)
+      : inputs_(std::move(inputs)), arguments_(std::move(arguments)), communicator_(communicator) {}
+
+  /// Throws std::invalid_argument naming the input that the case lacks.
+  const Tensor& input(const std::string& name) const { return find(inputs_, name, "input"); }
+  double number(const std::string& name) const { return find(arguments_, name, "argument").at(0); }
+  Index integer(const std::string& name) const { return static_cast<Index>(number(name)); }
+  std::vector<int> integers(const std::string& name) const {
+    const std::vector<double>& values = find(arguments_, name, "argument");
+    return {values.begin(), values.end()};
+  }
+
+  /// A tensor for the function to write. It starts as NaN, so that what is never written is seen.
+  Tensor& output(const std::string& name, Shape shape) {
+    return outputs_.insert_or_assign(name, Tensor(std::move(shape), std::numeric_limits<float>::quiet_NaN()))
+        .first->second;
+  }
+  const std::map<std::string, Tensor>& outputs() const { return outputs_; }
+
+  /// The MPI_Comm to play on, behind a pointer so that lessons without MPI need no MPI.
+  template <class Comm>
+  Comm communicator() const {
+    return *static_cast<const Comm*>(communicator_);
+  }
+
+ private:
+  template <class Value>
+  static const Value& find(const std::map<std::string, Value>& values, const std::string& name, const char* what) {
+    const auto found = values.find(name);
+    if (found == values.end()) throw std::invalid_argument(std::string("the case has no ") + what + " " + name);
+    return found->second;
+  }
+
+  std::map<std::string, Tensor> inputs_;
+  Arguments arguments_;
+  std::map<std::string, Tensor> outputs_;
+  const void* communicator_;
+};
+
+/// The functions that a lesson's adapter can call, by the name that a case uses.
+using Adapter = std::map<std::string, void (*)(Call&)>;
+
+}  // namespace course
+
+/// Each lesson's adapter.cpp defines this; the player finds it in the shared object by name.
+extern "C" const course::Adapter& course_adapter();

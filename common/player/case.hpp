@@ -1,0 +1,50 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.hpp"
+
+namespace course {
+
+/// Numbers that a function is called with beside its tensors; a single number is a list of one.
+using Arguments = std::map<std::string, std::vector<double>>;
+
+/// One call of one function on one or more ranks, as it lies in a folder (docs/case-format.md):
+///   case.json              this manifest
+///   rank<r>/<input>.npy    the inputs of rank r, float32
+///   out/rank<r>/<name>.npy, out/rank<r>/report.json   what rank r returned
+struct CaseManifest {
+  std::string function;
+  int ranks = 1;
+  /// world_ranks[r] plays rank r. Another order than the world's exposes the use of MPI_COMM_WORLD.
+  std::vector<int> world_ranks{0};
+  Arguments arguments;
+  std::vector<std::string> inputs;
+};
+
+/// How a rank's call ended, written to report.json beside its outputs.
+struct RankReport {
+  std::string ending = "finished";  ///< finished | threw | todo
+  std::string what;                 ///< the exception's message
+  std::int64_t peak_bytes = -1;     ///< memory of the call beyond what was there before it; -1: not measured
+  std::map<int, std::int64_t> bytes_sent_to;
+  std::int64_t collective_bytes = 0;
+  std::vector<std::pair<std::string, std::string>> facts;  ///< kind, text
+  std::vector<std::string> outputs;
+};
+
+void write_manifest(const std::filesystem::path& folder, const CaseManifest& manifest);
+/// Throws std::runtime_error with the path and what is wrong with it.
+CaseManifest read_manifest(const std::filesystem::path& folder);
+
+void write_report(const std::filesystem::path& rank_folder, const RankReport& report);
+/// Throws std::runtime_error with the path and what is wrong with it.
+RankReport read_report(const std::filesystem::path& rank_folder);
+
+std::filesystem::path input_folder(const std::filesystem::path& folder, int rank);
+std::filesystem::path output_folder(const std::filesystem::path& folder, int rank);
+
+}  // namespace course

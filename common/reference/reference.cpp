@@ -1,0 +1,152 @@
+#include "reference/reference.hpp"
+
+#include <Eigen/Core>
+#include <cmath>
+#include <limits>
+
+namespace course::reference {
+namespace {
+
+template <class T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+template <class T>
+using ConstMap = Eigen::Map<const Matrix<T>>;
+template <class T>
+using Map = Eigen::Map<Matrix<T>>;
+
+template <class T>
+constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+
+/// One head of a tensor [heads, rows, cols] as an Eigen matrix [rows, cols] on the same numbers.
+template <class T>
+ConstMap<T> head_of(const TensorOf<T>& tensor, Index head) {
+  const MatrixView<const T> view = tensor.heads().head(head);
+  return {view.data(), view.rows(), view.cols()};
+}
+
+template <class T>
+Map<T> head_of(TensorOf<T>& tensor, Index head) {
+  const MatrixView<T> view = tensor.heads().head(head);
+  return {view.data(), view.rows(), view.cols()};
+}
+
+/// Replaces each row of x by its softmax; returns the rows' logsumexp.
+template <class T>
+Vector<T> softmax_in_place(Eigen::Ref<Matrix<T>> x) {
+  Vector<T> lse(x.rows());
+  for (Index i = 0; i < x.rows(); ++i) {
+    // PropagateNaN, so that a NaN beside -inf is not taken for a masked row.
+    const T m = x.cols() == 0 ? kMinusInfinity<T> : x.row(i).template maxCoeff<Eigen::PropagateNaN>();
+    if (m == kMinusInfinity<T>) {
+      x.row(i).setZero();
+      lse(i) = kMinusInfinity<T>;
+      continue;
+    }
+    x.row(i) = (x.row(i).array() - m).unaryExpr([](T s) { return std::exp(s); });
+    const T l = x.row(i).sum();
+    x.row(i) /= l;
+    lse(i) = m + std::log(l);
+  }
+  return lse;
+}
+
+template <class T>
+T score_scale(Index head_dim) {
+  return T{1} / std::sqrt(static_cast<T>(head_dim));
+}
+
+/// S = q k^T / sqrt(head_dim) of one head, [queries, keys]; -inf where the mask hides the key.
+template <class T>
+Matrix<T> masked_scores(ConstMap<T> q, ConstMap<T> k, Mask mask) {
+  Matrix<T> scores = score_scale<T>(q.cols()) * (q * k.transpose());
+  for (Index i = 0; i < scores.rows(); ++i) {
+    for (Index j = 0; j < scores.cols(); ++j) {
+      if (!mask.visible(i, j)) scores(i, j) = kMinusInfinity<T>;
+    }
+  }
+  return scores;
+}
+
+template <class T>
+void require_shapes(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v) {
+  const bool fit = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 &&                 //
+                   q.extent(0) == k.extent(0) && q.extent(0) == v.extent(0) &&        // heads
+                   k.extent(1) == v.extent(1) &&                                      // keys
+                   q.extent(2) == k.extent(2) && q.extent(2) > 0 && v.extent(2) > 0;  // head_dim
+  if (!fit) {
+    throw std::invalid_argument("attention of q " + to_string(q.shape()) + ", k " + to_string(k.shape()) +
+                                " and v " + to_string(v.shape()) +
+                                ": expected [heads, queries, head_dim], [heads, keys, head_dim] and "
+                                "[heads, keys, value_dim] with head_dim and value_dim at least 1");
+  }
+}
+
+}  // namespace
+
+template <class T>
+Softmax<T> softmax(const TensorOf<T>& x) {
+  Softmax<T> result{x, TensorOf<T>({x.matrix().rows()})};
+  const MatrixView<T> p = result.p.matrix();
+  Eigen::Map<Vector<T>>(result.lse.data(), p.rows()) =
+      softmax_in_place<T>(Map<T>(p.data(), p.rows(), p.cols()));
+  return result;
+}
+
+template <class T>
+Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, Mask mask) {
+  require_shapes(q, k, v);
+  const Index heads = q.extent(0);
+  const Index queries = q.extent(1);
+  Attention<T> result{TensorOf<T>({heads, queries, v.extent(2)}), TensorOf<T>({heads, queries})};
+  for (Index head = 0; head < heads; ++head) {
+    Matrix<T> p = masked_scores<T>(head_of(q, head), head_of(k, head), mask);
+    Eigen::Map<Vector<T>>(result.lse.data() + head * queries, queries) = softmax_in_place<T>(p);
+    head_of(result.o, head) = p * head_of(v, head);
+  }
+  return result;
+}
+
+template <class T>
+AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
+                                          const TensorOf<T>& d_o, Mask mask) {
+  require_shapes(q, k, v);
+  const Shape o_shape{q.extent(0), q.extent(1), v.extent(2)};
+  if (d_o.shape() != o_shape) {
+    throw std::invalid_argument("d_o has shape " + to_string(d_o.shape()) + ", expected the output's " +
+                                to_string(o_shape));
+  }
+  AttentionGradients<T> result{TensorOf<T>(q.shape()), TensorOf<T>(k.shape()), TensorOf<T>(v.shape())};
+  const T scale = score_scale<T>(q.extent(2));
+  for (Index head = 0; head < q.extent(0); ++head) {
+    const ConstMap<T> v_h = head_of(v, head);
+    const ConstMap<T> d_o_h = head_of(d_o, head);
+    Matrix<T> p = masked_scores<T>(head_of(q, head), head_of(k, head), mask);
+    softmax_in_place<T>(p);
+
+    const Matrix<T> o = p * v_h;
+    const Vector<T> d = o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
+    const Matrix<T> d_p = d_o_h * v_h.transpose();
+    const Matrix<T> d_s = p.cwiseProduct(d_p.colwise() - d);
+
+    head_of(result.dv, head) = p.transpose() * d_o_h;
+    head_of(result.dq, head) = scale * (d_s * head_of(k, head));
+    head_of(result.dk, head) = scale * (d_s.transpose() * head_of(q, head));
+  }
+  return result;
+}
+
+template Softmax<float> softmax(const TensorOf<float>&);
+template Softmax<double> softmax(const TensorOf<double>&);
+template Attention<float> attention(const TensorOf<float>&, const TensorOf<float>&, const TensorOf<float>&,
+                                    Mask);
+template Attention<double> attention(const TensorOf<double>&, const TensorOf<double>&,
+                                     const TensorOf<double>&, Mask);
+template AttentionGradients<float> attention_gradients(const TensorOf<float>&, const TensorOf<float>&,
+                                                       const TensorOf<float>&, const TensorOf<float>&, Mask);
+template AttentionGradients<double> attention_gradients(const TensorOf<double>&, const TensorOf<double>&,
+                                                        const TensorOf<double>&, const TensorOf<double>&,
+                                                        Mask);
+
+}  // namespace course::reference

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+/// The answers, written for reading: dense Eigen, every score in memory at once, std::exp throughout (Eigen's
+/// vectorised exp(-inf) is a tiny positive number, not 0). T = double is the truth that answers are held to;
+/// T = float is the same arithmetic in float32, whose error says how much a right float32 answer may be off.
+namespace course::reference {
+
+/// What a query may see. `None` is full attention; `Causal` lets query i see keys 0 .. i + offset.
+struct Mask {
+  enum class Kind { None, Causal } kind = Kind::None;
+  Index offset = 0;  ///< keys - queries aligns the last query with the last key
+  bool visible(Index query, Index key) const { return kind == Kind::None || key <= query + offset; }
+};
+
+template <class T>
+struct Softmax {
+  TensorOf<T> p;    ///< [rows, cols]; a row whose maximum is -inf is all zeros
+  TensorOf<T> lse;  ///< [rows]; -inf for such a row
+};
+
+/// Row softmax and logsumexp of x [rows, cols]: p_ij = exp(x_ij - m_i) / l_i, lse_i = m_i + log l_i.
+/// Entries may be -inf (masked). A row with no columns counts as masked.
+template <class T>
+Softmax<T> softmax(const TensorOf<T>& x);
+
+template <class T>
+struct Attention {
+  TensorOf<T> o;    ///< [heads, queries, value_dim]
+  TensorOf<T> lse;  ///< [heads, queries], of the scaled scores
+};
+
+/// softmax(q k^T / sqrt(head_dim)) v for q [heads, queries, head_dim], k [heads, keys, head_dim] and
+/// v [heads, keys, value_dim]; queries and keys may be 0.
+/// A query that sees no key gets o = 0 and lse = -inf. Throws std::invalid_argument with the shapes when they
+/// do not fit. Source: Vaswani et al. 2017, eq. 1.
+template <class T>
+Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, Mask mask = {});
+
+template <class T>
+struct AttentionGradients {
+  TensorOf<T> dq, dk, dv;  ///< the shapes of q, k and v
+};
+
+/// Gradients of sum(o * d_o) with respect to q, k and v, for d_o [heads, queries, value_dim]. A query that
+/// sees no key has dq = 0 and adds nothing to dk and dv. Throws std::invalid_argument as `attention` does.
+/// With P the softmax and D = rowsum(o * d_o): dV = P^T dO, dS = P * (dO V^T - D), dQ = dS K / sqrt(d), dK =
+/// dS^T Q / sqrt(d). Source: Dao et al. 2022, appendix B.
+template <class T>
+AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
+                                          const TensorOf<T>& d_o, Mask mask = {});
+
+}  // namespace course::reference

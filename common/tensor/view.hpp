@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace course {
+
+/// Signed, as in Eigen: sizes and positions are subtracted, and `rank - 1` must be able to be -1.
+using Index = std::ptrdiff_t;
+
+#ifdef COURSE_CHECK_BOUNDS
+inline constexpr bool check_bounds = true;
+#else
+inline constexpr bool check_bounds = false;
+#endif
+
+/// Throws std::out_of_range naming `index` and `size` unless 0 <= index < size. Free in unchecked builds.
+inline void require_index([[maybe_unused]] const char* what, [[maybe_unused]] Index index,
+                          [[maybe_unused]] Index size) {
+  if constexpr (check_bounds) {
+    if (index < 0 || index >= size) {
+      throw std::out_of_range(std::string(what) + " " + std::to_string(index) + " is outside 0.." +
+                              std::to_string(size - 1));
+    }
+  }
+}
+
+/// A row-major matrix [rows, cols] that somebody else owns. Copying the view does not copy the numbers.
+template <class T>
+class MatrixView {
+ public:
+  MatrixView(T* data, Index rows, Index cols) : data_(data), rows_(rows), cols_(cols) {}
+
+  /// A view that may write is also a view that may read.
+  template <class U>
+  requires(std::is_same_v<T, const U>) MatrixView(MatrixView<U> other)
+      : MatrixView(other.data(), other.rows(), other.cols()) {}
+
+  Index rows() const { return rows_; }
+  Index cols() const { return cols_; }
+  Index size() const { return rows_ * cols_; }
+  T* data() const { return data_; }
+
+  T& operator()(Index row, Index col) const {
+    require_index("row", row, rows_);
+    require_index("col", col, cols_);
+    return data_[row * cols_ + col];
+  }
+
+  /// Row `row` as a span of `cols()` numbers.
+  std::span<T> row(Index row) const {
+    require_index("row", row, rows_);
+    return {data_ + row * cols_, static_cast<std::size_t>(cols_)};
+  }
+
+  /// Rows first .. first + count - 1 as a view of their own. An empty range is allowed.
+  MatrixView rows(Index first, Index count) const {
+    if (first < 0 || count < 0 || first + count > rows_) {
+      throw std::out_of_range("rows " + std::to_string(first) + " to " + std::to_string(first + count - 1) +
+                              " are outside a view of " + std::to_string(rows_) + " rows");
+    }
+    return {data_ + first * cols_, count, cols_};
+  }
+
+ private:
+  T* data_;
+  Index rows_;
+  Index cols_;
+};
+
+/// A row-major tensor [heads, seq, head_dim] that somebody else owns; a batch is folded into heads.
+template <class T>
+class HeadsView {
+ public:
+  HeadsView(T* data, Index heads, Index seq, Index head_dim)
+      : data_(data), heads_(heads), seq_(seq), head_dim_(head_dim) {}
+
+  template <class U>
+  requires(std::is_same_v<T, const U>) HeadsView(HeadsView<U> other)
+      : HeadsView(other.data(), other.heads(), other.seq(), other.head_dim()) {}
+
+  Index heads() const { return heads_; }
+  Index seq() const { return seq_; }
+  Index head_dim() const { return head_dim_; }
+  Index size() const { return heads_ * seq_ * head_dim_; }
+  T* data() const { return data_; }
+
+  /// One head as a matrix [seq, head_dim].
+  MatrixView<T> head(Index head) const {
+    require_index("head", head, heads_);
+    return {data_ + head * seq_ * head_dim_, seq_, head_dim_};
+  }
+
+  T& operator()(Index head, Index row, Index col) const { return this->head(head)(row, col); }
+
+ private:
+  T* data_;
+  Index heads_;
+  Index seq_;
+  Index head_dim_;
+};
+
+}  // namespace course

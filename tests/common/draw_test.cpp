@@ -1,0 +1,404 @@
+#include "judge/draw.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "reference/reference.hpp"
+#include "tensor/npy.hpp"
+
+namespace course {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr int kSeeds = 200;
+
+/// The scaled scores of one row in float64.
+std::vector<double> scores_of(const QKV& x, Index head, Index query) {
+  const Index head_dim = x.q.extent(2);
+  std::vector<double> scores(x.k.extent(1), 0.0);
+  for (Index key = 0; key < x.k.extent(1); ++key) {
+    for (Index c = 0; c < head_dim; ++c) {
+      scores[key] += static_cast<double>(x.q.heads()(head, query, c)) * x.k.heads()(head, key, c);
+    }
+    scores[key] /= std::sqrt(static_cast<double>(head_dim));
+  }
+  return scores;
+}
+
+/// Calls `check` with the scores of every row and the row's number within its head.
+void for_each_row(const QKV& x, const std::function<void(const std::vector<double>&, Index)>& check) {
+  for (Index head = 0; head < x.q.extent(0); ++head) {
+    for (Index query = 0; query < x.q.extent(1); ++query) check(scores_of(x, head, query), query);
+  }
+}
+
+double spread(std::span<const double> row) {
+  const auto [low, high] = std::minmax_element(row.begin(), row.end());
+  return *high - *low;
+}
+
+std::vector<double> row_of(const Tensor& x, Index row) {
+  const auto values = x.matrix().row(row);
+  return {values.begin(), values.end()};
+}
+
+/// Expects the last few entries to be more than 20 above the others.
+void expect_late_maximum(const std::vector<double>& row) {
+  const auto late = row.end() - std::clamp<Index>(static_cast<Index>(row.size()) / 4, 1, 3);
+  if (late == row.begin()) return;
+  EXPECT_GT(*std::min_element(late, row.end()), 20 + *std::max_element(row.begin(), late));
+}
+
+struct Size {
+  Index heads, queries, keys, head_dim;
+};
+/// Sizes that are awkward: one key, one number a head, nothing that divides.
+const std::vector<Size> kSizes = {{3, 7, 11, 5}, {2, 4, 2, 1}, {1, 1, 3, 2}, {2, 5, 40, 32}, {4, 2, 5, 64}};
+
+/// Calls `check` with what `make` makes from many seeds in all sizes.
+void for_many(const std::function<QKV(Draw&, const Size&)>& make,
+              const std::function<void(const QKV&)>& check) {
+  for (int seed = 0; seed < kSeeds && !testing::Test::HasFailure(); ++seed) {
+    for (const Size& size : kSizes) {
+      Draw draw(seed);
+      const QKV x = make(draw, size);
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", q " + to_string(x.q.shape()));
+      EXPECT_EQ(x.q.shape(), (Shape{size.heads, size.queries, size.head_dim}));
+      EXPECT_EQ(x.k.shape(), (Shape{size.heads, size.keys, size.head_dim}));
+      EXPECT_EQ(x.v.shape(), x.k.shape());
+      check(x);
+    }
+  }
+}
+
+QKV random_of(Draw& draw, const Size& s) {
+  return random_qkv(draw, s.heads, s.queries, s.keys, s.head_dim);
+}
+QKV late_of(Draw& draw, const Size& s) {
+  return late_maximum_qkv(draw, s.heads, s.queries, s.keys, s.head_dim);
+}
+QKV wide_of(Draw& draw, const Size& s) {
+  return wide_scores_qkv(draw, s.heads, s.queries, s.keys, s.head_dim);
+}
+std::function<QKV(Draw&, const Size&)> very_negative_of(double level) {
+  return [level](Draw& draw, const Size& s) {
+    return very_negative_qkv(draw, s.heads, s.queries, s.keys, s.head_dim, level);
+  };
+}
+
+TEST(Draw, SameSeedSameNumbers) {
+  Draw a(5);
+  Draw b(5);
+  Draw c(6);
+  const Tensor numbers = a.normal({4, 5});
+  EXPECT_EQ(numbers.values(), b.normal({4, 5}).values());
+  EXPECT_NE(numbers.values(), c.normal({4, 5}).values());
+  EXPECT_EQ(a.integer(0, 1000000), b.integer(0, 1000000));
+}
+
+// The C++ standard fixes the 10000th number of a std::mt19937_64 that is seeded with 5489. These fail where
+// the standard library's own distributions come in.
+TEST(Draw, NumbersFollowFromTheGeneratorAlone) {
+  constexpr std::uint64_t kTenThousandth = 9981545732273789042u;
+  Draw real(5489);
+  Draw whole(5489);
+  for (int i = 1; i < 10000; ++i) {
+    real.uniform(0, 1);
+    whole.integer(0, 1);
+  }
+  EXPECT_EQ(real.uniform(0, 1), static_cast<double>(kTenThousandth >> 11) / 9007199254740992.0);
+  EXPECT_EQ(whole.integer(0, 999), static_cast<int>((kTenThousandth >> 32) * 1000 >> 32));
+}
+
+TEST(Draw, IntegersReachBothEndsEvenly) {
+  Draw draw(1);
+  std::map<int, int> counts;
+  for (int i = 0; i < 60000; ++i) ++counts[draw.integer(-2, 3)];
+  EXPECT_EQ(counts.size(), 6u);
+  EXPECT_EQ(counts.begin()->first, -2);
+  for (const auto& [value, count] : counts) EXPECT_NEAR(count, 10000, 600) << value;
+  EXPECT_EQ(draw.integer(4, 4), 4);
+}
+
+TEST(Draw, IntegersCoverTheWholeRangeOfInt) {
+  Draw draw(2);
+  int negative = 0;
+  for (int i = 0; i < 1000; ++i) {
+    negative += draw.integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max()) < 0;
+  }
+  EXPECT_NEAR(negative, 500, 100);
+  EXPECT_THROW(draw.integer(3, 2), std::invalid_argument);
+}
+
+TEST(Draw, NormalNumbersHaveTheRightMoments) {
+  Draw draw(3);
+  constexpr int kCount = 200000;
+  const Tensor x = draw.normal({kCount}, 3);
+  double moments[5] = {};
+  for (const float value : x.values()) {
+    for (int power = 1; power < 5; ++power) moments[power] += std::pow(value / 3, power) / kCount;
+  }
+  EXPECT_NEAR(moments[1], 0, 0.02);
+  EXPECT_NEAR(moments[2], 1, 0.02);
+  EXPECT_NEAR(moments[3], 0, 0.05);
+  EXPECT_NEAR(moments[4], 3, 0.1);
+  for (const float value : x.values()) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(Draw, UniformNumbersFillTheirRange) {
+  Draw draw(4);
+  const Tensor x = draw.uniform_tensor({50, 200}, -2, 6);
+  const auto [low, high] = std::minmax_element(x.values().begin(), x.values().end());
+  EXPECT_GE(*low, -2);
+  EXPECT_LT(*low, -1.99);
+  EXPECT_LE(*high, 6);
+  EXPECT_GT(*high, 5.99);
+  EXPECT_NEAR(std::accumulate(x.values().begin(), x.values().end(), 0.0) / 10000, 2, 0.1);
+}
+
+TEST(Draw, ForksDifferFromEachOtherAndFromTheirOrigin) {
+  const Draw draw(7);
+  std::set<float> first_numbers;
+  std::vector<Draw> all = {draw,
+                           draw.fork(""),
+                           draw.fork("a"),
+                           draw.fork("b"),
+                           draw.fork("ab"),
+                           draw.fork("ba"),
+                           draw.fork("a").fork("a"),
+                           Draw(8).fork("a")};
+  for (Draw& each : all) first_numbers.insert(each.normal({1})[0]);
+  EXPECT_EQ(first_numbers.size(), all.size());
+}
+
+TEST(Draw, AForkDependsOnSeedAndLabelAlone) {
+  Draw draw(7);
+  Draw before = draw.fork("inputs");
+  draw.normal({100});
+  Draw after = draw.fork("inputs");
+  EXPECT_EQ(before.normal({10}).values(), after.normal({10}).values());
+  Draw untouched(7);
+  untouched.fork("other");
+  untouched.normal({100});
+  EXPECT_EQ(draw.integer(0, 1 << 30), untouched.integer(0, 1 << 30));
+}
+
+TEST(AttentionInput, SameSeedSameTensors) {
+  for (const auto& make : {random_of, late_of, wide_of}) {
+    Draw a(1);
+    Draw b(1);
+    Draw c(2);
+    const QKV x = make(a, {2, 3, 4, 5});
+    const QKV same = make(b, {2, 3, 4, 5});
+    EXPECT_EQ(x.q.values(), same.q.values());
+    EXPECT_EQ(x.k.values(), same.k.values());
+    EXPECT_EQ(x.v.values(), same.v.values());
+    EXPECT_NE(x.q.values(), make(c, {2, 3, 4, 5}).q.values());
+  }
+}
+
+// An output computed from another head's q, k or v is far from the right one.
+TEST(AttentionInput, HeadsDiffer) {
+  for (const auto& make : std::vector<std::function<QKV(Draw&, const Size&)>>{random_of, late_of, wide_of,
+                                                                              very_negative_of(-150)}) {
+    Draw draw(3);
+    const QKV x = make(draw, {2, 6, 9, 4});
+    const auto swapped = [](const Tensor& t) {
+      return concatenate<float>({slice(t, 0, 1, 1), slice(t, 0, 0, 1)}, 0);
+    };
+    const auto right = reference::attention(cast<double>(x.q), cast<double>(x.k), cast<double>(x.v)).o;
+    for (const QKV& wrong :
+         {QKV{swapped(x.q), x.k, x.v}, QKV{x.q, swapped(x.k), x.v}, QKV{x.q, x.k, swapped(x.v)}}) {
+      const auto o =
+          reference::attention(cast<double>(wrong.q), cast<double>(wrong.k), cast<double>(wrong.v)).o;
+      double error = 0;
+      double size = 0;
+      for (Index i = 0; i < o.size(); ++i) {
+        error += std::pow(o[i] - right[i], 2);
+        size += std::pow(right[i], 2);
+      }
+      EXPECT_GT(std::sqrt(error / size), 0.05);
+    }
+  }
+}
+
+TEST(AttentionInput, MayBeEmpty) {
+  for (const auto& make : std::vector<std::function<QKV(Draw&, const Size&)>>{random_of, late_of, wide_of,
+                                                                              very_negative_of(-150)}) {
+    Draw draw(3);
+    EXPECT_EQ(make(draw, {2, 3, 0, 4}).k.shape(), (Shape{2, 0, 4}));
+    EXPECT_EQ(make(draw, {2, 0, 3, 4}).q.shape(), (Shape{2, 0, 4}));
+  }
+}
+
+TEST(RandomQkv, ScoresHaveTheGivenScaleAndGrowFromHeadToHead) {
+  for (const double scale : {0.1, 1.0, 10.0}) {
+    Draw draw(5);
+    const QKV x = random_qkv(draw, 4, 100, 120, 16, scale);
+    double before = 0;
+    for (Index head = 0; head < 4; ++head) {
+      double sum_of_squares = 0;
+      for (Index query = 0; query < 100; ++query) {
+        for (const double score : scores_of(x, head, query)) sum_of_squares += score * score;
+      }
+      const double deviation = std::sqrt(sum_of_squares / 12000);
+      EXPECT_GT(deviation, 0.45 * scale);
+      EXPECT_LT(deviation, 1.6 * scale);
+      EXPECT_GT(deviation, before) << "head " << head;
+      before = deviation;
+    }
+  }
+}
+
+TEST(LateMaximumQkv, LastKeysAreFarAboveTheOthersInEveryRow) {
+  for_many(late_of, [](const QKV& x) {
+    for_each_row(x, [](const std::vector<double>& scores, Index) { expect_late_maximum(scores); });
+  });
+}
+
+TEST(WideScoresQkv, EveryRowSpansMoreThanFloat32ExpCanHold) {
+  for_many(wide_of, [](const QKV& x) {
+    for_each_row(x, [](const std::vector<double>& scores, Index query) {
+      EXPECT_GT(spread(scores), 110);
+      EXPECT_GT(*std::max_element(scores.begin(), scores.end()), 89);
+      EXPECT_EQ(scores.front() < scores.back(), query % 2 == 0) << "query " << query;
+    });
+  });
+}
+
+TEST(VeryNegativeQkv, ScoresLieNearTheirLevelButDiffer) {
+  for (const double level : {-150.0, -2e4}) {
+    for_many(very_negative_of(level), [&](const QKV& x) {
+      for_each_row(x, [&](const std::vector<double>& scores, Index) {
+        for (const double score : scores) EXPECT_NEAR(score, level, 0.02 * -level + 10);
+        EXPECT_LT(spread(scores), 20);
+      });
+    });
+  }
+}
+
+// The softmax of a row is neither uniform nor all on one key, and exp of its scores is 0 in float32.
+TEST(VeryNegativeQkv, RowsAreOrdinaryOnceShifted) {
+  Draw draw(6);
+  const QKV x = very_negative_qkv(draw, 2, 40, 50, 16, -150);
+  double mean_spread = 0;
+  for_each_row(x, [&](const std::vector<double>& scores, Index) {
+    mean_spread += spread(scores) / 80;
+    for (const double score : scores) EXPECT_EQ(std::exp(static_cast<float>(score)), 0.0f);
+  });
+  EXPECT_GT(mean_spread, 3);
+  EXPECT_LT(mean_spread, 12);
+}
+
+TEST(MinilmQkv, IsTheExcerptAskedFor) {
+  const Tensor q = read_npy<float>(std::filesystem::path(COURSE_DATA_DIR) / "minilm" / "q.npy");
+  const Tensor v = read_npy<float>(std::filesystem::path(COURSE_DATA_DIR) / "minilm" / "v.npy");
+  const QKV x = minilm_qkv(500, 12, {11, 3}, 2);
+  EXPECT_EQ(x.q.shape(), (Shape{2, 12, 32}));
+  EXPECT_EQ(x.q.heads()(0, 4, 5), 2 * q.heads()(11, 504, 5));
+  EXPECT_EQ(x.q.heads()(1, 11, 31), 2 * q.heads()(3, 511, 31));
+  EXPECT_EQ(x.v.heads()(1, 0, 7), v.heads()(3, 500, 7));
+}
+
+TEST(MinilmQkv, ScoresAreThoseThatTheDataDescribes) {
+  const QKV x = minilm_qkv(0, 512, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  double lowest = 0;
+  double highest = 0;
+  for_each_row(x, [&](const std::vector<double>& scores, Index) {
+    const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
+    lowest = std::min(lowest, *low);
+    highest = std::max(highest, *high);
+  });
+  EXPECT_NEAR(lowest, -68.7, 0.05);
+  EXPECT_NEAR(highest, 77.4, 0.05);
+}
+
+TEST(MinilmQkv, RefusesWhatIsNotThere) {
+  EXPECT_THROW(minilm_qkv(510, 3, {0}), std::out_of_range);
+  EXPECT_THROW(minilm_qkv(-1, 3, {0}), std::out_of_range);
+  EXPECT_THROW(minilm_qkv(0, 3, {12}), std::out_of_range);
+  EXPECT_THROW(minilm_qkv(0, 3, {}), std::invalid_argument);
+}
+
+TEST(ScoreRows, SameSeedSameMatrix) {
+  for (const auto& make : {score_rows, masked_rows, wide_rows, late_maximum_rows}) {
+    Draw a(1);
+    Draw b(1);
+    Draw c(2);
+    const Tensor x = make(a, 5, 7);
+    EXPECT_EQ(x.shape(), (Shape{5, 7}));
+    EXPECT_EQ(x.values(), make(b, 5, 7).values());
+    EXPECT_NE(x.values(), make(c, 5, 7).values());
+    EXPECT_EQ(make(a, 0, 7).shape(), (Shape{0, 7}));
+    EXPECT_EQ(make(a, 5, 0).shape(), (Shape{5, 0}));
+  }
+}
+
+TEST(MaskedRows, FourRowsHoldEveryKindOfMask) {
+  std::set<std::string> first_kinds;
+  for (int seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
+    Draw draw(seed);
+    const Index cols = 2 + seed % 20;
+    const Tensor x = masked_rows(draw, 4, cols);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::vector<Index> masked(4);
+    Index long_starts = 0;
+    for (Index row = 0; row < 4; ++row) {
+      const std::vector<double> values = row_of(x, row);
+      masked[row] = std::count(values.begin(), values.end(), kMinusInfinity);
+      const auto seen = std::find_if(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+      long_starts += masked[row] < cols && 2 * (seen - values.begin()) >= cols;
+    }
+    EXPECT_EQ(std::count(masked.begin(), masked.end(), cols), 1) << "rows that are all masked";
+    EXPECT_EQ(std::count(masked.begin(), masked.end(), 0), 1) << "rows that are not masked";
+    EXPECT_GE(long_starts, 1) << "rows of which the first half is masked";
+    first_kinds.insert(masked[0] == cols ? "all" : masked[0] == 0 ? "none" : "some");
+  }
+  EXPECT_EQ(first_kinds.size(), 3u) << "the first row is always of the same kind";
+}
+
+TEST(MaskedRows, OneColumnIsMaskedOrNot) {
+  Draw draw(1);
+  const Tensor x = masked_rows(draw, 400, 1);
+  EXPECT_EQ(std::count(x.values().begin(), x.values().end(), kMinusInfinity), 100);
+}
+
+TEST(WideRows, FourRowsHoldEveryKind) {
+  for (int seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
+    Draw draw(seed);
+    const Tensor x = wide_rows(draw, 4, 2 + seed % 20);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::set<double> levels;
+    Index wide = 0;
+    for (Index row = 0; row < 4; ++row) {
+      const std::vector<double> values = row_of(x, row);
+      const auto near = [&](double level) {
+        return std::all_of(values.begin(), values.end(), [&](double v) { return std::abs(v - level) < 10; });
+      };
+      for (const double level : {-150.0, -2e4, 2e4}) {
+        if (near(level)) levels.insert(level);
+      }
+      wide += spread(values) > 110 && *std::max_element(values.begin(), values.end()) > 89;
+    }
+    EXPECT_EQ(levels.size(), 3u);
+    EXPECT_EQ(wide, 1);
+  }
+}
+
+TEST(LateMaximumRows, LastColumnsAreFarAboveTheOthers) {
+  for (int seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
+    Draw draw(seed);
+    const Tensor x = late_maximum_rows(draw, 6, 2 + seed % 20);
+    for (Index row = 0; row < 6; ++row) expect_late_maximum(row_of(x, row));
+  }
+}
+
+}  // namespace
+}  // namespace course

@@ -1,0 +1,360 @@
+#include "reference/reference.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "tensor/npy.hpp"
+
+namespace course::reference {
+namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+const Mask kFull{};
+const Mask kCausal{Mask::Kind::Causal, 0};
+
+Tensor64 golden(const std::string& name) {
+  return read_npy<double>(std::filesystem::path(COURSE_DATA_DIR) / "golden" / (name + ".npy"));
+}
+
+double dot(const Tensor64& a, const Tensor64& b) {
+  return std::inner_product(a.values().begin(), a.values().end(), b.values().begin(), 0.0);
+}
+
+double norm(const Tensor64& x) {
+  return std::sqrt(dot(x, x));
+}
+
+/// |actual - expected| / |expected|, over all entries.
+template <class T>
+double relative_error(const TensorOf<T>& actual, const Tensor64& expected) {
+  EXPECT_EQ(actual.shape(), expected.shape());
+  Tensor64 difference = cast<double>(actual);
+  for (Index i = 0; i < difference.size(); ++i) difference[i] -= expected[i];
+  return norm(difference) / norm(expected);
+}
+
+Tensor64 normal(std::mt19937& random, const Shape& shape, double scale = 1) {
+  Tensor64 x(shape);
+  std::normal_distribution<double> distribution(0, scale);
+  for (double& value : x.values()) value = distribution(random);
+  return x;
+}
+
+struct Problem {
+  Tensor64 q, k, v, d_o;
+};
+
+Problem random_problem(std::mt19937& random, Index heads, Index queries, Index keys, Index head_dim) {
+  return {normal(random, {heads, queries, head_dim}, 2), normal(random, {heads, keys, head_dim}),
+          normal(random, {heads, keys, head_dim}), normal(random, {heads, queries, head_dim})};
+}
+
+/// Masks under which, for 5 queries and 7 keys, all rows, some rows and no rows see a key.
+const std::vector<Mask> kMasks = {
+    kFull, kCausal, {Mask::Kind::Causal, 2}, {Mask::Kind::Causal, -3}, {Mask::Kind::Causal, -9}};
+
+TEST(Mask, CausalSeesUpToItsOffset) {
+  EXPECT_TRUE(kFull.visible(0, 1000));
+  EXPECT_TRUE(kCausal.visible(3, 3));
+  EXPECT_FALSE(kCausal.visible(3, 4));
+  EXPECT_TRUE((Mask{Mask::Kind::Causal, 2}.visible(3, 5)));
+  EXPECT_FALSE((Mask{Mask::Kind::Causal, -1}.visible(0, 0)));
+}
+
+TEST(Softmax, MatchesAWorkedExample) {
+  const auto [p, lse] = softmax(Tensor64({1, 3}, {0.0, std::log(2.0), std::log(5.0)}));
+  EXPECT_NEAR(p[0], 1.0 / 8, 1e-15);
+  EXPECT_NEAR(p[1], 2.0 / 8, 1e-15);
+  EXPECT_NEAR(p[2], 5.0 / 8, 1e-15);
+  EXPECT_NEAR(lse[0], std::log(8.0), 1e-15);
+}
+
+TEST(Softmax, RowsSumToOneAndGiveBackTheScores) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 50; ++trial) {
+    const Tensor64 x = normal(random, {1 + trial % 6, 1 + trial % 9}, 0.1 + trial);
+    const auto [p, lse] = softmax(x);
+    for (Index i = 0; i < x.extent(0); ++i) {
+      const auto row = p.matrix().row(i);
+      EXPECT_NEAR(std::accumulate(row.begin(), row.end(), 0.0), 1.0, 1e-14);
+      for (Index j = 0; j < x.extent(1); ++j) {
+        EXPECT_NEAR(row[j], std::exp(x.matrix()(i, j) - lse[i]), 1e-13);
+      }
+    }
+  }
+}
+
+TEST(Softmax, IsInvariantUnderShiftsOfARow) {
+  std::mt19937 random(2);
+  const Tensor64 x = normal(random, {5, 8});
+  const auto before = softmax(x);
+  const std::vector<double> shifts{0, 710, -150, -2e4, 1e6};  // exp of 710 overflows even in float64
+  Tensor64 shifted = x;
+  for (Index i = 0; i < 5; ++i) {
+    for (double& value : shifted.matrix().row(i)) value += shifts[i];
+  }
+  const auto after = softmax(shifted);
+  EXPECT_LT(relative_error(after.p, before.p), 1e-9);
+  for (Index i = 0; i < 5; ++i) EXPECT_NEAR(after.lse[i], before.lse[i] + shifts[i], 1e-9);
+}
+
+TEST(Softmax, MaskedEntriesAreExactlyZero) {
+  const auto [p, lse] =
+      softmax(Tensor64({2, 3}, {kMinusInfinity, 1.0, 1.0, kMinusInfinity, kMinusInfinity, kMinusInfinity}));
+  EXPECT_EQ(p.values(), (std::vector<double>{0, 0.5, 0.5, 0, 0, 0}));
+  EXPECT_NEAR(lse[0], 1 + std::log(2.0), 1e-15);
+  EXPECT_EQ(lse[1], kMinusInfinity);
+}
+
+TEST(Softmax, HandlesMatricesWithoutRowsOrColumns) {
+  const auto no_columns = softmax(Tensor64({2, 0}));
+  EXPECT_EQ(no_columns.p.shape(), (Shape{2, 0}));
+  EXPECT_EQ(no_columns.lse.values(), (std::vector<double>{kMinusInfinity, kMinusInfinity}));
+  EXPECT_EQ(softmax(Tensor64({0, 3})).lse.shape(), Shape{0});
+  EXPECT_THROW(softmax(Tensor64({3})), std::invalid_argument);
+}
+
+// A NaN must not be mistaken for a masked row, wherever it stands.
+TEST(Softmax, LetsNanThrough) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto [p, lse] = softmax(Tensor64({2, 2}, {nan, kMinusInfinity, kMinusInfinity, nan}));
+  for (const double value : lse.values()) EXPECT_TRUE(std::isnan(value));
+}
+
+struct GoldenCase {
+  const char* prefix;
+  Mask mask;
+};
+
+class Golden : public testing::TestWithParam<GoldenCase> {
+ protected:
+  static Tensor64 expected(const std::string& name) { return golden(std::string(GetParam().prefix) + name); }
+};
+
+TEST_P(Golden, ForwardMatchesPyTorch) {
+  const auto [o, lse] = attention(golden("q"), golden("k"), golden("v"), GetParam().mask);
+  EXPECT_LT(relative_error(o, expected("o")), 1e-12);
+  EXPECT_LT(relative_error(lse, expected("lse")), 1e-12);
+}
+
+TEST_P(Golden, GradientsMatchPyTorch) {
+  const auto [dq, dk, dv] =
+      attention_gradients(golden("q"), golden("k"), golden("v"), golden("do"), GetParam().mask);
+  EXPECT_LT(relative_error(dq, expected("dq")), 1e-12);
+  EXPECT_LT(relative_error(dk, expected("dk")), 1e-12);
+  EXPECT_LT(relative_error(dv, expected("dv")), 1e-12);
+}
+
+TEST_P(Golden, Float32IsCloseButNotEqual) {
+  const Tensor q = cast<float>(golden("q"));
+  const Tensor k = cast<float>(golden("k"));
+  const Tensor v = cast<float>(golden("v"));
+  const auto [o, lse] = attention(q, k, v, GetParam().mask);
+  const auto [dq, dk, dv] = attention_gradients(q, k, v, cast<float>(golden("do")), GetParam().mask);
+  for (const auto& [actual, name] :
+       {std::pair(&o, "o"), {&lse, "lse"}, {&dq, "dq"}, {&dk, "dk"}, {&dv, "dv"}}) {
+    const double error = relative_error(*actual, expected(name));
+    EXPECT_LT(error, 1e-4) << name;
+    EXPECT_GT(error, 1e-9) << name << " was not computed in float32";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Masks, Golden,
+                         testing::Values(GoldenCase{"full_", kFull}, GoldenCase{"causal_", kCausal}),
+                         [](const auto& test) { return test.param.prefix + std::string("mask"); });
+
+TEST(Attention, OfOneKeyIsItsValue) {
+  std::mt19937 random(3);
+  const Problem x = random_problem(random, 2, 3, 1, 4);
+  const auto [o, lse] = attention(x.q, x.k, x.v);
+  for (Index head = 0; head < 2; ++head) {
+    for (Index i = 0; i < 3; ++i) {
+      double score = 0;
+      for (Index c = 0; c < 4; ++c) {
+        EXPECT_NEAR(o.heads()(head, i, c), x.v.heads()(head, 0, c), 1e-15);
+        score += x.q.heads()(head, i, c) * x.k.heads()(head, 0, c);
+      }
+      EXPECT_NEAR(lse.matrix()(head, i), score / 2, 1e-14);  // 1 / sqrt(4)
+    }
+  }
+}
+
+TEST(Attention, WithoutKeysIsZero) {
+  const auto [o, lse] = attention(Tensor64({2, 3, 4}, 1.0), Tensor64({2, 0, 4}), Tensor64({2, 0, 4}));
+  EXPECT_EQ(o.values(), std::vector<double>(24, 0.0));
+  EXPECT_EQ(lse.values(), std::vector<double>(6, kMinusInfinity));
+  const auto [dq, dk, dv] = attention_gradients(Tensor64({2, 3, 4}, 1.0), Tensor64({2, 0, 4}),
+                                                Tensor64({2, 0, 4}), Tensor64({2, 3, 4}, 1.0));
+  EXPECT_EQ(dq.values(), std::vector<double>(24, 0.0));
+  EXPECT_EQ(dk.shape(), (Shape{2, 0, 4}));
+  EXPECT_EQ(dv.shape(), (Shape{2, 0, 4}));
+}
+
+TEST(Attention, WithoutQueriesHasZeroGradients) {
+  EXPECT_EQ(attention(Tensor64({2, 0, 4}), Tensor64({2, 3, 4}), Tensor64({2, 3, 4})).lse.shape(),
+            (Shape{2, 0}));
+  const auto [dq, dk, dv] = attention_gradients(Tensor64({2, 0, 4}), Tensor64({2, 3, 4}, 1.0),
+                                                Tensor64({2, 3, 4}, 1.0), Tensor64({2, 0, 4}));
+  EXPECT_EQ(dk.values(), std::vector<double>(24, 0.0));
+  EXPECT_EQ(dv.values(), std::vector<double>(24, 0.0));
+}
+
+// With offset -2 queries 0 and 1 see nothing; the others must be as if those had not been there.
+TEST(Attention, AMaskedRowIsZeroAndHarmsNoOther) {
+  std::mt19937 random(4);
+  const Problem x = random_problem(random, 2, 6, 6, 3);
+  const auto [o, lse] = attention(x.q, x.k, x.v, {Mask::Kind::Causal, -2});
+  const auto gradients = attention_gradients(x.q, x.k, x.v, x.d_o, {Mask::Kind::Causal, -2});
+  EXPECT_EQ(norm(slice(o, 1, 0, 2)), 0);
+  EXPECT_EQ(slice(lse, 1, 0, 2).values(), std::vector<double>(4, kMinusInfinity));
+  EXPECT_EQ(norm(slice(gradients.dq, 1, 0, 2)), 0);
+
+  const Tensor64 q = slice(x.q, 1, 2, 4);
+  const auto rest = attention(q, x.k, x.v, kCausal);
+  const auto rest_gradients = attention_gradients(q, x.k, x.v, slice(x.d_o, 1, 2, 4), kCausal);
+  EXPECT_LT(relative_error(slice(o, 1, 2, 4), rest.o), 1e-14);
+  EXPECT_LT(relative_error(slice(lse, 1, 2, 4), rest.lse), 1e-14);
+  EXPECT_LT(relative_error(gradients.dk, rest_gradients.dk), 1e-13);
+  EXPECT_LT(relative_error(gradients.dv, rest_gradients.dv), 1e-13);
+}
+
+// The last query with offset keys - queries sees every key, so it must be that of full attention.
+TEST(Attention, OffsetAlignsTheLastQueryWithTheLastKey) {
+  std::mt19937 random(5);
+  const Problem x = random_problem(random, 2, 4, 9, 3);
+  const auto causal = attention(x.q, x.k, x.v, {Mask::Kind::Causal, 5});
+  const auto full = attention(x.q, x.k, x.v);
+  EXPECT_LT(relative_error(slice(causal.o, 1, 3, 1), slice(full.o, 1, 3, 1)), 1e-14);
+  EXPECT_GT(relative_error(slice(causal.o, 1, 2, 1), slice(full.o, 1, 2, 1)), 1e-6);
+}
+
+// A fifth coordinate shifts all scores of a row far below what exp can hold; only lse may change.
+TEST(Attention, ScoresFarBelowZeroChangeNothingButLse) {
+  std::mt19937 random(6);
+  const Problem x = random_problem(random, 2, 5, 7, 4);
+  const auto with_shift = [](const Tensor64& t, double value) {
+    return concatenate<double>({t, Tensor64({t.extent(0), t.extent(1), 12}, value / std::sqrt(12.0))}, 2);
+  };
+  // Scores are divided by sqrt(16) instead of sqrt(4): q is doubled. Each score falls by 400 * 400 / 4.
+  Tensor64 q = x.q;
+  for (double& value : q.values()) value *= 2;
+  const auto low = attention(with_shift(q, 400), with_shift(x.k, -400), x.v);
+  const auto expected = attention(x.q, x.k, x.v);
+  EXPECT_LT(relative_error(low.o, expected.o), 1e-9);
+  for (Index i = 0; i < low.lse.size(); ++i) {
+    EXPECT_LT(low.lse[i], -1e4);
+    EXPECT_NEAR(low.lse[i], expected.lse[i] - 4e4, 1e-9);
+  }
+}
+
+TEST(Attention, HeadsDoNotSeeEachOther) {
+  std::mt19937 random(7);
+  const Problem x = random_problem(random, 3, 5, 7, 4);
+  const auto together = attention(x.q, x.k, x.v);
+  for (Index head = 0; head < 3; ++head) {
+    const auto alone = attention(slice(x.q, 0, head, 1), slice(x.k, 0, head, 1), slice(x.v, 0, head, 1));
+    EXPECT_EQ(slice(together.o, 0, head, 1).values(), alone.o.values());
+  }
+}
+
+TEST(Attention, TakesValuesOfAnotherWidth) {
+  std::mt19937 random(8);
+  const Problem x = random_problem(random, 2, 5, 7, 4);
+  const auto whole = attention(x.q, x.k, x.v);
+  const auto narrow = attention(x.q, x.k, slice(x.v, 2, 0, 3));
+  EXPECT_LT(relative_error(narrow.o, slice(whole.o, 2, 0, 3)), 1e-14);
+  const auto gradients = attention_gradients(x.q, x.k, slice(x.v, 2, 0, 3), slice(x.d_o, 2, 0, 3));
+  EXPECT_EQ(gradients.dq.shape(), x.q.shape());
+  EXPECT_EQ(gradients.dv.shape(), (Shape{2, 7, 3}));
+}
+
+TEST(Attention, RefusesShapesThatDoNotFit) {
+  const Tensor64 q({2, 5, 4});
+  const Tensor64 k({2, 7, 4});
+  try {
+    attention(q, Tensor64({2, 7, 3}), k);
+    FAIL() << "nothing was thrown";
+  } catch (const std::invalid_argument& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("q [2, 5, 4], k [2, 7, 3] and v [2, 7, 4]: expected"), std::string::npos)
+        << message;
+  }
+  EXPECT_THROW(attention(q, Tensor64({3, 7, 4}), k), std::invalid_argument);  // heads of k
+  EXPECT_THROW(attention(q, k, Tensor64({3, 7, 4})), std::invalid_argument);  // heads of v
+  EXPECT_THROW(attention(q, k, Tensor64({2, 6, 4})), std::invalid_argument);  // keys
+  EXPECT_THROW(attention(Tensor64({5, 4}), k, k), std::invalid_argument);     // axes
+  EXPECT_THROW(attention(Tensor64({2, 5, 0}), Tensor64({2, 7, 0}), k), std::invalid_argument);
+  EXPECT_THROW(attention_gradients(q, k, k, Tensor64({2, 5, 3})), std::invalid_argument);  // d_o
+}
+
+/// Central differences of sum(o * d_o) in every entry of `variable`, one of x's tensors.
+Tensor64 differences(Problem& x, Tensor64& variable, Mask mask) {
+  constexpr double kStep = 1e-5;
+  Tensor64 result(variable.shape());
+  for (Index i = 0; i < variable.size(); ++i) {
+    const double middle = variable[i];
+    variable[i] = middle + kStep;
+    const double above = dot(attention(x.q, x.k, x.v, mask).o, x.d_o);
+    variable[i] = middle - kStep;
+    const double below = dot(attention(x.q, x.k, x.v, mask).o, x.d_o);
+    variable[i] = middle;
+    result[i] = (above - below) / (2 * kStep);
+  }
+  return result;
+}
+
+TEST(AttentionGradients, MatchCentralDifferences) {
+  std::mt19937 random(9);
+  Problem x = random_problem(random, 2, 5, 7, 3);
+  for (const Mask& mask : kMasks) {
+    const auto [dq, dk, dv] = attention_gradients(x.q, x.k, x.v, x.d_o, mask);
+    if (mask.offset == -9) {  // no query sees a key
+      EXPECT_EQ(norm(dq) + norm(dk) + norm(dv), 0);
+      continue;
+    }
+    EXPECT_LT(relative_error(dq, differences(x, x.q, mask)), 1e-8) << "offset " << mask.offset;
+    EXPECT_LT(relative_error(dk, differences(x, x.k, mask)), 1e-8) << "offset " << mask.offset;
+    EXPECT_LT(relative_error(dv, differences(x, x.v, mask)), 1e-8) << "offset " << mask.offset;
+  }
+}
+
+/// The sum over the rows of x [rows, cols], [cols]; only over rows from `first` on.
+std::vector<double> sum_of_rows(MatrixView<const double> x, Index first = 0) {
+  std::vector<double> sum(x.cols());
+  for (Index i = first; i < x.rows(); ++i) {
+    for (Index c = 0; c < x.cols(); ++c) sum[c] += x(i, c);
+  }
+  return sum;
+}
+
+// Softmax is shift-invariant, so moving all keys alike changes nothing: sum_j dK_j = 0. Weights sum to 1 in
+// every row that has a key: sum_j dV_j = sum_i dO_i over those rows. Scores are bilinear in q and k, o is
+// linear in v: <dQ, Q> = <dK, K> and <dV, V> = <dO, O>.
+TEST(AttentionGradients, ObeyTheFourIdentitiesInEveryHead) {
+  std::mt19937 random(10);
+  for (const Mask& mask : kMasks) {
+    const Problem x = random_problem(random, 3, 5, 7, 4);
+    const Tensor64 o = attention(x.q, x.k, x.v, mask).o;
+    const auto [dq, dk, dv] = attention_gradients(x.q, x.k, x.v, x.d_o, mask);
+    const Index first_with_key = mask.kind == Mask::Kind::None ? 0 : std::clamp<Index>(-mask.offset, 0, 5);
+    for (Index head = 0; head < 3; ++head) {
+      const auto of_head = [&](const Tensor64& t) { return slice(t, 0, head, 1); };
+      for (const double sum : sum_of_rows(dk.heads().head(head))) EXPECT_NEAR(sum, 0, 1e-13);
+      const std::vector<double> dv_sum = sum_of_rows(dv.heads().head(head));
+      const std::vector<double> d_o_sum = sum_of_rows(x.d_o.heads().head(head), first_with_key);
+      for (Index c = 0; c < 4; ++c) EXPECT_NEAR(dv_sum[c], d_o_sum[c], 1e-13);
+      EXPECT_NEAR(dot(of_head(dq), of_head(x.q)), dot(of_head(dk), of_head(x.k)), 1e-12);
+      EXPECT_NEAR(dot(of_head(dv), of_head(x.v)), dot(of_head(x.d_o), of_head(o)), 1e-12);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace course::reference

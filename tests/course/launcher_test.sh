@@ -1,0 +1,397 @@
+#!/usr/bin/env bash
+# Tests the launcher ./course on machines made of stand-ins: a PATH with nothing but basic tools and fakes of apt-get, sudo,
+# dpkg-query, cmake and the compiler, which write down how they are called. Installs nothing, leaves nothing behind.
+#   launcher_test.sh           prints a line a check and the totals; exit 1 when one fails
+set -u
+course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+work=$(mktemp -d) && work=$(cd -P -- "$work" && pwd)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+core='g++ cmake ninja-build libopenmpi-dev openmpi-bin libeigen3-dev libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev patch'
+extra='clang-format librapidcheck-dev doxygen graphviz'
+
+# ---- checks ----
+
+check() {
+  local name=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+    echo "ok    $name"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $name"
+    printf '      %s\n' "check: $*" "exit code: $code" "stdout: $out" "stderr: $err" "calls: $(calls)"
+  fi
+}
+
+is() { [ "$1" = "$2" ]; }
+has() { case $1 in *"$2"*) true ;; *) false ;; esac }
+lacks() { ! has "$@"; }
+
+# ---- a machine ----
+
+# A new machine, $machine, with os-release text $1, a checkout whose path has a blank, and no package installed.
+new_machine() {
+  machine=$(mktemp -d "$work/machine.XXXXXX")
+  checkout="$machine/my course"
+  mkdir -p "$machine/bin" "$machine/later" "$checkout/common"
+  cp "$course_root/course" "$checkout/"
+  cp "$course_root/common/packages.tsv" "$checkout/common/"
+  printf '%b\n' "$1" >"$machine/os-release"
+  : >"$machine/installed"
+  : >"$machine/calls"
+  user=0
+  local tool
+  for tool in bash sh env cat rm mkdir mv grep tail sleep readlink flock; do
+    ! command -v "$tool" >/dev/null || ln -s "$(command -v "$tool")" "$machine/bin/$tool"
+  done
+  write_fakes
+}
+
+debian='ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian 12"'
+
+fake() {
+  { echo '#!/bin/sh' && cat; } >"$1"
+  chmod +x "$1"
+}
+
+# Every fake finds its machine by $MACHINE. Tools under later/ appear when apt-get has installed the packages.
+write_fakes() {
+  # shellcheck disable=SC2016  # expanded by the fake
+  fake "$machine/bin/id" <<<'echo "$FAKE_USER"'
+  fake "$machine/bin/mpirun" <<<'exit 0'
+  fake "$machine/bin/dpkg-query" <<'FAKE'
+echo dpkg-query >>"$MACHINE/calls"
+cat "$MACHINE/installed"
+FAKE
+  fake "$machine/bin/apt-get" <<'FAKE'
+echo "apt-get $* [$DEBIAN_FRONTEND]" >>"$MACHINE/calls"
+echo "dlstatus:1:42.0:Retrieving" >&3
+if [ -e "$MACHINE/locked" ]; then rm "$MACHINE/locked"; echo "E: Could not get lock /var/lib/apt/lists/lock."; exit 100; fi
+if [ "$1" = update ]; then [ ! -e "$MACHINE/no-lists" ]; exit; fi
+if [ -e "$MACHINE/no-network" ]; then echo "E: Failed to fetch the-package"; exit 100; fi
+echo "Setting up things ..."
+for package; do echo "installed $package" >>"$MACHINE/installed"; done
+mv "$MACHINE"/later/* "$MACHINE/bin/" 2>/dev/null
+exit 0
+FAKE
+  fake "$machine/later/cmake" <<'FAKE'
+echo "cmake $*" >>"$MACHINE/calls"
+case "$*" in
+*--preset*)
+  mkdir -p build
+  echo "CMAKE_HOME_DIRECTORY:INTERNAL=$(pwd)" >build/CMakeCache.txt
+  : >build/build.ninja
+  [ ! -e "$MACHINE/cmake-says" ] || { cat "$MACHINE/cmake-says"; exit 1; } ;;
+--build*)
+  [ ! -e "$MACHINE/slow" ] || sleep 0.3
+  echo "end of build" >>"$MACHINE/calls"
+  [ ! -e "$MACHINE/ninja-says" ] || { cat "$MACHINE/ninja-says"; exit 1; }
+  if [ -e "$2/bin/course-program" ]; then echo "ninja: no work to do."; else
+    echo "[1/1] Linking CXX executable bin/course-program"
+    mkdir -p "$2/bin" && mv "$MACHINE/program" "$2/bin/course-program"
+  fi ;;
+esac
+FAKE
+  fake "$machine/program" <<'FAKE'
+printf '<%s>' "$@"
+echo " in $(pwd) of $COURSE_ROOT as root: ${OMPI_ALLOW_RUN_AS_ROOT:-no}${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM:-}${PRTE_ALLOW_RUN_AS_ROOT:-}${PRTE_ALLOW_RUN_AS_ROOT_CONFIRM:-}"
+case "$*" in *fail*) exit 7 ;; esac
+FAKE
+}
+
+# All tools at hand by other means than a package manager; the compiler finds every header that it is asked for.
+bring_tools() {
+  local tool
+  mv "$machine/later/cmake" "$machine/bin/"
+  for tool in ninja mpicxx ompi_info patch clang-format doxygen dot; do fake "$machine/bin/$tool" <<<'exit 0'; done
+  fake "$machine/bin/c++" <<<'cat'
+}
+
+# sudo that asks nothing.
+bring_sudo() {
+  fake "$machine/bin/sudo" <<'FAKE'
+echo "sudo $1" >>"$MACHINE/calls"
+[ "$1" = -n ] && shift
+[ "$1" != true ] || exit 0
+exec "$@"
+FAKE
+}
+
+# Calls the launcher in the machine's folder; sets out, err and code.
+course() {
+  out=$(cd "$machine" && in_machine "${launcher:-$checkout/course}" "$@" 2>"$machine/stderr" </dev/null)
+  code=$?
+  err=$(cat "$machine/stderr")
+}
+
+in_machine() {
+  env -i PATH="$machine/bin" HOME="$machine" MACHINE="$machine" FAKE_USER="$user" COURSE_OS_RELEASE="$machine/os-release" \
+    ${system:+OSTYPE="$system"} "$@"
+}
+
+calls() { cat "$machine/calls"; }
+forget_calls() { : >"$machine/calls"; }
+
+# ---- the tests ----
+
+test_table() {
+  new_machine "$debian"
+  out='' err='' code=''
+  local bad
+  bad=$(grep -v '^#' "$course_root/common/packages.tsv" | awk -F '\t' '
+    NF != 7 { print NR ": " NF " columns" }
+    NR > 1 && $1 !~ /^(core|all)$/ { print NR ": group " $1 }
+    { for (i = 1; i <= NF; i++) if ($i == "") print NR ": column " i " is empty" }
+    seen[$2]++ { print NR ": " $2 " again" }')
+  check 'packages.tsv is well formed' is "$bad" ''
+}
+
+test_root_installs() {
+  new_machine "$debian"
+  course demo --ranks 4 'a b'
+  check 'root on Debian: succeeds' is "$code" 0
+  check 'root on Debian: refreshes the lists first' has "$(calls)" $'apt-get update'
+  check 'root on Debian: installs the core packages, no more' has "$(calls)" \
+    "apt-get install -y --no-install-recommends $core -q "
+  check 'root on Debian: nothing is asked' has "$(calls)" '[noninteractive]'
+  check 'root on Debian: waits for a held lock, within bounds' has "$(calls)" 'DPkg::Lock::Timeout=60'
+  check 'root on Debian: says what it installs' has "$err" "packages to install (11): $core"
+  check 'root on Debian: the log is kept' has "$(cat "$checkout/build/install.log")" 'Setting up things'
+  check 'root on Debian: progress stays out of the log' lacks "$(cat "$checkout/build/install.log")" dlstatus
+  check 'configures from nothing' has "$(calls)" 'cmake --fresh --preset student'
+  check 'arguments arrive whole, stdout is only the program'\''s' has "$out" "<demo><--ranks><4><a b> in $machine of $checkout"
+  check 'stdout is one line' is "$(wc -l <<<"$out" | tr -d ' ')" 1
+
+  forget_calls
+  course demo fail
+  check 'second call: only the build is looked at' is "$(calls)" \
+    "cmake --build $checkout/build --target course-program"$'\nend of build'
+  check 'second call: says nothing' is "$err" ''
+  check 'the exit code is the program'\''s' is "$code" 7
+
+  echo '# changed' >>"$checkout/common/packages.tsv"
+  forget_calls
+  course
+  check 'a changed list is checked again' has "$(calls)" dpkg-query
+  check 'a changed list installs nothing that is there' lacks "$(calls)" apt-get
+  check 'configuring again keeps the object files' lacks "$(calls)" --fresh
+}
+
+test_groups() {
+  local command
+  for command in 'test --all' 'docs'; do
+    new_machine "$debian"
+    # shellcheck disable=SC2086  # words
+    course $command
+    check "$command: installs the second group as well" has "$(calls)" "install -y --no-install-recommends $core $extra -q "
+  done
+  new_machine "$debian"
+  course test
+  check 'test: installs the core alone' lacks "$(calls)" graphviz
+  forget_calls
+  course test --all
+  check 'test --all after test: installs the rest' has "$(calls)" "install -y --no-install-recommends $extra -q "
+}
+
+test_no_rights() {
+  new_machine "$debian"
+  user=1000
+  course demo
+  check 'no root, no sudo: exit 3' is "$code" 3
+  check 'no root, no sudo: names the command' has "$err" \
+    "as root, then call ./course again:"$'\n'"    apt-get update && apt-get install -y --no-install-recommends $core"
+  check 'no root, no sudo: installs nothing' lacks "$(calls)" apt-get
+  check 'no root, no sudo: stdout is empty' is "$out" ''
+
+  fake "$machine/bin/sudo" <<<'exit 1'
+  course demo
+  check 'sudo that wants a password, no terminal: exit 3' is "$code" 3
+  check 'sudo that wants a password: names the command' has "$err" "    sudo apt-get update && sudo apt-get install -y"
+
+  bring_sudo
+  course demo
+  check 'sudo without a password: succeeds' is "$code" 0
+  check 'sudo without a password: is what runs apt-get' has "$(calls)" $'sudo -n\napt-get install'
+}
+
+test_no_install() {
+  new_machine "$debian"
+  course demo --no-install
+  check '--no-install: exit 3' is "$code" 3
+  check '--no-install: names the command' has "$err" "    apt-get update && apt-get install -y --no-install-recommends $core"
+  check '--no-install: installs nothing' lacks "$(calls)" apt-get
+  check '--no-install: stdout is empty' is "$out" ''
+  bring_tools
+  course --no-install demo -- --no-install
+  check '--no-install: goes on when all is there' is "$code" 0
+  check '--no-install: is not passed on, except after --' has "$out" '<demo><--><--no-install> in'
+}
+
+test_other_systems() {
+  new_machine 'ID=fedora\nVERSION_ID=42\nPRETTY_NAME="Fedora Linux 42"'
+  course demo
+  check 'Fedora: exit 3' is "$code" 3
+  check 'Fedora: names dnf and its packages' has "$err" \
+    '    dnf install -y gcc-c++ cmake ninja-build openmpi-devel openmpi eigen3-devel gtest-devel cli11-devel fmt-devel json-devel patch'
+  check 'Fedora: stdout is empty' is "$out" ''
+  bring_tools
+  course demo
+  check 'Fedora with everything there: goes on' is "$code" 0
+  rm "$machine/bin/ompi_info" "$checkout"/build/.packages-core
+  course demo
+  check 'Fedora without mpirun: names that alone' has "$err" $'    dnf install -y openmpi'
+
+  new_machine 'ID=manjaro\nID_LIKE=arch\nPRETTY_NAME="Manjaro Linux"'
+  course demo
+  check 'Arch and its like: exit 3' is "$code" 3
+  check 'Arch and its like: names pacman, each package once' has "$err" \
+    '    pacman -S --needed gcc cmake ninja openmpi eigen gtest cli11 fmt nlohmann-json patch'
+
+  new_machine ''
+  rm "$machine/os-release"
+  user=501
+  system=darwin23 course demo
+  check 'macOS: exit 3' is "$code" 3
+  check 'macOS: says why nothing is installed' has "$err" 'on macOS, and only on Debian and Ubuntu can'
+  check 'macOS: names brew and its packages' has "$err" '    brew install cmake ninja open-mpi eigen googletest cli11 fmt nlohmann-json'
+
+  new_machine 'ID=gentoo\nPRETTY_NAME=Gentoo'
+  course demo
+  check 'an unknown system: exit 3' is "$code" 3
+  check 'an unknown system: names every family' is \
+    "$(grep -oE 'apt-get install|dnf install|pacman -S|brew install' <<<"$err" | tr '\n' ' ')" \
+    'apt-get install dnf install pacman -S brew install '
+}
+
+test_versions() {
+  local release
+  for release in 'ID=debian\nVERSION_ID="11"\nPRETTY_NAME="Debian 11"' 'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="22.04"\nPRETTY_NAME="Ubuntu 22.04"'; do
+    new_machine "$release"
+    course demo
+    check "${release%%\\n*}, old: exit 3" is "$code" 3
+    check "${release%%\\n*}, old: says that it is too old and what is needed" has "$err" 'is too old: the course needs Debian 12, Ubuntu 24.04 or newer'
+    check "${release%%\\n*}, old: installs nothing" lacks "$(calls)" apt-get
+  done
+  for release in 'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"' 'ID=debian' 'ID=linuxmint\nID_LIKE="ubuntu debian"\nVERSION_ID="22"'; do
+    new_machine "$release"
+    course demo
+    check "$release: installs" has "$(calls)" 'apt-get install'
+  done
+}
+
+test_failing_apt() {
+  new_machine "$debian"
+  : >"$machine/no-network"
+  course demo
+  check 'apt-get fails: exit 3' is "$code" 3
+  check 'apt-get fails: shows the end of its log' has "$err" 'E: Failed to fetch the-package'
+  check 'apt-get fails: names the command' has "$err" "    apt-get update && apt-get install -y --no-install-recommends $core"
+  check 'apt-get fails: stdout is empty' is "$out" ''
+  rm "$machine/no-network"
+  : >"$machine/no-lists"
+  : >"$machine/locked"
+  course demo
+  check 'a held lock and lists that do not refresh: succeeds' is "$code" 0
+  check 'a held lock: tried again' is "$(grep -c 'apt-get update' "$machine/calls")" 3
+}
+
+test_help() {
+  new_machine "$debian"
+  course demo --help
+  check '--help with nothing installed: exit 0' is "$code" 0
+  check '--help with nothing installed: lists the commands' has "$out" 'check 05'
+  check '--help with nothing installed: changes nothing' is "$(calls)" ''
+  course demo
+  course demo --help
+  check '--help: the program answers when it is there' has "$out" '<demo><--help> in'
+}
+
+test_places() {
+  new_machine "$debian"
+  mkdir -p "$machine/links"
+  ln -s '../my course/course' "$machine/links/second"
+  ln -s links/second "$machine/first"
+  launcher=./first course demo
+  check 'called through links from elsewhere: keeps the folder, finds the checkout' has "$out" "in $machine of $checkout"
+  mv "$checkout" "$machine/moved"
+  checkout=$machine/moved
+  forget_calls
+  course demo
+  check 'a moved checkout is configured from nothing' has "$(calls)" 'cmake --fresh --preset student'
+  check 'a moved checkout works' has "$out" "of $machine/moved"
+  course demo
+  check 'a moved checkout is configured once' is "$(grep -c -- --preset "$machine/calls")" 1
+
+  new_machine "$debian"
+  : >"$checkout/build"
+  course demo
+  check 'a build folder that cannot be written: exit 3' is "$code" 3
+  check 'a build folder that cannot be written: says so' has "$err" "cannot write to $checkout/build"
+}
+
+test_failing_configure() {
+  new_machine "$debian"
+  echo 'CMake Error: Could NOT find MPI_CXX' >"$machine/cmake-says"
+  course demo
+  check 'cmake lacks something: exit 3' is "$code" 3
+  check 'cmake lacks something: its words are shown' has "$err" 'Could NOT find MPI_CXX'
+  echo 'CMake Error at CMakeLists.txt:3: Parse error' >"$machine/cmake-says"
+  course demo
+  check 'cmake fails otherwise: exit 1' is "$code" 1
+  check 'cmake fails: stdout is empty' is "$out" ''
+  rm "$machine/cmake-says"
+  forget_calls
+  course demo
+  check 'after a broken configuration: from nothing, and it works' has "$code $(calls)" 'cmake --fresh --preset student'
+  check 'after a broken configuration: exit 0' is "$code" 0
+}
+
+test_failing_build() {
+  new_machine "$debian"
+  printf '%s\n' '[1/2] Building CXX object a.o' 'FAILED: a.o' 'a.cpp:3: error: expected' 'ninja: build stopped' >"$machine/ninja-says"
+  course demo
+  check 'the build fails: exit 1' is "$code" 1
+  check 'the build fails: shows the compiler'\''s words' has "$err" $'FAILED: a.o\na.cpp:3: error: expected\n'
+  check 'the build fails: stdout is empty' is "$out" ''
+  forget_calls
+  course demo
+  check 'the build fails: packages are not checked for it' lacks "$(calls)" dpkg-query
+  echo 'a.cpp:1: fatal error: fmt/format.h: No such file or directory' >"$machine/ninja-says"
+  course demo
+  rm "$machine/ninja-says"
+  forget_calls
+  course demo
+  check 'the build lacks a header: packages are checked again' has "$(calls)" dpkg-query
+}
+
+test_two_at_once() {
+  new_machine "$debian"
+  course demo
+  : >"$machine/slow"
+  forget_calls
+  (in_machine "$checkout/course" one) >/dev/null 2>&1 &
+  (in_machine "$checkout/course" two) >/dev/null 2>&1 &
+  wait
+  out='' err='' code=''
+  local build="cmake --build $checkout/build --target course-program"
+  if [ -e "$machine/bin/flock" ]; then
+    check 'two calls at once build one after the other' is "$(calls)" "$build"$'\nend of build\n'"$build"$'\nend of build'
+  fi
+}
+
+# What the launcher sees of root is what the program does: this check follows who runs it.
+test_open_mpi_as_root() {
+  new_machine "$debian"
+  course demo
+  local expected='as root: no'
+  [ "$(id -u)" != 0 ] || expected='as root: 1111'
+  check "Open MPI may start ranks as root, when root ($expected)" has "$out" "$expected"
+}
+
+for test in $(declare -F | grep -oE 'test_[a-z_]+$'); do "$test"; done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
