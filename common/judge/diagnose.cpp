@@ -36,11 +36,11 @@ Evidence weigh_example(const Mistake& mistake, const Played& played) {
   return evidence;
 }
 
-bool explains(const Mistake& mistake, const std::vector<Played>& all) {
+bool explains(const Mistake& mistake, const std::vector<const Played*>& all) {
   bool supported = false;
-  for (const Played& played : all) {
-    if (played.answer.empty()) continue;
-    const Evidence evidence = weigh_example(mistake, played);
+  for (const Played* played : all) {
+    if (played->answer.empty()) continue;
+    const Evidence evidence = weigh_example(mistake, *played);
     if (evidence == Evidence::Refutes) return false;
     supported |= evidence == Evidence::Supports;
   }
@@ -74,7 +74,7 @@ bool is_right(const Played& played) {
   });
 }
 
-std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<Played>& all) {
+std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all) {
   std::set<std::string> names;
   for (const Mistake& mistake : task.mistakes) {
     if (explains(mistake, all)) names.insert(mistake.id);

@@ -25,6 +25,6 @@ bool is_right(const Played& played);
 /// The mistakes that explain all that was played, right answers as well as wrong ones: those whose answer equals the
 /// student's wherever there is one, and is clearly not the truth where the student's is wrong. A name is earned only
 /// when one mistake is left.
-std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<Played>& all);
+std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all);
 
 }  // namespace course

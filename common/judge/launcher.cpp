@@ -29,7 +29,6 @@ constexpr double look_interval_s = 0.05;
 constexpr double standstill_s = 2.0;
 /// A proven standstill needs no patience, only a second look that finds it unchanged.
 constexpr double proven_standstill_s = 0.3;
-constexpr int failures_per_group = 2;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -258,9 +257,10 @@ class Launch {
     command.argv.insert(command.argv.end(), options_.player.begin(), options_.player.end());
     command.argv.insert(command.argv.end(), {"--subject", options_.subject, "--status", scratch_.path() / "status"});
     command.argv.insert(command.argv.end(), folders_.begin(), folders_.end());
-    command.environment = {{"TMPDIR", scratch_.path()},
-                           {"OMPI_MCA_btl_vader_backing_directory", scratch_.path()},
-                           {"OMPI_MCA_btl_sm_backing_directory", scratch_.path()}};
+    command.environment = mpirun_environment();
+    for (const char* name : {"TMPDIR", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {
+      command.environment[name] = scratch_.path();
+    }
     command.output = output();
     return command;
   }
@@ -298,9 +298,17 @@ class Launch {
 }  // namespace
 
 std::vector<std::string> mpirun(int ranks) {
-  std::vector<std::string> argv{"mpirun", "-n", std::to_string(ranks), "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
-  if (geteuid() == 0) argv.insert(argv.begin() + 1, "--allow-run-as-root");
-  return argv;
+  return {"mpirun", "-n", std::to_string(ranks), "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
+}
+
+std::map<std::string, std::string> mpirun_environment() {
+  // One host needs no TCP between ranks; Open MPI 5 warns of interfaces that it cannot pair.
+  std::map<std::string, std::string> environment{{"OMPI_MCA_btl", "^tcp"}};
+  if (geteuid() == 0) {
+    environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+    environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  }
+  return environment;
 }
 
 void Launcher::write_case(const fs::path& folder, const Case& test_case, const std::vector<int>& world_ranks) {
@@ -319,15 +327,13 @@ std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) const {
   std::vector<Outcome> outcomes(cases.size());
   std::vector<std::size_t> waiting(cases.size());
   std::iota(waiting.begin(), waiting.end(), 0);
-  std::map<std::string, int> failures;
   while (!waiting.empty()) {
     const std::vector<Outcome> played = Launch(options_, cases, waiting).run();
     for (std::size_t i = 0; i < played.size(); ++i) outcomes[waiting[i]] = played[i];
     if (played.size() == waiting.size() && played.back().ending == Outcome::Ending::Finished) break;
     const std::string& group = cases[waiting[played.size() - 1]].group;
-    const bool exhausted = ++failures[group] >= failures_per_group;
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(played.size()));
-    if (exhausted) std::erase_if(waiting, [&](std::size_t i) { return cases[i].group == group; });
+    std::erase_if(waiting, [&](std::size_t i) { return cases[i].group == group; });
   }
   return outcomes;
 }

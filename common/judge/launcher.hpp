@@ -13,7 +13,7 @@ namespace course {
 
 /// A call to be played: what each rank is given.
 struct Case {
-  std::string group;  ///< cases of a group share a fate: after two launches that failed, the rest is not played
+  std::string group;  ///< once a case ends its launch (crash, standstill), the rest of its group is not played
   std::string function;
   Arguments arguments;
   std::vector<std::map<std::string, Tensor>> inputs;  ///< by rank
@@ -46,7 +46,7 @@ struct LauncherOptions {
 };
 
 /// Plays cases in as few launches as it can. A case whose player crashes, throws or stands still ends alone: the rest
-/// is launched again without it.
+/// is launched again without it and without its group.
 class Launcher {
  public:
   explicit Launcher(LauncherOptions options) : options_(std::move(options)) {}
@@ -61,8 +61,10 @@ class Launcher {
   LauncherOptions options_;
 };
 
-/// The mpirun arguments for `ranks` processes on this machine, with its files under `scratch`; used by the judge,
-/// the demo and the printed replay command alike.
+/// The start of a command line for `ranks` processes on this machine, more than cores if need be.
 std::vector<std::string> mpirun(int ranks);
+
+/// What mpirun needs in its environment on one host; as root, Open MPI's two permissions too.
+std::map<std::string, std::string> mpirun_environment();
 
 }  // namespace course

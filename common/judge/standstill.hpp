@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,27 +11,36 @@ namespace course {
 
 /// A plain copy of one rank's page, in the order of the case's ranks.
 struct RankSnapshot {
-  Phase phase;
-  std::int32_t case_index;
-  std::uint64_t completed;
-  std::int32_t hop;
-  std::int32_t signal;
+  Phase phase = Phase::Starting;
+  std::int32_t case_index = -1;
+  std::uint64_t completed = 0;
+  std::int32_t hop = 0;
+  std::int32_t signal = 0;
   std::vector<PendingOperation> pending;
   std::string text;
+  bool pending_complete = true;  ///< false when the page had no room for all of them
+  std::uint64_t collectives = 0;
+  std::array<std::uint64_t, max_summed_ranks> sent_sum{};
+  std::array<std::uint64_t, max_summed_ranks> received_sum{};
 };
 
-/// Copies the page under its seqlock; retries while the rank is writing.
+/// Copies the page under its seqlock; retries while the rank is writing, and takes one that never stops writing
+/// (killed halfway) for Computing. Whatever the page holds, the copy is well formed: enumerators are valid, and texts
+/// end and are UTF-8.
 RankSnapshot snapshot(const RankStatus& status);
 
 struct Standstill {
   enum class Kind { Cycle, WaitsForFinished, CollectiveMismatch, NoMatch } kind;
   std::vector<int> ranks;  ///< the cycle in waiting order, or the ranks that wait
   bool all_send = false;   ///< every rank of the cycle waits in a send
-  bool proven = false;     ///< no pending operation of any rank can match another's
-  std::string text;        ///< several lines: who waits for whom, with call, peer, tag, bytes and hop of each
+  /// No pending operation of any rank can match another's: true at one moment, and so for ever, when no `completed`
+  /// and no phase has changed since an earlier snapshot. It depends on no clock.
+  bool proven = false;
+  std::string text;  ///< several lines: who waits for whom, with call, peer, tag, bytes and hop of each
 };
 
-/// What holds the ranks up, if every rank is inside MPI, polling it, or finished; nullopt while one computes.
+/// What holds the ranks up, if every rank is inside MPI, polling it, or finished; nullopt while one computes or is in
+/// another case than the others, and when none waits.
 std::optional<Standstill> find_standstill(const std::vector<RankSnapshot>& ranks);
 
 }  // namespace course

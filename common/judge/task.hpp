@@ -66,8 +66,12 @@ struct Task {
   std::function<std::string(const Example&, const Outcome&)> explain = {};
 };
 
-/// Each lesson's judge.cpp defines this.
-std::vector<Task> lesson_tasks();
+/// What the judge of one lesson consists of. Each lesson's judge.cpp defines lesson_judge().
+struct LessonJudge {
+  std::string id;  ///< "05", in the registry
+  std::vector<Task> tasks;
+};
+LessonJudge lesson_judge();
 
 /// Every rank's inputs, cut from the example's.
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);

@@ -11,8 +11,13 @@
 #include "trace/trace.hpp"
 
 /// Definitions of MPI_Send, MPI_Recv, ... that stand before the library's own (the profiling interface, MPI
-/// standard chapter 15): link this library into an executable and every MPI call of the executable and of the
-/// shared objects it loads passes through. Outside begin() .. end() calls go straight to the library.
+/// standard chapter 15): link these objects into an executable with -rdynamic (all of them: an archive would leave
+/// out those that the executable itself does not call) and every MPI call of the executable and of the shared objects
+/// it loads passes through. Outside begin() .. end() calls go straight to the library.
+///
+/// Inside, an MPI error and a call that could not work are C++ exceptions thrown from the call:
+///   std::invalid_argument  a peer that is no rank, a null communicator, freeing the case's communicator
+///   std::runtime_error     whatever else MPI refuses, such as a message longer than its buffer; MPI_Abort
 namespace course::mpi_layer {
 
 struct Options {
@@ -34,19 +39,24 @@ inline constexpr const char* fact_invalid_peer = "invalid_peer";
 inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
 inline constexpr const char* fact_collective = "collective";
 inline constexpr const char* fact_unfinished_request = "unfinished_request";
+/// MPI_Init, MPI_Finalize (both ignored) or MPI_Abort (thrown) inside the case.
+inline constexpr const char* fact_lifecycle = "lifecycle";
+/// A call that the course does not use and the layer does not follow, such as MPI_Bsend or MPI_Win_create.
+inline constexpr const char* fact_uncommon_call = "uncommon_call";
 
 struct Report {
   std::map<int, std::int64_t> bytes_sent_to;  ///< by rank of the case's communicator, point to point
   std::int64_t collective_bytes = 0;          ///< this rank's receive buffers of collectives
-  std::vector<Fact> facts;                    ///< each kind and text once
+  std::vector<Fact> facts;                    ///< each kind and text once, the first few of each kind
   std::vector<Span> spans;                    ///< seconds since begin(); empty unless record_spans
 };
 
 /// Starts watching a case that is played on `comm`; `status` (may be null) is kept up to date for the judge.
+/// The thread that calls this is the one whose waiting the status shows.
 void begin(MPI_Comm comm, Options options, RankStatus* status);
 
-/// Stops watching and tells what was seen. Requests still open are cancelled or completed where that is possible,
-/// and told as unfinished_request.
+/// Stops watching and tells what was seen. Receives still open are cancelled, sends are completed where that needs no
+/// waiting and else left to the library; both are told as unfinished_request. Never waits for another rank.
 Report end();
 
 }  // namespace course::mpi_layer

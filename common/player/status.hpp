@@ -8,41 +8,55 @@ namespace course {
 /// What a rank is doing, as the judge may read it at any moment from a file that both have mapped. A player
 /// written in another language need not keep one; its standstills are then found by the clock alone.
 enum class Phase : std::uint32_t {
-  Starting,    ///< before the submission is loaded
-  Computing,   ///< inside the submission, outside MPI
-  Blocked,     ///< inside a blocking MPI call; `pending` says what it waits for
-  Polling,     ///< between MPI_Test calls that did not complete; `pending` as for Blocked
-  Finished,    ///< done with the case, waiting for the others
-  Threw,       ///< the function threw; `text` says what
-  Crashed,     ///< a signal came; `signal` says which
-  Done,        ///< all cases played
+  Starting,   ///< before the function of the case is called
+  Computing,  ///< inside the submission, outside MPI
+  Blocked,    ///< inside a blocking MPI call; `pending` says what it waits for
+  Polling,    ///< between MPI_Test calls that did not complete; `pending` as for Blocked
+  Finished,   ///< done with the case, waiting for the others
+  Threw,      ///< the function threw; `text` says what
+  Crashed,    ///< a signal came; `signal` says which
+  Done,       ///< all cases played
 };
 
-/// One operation that a rank has started and not completed.
+/// One operation that a rank has started and that has not completed, as far as the rank has seen.
 struct PendingOperation {
   enum class Kind : std::uint32_t { Send, Receive, Collective } kind;
-  std::int32_t peer;        ///< rank in the case's communicator; any_peer for MPI_ANY_SOURCE
-  std::int32_t tag;         ///< any_tag for MPI_ANY_TAG
-  std::int64_t bytes;       ///< of the caller's buffer
+  /// Whether the rank waits for it: not now (it was started earlier and may still be met by another rank), for each
+  /// one that says All, or for one of those that say Any.
+  enum class Need : std::uint32_t { None, All, Any } need;
+  std::int32_t peer;  ///< rank in the case's communicator; any_peer for MPI_ANY_SOURCE; a collective's root, or any_peer
+  std::int32_t tag;   ///< any_tag for MPI_ANY_TAG; for a collective its number on the communicator, from 1
+  std::int64_t bytes;          ///< of the caller's buffer
   std::uint64_t communicator;  ///< equal on two ranks when they mean the same communicator's context
-  char call[24];            ///< "MPI_Recv"; "MPI_Wait (MPI_Irecv)" for a request that is waited for
+  char call[32];               ///< "MPI_Recv"; "MPI_Wait(MPI_Irecv)" for a request that is waited for
 };
 
 inline constexpr std::int32_t any_peer = -1;
 inline constexpr std::int32_t any_tag = -1;
-inline constexpr int max_pending = 8;
+inline constexpr std::int32_t outside_peer = -2;  ///< a rank that is not in the case's communicator
+/// The communicator of an operation that the MPI layer knows nothing about: it may match anything.
+inline constexpr std::uint64_t unknown_communicator = 0;
+inline constexpr std::uint64_t case_communicator = 1;  ///< the one that the function was given
+inline constexpr int max_pending = 32;
+inline constexpr int max_summed_ranks = 64;
 
 /// One rank's page. `sequence` is odd while the rank writes the fields below it (a seqlock).
 struct RankStatus {
   std::atomic<std::uint32_t> phase;
-  std::atomic<std::int32_t> case_index;   ///< position in the plan; -1 before the first
-  std::atomic<std::uint64_t> completed;   ///< MPI operations completed since the start
+  std::atomic<std::int32_t> case_index;  ///< position in the plan; -1 before the first
+  std::atomic<std::uint64_t> completed;  ///< MPI operations completed since the start
   std::atomic<std::uint64_t> sequence;
   std::int32_t pid;
-  std::int32_t hop;                       ///< receives completed in this case
+  std::int32_t hop;  ///< receives completed in this case
   std::int32_t signal;
-  std::int32_t pending_count;             ///< may exceed max_pending; only the first max_pending are kept
+  std::int32_t pending_count;  ///< may exceed max_pending; only the first max_pending are kept
   PendingOperation pending[max_pending];
+  std::uint64_t collectives;  ///< collective operations completed in this case
+  /// For each peer the sum, modulo 2^64, of a hash of (communicator, tag) over the messages of this case whose sending
+  /// (or receiving) this rank has seen complete. While the sender's sum differs from the receiver's, one of them is
+  /// about to see a completion that the other has seen. Peers from max_summed_ranks on are not summed.
+  std::uint64_t sent_sum[max_summed_ranks];
+  std::uint64_t received_sum[max_summed_ranks];
   char text[512];
 };
 

@@ -1,12 +1,14 @@
 #include "tensor/npy.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -298,7 +300,7 @@ TEST_F(Npy, RefusesHugeShapesBeforeAllocating) {
 }
 
 TEST_F(Npy, RefusesOtherDtypes) {
-  for (const std::string descr : {"<i4", "|u1", "<c8", "<f16", "f4", "=f4", "|O", ""}) {
+  for (const std::string descr : {"<i4", "|u1", "<c8", "<f16", "<f42", "f4", "=f4", "|O", ""}) {
     const std::string message = read_error(put(npy_bytes(header_of(descr, "()"), "xxxx")));
     EXPECT_TRUE(mentions(message, "dtype '" + descr + "', expected float16, float32 or float64"));
   }
@@ -315,6 +317,7 @@ TEST_F(Npy, RefusesAMalformedHeader) {
   const std::string good = "'descr': '<f4', 'fortran_order': False";
   EXPECT_TRUE(mentions(error(""), "expected '{'"));
   EXPECT_TRUE(mentions(error("{"), "expected a quoted string"));
+  EXPECT_TRUE(mentions(error("{descr: '<f4'}"), "has 'descr: '<f4'}', expected a quoted string"));
   EXPECT_TRUE(mentions(error("{'descr': '<f4"), "has ''<f4', expected a quoted string"));
   EXPECT_TRUE(
       mentions(error("{" + good + "}"), "lacks a key, expected 'descr', 'fortran_order' and 'shape'"));
@@ -334,9 +337,12 @@ TEST_F(Npy, RefusesAMalformedShape) {
   EXPECT_TRUE(mentions(error("(1)"), "expected ',' after the only extent"));
   EXPECT_TRUE(mentions(error("(1 1)"), "expected ','"));
   EXPECT_TRUE(mentions(error("(1, 1]"), "expected ')'"));
-  for (const std::string extent : {"-1", "-0", "+1", "01", "1.0", "x", ",", "1L"}) {
-    EXPECT_TRUE(mentions(error("(1, " + extent + ")"), "expected")) << extent;
+  for (const std::string extent : {"-1", "-0", "+1", "01", "x", ","}) {
+    const std::string message = error("(1, " + extent + ")");
+    EXPECT_TRUE(mentions(message, "has '" + extent + "), }', expected an extent from 0 to"));
   }
+  EXPECT_TRUE(mentions(error("(1, 1.0)"), "has '.0), }', expected ')'"));
+  EXPECT_TRUE(mentions(error("(1, 1L)"), "has 'L), }', expected ')'"));
 }
 
 TEST_F(Npy, NamesTheValueOutsideFloat32) {
@@ -384,6 +390,19 @@ TEST_F(Npy, WritingNeverChangesAnOpenFile) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(reader), {}), before);
 }
 
+TEST_F(Npy, LeavesNothingWhenTheDiskIsFull) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{1000, before.rlim_max};
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string message = error_of(path(), [&] { write_npy(path(), Tensor({1000})); });
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(mentions(message, "cannot be written: File too large"));
+  EXPECT_EQ(files_in_folder(), 0u);
+}
+
 TEST_F(Npy, RefusesToWriteWhereItCannot) {
   const Tensor tensor({2});
   const auto write_error = [&](const fs::path& target) {
@@ -392,6 +411,7 @@ TEST_F(Npy, RefusesToWriteWhereItCannot) {
   EXPECT_TRUE(mentions(write_error(path("absent") / "x.npy"), "cannot be written: No such file"));
   EXPECT_TRUE(mentions(write_error(folder_), "it is a folder, expected a file or a free name"));
   EXPECT_TRUE(mentions(write_error(path("x") / ""), "cannot be written"));
+  EXPECT_TRUE(mentions(write_error(path(std::string(300, 'x'))), "cannot be written: File name too long"));
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   EXPECT_TRUE(mentions(write_error(path("fifo")), "a device or a pipe, expected a file"));
   const Tensor deep(Shape(65, 1));

@@ -256,7 +256,8 @@ test_other_systems() {
   user=501
   system=darwin23 course demo
   check 'macOS: exit 3' is "$code" 3
-  check 'macOS: says why nothing is installed' has "$err" 'on macOS, and only on Debian and Ubuntu can'
+  check 'macOS: says why nothing is installed' has "$err" 'and only on Debian and Ubuntu can'
+  check 'macOS: brew is not for root' lacks "$err" 'as root'
   check 'macOS: names brew and its packages' has "$err" '    brew install cmake ninja open-mpi eigen googletest cli11 fmt nlohmann-json'
 
   new_machine 'ID=gentoo\nPRETTY_NAME=Gentoo'

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "judge/diagnose.hpp"
+#include "judge/task.hpp"
+#include "registry/registry.hpp"
+
+namespace course {
+
+/// One graded test: a task at one world size.
+struct GradedTest {
+  const Task* task;
+  int ranks;  ///< 0 for a task on one rank
+  std::string name() const { return task->id + (ranks > 0 ? ".ranks" + std::to_string(ranks) : ""); }
+};
+
+struct TestVerdict {
+  enum class Status { Passed, Failed, Todo, NotPlayed } status = Status::NotPlayed;
+  std::string text;                ///< several lines: where, how much, on what input
+  std::set<std::string> mistakes;  ///< earned names, ids of the registry
+  const Played* witness = nullptr;  ///< the example that the text speaks of
+};
+
+/// What was played of one test with one seed.
+struct PlayedTest {
+  const GradedTest* test;
+  std::vector<Played> examples;
+};
+
+/// Judges all tests that were played with one seed. Tests of a task share evidence: a mistake is named only if it
+/// explains them all.
+std::vector<TestVerdict> judge(const std::vector<PlayedTest>& tests);
+
+}  // namespace course

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "mpi_layer/communicators.hpp"
+#include "player/status.hpp"
+
+namespace course::mpi_layer {
+
+/// The arguments of a send or a receive. `call` is the name the caller used.
+struct Message {
+  const char* call;
+  const void* buffer;
+  int count;
+  MPI_Datatype type;
+  int peer;
+  int tag;
+  MPI_Comm comm;
+};
+
+/// The bytes that a buffer covers; empty (begin null) when its type has gaps, which only the library could check.
+struct Extent {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+
+/// One operation between its start and its completion, or a persistent one that may be started again.
+struct Operation {
+  PendingOperation::Kind kind = PendingOperation::Kind::Send;
+  const char* call = "";
+  std::shared_ptr<const Communicator> communicator;
+  int peer = MPI_PROC_NULL;  ///< in its communicator; a collective's root, or MPI_PROC_NULL
+  int tag = 0;               ///< of a collective its number on the communicator
+  std::int64_t bytes = 0;
+  Extent extent;
+  MPI_Request request = MPI_REQUEST_NULL;
+  bool persistent = false;
+  bool active = true;    ///< false for a persistent one that is not started
+  bool internal = false;  ///< its request was never in the caller's hands
+  bool released = false;  ///< the caller gave its request up with MPI_Request_free
+  bool summed = false;    ///< its completion is in the page's sums already
+
+  /// The peer as a rank of the case's communicator.
+  int case_peer() const;
+  PendingOperation pending(const char* waiting_call, PendingOperation::Need need) const;
+  /// "MPI_Recv from rank 2 (tag 0, 8 bytes)"
+  std::string text() const;
+};
+
+/// count * PMPI_Type_size; 0 for a negative count, which the library will refuse.
+std::int64_t bytes_of(int count, MPI_Datatype type);
+
+Operation describe(PendingOperation::Kind kind, const Message& message,
+                   std::shared_ptr<const Communicator> communicator);
+
+/// " to rank 2" or " from any rank" or nothing for a collective; `peer` as in MPI calls.
+std::string direction(PendingOperation::Kind kind, int peer);
+
+/// @throws std::runtime_error "CONTEXT: the library's text"
+[[noreturn]] void throw_error(int code, const std::string& context);
+
+/// Throws the error of `code` with the text that context() returns, unless it is MPI_SUCCESS.
+template <class Context>
+void check(int code, const Context& context) {
+  if (code != MPI_SUCCESS) throw_error(code, context());
+}
+
+}  // namespace course::mpi_layer

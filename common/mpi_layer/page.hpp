@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "player/status.hpp"
+
+namespace course::mpi_layer {
+
+/// Lets `change` write the guarded fields of the page, as one step for those who read it.
+template <class Change>
+void write_page(RankStatus& page, const Change& change) {
+  const std::uint64_t before = page.sequence.load(std::memory_order_relaxed);
+  page.sequence.store(before + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  change(page);
+  page.sequence.store(before + 2, std::memory_order_release);
+}
+
+/// Writes the phase and what is pending. `more` says that there is more than the list knows of.
+void write_pending(RankStatus& page, const std::vector<PendingOperation>& pending, bool more, Phase phase);
+
+}  // namespace course::mpi_layer

@@ -1,0 +1,144 @@
+#include "judge/task.hpp"
+#include "reference/reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace course;
+
+namespace {
+
+template <class T>
+Answer answer(const Example& example) {
+  const reference::Softmax<T> softmax = reference::softmax(cast<T>(example.inputs.at("x")));
+  return {{"p", cast<double>(softmax.p)}, {"lse", cast<double>(softmax.lse)}};
+}
+
+/// Softmax and lse in float32 with another maximum than the row's own, and a constant added to the sum.
+Answer float_softmax(const Tensor& x, const std::vector<float>& row_maximum, float epsilon = 0.0f) {
+  Tensor p(x.shape());
+  Tensor lse({x.extent(0)});
+  for (Index row = 0; row < x.extent(0); ++row) {
+    const float m = row_maximum[row];
+    float l = epsilon;
+    for (const float score : x.matrix().row(row)) l += std::exp(score - m);
+    for (Index col = 0; col < x.extent(1); ++col) p.matrix()(row, col) = std::exp(x.matrix()(row, col) - m) / l;
+    lse[row] = m + std::log(l);
+  }
+  return {{"p", cast<double>(p)}, {"lse", cast<double>(lse)}};
+}
+
+float maximum(std::span<const float> row) {
+  return row.empty() ? -std::numeric_limits<float>::infinity() : *std::max_element(row.begin(), row.end());
+}
+
+std::vector<float> row_maxima(const Tensor& x) {
+  std::vector<float> maxima;
+  for (Index row = 0; row < x.extent(0); ++row) maxima.push_back(maximum(x.matrix().row(row)));
+  return maxima;
+}
+
+/// Where the row's maximum is -inf the right answer stands; elsewhere `wrong`'s.
+Answer except_masked_rows(const Example& example, Answer wrong) {
+  const Answer right = answer<double>(example);
+  const std::vector<float> maxima = row_maxima(example.inputs.at("x"));
+  for (Index row = 0; row < static_cast<Index>(maxima.size()); ++row) {
+    if (std::isfinite(maxima[row])) continue;
+    wrong["lse"][row] = right.at("lse")[row];
+    std::ranges::copy(right.at("p").matrix().row(row), wrong["p"].matrix().row(row).begin());
+  }
+  return wrong;
+}
+
+Answer no_maximum(const Example& example) {
+  const Tensor& x = example.inputs.at("x");
+  return float_softmax(x, std::vector<float>(x.extent(0), 0.0f));
+}
+
+Answer global_maximum(const Example& example) {
+  const Tensor& x = example.inputs.at("x");
+  return float_softmax(x, std::vector<float>(x.extent(0), maximum(x.values())));
+}
+
+/// What Eigen's vectorised exp makes of a row that underflows: a tiny positive number everywhere, so a uniform row.
+Answer global_maximum_with_eigen(const Example& example) {
+  Answer wrong = global_maximum(example);
+  for (double& p : wrong["p"].values()) {
+    if (std::isnan(p)) p = 1.0 / static_cast<double>(example.inputs.at("x").extent(1));
+  }
+  return wrong;
+}
+
+Answer along_columns(const Example& example) {
+  const Tensor& x = example.inputs.at("x");
+  const auto transposed = [](const auto& from) {
+    auto to = from;
+    to = {{from.extent(1), from.extent(0)}, from.values()};
+    for (Index i = 0; i < from.extent(0); ++i) {
+      for (Index j = 0; j < from.extent(1); ++j) to.matrix()(j, i) = from.matrix()(i, j);
+    }
+    return to;
+  };
+  Answer wrong = answer<double>(example);
+  wrong["p"] = transposed(reference::softmax(cast<double>(transposed(x))).p);
+  return wrong;
+}
+
+Answer masked_row_nan(const Example& example) {
+  const Tensor& x = example.inputs.at("x");
+  return float_softmax(x, row_maxima(x));
+}
+
+Answer epsilon_in_denominator(const Example& example, float epsilon) {
+  const Tensor& x = example.inputs.at("x");
+  std::vector<float> maxima = row_maxima(x);
+  for (float& m : maxima) m = std::isfinite(m) ? m : 0.0f;
+  return float_softmax(x, maxima, epsilon);
+}
+
+std::vector<Example> examples(Draw& draw, int) {
+  std::vector<Example> all;
+  const auto add = [&](std::string what, Tensor x) { all.push_back({std::move(what), {{"x", std::move(x)}}}); };
+  add("ordinary scores", score_rows(draw, draw.integer(2, 9), draw.integer(2, 40)));
+  add("rows that are masked, wholly or in part", masked_rows(draw, draw.integer(4, 8), draw.integer(3, 30)));
+  add("rows near -2e4, -150, +2e4, and scores more than 110 apart", wide_rows(draw, 8, draw.integer(4, 30)));
+  add("a maximum that comes last", late_maximum_rows(draw, 5, draw.integer(5, 60)));
+  add("one column", score_rows(draw, 4, 1));
+  add("no columns", Tensor({3, 0}));
+  add("no rows", Tensor({0, 5}));
+  return all;
+}
+
+Task task(std::string id, std::string function, Output output) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {std::move(output)},
+          .examples = examples,
+          .truth = answer<double>,
+          .baseline = answer<float>};
+}
+
+}  // namespace
+
+LessonJudge course::lesson_judge() {
+  Task softmax = task("1", "softmax", {"p", {"row", "col"}});
+  softmax.mistakes = {{"no_maximum", no_maximum},
+                      {"no_maximum", [](const Example& x) { return except_masked_rows(x, no_maximum(x)); }},
+                      {"global_maximum", global_maximum},
+                      {"global_maximum", [](const Example& x) { return except_masked_rows(x, global_maximum(x)); }},
+                      {"global_maximum", global_maximum_with_eigen},
+                      {"along_columns", along_columns},
+                      {"masked_row_nan", masked_row_nan}};
+  Task logsumexp = task("2", "logsumexp", {"lse", {"row"}});
+  logsumexp.mistakes = {{"no_maximum", no_maximum},
+                        {"global_maximum", global_maximum},
+                        {"global_maximum", [](const Example& x) { return except_masked_rows(x, global_maximum(x)); }},
+                        {"masked_row_nan", masked_row_nan}};
+  for (const float epsilon : {1e-12f, 1e-10f, 1e-9f, 1e-8f, 1e-7f, 1e-6f, 1e-5f, 1e-4f}) {
+    logsumexp.mistakes.push_back({"epsilon_in_denominator", [epsilon](const Example& example) {
+                                    return epsilon_in_denominator(example, epsilon);
+                                  }});
+  }
+  return {"01", {softmax, logsumexp}};
+}
