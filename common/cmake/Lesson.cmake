@@ -92,8 +92,10 @@ macro(add_subject kind sources)
     target_link_options(${lesson}_${kind} PRIVATE -Wl,--no-undefined)
   endif()
   if(NOT "${kind}" MATCHES "^(student|solution)$")
-    set_target_properties(${lesson}_${kind} PROPERTIES EXCLUDE_FROM_ALL OFF)
     target_compile_options(${lesson}_${kind} PRIVATE -O0) # speed is not their point; compiling them all is
+  endif()
+  if("${kind}" MATCHES "^(mutant|combination)_")
+    target_compile_options(${lesson}_${kind} PRIVATE -w) # a mistake often leaves something unused
   endif()
 endmacro()
 

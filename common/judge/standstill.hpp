@@ -24,23 +24,23 @@ struct RankSnapshot {
   std::array<std::uint64_t, max_summed_ranks> received_sum{};
 };
 
-/// Copies the page under its seqlock; retries while the rank is writing, and takes one that never stops writing
-/// (killed halfway) for Computing. Whatever the page holds, the copy is well formed: enumerators are valid, and texts
-/// end and are UTF-8.
+/// Copies the page under its seqlock; retries while the rank is writing, and takes one that never stops
+/// writing (killed halfway) for one that does not wait. Whatever the page holds, the copy is well formed:
+/// enumerators are valid, and texts end and are UTF-8.
 RankSnapshot snapshot(const RankStatus& status);
 
 struct Standstill {
   enum class Kind { Cycle, WaitsForFinished, CollectiveMismatch, NoMatch } kind;
   std::vector<int> ranks;  ///< the cycle in waiting order, or the ranks that wait
   bool all_send = false;   ///< every rank of the cycle waits in a send
-  /// No pending operation of any rank can match another's: true at one moment, and so for ever, when no `completed`
-  /// and no phase has changed since an earlier snapshot. It depends on no clock.
+  /// No pending operation of any rank can match another's: true at one moment, and so for ever, when no
+  /// `completed` and no phase has changed since an earlier snapshot. It depends on no clock.
   bool proven = false;
   std::string text;  ///< several lines: who waits for whom, with call, peer, tag, bytes and hop of each
 };
 
-/// What holds the ranks up, if every rank is inside MPI, polling it, or finished; nullopt while one computes or is in
-/// another case than the others, and when none waits.
+/// What holds the ranks up, if every rank is inside MPI, polling it, or finished; nullopt while one computes
+/// or is in another case than the others, and when none waits.
 std::optional<Standstill> find_standstill(const std::vector<RankSnapshot>& ranks);
 
 }  // namespace course

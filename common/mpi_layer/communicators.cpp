@@ -52,7 +52,8 @@ Communicators::~Communicators() {
 }
 
 std::shared_ptr<Communicator> Communicators::find(const char* call, MPI_Comm comm) {
-  if (comm == MPI_COMM_NULL) throw std::invalid_argument(std::string(call) + " was called with MPI_COMM_NULL");
+  if (comm == MPI_COMM_NULL)
+    throw std::invalid_argument(std::string(call) + " was called with MPI_COMM_NULL");
   const auto found = known_.find(comm);
   return found != known_.end() ? found->second : take_in(comm);
 }
@@ -77,7 +78,8 @@ std::shared_ptr<Communicator> Communicators::take_in(MPI_Comm comm) {
   return taken;
 }
 
-/// The caller's communicators get their former handlers back in the end; those made in the case never had another.
+/// The caller's communicators get their former handlers back in the end; those made in the case never had
+/// another.
 void Communicators::return_errors(MPI_Comm comm) {
   if (belongs_to_caller(comm)) {
     MPI_Errhandler former = MPI_ERRHANDLER_NULL;

@@ -28,8 +28,8 @@ class Communicators {
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
 
-  /// Looks the communicator up; one that is not known yet is taken in. Those that ranks make together must be looked
-  /// up when they are made, so that all ranks number them in the same order.
+  /// Looks the communicator up; one that is not known yet is taken in. Those that ranks make together must be
+  /// looked up when they are made, so that all ranks number them in the same order.
   /// @throws std::invalid_argument naming `call` for a null communicator.
   std::shared_ptr<Communicator> find(const char* call, MPI_Comm comm);
 

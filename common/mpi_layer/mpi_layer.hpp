@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "mpi_layer/facts.hpp"
 #include "player/status.hpp"
 #include "trace/trace.hpp"
 
 /// Definitions of MPI_Send, MPI_Recv, ... that stand before the library's own (the profiling interface, MPI
-/// standard chapter 15): link these objects into an executable with -rdynamic (all of them: an archive would leave
-/// out those that the executable itself does not call) and every MPI call of the executable and of the shared objects
-/// it loads passes through. Outside begin() .. end() calls go straight to the library.
+/// standard chapter 15): link these objects into an executable with -rdynamic (all of them: an archive would
+/// leave out those that the executable itself does not call) and every MPI call of the executable and of the
+/// shared objects it loads passes through. Outside begin() .. end() calls go straight to the library.
 ///
 /// Inside, an MPI error and a call that could not work are C++ exceptions thrown from the call:
 ///   std::invalid_argument  a peer that is no rank, a null communicator, freeing the case's communicator
@@ -27,22 +28,11 @@ struct Options {
   bool record_spans = false;
 };
 
-/// What was seen of conduct. `kind` is one of the names below; `text` is a clause a student can read.
+/// What was seen of conduct. `kind` is one of the names in facts.hpp; `text` is a clause a student can read.
 struct Fact {
   std::string kind;
   std::string text;
 };
-inline constexpr const char* fact_any_source = "any_source";
-inline constexpr const char* fact_world = "world_communicator";
-inline constexpr const char* fact_self_message = "self_message";
-inline constexpr const char* fact_invalid_peer = "invalid_peer";
-inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
-inline constexpr const char* fact_collective = "collective";
-inline constexpr const char* fact_unfinished_request = "unfinished_request";
-/// MPI_Init, MPI_Finalize (both ignored) or MPI_Abort (thrown) inside the case.
-inline constexpr const char* fact_lifecycle = "lifecycle";
-/// A call that the course does not use and the layer does not follow, such as MPI_Bsend or MPI_Win_create.
-inline constexpr const char* fact_uncommon_call = "uncommon_call";
 
 struct Report {
   std::map<int, std::int64_t> bytes_sent_to;  ///< by rank of the case's communicator, point to point
@@ -55,8 +45,9 @@ struct Report {
 /// The thread that calls this is the one whose waiting the status shows.
 void begin(MPI_Comm comm, Options options, RankStatus* status);
 
-/// Stops watching and tells what was seen. Receives still open are cancelled, sends are completed where that needs no
-/// waiting and else left to the library; both are told as unfinished_request. Never waits for another rank.
+/// Stops watching and tells what was seen. Receives still open are cancelled, sends are completed where that
+/// needs no waiting and else left to the library; both are told as unfinished_request. Never waits for
+/// another rank.
 Report end();
 
 }  // namespace course::mpi_layer

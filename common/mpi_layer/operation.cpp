@@ -54,7 +54,8 @@ PendingOperation Operation::pending(const char* waiting_call, PendingOperation::
 std::string Operation::text() const {
   std::string words = call + direction(kind, peer);
   if (kind == PendingOperation::Kind::Collective) return words;
-  words += " (" + (tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag)) + ", " + std::to_string(bytes);
+  words +=
+      " (" + (tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag)) + ", " + std::to_string(bytes);
   return words + (bytes == 1 ? " byte)" : " bytes)");
 }
 
@@ -66,13 +67,14 @@ std::int64_t bytes_of(int count, MPI_Datatype type) {
 
 Operation describe(PendingOperation::Kind kind, const Message& message,
                    std::shared_ptr<const Communicator> communicator) {
-  Operation operation{.kind = kind,
-                      .call = message.call,
-                      .communicator = std::move(communicator),
-                      .peer = message.peer,
-                      .tag = message.tag,
-                      .bytes = bytes_of(message.count, message.type),
-                      .extent = extent_of(message.buffer, message.count, message.type)};
+  Operation operation;
+  operation.kind = kind;
+  operation.call = message.call;
+  operation.communicator = std::move(communicator);
+  operation.peer = message.peer;
+  operation.tag = message.tag;
+  operation.bytes = bytes_of(message.count, message.type);
+  operation.extent = extent_of(message.buffer, message.count, message.type);
   return operation;
 }
 
@@ -87,7 +89,8 @@ std::string direction(PendingOperation::Kind kind, int peer) {
 void throw_error(int code, const std::string& context) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
-  if (PMPI_Error_string(code, text, &length) != MPI_SUCCESS) std::snprintf(text, sizeof text, "error %d", code);
+  if (PMPI_Error_string(code, text, &length) != MPI_SUCCESS)
+    std::snprintf(text, sizeof text, "error %d", code);
   throw std::runtime_error(context + ": " + text);
 }
 

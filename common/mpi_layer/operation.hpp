@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "mpi_layer/communicators.hpp"
 #include "player/status.hpp"
@@ -23,7 +24,8 @@ struct Message {
   MPI_Comm comm;
 };
 
-/// The bytes that a buffer covers; empty (begin null) when its type has gaps, which only the library could check.
+/// The bytes that a buffer covers; empty (begin null) when its type has gaps, which only the library could
+/// check.
 struct Extent {
   const std::byte* begin = nullptr;
   const std::byte* end = nullptr;
@@ -39,9 +41,10 @@ struct Operation {
   int tag = 0;               ///< of a collective its number on the communicator
   std::int64_t bytes = 0;
   Extent extent;
+  std::shared_ptr<const std::vector<char>> copy;  ///< what is sent, where that is not the caller's buffer
   MPI_Request request = MPI_REQUEST_NULL;
   bool persistent = false;
-  bool active = true;    ///< false for a persistent one that is not started
+  bool active = true;     ///< false for a persistent one that is not started
   bool internal = false;  ///< its request was never in the caller's hands
   bool released = false;  ///< the caller gave its request up with MPI_Request_free
   bool summed = false;    ///< its completion is in the page's sums already

@@ -1,3 +1,5 @@
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "mpi_layer/recorder.hpp"
@@ -20,11 +22,11 @@ CallLabel transfer(const Recorder& recorder, const char* call, const std::string
   return {call, Span::Kind::Transfer, recorder.records_spans() ? call + directions : std::string()};
 }
 
-MPI_Request start_send(Recorder& recorder, const Message& message, Recorder::SendStarter starter, bool internal) {
-  Operation operation = recorder.prepare(Kind::Send, message);
-  operation.internal = internal;
+MPI_Request start_send(Recorder& recorder, Operation operation, const Message& message,
+                       Recorder::SendStarter starter) {
   return recorder.start(std::move(operation), [&](MPI_Request* request) {
-    return starter(message.buffer, message.count, message.type, message.peer, message.tag, message.comm, request);
+    return starter(message.buffer, message.count, message.type, message.peer, message.tag, message.comm,
+                   request);
   });
 }
 
@@ -43,7 +45,9 @@ Recorder::SendStarter standard_send(const Recorder& recorder) {
 
 /// A blocking send is a nonblocking one that is waited for, so that the wait can be watched.
 int send(Recorder& recorder, const Message& message, Recorder::SendStarter starter) {
-  MPI_Request request = start_send(recorder, message, starter, true);
+  Operation operation = recorder.prepare(Kind::Send, message);
+  operation.internal = true;
+  MPI_Request request = start_send(recorder, std::move(operation), message, starter);
   std::vector<Waited> waited{{&request}};
   recorder.wait(transfer(recorder, message.call, direction(Kind::Send, message.peer)), waited, Need::All);
   return MPI_SUCCESS;
@@ -57,13 +61,16 @@ int receive(Recorder& recorder, const Message& message, void* buffer, MPI_Status
   return MPI_SUCCESS;
 }
 
-/// Both ways at once, so that it cannot block itself. The peers are checked before either way is started.
-int exchange(Recorder& recorder, const Message& out, const Message& in, void* in_buffer, MPI_Status* status) {
-  recorder.prepare(Kind::Send, out);
-  MPI_Request requests[2];
-  requests[0] = start_receive(recorder, in, in_buffer, true);
-  requests[1] = start_send(recorder, out, standard_send(recorder), true);
-  std::vector<Waited> waited{{&requests[1]}, {&requests[0]}};
+/// Both ways at once, so that it cannot block itself. The peers are checked before either way is started. The
+/// send keeps `copy`, if that is what it sends, for as long as the library may read it.
+int exchange(Recorder& recorder, const Message& out, const Message& in, void* in_buffer, MPI_Status* status,
+             std::shared_ptr<const std::vector<char>> copy = nullptr) {
+  Operation sending = recorder.prepare(Kind::Send, out);
+  sending.internal = true;
+  sending.copy = std::move(copy);
+  MPI_Request received = start_receive(recorder, in, in_buffer, true);
+  MPI_Request sent = start_send(recorder, std::move(sending), out, standard_send(recorder));
+  std::vector<Waited> waited{{&sent}, {&received}};
   const std::string directions = direction(Kind::Send, out.peer) + direction(Kind::Receive, in.peer);
   recorder.wait(transfer(recorder, out.call, directions), waited, Need::All);
   if (status != MPI_STATUS_IGNORE) *status = waited[1].status;
@@ -72,7 +79,7 @@ int exchange(Recorder& recorder, const Message& out, const Message& in, void* in
 
 /// Starts a send for a caller who keeps the request.
 int isend(Recorder& recorder, const Message& message, Recorder::SendStarter starter, MPI_Request* request) {
-  *request = start_send(recorder, message, starter, false);
+  *request = start_send(recorder, recorder.prepare(Kind::Send, message), message, starter);
   return MPI_SUCCESS;
 }
 
@@ -94,7 +101,8 @@ int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int ta
               MPI_Request* request) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Isend(buffer, count, type, dest, tag, comm, request);
-  return isend(*recorder, {"MPI_Isend", buffer, count, type, dest, tag, comm}, standard_send(*recorder), request);
+  return isend(*recorder, {"MPI_Isend", buffer, count, type, dest, tag, comm}, standard_send(*recorder),
+               request);
 }
 
 int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -117,7 +125,8 @@ int MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int dest, int t
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Irsend(buffer, count, type, dest, tag, comm, request);
   recorder->note_uncommon("MPI_Irsend");
-  return isend(*recorder, {"MPI_Irsend", buffer, count, type, dest, tag, comm}, standard_send(*recorder), request);
+  return isend(*recorder, {"MPI_Irsend", buffer, count, type, dest, tag, comm}, standard_send(*recorder),
+               request);
 }
 
 /// Buffered sends keep their buffering: who asks for it by name does not rely on it by accident.
@@ -136,13 +145,15 @@ int MPI_Ibsend(const void* buffer, int count, MPI_Datatype type, int dest, int t
   return isend(*recorder, {"MPI_Ibsend", buffer, count, type, dest, tag, comm}, PMPI_Ibsend, request);
 }
 
-int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+             MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Recv(buffer, count, type, source, tag, comm, status);
   return receive(*recorder, {"MPI_Recv", buffer, count, type, source, tag, comm}, buffer, status);
 }
 
-int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+              MPI_Request* request) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Irecv(buffer, count, type, source, tag, comm, request);
   *request = start_receive(*recorder, {"MPI_Irecv", buffer, count, type, source, tag, comm}, buffer, false);
@@ -150,8 +161,8 @@ int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, M
 }
 
 int MPI_Sendrecv(const void* send_buffer, int send_count, MPI_Datatype send_type, int dest, int send_tag,
-                 void* receive_buffer, int receive_count, MPI_Datatype receive_type, int source, int receive_tag,
-                 MPI_Comm comm, MPI_Status* status) {
+                 void* receive_buffer, int receive_count, MPI_Datatype receive_type, int source,
+                 int receive_tag, MPI_Comm comm, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) {
     return PMPI_Sendrecv(send_buffer, send_count, send_type, dest, send_tag, receive_buffer, receive_count,
@@ -175,9 +186,9 @@ int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, i
   int room = 0;
   int packed = 0;
   check(PMPI_Pack_size(count, type, comm, &room), context);
-  std::vector<char> copy(room);
-  check(PMPI_Pack(buffer, count, type, copy.data(), room, &packed, comm), context);
-  const Message out{call, copy.data(), packed, MPI_PACKED, dest, send_tag, comm};
+  const auto copy = std::make_shared<std::vector<char>>(room);
+  check(PMPI_Pack(buffer, count, type, copy->data(), room, &packed, comm), context);
+  const Message out{call, copy->data(), packed, MPI_PACKED, dest, send_tag, comm};
   const Message in{call, buffer, count, type, source, receive_tag, comm};
-  return exchange(*recorder, out, in, buffer, status);
+  return exchange(*recorder, out, in, buffer, status, copy);
 }

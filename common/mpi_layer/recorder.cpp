@@ -15,10 +15,14 @@ constexpr std::size_t facts_of_a_kind = 8;
 /// A receive that can no longer be cancelled is given this long to end before its buffer is abandoned.
 constexpr std::chrono::seconds time_for_a_message{1};
 std::unique_ptr<Recorder> current;
+/// Sends that outlived their case. The library may read what they own until the process ends.
+std::list<Operation> left_to_library;
 
 }  // namespace
 
-Recorder* watching() { return current.get(); }
+Recorder* watching() {
+  return current.get();
+}
 
 void begin(MPI_Comm comm, Options options, RankStatus* status) {
   if (current) throw std::logic_error("mpi_layer::begin: the last case was not ended");
@@ -60,6 +64,10 @@ void Recorder::note(const char* kind, const std::string& text) {
   if (same_kind < facts_of_a_kind) report_.facts.push_back({kind, text});
 }
 
+void Recorder::note_uncommon(const char* call) {
+  note(fact_uncommon_call, std::string(call) + ", which this course does not use");
+}
+
 std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
   std::shared_ptr<Communicator> communicator;
   {
@@ -68,7 +76,8 @@ std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
     communicator = communicators_.find(call, comm);
   }
   if (communicator->is_foreign_world) {
-    note(fact_world, std::string(call) + " was called with MPI_COMM_WORLD, not with the communicator that the " +
+    note(fact_world, std::string(call) +
+                         " was called with MPI_COMM_WORLD, not with the communicator that the " +
                          "function was given");
   }
   return communicator;
@@ -77,8 +86,9 @@ std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
 void Recorder::check_may_free(const char* call, MPI_Comm comm) {
   const Guard guard(mutex_);
   if (!communicators_.belongs_to_caller(comm)) return;
-  throw std::invalid_argument(std::string(call) +
-                              " was called for a communicator that the function did not make: its caller needs it");
+  throw std::invalid_argument(
+      std::string(call) +
+      " was called for a communicator that the function did not make: its caller needs it");
 }
 
 void Recorder::forget(MPI_Comm comm) {
@@ -103,7 +113,8 @@ void Recorder::check_peer(const Operation& operation) {
   const std::string call = operation.call;
   if (peer == MPI_PROC_NULL) return;
   if (receive && peer == MPI_ANY_SOURCE) {
-    note(fact_any_source, call + " from source " + std::to_string(peer) + ", which is MPI_ANY_SOURCE here" + at_hop());
+    note(fact_any_source,
+         call + " from source " + std::to_string(peer) + ", which is MPI_ANY_SOURCE here" + at_hop());
     return;
   }
   const int size = operation.communicator->size;
@@ -115,7 +126,8 @@ void Recorder::check_peer(const Operation& operation) {
     throw std::invalid_argument(text);
   }
   if (peer == operation.communicator->rank) {
-    note(fact_self_message, call + direction(operation.kind, peer) + ", which is this rank itself" + at_hop());
+    note(fact_self_message,
+         call + direction(operation.kind, peer) + ", which is this rank itself" + at_hop());
   }
 }
 
@@ -182,7 +194,7 @@ Operation* Recorder::find(MPI_Request request) {
 
 /// Adds a completion to the sums by which the judge sees that both ends of a message know of it.
 void Recorder::sum(Operation& operation, const MPI_Status& status) {
-  if (std::exchange(operation.summed, true) || operation.kind == Kind::Collective) return;
+  if (operation.kind == Kind::Collective || std::exchange(operation.summed, true)) return;
   const bool receive = operation.kind == Kind::Receive;
   Operation actual = operation;
   if (receive) {
@@ -264,17 +276,20 @@ Report Recorder::finish() {
     const bool was_active = operation.active;
     close(operation);
     if (operation.internal || operation.released) continue;
-    note(fact_unfinished_request, was_active
-                                      ? operation.text() + " was started, and no MPI_Wait or MPI_Test completed it"
-                                      : "the request of " + operation.text() + " was never freed with MPI_Request_free");
+    note(fact_unfinished_request,
+         was_active ? operation.text() + " was started, and no MPI_Wait or MPI_Test completed it"
+                    : "the request of " + operation.text() + " was never freed with MPI_Request_free");
   }
   open_.remove_if([](const Operation& one) { return !one.active || one.kind == Kind::Receive; });
-  write_pending(*page_, pending(nullptr, {}, Need::None), other_threads_, static_cast<Phase>(page_->phase.load()));
+  write_pending(*page_, pending(nullptr, {}, Need::None), other_threads_,
+                static_cast<Phase>(page_->phase.load()));
+  left_to_library.splice(left_to_library.end(), open_);
   return std::move(report_);
 }
 
 void Recorder::count_collective_bytes(const char* call, std::int64_t bytes) {
-  note(fact_collective, std::string(call) + ", in which this rank received " + std::to_string(bytes) + " bytes");
+  note(fact_collective,
+       std::string(call) + ", in which this rank received " + std::to_string(bytes) + " bytes");
   const Guard guard(mutex_);
   report_.collective_bytes += bytes;
 }

@@ -24,7 +24,11 @@ using Need = PendingOperation::Need;
 
 /// A request that the caller waits for or tests, in the caller's own variable.
 struct Waited {
-  enum class State { Absent, Open, Complete };  ///< Absent: a null request, or a persistent one that is not started
+  enum class State {
+    Absent,
+    Open,
+    Complete
+  };  ///< Absent: a null request, or a persistent one that is not started
   MPI_Request* request;
   State state = State::Open;
   MPI_Status status{};
@@ -37,8 +41,8 @@ struct CallLabel {
   std::string text = call;
 };
 
-/// What is known of one rank's case between begin() and end(). The mutex guards the bookkeeping and is never held
-/// while the library waits for another rank, so that a second thread may make progress meanwhile.
+/// What is known of one rank's case between begin() and end(). The mutex guards the bookkeeping and is never
+/// held while the library waits for another rank, so that a second thread may make progress meanwhile.
 class Recorder {
  public:
   using SendStarter = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
@@ -52,6 +56,7 @@ class Recorder {
 
   /// Adds a fact.
   void note(const char* kind, const std::string& text);
+  void note_uncommon(const char* call);
   /// What is known of comm; every wrapper that is given a communicator passes here.
   std::shared_ptr<Communicator> enter(const char* call, MPI_Comm comm);
   void check_may_free(const char* call, MPI_Comm comm);
@@ -71,8 +76,8 @@ class Recorder {
   std::vector<Waited> gather(int count, MPI_Request* requests);
   /// Blocks until all of the requests, or with Need::Any one of them, have completed.
   void wait(CallLabel label, std::vector<Waited>& waited, Need need);
-  /// Completes what can be completed now: with Need::All either all or nothing, with Need::Any one. Returns whether
-  /// it did (or nothing was open); a row of tests that did not is polling.
+  /// Completes what can be completed now: with Need::All either all or nothing, with Need::Any one. Returns
+  /// whether it did (or nothing was open); a row of tests that did not is polling.
   bool test(const char* call, std::vector<Waited>& waited, Need need);
   bool all_arrived(const std::vector<Waited>& waited);
   /// Completes an open request if that needs no waiting.
@@ -105,7 +110,8 @@ class Recorder {
   void complete(MPI_Request request, const MPI_Status& status);
   void sum(Operation& operation, const MPI_Status& status);
   void settle_open();
-  void block(const std::function<bool()>& done, const std::function<std::vector<PendingOperation>()>& pending_now);
+  void block(const std::function<bool()>& done,
+             const std::function<std::vector<PendingOperation>()>& pending_now);
   void show(Phase phase, const std::vector<PendingOperation>& pending);
   void close(Operation& operation);
   double now_s() const;

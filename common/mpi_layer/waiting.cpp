@@ -15,8 +15,9 @@ namespace {
 /// So many tests in a row that complete nothing are polling.
 constexpr int tests_until_polling = 3;
 
-/// What a rank does between two looks at what it waits for. Where ranks share cores it sleeps after a while, so that
-/// those which compute get on; a rank with a core of its own does not, since messages move only while it looks.
+/// What a rank does between two looks at what it waits for. Where ranks share cores it sleeps after a while,
+/// so that those which compute get on; a rank with a core of its own does not, since messages move only while
+/// it looks.
 class Idle {
  public:
   explicit Idle(bool may_sleep) : may_sleep_(may_sleep) {}
@@ -91,14 +92,16 @@ void Recorder::show(Phase phase, const std::vector<PendingOperation>& pending) {
   write_pending(*page_, pending, other_threads_, phase);
 }
 
-std::vector<PendingOperation> Recorder::pending(const char* call, const std::vector<Waited>& waited, Need need) {
+std::vector<PendingOperation> Recorder::pending(const char* call, const std::vector<Waited>& waited,
+                                                Need need) {
   const Guard guard(mutex_);
   std::vector<PendingOperation> all;
   std::vector<const Operation*> shown;
   for (const Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
     shown.push_back(find(*one.request));
-    all.push_back(shown.back() == nullptr ? unknown_operation(call, need) : shown.back()->pending(call, need));
+    all.push_back(shown.back() == nullptr ? unknown_operation(call, need)
+                                          : shown.back()->pending(call, need));
   }
   for (const Operation& other : open_) {
     const bool waited_for = std::find(shown.begin(), shown.end(), &other) != shown.end();
@@ -107,7 +110,8 @@ std::vector<PendingOperation> Recorder::pending(const char* call, const std::vec
   return all;
 }
 
-/// Notices messages that have completed without the caller's having asked: the judge must not take them for pending.
+/// Notices messages that have completed without the caller's having asked: the judge must not take them for
+/// pending.
 void Recorder::settle_open() {
   const Guard guard(mutex_);
   if (other_threads_) return;  // Another thread may be completing the same request.
@@ -138,7 +142,8 @@ void Recorder::wait(CallLabel label, std::vector<Waited>& waited, Need need) {
   block([&] { return advance_all(waited, need); }, [&] { return pending(call, waited, need); });
 }
 
-void Recorder::wait_for_message(CallLabel label, const Operation& probe, const std::function<bool()>& arrived) {
+void Recorder::wait_for_message(CallLabel label, const Operation& probe,
+                                const std::function<bool()>& arrived) {
   const Scope scope(*this, std::move(label));
   block(arrived, [&] {
     std::vector<PendingOperation> all = pending(nullptr, {}, Need::None);

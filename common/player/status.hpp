@@ -21,12 +21,13 @@ enum class Phase : std::uint32_t {
 /// One operation that a rank has started and that has not completed, as far as the rank has seen.
 struct PendingOperation {
   enum class Kind : std::uint32_t { Send, Receive, Collective } kind;
-  /// Whether the rank waits for it: not now (it was started earlier and may still be met by another rank), for each
-  /// one that says All, or for one of those that say Any.
+  /// Whether the rank waits for it: not now (it was started earlier and may still be met by another rank),
+  /// for each one that says All, or for one of those that say Any.
   enum class Need : std::uint32_t { None, All, Any } need;
-  std::int32_t peer;  ///< rank in the case's communicator; any_peer for MPI_ANY_SOURCE; a collective's root, or any_peer
-  std::int32_t tag;   ///< any_tag for MPI_ANY_TAG; for a collective its number on the communicator, from 1
-  std::int64_t bytes;          ///< of the caller's buffer
+  std::int32_t peer;   ///< rank in the case's communicator; any_peer for MPI_ANY_SOURCE; a collective's root,
+                       ///< or any_peer
+  std::int32_t tag;    ///< any_tag for MPI_ANY_TAG; for a collective its number on the communicator, from 1
+  std::int64_t bytes;  ///< of the caller's buffer
   std::uint64_t communicator;  ///< equal on two ranks when they mean the same communicator's context
   char call[32];               ///< "MPI_Recv"; "MPI_Wait(MPI_Irecv)" for a request that is waited for
 };
@@ -52,9 +53,10 @@ struct RankStatus {
   std::int32_t pending_count;  ///< may exceed max_pending; only the first max_pending are kept
   PendingOperation pending[max_pending];
   std::uint64_t collectives;  ///< collective operations completed in this case
-  /// For each peer the sum, modulo 2^64, of a hash of (communicator, tag) over the messages of this case whose sending
-  /// (or receiving) this rank has seen complete. While the sender's sum differs from the receiver's, one of them is
-  /// about to see a completion that the other has seen. Peers from max_summed_ranks on are not summed.
+  /// For each peer the sum, modulo 2^64, of a hash of (communicator, tag) over the messages of this case
+  /// whose sending (or receiving) this rank has seen complete. While the sender's sum differs from the
+  /// receiver's, one of them is about to see a completion that the other has seen. Peers from
+  /// max_summed_ranks on are not summed.
   std::uint64_t sent_sum[max_summed_ranks];
   std::uint64_t received_sum[max_summed_ranks];
   char text[512];

@@ -1,0 +1,97 @@
+#include "judge/standstill.hpp"
+
+#include <algorithm>
+
+#include "judge/standstill_text.hpp"
+#include "judge/waiting_graph.hpp"
+
+namespace course {
+
+namespace {
+
+/// Finds the reason, in the order of how much each explains: operations that miss each other and cycles hold
+/// up everybody behind them, a rank that is gone those who wait for it.
+class Explanation {
+ public:
+  explicit Explanation(const std::vector<RankSnapshot>& ranks) : ranks_(ranks), graph_(ranks) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      if (waits(ranks[rank])) waiting_.push_back(static_cast<int>(rank));
+    }
+  }
+
+  Standstill find() const {
+    Standstill still = reason();
+    still.proven = graph_.is_final();
+    return still;
+  }
+
+ private:
+  using Kind = Standstill::Kind;
+
+  Standstill reason() const {
+    const std::vector<NearMiss> misses = graph_.near_misses();
+    if (!misses.empty()) return told(Kind::NoMatch, waiting_, conclude_near_miss(misses[0]));
+    if (std::optional<Standstill> found = cycle()) return *found;
+    if (std::optional<Standstill> found = waits_for_finished()) return *found;
+    if (std::optional<Standstill> found = collectives()) return *found;
+    return told(Kind::NoMatch, waiting_, conclude_no_match(ranks_, graph_, waiting_));
+  }
+
+  Standstill told(Kind kind, const std::vector<int>& ranks, const std::string& conclusion) const {
+    return {kind, ranks, false, false, describe_ranks(ranks_, graph_, ranks) + conclusion};
+  }
+
+  std::optional<Standstill> cycle() const {
+    const std::vector<Wait> path = graph_.cycle();
+    if (path.empty()) return std::nullopt;
+    std::vector<int> in_order;
+    for (const Wait& wait : path) in_order.push_back(wait.rank);
+    const bool all_send = std::all_of(path.begin(), path.end(), [](const Wait& wait) {
+      return wait.operation->kind == PendingOperation::Kind::Send;
+    });
+    Standstill still = told(Kind::Cycle, in_order, conclude_cycle(in_order, all_send));
+    still.all_send = all_send;
+    return still;
+  }
+
+  std::optional<Standstill> waits_for_finished() const {
+    for (const int rank : waiting_) {
+      for (const Wait& wait : graph_.unmet(rank)) {
+        if (!graph_.waits_only_for_gone(wait)) continue;
+        return told(Kind::WaitsForFinished, waiting_, conclude_finished(ranks_, wait, graph_.peers(wait)));
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Standstill> collectives() const {
+    const auto inside = [&](int rank) { return graph_.collective(rank) != nullptr; };
+    if (std::none_of(waiting_.begin(), waiting_.end(), inside)) return std::nullopt;
+    const auto same = [&](int rank) {
+      return inside(rank) && is_same_collective(*graph_.collective(rank), *graph_.collective(waiting_[0]));
+    };
+    if (!inside(waiting_[0]) || !std::all_of(waiting_.begin(), waiting_.end(), same)) {
+      return told(Kind::CollectiveMismatch, waiting_, conclude_collectives(graph_, waiting_));
+    }
+    if (waiting_.size() == ranks_.size()) return std::nullopt;
+    return told(Kind::WaitsForFinished, waiting_,
+                conclude_collective_without(ranks_, *graph_.collective(waiting_[0])));
+  }
+
+  const std::vector<RankSnapshot>& ranks_;
+  WaitingGraph graph_;
+  std::vector<int> waiting_;
+};
+
+}  // namespace
+
+std::optional<Standstill> find_standstill(const std::vector<RankSnapshot>& ranks) {
+  const auto is_still = [&](const RankSnapshot& rank) {
+    return (waits(rank) || is_gone(rank)) && rank.case_index == ranks[0].case_index;
+  };
+  if (!std::all_of(ranks.begin(), ranks.end(), is_still)) return std::nullopt;
+  if (std::none_of(ranks.begin(), ranks.end(), waits)) return std::nullopt;
+  return Explanation(ranks).find();
+}
+
+}  // namespace course
