@@ -87,6 +87,8 @@ macro(add_subject kind sources)
   set_target_properties(${lesson}_${kind} PROPERTIES PREFIX "")
   lesson_settings(${lesson}_${kind} ${folder} ${mpi})
   target_link_libraries(${lesson}_${kind} PRIVATE ${lesson}_adapter tensor)
+  # Its own definitions before the player's: both hold inline functions of common/, with and without bounds checks.
+  target_link_options(${lesson}_${kind} PRIVATE -Wl,-Bsymbolic)
   if(NOT COURSE_SANITIZE)
     # A function that is missing or misspelt is a link error with its name, not a failure at load time.
     target_link_options(${lesson}_${kind} PRIVATE -Wl,--no-undefined)

@@ -21,7 +21,7 @@ class Explanation {
 
   Standstill find() const {
     Standstill still = reason();
-    still.proven = graph_.is_final();
+    still.proven = still.proven || graph_.is_final();
     return still;
   }
 
@@ -51,6 +51,7 @@ class Explanation {
     });
     Standstill still = told(Kind::Cycle, in_order, conclude_cycle(in_order, all_send));
     still.all_send = all_send;
+    still.proven = graph_.is_final(path);
     return still;
   }
 

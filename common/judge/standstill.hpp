@@ -33,8 +33,9 @@ struct Standstill {
   enum class Kind { Cycle, WaitsForFinished, CollectiveMismatch, NoMatch } kind;
   std::vector<int> ranks;  ///< the cycle in waiting order, or the ranks that wait
   bool all_send = false;   ///< every rank of the cycle waits in a send
-  /// No pending operation of any rank can match another's: true at one moment, and so for ever, when no
-  /// `completed` and no phase has changed since an earlier snapshot. It depends on no clock.
+  /// The cycle's ranks, or all, will never go on: what they wait for matches no pending operation, and no
+  /// completion is on its way. True at one moment, and so for ever, when no `completed` and no phase has
+  /// changed since an earlier snapshot. It depends on no clock.
   bool proven = false;
   std::string text;  ///< several lines: who waits for whom, with call, peer, tag, bytes and hop of each
 };

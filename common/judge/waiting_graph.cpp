@@ -1,6 +1,8 @@
 #include "judge/waiting_graph.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 namespace course {
 
@@ -25,6 +27,17 @@ bool match(int sender, const Operation& send, int receiver, const Operation& rec
 
 bool could_meet(int a, const Operation& x, int b, const Operation& y) {
   return is_unknown(x) || is_unknown(y) || match(a, x, b, y) || match(b, y, a, x);
+}
+
+/// Whether a collective cannot end on one rank before it has begun on all. The root of a broadcast, to name
+/// one that can, may leave as soon as its data are on their way.
+bool holds_all(const Operation& operation) {
+  const std::string_view call = operation.call;
+  constexpr std::string_view with_data[] = {"MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall",
+                                            "MPI_Reduce_scatter_block"};
+  return call == "MPI_Barrier" ||
+         (operation.bytes > 0 &&
+          std::find(std::begin(with_data), std::end(with_data), call) != std::end(with_data));
 }
 
 bool is_waited_for(const Operation& operation) {
@@ -135,43 +148,52 @@ std::vector<NearMiss> WaitingGraph::near_misses() const {
   return found;
 }
 
-/// Both ends of every message that has been completed know of it, so none is about to find out.
-bool WaitingGraph::sums_agree() const {
-  for (std::size_t a = 0; a < ranks_.size(); ++a) {
-    for (std::size_t b = 0; b < ranks_.size(); ++b) {
-      if (ranks_[a].sent_sum[b] != ranks_[b].received_sum[a]) return false;
-    }
-  }
-  return true;
+/// Both know of every message between them that has been completed, so neither is about to find out.
+bool WaitingGraph::sums_agree(int a, int b) const {
+  return ranks_[a].sent_sum[b] == ranks_[b].received_sum[a] &&
+         ranks_[b].sent_sum[a] == ranks_[a].received_sum[b];
 }
 
-/// Where ranks wait in a collective of the case's communicator, none has left it already and not all are in
-/// it. Other communicators are not judged: the pages do not say who belongs to them.
+/// Where ranks wait in a collective of the case's communicator, it is one that nobody leaves before all have
+/// entered, nobody has left it already, and a rank is in none. Other communicators are not judged: the pages
+/// do not say who belongs to them.
 bool WaitingGraph::collectives_are_final() const {
-  std::vector<const Operation*> all;
+  std::size_t inside = 0;
   for (const RankSnapshot& rank : ranks_) {
     for (const Operation& operation : rank.pending) {
       if (operation.kind != Operation::Kind::Collective) continue;
       const bool next = static_cast<std::uint64_t>(operation.tag) == rank.collectives + 1;
-      if (operation.communicator != case_communicator || !next) return false;
-      all.push_back(&operation);
+      if (operation.communicator != case_communicator || !next || !holds_all(operation)) return false;
+      ++inside;
     }
   }
   const auto agrees = [&](const RankSnapshot& rank) { return rank.collectives == ranks_[0].collectives; };
-  return all.empty() || (all.size() < ranks_.size() && std::all_of(ranks_.begin(), ranks_.end(), agrees));
+  return inside == 0 || (inside < ranks_.size() && std::all_of(ranks_.begin(), ranks_.end(), agrees));
 }
 
 bool WaitingGraph::is_final() const {
-  if (ranks_.size() > max_summed_ranks) return false;
-  for (const RankSnapshot& rank : ranks_) {
-    if (rank.phase == Phase::Polling || !rank.pending_complete) return false;
-  }
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+  const int size = static_cast<int>(ranks_.size());
+  if (size > max_summed_ranks) return false;
+  for (int rank = 0; rank < size; ++rank) {
+    if (ranks_[rank].phase == Phase::Polling || !ranks_[rank].pending_complete) return false;
     for (const Operation& operation : ranks_[rank].pending) {
-      if (is_met(static_cast<int>(rank), operation)) return false;
+      if (is_met(rank, operation)) return false;
+    }
+    for (int other = rank; other < size; ++other) {
+      if (!sums_agree(rank, other)) return false;
     }
   }
-  return sums_agree() && collectives_are_final();
+  return collectives_are_final();
+}
+
+bool WaitingGraph::is_final(const std::vector<Wait>& cycle) const {
+  if (ranks_.size() > max_summed_ranks) return false;
+  return !cycle.empty() && std::all_of(cycle.begin(), cycle.end(), [&](const Wait& wait) {
+    const RankSnapshot& own = ranks_[wait.rank];
+    return own.phase == Phase::Blocked && own.pending_complete &&
+           wait.operation->need == Operation::Need::All && wait.operation->peer >= 0 &&
+           sums_agree(wait.rank, wait.operation->peer);
+  });
 }
 
 }  // namespace course

@@ -40,13 +40,15 @@ class WaitingGraph {
   std::vector<Wait> cycle() const;
   /// Waited for on both sides, and different only in tag or communicator.
   std::vector<NearMiss> near_misses() const;
-  /// No pending operation can ever complete. See Standstill::proven.
+  /// No pending operation of any rank can ever complete.
   bool is_final() const;
+  /// The ranks of this cycle will never go on, whatever the others do.
+  bool is_final(const std::vector<Wait>& cycle) const;
 
  private:
   bool is_met(int rank, const PendingOperation& operation) const;
   bool extend_cycle(int rank, std::vector<char>& seen, std::vector<Wait>& path) const;
-  bool sums_agree() const;
+  bool sums_agree(int a, int b) const;
   bool collectives_are_final() const;
 
   const std::vector<RankSnapshot>& ranks_;

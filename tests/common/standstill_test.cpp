@@ -1,0 +1,417 @@
+#include "judge/standstill.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+namespace course {
+namespace {
+
+using Kind = PendingOperation::Kind;
+using Need = PendingOperation::Need;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+PendingOperation operation(Kind kind, const char* call, int peer, int tag = 0, Need need = Need::All) {
+  PendingOperation made{kind, need, peer, tag, 8, case_communicator, {}};
+  std::strncpy(made.call, call, sizeof made.call - 1);
+  return made;
+}
+
+PendingOperation send(int peer, int tag = 0) {
+  return operation(Kind::Send, "MPI_Send", peer, tag);
+}
+PendingOperation receive(int peer, int tag = 0) {
+  return operation(Kind::Receive, "MPI_Recv", peer, tag);
+}
+PendingOperation collective(const char* call, int number = 1, int root = any_peer) {
+  return operation(Kind::Collective, call, root, number);
+}
+PendingOperation open(PendingOperation one) {
+  one.need = Need::None;
+  return one;
+}
+PendingOperation any_of(PendingOperation one) {
+  one.need = Need::Any;
+  return one;
+}
+
+RankSnapshot blocked(std::vector<PendingOperation> pending) {
+  RankSnapshot rank;
+  rank.phase = Phase::Blocked;
+  rank.case_index = 0;
+  rank.pending = std::move(pending);
+  return rank;
+}
+
+RankSnapshot in_phase(Phase phase, std::vector<PendingOperation> pending = {}) {
+  RankSnapshot rank = blocked(std::move(pending));
+  rank.phase = phase;
+  return rank;
+}
+
+/// All ranks send to the next before any receives.
+std::vector<RankSnapshot> sending_ring(int size) {
+  std::vector<RankSnapshot> ranks;
+  for (int rank = 0; rank < size; ++rank) ranks.push_back(blocked({send((rank + 1) % size)}));
+  return ranks;
+}
+
+TEST(FindStandstill, SeesNoneWhileARankComputes) {
+  EXPECT_FALSE(find_standstill({blocked({receive(1)}), in_phase(Phase::Computing)}));
+  EXPECT_FALSE(find_standstill({blocked({receive(1)}), in_phase(Phase::Starting)}));
+}
+
+TEST(FindStandstill, SeesNoneWhenAllHaveFinished) {
+  EXPECT_FALSE(find_standstill({in_phase(Phase::Finished), in_phase(Phase::Finished)}));
+}
+
+TEST(FindStandstill, SeesNoneWhileARankIsStillInAnotherCase) {
+  std::vector<RankSnapshot> ranks{blocked({receive(1)}), in_phase(Phase::Finished)};
+  ranks[0].case_index = 1;
+  EXPECT_FALSE(find_standstill(ranks));
+}
+
+TEST(FindStandstill, NamesTheCycleOfASendFirstRing) {
+  std::vector<RankSnapshot> ranks = sending_ring(3);
+  ranks[2].hop = 4;
+  const std::optional<Standstill> still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->ranks, (std::vector<int>{0, 1, 2}));
+  EXPECT_TRUE(still->all_send);
+  EXPECT_TRUE(still->proven);
+  EXPECT_EQ(still->text,
+            "rank 0 waits in MPI_Send to rank 1 (tag 0, 8 bytes, hop 0)\n"
+            "rank 1 waits in MPI_Send to rank 2 (tag 0, 8 bytes, hop 0)\n"
+            "rank 2 waits in MPI_Send to rank 0 (tag 0, 8 bytes, hop 4)\n"
+            "a cycle: 0 → 1 → 2 → 0; every rank of it sends and none receives");
+}
+
+TEST(FindStandstill, GivesTheCycleInWaitingOrder) {
+  const auto still = find_standstill({blocked({send(2)}), blocked({send(0)}), blocked({send(1)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->ranks, (std::vector<int>{0, 2, 1}));
+}
+
+TEST(FindStandstill, FindsACycleBehindWhichOthersQueue) {
+  const auto still = find_standstill({blocked({receive(1)}), blocked({send(2)}), blocked({send(1)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->ranks, (std::vector<int>{1, 2}));
+  EXPECT_PRED2(contains, still->text, "rank 0 waits in MPI_Recv from rank 1");
+}
+
+TEST(FindStandstill, TellsACycleOfReceivesFromOneOfSends) {
+  const auto still = find_standstill({blocked({receive(1)}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_FALSE(still->all_send);
+  EXPECT_TRUE(still->proven);
+}
+
+TEST(FindStandstill, TakesAReceiveFromAnyoneForACycleWhenNobodySends) {
+  const auto still = find_standstill({blocked({receive(any_peer, any_tag)}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_TRUE(still->proven);
+  EXPECT_PRED2(contains, still->text, "from any rank (any tag");
+}
+
+TEST(FindStandstill, KnowsARankThatWaitsForItself) {
+  const auto still = find_standstill({blocked({send(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_TRUE(still->proven);
+  EXPECT_PRED2(contains, still->text, "rank 0 waits for itself");
+}
+
+TEST(FindStandstill, ProvesNothingWhileASendFindsItsReceive) {
+  const auto still = find_standstill({blocked({send(1)}), blocked({receive(0)}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, SeesThatAnOpenReceiveMeetsASend) {
+  const auto still = find_standstill({blocked({send(1)}), blocked({send(0), open(receive(0))})});
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+  EXPECT_NE(still->kind, Standstill::Kind::Cycle);
+}
+
+TEST(FindStandstill, ProvesNothingWhileOneEndOfAMessageHasNotSeenItsCompletion) {
+  std::vector<RankSnapshot> ranks{blocked({send(1)}), blocked({send(0)})};
+  ranks[1].received_sum[0] = 17;
+  auto still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+  ranks[0].sent_sum[1] = 17;
+  still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_TRUE(still->proven);
+}
+
+TEST(FindStandstill, ProvesNothingAboutRanksThatPollOrHaveMorePendingThanThePageHolds) {
+  std::vector<RankSnapshot> ranks = sending_ring(2);
+  ranks[1].phase = Phase::Polling;
+  auto still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+  EXPECT_PRED2(contains, still->text, "rank 1 polls with MPI_Send to rank 0");
+  ranks = sending_ring(2);
+  ranks[0].pending_complete = false;
+  still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, ProvesNothingAboutACallItDoesNotKnow) {
+  PendingOperation unknown = operation(Kind::Receive, "MPI_Mprobe", any_peer, any_tag);
+  unknown.communicator = unknown_communicator;
+  const auto still = find_standstill({blocked({unknown}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+  EXPECT_PRED2(contains, still->text, "rank 0 waits in MPI_Mprobe (hop 0)");
+}
+
+TEST(FindStandstill, NamesTagsThatDiffer) {
+  const auto still =
+      find_standstill({blocked({receive(2)}), blocked({send(2, 0)}), blocked({receive(1, 1)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  EXPECT_TRUE(still->proven);
+  EXPECT_PRED2(contains, still->text, "rank 1 sends tag 0, rank 2 receives tag 1: they never meet");
+}
+
+TEST(FindStandstill, NamesCommunicatorsThatDiffer) {
+  PendingOperation elsewhere = send(1);
+  elsewhere.communicator = 99;
+  const auto still = find_standstill({blocked({elsewhere}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  EXPECT_TRUE(still->proven);
+  EXPECT_PRED2(contains, still->text, "rank 0 sends on another communicator");
+  EXPECT_PRED2(contains, still->text, "hop 0, another communicator than the one given)");
+}
+
+TEST(FindStandstill, NamesARankOutsideTheCase) {
+  const auto still = find_standstill({blocked({send(outside_peer)}), in_phase(Phase::Finished)});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  EXPECT_PRED2(contains, still->text, "rank 0 waits for a rank that has no part in the case");
+}
+
+TEST(FindStandstill, NamesTheRankThatFinishedWithoutSending) {
+  const auto still =
+      find_standstill({in_phase(Phase::Finished), blocked({receive(0)}), blocked({receive(1)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_EQ(still->ranks, (std::vector<int>{1, 2}));
+  EXPECT_TRUE(still->proven);
+  EXPECT_PRED2(contains, still->text,
+               "rank 1 waits for rank 0, which has finished and will not send any more");
+}
+
+TEST(FindStandstill, SaysThatAnotherRankThrew) {
+  const auto still = find_standstill({in_phase(Phase::Threw), blocked({send(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_PRED2(contains, still->text, "rank 0 has thrown an exception\n");
+  EXPECT_PRED2(contains, still->text, "which has thrown an exception and will not receive any more");
+}
+
+TEST(FindStandstill, LetsASendThatAFinishedRankLeftOpenArrive) {
+  const auto still = find_standstill({in_phase(Phase::Finished, {open(send(1))}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_NE(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, NeedsEveryRequestOfAWaitall) {
+  const auto still = find_standstill(
+      {blocked({receive(1), receive(2)}), blocked({send(0), send(2)}), in_phase(Phase::Finished)});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_FALSE(still->proven) << "rank 1's send to rank 0 still has to complete";
+}
+
+TEST(FindStandstill, IsContentWithOneRequestOfAWaitany) {
+  const std::vector<RankSnapshot> ranks{blocked({any_of(receive(1)), any_of(receive(2))}),
+                                        blocked({any_of(send(0)), any_of(send(2))}),
+                                        in_phase(Phase::Finished)};
+  auto still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, NamesWhoIsInWhichCollective) {
+  const auto still =
+      find_standstill({blocked({collective("MPI_Barrier")}), blocked({collective("MPI_Bcast", 1, 0)}),
+                       blocked({collective("MPI_Barrier")})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
+  EXPECT_FALSE(still->proven);
+  EXPECT_PRED2(contains, still->text,
+               "rank 1 waits in MPI_Bcast with root 0 (collective call 1, 8 bytes, hop 0)");
+  EXPECT_PRED2(contains, still->text,
+               "ranks 0 and 2 are in MPI_Barrier, rank 1 is in MPI_Bcast with root 0:");
+}
+
+TEST(FindStandstill, NamesWhoIsInNoCollective) {
+  const auto still = find_standstill({blocked({collective("MPI_Barrier")}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
+  EXPECT_TRUE(still->proven);
+  EXPECT_PRED2(contains, still->text, "rank 0 is in MPI_Barrier, rank 1 is in no collective:");
+}
+
+TEST(FindStandstill, ProvesNothingAboutACollectiveThatOneRankMayLeaveAlone) {
+  const auto still = find_standstill({blocked({collective("MPI_Bcast", 1, 0)}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, PrefersACycleToThoseWhoWaitForItInACollective) {
+  const auto still =
+      find_standstill({blocked({send(1)}), blocked({send(0)}), blocked({collective("MPI_Barrier")})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_TRUE(still->proven);
+}
+
+TEST(FindStandstill, ProvesACycleWhateverTheOthersDo) {
+  std::vector<RankSnapshot> ranks{blocked({send(1)}), blocked({send(0)}),
+                                  in_phase(Phase::Polling, {receive(0)})};
+  ranks.push_back(blocked({collective("MPI_Bcast", 1, 0)}));
+  auto still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->ranks, (std::vector<int>{0, 1}));
+  EXPECT_TRUE(still->proven);
+  ranks[0].received_sum[1] = 17;
+  still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, DoesNotTakeARankThatNeedsOneOfManyForPartOfAProvenCycle) {
+  const auto still = find_standstill({blocked({any_of(receive(1)), any_of(receive(2))}),
+                                      blocked({receive(0)}), in_phase(Phase::Polling, {receive(1)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, NamesRootsThatDiffer) {
+  const auto still =
+      find_standstill({blocked({collective("MPI_Bcast", 1, 0)}), blocked({collective("MPI_Bcast", 1, 1)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, ProvesNothingWhileAllAreInOneCollective) {
+  const auto still =
+      find_standstill({blocked({collective("MPI_Barrier")}), blocked({collective("MPI_Barrier")})});
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, ProvesNothingWhileACollectiveThatOthersHaveLeftMayEnd) {
+  std::vector<RankSnapshot> ranks{blocked({receive(1)}), blocked({collective("MPI_Barrier")})};
+  ranks[0].collectives = 1;
+  const auto still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(still->proven);
+}
+
+TEST(FindStandstill, NamesTheRankThatFinishedWithoutTheCollective) {
+  const auto still = find_standstill({blocked({collective("MPI_Barrier")}), in_phase(Phase::Finished)});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_TRUE(still->proven);
+  EXPECT_PRED2(contains, still->text, "rank 1 has finished and will not call MPI_Barrier");
+}
+
+TEST(FindStandstill, IsCompactForManyRanks) {
+  const auto still = find_standstill(sending_ring(8));
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->text,
+            "ranks 0 to 7 each wait in MPI_Send to rank (r + 1) mod 8 (tag 0, 8 bytes, hop 0)\n"
+            "a cycle: 0 → 1 → 2 → 3 → 4 → 5 → 6 → 7 → 0; every rank of it sends and none receives");
+}
+
+TEST(FindStandstill, KeepsManyRanksCompleteWhereTheyDiffer) {
+  std::vector<RankSnapshot> ranks = sending_ring(9);
+  ranks[3] = blocked({receive(2)});
+  ranks[3].pending[0].tag = 5;
+  ranks[7] = in_phase(Phase::Finished);
+  ranks[8] = in_phase(Phase::Finished);
+  const auto still = find_standstill(ranks);
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->text,
+            "ranks 0 to 2 and 4 to 6 each wait in MPI_Send to rank (r + 1) mod 9 (tag 0, 8 bytes, hop 0)\n"
+            "rank 3 waits in MPI_Recv from rank 2 (tag 5, 8 bytes, hop 0)\n"
+            "ranks 7 and 8 have finished\n"
+            "rank 2 sends tag 0, rank 3 receives tag 5: they never meet");
+}
+
+TEST(FindStandstill, BearsAnyPeerAndTag) {
+  for (const int number : {-1000, -3, 2, 1 << 30}) {
+    const auto still = find_standstill({blocked({send(number, number)}), blocked({receive(number, number)})});
+    ASSERT_TRUE(still);
+    EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  }
+}
+
+TEST(Snapshot, CopiesThePage) {
+  const auto page = std::make_unique<RankStatus>();
+  page->phase = static_cast<std::uint32_t>(Phase::Blocked);
+  page->case_index = 3;
+  page->completed = 5;
+  page->hop = 2;
+  page->pending_count = 1;
+  page->pending[0] = send(1, 4);
+  page->sent_sum[1] = 17;
+  std::strcpy(page->text, "why");
+  const RankSnapshot taken = snapshot(*page);
+  EXPECT_EQ(taken.phase, Phase::Blocked);
+  EXPECT_EQ(taken.case_index, 3);
+  EXPECT_EQ(taken.completed, 5U);
+  EXPECT_EQ(taken.hop, 2);
+  ASSERT_EQ(taken.pending.size(), 1U);
+  EXPECT_STREQ(taken.pending[0].call, "MPI_Send");
+  EXPECT_TRUE(taken.pending_complete);
+  EXPECT_EQ(taken.sent_sum[1], 17U);
+  EXPECT_EQ(taken.text, "why");
+}
+
+TEST(Snapshot, MakesAForgedPageWellFormed) {
+  const auto page = std::make_unique<RankStatus>();
+  page->phase = 1234;
+  page->pending_count = 1 << 30;
+  std::memset(static_cast<void*>(page->pending), 0xFF, sizeof page->pending);
+  page->pending[1] = send(1);
+  std::memset(page->pending[1].call, 'x', sizeof page->pending[1].call);
+  std::memcpy(page->text, "a\xFF\x1B[0m\xE2\x89\xA5\xE2\x89", 11);
+  const RankSnapshot taken = snapshot(*page);
+  EXPECT_EQ(taken.phase, Phase::Computing);
+  ASSERT_EQ(taken.pending.size(), 1U);
+  EXPECT_EQ(std::string(taken.pending[0].call), std::string(sizeof taken.pending[0].call - 1, 'x'));
+  EXPECT_FALSE(taken.pending_complete);
+  EXPECT_EQ(taken.text, "a??[0m≥??");
+}
+
+TEST(Snapshot, TakesAPageThatWasLeftHalfWrittenForOneThatDoesNotWait) {
+  const auto page = std::make_unique<RankStatus>();
+  page->phase = static_cast<std::uint32_t>(Phase::Blocked);
+  page->sequence = 7;
+  EXPECT_EQ(snapshot(*page).phase, Phase::Computing);
+}
+
+}  // namespace
+}  // namespace course
