@@ -192,8 +192,21 @@ Operation* Recorder::find(MPI_Request request) {
   return found == open_.end() ? nullptr : &*found;
 }
 
-/// Adds a completion to the sums by which the judge sees that both ends of a message know of it.
-void Recorder::sum(Operation& operation, const MPI_Status& status) {
+/// Lets `change` enter a completion on the page. In the same step a rank that waits becomes one that
+/// computes, until the list of what it waits for is shown anew: a page never says that a rank waits for what
+/// is over.
+void Recorder::enter_completion(const std::function<void(RankStatus&)>& change) {
+  write_page(*page_, [&](RankStatus& own) {
+    if (own.phase == static_cast<std::uint32_t>(Phase::Blocked)) {
+      own.phase = static_cast<std::uint32_t>(Phase::Computing);
+    }
+    change(own);
+  });
+  ++changes_;
+}
+
+/// Adds a message to the sums by which the judge sees that both of its ends know of its completion.
+void Recorder::sum(RankStatus& own, Operation& operation, const MPI_Status& status) {
   if (operation.kind == Kind::Collective || std::exchange(operation.summed, true)) return;
   const bool receive = operation.kind == Kind::Receive;
   Operation actual = operation;
@@ -203,25 +216,23 @@ void Recorder::sum(Operation& operation, const MPI_Status& status) {
   }
   const int peer = actual.case_peer();
   if (peer < 0 || peer >= max_summed_ranks) return;
-  const std::uint64_t hash = mix(actual.communicator->id, static_cast<std::uint64_t>(actual.tag));
-  write_page(*page_, [&](RankStatus& own) { (receive ? own.received_sum : own.sent_sum)[peer] += hash; });
-  ++changes_;
+  (receive ? own.received_sum : own.sent_sum)[peer] +=
+      mix(actual.communicator->id, static_cast<std::uint64_t>(actual.tag));
 }
 
 void Recorder::complete(MPI_Request request, const MPI_Status& status) {
   const Guard guard(mutex_);
-  ++changes_;
-  ++page_->completed;
   Operation* known = find(request);
-  if (known == nullptr) return;
   int cancelled = 0;
   PMPI_Test_cancelled(&status, &cancelled);
-  const bool real = known->peer != MPI_PROC_NULL && cancelled == 0;
-  if (real) sum(*known, status);
-  write_page(*page_, [&](RankStatus& own) {
+  const bool real = known != nullptr && known->peer != MPI_PROC_NULL && cancelled == 0;
+  enter_completion([&](RankStatus& own) {
+    ++own.completed;
+    if (known != nullptr && known->kind == Kind::Collective) ++own.collectives;
     if (real && known->kind == Kind::Receive) ++own.hop;
-    if (known->kind == Kind::Collective) ++own.collectives;
+    if (real) sum(own, *known, status);
   });
+  if (known == nullptr) return;
   if (known->persistent) {
     known->active = false;
   } else {
@@ -262,7 +273,7 @@ void Recorder::close(Operation& operation) {
     } while (done == 0 && operation.kind == Kind::Receive && std::chrono::steady_clock::now() < deadline);
     int cancelled = 0;
     if (done != 0) PMPI_Test_cancelled(&status, &cancelled);
-    if (done != 0 && cancelled == 0) sum(operation, status);
+    if (done != 0 && cancelled == 0) enter_completion([&](RankStatus& own) { sum(own, operation, status); });
     operation.active = done == 0;
   }
   // A send that is left to the library can still be received; a collective's request cannot be freed.

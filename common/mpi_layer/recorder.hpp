@@ -108,7 +108,8 @@ class Recorder {
   bool advance_all(std::vector<Waited>& waited, Need need);
   [[noreturn]] void throw_failure(int code, MPI_Request request, const MPI_Status& status);
   void complete(MPI_Request request, const MPI_Status& status);
-  void sum(Operation& operation, const MPI_Status& status);
+  void enter_completion(const std::function<void(RankStatus&)>& change);
+  static void sum(RankStatus& own, Operation& operation, const MPI_Status& status);
   void settle_open();
   void block(const std::function<bool()>& done,
              const std::function<std::vector<PendingOperation>()>& pending_now);

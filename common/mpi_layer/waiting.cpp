@@ -120,7 +120,7 @@ void Recorder::settle_open() {
     int done = 0;
     MPI_Status status{};
     PMPI_Request_get_status(operation.request, &done, &status);
-    if (done != 0) sum(operation, status);
+    if (done != 0) enter_completion([&](RankStatus& own) { sum(own, operation, status); });
   }
 }
 
@@ -150,7 +150,8 @@ void Recorder::wait_for_message(CallLabel label, const Operation& probe,
     all.insert(all.begin(), probe.pending(nullptr, Need::All));
     return all;
   });
-  ++page_->completed;
+  const Guard guard(mutex_);
+  enter_completion([](RankStatus& own) { ++own.completed; });
 }
 
 int Recorder::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call) {
@@ -160,10 +161,10 @@ int Recorder::run_blocked(CallLabel label, const Operation& operation, const std
   show(Phase::Blocked, all);
   const int code = call();
   const Guard guard(mutex_);
-  ++page_->completed;
-  if (operation.kind == Kind::Collective) {
-    write_page(*page_, [](RankStatus& own) { ++own.collectives; });
-  }
+  enter_completion([&](RankStatus& own) {
+    ++own.completed;
+    if (operation.kind == Kind::Collective) ++own.collectives;
+  });
   return code;
 }
 

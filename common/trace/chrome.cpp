@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "trace/timeline.hpp"
+
+namespace course {
+namespace {
+
+nlohmann::json metadata_event(std::string_view name, int pid, int tid, nlohmann::json args) {
+  return {{"name", name}, {"ph", "M"}, {"pid", pid}, {"tid", tid}, {"args", std::move(args)}};
+}
+
+}  // namespace
+
+std::string chrome_trace(const std::vector<RankTrace>& traces) {
+  // Perfetto keeps pid 0 for the kernel, and a release of 2025 took tid 0 for the thread whose tid is the
+  // pid: so this is a number that is no rank. It also refuses a ts below 0, hence the shift to the first
+  // span.
+  constexpr int pid = 1'000'000;
+  const auto window = timeline::checked_window(traces);
+  const auto nanoseconds = [&](double time_s) { return std::round((time_s - window->begin_s) * 1e9); };
+  std::vector<std::string> events;
+  const auto add = [&](const nlohmann::json& event) {
+    events.push_back(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  };
+  for (const RankTrace& trace : traces) {
+    add(metadata_event("thread_name", pid, trace.rank, {{"name", fmt::format("rank {}", trace.rank)}}));
+    add(metadata_event("thread_sort_index", pid, trace.rank, {{"sort_index", trace.rank}}));
+    for (const Span& span : trace.spans) {
+      const double begin_ns = nanoseconds(span.begin_s);
+      add({{"name", timeline::name_of(span)},
+           {"cat", timeline::styles[timeline::style_of(span)].name},
+           {"ph", "X"},
+           {"pid", pid},
+           {"tid", trace.rank},
+           {"ts", begin_ns / 1e3},
+           {"dur", (nanoseconds(span.end_s) - begin_ns) / 1e3}});
+    }
+  }
+  if (!traces.empty()) add(metadata_event("process_name", pid, traces.front().rank, {{"name", "ranks"}}));
+  return fmt::format("[\n{}\n]\n", timeline::joined(events, ",\n"));
+}
+
+}  // namespace course

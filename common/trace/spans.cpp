@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "trace/timeline.hpp"
+
+namespace course {
+
+double total_s(const RankTrace& trace, Span::Kind kind) {
+  double total = 0;
+  for (const Span& span : trace.spans) {
+    if (span.kind == kind) total += duration_s(span);
+  }
+  return total;
+
+}  // namespace course
+
+namespace course::timeline {
+namespace {
+
+void check_spans(const RankTrace& trace) {
+  // Clocks are read to about a nanosecond, so less than that is no overlap.
+  constexpr double clock_s = 1e-9;
+  double previous_end_s = -std::numeric_limits<double>::infinity();
+  for (const Span& span : trace.spans) {
+    const auto fail = [&](std::string_view expected) {
+      throw std::invalid_argument(
+          fmt::format("trace of rank {}: span \"{}\" is from {} s to {} s, expected {}", trace.rank,
+                      span.label, span.begin_s, span.end_s, expected));
+    };
+    if (!std::isfinite(span.begin_s) || !std::isfinite(span.end_s)) fail("finite times");
+    if (span.end_s < span.begin_s) fail("an end that is not before its begin");
+    if (span.begin_s < previous_end_s - clock_s) {
+      fail(fmt::format("a begin that is not before {} s, where the span before it ends", previous_end_s));
+    }
+    previous_end_s = span.end_s;
+  }
+}
+
+}  // namespace
+
+std::size_t style_of(const Span& span) {
+  return static_cast<std::size_t>(span.kind);
+}
+
+double duration_s(const Span& span) {
+  return span.end_s - span.begin_s;
+}
+
+std::string name_of(const Span& span) {
+  return span.label.empty() ? std::string(styles[style_of(span)].name) : span.label;
+}
+
+std::optional<Window> checked_window(const std::vector<RankTrace>& traces) {
+  double begin_s = std::numeric_limits<double>::infinity();
+  double end_s = -begin_s;
+  for (const RankTrace& trace : traces) {
+    check_spans(trace);
+    if (trace.spans.empty()) continue;
+    begin_s = std::min(begin_s, trace.spans.front().begin_s);
+    end_s = std::max(end_s, trace.spans.back().end_s);
+  }
+  if (end_s < begin_s) return std::nullopt;
+  // Spans of no duration still need an axis to stand on.
+  return Window{begin_s, std::max(end_s - begin_s, 1e-9)};
+}
+
+std::string nothing_recorded(std::size_t ranks) {
+  return fmt::format("No spans were recorded on {} {}, so there is no timeline to draw.", ranks,
+                     ranks == 1 ? "rank" : "ranks");
+}
+
+Unit unit_for(double seconds) {
+  if (seconds >= 1) return {"s", 1};
+  if (seconds >= 1e-3) return {"ms", 1e-3};
+  return {"µs", 1e-6};
+}
+
+std::string format_duration(double seconds) {
+  if (seconds == 0) return "0 s";
+  const Unit unit = unit_for(seconds);
+  const double value = seconds / unit.seconds;
+  const int decimals = value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", value, decimals, unit.name);
+}
+
+std::string format_percent(double share) {
+  constexpr double rounding = 1e-9;
+  if (share > rounding && share < 0.005) return "<1";
+  if (share > 0.995 && share < 1 - rounding) return ">99";
+  return fmt::format("{:.0f}", 100 * share);
+}
+
+std::array<double, styles.size()> shares(const RankTrace& trace, const Window& window) {
+  std::array<double, styles.size()> result{};
+  for (std::size_t i = 0; i < kinds.size(); ++i) result[i] = total_s(trace, kinds[i]) / window.length_s;
+  result[idle] = std::max(0.0, 1 - std::accumulate(result.begin(), result.begin() + idle, 0.0));
+  return result;
+}
+
+std::vector<Tick> ticks(double length_s, const Unit& unit, int intervals) {
+  const double length = length_s / unit.seconds;
+  const double magnitude = std::pow(10, std::floor(std::log10(length / intervals)));
+  double step = 10 * magnitude;
+  for (const double factor : {5.0, 2.0, 1.0}) {
+    if (factor * magnitude * intervals >= length) step = factor * magnitude;
+  }
+  const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
+  std::vector<Tick> result;
+  for (int i = 0; i * step <= length * (1 + 1e-9); ++i) {
+    result.push_back({std::min(1.0, i * step / length), fmt::format("{:.{}f}", i * step, decimals)});
+  }
+  return result;
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string result;
+  for (const std::string& part : parts) {
+    if (&part != &parts.front()) result += separator;
+    result += part;
+  }
+  return result;
+}
+
+}  // namespace course::timeline

@@ -1,0 +1,298 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "trace/timeline.hpp"
+
+namespace course::timeline {
+namespace {
+
+std::size_t code_points(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+/// `text` with every byte that is not UTF-8 replaced, since one of them would make a whole file unreadable.
+std::string valid_utf8(const std::string& text) {
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
+/// `text` as XML character data or attribute value; control characters that XML 1.0 forbids become U+FFFD.
+std::string escape_xml(const std::string& text) {
+  std::string result;
+  for (const char c : valid_utf8(text)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      default:
+        const bool forbidden = static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
+        result += forbidden ? std::string("\xEF\xBF\xBD") : std::string(1, c);
+    }
+  }
+  return result;
+}
+
+/// Lines of at most `width` characters, broken between words; SVG text does not wrap by itself.
+std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!lines.back().empty() && code_points(lines.back()) + 1 + code_points(word) > width)
+      lines.emplace_back();
+    if (!lines.back().empty()) lines.back() += ' ';
+    lines.back() += word;
+  }
+  return lines;
+}
+
+/// An upper estimate, since the reader's font is unknown: Latin letters are narrower than 0.6 of the font
+/// size, other scripts at most as wide as high.
+double text_width(const std::string& text, double font_size) {
+  const auto wide =
+      std::count_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0xC0; });
+  return font_size * (0.6 * static_cast<double>(code_points(text)) + 0.4 * static_cast<double>(wide));
+}
+
+constexpr std::string_view ink = "#1b1f24";
+constexpr std::string_view pale_ink = "#57606a";
+
+class Svg {
+ public:
+  Svg(const std::vector<RankTrace>& traces, const std::string& title) : traces_(traces), title_(title) {}
+
+  std::string draw();
+
+ private:
+  static constexpr double width = 1000, margin = 24;
+  static constexpr double lanes_left = 92, lanes_right = 782;
+  static constexpr std::array<double, 3> share_right{848, 916, 976};
+
+  template <typename... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(body_), format, std::forward<Args>(args)...);
+  }
+
+  double lane_pitch() const;
+  double bar_height() const { return 0.74 * lane_pitch(); }
+  double bar_top() const { return y_ + (lane_pitch() - bar_height()) / 2; }
+  double lane_baseline() const { return y_ + lane_pitch() / 2 + 4; }
+  double lane_font_size() const { return std::min(13.0, lane_pitch() - 3); }
+  double x_of(double time_s) const;
+  void heading();
+  void caption();
+  void legend();
+  void column_heads();
+  void lanes();
+  void lane(const RankTrace& trace);
+  void bar(const Span& span);
+  void bar_label(const Span& span, double left, double right);
+  void lane_shares(const RankTrace& trace);
+  void grid();
+  void tick_labels();
+  std::string document() const;
+
+  const std::vector<RankTrace>& traces_;
+  const std::string& title_;
+  std::optional<Window> window_;
+  std::vector<Tick> ticks_;
+  std::string body_;
+  double y_ = margin;  ///< where the next thing goes, downwards
+};
+
+/// Few lanes are tall enough for text in the bars; 64 fit on a screen or a page.
+double Svg::lane_pitch() const {
+  if (traces_.size() <= 8) return 34;
+  if (traces_.size() <= many_lanes) return 28;
+  return traces_.size() <= 32 ? 20 : 15;
+}
+
+double Svg::x_of(double time_s) const {
+  return lanes_left + (time_s - window_->begin_s) / window_->length_s * (lanes_right - lanes_left);
+}
+
+void Svg::heading() {
+  for (const std::string& line : wrapped(valid_utf8(title_), 78)) {
+    y_ += 22;
+    put("<text x='{}' y='{}' font-size='20' font-weight='600'>{}</text>\n", margin, y_, escape_xml(line));
+    y_ += 5;
+  }
+}
+
+void Svg::caption() {
+  std::string text = nothing_recorded(traces_.size());
+  if (window_) {
+    text = fmt::format(
+        "What {} did during {}. Each lane is a rank and time runs to the right, on a clock that all ranks "
+        "share, so bars above one another happen at the same time. Blue is useful work; the less of a lane "
+        "is blue, the more time its rank loses to moving data and to waiting. Very short bars are widened "
+        "to be seen. Point at a bar for its label and duration.",
+        traces_.size() == 1 ? std::string("one rank") : fmt::format("{} ranks", traces_.size()),
+        format_duration(window_->length_s));
+  }
+  y_ += 4;
+  for (const std::string& line : wrapped(text, 145)) {
+    y_ += 18;
+    put("<text x='{}' y='{}' font-size='13' fill='{}'>{}</text>\n", margin, y_, pale_ink, escape_xml(line));
+  }
+}
+
+void Svg::legend() {
+  y_ += 18;
+  constexpr double entry_width = 220;
+  double x = lanes_left;
+  for (const Style& style : styles) {
+    put("<rect x='{}' y='{}' width='22' height='12' rx='1.5' fill='{}'/>", x, y_, style.fill);
+    put("<text x='{}' y='{}' font-size='12.5'>{}</text>\n", x + 29, y_ + 10.5, style.meaning);
+    x += entry_width;
+  }
+  y_ += 12;
+}
+
+void Svg::column_heads() {
+  y_ += 26;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    put("<text x='{}' y='{}' font-size='12' text-anchor='end' fill='{}'>{}</text>\n", share_right[i], y_,
+        pale_ink, styles[i].name);
+  }
+}
+
+/// Vertical lines at the ticks, behind the bars.
+void Svg::grid() {
+  const double height = lane_pitch() * static_cast<double>(traces_.size());
+  put("<g stroke='#c9d1d9' stroke-width='1'>\n");
+  for (const Tick& tick : ticks_) {
+    const double x = lanes_left + tick.position * (lanes_right - lanes_left);
+    put("<line x1='{0:.2f}' y1='{1:.2f}' x2='{0:.2f}' y2='{2:.2f}'/>\n", x, y_, y_ + height + 5);
+  }
+  put("</g>\n");
+}
+
+void Svg::tick_labels() {
+  for (const Tick& tick : ticks_) {
+    const double x = lanes_left + tick.position * (lanes_right - lanes_left);
+    put("<text x='{:.2f}' y='{}' font-size='12' text-anchor='middle'>{}</text>\n", x, y_, tick.label);
+  }
+}
+
+void Svg::lanes() {
+  y_ += 8;
+  grid();
+  for (const RankTrace& trace : traces_) lane(trace);
+}
+
+void Svg::lane(const RankTrace& trace) {
+  put("<g class='lane'>\n<text x='{}' y='{}' font-size='{}' text-anchor='end'>rank {}</text>\n",
+      lanes_left - 9, lane_baseline(), lane_font_size(), trace.rank);
+  put("<rect x='{}' y='{:.2f}' width='{}' height='{:.2f}' fill='{}' fill-opacity='0.75'/>\n", lanes_left,
+      bar_top(), lanes_right - lanes_left, bar_height(), styles[idle].fill);
+  // Short spans are drawn last: widened to be seen, they must not be hidden by a long neighbour.
+  std::vector<const Span*> spans;
+  for (const Span& span : trace.spans) spans.push_back(&span);
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const Span* a, const Span* b) { return duration_s(*a) > duration_s(*b); });
+  for (const Span* span : spans) bar(*span);
+  lane_shares(trace);
+  put("</g>\n");
+  y_ += lane_pitch();
+}
+
+void Svg::bar(const Span& span) {
+  constexpr double visible_width = 2, gap = 0.8;
+  const double left = std::min(x_of(span.begin_s), lanes_right - visible_width);
+  double right = std::max(x_of(span.end_s), left + visible_width);
+  if (right - left > 4 * gap) right -= gap;  // keeps equal neighbours apart
+  const Style& style = styles[style_of(span)];
+  const double begin_s = span.begin_s - window_->begin_s;
+  put("<rect class='{}' x='{:.2f}' y='{:.2f}' width='{:.2f}' height='{:.2f}' fill='{}'>", style.name, left,
+      bar_top(), right - left, bar_height(), style.fill);
+  put("<title>{}\n{} of {}, from {} to {}</title></rect>\n", escape_xml(name_of(span)), style.name,
+      format_duration(duration_s(span)), format_duration(begin_s),
+      format_duration(begin_s + duration_s(span)));
+  bar_label(span, left, right);
+}
+
+/// The label inside the bar, where it fits.
+void Svg::bar_label(const Span& span, double left, double right) {
+  constexpr double font_size = 11, padding = 4, lowest_lane = 20;
+  const std::string label = valid_utf8(span.label);
+  const bool fits = text_width(label, font_size) + 2 * padding <= right - left;
+  if (label.empty() || !fits || lane_pitch() < lowest_lane) return;
+  const Style& style = styles[style_of(span)];
+  const std::string_view halo =
+      span.kind == Span::Kind::Wait ? " stroke='#f3dde8' stroke-width='3' paint-order='stroke'" : "";
+  put("<text x='{:.2f}' y='{}' font-size='{}' text-anchor='middle' fill='{}' "
+      "pointer-events='none'{}>{}</text>\n",
+      (left + right) / 2, lane_baseline(), font_size, style.text, halo, escape_xml(label));
+}
+
+void Svg::lane_shares(const RankTrace& trace) {
+  const auto share = shares(trace, *window_);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    put("<text x='{}' y='{}' font-size='{}' text-anchor='end'>{} %</text>\n", share_right[i], lane_baseline(),
+        lane_font_size(), escape_xml(format_percent(share[i])));
+  }
+}
+
+std::string Svg::document() const {
+  const double height = y_ + margin;
+  std::string result = fmt::format(
+      "<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}' role='img' "
+      "font-family='system-ui, -apple-system, \"Segoe UI\", \"DejaVu Sans\", Helvetica, Arial, sans-serif' "
+      "fill='{2}'>\n<title>{3}</title>\n",
+      width, height, ink, escape_xml(title_));
+  result +=
+      "<defs><pattern id='course-wait' width='5' height='5' patternUnits='userSpaceOnUse' "
+      "patternTransform='rotate(45)'><rect width='5' height='5' fill='#e3b1cc'/>"
+      "<rect width='2' height='5' fill='#b0568a'/></pattern></defs>\n";
+  result += fmt::format("<rect width='{}' height='{}' fill='#ffffff'/>\n", width, height);
+  return result + body_ + "</svg>\n";
+}
+
+std::string Svg::draw() {
+  window_ = checked_window(traces_);
+  heading();
+  caption();
+  if (!window_) return document();
+  const Unit unit = unit_for(window_->length_s);
+  ticks_ = ticks(window_->length_s, unit, 8);
+  legend();
+  column_heads();
+  if (traces_.size() > many_lanes) tick_labels();
+  lanes();
+  y_ += 20;
+  tick_labels();
+  y_ += 20;
+  put("<text x='{}' y='{}' font-size='12.5' text-anchor='middle' fill='{}'>time since the first span began "
+      "({})</text>\n",
+      (lanes_left + lanes_right) / 2, y_, pale_ink, unit.name);
+  return document();
+}
+
+}  // namespace
+}  // namespace course::timeline
+
+namespace course {
+
+std::string svg_timeline(const std::vector<RankTrace>& traces, const std::string& title) {
+  return timeline::Svg(traces, title).draw();
+}
+
+}  // namespace course
