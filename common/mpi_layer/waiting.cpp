@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -124,15 +125,17 @@ void Recorder::settle_open() {
   }
 }
 
+/// What settle_open() has found complete is completed by done() before the page is shown again.
 void Recorder::block(const std::function<bool()>& done,
                      const std::function<std::vector<PendingOperation>()>& pending_now) {
-  if (done()) return;
   Idle idle(more_ranks_than_cores_);
-  std::uint64_t shown = changes_;
-  show(Phase::Blocked, pending_now());
+  std::optional<std::uint64_t> shown;
   while (!done()) {
+    if (shown != changes_) {
+      shown = changes_;
+      show(Phase::Blocked, pending_now());
+    }
     if (idle.pause()) settle_open();
-    if (std::exchange(shown, changes_) != changes_) show(Phase::Blocked, pending_now());
   }
 }
 

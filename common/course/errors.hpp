@@ -1,0 +1,20 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace course::program {
+
+/// The course's exit codes.
+enum ExitCode { succeeded = 0, failed = 1, wrong_usage = 2, unavailable = 3 };
+
+/// A wrong argument. what() is one line that says what was expected.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Something that this machine or this checkout does not have. what() is one line that says what.
+struct Unavailable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace course::program

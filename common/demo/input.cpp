@@ -1,0 +1,120 @@
+#include "demo/input.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "demo/failure.hpp"
+#include "judge/draw.hpp"
+#include "tensor/npy.hpp"
+
+namespace course::demo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double float32_range = std::numeric_limits<float>::max();
+
+void require_shape(const fs::path& path, const Shape& shape) {
+  if (shape.size() < 2 || shape.size() > 4) {
+    throw InputError(path.string() + ": has the shape " + to_string(shape) +
+                     ", expected [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim]");
+  }
+  if (element_count(shape) == 0) {
+    throw InputError(path.string() + ": has the shape " + to_string(shape) +
+                     ", which is empty, expected at least 1 along every axis");
+  }
+}
+
+Tensor read_tensor(const fs::path& path) {
+  Tensor tensor = read_npy<float>(path);
+  require_shape(path, tensor.shape());
+  require_finite(path, tensor);
+  return tensor;
+}
+
+/// Every shard of q travels with as many rows of k and v.
+void require_same_shape(const fs::path& path, const Tensor& tensor, const fs::path& q_path, const Tensor& q) {
+  if (tensor.shape() == q.shape()) return;
+  throw InputError(path.string() + ": has the shape " + to_string(tensor.shape()) + ", expected " +
+                   to_string(q.shape()) + " like " + q_path.string() +
+                   ": each rank holds as many keys and values as queries");
+}
+
+/// [seq, dim] becomes one head, [batch, heads, seq, dim] batch * heads of them.
+Tensor fold_into_heads(Tensor tensor) {
+  const Shape& shape = tensor.shape();
+  const Index seq = shape[shape.size() - 2];
+  const Index head_dim = shape[shape.size() - 1];
+  return {{tensor.size() / (seq * head_dim), seq, head_dim}, std::move(tensor.values())};
+}
+
+/// The largest Euclidean norm of a row, in float64.
+double largest_row_norm(const Tensor& tensor) {
+  const Index head_dim = tensor.extent(2);
+  double largest = 0;
+  for (Index first = 0; first < tensor.size(); first += head_dim) {
+    double square = 0;
+    for (Index i = first; i < first + head_dim; ++i) square += static_cast<double>(tensor[i]) * tensor[i];
+    largest = std::max(largest, square);
+  }
+  return std::sqrt(largest);
+}
+
+/// No partial sum of a score exceeds |q| |k| (Cauchy and Schwarz), and none of an output seq times the largest value.
+void require_float32_suffices(const OwnFiles& files, const Input& input) {
+  const double score = largest_row_norm(input.q) * largest_row_norm(input.k);
+  if (score > float32_range) {
+    throw InputError(fmt::format("{}, {}: scores q . k may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
+                                 files.q.string(), files.k.string(), score, float32_range));
+  }
+  double value = 0;
+  for (const float v : input.v.values()) value = std::max(value, std::abs(static_cast<double>(v)));
+  const double sum = value * static_cast<double>(input.seq());
+  if (sum > float32_range) {
+    throw InputError(fmt::format("{}: a sum over {} values may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
+                                 files.v.string(), input.seq(), sum, float32_range));
+  }
+}
+
+Input read_own(const OwnFiles& files) {
+  Input input;
+  input.q = read_tensor(files.q);
+  input.shape = input.q.shape();
+  input.k = read_tensor(files.k);
+  require_same_shape(files.k, input.k, files.q, input.q);
+  input.v = read_tensor(files.v);
+  require_same_shape(files.v, input.v, files.q, input.q);
+  for (Tensor* tensor : {&input.q, &input.k, &input.v}) *tensor = fold_into_heads(std::move(*tensor));
+  require_float32_suffices(files, input);
+  input.description = files.q.string() + ", " + files.k.string() + ", " + files.v.string();
+  return input;
+}
+
+Input draw_input(const Sizes& sizes) {
+  Draw draw(sizes.seed);
+  QKV drawn = random_qkv(draw, sizes.heads, sizes.seq, sizes.seq, sizes.head_dim);
+  Input input{std::move(drawn.q), std::move(drawn.k), std::move(drawn.v), {}, ""};
+  input.shape = input.q.shape();
+  input.description = fmt::format("generated at random, seed {}", sizes.seed);
+  return input;
+}
+
+Input read_minilm() {
+  const fs::path folder = fs::path(COURSE_DATA_DIR) / "minilm";
+  Input input = read_own({folder / "q.npy", folder / "k.npy", folder / "v.npy"});
+  input.description = "the real Q, K, V of a sentence encoder's first layer (common/data/minilm)";
+  return input;
+}
+
+}  // namespace
+
+Input load_input(const Options& options) {
+  if (options.files) return read_own(*options.files);
+  return options.sizes ? draw_input(*options.sizes) : read_minilm();
+}
+
+}  // namespace course::demo

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "demo/options.hpp"
+#include "tensor/tensor.hpp"
+
+namespace course::demo {
+
+/// What attention is computed of.
+struct Input {
+  Tensor q, k, v;           ///< [heads, seq, head_dim], a batch folded into heads
+  Shape shape;              ///< as it was given
+  std::string description;  ///< where it comes from, for people
+
+  Index heads() const { return q.extent(0); }
+  Index seq() const { return q.extent(1); }
+  Index head_dim() const { return q.extent(2); }
+};
+
+/// Reads or draws the input. Throws NpyError or InputError for a file that cannot be used: unreadable, of another
+/// shape than [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim], empty, with a NaN or an infinity, or with
+/// numbers whose attention float32 cannot hold.
+Input load_input(const Options& options);
+
+}  // namespace course::demo

@@ -1,0 +1,193 @@
+#include "demo/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "demo/failure.hpp"
+
+namespace course::demo {
+
+namespace {
+
+/// The options as text, which is what lets every message be of one kind.
+struct Texts {
+  std::optional<std::string> ranks, q, k, v, d_o, out, seq, heads, dim, seed, ring, block;
+  std::optional<std::string> status, report, columns;
+  std::string layout = "contiguous";
+  std::string backend = "mpi";
+  bool causal = false, mine = false, json = false, colour = false;
+};
+
+void declare(CLI::App& app, Texts& texts) {
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  app.add_option("--ranks", texts.ranks, "MPI ranks, 1 to 64 (4)")->type_name("N");
+  app.add_option("--q", texts.q, "your own queries: float16, 32 or 64, [seq, dim], [heads, seq, dim] or "
+                                 "[batch, heads, seq, dim]")->type_name("FILE.npy");
+  app.add_option("--k", texts.k, "your own keys, of the same shape")->type_name("FILE.npy");
+  app.add_option("--v", texts.v, "your own values, of the same shape")->type_name("FILE.npy");
+  app.add_option("--do", texts.d_o, "the output's gradient (lesson 07)")->type_name("FILE.npy");
+  app.add_option("--out", texts.out, "write o.npy, lse.npy, timeline.svg and trace.json there")->type_name("DIR");
+  app.add_option("--seq", texts.seq, "generate input of so many tokens (512)")->type_name("N");
+  app.add_option("--heads", texts.heads, "generate input of so many heads (12)")->type_name("N");
+  app.add_option("--dim", texts.dim, "generate input of this head_dim (32)")->type_name("N");
+  app.add_option("--seed", texts.seed, "of the generated input (1)")->type_name("N");
+  app.add_flag("--causal", texts.causal, "causal mask (lesson 13)");
+  app.add_option("--layout", texts.layout, "contiguous; striped, zigzag (lesson 14)")->type_name("NAME");
+  app.add_option("--backend", texts.backend, "mpi; sim, cuda (lesson 12)")->type_name("NAME");
+  app.add_flag("--mine", texts.mine, "your own lessons 04 and 05, not the solutions");
+  app.add_flag("--json", texts.json, "print one JSON object and nothing else");
+  app.add_option("--ring", texts.ring, "the ring's shared object")->type_name("LIB.so");
+  app.add_option("--block", texts.block, "the block computation's shared object")->type_name("LIB.so");
+  for (const auto& [name, text] : {std::pair{"--status", &texts.status}, {"--report", &texts.report},
+                                   {"--columns", &texts.columns}}) {
+    app.add_option(name, *text)->group("");
+  }
+  app.add_flag("--colour", texts.colour)->group("");
+}
+
+std::string known_options(const CLI::App& app) {
+  std::string names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) names += (names.empty() ? "" : ", ") + option->get_name();
+  }
+  return names;
+}
+
+/// Throws InputError with a line of our own for whatever CLI11 dislikes.
+void parse_texts(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::ArgumentMismatch& error) {
+    throw InputError(std::string(error.what()) + "; expected each option once, with its value");
+  } catch (const CLI::CallForHelp&) {
+    throw;
+  } catch (const CLI::ParseError& error) {
+    throw InputError(error.what());
+  }
+  const std::vector<std::string> extras = app.remaining();
+  if (extras.empty()) return;
+  throw InputError("unknown " + std::string(extras[0].starts_with("-") ? "option " : "argument ") + extras[0] +
+                   ", expected " + known_options(app));
+}
+
+std::uint64_t whole_number(const char* option, const std::string& text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || number < least || number > most) {
+    throw InputError(fmt::format("{} {}: expected a whole number from {} to {}", option, text, least, most));
+  }
+  return number;
+}
+
+std::optional<int> read_ranks(const Texts& texts) {
+  if (!texts.ranks) return std::nullopt;
+  const std::uint64_t most = std::numeric_limits<int>::max();
+  try {
+    return static_cast<int>(whole_number("--ranks", *texts.ranks, 1, most));
+  } catch (const InputError&) {
+    throw InputError(fmt::format("--ranks {}: expected a whole number from 1 to {}", *texts.ranks, most_ranks));
+  }
+}
+
+std::optional<OwnFiles> read_files(const Texts& texts) {
+  if (!texts.q && !texts.k && !texts.v) {
+    if (texts.d_o) throw InputError("--do without --q, --k and --v: expected the gradient to come with all three");
+    return std::nullopt;
+  }
+  for (const auto& [name, text] : {std::pair{"--q", texts.q}, {"--k", texts.k}, {"--v", texts.v}}) {
+    if (!text) throw InputError(fmt::format("{} is missing: expected --q, --k and --v together", name));
+  }
+  for (const auto& [name, text] : {std::pair{"--seq", texts.seq}, {"--heads", texts.heads}, {"--dim", texts.dim},
+                                   {"--seed", texts.seed}}) {
+    if (text) throw InputError(fmt::format("{} with --q: expected own tensors or generated ones, not both", name));
+  }
+  return OwnFiles{*texts.q, *texts.k, *texts.v};
+}
+
+std::optional<Sizes> read_sizes(const Texts& texts) {
+  Sizes sizes;
+  bool generated = false;
+  const std::uint64_t most = std::numeric_limits<int>::max();
+  for (const auto& [name, text, extent] : {std::tuple{"--seq", texts.seq, &sizes.seq},
+                                           {"--heads", texts.heads, &sizes.heads},
+                                           {"--dim", texts.dim, &sizes.head_dim}}) {
+    if (!text) continue;
+    generated = true;
+    *extent = static_cast<Index>(whole_number(name, *text, 1, most));
+  }
+  if (texts.seed) {
+    sizes.seed = whole_number("--seed", *texts.seed, 0, std::numeric_limits<std::uint64_t>::max());
+    if (!generated) throw InputError("--seed without generated input: expected --seq, --heads or --dim with it");
+  }
+  return generated ? std::optional(sizes) : std::nullopt;
+}
+
+void require_one_of(const char* option, const std::string& value, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "" : name == known.back() ? " or " : ", ") + name;
+  throw InputError(fmt::format("{} {}: expected {}", option, value, names));
+}
+
+/// What is designed and comes with a later lesson.
+void require_present(const Texts& texts) {
+  const auto lesson = [](const std::string& what, const char* number) {
+    throw Unavailable(fmt::format("{} comes with lesson {}, which this version of the course does not have yet", what,
+                                  number));
+  };
+  if (texts.backend != "mpi") lesson("--backend " + texts.backend, "12");
+  if (texts.layout != "contiguous") lesson("--layout " + texts.layout, "14");
+  if (texts.causal) lesson("--causal", "13");
+  if (texts.d_o) lesson("--do, the backward pass,", "07");
+}
+
+std::filesystem::path library(const std::optional<std::string>& given, const char* lesson, bool mine) {
+  if (given) return *given;
+  return std::filesystem::path(COURSE_LIBRARY_DIR) / fmt::format("{}_{}.so", lesson, mine ? "student" : "solution");
+}
+
+FrontEnd read_front(const Texts& texts) {
+  FrontEnd front;
+  front.status = texts.status.value_or("");
+  front.report = texts.report.value_or("");
+  if (texts.columns) front.columns = static_cast<int>(whole_number("--columns", *texts.columns, 1, 100000));
+  front.colour = texts.colour;
+  return front;
+}
+
+}  // namespace
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  CLI::App app("Ring attention over MPI ranks, compared with float64 attention.", "./course demo");
+  app.allow_extras();
+  Texts texts;
+  declare(app, texts);
+  Options options;
+  try {
+    parse_texts(app, arguments);
+  } catch (const CLI::CallForHelp&) {
+    options.help = app.help();
+    return options;
+  }
+  options.ranks = read_ranks(texts);
+  options.files = read_files(texts);
+  options.sizes = read_sizes(texts);
+  require_one_of("--layout", texts.layout, {"contiguous", "striped", "zigzag"});
+  require_one_of("--backend", texts.backend, {"mpi", "sim", "cuda"});
+  if (texts.out) options.out = *texts.out;
+  options.mine = texts.mine;
+  options.json = texts.json;
+  options.ring = library(texts.ring, "lesson05", texts.mine);
+  options.block = library(texts.block, "lesson04", texts.mine);
+  options.front = read_front(texts);
+  require_present(texts);
+  return options;
+}
+
+}  // namespace course::demo
