@@ -42,7 +42,11 @@ function(add_lesson json)
     return()
   endif()
 
-  add_library(${lesson}_adapter OBJECT ${tests}/adapter.cpp)
+  set(adapter ${tests}/adapter.cpp)
+  if(EXISTS ${tests}/demo_entry.cpp)
+    list(APPEND adapter ${tests}/demo_entry.cpp) # how ./course demo calls this lesson
+  endif()
+  add_library(${lesson}_adapter OBJECT ${adapter})
   lesson_settings(${lesson}_adapter ${folder} ${mpi})
   add_executable(judge_${lesson} ${tests}/judge.cpp)
   target_link_libraries(judge_${lesson} PRIVATE judge)

@@ -65,7 +65,8 @@ double largest_difference(const Tensor64& answer, const Tensor64& truth) {
   double largest = 0;
   for (Index i = 0; i < truth.size(); ++i) {
     const double difference = std::abs(answer[i] - truth[i]);
-    if (!(difference <= largest)) largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+    if (!(difference <= largest))
+      largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
   }
   return largest;
 }
@@ -107,15 +108,17 @@ std::vector<Index> rows_to_compare(const std::vector<int>& shard_tokens, Index m
   std::vector<Index> rows;
   Index offset = 0;
   for (const Index tokens : shard_tokens) {
-    const Index share = most >= all ? tokens : std::clamp<Index>(most * tokens / all, std::min<Index>(1, tokens), tokens);
-    for (Index i = 0; i < share; ++i) rows.push_back(offset + (share > 1 ? i * (tokens - 1) / (share - 1) : 0));
+    const Index share =
+        most >= all ? tokens : std::clamp<Index>(most * tokens / all, std::min<Index>(1, tokens), tokens);
+    for (Index i = 0; i < share; ++i)
+      rows.push_back(offset + (share > 1 ? i * (tokens - 1) / (share - 1) : 0));
     offset += tokens;
   }
   return rows;
 }
 
-Comparison compare(const Input& input, const Tensor& o, const Tensor& lse, const std::vector<int>& shard_tokens,
-                   const Progress& progress) {
+Comparison compare(const Input& input, const Tensor& o, const Tensor& lse,
+                   const std::vector<int>& shard_tokens, const Progress& progress) {
   const std::vector<Index> rows = rows_to_compare(shard_tokens, most_scores / (input.heads() * input.seq()));
   auto [truth_o, truth_lse] = PiecewiseReference<double>(input, rows).compute(progress);
   const auto [baseline_o, baseline_lse] = PiecewiseReference<float>(input, rows).compute(progress);

@@ -34,14 +34,14 @@ struct Comparison {
 /// Is told now and then how far the work is.
 using Progress = std::function<void(const std::string&)>;
 
-/// Compares o [heads, seq, head_dim] and lse [heads, seq] with reference::attention in float64. Where all of it
-/// would take more than a few seconds, rows evenly spread over every shard stand for the rest; each is compared with
-/// the truth over all keys.
-Comparison compare(const Input& input, const Tensor& o, const Tensor& lse, const std::vector<int>& shard_tokens,
-                   const Progress& progress);
+/// Compares o [heads, seq, head_dim] and lse [heads, seq] with reference::attention in float64. Where all of
+/// it would take more than a few seconds, rows evenly spread over every shard stand for the rest; each is
+/// compared with the truth over all keys.
+Comparison compare(const Input& input, const Tensor& o, const Tensor& lse,
+                   const std::vector<int>& shard_tokens, const Progress& progress);
 
-/// The query rows to compare: all of them if `most` allows, else about `most`, at least one of each shard that has
-/// any, the first and the last of a shard before those between them.
+/// The query rows to compare: all of them if `most` allows, else about `most`, at least one of each shard
+/// that has any, the first and the last of a shard before those between them.
 std::vector<Index> rows_to_compare(const std::vector<int>& shard_tokens, Index most);
 
 }  // namespace course::demo

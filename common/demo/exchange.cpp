@@ -75,13 +75,15 @@ void send_values(std::span<const float> values, int to, MPI_Comm comm) {
 void receive_values(std::span<float> values, int from, MPI_Comm comm) {
   for (; !values.empty(); values = values.subspan(std::min(values.size(), most_values))) {
     const int count = static_cast<int>(std::min(values.size(), most_values));
-    check(MPI_Recv(values.data(), count, MPI_FLOAT, from, tag, comm, MPI_STATUS_IGNORE), [] { return "MPI_Recv"; });
+    check(MPI_Recv(values.data(), count, MPI_FLOAT, from, tag, comm, MPI_STATUS_IGNORE),
+          [] { return "MPI_Recv"; });
   }
 }
 
 std::vector<std::string> gather_texts(const std::string& own, MPI_Comm comm) {
   if (rank_of(comm) != 0) {
-    check(MPI_Send(own.data(), static_cast<int>(own.size()), MPI_CHAR, 0, tag, comm), [] { return "MPI_Send"; });
+    check(MPI_Send(own.data(), static_cast<int>(own.size()), MPI_CHAR, 0, tag, comm),
+          [] { return "MPI_Send"; });
     return {};
   }
   std::vector<std::string> texts{own};
@@ -91,7 +93,8 @@ std::vector<std::string> gather_texts(const std::string& own, MPI_Comm comm) {
     check(MPI_Probe(rank, tag, comm, &status), [] { return "MPI_Probe"; });
     check(MPI_Get_count(&status, MPI_CHAR, &length), [] { return "MPI_Get_count"; });
     std::string& text = texts.emplace_back(length, '\0');
-    check(MPI_Recv(text.data(), length, MPI_CHAR, rank, tag, comm, MPI_STATUS_IGNORE), [] { return "MPI_Recv"; });
+    check(MPI_Recv(text.data(), length, MPI_CHAR, rank, tag, comm, MPI_STATUS_IGNORE),
+          [] { return "MPI_Recv"; });
   }
   return texts;
 }
@@ -106,8 +109,8 @@ void broadcast(std::span<std::int64_t> numbers, MPI_Comm comm) {
 void connect_neighbours(MPI_Comm comm) {
   const int size = size_of(comm);
   const int rank = rank_of(comm);
-  check(MPI_Sendrecv(nullptr, 0, MPI_BYTE, (rank + 1) % size, tag, nullptr, 0, MPI_BYTE, (rank + size - 1) % size, tag,
-                     comm, MPI_STATUS_IGNORE),
+  check(MPI_Sendrecv(nullptr, 0, MPI_BYTE, (rank + 1) % size, tag, nullptr, 0, MPI_BYTE,
+                     (rank + size - 1) % size, tag, comm, MPI_STATUS_IGNORE),
         [] { return "MPI_Sendrecv"; });
   check(MPI_Barrier(comm), [] { return "MPI_Barrier"; });
 }

@@ -27,6 +27,10 @@ void require_shape(const fs::path& path, const Shape& shape) {
     throw InputError(path.string() + ": has the shape " + to_string(shape) +
                      ", which is empty, expected at least 1 along every axis");
   }
+  if (shape[shape.size() - 2] > std::numeric_limits<int>::max()) {
+    throw InputError(path.string() + ": has the shape " + to_string(shape) + ", expected at most " +
+                     std::to_string(std::numeric_limits<int>::max()) + " tokens");
+  }
 }
 
 Tensor read_tensor(const fs::path& path) {
@@ -64,19 +68,22 @@ double largest_row_norm(const Tensor& tensor) {
   return std::sqrt(largest);
 }
 
-/// No partial sum of a score exceeds |q| |k| (Cauchy and Schwarz), and none of an output seq times the largest value.
+/// No partial sum of a score exceeds |q| |k| (Cauchy and Schwarz), and none of an output seq times the
+/// largest value.
 void require_float32_suffices(const OwnFiles& files, const Input& input) {
   const double score = largest_row_norm(input.q) * largest_row_norm(input.k);
   if (score > float32_range) {
-    throw InputError(fmt::format("{}, {}: scores q . k may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
-                                 files.q.string(), files.k.string(), score, float32_range));
+    throw InputError(
+        fmt::format("{}, {}: scores q . k may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
+                    files.q.string(), files.k.string(), score, float32_range));
   }
   double value = 0;
   for (const float v : input.v.values()) value = std::max(value, std::abs(static_cast<double>(v)));
   const double sum = value * static_cast<double>(input.seq());
   if (sum > float32_range) {
-    throw InputError(fmt::format("{}: a sum over {} values may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
-                                 files.v.string(), input.seq(), sum, float32_range));
+    throw InputError(
+        fmt::format("{}: a sum over {} values may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
+                    files.v.string(), input.seq(), sum, float32_range));
   }
 }
 

@@ -25,12 +25,15 @@ struct Texts {
 void declare(CLI::App& app, Texts& texts) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   app.add_option("--ranks", texts.ranks, "MPI ranks, 1 to 64 (4)")->type_name("N");
-  app.add_option("--q", texts.q, "your own queries: float16, 32 or 64, [seq, dim], [heads, seq, dim] or "
-                                 "[batch, heads, seq, dim]")->type_name("FILE.npy");
+  app.add_option("--q", texts.q,
+                 "your own queries: float16, 32 or 64, [seq, dim], [heads, seq, dim] or "
+                 "[batch, heads, seq, dim]")
+      ->type_name("FILE.npy");
   app.add_option("--k", texts.k, "your own keys, of the same shape")->type_name("FILE.npy");
   app.add_option("--v", texts.v, "your own values, of the same shape")->type_name("FILE.npy");
   app.add_option("--do", texts.d_o, "the output's gradient (lesson 07)")->type_name("FILE.npy");
-  app.add_option("--out", texts.out, "write o.npy, lse.npy, timeline.svg and trace.json there")->type_name("DIR");
+  app.add_option("--out", texts.out, "write o.npy, lse.npy, timeline.svg and trace.json there")
+      ->type_name("DIR");
   app.add_option("--seq", texts.seq, "generate input of so many tokens (512)")->type_name("N");
   app.add_option("--heads", texts.heads, "generate input of so many heads (12)")->type_name("N");
   app.add_option("--dim", texts.dim, "generate input of this head_dim (32)")->type_name("N");
@@ -42,8 +45,8 @@ void declare(CLI::App& app, Texts& texts) {
   app.add_flag("--json", texts.json, "print one JSON object and nothing else");
   app.add_option("--ring", texts.ring, "the ring's shared object")->type_name("LIB.so");
   app.add_option("--block", texts.block, "the block computation's shared object")->type_name("LIB.so");
-  for (const auto& [name, text] : {std::pair{"--status", &texts.status}, {"--report", &texts.report},
-                                   {"--columns", &texts.columns}}) {
+  for (const auto& [name, text] :
+       {std::pair{"--status", &texts.status}, {"--report", &texts.report}, {"--columns", &texts.columns}}) {
     app.add_option(name, *text)->group("");
   }
   app.add_flag("--colour", texts.colour)->group("");
@@ -71,11 +74,12 @@ void parse_texts(CLI::App& app, std::vector<std::string> arguments) {
   }
   const std::vector<std::string> extras = app.remaining();
   if (extras.empty()) return;
-  throw InputError("unknown " + std::string(extras[0].starts_with("-") ? "option " : "argument ") + extras[0] +
-                   ", expected " + known_options(app));
+  throw InputError("unknown " + std::string(extras[0].starts_with("-") ? "option " : "argument ") +
+                   extras[0] + ", expected " + known_options(app));
 }
 
-std::uint64_t whole_number(const char* option, const std::string& text, std::uint64_t least, std::uint64_t most) {
+std::uint64_t whole_number(const char* option, const std::string& text, std::uint64_t least,
+                           std::uint64_t most) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
@@ -91,21 +95,26 @@ std::optional<int> read_ranks(const Texts& texts) {
   try {
     return static_cast<int>(whole_number("--ranks", *texts.ranks, 1, most));
   } catch (const InputError&) {
-    throw InputError(fmt::format("--ranks {}: expected a whole number from 1 to {}", *texts.ranks, most_ranks));
+    throw InputError(
+        fmt::format("--ranks {}: expected a whole number from 1 to {}", *texts.ranks, most_ranks));
   }
 }
 
 std::optional<OwnFiles> read_files(const Texts& texts) {
   if (!texts.q && !texts.k && !texts.v) {
-    if (texts.d_o) throw InputError("--do without --q, --k and --v: expected the gradient to come with all three");
+    if (texts.d_o)
+      throw InputError("--do without --q, --k and --v: expected the gradient to come with all three");
     return std::nullopt;
   }
   for (const auto& [name, text] : {std::pair{"--q", texts.q}, {"--k", texts.k}, {"--v", texts.v}}) {
     if (!text) throw InputError(fmt::format("{} is missing: expected --q, --k and --v together", name));
   }
-  for (const auto& [name, text] : {std::pair{"--seq", texts.seq}, {"--heads", texts.heads}, {"--dim", texts.dim},
+  for (const auto& [name, text] : {std::pair{"--seq", texts.seq},
+                                   {"--heads", texts.heads},
+                                   {"--dim", texts.dim},
                                    {"--seed", texts.seed}}) {
-    if (text) throw InputError(fmt::format("{} with --q: expected own tensors or generated ones, not both", name));
+    if (text)
+      throw InputError(fmt::format("{} with --q: expected own tensors or generated ones, not both", name));
   }
   return OwnFiles{*texts.q, *texts.k, *texts.v};
 }
@@ -123,7 +132,8 @@ std::optional<Sizes> read_sizes(const Texts& texts) {
   }
   if (texts.seed) {
     sizes.seed = whole_number("--seed", *texts.seed, 0, std::numeric_limits<std::uint64_t>::max());
-    if (!generated) throw InputError("--seed without generated input: expected --seq, --heads or --dim with it");
+    if (!generated)
+      throw InputError("--seed without generated input: expected --seq, --heads or --dim with it");
   }
   return generated ? std::optional(sizes) : std::nullopt;
 }
@@ -131,15 +141,16 @@ std::optional<Sizes> read_sizes(const Texts& texts) {
 void require_one_of(const char* option, const std::string& value, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), value) != known.end()) return;
   std::string names;
-  for (const std::string& name : known) names += (names.empty() ? "" : name == known.back() ? " or " : ", ") + name;
+  for (const std::string& name : known)
+    names += (names.empty() ? "" : name == known.back() ? " or " : ", ") + name;
   throw InputError(fmt::format("{} {}: expected {}", option, value, names));
 }
 
 /// What is designed and comes with a later lesson.
 void require_present(const Texts& texts) {
   const auto lesson = [](const std::string& what, const char* number) {
-    throw Unavailable(fmt::format("{} comes with lesson {}, which this version of the course does not have yet", what,
-                                  number));
+    throw Unavailable(fmt::format(
+        "{} comes with lesson {}, which this version of the course does not have yet", what, number));
   };
   if (texts.backend != "mpi") lesson("--backend " + texts.backend, "12");
   if (texts.layout != "contiguous") lesson("--layout " + texts.layout, "14");
@@ -149,7 +160,8 @@ void require_present(const Texts& texts) {
 
 std::filesystem::path library(const std::optional<std::string>& given, const char* lesson, bool mine) {
   if (given) return *given;
-  return std::filesystem::path(COURSE_LIBRARY_DIR) / fmt::format("{}_{}.so", lesson, mine ? "student" : "solution");
+  return std::filesystem::path(COURSE_LIBRARY_DIR) /
+         fmt::format("{}_{}.so", lesson, mine ? "student" : "solution");
 }
 
 FrontEnd read_front(const Texts& texts) {

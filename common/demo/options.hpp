@@ -48,8 +48,8 @@ struct Options {
   FrontEnd front;
 };
 
-/// Throws InputError for what is unknown, malformed or contradictory, then Unavailable for what a later lesson
-/// brings. Looks at no file.
+/// Throws InputError for what is unknown, malformed or contradictory, then Unavailable for what a later
+/// lesson brings. Looks at no file.
 Options parse_options(const std::vector<std::string>& arguments);
 
 }  // namespace course::demo

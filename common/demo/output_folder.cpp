@@ -63,7 +63,9 @@ fs::path OutputFolder::stage(const std::string& name) {
   return stage_ / name;
 }
 
-void OutputFolder::add(const std::string& name, const Tensor& tensor) { write_npy(stage(name), tensor); }
+void OutputFolder::add(const std::string& name, const Tensor& tensor) {
+  write_npy(stage(name), tensor);
+}
 
 void OutputFolder::add(const std::string& name, const std::string& text) {
   std::ofstream file(stage(name), std::ios::binary);

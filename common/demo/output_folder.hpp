@@ -18,8 +18,8 @@ class OutputFolder {
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// Throws InputError when something other than a file is called `name` already, NpyError or std::runtime_error
-  /// when it cannot be written.
+  /// Throws InputError when something other than a file is called `name` already, NpyError or
+  /// std::runtime_error when it cannot be written.
   void add(const std::string& name, const Tensor& tensor);
   void add(const std::string& name, const std::string& text);
   /// An older file that would no longer fit the new ones; commit() removes it.

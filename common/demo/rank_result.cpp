@@ -47,7 +47,8 @@ RankResult rank_result_from(const std::string& text) {
 }
 
 void make_disjoint(std::vector<Span>& spans) {
-  std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin_s < b.begin_s; });
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const Span& a, const Span& b) { return a.begin_s < b.begin_s; });
   for (std::size_t i = 1; i < spans.size(); ++i) {
     spans[i].begin_s = std::max(spans[i].begin_s, spans[i - 1].end_s);
     spans[i].end_s = std::max(spans[i].end_s, spans[i].begin_s);

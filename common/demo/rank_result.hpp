@@ -24,8 +24,8 @@ struct RankResult {
 std::string to_text(const RankResult& result);
 RankResult rank_result_from(const std::string& text);
 
-/// Puts a rank's spans in order of time and trims what overlaps: compute is timed by one clock reading and MPI calls
-/// by another, a microsecond or so apart.
+/// Puts a rank's spans in order of time and trims what overlaps: compute is timed by one clock reading and
+/// MPI calls by another, a microsecond or so apart.
 void make_disjoint(std::vector<Span>& spans);
 
 }  // namespace course::demo

@@ -22,7 +22,8 @@ BlockAttention timed(const BlockAttention& block, std::vector<Span>& spans, Rank
   };
   BlockAttention result;
   result.accumulate = [=, &block, blocks = 0](HeadsView<const float> q, HeadsView<const float> k,
-                                              HeadsView<const float> v, int owner, AttentionState& state) mutable {
+                                              HeadsView<const float> v, int owner,
+                                              AttentionState& state) mutable {
     time("block of rank " + std::to_string(owner), [&] { block.accumulate(q, k, v, owner, state); });
     after_block(++blocks);
   };
@@ -32,7 +33,9 @@ BlockAttention timed(const BlockAttention& block, std::vector<Span>& spans, Rank
   return result;
 }
 
-void set_phase(RankStatus& page, Phase phase) { page.phase = static_cast<std::uint32_t>(phase); }
+void set_phase(RankStatus& page, Phase phase) {
+  page.phase = static_cast<std::uint32_t>(phase);
+}
 
 /// Facts about collectives say what their bytes already say.
 std::vector<std::string> noticed(const mpi_layer::Report& report) {
@@ -48,7 +51,8 @@ std::vector<std::string> noticed(const mpi_layer::Report& report) {
 ShardOutput run_ring(const Subject& subject, const Shard& shard, MPI_Comm comm, RankStatus& page,
                      const std::function<void(int)>& after_block) {
   const float unwritten = std::numeric_limits<float>::quiet_NaN();
-  ShardOutput output{Tensor(shard.q.shape(), unwritten), Tensor({shard.q.extent(0), shard.q.extent(1)}, unwritten), {}};
+  ShardOutput output{
+      Tensor(shard.q.shape(), unwritten), Tensor({shard.q.extent(0), shard.q.extent(1)}, unwritten), {}};
   std::vector<Span> spans;
   const BlockAttention block = timed(subject.block, spans, page, after_block);
   const double offset_s = clock_offset_s(comm);

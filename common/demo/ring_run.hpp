@@ -24,8 +24,9 @@ struct ShardOutput {
   RankResult result;
 };
 
-/// Runs the ring on this rank's shard, with every block and every MPI call timed. `page` shows where it is, `after_block`
-/// is told how many blocks are done. What the ring throws passes through, as an end of the run for all ranks.
+/// Runs the ring on this rank's shard, with every block and every MPI call timed. `page` shows where it is,
+/// `after_block` is told how many blocks are done. What the ring throws passes through, as an end of the run
+/// for all ranks.
 ShardOutput run_ring(const Subject& subject, const Shard& shard, MPI_Comm comm, RankStatus& page,
                      const std::function<void(int)>& after_block);
 

@@ -22,7 +22,8 @@ RankStatus* map_pages(const fs::path& path, int ranks, int flags) {
   void* pages = sized ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
   const int error = errno;
   if (file >= 0) close(file);
-  if (pages == MAP_FAILED) throw std::system_error(error, std::generic_category(), "cannot map " + path.string());
+  if (pages == MAP_FAILED)
+    throw std::system_error(error, std::generic_category(), "cannot map " + path.string());
   return static_cast<RankStatus*>(pages);
 }
 
@@ -37,9 +38,12 @@ void on_crash(int signal) {
 
 }  // namespace
 
-StatusFile::StatusFile(const fs::path& path, int ranks) : pages_(map_pages(path, ranks, O_CREAT)), ranks_(ranks) {}
+StatusFile::StatusFile(const fs::path& path, int ranks)
+    : pages_(map_pages(path, ranks, O_CREAT)), ranks_(ranks) {}
 
-StatusFile::~StatusFile() { munmap(pages_, ranks_ * sizeof(RankStatus)); }
+StatusFile::~StatusFile() {
+  munmap(pages_, ranks_ * sizeof(RankStatus));
+}
 
 std::vector<RankSnapshot> StatusFile::look() const {
   std::vector<RankSnapshot> all;

@@ -26,12 +26,12 @@ class StatusFile {
   int ranks_;
 };
 
-/// A rank's own page in such a file, kept for as long as the process lives; nobody's page when `path` is empty.
-/// Throws std::system_error.
+/// A rank's own page in such a file, kept for as long as the process lives; nobody's page when `path` is
+/// empty. Throws std::system_error.
 RankStatus& enter_status_file(const std::filesystem::path& path, int rank);
 
-/// From now on a signal that kills this process is first written to `page`. Finds a stack to run on even when the
-/// stack is what overflowed.
+/// From now on a signal that kills this process is first written to `page`. Finds a stack to run on even when
+/// the stack is what overflowed.
 void report_crashes(RankStatus& page);
 
 }  // namespace course::demo

@@ -27,7 +27,8 @@ std::vector<int> translate(MPI_Group group, MPI_Group other, int missing) {
 }  // namespace
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * 0x100000001b3ULL;
+  // The odd constant keeps small numbers apart, which would cancel, and off 0, which the rest maps to itself.
+  hash = hash * 0x100000001b3ULL + word + 0x9e3779b97f4a7c15ULL;
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ULL;
   hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebULL;
   return hash ^ (hash >> 31);

@@ -48,7 +48,7 @@ class Communicators {
   std::map<std::uint64_t, int> made_from_group_;
 };
 
-/// Mixes a word into a hash (FNV-1a over 64-bit words, then spread by the finaliser of splitmix64).
+/// Mixes a word into a hash (a linear step, then the finaliser of splitmix64).
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word);
 
 }  // namespace course::mpi_layer

@@ -13,9 +13,10 @@ namespace course {
 double total_s(const RankTrace& trace, Span::Kind kind) {
   double total = 0;
   for (const Span& span : trace.spans) {
-    if (span.kind == kind) total += duration_s(span);
+    if (span.kind == kind) total += timeline::duration_s(span);
   }
   return total;
+}
 
 }  // namespace course
 

@@ -30,8 +30,8 @@ inline constexpr std::array<Style, 4> styles{{
     {"idle", "idle (nothing recorded)", "·", "2", "#e1e6eb", "#1b1f24"},
 }};
 inline constexpr std::size_t idle = 3;
-inline constexpr std::size_t many_lanes =
-    16;  ///< above which what stands at one end is repeated at the other
+/// Above this number of lanes, what stands at one end is repeated at the other.
+inline constexpr std::size_t many_lanes = 16;
 inline constexpr std::array<Span::Kind, 3> kinds{Span::Kind::Compute, Span::Kind::Transfer, Span::Kind::Wait};
 
 std::size_t style_of(const Span& span);

@@ -37,15 +37,17 @@ SoftmaxState receive(int from, MPI_Comm comm) {
   return state;
 }
 
-float lse(SoftmaxState state) { return state.m + std::log(state.l); }
+float lse(SoftmaxState state) {
+  return state.m + std::log(state.l);
+}
 
 }  // namespace
 
 //< task 1
 float chain_softmax(std::span<const float> x, std::span<float> p, const SoftmaxSteps& steps, MPI_Comm comm) {
   //> task 1
-  //| // Which rank has nobody to receive from, and which nobody to send to? Who knows the whole row when the chain
-  //| // ends, and how do the others learn of it?
+  //| // Which rank has nobody to receive from, and which has nobody to send to?
+  //| // Who knows the whole row when the chain ends, and how do the others learn of it?
   //| throw course::NotImplemented("task 1, a chain");
   const int rank = rank_in(comm);
   const int last = size_of(comm) - 1;
@@ -58,10 +60,11 @@ float chain_softmax(std::span<const float> x, std::span<float> p, const SoftmaxS
   //< task 1
 }
 
-float rotation_softmax(std::span<const float> x, std::span<float> p, const SoftmaxSteps& steps, MPI_Comm comm) {
+float rotation_softmax(std::span<const float> x, std::span<float> p, const SoftmaxSteps& steps,
+                       MPI_Comm comm) {
   //> task 2
-  //| // If every rank sends first, who receives? What travels on at a hop, and what stays? Follow rank 0's two
-  //| // neighbours on paper for P = 1, 2, 4 and 5 before you write a line.
+  //| // If every rank sends first, who receives? What travels on at a hop, and what stays?
+  //| // Follow rank 0 and both its neighbours on paper, for P = 1, 2, 4 and 5, before you write a line.
   //| throw course::NotImplemented("task 2, a rotation");
   const int rank = rank_in(comm);
   const int world_size = size_of(comm);
@@ -71,8 +74,8 @@ float rotation_softmax(std::span<const float> x, std::span<float> p, const Softm
   SoftmaxState travelling = whole;
   for (int hop = 1; hop < world_size; ++hop) {
     const SoftmaxState leaving = travelling;
-    // Not everybody may send first. With an odd world size two even ranks meet, the last and rank 0: the last then
-    // waits until rank 0's own send is done, a third phase but no cycle.
+    // Not everybody may send first. With an odd world size two even ranks meet, the last and rank 0: the last
+    // then waits until rank 0's own send is done, a third phase but no cycle.
     if (rank % 2 == 0) {
       send(leaving, next, comm);
       travelling = receive(previous, comm);

@@ -7,8 +7,8 @@
 
 #include "ring/softmax_state.hpp"
 
-/// The arithmetic that lesson 03 is given: the player hands it to the submission, and the judge's known mistakes
-/// compute with it, so that a mistaken answer overflows where the submission's does.
+/// The arithmetic that lesson 03 is given: the player hands it to the submission, and the judge's known
+/// mistakes compute with it, so that a mistaken answer overflows where the submission's does.
 namespace softmax_steps {
 
 using course::SoftmaxState;

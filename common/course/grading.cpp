@@ -1,0 +1,112 @@
+#include "course/grading.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "course/child.hpp"
+#include "course/errors.hpp"
+#include "course/lesson_argument.hpp"
+#include "course/standing.hpp"
+#include "course/text_file.hpp"
+#include "judge/scratch.hpp"
+
+namespace course::program {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string known_ranks(const LessonInfo& lesson) {
+  std::set<int> all;
+  for (const TaskInfo& task : lesson.tasks) all.insert(task.ranks.begin(), task.ranks.end());
+  std::string text;
+  for (const int ranks : all) text += (text.empty() ? "" : ", ") + std::to_string(ranks);
+  return text;
+}
+
+std::string filter_of(const GradingOrder& order) {
+  std::string filter;
+  for (const std::string& test : order.tests) {
+    filter += (filter.empty() ? "" : ":") + ("lesson" + order.lesson->id + "." + test);
+  }
+  return filter;
+}
+
+std::vector<std::string> judge_command(const Checkout& checkout, const GradingOrder& order, const fs::path& report) {
+  std::vector<std::string> command{order.tree / "bin" / ("judge_lesson" + order.lesson->id),
+                                   "--registry",
+                                   checkout.root / "lessons" / "registry.json",
+                                   "--subject",
+                                   order.subject,
+                                   "--report",
+                                   report,
+                                   "--keep",
+                                   ".course/cases",
+                                   "--gtest_filter=" + filter_of(order)};
+  // One option a word, so that a word of the player's that starts with a dash is taken for no option of the judge's.
+  for (const std::string& word : order.player) command.push_back("--player=" + word);
+  if (order.seed) command.insert(command.end(), {"--seed", std::to_string(*order.seed)});
+  return command;
+}
+
+}  // namespace
+
+std::vector<std::string> selected_tests(const LessonInfo& lesson, const TestSelection& selection) {
+  if (!selection.task.empty()) require_task(lesson, selection.task);
+  std::vector<std::string> tests;
+  for (const TaskInfo& task : lesson.tasks) {
+    if (!selection.task.empty() && task.id != selection.task) continue;
+    const std::vector<std::string> names = test_names(task);
+    if (!selection.ranks) {
+      tests.insert(tests.end(), names.begin(), names.end());
+      continue;
+    }
+    const auto at = std::find(task.ranks.begin(), task.ranks.end(), *selection.ranks);
+    if (at != task.ranks.end()) tests.push_back(names[static_cast<std::size_t>(at - task.ranks.begin())]);
+  }
+  if (!tests.empty()) return tests;
+  const std::string known = known_ranks(lesson);
+  const std::string asked = std::to_string(*selection.ranks);
+  if (known.empty()) throw UsageError("lesson " + lesson.id + " is played on one rank; leave out --ranks " + asked);
+  throw UsageError("nothing in lesson " + lesson.id + (selection.task.empty() ? "" : "." + selection.task) +
+                   " is tested on " + asked + " ranks; the lesson's world sizes are " + known);
+}
+
+std::map<std::string, TestResult> parse_judge_report(const std::string& text) {
+  std::map<std::string, TestResult> results;
+  try {
+    const nlohmann::json report = nlohmann::json::parse(text);
+    for (const nlohmann::json& test : report.at("tests")) {
+      const int ranks = test.at("ranks");
+      const std::string name =
+          test.at("task").get<std::string>() + (ranks > 0 ? ".ranks" + std::to_string(ranks) : "");
+      TestResult result{status_named(test.at("status")), test.at("text"), test.at("mistakes")};
+      if (result.text.empty() && result.status == Status::Failed) {
+        result.text = "not played: an earlier case ended the player";
+      }
+      results[name] = std::move(result);
+    }
+  } catch (const std::exception& error) {
+    throw std::runtime_error(std::string("the judge's report is unreadable: ") + error.what());
+  }
+  return results;
+}
+
+std::map<std::string, TestResult> grade(const Checkout& checkout, const GradingOrder& order) {
+  const Scratch scratch;
+  const fs::path report = scratch.path() / "report.json";
+  const ChildExit exit = run({.argv = judge_command(checkout, order, report),
+                              .folder = checkout.root,
+                              .environment = {},
+                              .limit_s = 0,
+                              .quiet = order.quiet});
+  if (!fs::exists(report)) {
+    throw std::runtime_error("the judge of lesson " + order.lesson->id + " ended with exit code " +
+                             std::to_string(exit.code) + " and no report");
+  }
+  return parse_judge_report(read_text(report));
+}
+
+}  // namespace course::program

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace course::program {
+
+/// One step of a build and what it printed.
+struct BuildStep {
+  std::string title;  ///< "Building CXX object CMakeFiles/lesson05_student.dir/..."
+  bool failed = false;
+  std::vector<std::string> lines;
+};
+
+/// How far a build is.
+struct BuildCount {
+  int done = 0;
+  int total = 0;
+};
+
+/// Takes ninja's output apart. NINJA_STATUS must be `ninja_status`.
+class NinjaOutput {
+ public:
+  static constexpr const char* ninja_status = "[%f/%t] ";
+
+  /// One more line; returns how far the build is when the line says so.
+  std::optional<BuildCount> add(const std::string& line);
+
+  /// The steps that printed something or failed. What no step printed (CMake configuring anew, ninja's own errors)
+  /// is a step without a title.
+  const std::vector<BuildStep>& steps() const { return steps_; }
+
+ private:
+  BuildStep& current();
+
+  std::string title_;
+  bool open_ = false;          ///< whether the last of steps_ belongs to title_
+  bool command_next_ = false;  ///< the line after FAILED: is the command
+  std::vector<BuildStep> steps_;
+};
+
+}  // namespace course::program

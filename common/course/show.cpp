@@ -1,0 +1,92 @@
+#include "course/show.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "course/child.hpp"
+#include "course/errors.hpp"
+#include "course/lesson_argument.hpp"
+#include "course/standing.hpp"
+#include "course/terminal.hpp"
+#include "course/text_file.hpp"
+#include "judge/scratch.hpp"
+#include "skeleton/skeleton.hpp"
+
+namespace course::program {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t gutter = 3;          ///< diff's, between the columns
+constexpr std::size_t narrowest = 40;      ///< a column of code below that is not readable
+const std::string continuation = "      ";
+
+std::size_t longest_line(const std::string& text) {
+  std::size_t longest = 0;
+  for (const std::string& line : lines_of(text)) longest = std::max(longest, line.size());
+  return longest;
+}
+
+/// The column's width: what the terminal leaves, and elsewhere what the longest line needs.
+std::size_t column_width(const std::string& mine, const std::string& solution) {
+  const std::size_t needed = std::max({longest_line(mine), longest_line(solution), narrowest});
+  const int whole = columns(stdout, 0);
+  if (whole == 0) return needed;
+  return std::clamp((static_cast<std::size_t>(whole) - gutter) / 2, narrowest, needed);
+}
+
+void print_beside(const std::string& file, const std::string& mine, const std::string& solution) {
+  const std::size_t width = column_width(mine, solution);
+  const Scratch scratch;
+  write_text(scratch.path() / "mine", folded(mine, width));
+  write_text(scratch.path() / "solution", folded(solution, width));
+  fmt::print("{}\n{:<{}} | {}\n", painted(file, Colour::Bold), "mine", width + gutter - 2, "the solution");
+  const ChildExit exit = run({.argv = {"diff", "--side-by-side", "--expand-tabs", "-W",
+                                       std::to_string(2 * width + gutter), scratch.path() / "mine",
+                                       scratch.path() / "solution"},
+                              .folder = {},
+                              .environment = {}});
+  if (exit.code > 1) throw std::runtime_error("diff ended with exit code " + std::to_string(exit.code));
+}
+
+}  // namespace
+
+std::string folded(const std::string& text, std::size_t width) {
+  std::string result;
+  for (std::string line : lines_of(text)) {
+    while (line.size() > width) {
+      result += line.substr(0, width) + "\n";
+      line = continuation + line.substr(width);
+    }
+    result += line + "\n";
+  }
+  return result;
+}
+
+int show(const Checkout& checkout, const std::string& argument, bool spoil) {
+  const LessonInfo& lesson = choose_whole_lesson(checkout.lessons, argument, "show");
+  const fs::path folder = fs::path("solutions") / lesson.folder();
+  if (!fs::exists(checkout.root / folder)) {
+    throw Unavailable("this checkout has no solutions: there is no " + folder.string());
+  }
+  const LessonStanding standing = standing_of(checkout, lesson, read_progress(checkout));
+  if (standing.status != Status::Passed && !spoil) {
+    complain(fmt::format("lesson {} is not passed as it stands: {} of {} points; ./course check {}, or see the solution all "
+                         "the same with --spoil",
+                         lesson.id, standing.points(), lesson.max_points(), lesson.id));
+    return failed;
+  }
+  for (const std::string& file : lesson.files) {
+    const fs::path mine = Checkout::student_file(lesson, file);
+    print_beside(mine.string(), fs::exists(checkout.root / mine) ? read_text(checkout.root / mine) : "",
+                 unmarked(read_text(checkout.root / Checkout::solution_file(lesson, file))));
+  }
+  const fs::path why = folder / "why.md";
+  if (fs::exists(checkout.root / why)) fmt::print("\nwhy so: {}\n", why.string());
+  return succeeded;
+}
+
+}  // namespace course::program

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "course/progress.hpp"
+
+namespace course::program {
+
+/// A lesson's files as they stand.
+struct LessonFiles {
+  std::vector<std::filesystem::path> missing;  ///< from the root
+  bool untouched = false;                      ///< the skeleton, up to blanks and comments
+  std::string hash;
+};
+LessonFiles look_at_files(const Checkout& checkout, const LessonInfo& lesson);
+
+struct TaskStanding {
+  const TaskInfo* task;
+  Status status;
+  std::string diagnosis;              ///< empty on a pass
+  std::vector<std::string> mistakes;  ///< ids that the tests gave
+  int points() const { return status == Status::Passed ? task->points : 0; }
+};
+
+/// Where a student stands with a lesson, its files being as they are.
+struct LessonStanding {
+  const LessonInfo* lesson;
+  Status status;
+  bool stale = false;  ///< the files have changed since the last check
+  std::vector<TaskStanding> tasks;
+  int points() const;
+  int passed_tasks() const;
+  /// The first task that is not passed; nullptr when all are.
+  const TaskStanding* open_task() const;
+};
+
+/// The names of a task's tests: {"1"}, or {"2.ranks1", "2.ranks3"}.
+std::vector<std::string> test_names(const TaskInfo& task);
+
+/// @param record what the last check found; nullptr when there was none
+/// @param obstacle why the lesson cannot be graded here, or empty
+LessonStanding standing_of(const LessonInfo& lesson, const LessonFiles& files, const LessonRecord* record,
+                           const std::string& obstacle);
+
+/// The same for a lesson of this checkout as it lies on disk.
+LessonStanding standing_of(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress);
+
+}  // namespace course::program

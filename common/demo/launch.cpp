@@ -1,0 +1,167 @@
+#include "demo/launch.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+#include "demo/failure.hpp"
+#include "demo/progress_line.hpp"
+#include "demo/status_file.hpp"
+#include "demo/watch.hpp"
+#include "judge/launcher.hpp"
+#include "judge/process.hpp"
+#include "judge/scratch.hpp"
+
+namespace course::demo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto poll_interval = std::chrono::milliseconds(3);
+constexpr auto look_interval = std::chrono::milliseconds(50);
+constexpr int command_not_found = 127;
+
+volatile sig_atomic_t caught_signal = 0;
+
+void note_signal(int signal) {
+  caught_signal = signal;
+}
+
+/// Passes on what the ranks print, line by line, up to where Open MPI begins to explain, between lines of
+/// dashes, that the job has ended: the demo says that better.
+class RankOutput {
+ public:
+  explicit RankOutput(fs::path file) : file_(std::move(file)) {}
+
+  /// New lines go to stderr, below the progress line.
+  void pass_on(ProgressLine& progress) {
+    std::ifstream file(file_, std::ios::binary);
+    file.seekg(passed_);
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+      passed_ += static_cast<std::streamoff>(line.size()) + 1;
+      if (line.starts_with("--------------------")) explaining_ = true;
+      if (explaining_) {
+        explanation_ += line + "\n";
+        continue;
+      }
+      progress.clear();
+      std::fprintf(stderr, "%s\n", line.c_str());
+    }
+  }
+
+  /// What Open MPI had to say.
+  const std::string& explanation() const { return explanation_; }
+
+ private:
+  fs::path file_;
+  std::streamoff passed_ = 0;
+  bool explaining_ = false;
+  std::string explanation_;
+};
+
+class Launch {
+ public:
+  explicit Launch(const LaunchPlan& plan)
+      : plan_(plan), status_(scratch_.path() / "status", plan.ranks), output_(scratch_.path() / "output") {}
+
+  int run() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, note_signal);
+    Process process(command());
+    const std::optional<std::string> reason = wait(process);
+    const std::optional<Exit> exit = process.poll();
+    process.kill();
+    output_.pass_on(progress_);
+    progress_.clear();
+    if (caught_signal != 0) return 128 + caught_signal;
+    return conclude(reason, exit);
+  }
+
+ private:
+  Command command() const {
+    Command command;
+    command.argv = mpirun(plan_.ranks);
+    command.argv.push_back(fs::read_symlink("/proc/self/exe").parent_path() / "ring_demo_rank");
+    command.argv.insert(command.argv.end(), plan_.arguments.begin(), plan_.arguments.end());
+    command.argv.insert(command.argv.end(), {"--status", scratch_.path() / "status", "--report",
+                                             report_path(), "--columns", std::to_string(plan_.columns)});
+    if (plan_.colour) command.argv.push_back("--colour");
+    command.environment = mpirun_environment();
+    for (const char* name :
+         {"TMPDIR", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {
+      command.environment[name] = scratch_.path();
+    }
+    command.output = scratch_.path() / "output";
+    return command;
+  }
+
+  fs::path report_path() const { return scratch_.path() / "report"; }
+
+  /// Until mpirun ends, or there is a reason to end it.
+  std::optional<std::string> wait(Process& process) {
+    Watch watch(plan_.patience_s);
+    Watch::Clock::time_point next_look{};
+    while (!process.poll() && caught_signal == 0) {
+      std::this_thread::sleep_for(poll_interval);
+      const auto now = Watch::Clock::now();
+      if (now < next_look) continue;
+      next_look = now + look_interval;
+      output_.pass_on(progress_);
+      if (std::optional<std::string> reason = watch.look(status_.look(), now)) return reason;
+      progress_.say(watch.news().empty() ? "starting " + std::to_string(plan_.ranks) + " ranks"
+                                         : watch.news());
+    }
+    return std::nullopt;
+  }
+
+  /// `reason` is why the run was ended, `exit` how mpirun ended by itself.
+  int conclude(const std::optional<std::string>& reason, const std::optional<Exit>& exit) {
+    if (!status_.all_present() && !(exit && exit->code == succeeded)) return tell_not_started(exit);
+    if (const auto casualty = find_casualty(status_.look())) return tell(*casualty, failed);
+    if (reason) return tell(*reason, failed);
+    std::ifstream report(report_path(), std::ios::binary);
+    if (report && exit->code <= failed) {
+      std::cout << report.rdbuf() << std::flush;
+      return exit->code;
+    }
+    // Rank 0 has said why on stderr, which has been passed on.
+    if (exit->code == wrong_input || exit->code == unavailable) return exit->code;
+    return tell("mpirun ended with exit code " + std::to_string(exit->code) + " and without a report\n" +
+                    output_.explanation(),
+                failed);
+  }
+
+  int tell_not_started(const std::optional<Exit>& exit) {
+    if (exit && exit->code == command_not_found) {
+      return tell("mpirun was not found: install Open MPI (./course does that)", unavailable);
+    }
+    return tell("this machine could not start " + std::to_string(plan_.ranks) +
+                    " MPI ranks, expected fewer (--ranks)\n" + output_.explanation(),
+                unavailable);
+  }
+
+  int tell(const std::string& text, int code) {
+    std::fprintf(stderr, "demo: %s\n", text.substr(0, text.find_last_not_of('\n') + 1).c_str());
+    return code;
+  }
+
+  const LaunchPlan& plan_;
+  Scratch scratch_;
+  StatusFile status_;
+  RankOutput output_;
+  ProgressLine progress_;
+};
+
+}  // namespace
+
+int launch(const LaunchPlan& plan) {
+  return Launch(plan).run();
+}
+
+}  // namespace course::demo

@@ -1,0 +1,273 @@
+#include <mpi.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "demo/comparison.hpp"
+#include "demo/exchange.hpp"
+#include "demo/failure.hpp"
+#include "demo/input.hpp"
+#include "demo/output_folder.hpp"
+#include "demo/progress_line.hpp"
+#include "demo/report.hpp"
+#include "demo/ring_run.hpp"
+#include "demo/save.hpp"
+#include "demo/status_file.hpp"
+#include "mpi_layer/operation.hpp"
+#include "mpi_layer/page.hpp"
+#include "ring/shards.hpp"
+
+namespace course::demo {
+
+namespace {
+
+using mpi_layer::check;
+
+/// The MPI program: rank 0 reads the input and hands out shards, all run the ring, rank 0 collects, compares,
+/// reports.
+class RankProgram {
+ public:
+  RankProgram(Options options, MPI_Comm comm) : options_(std::move(options)), comm_(comm) {
+    check(MPI_Comm_rank(comm, &rank_), [] { return "MPI_Comm_rank"; });
+    check(MPI_Comm_size(comm, &size_), [] { return "MPI_Comm_size"; });
+    page_ = &enter_status_file(options_.front.status, rank_);
+    if (watched()) report_crashes(*page_);
+  }
+
+  /// Returns the exit code, the same on all ranks. Does not return when one of them fails alone.
+  int run() {
+    if (const int code = agree_on_input(); code != succeeded) return code;
+    if (const int code = load_lessons(); code != succeeded) return code;
+    try {
+      ShardOutput output = run_ring(subject_, hand_out_shards(), comm_, *page_, [this](int blocks) {
+        say("ring attention, block " + std::to_string(blocks) + " of " + std::to_string(size_));
+      });
+      return conclude(collect(std::move(output)));
+    } catch (const std::exception& error) {
+      end_all(error.what());
+    } catch (...) {
+      end_all("something that is not a std::exception");
+    }
+  }
+
+ private:
+  /// The whole answer, on rank 0.
+  struct Answer {
+    Tensor o, lse;
+    std::vector<RankResult> ranks;
+  };
+
+  bool watched() const { return !options_.front.status.empty(); }
+
+  void say(const std::string& text) {
+    if (watched()) {
+      write_text(text);
+    } else if (rank_ == 0) {
+      progress_.say(text);
+    }
+  }
+
+  void write_text(const std::string& text) {
+    mpi_layer::write_page(
+        *page_, [&](RankStatus& own) { std::snprintf(own.text, sizeof own.text, "%s", text.c_str()); });
+  }
+
+  /// Ends every rank: the others may be waiting for this one.
+  [[noreturn]] void end_all(const std::string& what) {
+    if (watched()) {
+      write_text(what);
+      page_->phase = static_cast<std::uint32_t>(Phase::Threw);
+    } else {
+      std::fprintf(stderr, "demo: rank %d threw: %s\n", rank_, what.c_str());
+    }
+    PMPI_Abort(MPI_COMM_WORLD, failed);
+    std::abort();
+  }
+
+  /// Rank 0 reads; all learn the shape, or the code to exit with.
+  int agree_on_input() {
+    std::int64_t numbers[4]{};  // exit code, heads, seq, head_dim
+    if (rank_ == 0) {
+      say("reading the input");
+      numbers[0] = read_input();
+      if (numbers[0] == succeeded) {
+        numbers[1] = input_.heads();
+        numbers[2] = input_.seq();
+        numbers[3] = input_.head_dim();
+      }
+    }
+    broadcast(numbers, comm_);
+    heads_ = numbers[1];
+    head_dim_ = numbers[3];
+    shard_tokens_ = even_shards(static_cast<int>(numbers[2]), size_);
+    return static_cast<int>(numbers[0]);
+  }
+
+  int read_input() {
+    try {
+      if (options_.ranks && *options_.ranks != size_) {
+        throw InputError("--ranks " + std::to_string(*options_.ranks) + ", but MPI started " +
+                         std::to_string(size_) + ": expected the same number");
+      }
+      if (options_.out) OutputFolder{*options_.out};
+      input_ = load_input(options_);
+      return succeeded;
+    } catch (...) {
+      return report_exception();
+    }
+  }
+
+  /// The first rank that cannot load them speaks for all.
+  int load_lessons() {
+    std::exception_ptr error;
+    try {
+      subject_ = load_subject(options_.ring, options_.block);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const int own = error ? rank_ : size_;
+    int first = size_;
+    check(MPI_Allreduce(&own, &first, 1, MPI_INT, MPI_MIN, comm_), [] { return "MPI_Allreduce"; });
+    if (first == size_) return succeeded;
+    if (first == rank_) {
+      try {
+        std::rethrow_exception(error);
+      } catch (...) {
+        report_exception();
+      }
+    }
+    return wrong_input;
+  }
+
+  Shard hand_out_shards() {
+    say("handing out the shards");
+    const std::vector<int> offsets = shard_offsets(shard_tokens_);
+    const auto cut = [&](const Tensor& whole, int rank) {
+      return slice(whole, 1, offsets[rank], shard_tokens_[rank]);
+    };
+    Shard shard{{}, {}, {}, shard_tokens_};
+    for (const auto& [part, whole] :
+         {std::pair{&shard.q, &input_.q}, {&shard.k, &input_.k}, {&shard.v, &input_.v}}) {
+      if (rank_ == 0) {
+        for (int rank = 1; rank < size_; ++rank) send_values(cut(*whole, rank).values(), rank, comm_);
+        *part = cut(*whole, 0);
+      } else {
+        *part = Tensor({heads_, shard_tokens_[rank_], head_dim_});
+        receive_values(part->values(), 0, comm_);
+      }
+    }
+    return shard;
+  }
+
+  Answer collect(ShardOutput output) {
+    say("collecting the answer");
+    output.result.trace.rank = rank_;
+    Answer answer;
+    for (const std::string& text : gather_texts(to_text(output.result), comm_)) {
+      answer.ranks.push_back(rank_result_from(text));
+    }
+    answer.o = collect(std::move(output.o));
+    answer.lse = collect(std::move(output.lse));
+    return answer;
+  }
+
+  /// Joins the ranks' parts along the sequence, on rank 0.
+  Tensor collect(Tensor part) {
+    if (rank_ != 0) {
+      send_values(part.values(), 0, comm_);
+      return {};
+    }
+    Shape shape = part.shape();
+    std::vector<Tensor> parts{std::move(part)};
+    for (int rank = 1; rank < size_; ++rank) {
+      shape[1] = shard_tokens_[rank];
+      receive_values(parts.emplace_back(shape).values(), rank, comm_);
+    }
+    return concatenate(parts, 1);
+  }
+
+  int conclude(const Answer& answer) {
+    std::int64_t code = 0;
+    if (rank_ == 0) code = compare_and_report(answer);
+    broadcast({&code, 1}, comm_);
+    page_->phase = static_cast<std::uint32_t>(Phase::Done);
+    return static_cast<int>(code);
+  }
+
+  int compare_and_report(const Answer& answer) {
+    try {
+      const RunSummary run{
+          input_.shape,
+          input_.heads(),
+          input_.seq(),
+          input_.head_dim(),
+          input_.description,
+          options_.mine,
+          answer.ranks,
+          compare(input_, answer.o, answer.lse, shard_tokens_, [this](const auto& text) { say(text); })};
+      say("writing");
+      const SavedFiles saved = save(options_, run, answer.o, answer.lse);
+      progress_.clear();
+      print(options_.json ? report_json(run)
+                          : report_text(run, saved, options_.front.columns, options_.front.colour));
+      return run.comparison.passed() ? succeeded : failed;
+    } catch (...) {
+      return report_exception();
+    }
+  }
+
+  void print(const std::string& report) const {
+    if (options_.front.report.empty()) {
+      std::cout << report << std::flush;
+    } else {
+      std::ofstream(options_.front.report, std::ios::binary) << report;
+    }
+  }
+
+  Options options_;
+  MPI_Comm comm_;
+  int rank_ = 0;
+  int size_ = 1;
+  RankStatus* page_;
+  ProgressLine progress_;
+  Input input_;  ///< on rank 0
+  Index heads_ = 0;
+  Index head_dim_ = 0;
+  std::vector<int> shard_tokens_;
+  Subject subject_{};
+};
+
+int run_rank(const std::vector<std::string>& arguments, MPI_Comm comm) {
+  int rank = 0;
+  check(MPI_Comm_rank(comm, &rank), [] { return "MPI_Comm_rank"; });
+  Options options;
+  try {
+    options = parse_options(arguments);
+  } catch (const InputError& error) {  // the same on all ranks; one says it
+    return rank == 0 ? report_exception() : wrong_input;
+  } catch (const Unavailable& error) {
+    return rank == 0 ? report_exception() : unavailable;
+  }
+  if (!options.help.empty()) {
+    if (rank == 0) std::cout << options.help;
+    return succeeded;
+  }
+  return RankProgram(std::move(options), comm).run();
+}
+
+}  // namespace
+
+}  // namespace course::demo
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  const int code = course::demo::run_rank({argv + 1, argv + argc}, comm);
+  MPI_Comm_free(&comm);
+  MPI_Finalize();
+  return code;
+}

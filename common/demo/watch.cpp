@@ -1,0 +1,64 @@
+#include "demo/watch.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace course::demo {
+
+namespace {
+
+/// A proven standstill needs no patience, only a second look that finds it unchanged.
+constexpr double proven_standstill_s = 0.3;
+constexpr double standstill_s = 2;
+
+std::string what_each_does(const std::vector<RankSnapshot>& ranks) {
+  std::string computing;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].phase == Phase::Computing)
+      computing += fmt::format("{}{}", computing.empty() ? "" : ", ", rank);
+  }
+  if (!computing.empty()) return "these ranks are inside the lesson's code, outside MPI: " + computing;
+  return ranks.empty() || ranks[0].text.empty() ? "the ranks have not begun"
+                                                : "rank 0 was last " + ranks[0].text;
+}
+
+}  // namespace
+
+std::optional<std::string> find_casualty(const std::vector<RankSnapshot>& ranks) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].phase == Phase::Crashed) {
+      return fmt::format("rank {} died of signal {} ({}) after {} receives", rank, ranks[rank].signal,
+                         strsignal(ranks[rank].signal), ranks[rank].hop);
+    }
+    if (ranks[rank].phase == Phase::Threw) return fmt::format("rank {} threw: {}", rank, ranks[rank].text);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Watch::look(const std::vector<RankSnapshot>& ranks, Clock::time_point now) {
+  note_progress(ranks, now);
+  if (std::optional<std::string> casualty = find_casualty(ranks)) return casualty;
+  const double quiet_s = std::chrono::duration<double>(now - *last_progress_).count();
+  if (quiet_s >= proven_standstill_s) {
+    const std::optional<Standstill> still = find_standstill(ranks);
+    if (still && quiet_s >= (still->proven ? proven_standstill_s : standstill_s)) {
+      return "the ring stands still\n" + still->text;
+    }
+  }
+  if (quiet_s < patience_s_) return std::nullopt;
+  return fmt::format("nothing has happened for {:.0f} s; {}", quiet_s, what_each_does(ranks));
+}
+
+void Watch::note_progress(const std::vector<RankSnapshot>& ranks, Clock::time_point now) {
+  std::string seen;
+  for (const RankSnapshot& rank : ranks) {
+    seen += fmt::format("{} {} {} {}\n", static_cast<int>(rank.phase), rank.case_index, rank.completed,
+                        rank.text);
+  }
+  if (seen != seen_ || !last_progress_) last_progress_ = now;
+  seen_ = std::move(seen);
+  if (!ranks.empty()) news_ = ranks[0].text;
+}
+
+}  // namespace course::demo

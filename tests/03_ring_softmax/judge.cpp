@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <sstream>
+
+#include "judge/conduct.hpp"
+#include "judge/task.hpp"
+#include "mpi_layer/facts.hpp"
+#include "reference/reference.hpp"
+#include "ring/shards.hpp"
+#include "softmax_steps.hpp"
+
+using namespace course;
+
+namespace {
+
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+constexpr std::int64_t state_bytes = sizeof(SoftmaxState);
+
+// --- inputs
+// ---------------------------------------------------------------------------------------------------
+
+/// Normal scores around 4, so that the logsumexp, whose relative error is judged, stays away from 0.
+Tensor ordinary(Draw& draw, int tokens) {
+  Tensor x = draw.normal({tokens}, 2);
+  for (float& score : x.values()) score += 4;
+  return x;
+}
+
+std::vector<int> uneven_shards(Draw& draw, int ranks) {
+  std::vector<int> shards;
+  for (int rank = 0; rank < ranks; ++rank) shards.push_back(draw.integer(1, 12));
+  shards[draw.integer(0, ranks - 1)] += 13;
+  return shards;
+}
+
+/// An example with every rank's scores within 5 of its own level.
+Example levels(Draw& draw, std::string what, const std::vector<double>& level_by_rank) {
+  const std::vector<int> shards = uneven_shards(draw, static_cast<int>(level_by_rank.size()));
+  std::vector<Tensor> pieces;
+  for (std::size_t rank = 0; rank < shards.size(); ++rank) {
+    pieces.push_back(draw.uniform_tensor({shards[rank]}, level_by_rank[rank] - 5, level_by_rank[rank] + 5));
+  }
+  return {std::move(what), {{"x", concatenate(pieces, 0)}}, {}, shards};
+}
+
+/// Ordinary scores with one rank's all -inf.
+Example masked_rank(Draw& draw, std::string what, std::vector<int> shards, int masked) {
+  Tensor x = ordinary(draw, std::accumulate(shards.begin(), shards.end(), 0));
+  std::fill_n(x.values().begin() + shard_offsets(shards)[masked], shards[masked], minus_infinity);
+  return {std::move(what), {{"x", std::move(x)}}, {}, std::move(shards)};
+}
+
+/// Levels from `first` on rank 0 to `last` on the last rank.
+std::vector<double> rising(int ranks, double first, double last) {
+  std::vector<double> all(ranks, first);
+  for (int rank = 1; rank < ranks; ++rank) all[rank] = first + (last - first) * rank / (ranks - 1);
+  return all;
+}
+
+std::vector<int> all_on_one_rank(int ranks, int owner, int tokens) {
+  std::vector<int> shards(ranks, 0);
+  shards[owner] = tokens;
+  return shards;
+}
+
+std::vector<Example> examples(Draw& draw, int ranks) {
+  std::vector<Example> all;
+  const auto add = [&](std::string what, std::vector<int> shards) {
+    Tensor x = ordinary(draw, std::accumulate(shards.begin(), shards.end(), 0));
+    all.push_back({std::move(what), {{"x", std::move(x)}}, {}, std::move(shards)});
+  };
+  const int last = ranks - 1;
+  add("even shards", even_shards(ranks * draw.integer(3, 12), ranks));
+  add("uneven shards", uneven_shards(draw, ranks));
+  add("a long row", even_shards(draw.integer(1000, 2000), ranks));
+  add("one score on each rank", std::vector<int>(ranks, 1));
+  add("scores on the last rank alone", all_on_one_rank(ranks, last, draw.integer(1, 9)));
+  add("scores on rank 0 alone", all_on_one_rank(ranks, 0, draw.integer(1, 9)));
+  add("scores on one rank in the middle alone", all_on_one_rank(ranks, ranks / 2, draw.integer(1, 9)));
+  add("no scores at all", std::vector<int>(ranks, 0));
+  all.push_back(levels(draw, "scores that rise by 130 from rank 0 to the last", rising(ranks, -40, 90)));
+  all.push_back(levels(draw, "scores that fall by 130 from rank 0 to the last", rising(ranks, 90, -40)));
+  std::vector<double> level(ranks, 2);
+  level[last] = 25;
+  all.push_back(levels(draw, "a maximum on the last rank", level));
+  all.push_back(levels(draw, "scores near -150", rising(ranks, -150, -145)));
+  all.push_back(levels(draw, "scores near -2e4", rising(ranks, -20000, -19995)));
+  if (ranks > 1) {
+    all.push_back(masked_rank(draw, "rank 0's scores masked", uneven_shards(draw, ranks), 0));
+    all.push_back(masked_rank(draw, "the last rank's scores masked", uneven_shards(draw, ranks), last));
+  }
+  all.push_back({"a row that is masked throughout",
+                 {{"x", Tensor({3 * ranks}, minus_infinity)}},
+                 {},
+                 even_shards(3 * ranks, ranks)});
+  return all;
+}
+
+// --- answers
+// --------------------------------------------------------------------------------------------------
+
+Answer truth(const Example& example) {
+  const Tensor64 x = cast<double>(example.inputs.at("x"));
+  const reference::Softmax<double> row = reference::softmax(Tensor64({1, x.size()}, x.values()));
+  return {{"p", {{x.size()}, row.p.values()}}, {"lse", Tensor64({example.ranks()}, row.lse[0])}};
+}
+
+std::vector<std::span<const float>> pieces_of(const Example& example) {
+  const std::span<const float> x = example.inputs.at("x").flat();
+  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
+  std::vector<std::span<const float>> pieces;
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    pieces.push_back(x.subspan(offsets[rank], example.shard_tokens[rank]));
+  }
+  return pieces;
+}
+
+std::vector<SoftmaxState> local_states(const Example& example) {
+  std::vector<SoftmaxState> states;
+  for (const std::span<const float> piece : pieces_of(example)) states.push_back(softmax_steps::local(piece));
+  return states;
+}
+
+/// What comes of it when rank r takes state[r] for the whole row's.
+Answer answer_from(const Example& example, const std::vector<SoftmaxState>& states) {
+  Tensor p(example.inputs.at("x").shape());
+  Tensor lse({example.ranks()});
+  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    const std::span<const float> x = pieces_of(example)[rank];
+    softmax_steps::write(x, states[rank], p.flat().subspan(offsets[rank], x.size()));
+    lse[rank] = states[rank].m + std::log(states[rank].l);
+  }
+  return {{"p", cast<double>(p)}, {"lse", cast<double>(lse)}};
+}
+
+/// The ranks' states merged in their order, up to and with each.
+std::vector<SoftmaxState> states_along_the_chain(const Example& example) {
+  std::vector<SoftmaxState> states = local_states(example);
+  for (std::size_t rank = 1; rank < states.size(); ++rank) {
+    states[rank] = softmax_steps::merge(states[rank - 1], states[rank]);
+  }
+  return states;
+}
+
+/// The right answer with the arithmetic that the submission is given: what it loses on a long row, so does
+/// every submission.
+Answer baseline(const Example& example) {
+  const SoftmaxState whole = states_along_the_chain(example).back();
+  return answer_from(example, std::vector<SoftmaxState>(example.ranks(), whole));
+}
+
+Answer result_not_shared(const Example& example) {
+  return answer_from(example, states_along_the_chain(example));
+}
+
+/// The same, where it is only `output` that was computed before the state was shared.
+Answer result_shared_too_late_for(const std::string& output, const Example& example) {
+  Answer mixed = truth(example);
+  mixed[output] = result_not_shared(example).at(output);
+  return mixed;
+}
+
+Answer sends_before_merging(const Example& example) {
+  const std::vector<SoftmaxState> local = local_states(example);
+  const std::size_t ranks = local.size();
+  const SoftmaxState last = ranks > 1 ? softmax_steps::merge(local[ranks - 2], local[ranks - 1]) : local[0];
+  return answer_from(example, std::vector<SoftmaxState>(ranks, last));
+}
+
+/// With an odd world size nothing goes from the last rank to rank 0, whose own state is then all that it ever
+/// passes on; after rank 0 a rank is given the states of the ranks before it, and rank 0's again and again.
+Answer odd_world_size(const Example& example, bool rank_0_merges_its_own_again) {
+  const int ranks = example.ranks();
+  if (ranks % 2 == 0) return truth(example);
+  const std::vector<SoftmaxState> local = local_states(example);
+  std::vector<SoftmaxState> states = local;
+  for (int rank = rank_0_merges_its_own_again ? 0 : 1; rank < ranks; ++rank) {
+    for (int hop = 1; hop < ranks; ++hop) {
+      states[rank] = softmax_steps::merge(states[rank], local[std::max(0, rank - hop)]);
+    }
+  }
+  return answer_from(example, states);
+}
+
+// --- conduct
+// --------------------------------------------------------------------------------------------------
+
+/// What `look` has to say, unless the world's communicator was used, whose ranks are others: then only that.
+Conduct unless_on_the_world(const Conduct& look) {
+  const Conduct world = conduct::uses_only_its_communicator("world_communicator");
+  return [=](const Example& example, const Outcome& outcome) {
+    return world(example, outcome).empty() ? look(example, outcome) : std::vector<Finding>{};
+  };
+}
+
+/// The mistake's name is for a rank that is alone: among several, who sends to itself has made another one.
+Conduct sends_nothing_to_itself() {
+  return [](const Example& example, const Outcome& outcome) {
+    const char* name = example.ranks() == 1 ? "sends_to_itself_alone" : "";
+    return conduct::never_talks_to_itself(name)(example, outcome);
+  };
+}
+
+bool any_source_on(const RankReport& report) {
+  return std::any_of(report.facts.begin(), report.facts.end(),
+                     [](const auto& fact) { return fact.first == mpi_layer::fact_any_source; });
+}
+
+/// -1 % P is what rank 0 computes; ranks that name any source elsewhere mean to.
+Conduct names_its_sources() {
+  return [](const Example& example, const Outcome& outcome) {
+    const bool meant = std::count_if(outcome.reports.begin(), outcome.reports.end(), any_source_on) > 1;
+    return conduct::names_its_sources(meant ? "" : "minus_one_is_any_source")(example, outcome);
+  };
+}
+
+/// In a chain every rank but the last passes a state on to the next.
+std::vector<Finding> passes_its_state_on(const Example& example, const Outcome& outcome) {
+  for (int rank = 0; rank + 1 < static_cast<int>(outcome.reports.size()); ++rank) {
+    const auto& sent = outcome.reports[rank].bytes_sent_to;
+    const auto to_next = sent.find(rank + 1);
+    if (to_next != sent.end() && to_next->second > 0) continue;
+    const std::string from = "rank " + std::to_string(rank);
+    return {{"", from + " sent nothing to rank " + std::to_string(rank + 1) + " of the " +
+                     std::to_string(example.ranks()) + " ranks: the state travels a chain"}};
+  }
+  return {};
+}
+
+Conduct rotates_no_more_than_needed() {
+  const auto limit = [](const Example& example, int) { return (example.ranks() - 1) * state_bytes; };
+  return conduct::sends_at_most(limit, "");
+}
+
+Conduct gathers_nothing() {
+  return conduct::gathers_at_most([](const Example&, int) { return 0; }, "");
+}
+
+bool holds_every_rank(const Example& example, const Standstill& still) {
+  return still.kind == Standstill::Kind::Cycle && static_cast<int>(still.ranks.size()) == example.ranks();
+}
+
+bool waits_for_itself_alone(const Example& example, const Standstill& still) {
+  return example.ranks() == 1 && holds_every_rank(example, still);
+}
+
+bool every_rank_sends(const Example& example, const Standstill& still) {
+  return example.ranks() > 1 && still.all_send && holds_every_rank(example, still);
+}
+
+/// How many of the standstill's lines say that a rank has received nothing yet.
+int ranks_at_hop_0(const std::string& text) {
+  std::istringstream lines(text);
+  int found = 0;
+  for (std::string line; std::getline(lines, line);)
+    found += line.find("hop 0)") != std::string::npos ? 1 : 0;
+  return found;
+}
+
+/// All wait in a receive, but only rank 0 for its first message: those that every other rank has had show
+/// that some do send first, so it is the last rank that does not serve rank 0.
+bool last_rank_never_sends(const Example& example, const Standstill& still) {
+  const bool odd_ring = example.ranks() % 2 == 1 && example.ranks() > 1 && holds_every_rank(example, still);
+  const bool rank_0_waits_first = still.text.find("rank 0 waits in MPI_Recv from rank " +
+                                                  std::to_string(example.ranks() - 1)) != std::string::npos;
+  return odd_ring && !still.all_send && rank_0_waits_first && ranks_at_hop_0(still.text) == 1;
+}
+
+Task task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"p", {"col"}}, {"lse", {"rank"}}},
+          .examples = examples,
+          .truth = truth,
+          .baseline = baseline,
+          .conduct = {conduct::uses_only_its_communicator("world_communicator"),
+                      unless_on_the_world(sends_nothing_to_itself()),
+                      conduct::stands_still(waits_for_itself_alone, "sends_to_itself_alone")},
+          .split_axis = {{"x", 0}}};
+}
+
+}  // namespace
+
+LessonJudge course::lesson_judge() {
+  Task chain = task("1", "chain_softmax");
+  chain.mistakes = {
+      {"result_not_shared", result_not_shared},
+      {"result_not_shared", [](const Example& x) { return result_shared_too_late_for("p", x); }},
+      {"result_not_shared", [](const Example& x) { return result_shared_too_late_for("lse", x); }},
+      {"sends_before_merging", sends_before_merging}};
+  chain.conduct.push_back(unless_on_the_world(passes_its_state_on));
+
+  Task rotation = task("2", "rotation_softmax");
+  rotation.mistakes = {{"odd_world_size", [](const Example& x) { return odd_world_size(x, false); }},
+                       {"odd_world_size", [](const Example& x) { return odd_world_size(x, true); }}};
+  for (Conduct& look : std::vector<Conduct>{
+           unless_on_the_world(conduct::sends_only_to_next("wrong_direction")),
+           unless_on_the_world(names_its_sources()), rotates_no_more_than_needed(), gathers_nothing(),
+           conduct::stands_still(every_rank_sends, "every_rank_sends_first"),
+           conduct::stands_still(last_rank_never_sends, "odd_world_size")}) {
+    rotation.conduct.push_back(std::move(look));
+  }
+  return {"03", {chain, rotation}};
+}

@@ -1,0 +1,65 @@
+#include "player/adapter.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "blockwise_attention.hpp"
+
+namespace {
+
+using course::Index;
+using course::Shape;
+using course::Tensor;
+
+Shape lse_shape(const Tensor& q) {
+  return {q.extent(0), q.extent(1)};
+}
+
+/// o / l and m + log l; a query that saw no key keeps its zeros.
+void finish(std::span<const float> m, std::span<const float> l, course::MatrixView<float> o,
+            std::span<float> lse) {
+  for (Index i = 0; i < o.rows(); ++i) {
+    lse[i] = m[i] + std::log(l[i]);
+    if (l[i] == 0.0f) continue;
+    for (float& value : o.row(i)) value /= l[i];
+  }
+}
+
+/// Walks the blocks with the student's attend_block, head by head. With no keys it is called once, without
+/// keys.
+void attend_block(course::Call& call) {
+  const Tensor& q = call.input("q");
+  const Tensor& k = call.input("k");
+  const Tensor& v = call.input("v");
+  const Index block = call.integer("block");
+  Tensor& o = call.output("o", q.shape());
+  Tensor& lse = call.output("lse", lse_shape(q));
+  std::ranges::fill(o.values(), 0.0f);
+  for (Index head = 0; head < q.extent(0); ++head) {
+    std::vector<float> m(q.extent(1), -std::numeric_limits<float>::infinity());
+    std::vector<float> l(q.extent(1), 0.0f);
+    Index first = 0;
+    do {
+      const Index keys = std::min(block, k.extent(1) - first);
+      lesson04::attend_block(q.heads().head(head), k.heads().head(head).rows(first, keys),
+                             v.heads().head(head).rows(first, keys), m, l, o.heads().head(head));
+      first += block;
+    } while (first < k.extent(1));
+    finish(m, l, o.heads().head(head), lse.matrix().row(head));
+  }
+}
+
+void blockwise_attention(course::Call& call) {
+  const Tensor& q = call.input("q");
+  lesson04::blockwise_attention(q.heads(), call.input("k").heads(), call.input("v").heads(),
+                                call.integer("block"), call.output("o", q.shape()).heads(),
+                                call.output("lse", lse_shape(q)).matrix());
+}
+
+}  // namespace
+
+const course::Adapter& course_adapter() {
+  static const course::Adapter adapter{{"attend_block", attend_block},
+                                       {"blockwise_attention", blockwise_attention}};
+  return adapter;
+}
