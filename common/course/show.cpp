@@ -58,8 +58,10 @@ std::string folded(const std::string& text, std::size_t width) {
   std::string result;
   for (std::string line : lines_of(text)) {
     while (line.size() > width) {
-      result += line.substr(0, width) + "\n";
-      line = continuation + line.substr(width);
+      std::size_t cut = width;
+      while (cut > width - 3 && (line[cut] & 0xc0) == 0x80) --cut;  // not inside a character of several bytes
+      result += line.substr(0, cut) + "\n";
+      line = continuation + line.substr(cut);
     }
     result += line + "\n";
   }

@@ -17,7 +17,8 @@ bool terminal_rewrites() {
 
 }  // namespace
 
-ProgressLine::ProgressLine() : rewrites_(terminal_rewrites()) {}
+ProgressLine::ProgressLine()
+    : rewrites_(terminal_rewrites()), next_(begin_ + std::chrono::seconds(rewrites_ ? 1 : 5)) {}
 
 void ProgressLine::say(const std::string& text) {
   const Clock::time_point now = Clock::now();

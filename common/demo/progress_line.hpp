@@ -23,7 +23,7 @@ class ProgressLine {
   bool rewrites_;
   bool shown_ = false;
   Clock::time_point begin_ = Clock::now();
-  Clock::time_point next_ = begin_ + std::chrono::seconds(2);
+  Clock::time_point next_;
 };
 
 }  // namespace course::demo

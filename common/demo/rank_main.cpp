@@ -40,9 +40,10 @@ class RankProgram {
     if (const int code = agree_on_input(); code != succeeded) return code;
     if (const int code = load_lessons(); code != succeeded) return code;
     try {
-      ShardOutput output = run_ring(subject_, hand_out_shards(), comm_, *page_, [this](int blocks) {
-        say("ring attention, block " + std::to_string(blocks) + " of " + std::to_string(size_));
-      });
+      ShardOutput output = run_ring(
+          subject_, hand_out_shards(), is_brief(heads_, seq_, head_dim_), comm_, *page_, [this](int blocks) {
+            say("ring attention, block " + std::to_string(blocks) + " of " + std::to_string(size_));
+          });
       return conclude(collect(std::move(output)));
     } catch (const std::exception& error) {
       end_all(error.what());
@@ -99,8 +100,9 @@ class RankProgram {
     }
     broadcast(numbers, comm_);
     heads_ = numbers[1];
+    seq_ = numbers[2];
     head_dim_ = numbers[3];
-    shard_tokens_ = even_shards(static_cast<int>(numbers[2]), size_);
+    shard_tokens_ = even_shards(static_cast<int>(seq_), size_);
     return static_cast<int>(numbers[0]);
   }
 
@@ -204,6 +206,7 @@ class RankProgram {
           input_.head_dim(),
           input_.description,
           options_.mine,
+          is_brief(heads_, seq_, head_dim_),
           answer.ranks,
           compare(input_, answer.o, answer.lse, shard_tokens_, [this](const auto& text) { say(text); })};
       say("writing");
@@ -233,6 +236,7 @@ class RankProgram {
   ProgressLine progress_;
   Input input_;  ///< on rank 0
   Index heads_ = 0;
+  Index seq_ = 0;
   Index head_dim_ = 0;
   std::vector<int> shard_tokens_;
   Subject subject_{};

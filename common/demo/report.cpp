@@ -16,6 +16,7 @@ using timeline::format_duration;
 using timeline::format_percent;
 
 constexpr double poor_baseline = 1e-3;
+constexpr int widest_timeline = 140;
 
 std::string plural(Index count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -43,52 +44,63 @@ bool oversubscribed(const RunSummary& run) {
   });
 }
 
-std::string heading(const RunSummary& run) {
-  std::string text = fmt::format("Ring attention, forward, every query over every key: {}\n", where(run));
+/// Text that is emphasised on a terminal with colours.
+class Paint {
+ public:
+  explicit Paint(bool colour) : colour_(colour) {}
+  std::string bold(const std::string& text) const { return painted("1", text); }
+  std::string pale(const std::string& text) const { return painted("2", text); }
+  std::string verdict(bool right) const { return right ? painted("32", "right") : painted("1;31", "WRONG"); }
+
+ private:
+  std::string painted(const char* code, const std::string& text) const {
+    return colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
+  bool colour_;
+};
+
+std::string heading(const RunSummary& run, const Paint& paint) {
+  std::string text = paint.bold(fmt::format("Ring attention, forward, not causal: {}", where(run))) + "\n";
   text += fmt::format("  input  q, k, v {}: {}\n", to_string(run.shape), run.input);
   text += fmt::format("  code   {} lessons 04 (blocks) and 05 (ring)\n",
                       run.mine ? "your own" : "the solutions of");
+  text += "  times  " + std::string(run.warmed_up ? "of a second run, after one to warm up; " : "") +
+          "a transfer includes waiting for the neighbour\n";
   if (oversubscribed(run)) {
     text +=
-        "  note   more ranks than cores: mpirun oversubscribes, ranks take turns, and the times say little\n"
-        "         about speed. Time in transfers includes waiting for a neighbour's turn.\n";
-  } else {
-    text += "  note   time in transfers includes waiting for the neighbour to take part\n";
+        "         more ranks than cores (mpirun oversubscribes): ranks take turns, and most of a transfer is "
+        "such waiting\n";
   }
   return text;
 }
 
-/// The table's columns have fixed widths; text that is not ASCII counts by its characters.
+struct Row {
+  std::string name;
+  Index tokens;
+  const Deviations* deviations;
+  std::int64_t bytes_sent;
+  double compute_s, transfer_s, wait_s;
+  double span_s;  ///< what the share is of
+};
+
+/// Right-aligned; text that is not ASCII (µs) counts by its characters.
 std::string cell(const std::string& text, std::size_t width) {
   const auto characters = static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
   return std::string(width - std::min(width, characters), ' ') + text;
 }
 
-struct Row {
-  std::string name;
-  std::int64_t tokens;
-  const Deviations* deviations;
-  std::int64_t bytes_sent;
-  double compute_s, transfer_s, wait_s;
-  double span_s;  ///< what shares are of
-};
-
-std::string number(double value) {
-  return fmt::format("{:.1e}", value);
+std::string deviation_cells(const Row& row, const Deviation& deviation) {
+  const auto number = [&](double value) { return row.tokens == 0 ? "-" : fmt::format("{:.1e}", value); };
+  return cell(number(deviation.largest), 11) + cell(number(deviation.relative), 10);
 }
 
 std::string row_text(const Row& row) {
-  const auto errors = [&](const Deviation& deviation) {
-    const bool none = row.tokens == 0;
-    return cell(none ? "-" : number(deviation.largest), 10) +
-           cell(none ? "-" : number(deviation.relative), 9);
-  };
-  return cell(row.name, 4) + cell(std::to_string(row.tokens), 9) + errors(row.deviations->o) +
-         errors(row.deviations->lse) + cell(format_bytes(row.bytes_sent), 11) +
+  const std::string share = row.span_s > 0 ? format_percent(row.transfer_s / row.span_s) + " %" : "-";
+  return cell(row.name, 4) + cell(std::to_string(row.tokens), 8) + deviation_cells(row, row.deviations->o) +
+         deviation_cells(row, row.deviations->lse) + cell(format_bytes(row.bytes_sent), 11) +
          cell(format_duration(row.compute_s), 10) + cell(format_duration(row.transfer_s), 10) +
-         cell(format_duration(row.wait_s), 10) +
-         cell(row.span_s > 0 ? format_percent(row.transfer_s / row.span_s) + " %" : "-", 7) + "\n";
+         cell(format_duration(row.wait_s), 9) + cell(share, 8) + "\n";
 }
 
 /// From a rank's first span to its last.
@@ -107,11 +119,14 @@ Row row_of(const RankResult& rank, const Deviations& deviations) {
           span_s(rank.trace)};
 }
 
-std::string table(const RunSummary& run) {
-  std::string text =
-      "              error of o         error of lse                        time in              share in\n"
-      "rank   tokens   largest relative   largest relative       sent   compute transfers   waiting  "
-      "trans.\n";
+std::string table(const RunSummary& run, const Paint& paint) {
+  const std::string groups =
+      "             ----- error of o ----  ---- error of lse ---            ---------- time in ----------- "
+      "in transf.";
+  const std::string columns =
+      "rank  tokens    largest  relative    largest  relative       sent   compute transfers    waits   "
+      "share";
+  std::string text = paint.pale(groups) + "\n" + paint.bold(columns) + "\n";
   Row all{"all", run.seq, &run.comparison.overall, 0, 0, 0, 0, 0};
   for (std::size_t i = 0; i < run.ranks.size(); ++i) {
     const Row row = row_of(run.ranks[i], run.comparison.by_rank[i]);
@@ -122,27 +137,28 @@ std::string table(const RunSummary& run) {
     all.wait_s += row.wait_s;
     all.span_s += row.span_s;
   }
-  return text + row_text(all);
+  return text + paint.bold(row_text(all));
 }
 
-std::string verdict(const RunSummary& run) {
+std::string verdict(const RunSummary& run, const Paint& paint) {
   const Comparison& comparison = run.comparison;
-  std::string text = "Compared with float64 attention (Eigen): ";
-  text += comparison.rows == comparison.seq
-              ? "every query row\n"
-              : fmt::format("{} of {} query rows of each head, spread evenly; all would take too long\n",
-                            comparison.rows, comparison.seq);
-  const auto line = [&](const char* name, const Deviation& off, double tolerance) {
-    return fmt::format("  {:<4} relative error {:.1e} in the worst head, allowed {:.1e}: {}\n", name,
-                       off.relative, tolerance, off.relative <= tolerance ? "right" : "WRONG");
+  std::string text =
+      comparison.rows == comparison.seq
+          ? "Every query row was compared with float64 attention (Eigen)\n"
+          : fmt::format(
+                "{} of {} query rows of each head, spread evenly, were compared with float64 attention "
+                "(Eigen); all would take too long\n",
+                comparison.rows, comparison.seq);
+  const auto line = [&](const char* name, const Deviation& off, const Deviation& baseline, double tolerance) {
+    return fmt::format(
+        "  {:<3} is {}: relative error {:.1e} in the worst head; plain float32 attention has {:.1e}, allowed "
+        "is {:.1e}\n",
+        name, paint.verdict(off.relative <= tolerance), off.relative, baseline.relative, tolerance);
   };
-  text += line("o", comparison.overall.o, comparison.tolerance_o);
-  text += line("lse", comparison.overall.lse, comparison.tolerance_lse);
-  text +=
-      fmt::format("  (allowed: 8 times the error of plain float32 attention, {:.1e} and {:.1e}, and 1e-6)\n",
-                  comparison.baseline.o.relative, comparison.baseline.lse.relative);
+  text += line("o", comparison.overall.o, comparison.baseline.o, comparison.tolerance_o);
+  text += line("lse", comparison.overall.lse, comparison.baseline.lse, comparison.tolerance_lse);
   if (comparison.baseline.o.relative > poor_baseline) {
-    text += "  These scores are too large for float32: plain attention in float32 is as far off.\n";
+    text += "  note: scores this large are beyond float32, whatever the order of the computation\n";
   }
   return text;
 }
@@ -197,8 +213,10 @@ std::vector<RankTrace> traces(const RunSummary& run) {
 }
 
 std::string report_text(const RunSummary& run, const SavedFiles& saved, int columns, bool colour) {
-  return heading(run) + "\n" + table(run) + "\n" + verdict(run) + "\n" + remarks(run) +
-         terminal_timeline(traces(run), columns, colour) + "\n" + files_text(saved);
+  const Paint paint(colour);
+  return heading(run, paint) + "\n" + table(run, paint) + "\n" + verdict(run, paint) + "\n" + remarks(run) +
+         terminal_timeline(traces(run), std::min(columns, widest_timeline), colour) + "\n" +
+         files_text(saved);
 }
 
 std::string report_json(const RunSummary& run) {

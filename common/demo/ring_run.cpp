@@ -37,6 +37,56 @@ void set_phase(RankStatus& page, Phase phase) {
   page.phase = static_cast<std::uint32_t>(phase);
 }
 
+/// One call of the ring with all that was seen of it.
+class TimedCall {
+ public:
+  TimedCall(const Subject& subject, MPI_Comm comm, RankStatus& page,
+            const std::function<void(int)>& after_block)
+      : subject_(subject),
+        comm_(comm),
+        page_(page),
+        block_(timed(subject.block, spans_, page, after_block)) {}
+  TimedCall(const TimedCall&) = delete;
+  TimedCall& operator=(const TimedCall&) = delete;
+
+  void run(const Shard& shard, Tensor& o, Tensor& lse) {
+    connect_neighbours(comm_);
+    page_.case_index = 0;
+    set_phase(page_, Phase::Computing);
+    mpi_layer::begin(comm_, {.synchronous_sends = false, .record_spans = true}, &page_);
+    begin_s_ = now_s();
+    subject_.ring(shard.q.heads(), shard.k.heads(), shard.v.heads(), o.heads(), lse.matrix(),
+                  shard.shard_tokens, block_, comm_);
+    report_ = mpi_layer::end();
+    set_phase(page_, Phase::Finished);
+  }
+
+  const mpi_layer::Report& report() const { return report_; }
+
+  /// Compute and MPI together, in order, on the clock that is `offset_s` ahead of this host's.
+  std::vector<Span> spans(double offset_s) const {
+    std::vector<Span> all = spans_;
+    for (const Span& span : report_.spans) {
+      all.push_back({span.kind, begin_s_ + span.begin_s, begin_s_ + span.end_s, span.label});
+    }
+    make_disjoint(all);
+    for (Span& span : all) {
+      span.begin_s += offset_s;
+      span.end_s += offset_s;
+    }
+    return all;
+  }
+
+ private:
+  const Subject& subject_;
+  MPI_Comm comm_;
+  RankStatus& page_;
+  std::vector<Span> spans_;
+  BlockAttention block_;
+  double begin_s_ = 0;
+  mpi_layer::Report report_;
+};
+
 /// Facts about collectives say what their bytes already say.
 std::vector<std::string> noticed(const mpi_layer::Report& report) {
   std::vector<std::string> facts;
@@ -46,44 +96,41 @@ std::vector<std::string> noticed(const mpi_layer::Report& report) {
   return facts;
 }
 
-}  // namespace
-
-ShardOutput run_ring(const Subject& subject, const Shard& shard, MPI_Comm comm, RankStatus& page,
-                     const std::function<void(int)>& after_block) {
-  const float unwritten = std::numeric_limits<float>::quiet_NaN();
-  ShardOutput output{
-      Tensor(shard.q.shape(), unwritten), Tensor({shard.q.extent(0), shard.q.extent(1)}, unwritten), {}};
-  std::vector<Span> spans;
-  const BlockAttention block = timed(subject.block, spans, page, after_block);
-  const double offset_s = clock_offset_s(comm);
-  connect_neighbours(comm);
-
-  page.case_index = 0;
-  set_phase(page, Phase::Computing);
-  mpi_layer::begin(comm, {.synchronous_sends = false, .record_spans = true}, &page);
-  const double begin_s = now_s();
-  subject.ring(shard.q.heads(), shard.k.heads(), shard.v.heads(), output.o.heads(), output.lse.matrix(),
-               shard.shard_tokens, block, comm);
-  mpi_layer::Report report = mpi_layer::end();
-  set_phase(page, Phase::Finished);
-
-  for (Span& span : report.spans) {
-    spans.push_back({span.kind, begin_s + span.begin_s, begin_s + span.end_s, std::move(span.label)});
-  }
-  make_disjoint(spans);
-  for (Span& span : spans) {
-    span.begin_s += offset_s;
-    span.end_s += offset_s;
-  }
-  RankResult& result = output.result;
-  result.tokens = shard.q.extent(1);
-  for (const auto& [peer, bytes] : report.bytes_sent_to) result.bytes_sent += bytes;
-  result.collective_bytes = report.collective_bytes;
-  result.trace.spans = std::move(spans);
-  result.facts = noticed(report);
+RankResult result_of(const TimedCall& call, Index tokens, double offset_s) {
+  RankResult result;
+  result.tokens = tokens;
+  for (const auto& [peer, bytes] : call.report().bytes_sent_to) result.bytes_sent += bytes;
+  result.collective_bytes = call.report().collective_bytes;
+  result.trace.spans = call.spans(offset_s);
+  result.facts = noticed(call.report());
   result.host_id = host_id();
   result.host_name = host_name();
   result.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return result;
+}
+
+}  // namespace
+
+bool is_brief(Index heads, Index seq, Index head_dim) {
+  constexpr double brief_operations = 1e9;
+  const double rows = static_cast<double>(seq);
+  return 4 * static_cast<double>(heads * head_dim) * rows * rows < brief_operations;
+}
+
+ShardOutput run_ring(const Subject& subject, const Shard& shard, bool warm_up, MPI_Comm comm,
+                     RankStatus& page, const std::function<void(int)>& after_block) {
+  const float unwritten = std::numeric_limits<float>::quiet_NaN();
+  ShardOutput output{
+      Tensor(shard.q.shape(), unwritten), Tensor({shard.q.extent(0), shard.q.extent(1)}, unwritten), {}};
+  const double offset_s = clock_offset_s(comm);
+  if (warm_up) {
+    Tensor o = output.o;
+    Tensor lse = output.lse;
+    TimedCall(subject, comm, page, after_block).run(shard, o, lse);
+  }
+  TimedCall call(subject, comm, page, after_block);
+  call.run(shard, output.o, output.lse);
+  output.result = result_of(call, shard.q.extent(1), offset_s);
   return output;
 }
 

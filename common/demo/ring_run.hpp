@@ -24,10 +24,14 @@ struct ShardOutput {
   RankResult result;
 };
 
-/// Runs the ring on this rank's shard, with every block and every MPI call timed. `page` shows where it is,
-/// `after_block` is told how many blocks are done. What the ring throws passes through, as an end of the run
-/// for all ranks.
-ShardOutput run_ring(const Subject& subject, const Shard& shard, MPI_Comm comm, RankStatus& page,
-                     const std::function<void(int)>& after_block);
+/// Whether a run takes so little time that its first messages and first touches of memory would be most of
+/// it. Such a run is worth a warm-up.
+bool is_brief(Index heads, Index seq, Index head_dim);
+
+/// Runs the ring on this rank's shard, with every block and every MPI call timed; after a run to warm up, if
+/// that is asked for. `page` shows where it is, `after_block` is told how many blocks are done. What the ring
+/// throws passes through, as an end of the run for all ranks.
+ShardOutput run_ring(const Subject& subject, const Shard& shard, bool warm_up, MPI_Comm comm,
+                     RankStatus& page, const std::function<void(int)>& after_block);
 
 }  // namespace course::demo

@@ -19,6 +19,7 @@ int block_owner(int rank, int hop, int world_size);
 /// shard_tokens[r] is the number of tokens of rank r, known to everybody, unequal, perhaps 0.
 /// Each block, this rank's own too, is given to block.accumulate once, with its owner's rank; block.finish then
 /// writes o and lse. P blocks of work, P - 1 hops: a rank sends each block but its right-hand neighbour's once.
+/// A message may be as long as its block or padded to the largest shard's.
 /// Uses comm and no other communicator; blocking calls; must not rely on MPI_Send buffering. Memory for at most
 /// two more blocks of keys and values, of the largest shard's size.
 /// Source: Liu et al. 2023 (arXiv 2310.01889), algorithm 1.

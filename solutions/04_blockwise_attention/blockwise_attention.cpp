@@ -35,9 +35,9 @@ void attend_block(course::MatrixView<const float> q, course::MatrixView<const fl
                   course::MatrixView<const float> v, std::span<float> m, std::span<float> l,
                   course::MatrixView<float> o) {
   //> task 1
-  //| // Scores first. What must happen to l and o before something with a larger maximum is added to them?
-  //What does | // a query that has seen nothing bring along, and what is left to do when there is no key? |
-  //throw course::NotImplemented("task 1, one block");
+  //| // Scores first. What must happen to l and o before terms with a larger maximum are added to them?
+  //| // What does a query bring along that has seen nothing? What is left to do when there is no key?
+  //| throw course::NotImplemented("task 1, one block");
   if (k.rows() == 0) return;  // else m would stay -inf, and -inf - (-inf) is not a number
   const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
   Matrix scores;
@@ -66,8 +66,9 @@ void blockwise_attention(course::HeadsView<const float> q, course::HeadsView<con
                          course::HeadsView<const float> v, Index block, course::HeadsView<float> o,
                          course::MatrixView<float> lse) {
   //> task 2
-  //| // Every head starts with queries that have seen nothing. How long is the last block? What turns o, m
-  //and l into | // the answer, and when? | throw course::NotImplemented("task 2, all blocks");
+  //| // Every head starts with queries that have seen nothing. How long is the last block?
+  //| // What turns o, m and l into the answer, and when?
+  //| throw course::NotImplemented("task 2, all blocks");
   for (Index head = 0; head < q.heads(); ++head) {
     const auto o_head = o.head(head);
     std::vector<float> m(q.seq(), -std::numeric_limits<float>::infinity());

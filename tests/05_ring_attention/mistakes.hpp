@@ -39,24 +39,39 @@ inline Tensor read_as(const Tensor& x, int tokens) {
   return read;
 }
 
-/// What every rank gets from the blocks it sees.
-inline Answer attend(const Example& example, const Sight& sight) {
+struct Block {
+  Tensor k, v;
+};
+
+/// What every rank gets from the blocks that it attends to.
+inline Answer attend(const Example& example, const std::function<std::vector<Block>(int rank)>& blocks) {
   std::vector<Tensor64> o, lse;
   for (int rank = 0; rank < example.ranks(); ++rank) {
     const Tensor q = shard(example, "q", rank);
     std::vector<Tensor> k{Tensor({q.extent(0), 0, q.extent(2)})};
     std::vector<Tensor> v = k;
-    for (const Seen& seen : sight(rank, example.ranks())) {
-      const int tokens = example.shard_tokens[seen.tokens_of];
-      k.push_back(read_as(shard(example, "k", seen.k_of), tokens));
-      v.push_back(read_as(shard(example, "v", seen.v_of), tokens));
+    for (const Block& block : blocks(rank)) {
+      k.push_back(block.k);
+      v.push_back(block.v);
     }
-    reference::Attention<double> own = reference::attention(cast<double>(q), cast<double>(concatenate(k, 1)),
-                                                            cast<double>(concatenate(v, 1)));
+    auto own = reference::attention(cast<double>(q), cast<double>(concatenate(k, 1)),
+                                    cast<double>(concatenate(v, 1)));
     o.push_back(std::move(own.o));
     lse.push_back(std::move(own.lse));
   }
   return {{"o", concatenate(o, 1)}, {"lse", concatenate(lse, 1)}};
+}
+
+inline Answer see(const Example& example, const Sight& sight) {
+  return attend(example, [&](int rank) {
+    std::vector<Block> blocks;
+    for (const Seen& seen : sight(rank, example.ranks())) {
+      const int tokens = example.shard_tokens[seen.tokens_of];
+      blocks.push_back(
+          {read_as(shard(example, "k", seen.k_of), tokens), read_as(shard(example, "v", seen.v_of), tokens)});
+    }
+    return blocks;
+  });
 }
 
 /// The blocks after hops first .. last.
@@ -104,18 +119,88 @@ inline std::vector<Seen> own_values(int rank, int world_size) {
 }
 
 inline Mistake seeing(std::string id, Sight sight) {
-  return {std::move(id),
-          [sight = std::move(sight)](const Example& example) { return attend(example, sight); }};
+  return {std::move(id), [sight = std::move(sight)](const Example& example) { return see(example, sight); }};
 }
 
-/// The mistakes of task 2 that change the answer whatever the shards are.
+/// One buffer a rank for what is held and for what arrives, with blocking sends and receives: ranks of one
+/// parity send first; those of the other receive first, over what they have yet to send.
+class OneBuffer {
+ public:
+  /// `first` is the parity of the ranks that send first. The first hop sends a copy of the rank's own block
+  /// from that buffer, or the block from where it was given.
+  OneBuffer(const Example& example, const char* name, int first, bool copied)
+      : shard_tokens_(example.shard_tokens), first_(first), copied_(copied) {
+    const Tensor& whole = example.inputs.at(name);
+    token_size_ = whole.extent(0) * whole.extent(2);
+    for (int rank = 0; rank < world_size(); ++rank) {
+      own_.push_back(shard(example, name, rank));
+      attended_.push_back({own_.back()});
+      const Tensor nothing({whole.extent(0), 0, whole.extent(2)});
+      buffers_.push_back(read_as(copied ? own_.back() : nothing, static_cast<int>(whole.extent(1))));
+    }
+    for (int hop = 1; hop < world_size(); ++hop) pass_on(hop);
+  }
+
+  /// What a rank attends to, before the first hop and after each.
+  const std::vector<Tensor>& attended(int rank) const { return attended_[rank]; }
+
+ private:
+  int world_size() const { return static_cast<int>(shard_tokens_.size()); }
+
+  /// The message of a rank: as many numbers as the block should have that it should hold.
+  std::vector<float> message(int rank, int hop) const {
+    if (hop == 1 && !copied_) return own_[rank].values();
+    std::vector<float> content = buffers_[rank].values();
+    if (rank % 2 != first_) std::ranges::copy(message(sender(rank, 1, world_size()), hop), content.begin());
+    content.resize(shard_tokens_[sender(rank, hop - 1, world_size())] * token_size_);
+    return content;
+  }
+
+  void pass_on(int hop) {
+    std::vector<std::vector<float>> messages;
+    for (int rank = 0; rank < world_size(); ++rank)
+      messages.push_back(message(sender(rank, 1, world_size()), hop));
+    for (int rank = 0; rank < world_size(); ++rank) {
+      std::ranges::copy(messages[rank], buffers_[rank].data());
+      attended_[rank].push_back(read_as(buffers_[rank], shard_tokens_[sender(rank, hop, world_size())]));
+    }
+  }
+
+  const std::vector<int>& shard_tokens_;
+  int first_;
+  bool copied_;
+  Index token_size_ = 0;
+  std::vector<Tensor> own_;
+  std::vector<Tensor> buffers_;  ///< as large as the whole, zero where nothing has been written
+  std::vector<std::vector<Tensor>> attended_;
+};
+
+inline Answer see_one_buffer(const Example& example, int first, bool copied) {
+  const OneBuffer k(example, "k", first, copied);
+  const OneBuffer v(example, "v", first, copied);
+  return attend(example, [&](int rank) {
+    std::vector<Block> blocks;
+    for (int hop = 0; hop < example.ranks(); ++hop)
+      blocks.push_back({k.attended(rank)[hop], v.attended(rank)[hop]});
+    return blocks;
+  });
+}
+
+/// The mistakes of task 2 that change the answer.
 inline std::vector<Mistake> of_the_ring() {
-  return {seeing("one_block_short", without_the_last),
-          seeing("one_block_short", without_the_last_but_own),
-          seeing("one_block_short", without_own),
-          seeing("own_block_every_time", own_every_time),
-          seeing("own_block_every_time", own_read_as_others),
-          seeing("v_left_behind", own_values)};
+  std::vector<Mistake> all{seeing("one_block_short", without_the_last),
+                           seeing("one_block_short", without_the_last_but_own),
+                           seeing("one_block_short", without_own),
+                           seeing("own_block_every_time", own_every_time),
+                           seeing("own_block_every_time", own_read_as_others),
+                           seeing("v_left_behind", own_values)};
+  for (const int first : {0, 1}) {
+    for (const bool copied : {false, true}) {
+      all.push_back({"receives_over_the_send_buffer",
+                     [=](const Example& example) { return see_one_buffer(example, first, copied); }});
+    }
+  }
+  return all;
 }
 
 }  // namespace mistakes
