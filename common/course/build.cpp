@@ -21,7 +21,8 @@ FileLock lock_builds(const fs::path& root) {
 }
 
 std::string progress_text(const std::string& title, const BuildCount& count, double seconds) {
-  std::string text = fmt::format("building {}: {} of {}, {}", title, count.done, count.total, duration(seconds));
+  std::string text =
+      fmt::format("building {}: {} of {}, {}", title, count.done, count.total, duration(seconds));
   if (count.done >= 5 && seconds > 5) {
     text += fmt::format(", about {} left", duration(seconds * (count.total - count.done) / count.done));
   }
@@ -29,7 +30,9 @@ std::string progress_text(const std::string& title, const BuildCount& count, dou
 }
 
 /// Beside the build tree, so that a configuration which was interrupted is done again.
-fs::path configuring_mark(const fs::path& tree) { return tree / ".configuring"; }
+fs::path configuring_mark(const fs::path& tree) {
+  return tree / ".configuring";
+}
 
 bool is_configured(const fs::path& root, const fs::path& tree) {
   const fs::path cache = tree / "CMakeCache.txt";
@@ -48,11 +51,12 @@ BuildResult build(const BuildOrder& order) {
   if (order.jobs > 0) command.insert(command.end(), {"-j", std::to_string(order.jobs)});
   NinjaOutput output;
   ProgressLine progress;
-  const ChildExit exit = run({.argv = command, .folder = {}, .environment = {{"NINJA_STATUS", output.ninja_status}}},
-                             [&](const std::string& line) {
-                               const std::optional<BuildCount> count = output.add(line);
-                               if (count) progress.show(progress_text(order.title, *count, progress.seconds()));
-                             });
+  const ChildExit exit =
+      run({.argv = command, .folder = {}, .environment = {{"NINJA_STATUS", output.ninja_status}}},
+          [&](const std::string& line) {
+            const std::optional<BuildCount> count = output.add(line);
+            if (count) progress.show(progress_text(order.title, *count, progress.seconds()));
+          });
   return {exit.code == 0, output.steps()};
 }
 
@@ -66,7 +70,8 @@ void configure(const fs::path& root, const fs::path& tree, const std::vector<std
   command.insert(command.end(), arguments.begin(), arguments.end());
   const Captured said = capture({.argv = command, .folder = root, .environment = {}});
   progress.clear();
-  if (said.exit.code != 0) throw std::runtime_error("cmake could not configure " + tree.string() + ":\n" + said.output);
+  if (said.exit.code != 0)
+    throw std::runtime_error("cmake could not configure " + tree.string() + ":\n" + said.output);
   fs::remove(configuring_mark(tree));
 }
 

@@ -25,8 +25,8 @@ struct BuildOrder {
 /// Builds with progress on stderr, one ./course at a time.
 BuildResult build(const BuildOrder& order);
 
-/// Configures `tree` with these arguments to cmake unless that was done before. Throws std::runtime_error with what
-/// cmake said.
+/// Configures `tree` with these arguments to cmake unless that was done before. Throws std::runtime_error
+/// with what cmake said.
 void configure(const std::filesystem::path& root, const std::filesystem::path& tree,
                const std::vector<std::string>& arguments);
 

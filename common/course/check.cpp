@@ -35,8 +35,9 @@ class Check {
   int run() {
     if (const std::string obstacle = checkout_.obstacle(lesson_); !obstacle.empty()) return skip(obstacle);
     if (options_.sanitize && lesson_.needs_mpi()) {
-      throw Unavailable("--sanitize is for lessons on one rank: Open MPI itself is not built for sanitizers, and lesson " +
-                        lesson_.id + " needs it");
+      throw Unavailable(
+          "--sanitize is for lessons on one rank: Open MPI itself is not built for sanitizers, and lesson " +
+          lesson_.id + " needs it");
     }
     if (!options_.player.empty()) return check_with_own_player();
     files_ = look_at_files(checkout_, lesson_);
@@ -45,8 +46,8 @@ class Check {
     const std::string diagnostics = student_diagnostics(built.steps, lesson_, checkout_.root);
     std::fputs(diagnostics.c_str(), stderr);
     if (!built.succeeded && diagnostics.empty()) judge_not_built(built);
-    const Results results =
-        built.succeeded ? grade(checkout_, order()) : all_failed("does not compile: " + first_error(diagnostics));
+    const Results results = built.succeeded ? grade(checkout_, order())
+                                            : all_failed("does not compile: " + first_error(diagnostics));
     remember(results);
     return report(results);
   }
@@ -55,7 +56,8 @@ class Check {
   static LessonChoice choose(const Checkout& checkout, const CheckOptions& options) {
     LessonChoice choice = choose_lesson(checkout.lessons, options.lesson);
     if (!choice.task.empty() && !options.task.empty() && choice.task != options.task) {
-      throw UsageError("task " + choice.task + " in '" + options.lesson + "' contradicts --task " + options.task);
+      throw UsageError("task " + choice.task + " in '" + options.lesson + "' contradicts --task " +
+                       options.task);
     }
     if (!options.task.empty()) choice.task = options.task;
     if (options.sanitize && !options.player.empty()) {
@@ -72,7 +74,8 @@ class Check {
   }
 
   [[noreturn]] void judge_not_built(const BuildResult& built) const {
-    throw std::runtime_error("the judge of lesson " + lesson_.id + " could not be built:\n" + failure_text(built));
+    throw std::runtime_error("the judge of lesson " + lesson_.id + " could not be built:\n" +
+                             failure_text(built));
   }
 
   GradingOrder order() const {
@@ -107,7 +110,8 @@ class Check {
     throw Unavailable("lesson " + lesson_.id + " is skipped: " + why);
   }
 
-  /// Someone's player in another language: the student's C++ files have no part in it, and nothing is remembered.
+  /// Someone's player in another language: the student's C++ files have no part in it, and nothing is
+  /// remembered.
   int check_with_own_player() const {
     const BuildResult built = build_lesson("judge_lesson" + lesson_.id);
     if (!built.succeeded) judge_not_built(built);
@@ -146,6 +150,8 @@ class Check {
 
 }  // namespace
 
-int check(const Checkout& checkout, const CheckOptions& options) { return Check(checkout, options).run(); }
+int check(const Checkout& checkout, const CheckOptions& options) {
+  return Check(checkout, options).run();
+}
 
 }  // namespace course::program

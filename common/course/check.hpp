@@ -13,7 +13,8 @@ struct CheckOptions {
   std::string task;
   std::optional<int> ranks;
   std::optional<std::uint64_t> seed;
-  std::string player;  ///< a command in place of the built-in player; then nothing of the student's is compiled
+  std::string
+      player;  ///< a command in place of the built-in player; then nothing of the student's is compiled
   bool sanitize = false;
   bool json = false;
 };

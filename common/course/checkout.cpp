@@ -23,7 +23,9 @@ Checkout Checkout::find() {
   return {root, read_registry(registry)};
 }
 
-fs::path Checkout::lesson_folder(const LessonInfo& lesson) { return fs::path("lessons") / lesson.folder(); }
+fs::path Checkout::lesson_folder(const LessonInfo& lesson) {
+  return fs::path("lessons") / lesson.folder();
+}
 
 fs::path Checkout::student_file(const LessonInfo& lesson, const std::string& file) {
   return lesson_folder(lesson) / file;

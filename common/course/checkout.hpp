@@ -14,8 +14,8 @@ struct Checkout {
   std::filesystem::path root;
   std::vector<LessonInfo> lessons;
 
-  /// The checkout that COURSE_ROOT names, or the one that this program was compiled in. Throws Unavailable when there
-  /// is no registry in it.
+  /// The checkout that COURSE_ROOT names, or the one that this program was compiled in. Throws Unavailable
+  /// when there is no registry in it.
   static Checkout find();
 
   std::filesystem::path build() const { return root / "build"; }

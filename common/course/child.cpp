@@ -53,13 +53,17 @@ pid_t start(const ChildCommand& command, const Streams& streams) {
   return pid;
 }
 
-int exit_code(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+int exit_code(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 /// Ends a child past its time: it is asked first, so that mpirun takes its ranks with it.
 class Deadline {
  public:
   Deadline(pid_t pid, double limit_s)
-      : pid_(pid), limited_(limit_s > 0), end_(Clock::now() + std::chrono::milliseconds(std::lround(limit_s * 1000))) {}
+      : pid_(pid),
+        limited_(limit_s > 0),
+        end_(Clock::now() + std::chrono::milliseconds(std::lround(limit_s * 1000))) {}
 
   void enforce() {
     if (!limited_) return;
@@ -155,7 +159,8 @@ ChildExit run(const ChildCommand& command) {
 
 ChildExit run(const ChildCommand& command, const std::function<void(const std::string&)>& on_line) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
   const int nothing = dev_null(O_RDONLY);
   const pid_t pid = start(command, {nothing, ends[1], ends[1]});
   close(nothing);

@@ -27,7 +27,8 @@ struct ChildExit {
 /// Runs it on this program's own stdin, stdout and stderr.
 ChildExit run(const ChildCommand& command);
 
-/// Runs it with stdin from /dev/null and gives each line of its stdout and stderr, as it comes, without its end.
+/// Runs it with stdin from /dev/null and gives each line of its stdout and stderr, as it comes, without its
+/// end.
 ChildExit run(const ChildCommand& command, const std::function<void(const std::string&)>& on_line);
 
 /// What it printed on stdout and stderr, and how it ended.

@@ -10,7 +10,8 @@ namespace {
 
 bool is_students(const BuildStep& step, const LessonInfo& lesson) {
   const std::string target = "lesson" + lesson.id + "_student";
-  return step.title.find(target + ".dir/") != std::string::npos || step.title.find(target + ".so") != std::string::npos;
+  return step.title.find(target + ".dir/") != std::string::npos ||
+         step.title.find(target + ".so") != std::string::npos;
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -25,14 +26,16 @@ std::string undefined_name(const std::string& line) {
     const std::size_t at = line.find(mark);
     if (at == std::string::npos) continue;
     std::string name = line.substr(at + mark.size());
-    if (!name.empty() && (name.front() == '`' || name.front() == '\'')) name = name.substr(1, name.rfind('\'') - 1);
+    if (!name.empty() && (name.front() == '`' || name.front() == '\''))
+      name = name.substr(1, name.rfind('\'') - 1);
     return name;
   }
   return "";
 }
 
 bool is_linkers_frame(const std::string& line) {
-  return line.find("collect2: ") != std::string::npos || line.find("linker command failed") != std::string::npos ||
+  return line.find("collect2: ") != std::string::npos ||
+         line.find("linker command failed") != std::string::npos ||
          line.find(": in function `") != std::string::npos || line.starts_with(">>> ");
 }
 

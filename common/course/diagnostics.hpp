@@ -9,8 +9,8 @@
 
 namespace course::program {
 
-/// What the compiler and the linker said of a student's files, without the build tool's lines: paths from the root, a
-/// function that is declared but not written named once. Empty when nothing was said of them.
+/// What the compiler and the linker said of a student's files, without the build tool's lines: paths from the
+/// root, a function that is declared but not written named once. Empty when nothing was said of them.
 std::string student_diagnostics(const std::vector<BuildStep>& steps, const LessonInfo& lesson,
                                 const std::filesystem::path& root);
 

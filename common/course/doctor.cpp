@@ -20,7 +20,8 @@ Json to_json(const std::vector<Fact>& facts) {
   Json skipped = Json::array();
   for (const Fact& fact : facts) {
     found.push_back({{"name", fact.name}, {"found", fact.found}, {"value", fact.value}});
-    if (!fact.found && !fact.skipped.empty()) skipped.push_back({{"what", fact.skipped}, {"why", fact.value}});
+    if (!fact.found && !fact.skipped.empty())
+      skipped.push_back({{"what", fact.skipped}, {"why", fact.value}});
   }
   return {{"machine", found}, {"skipped", skipped}};
 }

@@ -65,12 +65,15 @@ Fact program(const std::string& name, const std::vector<std::string>& argv, cons
   return fact;
 }
 
-std::string read_if_there(const fs::path& path) { return fs::is_regular_file(path) ? read_text(path) : ""; }
+std::string read_if_there(const fs::path& path) {
+  return fs::is_regular_file(path) ? read_text(path) : "";
+}
 
 Fact compiler(const std::string& cache) {
   const std::string path = cache_entry(cache, "CMAKE_CXX_COMPILER");
   if (path.empty()) return {"C++ compiler", false, "not configured yet", "everything", true};
-  const Captured said = capture({.argv = {path, "--version"}, .folder = {}, .environment = {}, .limit_s = patience_s});
+  const Captured said =
+      capture({.argv = {path, "--version"}, .folder = {}, .environment = {}, .limit_s = patience_s});
   return {"C++ compiler", said.exit.code == 0, path + ": " + said.first_line(), "everything", true};
 }
 
@@ -105,7 +108,8 @@ Fact two_ranks() {
 }
 
 Fact gpu() {
-  Fact fact = program("GPU", {"nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"}, "");
+  Fact fact = program(
+      "GPU", {"nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"}, "");
   if (!fact.found) fact.value = "none found (" + fact.value + "); no lesson of this checkout needs one";
   return fact;
 }
@@ -160,15 +164,17 @@ std::string cache_entry(const std::string& cache, const std::string& name) {
 
 std::vector<Fact> look_at_machine(const Checkout& checkout) {
   const std::string cache = read_if_there(checkout.build() / "CMakeCache.txt");
-  std::vector<Fact> facts{{"system", true, operating_system(), "", false},
-                          {"cores", true, std::to_string(cores()), "", false},
-                          {"memory", true, memory(), "", false},
-                          compiler(cache),
-                          program("CMake", {"cmake", "--version"}, "everything", true),
-                          program("Ninja", {"ninja", "--version"}, "everything", true),
-                          program("MPI", {"mpirun", "--version"}, "every lesson that needs MPI, and the demo", true),
-                          two_ranks()};
-  for (const char* package : {"Eigen3", "GTest", "fmt", "nlohmann_json", "CLI11"}) facts.push_back(library(cache, package));
+  std::vector<Fact> facts{
+      {"system", true, operating_system(), "", false},
+      {"cores", true, std::to_string(cores()), "", false},
+      {"memory", true, memory(), "", false},
+      compiler(cache),
+      program("CMake", {"cmake", "--version"}, "everything", true),
+      program("Ninja", {"ninja", "--version"}, "everything", true),
+      program("MPI", {"mpirun", "--version"}, "every lesson that needs MPI, and the demo", true),
+      two_ranks()};
+  for (const char* package : {"Eigen3", "GTest", "fmt", "nlohmann_json", "CLI11"})
+    facts.push_back(library(cache, package));
   facts.push_back(program("gdb", {"gdb", "--version"}, "./course replay --gdb"));
   facts.push_back(program("clang++", {"clang++", "--version"}, "./course test --all: the second compiler"));
   facts.push_back(program("clang-format", {"clang-format", "--version"}, "./course test --all: formatting"));

@@ -51,6 +51,8 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& whom) {
   }
 }
 
-FileLock::~FileLock() { close(file_); }
+FileLock::~FileLock() {
+  close(file_);
+}
 
 }  // namespace course::program

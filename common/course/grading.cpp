@@ -34,7 +34,8 @@ std::string filter_of(const GradingOrder& order) {
   return filter;
 }
 
-std::vector<std::string> judge_command(const Checkout& checkout, const GradingOrder& order, const fs::path& report) {
+std::vector<std::string> judge_command(const Checkout& checkout, const GradingOrder& order,
+                                       const fs::path& report) {
   std::vector<std::string> command{order.tree / "bin" / ("judge_lesson" + order.lesson->id),
                                    "--registry",
                                    checkout.root / "lessons" / "registry.json",
@@ -45,7 +46,8 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
                                    "--keep",
                                    ".course/cases",
                                    "--gtest_filter=" + filter_of(order)};
-  // One option a word, so that a word of the player's that starts with a dash is taken for no option of the judge's.
+  // One option a word, so that a word of the player's that starts with a dash is taken for no option of the
+  // judge's.
   for (const std::string& word : order.player) command.push_back("--player=" + word);
   if (order.seed) command.insert(command.end(), {"--seed", std::to_string(*order.seed)});
   return command;
@@ -69,7 +71,8 @@ std::vector<std::string> selected_tests(const LessonInfo& lesson, const TestSele
   if (!tests.empty()) return tests;
   const std::string known = known_ranks(lesson);
   const std::string asked = std::to_string(*selection.ranks);
-  if (known.empty()) throw UsageError("lesson " + lesson.id + " is played on one rank; leave out --ranks " + asked);
+  if (known.empty())
+    throw UsageError("lesson " + lesson.id + " is played on one rank; leave out --ranks " + asked);
   throw UsageError("nothing in lesson " + lesson.id + (selection.task.empty() ? "" : "." + selection.task) +
                    " is tested on " + asked + " ranks; the lesson's world sizes are " + known);
 }

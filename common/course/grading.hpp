@@ -23,12 +23,12 @@ std::vector<std::string> selected_tests(const LessonInfo& lesson, const TestSele
 /// How to start a judge.
 struct GradingOrder {
   const LessonInfo* lesson;
-  std::vector<std::string> tests;       ///< by name
-  std::filesystem::path tree;           ///< the build that judge and player come from
-  std::filesystem::path subject;        ///< what is judged, from the root
-  std::vector<std::string> player;      ///< the player's command
+  std::vector<std::string> tests;   ///< by name
+  std::filesystem::path tree;       ///< the build that judge and player come from
+  std::filesystem::path subject;    ///< what is judged, from the root
+  std::vector<std::string> player;  ///< the player's command
   std::optional<std::uint64_t> seed;
-  bool quiet = false;                   ///< the judge's own words are not shown
+  bool quiet = false;  ///< the judge's own words are not shown
 };
 
 /// Plays and judges; returns each test's result by name. The judge prints its verdicts on stdout. Throws

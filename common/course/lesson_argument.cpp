@@ -11,7 +11,8 @@ namespace course::program {
 namespace {
 
 bool all_digits(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
 std::string without_leading_zeros(const std::string& digits) {
@@ -42,7 +43,8 @@ const LessonInfo* find_by_path(const std::vector<LessonInfo>& lessons, const std
 
 [[noreturn]] void unknown_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument) {
   std::string known;
-  for (const LessonInfo& lesson : lessons) known += (known.empty() ? "" : ", ") + lesson.id + " " + lesson.name;
+  for (const LessonInfo& lesson : lessons)
+    known += (known.empty() ? "" : ", ") + lesson.id + " " + lesson.name;
   throw UsageError("there is no lesson '" + argument + "'; there are: " + known);
 }
 
@@ -72,7 +74,8 @@ const LessonInfo& choose_whole_lesson(const std::vector<LessonInfo>& lessons, co
                                       const std::string& command) {
   const LessonChoice choice = choose_lesson(lessons, argument);
   if (!choice.task.empty()) {
-    throw UsageError(command + " takes a whole lesson, such as " + choice.lesson->id + ", not '" + argument + "'");
+    throw UsageError(command + " takes a whole lesson, such as " + choice.lesson->id + ", not '" + argument +
+                     "'");
   }
   return *choice.lesson;
 }

@@ -13,8 +13,8 @@ struct LessonChoice {
   std::string task;  ///< empty: all of them
 };
 
-/// Understands "05", "5", "05.2", "ring_attention", "ring_attention.2", "05_ring_attention" and the path of a lesson's
-/// folder or of a file in it. Throws UsageError that names what there is.
+/// Understands "05", "5", "05.2", "ring_attention", "ring_attention.2", "05_ring_attention" and the path of a
+/// lesson's folder or of a file in it. Throws UsageError that names what there is.
 LessonChoice choose_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument);
 
 /// The same for an argument that must not name a task; `command` is for the message.

@@ -12,23 +12,28 @@ std::string file_to_edit(const LessonInfo& lesson) {
   return Checkout::student_file(lesson, lesson.files.front()).string();
 }
 
-std::string readme(const LessonInfo& lesson) { return (Checkout::lesson_folder(lesson) / "README.md").string(); }
+std::string readme(const LessonInfo& lesson) {
+  return (Checkout::lesson_folder(lesson) / "README.md").string();
+}
 
-std::string named(const TaskInfo& task) { return fmt::format("task {}, {}", task.id, task.name); }
+std::string named(const TaskInfo& task) {
+  return fmt::format("task {}, {}", task.id, task.name);
+}
 
 /// What to do about a lesson that is not passed.
 std::string step_in(const LessonStanding& standing) {
   const LessonInfo& lesson = *standing.lesson;
   if (standing.status == Status::Todo) {
-    return fmt::format("read {}, write {} in {}, then: ./course check {}", readme(lesson), named(*standing.open_task()->task),
-                       file_to_edit(lesson), lesson.id);
+    return fmt::format("read {}, write {} in {}, then: ./course check {}", readme(lesson),
+                       named(*standing.open_task()->task), file_to_edit(lesson), lesson.id);
   }
   if (standing.stale) return fmt::format("./course check {} (its file has changed)", lesson.id);
   const TaskStanding& open = *standing.open_task();
   if (open.diagnosis.ends_with(" is missing")) {
     return fmt::format("{}; ./course reset {} brings the skeleton back", open.diagnosis, lesson.id);
   }
-  return fmt::format("{} in {}; a hint: ./course hint {}", named(*open.task), file_to_edit(lesson), lesson.id);
+  return fmt::format("{} in {}; a hint: ./course hint {}", named(*open.task), file_to_edit(lesson),
+                     lesson.id);
 }
 
 }  // namespace
@@ -36,7 +41,8 @@ std::string step_in(const LessonStanding& standing) {
 std::vector<LessonStanding> all_standings(const Checkout& checkout) {
   const Progress progress = read_progress(checkout);
   std::vector<LessonStanding> standings;
-  for (const LessonInfo& lesson : checkout.lessons) standings.push_back(standing_of(checkout, lesson, progress));
+  for (const LessonInfo& lesson : checkout.lessons)
+    standings.push_back(standing_of(checkout, lesson, progress));
   return standings;
 }
 
@@ -62,11 +68,11 @@ std::string verdict_text(const Checkout& checkout, const LessonStanding& standin
   const std::string score = fmt::format("{} of {} tasks passed, {} of {} points", standing.passed_tasks(),
                                         standing.tasks.size(), standing.points(), lesson.max_points());
   if (standing.status != Status::Passed) {
-    return fmt::format("{} {}\nnext: {}\n", painted(fmt::format("lesson {}:", lesson.id), Colour::Bold), score,
-                       step_in(standing));
+    return fmt::format("{} {}\nnext: {}\n", painted(fmt::format("lesson {}:", lesson.id), Colour::Bold),
+                       score, step_in(standing));
   }
-  return fmt::format("{} {}\n{}\n", painted(fmt::format("lesson {} passed:", lesson.id), Colour::Green), score,
-                     next_step(all_standings(checkout), lesson.id));
+  return fmt::format("{} {}\n{}\n", painted(fmt::format("lesson {} passed:", lesson.id), Colour::Green),
+                     score, next_step(all_standings(checkout), lesson.id));
 }
 
 }  // namespace course::program

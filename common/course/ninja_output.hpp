@@ -27,8 +27,8 @@ class NinjaOutput {
   /// One more line; returns how far the build is when the line says so.
   std::optional<BuildCount> add(const std::string& line);
 
-  /// The steps that printed something or failed. What no step printed (CMake configuring anew, ninja's own errors)
-  /// is a step without a title.
+  /// The steps that printed something or failed. What no step printed (CMake configuring anew, ninja's own
+  /// errors) is a step without a title.
   const std::vector<BuildStep>& steps() const { return steps_; }
 
  private:

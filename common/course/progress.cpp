@@ -18,10 +18,14 @@ namespace {
 
 constexpr int format_version = 1;
 
-constexpr std::array<std::pair<Status, const char*>, 4> status_names{
-    {{Status::Passed, "passed"}, {Status::Failed, "failed"}, {Status::Todo, "todo"}, {Status::Skipped, "skipped"}}};
+constexpr std::array<std::pair<Status, const char*>, 4> status_names{{{Status::Passed, "passed"},
+                                                                      {Status::Failed, "failed"},
+                                                                      {Status::Todo, "todo"},
+                                                                      {Status::Skipped, "skipped"}}};
 
-fs::path results_file(const Checkout& checkout) { return checkout.state() / "results.json"; }
+fs::path results_file(const Checkout& checkout) {
+  return checkout.state() / "results.json";
+}
 
 }  // namespace
 

@@ -35,8 +35,8 @@ struct Progress {
   std::map<std::string, int> hints;             ///< by lesson and task ("05.2"): how many were shown
 };
 
-/// Reads what is remembered. A file that is corrupt or of another version is put aside under another name, with a word
-/// on stderr, and nothing is remembered.
+/// Reads what is remembered. A file that is corrupt or of another version is put aside under another name,
+/// with a word on stderr, and nothing is remembered.
 Progress read_progress(const Checkout& checkout);
 
 /// Reads, changes and writes what is remembered; simultaneous calls take turns.

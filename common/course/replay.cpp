@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Breakpoints come before the submission is loaded, and the first thing that a player does is not the student's code.
+// Breakpoints come before the submission is loaded, and the first thing that a player does is not the
+// student's code.
 const std::vector<std::string> gdb{"gdb", "-q", "-ex", "set breakpoint pending on", "--args"};
 
 fs::path find_case(const Checkout& checkout, const std::string& name) {
@@ -51,7 +52,8 @@ void build_subject(const Checkout& checkout, const fs::path& tree, const LessonI
   const BuildResult built = build({checkout.root, tree, {target, player}, "lesson " + lesson.id});
   if (built.succeeded) return;
   const std::string diagnostics = student_diagnostics(built.steps, lesson, checkout.root);
-  throw std::runtime_error(target + " does not compile:\n" + (diagnostics.empty() ? failure_text(built) : diagnostics));
+  throw std::runtime_error(target + " does not compile:\n" +
+                           (diagnostics.empty() ? failure_text(built) : diagnostics));
 }
 
 /// The world rank that plays the case's rank. Throws UsageError when the case has no such rank.
@@ -75,8 +77,9 @@ std::vector<std::string> full_command(const LessonInfo& lesson, const CaseManife
 
 void describe_ending(const fs::path& folder, const ChildExit& exit, const ReplayOptions& options) {
   if (exit.timed_out) {
-    complain(fmt::format("still not done after {}, so it was ended; --limit gives it longer, --gdb RANK looks inside",
-                         duration(options.limit_s)));
+    complain(fmt::format(
+        "still not done after {}, so it was ended; --limit gives it longer, --gdb RANK looks inside",
+        duration(options.limit_s)));
   } else if (exit.code != 0) {
     complain(fmt::format("the player ended with exit code {}", exit.code));
   }
@@ -118,8 +121,10 @@ int replay(const Checkout& checkout, const ReplayOptions& options) {
   const fs::path folder = find_case(checkout, options.case_name);
   const LessonInfo& lesson = lesson_of_case(checkout.lessons, folder.filename().string());
   const CaseManifest manifest = read_manifest(folder);
-  if (options.gdb_rank && find_program("gdb").empty()) throw Unavailable("there is no gdb on this machine: install gdb");
-  if (lesson.needs_mpi() && find_program("mpirun").empty()) throw Unavailable("there is no mpirun on this machine");
+  if (options.gdb_rank && find_program("gdb").empty())
+    throw Unavailable("there is no gdb on this machine: install gdb");
+  if (lesson.needs_mpi() && find_program("mpirun").empty())
+    throw Unavailable("there is no mpirun on this machine");
   const fs::path tree = prepare_tree(checkout, options.gdb_rank.has_value());
   const std::vector<std::string> player{
       tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo"), "--keep-inputs", "--subject",

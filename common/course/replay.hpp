@@ -10,19 +10,21 @@
 namespace course::program {
 
 struct ReplayOptions {
-  std::string case_name;             ///< a name in .course/cases or the path of a case's folder
-  std::optional<int> gdb_rank;       ///< this rank runs under gdb
-  std::string subject = "student";   ///< or "solution"
-  double limit_s = 60;               ///< then a replay that is not under gdb is ended
+  std::string case_name;            ///< a name in .course/cases or the path of a case's folder
+  std::optional<int> gdb_rank;      ///< this rank runs under gdb
+  std::string subject = "student";  ///< or "solution"
+  double limit_s = 60;              ///< then a replay that is not under gdb is ended
 };
 
-/// Plays a kept case again on the student's code, or the solution's, with what it prints on screen. Nothing is judged.
+/// Plays a kept case again on the student's code, or the solution's, with what it prints on screen. Nothing
+/// is judged.
 int replay(const Checkout& checkout, const ReplayOptions& options);
 
 /// The lesson of a case, from its folder's name: "lesson05.2.ranks3". Throws UsageError.
 const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, const std::string& folder_name);
 
 /// The command that starts `ranks` players under mpirun, world rank `gdb_rank` under gdb if it is given.
-std::vector<std::string> ranks_command(const std::vector<std::string>& player, int ranks, std::optional<int> gdb_rank);
+std::vector<std::string> ranks_command(const std::vector<std::string>& player, int ranks,
+                                       std::optional<int> gdb_rank);
 
 }  // namespace course::program

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t gutter = 3;          ///< diff's, between the columns
-constexpr std::size_t narrowest = 40;      ///< a column of code below that is not readable
+constexpr std::size_t gutter = 3;      ///< diff's, between the columns
+constexpr std::size_t narrowest = 40;  ///< a column of code below that is not readable
 const std::string continuation = "      ";
 
 std::size_t longest_line(const std::string& text) {
@@ -44,11 +44,11 @@ void print_beside(const std::string& file, const std::string& mine, const std::s
   write_text(scratch.path() / "mine", folded(mine, width));
   write_text(scratch.path() / "solution", folded(solution, width));
   fmt::print("{}\n{:<{}} | {}\n", painted(file, Colour::Bold), "mine", width + gutter - 2, "the solution");
-  const ChildExit exit = run({.argv = {"diff", "--side-by-side", "--expand-tabs", "-W",
-                                       std::to_string(2 * width + gutter), scratch.path() / "mine",
-                                       scratch.path() / "solution"},
-                              .folder = {},
-                              .environment = {}});
+  const ChildExit exit =
+      run({.argv = {"diff", "--side-by-side", "--expand-tabs", "-W", std::to_string(2 * width + gutter),
+                    scratch.path() / "mine", scratch.path() / "solution"},
+           .folder = {},
+           .environment = {}});
   if (exit.code > 1) throw std::runtime_error("diff ended with exit code " + std::to_string(exit.code));
 }
 
@@ -76,9 +76,10 @@ int show(const Checkout& checkout, const std::string& argument, bool spoil) {
   }
   const LessonStanding standing = standing_of(checkout, lesson, read_progress(checkout));
   if (standing.status != Status::Passed && !spoil) {
-    complain(fmt::format("lesson {} is not passed as it stands: {} of {} points; ./course check {}, or see the solution all "
-                         "the same with --spoil",
-                         lesson.id, standing.points(), lesson.max_points(), lesson.id));
+    complain(fmt::format(
+        "lesson {} is not passed as it stands: {} of {} points; ./course check {}, or see the solution all "
+        "the same with --spoil",
+        lesson.id, standing.points(), lesson.max_points(), lesson.id));
     return failed;
   }
   for (const std::string& file : lesson.files) {

@@ -46,7 +46,8 @@ TaskStanding judged(const LessonInfo& lesson, const TaskInfo& task, const Lesson
       worst = &result;
     }
     for (const std::string& id : result.mistakes) {
-      const bool known = std::find(standing.mistakes.begin(), standing.mistakes.end(), id) != standing.mistakes.end();
+      const bool known =
+          std::find(standing.mistakes.begin(), standing.mistakes.end(), id) != standing.mistakes.end();
       if (!known) standing.mistakes.push_back(id);
     }
   }
@@ -94,8 +95,8 @@ int LessonStanding::points() const {
 }
 
 int LessonStanding::passed_tasks() const {
-  return static_cast<int>(std::count_if(tasks.begin(), tasks.end(),
-                                        [](const TaskStanding& task) { return task.status == Status::Passed; }));
+  return static_cast<int>(std::count_if(
+      tasks.begin(), tasks.end(), [](const TaskStanding& task) { return task.status == Status::Passed; }));
 }
 
 const TaskStanding* LessonStanding::open_task() const {
@@ -114,12 +115,14 @@ std::vector<std::string> test_names(const TaskInfo& task) {
 
 LessonStanding standing_of(const LessonInfo& lesson, const LessonFiles& files, const LessonRecord* record,
                            const std::string& obstacle) {
-  if (!obstacle.empty()) return {&lesson, Status::Skipped, false, all_tasks(lesson, Status::Skipped, obstacle)};
+  if (!obstacle.empty())
+    return {&lesson, Status::Skipped, false, all_tasks(lesson, Status::Skipped, obstacle)};
   if (!files.missing.empty()) {
     const std::string diagnosis = files.missing.front().string() + " is missing";
     return {&lesson, Status::Failed, false, all_tasks(lesson, Status::Failed, diagnosis)};
   }
-  if (files.untouched) return {&lesson, Status::Todo, false, all_tasks(lesson, Status::Todo, "not written yet")};
+  if (files.untouched)
+    return {&lesson, Status::Todo, false, all_tasks(lesson, Status::Todo, "not written yet")};
   const std::string command = "./course check " + lesson.id;
   if (record == nullptr) {
     return {&lesson, Status::Failed, true, all_tasks(lesson, Status::Failed, "not checked yet: " + command)};

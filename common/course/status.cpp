@@ -23,10 +23,14 @@ struct Mark {
 Mark mark_of(const LessonStanding& standing) {
   if (standing.stale) return {"~", "~", Colour::Yellow, "not checked since it changed"};
   switch (standing.status) {
-    case Status::Passed: return {"✓", "+", Colour::Green, "passed"};
-    case Status::Failed: return {"✗", "x", Colour::Red, "not there yet"};
-    case Status::Todo: return {"·", ".", Colour::Grey, ""};
-    case Status::Skipped: return {"-", "-", Colour::Grey, "skipped"};
+    case Status::Passed:
+      return {"✓", "+", Colour::Green, "passed"};
+    case Status::Failed:
+      return {"✗", "x", Colour::Red, "not there yet"};
+    case Status::Todo:
+      return {"·", ".", Colour::Grey, ""};
+    case Status::Skipped:
+      return {"-", "-", Colour::Grey, "skipped"};
   }
   return {"", "", Colour::Grey, ""};
 }
@@ -36,8 +40,9 @@ std::string lesson_line(const LessonStanding& standing) {
   const Mark mark = mark_of(standing);
   std::string word = mark.word;
   if (standing.status == Status::Skipped) word += ": " + standing.tasks.front().diagnosis;
-  return fmt::format("  {} {} {:<34} {:>3} of {:>3}  {}\n", painted(utf8() ? mark.symbol : mark.plain, mark.colour),
-                     lesson.id, lesson.title, standing.points(), lesson.max_points(), word);
+  return fmt::format("  {} {} {:<34} {:>3} of {:>3}  {}\n",
+                     painted(utf8() ? mark.symbol : mark.plain, mark.colour), lesson.id, lesson.title,
+                     standing.points(), lesson.max_points(), word);
 }
 
 std::string bar(int points, int max_points) {
@@ -72,7 +77,8 @@ int show_status(const Checkout& checkout, bool json) {
     // What this machine cannot play is counted apart.
     if (standing.status != Status::Skipped) max_points += standing.lesson->max_points();
   }
-  fmt::print("\n{} {} of {} points\n{}\n", bar(points, max_points), points, max_points, next_step(standings, ""));
+  fmt::print("\n{} {} of {} points\n{}\n", bar(points, max_points), points, max_points,
+             next_step(standings, ""));
   return succeeded;
 }
 

@@ -21,18 +21,25 @@ bool capable_terminal(std::FILE* stream) {
 
 const char* escape(Colour colour) {
   switch (colour) {
-    case Colour::Green: return "\033[32m";
-    case Colour::Red: return "\033[31m";
-    case Colour::Yellow: return "\033[33m";
-    case Colour::Grey: return "\033[90m";
-    case Colour::Bold: return "\033[1m";
+    case Colour::Green:
+      return "\033[32m";
+    case Colour::Red:
+      return "\033[31m";
+    case Colour::Yellow:
+      return "\033[33m";
+    case Colour::Grey:
+      return "\033[90m";
+    case Colour::Bold:
+      return "\033[1m";
   }
   return "";
 }
 
 }  // namespace
 
-bool colour_on(std::FILE* stream) { return capable_terminal(stream) && variable("NO_COLOR").empty(); }
+bool colour_on(std::FILE* stream) {
+  return capable_terminal(stream) && variable("NO_COLOR").empty();
+}
 
 std::string painted(const std::string& text, Colour colour) {
   static const bool on = colour_on(stdout);

@@ -26,7 +26,8 @@ void complain(const std::string& text);
 /// "4 s", "3 min 20 s"
 std::string duration(double seconds);
 
-/// How far a long work is, on stderr: one line, rewritten in place on a terminal; elsewhere a line now and then.
+/// How far a long work is, on stderr: one line, rewritten in place on a terminal; elsewhere a line now and
+/// then.
 class ProgressLine {
  public:
   explicit ProgressLine(std::chrono::seconds interval = std::chrono::seconds(10));

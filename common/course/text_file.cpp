@@ -66,7 +66,8 @@ std::string timestamp() {
 
 fs::path unused_path(const fs::path& path) {
   fs::path candidate = path;
-  for (int number = 2; fs::exists(candidate); ++number) candidate = path.string() + "-" + std::to_string(number);
+  for (int number = 2; fs::exists(candidate); ++number)
+    candidate = path.string() + "-" + std::to_string(number);
   return candidate;
 }
 

@@ -26,7 +26,8 @@ std::vector<std::string> words_of(const std::string& command) {
   }
   if (quote != 0) throw UsageError("a quote is left open in the command: " + command);
   if (begun) words.push_back(word);
-  if (words.empty()) throw UsageError("expected a command, such as --player 'python3 my_player.py', and got none");
+  if (words.empty())
+    throw UsageError("expected a command, such as --player 'python3 my_player.py', and got none");
   return words;
 }
 

@@ -5,8 +5,8 @@
 
 namespace course::program {
 
-/// A command in one string, cut into words at blanks; quotes ('...' and "...") hold a word together. Throws UsageError
-/// for an open quote or a command without a word.
+/// A command in one string, cut into words at blanks; quotes ('...' and "...") hold a word together. Throws
+/// UsageError for an open quote or a command without a word.
 std::vector<std::string> words_of(const std::string& command);
 
 }  // namespace course::program

@@ -106,6 +106,12 @@ void broadcast(std::span<std::int64_t> numbers, MPI_Comm comm) {
   sleep_until_complete(request);
 }
 
+void meet(MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(comm, &request), [] { return "MPI_Ibarrier"; });
+  sleep_until_complete(request);
+}
+
 void connect_neighbours(MPI_Comm comm) {
   const int size = size_of(comm);
   const int rank = rank_of(comm);

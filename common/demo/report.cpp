@@ -92,7 +92,7 @@ std::string cell(const std::string& text, std::size_t width) {
 
 std::string deviation_cells(const Row& row, const Deviation& deviation) {
   const auto number = [&](double value) { return row.tokens == 0 ? "-" : fmt::format("{:.1e}", value); };
-  return cell(number(deviation.largest), 11) + cell(number(deviation.relative), 10);
+  return cell(number(deviation.largest), 10) + cell(number(deviation.relative), 9);
 }
 
 std::string row_text(const Row& row) {
@@ -100,7 +100,7 @@ std::string row_text(const Row& row) {
   return cell(row.name, 4) + cell(std::to_string(row.tokens), 8) + deviation_cells(row, row.deviations->o) +
          deviation_cells(row, row.deviations->lse) + cell(format_bytes(row.bytes_sent), 11) +
          cell(format_duration(row.compute_s), 10) + cell(format_duration(row.transfer_s), 10) +
-         cell(format_duration(row.wait_s), 9) + cell(share, 8) + "\n";
+         cell(format_duration(row.wait_s), 9) + cell(share, 10) + "\n";
 }
 
 /// From a rank's first span to its last.
@@ -121,11 +121,9 @@ Row row_of(const RankResult& rank, const Deviations& deviations) {
 
 std::string table(const RunSummary& run, const Paint& paint) {
   const std::string groups =
-      "             ----- error of o ----  ---- error of lse ---            ---------- time in ----------- "
-      "in transf.";
+      "             ─── error of o ─── ── error of lse ──                 ─────── time in ───────  share of";
   const std::string columns =
-      "rank  tokens    largest  relative    largest  relative       sent   compute transfers    waits   "
-      "share";
+      "rank  tokens   largest relative   largest relative       sent   compute  transfer     wait transfers";
   std::string text = paint.pale(groups) + "\n" + paint.bold(columns) + "\n";
   Row all{"all", run.seq, &run.comparison.overall, 0, 0, 0, 0, 0};
   for (std::size_t i = 0; i < run.ranks.size(); ++i) {
@@ -182,7 +180,7 @@ std::string files_text(const SavedFiles& saved) {
   return "Written\n" + text;
 }
 
-nlohmann::json errors_json(double o, double lse) {
+nlohmann::ordered_json errors_json(double o, double lse) {
   return {{"o", o}, {"lse", lse}};
 }
 

@@ -59,6 +59,7 @@ class TimedCall {
                   shard.shard_tokens, block_, comm_);
     report_ = mpi_layer::end();
     set_phase(page_, Phase::Finished);
+    meet(comm_);
   }
 
   const mpi_layer::Report& report() const { return report_; }

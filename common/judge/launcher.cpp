@@ -76,6 +76,15 @@ std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world, 
   return ordered;
 }
 
+/// The ranks that are in the submission's own code, outside MPI: "rank 0, 2"; empty if none is.
+std::string computing_ranks(const std::vector<RankSnapshot>& ranks) {
+  std::string text;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].phase == Phase::Computing) text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
+  }
+  return text;
+}
+
 /// Watches one launch from outside and decides when it is over.
 class Watch {
  public:
@@ -91,7 +100,7 @@ class Watch {
     const std::vector<RankSnapshot> ranks = in_case_order(world, world_ranks_[case_index_]);
     if (std::optional<Outcome> thrown = look_for_throw(ranks)) return thrown;
     if (std::optional<Outcome> still = look_for_standstill(ranks)) return still;
-    return quiet_s() > case_limit_s_ ? std::optional(stuck(stuck_ranks(ranks))) : std::nullopt;
+    return quiet_s() > case_limit_s_ ? std::optional(stuck(computing_words(ranks))) : std::nullopt;
   }
 
   int case_index() const { return case_index_; }
@@ -144,12 +153,9 @@ class Watch {
     return outcome;
   }
 
-  static std::string stuck_ranks(const std::vector<RankSnapshot>& ranks) {
-    std::string text;
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (ranks[rank].phase == Phase::Computing) text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
-    }
-    return text.empty() ? "no rank in particular" : text;
+  static std::string computing_words(const std::vector<RankSnapshot>& ranks) {
+    const std::string computing = computing_ranks(ranks);
+    return computing.empty() ? "no rank in particular" : computing;
   }
 
   Outcome stuck(const std::string& where) const {
@@ -191,6 +197,16 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
     return outcome;
   }
   outcome.ending = Outcome::Ending::Lost;
+  // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a signal that
+  // no handler saw.
+  const std::string computing = computing_ranks(ranks);
+  if (!computing.empty()) {
+    const int signal = exit.code > 128 ? exit.code - 128 : 0;
+    outcome.text = "the process ended in the midst of the function, on " + computing +
+                   (signal > 0 ? ", of signal " + std::to_string(signal) + " (" + strsignal(signal) + ")"
+                               : ": a function returns or throws, it does not exit");
+    return outcome;
+  }
   outcome.text = "the player ended with exit code " + std::to_string(exit.code) +
                  " before the function returned; it printed:\n" + tail(output, 2000);
   return outcome;

@@ -64,6 +64,23 @@ inline Answer merged(const Example& example, const MergeRecipe& recipe) {
   return {{"lse", cast<double>(lse)}};
 }
 
+inline std::vector<Mistake> merge_mistakes() {
+  std::vector<Mistake> all;
+  const auto add = [&](std::string id, MergeRecipe recipe) {
+    all.push_back({std::move(id), [recipe](const Example& example) { return merged(example, recipe); }});
+  };
+  using enum Factor;
+  for (const auto& [a, b] : {std::pair{LeftOut, LeftOut}, {LeftOut, Right}, {Right, LeftOut}}) {
+    add("l_not_rescaled", {a, b, Guard::Both});
+  }
+  for (const auto& [a, b] : {std::pair{Inverted, Inverted}, {Inverted, Right}, {Right, Inverted}}) {
+    add("rescale_inverted", {a, b, Guard::Both});
+    add("rescale_inverted", {a, b, Guard::Either});
+  }
+  add("masked_minus_masked", {Right, Right, Guard::None});
+  return all;
+}
+
 // Task 2
 
 /// Where exp(-inf - (-inf)) is avoided.
@@ -139,6 +156,43 @@ inline Answer attended(const Example& example, const RowRecipe& recipe) {
   return {{"o", cast<double>(o)}, {"lse", cast<double>(lse)}};
 }
 
+inline std::vector<Mistake> attention_mistakes() {
+  std::vector<Mistake> all;
+  const auto add = [&](std::string id, RowRecipe recipe) {
+    all.push_back({std::move(id), [recipe](const Example& example) { return attended(example, recipe); }});
+  };
+  using enum Factor;
+  add("l_not_rescaled", {.l = LeftOut});
+  add("l_not_rescaled", {.l = LeftOut, .o = LeftOut});
+  add("l_not_rescaled",
+      {.l = LeftOut, .o = LeftOut, .weighs_by_block_maximum = true, .masked = Masked::SkippedAlways});
+  add("o_not_rescaled", {.o = LeftOut});
+  for (const auto& [l, o] : {std::pair{Inverted, Inverted}, {Inverted, Right}, {Right, Inverted}}) {
+    add("rescale_inverted", {.l = l, .o = o});
+    add("rescale_inverted", {.l = l, .o = o, .first_factor_is_zero = true});
+  }
+  const auto by_block = ByBlockMaximum;
+  for (const auto& [l, o] : {std::pair{by_block, by_block}, {by_block, Right}, {Right, by_block}}) {
+    add("rescale_by_block_maximum", {.l = l, .o = o});
+    add("rescale_by_block_maximum", {.l = l, .o = o, .masked = Masked::SkippedAlways});
+  }
+  add("rescale_by_block_maximum", {.forgets_running_maximum = true});
+  for (const Zeros zeros : {Zeros::WithoutMaximum, Zeros::WithoutSum}) {
+    add("m_starts_at_zero", {.start = 0.0f, .zeros = zeros});
+    add("m_starts_at_minus_1e4", {.start = -1e4f, .zeros = zeros});
+    add("m_starts_at_minus_1e4", {.start = -1e9f, .zeros = zeros});
+  }
+  for (const Zeros zeros : {Zeros::WithoutMaximum, Zeros::Never}) {
+    add("masked_minus_masked", {.masked = Masked::Evaluated, .zeros = zeros});
+  }
+  add("zero_by_zero", {.zeros = Zeros::Never});
+  add("lse_without_m", {.lse = [](SoftmaxState state) { return std::log(state.l); }});
+  add("lse_base_2", {.lse = [](SoftmaxState state) { return state.m + std::log2(state.l); }});
+  add("lse_base_2",
+      {.lse = [](SoftmaxState state) { return (state.m + std::log(state.l)) / std::log(2.0f); }});
+  return all;
+}
+
 // Task 3
 
 /// o becomes weight_a o + weight_b o_b.
@@ -198,6 +252,97 @@ inline Answer merged_normalised(const Example& example, const NormalisedRecipe& 
     lse[row] = merged.lse;
   }
   return {{"o", cast<double>(o)}, {"lse", cast<double>(lse)}};
+}
+
+using MergeFunction = std::function<Merged(float, float)>;
+
+inline std::vector<MergeFunction> swapped_sigmoids() {
+  return {[](float a, float b) -> Merged {
+            return {sigmoid(b - a), sigmoid(a - b), log_add_exp(a, b)};
+          },
+          [](float a, float b) -> Merged {
+            return {sigmoid(a - b), sigmoid(b - a), a - log_sigmoid(b - a)};
+          },
+          [](float a, float b) -> Merged {
+            return {sigmoid(b - a), sigmoid(a - b), a - log_sigmoid(b - a)};
+          },
+          [](float a, float b) -> Merged {
+            return {sigmoid(b - a), sigmoid(a - b), a - std::log(sigmoid(b - a))};
+          }};
+}
+
+/// o with the weights exp(lse - new lse).
+inline Merged weighed_by(float a, float b, float lse) {
+  return {std::exp(a - lse), std::exp(b - lse), lse};
+}
+
+inline std::vector<MergeFunction> overflowing() {
+  const auto log_1_plus = [](float a, float b) { return a + std::log(1.0f + std::exp(b - a)); };
+  const auto log_sum = [](float a, float b) { return std::log(std::exp(a) + std::exp(b)); };
+  return {[=](float a, float b) -> Merged {
+            return {sigmoid(a - b), sigmoid(b - a), log_1_plus(a, b)};
+          },
+          [=](float a, float b) { return weighed_by(a, b, log_1_plus(a, b)); },
+          [=](float a, float b) -> Merged {
+            return {sigmoid(a - b), sigmoid(b - a), log_sum(a, b)};
+          },
+          [=](float a, float b) { return weighed_by(a, b, log_sum(a, b)); },
+          [=](float a, float b) -> Merged {
+            const float sum = std::exp(a) + std::exp(b);
+            return {std::exp(a) / sum, std::exp(b) / sum, std::log(sum)};
+          }};
+}
+
+inline std::vector<MergeFunction> base_2() {
+  const auto log2_add_exp2 = [](float a, float b) {
+    return std::max(a, b) + std::log2(1.0f + std::exp2(std::min(a, b) - std::max(a, b)));
+  };
+  return {[=](float a, float b) -> Merged {
+            const float lse = log2_add_exp2(a, b);
+            return {std::exp2(a - lse), std::exp2(b - lse), lse};
+          },
+          [](float a, float b) -> Merged {
+            const float difference = std::min(a, b) - std::max(a, b);
+            return {sigmoid(a - b), sigmoid(b - a), std::max(a, b) + std::log2(1.0f + std::exp(difference))};
+          },
+          [](float a, float b) -> Merged {
+            return {sigmoid(a - b), sigmoid(b - a), log_add_exp(a, b) / std::log(2.0f)};
+          }};
+}
+
+inline std::vector<Mistake> normalised_mistakes() {
+  std::vector<Mistake> all;
+  const auto add = [&](std::string id, const std::vector<MergeFunction>& faces,
+                       const std::vector<Guard>& guards) {
+    for (const MergeFunction& face : faces) {
+      for (const Guard guard : guards) {
+        all.push_back({id, [recipe = NormalisedRecipe{face, guard}](const Example& example) {
+                         return merged_normalised(example, recipe);
+                       }});
+      }
+    }
+  };
+  using enum Guard;
+  add("sigmoids_swapped", swapped_sigmoids(), {Both, Second, Either});
+  add("empty_accumulator_nan",
+      {[](float a, float b) -> Merged {
+         return {sigmoid(a - b), sigmoid(b - a), a - log_sigmoid(a - b)};
+       },
+       [](float a, float b) { return weighed_by(a, b, a - log_sigmoid(a - b)); }},
+      {None, Both, Second});
+  add("lse_overflow", overflowing(), {None, Both, Second, Either});
+  add("lse_updated_before_o",
+      {[](float a, float b) -> Merged {
+         const float lse = log_add_exp(a, b);
+         return {sigmoid(lse - b), sigmoid(b - lse), lse};
+       },
+       [](float a, float b) -> Merged {
+         const float lse = log_add_exp(a, b);
+         return {1.0f, std::exp(b - lse), lse};
+       }},
+      {Both, Second, Either});
+  add("lse_base_2", base_2(), {Both, Second, Either});
+  return all;
 }
 
 }  // namespace course::lesson02_mistakes

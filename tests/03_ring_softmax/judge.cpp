@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <sstream>
+#include <string>
 
 #include "judge/conduct.hpp"
 #include "judge/task.hpp"
@@ -216,6 +216,17 @@ Conduct names_its_sources() {
   };
 }
 
+/// A request left open may still be reading or writing memory that is no longer the function's.
+std::vector<Finding> finishes_its_requests(const Example&, const Outcome& outcome) {
+  for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
+    for (const auto& [kind, text] : outcome.reports[rank].facts) {
+      if (kind == mpi_layer::fact_unfinished_request)
+        return {{"", "rank " + std::to_string(rank) + ": " + text}};
+    }
+  }
+  return {};
+}
+
 /// In a chain every rank but the last passes a state on to the next.
 std::vector<Finding> passes_its_state_on(const Example& example, const Outcome& outcome) {
   for (int rank = 0; rank + 1 < static_cast<int>(outcome.reports.size()); ++rank) {
@@ -250,22 +261,34 @@ bool every_rank_sends(const Example& example, const Standstill& still) {
   return example.ranks() > 1 && still.all_send && holds_every_rank(example, still);
 }
 
-/// How many of the standstill's lines say that a rank has received nothing yet.
-int ranks_at_hop_0(const std::string& text) {
-  std::istringstream lines(text);
-  int found = 0;
-  for (std::string line; std::getline(lines, line);)
-    found += line.find("hop 0)") != std::string::npos ? 1 : 0;
-  return found;
+/// How many receives each rank has completed, as the standstill's lines say ("..., hop 2)"); a line that
+/// several ranks share counts once.
+std::vector<int> hops_in(const std::string& text) {
+  const std::string mark = ", hop ";
+  std::vector<int> hops;
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+    hops.push_back(std::stoi(text.substr(at + mark.size())));
+  }
+  return hops;
 }
 
-/// All wait in a receive, but only rank 0 for its first message: those that every other rank has had show
-/// that some do send first, so it is the last rank that does not serve rank 0.
+bool is_cycle_of_receives(const Example& example, const Standstill& still) {
+  return example.ranks() > 1 && holds_every_rank(example, still) &&
+         still.text.find("MPI_Send") == std::string::npos;
+}
+
+bool every_rank_receives(const Example& example, const Standstill& still) {
+  const std::vector<int> hops = hops_in(still.text);
+  return is_cycle_of_receives(example, still) && std::count(hops.begin(), hops.end(), 0) == std::ssize(hops);
+}
+
+/// Only rank 0 waits for its first message: those that all other ranks have had show that some do send first,
+/// so it is the last rank that does not serve rank 0.
 bool last_rank_never_sends(const Example& example, const Standstill& still) {
-  const bool odd_ring = example.ranks() % 2 == 1 && example.ranks() > 1 && holds_every_rank(example, still);
-  const bool rank_0_waits_first = still.text.find("rank 0 waits in MPI_Recv from rank " +
-                                                  std::to_string(example.ranks() - 1)) != std::string::npos;
-  return odd_ring && !still.all_send && rank_0_waits_first && ranks_at_hop_0(still.text) == 1;
+  const std::vector<int> hops = hops_in(still.text);
+  const bool rank_0_waits_first = still.ranks[0] == 0 && !hops.empty() && hops[0] == 0;
+  return example.ranks() % 2 == 1 && is_cycle_of_receives(example, still) && rank_0_waits_first &&
+         std::count(hops.begin(), hops.end(), 0) == 1;
 }
 
 Task task(std::string id, std::string function) {
@@ -276,7 +299,7 @@ Task task(std::string id, std::string function) {
           .truth = truth,
           .baseline = baseline,
           .conduct = {conduct::uses_only_its_communicator("world_communicator"),
-                      unless_on_the_world(sends_nothing_to_itself()),
+                      unless_on_the_world(sends_nothing_to_itself()), finishes_its_requests,
                       conduct::stands_still(waits_for_itself_alone, "sends_to_itself_alone")},
           .split_axis = {{"x", 0}}};
 }
@@ -294,11 +317,14 @@ LessonJudge course::lesson_judge() {
 
   Task rotation = task("2", "rotation_softmax");
   rotation.mistakes = {{"odd_world_size", [](const Example& x) { return odd_world_size(x, false); }},
-                       {"odd_world_size", [](const Example& x) { return odd_world_size(x, true); }}};
+                       {"odd_world_size", [](const Example& x) { return odd_world_size(x, true); }},
+                       {"own_state_every_hop", own_state_every_hop},
+                       {"merged_state_travels", merged_state_travels}};
   for (Conduct& look : std::vector<Conduct>{
            unless_on_the_world(conduct::sends_only_to_next("wrong_direction")),
            unless_on_the_world(names_its_sources()), rotates_no_more_than_needed(), gathers_nothing(),
            conduct::stands_still(every_rank_sends, "every_rank_sends_first"),
+           conduct::stands_still(every_rank_receives, "every_rank_receives_first"),
            conduct::stands_still(last_rank_never_sends, "odd_world_size")}) {
     rotation.conduct.push_back(std::move(look));
   }

@@ -1,7 +1,6 @@
-#include "judge/task.hpp"
-
 #include <cmath>
 
+#include "judge/task.hpp"
 #include "mistakes.hpp"
 #include "reference/reference.hpp"
 
@@ -23,7 +22,8 @@ Answer merge_answer(const Example& example) {
   return {{"lse", cast<double>(reference::softmax(lse).lse)}};
 }
 
-/// States [rows, parts] with m near `level`. m need not be the largest score seen, so l is any positive number.
+/// States [rows, parts] with m near `level`. m need not be the largest score seen, so l is any positive
+/// number.
 Example states(Draw& draw, std::string what, Index rows, Index parts, float level = 0) {
   Example example{std::move(what), {{"m", Tensor({rows, parts})}, {"l", Tensor({rows, parts})}}};
   for (float& m : example.inputs["m"].values()) m = level + static_cast<float>(draw.uniform(-4, 4));
@@ -56,8 +56,8 @@ Example both_are_empty(Draw& draw) {
 }
 
 Example some_are_empty(Draw& draw) {
-  Example example = states(draw, "five states merged one after another, the first two of which have seen nothing",
-                           5, 5, -150);
+  Example example = states(
+      draw, "five states merged one after another, the first two of which have seen nothing", 5, 5, -150);
   for (Index row = 0; row < 5; ++row) {
     forget(example, row, 0);
     forget(example, row, 1);
@@ -76,23 +76,6 @@ std::vector<Example> merge_examples(Draw& draw, int) {
           one_is_empty(draw),
           both_are_empty(draw),
           some_are_empty(draw)};
-}
-
-std::vector<Mistake> merge_mistakes() {
-  std::vector<Mistake> all;
-  const auto add = [&](std::string id, MergeRecipe recipe) {
-    all.push_back({std::move(id), [recipe](const Example& example) { return merged(example, recipe); }});
-  };
-  using enum Factor;
-  for (const auto& [a, b] : {std::pair{LeftOut, LeftOut}, {LeftOut, Right}, {Right, LeftOut}}) {
-    add("l_not_rescaled", {a, b, Guard::Both});
-  }
-  for (const auto& [a, b] : {std::pair{Inverted, Inverted}, {Inverted, Right}, {Right, Inverted}}) {
-    add("rescale_inverted", {a, b, Guard::Both});
-    add("rescale_inverted", {a, b, Guard::Either});
-  }
-  add("masked_minus_masked", {Right, Right, Guard::None});
-  return all;
 }
 
 // Task 2: one pass over a row, played for every row of a score matrix with the same values.
@@ -138,7 +121,8 @@ Tensor near(Draw& draw, float level, float step) {
 
 /// Eight rows of a sentence encoder's real scores, with q doubled.
 Example real_rows(Draw& draw) {
-  const QKV qkv = minilm_qkv(draw.integer(0, 400), 61, {draw.integer(0, 11)}, 2);
+  const int first_token = draw.integer(0, 400);
+  const QKV qkv = minilm_qkv(first_token, 61, {draw.integer(0, 11)}, 2);
   const auto q = qkv.q.heads().head(0);
   const auto k = qkv.k.heads().head(0);
   Tensor scores({8, k.rows()});
@@ -153,56 +137,21 @@ Example real_rows(Draw& draw) {
 
 std::vector<Example> attention_examples(Draw& draw, int) {
   const auto ordinary = [&](Index rows, Index n) { return score_rows(draw, rows, n); };
-  return {rows_of(draw, "ordinary scores", ordinary(5, draw.integer(12, 30)), draw.integer(3, 7)),
-          rows_of(draw, "a maximum that comes last", late_maximum_rows(draw, 5, draw.integer(16, 40)), 4),
-          rows_of(draw, "scores near -150", near(draw, -150, 0.5), 5),
-          rows_of(draw, "scores near -2e4", near(draw, -2e4, 0.5), 5),
-          rows_of(draw, "scores near -1e10", near(draw, -1e10, 1024), 5),
-          rows_of(draw, "rows that are masked, wholly or in part", masked_rows(draw, 8, draw.integer(9, 25)), 4),
-          rows_of(draw, "rows near -2e4, -150, +2e4, and scores more than 110 apart",
-                  wide_rows(draw, 8, draw.integer(9, 25)), 4),
-          real_rows(draw),
-          rows_of(draw, "one score a block", ordinary(3, 11), 1),
-          rows_of(draw, "a block longer than the row", ordinary(3, 11), 64),
-          rows_of(draw, "one score", ordinary(3, 1), 4),
-          rows_of(draw, "no scores", ordinary(3, 0), 4)};
-}
-
-std::vector<Mistake> attention_mistakes() {
-  std::vector<Mistake> all;
-  const auto add = [&](std::string id, RowRecipe recipe) {
-    all.push_back({std::move(id), [recipe](const Example& example) { return attended(example, recipe); }});
-  };
-  using enum Factor;
-  add("l_not_rescaled", {.l = LeftOut});
-  add("l_not_rescaled", {.l = LeftOut, .o = LeftOut});
-  add("l_not_rescaled",
-      {.l = LeftOut, .o = LeftOut, .weighs_by_block_maximum = true, .masked = Masked::SkippedAlways});
-  add("o_not_rescaled", {.o = LeftOut});
-  for (const auto& [l, o] : {std::pair{Inverted, Inverted}, {Inverted, Right}, {Right, Inverted}}) {
-    add("rescale_inverted", {.l = l, .o = o});
-    add("rescale_inverted", {.l = l, .o = o, .first_factor_is_zero = true});
-  }
-  const auto by_block = ByBlockMaximum;
-  for (const auto& [l, o] : {std::pair{by_block, by_block}, {by_block, Right}, {Right, by_block}}) {
-    add("rescale_by_block_maximum", {.l = l, .o = o});
-    add("rescale_by_block_maximum", {.l = l, .o = o, .masked = Masked::SkippedAlways});
-  }
-  add("rescale_by_block_maximum", {.forgets_running_maximum = true});
-  for (const Zeros zeros : {Zeros::WithoutMaximum, Zeros::WithoutSum}) {
-    add("m_starts_at_zero", {.start = 0.0f, .zeros = zeros});
-    add("m_starts_at_minus_1e4", {.start = -1e4f, .zeros = zeros});
-    add("m_starts_at_minus_1e4", {.start = -1e9f, .zeros = zeros});
-  }
-  for (const Zeros zeros : {Zeros::WithoutMaximum, Zeros::Never}) {
-    add("masked_minus_masked", {.masked = Masked::Evaluated, .zeros = zeros});
-  }
-  add("zero_by_zero", {.zeros = Zeros::Never});
-  add("lse_without_m", {.lse = [](SoftmaxState state) { return std::log(state.l); }});
-  add("lse_base_2", {.lse = [](SoftmaxState state) { return state.m + std::log2(state.l); }});
-  add("lse_base_2",
-      {.lse = [](SoftmaxState state) { return (state.m + std::log(state.l)) / std::log(2.0f); }});
-  return all;
+  const int block = draw.integer(3, 7);
+  return {
+      rows_of(draw, "ordinary scores", ordinary(5, draw.integer(12, 30)), block),
+      rows_of(draw, "a maximum that comes last", late_maximum_rows(draw, 5, draw.integer(16, 40)), 4),
+      rows_of(draw, "scores near -150", near(draw, -150, 0.5), 5),
+      rows_of(draw, "scores near -2e4", near(draw, -2e4, 0.5), 5),
+      rows_of(draw, "scores near -1e10", near(draw, -1e10, 1024), 5),
+      rows_of(draw, "rows that are masked, wholly or in part", masked_rows(draw, 8, draw.integer(9, 25)), 4),
+      rows_of(draw, "rows near -2e4, -150, +2e4, and scores more than 110 apart",
+              wide_rows(draw, 8, draw.integer(9, 25)), 4),
+      real_rows(draw),
+      rows_of(draw, "one score a block", ordinary(3, 11), 1),
+      rows_of(draw, "a block longer than the row", ordinary(3, 11), 64),
+      rows_of(draw, "one score", ordinary(3, 1), 4),
+      rows_of(draw, "no scores", ordinary(3, 0), 4)};
 }
 
 // Task 3: the merge of two normalised parts, played for every row of two outputs.
@@ -233,7 +182,8 @@ Tensor lse_near(Draw& draw, Index rows, float level) {
   return lse;
 }
 
-/// Two parts of `rows` rows, with lse near `level_a` and `level_b`. At -inf a part has seen nothing and its o is 0.
+/// Two parts of `rows` rows, with lse near `level_a` and `level_b`. At -inf a part has seen nothing and its o
+/// is 0.
 Example parts(Draw& draw, std::string what, float level_a, float level_b) {
   const Shape shape{6, draw.integer(1, 7)};
   const auto o_at = [&](float level) { return level == minus_infinity ? Tensor(shape) : draw.normal(shape); };
@@ -262,82 +212,6 @@ std::vector<Example> normalised_examples(Draw& draw, int) {
           parts(draw, "an accumulator that has seen nothing", minus_infinity, 1),
           parts(draw, "a later part that has seen nothing", 1, minus_infinity),
           parts(draw, "two parts that have both seen nothing", minus_infinity, minus_infinity)};
-}
-
-using MergeFunction = std::function<Merged(float, float)>;
-
-std::vector<MergeFunction> swapped_sigmoids() {
-  return {[](float a, float b) -> Merged { return {sigmoid(b - a), sigmoid(a - b), log_add_exp(a, b)}; },
-          [](float a, float b) -> Merged { return {sigmoid(a - b), sigmoid(b - a), a - log_sigmoid(b - a)}; },
-          [](float a, float b) -> Merged { return {sigmoid(b - a), sigmoid(a - b), a - log_sigmoid(b - a)}; },
-          [](float a, float b) -> Merged {
-            return {sigmoid(b - a), sigmoid(a - b), a - std::log(sigmoid(b - a))};
-          }};
-}
-
-/// o with the weights exp(lse - new lse).
-Merged weighed_by(float a, float b, float lse) { return {std::exp(a - lse), std::exp(b - lse), lse}; }
-
-std::vector<MergeFunction> overflowing() {
-  const auto log_1_plus = [](float a, float b) { return a + std::log(1.0f + std::exp(b - a)); };
-  const auto log_sum = [](float a, float b) { return std::log(std::exp(a) + std::exp(b)); };
-  return {[=](float a, float b) -> Merged { return {sigmoid(a - b), sigmoid(b - a), log_1_plus(a, b)}; },
-          [=](float a, float b) { return weighed_by(a, b, log_1_plus(a, b)); },
-          [=](float a, float b) -> Merged { return {sigmoid(a - b), sigmoid(b - a), log_sum(a, b)}; },
-          [=](float a, float b) { return weighed_by(a, b, log_sum(a, b)); },
-          [=](float a, float b) -> Merged {
-            const float sum = std::exp(a) + std::exp(b);
-            return {std::exp(a) / sum, std::exp(b) / sum, std::log(sum)};
-          }};
-}
-
-std::vector<MergeFunction> base_2() {
-  const auto log2_add_exp2 = [](float a, float b) {
-    return std::max(a, b) + std::log2(1.0f + std::exp2(std::min(a, b) - std::max(a, b)));
-  };
-  return {[=](float a, float b) -> Merged {
-            const float lse = log2_add_exp2(a, b);
-            return {std::exp2(a - lse), std::exp2(b - lse), lse};
-          },
-          [](float a, float b) -> Merged {
-            const float difference = std::min(a, b) - std::max(a, b);
-            return {sigmoid(a - b), sigmoid(b - a), std::max(a, b) + std::log2(1.0f + std::exp(difference))};
-          },
-          [](float a, float b) -> Merged {
-            return {sigmoid(a - b), sigmoid(b - a), log_add_exp(a, b) / std::log(2.0f)};
-          }};
-}
-
-std::vector<Mistake> normalised_mistakes() {
-  std::vector<Mistake> all;
-  const auto add = [&](std::string id, const std::vector<MergeFunction>& faces, const std::vector<Guard>& guards) {
-    for (const MergeFunction& face : faces) {
-      for (const Guard guard : guards) {
-        all.push_back({id, [recipe = NormalisedRecipe{face, guard}](const Example& example) {
-                         return merged_normalised(example, recipe);
-                       }});
-      }
-    }
-  };
-  using enum Guard;
-  add("sigmoids_swapped", swapped_sigmoids(), {Both, Second, Either});
-  add("empty_accumulator_nan",
-      {[](float a, float b) -> Merged { return {sigmoid(a - b), sigmoid(b - a), a - log_sigmoid(a - b)}; },
-       [](float a, float b) { return weighed_by(a, b, a - log_sigmoid(a - b)); }},
-      {None, Both, Second});
-  add("lse_overflow", overflowing(), {None, Both, Second, Either});
-  add("lse_updated_before_o",
-      {[](float a, float b) -> Merged {
-         const float lse = log_add_exp(a, b);
-         return {sigmoid(lse - b), sigmoid(b - lse), lse};
-       },
-       [](float a, float b) -> Merged {
-         const float lse = log_add_exp(a, b);
-         return {1.0f, std::exp(b - lse), lse};
-       }},
-      {Both, Second, Either});
-  add("lse_base_2", base_2(), {Both, Second, Either});
-  return all;
 }
 
 }  // namespace

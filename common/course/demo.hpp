@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "course/checkout.hpp"
+
+namespace course::program {
+
+/// Builds what the demo needs and hands the arguments on to it. With --mine among them it runs the student's
+/// own lessons 04 and 05, which must pass as they stand. Returns the demo's exit code.
+int demo(const Checkout& checkout, const std::vector<std::string>& arguments);
+
+}  // namespace course::program

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "course/checkout.hpp"
+#include "course/test_rows.hpp"
+
+namespace course::program {
+
+/// The steps of `./course test --all` that are not tests of a build tree. Each is one row; one that this
+/// machine cannot do is skipped and says why.
+
+/// Every tracked C++ file is formatted as .clang-format says, but for those that the student edits.
+TestRow check_formatting(const Checkout& checkout);
+
+/// Every skeleton in lessons/, as it lies there or as it was committed, is what its solution's marks give.
+TestRow check_skeletons(const Checkout& checkout);
+
+/// Another compiler than the one in use compiles everything without a warning.
+TestRow check_second_compiler(const Checkout& checkout, int jobs);
+
+}  // namespace course::program
