@@ -27,7 +27,7 @@ void require_passed(const Checkout& checkout) {
   }
 }
 
-std::string library(const std::string& lesson, const std::string& subject) {
+std::string library_name(const std::string& lesson, const std::string& subject) {
   return "lesson" + lesson + "_" + subject;
 }
 
@@ -37,8 +37,8 @@ int demo(const Checkout& checkout, const std::vector<std::string>& arguments) {
   const bool mine = std::find(arguments.begin(), arguments.end(), "--mine") != arguments.end();
   if (mine) require_passed(checkout);
   const std::string subject = mine ? "student" : "solution";
-  const std::string ring = library(ring_lesson, subject);
-  const std::string block = library(block_lesson, subject);
+  const std::string ring = library_name(ring_lesson, subject);
+  const std::string block = library_name(block_lesson, subject);
   const BuildResult built = build({checkout.root, checkout.build(), {"ring_demo", ring, block}, "the demo"});
   if (!built.succeeded) throw std::runtime_error("the demo could not be built:\n" + failure_text(built));
   const fs::path libraries = checkout.build() / "lib";

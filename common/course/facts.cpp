@@ -80,7 +80,7 @@ Fact compiler(const std::string& cache) {
 /// A library that CMake found, with the version that its own files state.
 Fact library(const std::string& cache, const std::string& package) {
   const std::string folder = cache_entry(cache, package + "_DIR");
-  Fact fact{package, false, "CMake has not found it", "everything", true};
+  Fact fact{package, false, "CMake has not found " + package, "everything", true};
   if (folder.empty() || folder.ends_with("-NOTFOUND")) return fact;
   fact.found = true;
   fact.value = folder;
@@ -125,6 +125,8 @@ Fact nccl() {
 Fact cuda() {
   Fact fact = program("CUDA toolkit", {"nvcc", "--version"}, "");
   if (!fact.found) fact.value += "; no lesson of this checkout needs it";
+  const std::size_t release = fact.value.find("release ");
+  if (release != std::string::npos) fact.value = fact.value.substr(release);
   return fact;
 }
 

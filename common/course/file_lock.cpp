@@ -18,7 +18,7 @@ namespace course::program {
 namespace {
 
 constexpr std::chrono::minutes patience{15};
-constexpr std::chrono::milliseconds poll_interval{100};
+constexpr std::chrono::milliseconds retry_interval{100};
 
 bool try_lock(int file) {
   while (flock(file, LOCK_EX | LOCK_NB) != 0) {
@@ -47,7 +47,7 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& whom) {
       close(file_);
       throw std::runtime_error(path.string() + " has been held for 15 minutes by another ./course");
     }
-    std::this_thread::sleep_for(poll_interval);
+    std::this_thread::sleep_for(retry_interval);
   }
 }
 

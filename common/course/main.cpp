@@ -47,8 +47,10 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       std::string text = error.what();
       std::replace(text.begin(), text.end(), '\n', ' ');
-      complain(text + (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ? "; " + commands() : "") +
-               "; --help says more");
+      const std::vector<CLI::App*> chosen = app_.get_subcommands();
+      complain(text + "; " +
+               (chosen.empty() ? commands() + "; ./course" : "./course " + chosen[0]->get_name()) +
+               " --help says more");
       return wrong_usage;
     }
   }

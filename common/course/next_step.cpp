@@ -17,7 +17,7 @@ std::string readme(const LessonInfo& lesson) {
 }
 
 std::string named(const TaskInfo& task) {
-  return fmt::format("task {}, {}", task.id, task.name);
+  return fmt::format("task {} ({})", task.id, task.name);
 }
 
 /// What to do about a lesson that is not passed.

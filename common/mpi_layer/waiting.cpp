@@ -1,5 +1,3 @@
-#include <sched.h>
-
 #include <algorithm>
 #include <ctime>
 #include <optional>
@@ -16,33 +14,31 @@ namespace {
 /// So many tests in a row that complete nothing are polling.
 constexpr int tests_until_polling = 3;
 
-/// What a rank does between two looks at what it waits for. Where ranks share cores it sleeps after a while,
-/// so that those which compute get on; a rank with a core of its own does not, since messages move only while
-/// it looks.
+/// What a rank does between two looks at what it waits for: at first nothing, later it naps, so that ranks
+/// which compute get the core. It never yields: on a busy machine every sched_yield() costs a whole time
+/// slice.
 class Idle {
  public:
-  explicit Idle(bool may_sleep) : may_sleep_(may_sleep) {}
+  explicit Idle(bool more_ranks_than_cores)
+      : patience_(more_ranks_than_cores ? std::chrono::microseconds(50) : std::chrono::microseconds(1000)) {}
 
   /// Returns whether a millisecond has passed since it last did.
   bool pause() {
-    if (may_sleep_ && long_wait_) {
+    const Clock::time_point now = Clock::now();
+    if (now - begin_ > patience_) {
       const timespec nap{0, 20'000};
       nanosleep(&nap, nullptr);
-    } else {
-      sched_yield();
     }
-    const Clock::time_point now = Clock::now();
     if (now - last_ < std::chrono::milliseconds(1)) return false;
     last_ = now;
-    long_wait_ = true;
     return true;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool may_sleep_;
-  bool long_wait_ = false;
-  Clock::time_point last_ = Clock::now();
+  Clock::duration patience_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_ = begin_;
 };
 
 bool satisfied(const std::vector<Waited>& waited, Need need) {

@@ -107,6 +107,9 @@ std::vector<Example> examples(Draw& draw, int ranks) {
   add("scores near -2e4", shards, very_negative_qkv(draw, 2, n, n, 5, -2e4));
   add("real queries, keys and values", even_shards(29, ranks), real(29, 1));
   add("real keys and values with the queries doubled", shards, real(n, 2));
+  if (ranks == 8) {
+    add("blocks of half a megabyte", std::vector<int>(ranks, 4), random_qkv(draw, 512, 4 * ranks, 4 * ranks, 32));
+  }
   return all;
 }
 
@@ -212,6 +215,7 @@ std::vector<Conduct> ring_conduct() {
                     log_reading::names_the_owners}),
           keeps_buffers_apart("receives_over_the_send_buffer"),
           named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
+          uses_memory_at_most([](const Example& e) -> std::int64_t { return e.inputs.at("q").extent(0) == 512 ? 0 : 1000000000; },""),
           stands_still(all_send, "every_rank_sends_first")};
 }
 

@@ -132,11 +132,21 @@ inline bool counts_forward(const std::vector<std::vector<Attended>>& by_rank) {
   return world_size > 2;
 }
 
+/// Whether no shard was attended to twice. (If one was, the answer is wrong, and `explain` has said why.)
+inline bool no_block_twice(const std::vector<Attended>& calls) {
+  for (const Attended& call : calls) {
+    const auto same = [&](const Attended& other) { return other.keys > 0 && other.k_of == call.k_of; };
+    if (call.keys > 0 && std::ranges::count_if(calls, same) > 1) return false;
+  }
+  return true;
+}
+
 /// The owner named for a block is another rank than the one whose keys and values they are.
 inline std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome) {
   std::vector<std::vector<Attended>> by_rank;
   for (int rank = 0; rank < example.ranks(); ++rank) by_rank.push_back(read(example, outcome, rank));
   for (int rank = 0; rank < example.ranks(); ++rank) {
+    if (!no_block_twice(by_rank[rank])) continue;
     for (std::size_t hop = 0; hop < by_rank[rank].size(); ++hop) {
       const Attended& call = by_rank[rank][hop];
       if (call.keys == 0 || call.k_of == nobody || call.k_of != call.v_of || call.k_of == call.owner)

@@ -24,7 +24,8 @@ inline std::uint16_t half_bits(double value) {
   int exponent = 0;
   const double fraction = std::frexp(std::abs(value), &exponent);  // in [1/2, 1)
   const int sign = value < 0 ? 0x8000 : 0;
-  return static_cast<std::uint16_t>(sign | (exponent + 14) << 10 | (static_cast<int>(fraction * 2048) & 0x3ff));
+  return static_cast<std::uint16_t>(sign | (exponent + 14) << 10 |
+                                    (static_cast<int>(fraction * 2048) & 0x3ff));
 }
 
 inline std::string raw_value(double value, RawFormat format) {
@@ -58,9 +59,11 @@ inline std::vector<Index> fortran_sequence(const Shape& shape) {
 inline std::string raw_header(const std::string& descr, bool fortran_order, const Shape& shape) {
   std::string extents;
   for (const Index extent : shape) extents += std::to_string(extent) + ",";
-  const std::string dictionary = "{'descr': '" + descr + "', 'fortran_order': " + (fortran_order ? "True" : "False") +
+  const std::string dictionary = "{'descr': '" + descr +
+                                 "', 'fortran_order': " + (fortran_order ? "True" : "False") +
                                  ", 'shape': (" + extents + ")}\n";
-  const char length[] = {static_cast<char>(dictionary.size() & 0xff), static_cast<char>(dictionary.size() >> 8)};
+  const char length[] = {static_cast<char>(dictionary.size() & 0xff),
+                         static_cast<char>(dictionary.size() >> 8)};
   return std::string("\x93NUMPY\x01\x00", 8) + std::string(length, 2) + dictionary;
 }
 

@@ -49,8 +49,8 @@ inline std::string file_text(const std::filesystem::path& path) {
 inline Finished run_shell(const std::string& line, const TestFolder& folder) {
   const std::filesystem::path out = folder / ".stdout";
   const std::filesystem::path err = folder / ".stderr";
-  const std::string command =
-      "cd '" + folder.path().string() + "' && { " + line + "; } >'" + out.string() + "' 2>'" + err.string() + "' </dev/null";
+  const std::string command = "cd '" + folder.path().string() + "' && { " + line + "; } >'" + out.string() +
+                              "' 2>'" + err.string() + "' </dev/null";
   const int status = std::system(command.c_str());
   Finished finished{WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(out), file_text(err)};
   std::filesystem::remove(out);

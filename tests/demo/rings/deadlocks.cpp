@@ -1,9 +1,9 @@
 #include "demo/ring_entry.hpp"
 
 /// Everybody receives first.
-void course_demo_ring(course::HeadsView<const float>, course::HeadsView<const float>, course::HeadsView<const float>,
-                      course::HeadsView<float>, course::MatrixView<float>, std::span<const int>,
-                      const course::BlockAttention&, MPI_Comm comm) {
+void course_demo_ring(course::HeadsView<const float>, course::HeadsView<const float>,
+                      course::HeadsView<const float>, course::HeadsView<float>, course::MatrixView<float>,
+                      std::span<const int>, const course::BlockAttention&, MPI_Comm comm) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(comm, &rank);

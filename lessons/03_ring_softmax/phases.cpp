@@ -1,0 +1,60 @@
+// How long does a hop of the odd/even order take, counted in message times?
+//   mpicxx -std=c++20 -O2 phases.cpp -o phases && mpirun -n 5 --oversubscribe ./phases
+// Messages here are slow on purpose: once both sides are there, each lasts 50 ms, in which neither side can
+// do anything else. No rank computes, so that many ranks can share few cores.
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+constexpr std::chrono::milliseconds message_time{50};
+
+void send(int to) {
+  MPI_Ssend(nullptr, 0, MPI_BYTE, to, 0, MPI_COMM_WORLD);
+  std::this_thread::sleep_for(message_time);
+}
+
+/// Waits with little work: a rank that spins would slow down those that share its core.
+void receive(int from) {
+  for (int arrived = 0; arrived == 0;) {
+    MPI_Iprobe(from, 0, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
+    if (arrived == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  MPI_Recv(nullptr, 0, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  std::this_thread::sleep_for(message_time);
+}
+
+/// Message times until every rank has made `hops` hops.
+double message_times(int hops, int rank, int world_size) {
+  const int next = (rank + 1) % world_size;
+  const int previous = (rank - 1 + world_size) % world_size;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start_s = MPI_Wtime();
+  for (int hop = 0; hop < hops; ++hop) {
+    if (rank % 2 == 0) send(next);
+    receive(previous);
+    if (rank % 2 != 0) send(next);
+  }
+  const double own_s = MPI_Wtime() - start_s;
+  double slowest_s = 0;
+  MPI_Allreduce(&own_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest_s / std::chrono::duration<double>(message_time).count();
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  int world_size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  const double one = message_times(1, rank, world_size);
+  const int many_hops = 20;
+  const double many = message_times(many_hops, rank, world_size);
+  if (rank == 0) {
+    std::printf("P = %d: one hop %.1f message times; %d hops in a row %.2f each\n", world_size, one,
+                many_hops, many / many_hops);
+  }
+  MPI_Finalize();
+}
