@@ -46,10 +46,10 @@ class Check {
     const std::string diagnostics = student_diagnostics(built.steps, lesson_, checkout_.root);
     std::fputs(diagnostics.c_str(), stderr);
     if (!built.succeeded && diagnostics.empty()) judge_not_built(built);
-    const Results results = built.succeeded ? grade(checkout_, order())
-                                            : all_failed("does not compile: " + first_error(diagnostics));
-    remember(results);
-    return report(results);
+    const LessonRecord record = built.succeeded ? LessonRecord{files_.hash, "", grade(checkout_, order())}
+                                                : LessonRecord{files_.hash, first_error(diagnostics), {}};
+    remember(record);
+    return report(record.tests);
   }
 
  private:
@@ -88,20 +88,14 @@ class Check {
             options_.json};
   }
 
-  Results all_failed(const std::string& text) const {
-    Results results;
-    for (const TaskInfo& task : lesson_.tasks) {
-      for (const std::string& name : test_names(task)) results[name] = {Status::Failed, text, {}};
-    }
-    return results;
-  }
-
   /// The results become part of what is known of these files; what was known of other contents is forgotten.
-  void remember(const Results& results) const {
+  void remember(const LessonRecord& now) const {
     update_progress(checkout_, [&](Progress& progress) {
-      LessonRecord& record = progress.lessons[lesson_.id];
-      if (record.hash != files_.hash) record = {files_.hash, {}};
-      for (const auto& [name, result] : results) record.tests[name] = result;
+      LessonRecord& known = progress.lessons[lesson_.id];
+      if (known.hash != now.hash || !now.build_error.empty() || !known.build_error.empty()) {
+        known = {now.hash, now.build_error, {}};
+      }
+      for (const auto& [name, result] : now.tests) known.tests[name] = result;
     });
   }
 
@@ -118,7 +112,7 @@ class Check {
     GradingOrder own = order();
     own.player = words_of(options_.player);
     own.subject = Checkout::lesson_folder(lesson_);
-    const LessonRecord record{"", grade(checkout_, own)};
+    const LessonRecord record{"", "", grade(checkout_, own)};
     return conclude(standing_of(lesson_, {}, &record, ""), record.tests);
   }
 

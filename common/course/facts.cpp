@@ -123,10 +123,16 @@ Fact nccl() {
 }
 
 Fact cuda() {
-  Fact fact = program("CUDA toolkit", {"nvcc", "--version"}, "");
-  if (!fact.found) fact.value += "; no lesson of this checkout needs it";
-  const std::size_t release = fact.value.find("release ");
-  if (release != std::string::npos) fact.value = fact.value.substr(release);
+  Fact fact{"CUDA toolkit", false, "there is no nvcc in PATH; no lesson of this checkout needs it", "",
+            false};
+  if (find_program("nvcc").empty()) return fact;
+  const Captured said =
+      capture({.argv = {"nvcc", "--version"}, .folder = {}, .environment = {}, .limit_s = patience_s});
+  fact.found = said.exit.code == 0;
+  fact.value = said.first_line();
+  for (const std::string& line : lines_of(said.output)) {
+    if (line.find("release ") != std::string::npos) fact.value = line;
+  }
   return fact;
 }
 

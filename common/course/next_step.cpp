@@ -28,12 +28,12 @@ std::string step_in(const LessonStanding& standing) {
                        named(*standing.open_task()->task), file_to_edit(lesson), lesson.id);
   }
   if (standing.stale) return fmt::format("./course check {} (its file has changed)", lesson.id);
-  const TaskStanding& open = *standing.open_task();
-  if (open.diagnosis.ends_with(" is missing")) {
-    return fmt::format("{}; ./course reset {} brings the skeleton back", open.diagnosis, lesson.id);
+  if (standing.obstacle.ends_with(" is missing")) {
+    return fmt::format("{}; ./course reset {} brings the skeleton back", standing.obstacle, lesson.id);
   }
-  return fmt::format("{} in {}; a hint: ./course hint {}", named(*open.task), file_to_edit(lesson),
-                     lesson.id);
+  if (!standing.obstacle.empty()) return fmt::format("{} {}", file_to_edit(lesson), standing.obstacle);
+  return fmt::format("{} in {}; a hint: ./course hint {}", named(*standing.open_task()->task),
+                     file_to_edit(lesson), lesson.id);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ static void from_json(const json& value, TestResult& result) {
   value.at("mistakes").get_to(result.mistakes);
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonRecord, hash, tests)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonRecord, hash, build_error, tests)
 
 namespace {
 

@@ -26,6 +26,7 @@ struct TestResult {
 /// The tests of a lesson by name ("2.ranks3"), as they went with files of this content.
 struct LessonRecord {
   std::string hash;
+  std::string build_error;  ///< the first one; empty when the files compile
   std::map<std::string, TestResult> tests;
 };
 

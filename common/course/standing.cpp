@@ -115,23 +115,25 @@ std::vector<std::string> test_names(const TaskInfo& task) {
 
 LessonStanding standing_of(const LessonInfo& lesson, const LessonFiles& files, const LessonRecord* record,
                            const std::string& obstacle) {
-  if (!obstacle.empty())
-    return {&lesson, Status::Skipped, false, all_tasks(lesson, Status::Skipped, obstacle)};
-  if (!files.missing.empty()) {
-    const std::string diagnosis = files.missing.front().string() + " is missing";
-    return {&lesson, Status::Failed, false, all_tasks(lesson, Status::Failed, diagnosis)};
+  const auto as_a_whole = [&](Status status, const std::string& diagnosis) {
+    return LessonStanding{&lesson, status, false, "", all_tasks(lesson, status, diagnosis)};
+  };
+  const auto blocked = [&](const std::string& why) {
+    LessonStanding standing = as_a_whole(Status::Failed, why);
+    standing.obstacle = why;
+    return standing;
+  };
+  if (!obstacle.empty()) return as_a_whole(Status::Skipped, obstacle);
+  if (!files.missing.empty()) return blocked(files.missing.front().string() + " is missing");
+  if (files.untouched) return as_a_whole(Status::Todo, "not written yet");
+  if (record == nullptr || record->hash != files.hash) {
+    const std::string state = record == nullptr ? "not checked yet" : "changed since the last check";
+    LessonStanding standing = as_a_whole(Status::Failed, state + ": ./course check " + lesson.id);
+    standing.stale = true;
+    return standing;
   }
-  if (files.untouched)
-    return {&lesson, Status::Todo, false, all_tasks(lesson, Status::Todo, "not written yet")};
-  const std::string command = "./course check " + lesson.id;
-  if (record == nullptr) {
-    return {&lesson, Status::Failed, true, all_tasks(lesson, Status::Failed, "not checked yet: " + command)};
-  }
-  if (record->hash != files.hash) {
-    const std::string diagnosis = "changed since the last check: " + command;
-    return {&lesson, Status::Failed, true, all_tasks(lesson, Status::Failed, diagnosis)};
-  }
-  LessonStanding standing{&lesson, Status::Passed, false, {}};
+  if (!record->build_error.empty()) return blocked("does not compile: " + record->build_error);
+  LessonStanding standing{&lesson, Status::Passed, false, "", {}};
   for (const TaskInfo& task : lesson.tasks) standing.tasks.push_back(judged(lesson, task, *record));
   if (standing.open_task() != nullptr) standing.status = Status::Failed;
   return standing;

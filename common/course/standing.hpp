@@ -27,7 +27,8 @@ struct TaskStanding {
 struct LessonStanding {
   const LessonInfo* lesson;
   Status status;
-  bool stale = false;  ///< the files have changed since the last check
+  bool stale = false;    ///< the files have changed since the last check
+  std::string obstacle;  ///< what keeps every test from being played: a file is missing or does not compile
   std::vector<TaskStanding> tasks;
   int points() const;
   int passed_tasks() const;

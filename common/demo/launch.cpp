@@ -72,7 +72,6 @@ class Launch {
       : plan_(plan), status_(scratch_.path() / "status", plan.ranks), output_(scratch_.path() / "output") {}
 
   int run() {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, note_signal);
     Process process(command());
     const std::optional<std::string> reason = wait(process);
     const std::optional<Exit> exit = process.poll();
@@ -161,6 +160,7 @@ class Launch {
 }  // namespace
 
 int launch(const LaunchPlan& plan) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, note_signal);
   return Launch(plan).run();
 }
 

@@ -17,9 +17,6 @@ namespace {
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t state_bytes = sizeof(SoftmaxState);
 
-// --- inputs
-// ---------------------------------------------------------------------------------------------------
-
 /// Normal scores around 4, so that the logsumexp, whose relative error is judged, stays away from 0.
 Tensor ordinary(Draw& draw, int tokens) {
   Tensor x = draw.normal({tokens}, 2);
@@ -96,9 +93,6 @@ std::vector<Example> examples(Draw& draw, int ranks) {
                  even_shards(3 * ranks, ranks)});
   return all;
 }
-
-// --- answers
-// --------------------------------------------------------------------------------------------------
 
 Answer truth(const Example& example) {
   const Tensor64 x = cast<double>(example.inputs.at("x"));
@@ -184,8 +178,31 @@ Answer odd_world_size(const Example& example, bool rank_0_merges_its_own_again) 
   return answer_from(example, states);
 }
 
-// --- conduct
-// --------------------------------------------------------------------------------------------------
+/// Every rank's own state goes to the next at every hop: what arrives is merged, but never passed on.
+Answer own_state_every_hop(const Example& example) {
+  const std::vector<SoftmaxState> local = local_states(example);
+  std::vector<SoftmaxState> states = local;
+  for (std::size_t rank = 0; rank < states.size(); ++rank) {
+    const SoftmaxState& arrives = local[(rank + states.size() - 1) % states.size()];
+    for (std::size_t hop = 1; hop < states.size(); ++hop) {
+      states[rank] = softmax_steps::merge(states[rank], arrives);
+    }
+  }
+  return answer_from(example, states);
+}
+
+/// What is merged so far goes to the next rank: states that have been counted are counted again.
+Answer merged_state_travels(const Example& example) {
+  std::vector<SoftmaxState> states = local_states(example);
+  for (std::size_t hop = 1; hop < states.size(); ++hop) {
+    const std::vector<SoftmaxState> leaving = states;
+    for (std::size_t rank = 0; rank < states.size(); ++rank) {
+      const SoftmaxState& arrives = leaving[(rank + states.size() - 1) % states.size()];
+      states[rank] = softmax_steps::merge(states[rank], arrives);
+    }
+  }
+  return answer_from(example, states);
+}
 
 /// What `look` has to say, unless the world's communicator was used, whose ranks are others: then only that.
 Conduct unless_on_the_world(const Conduct& look) {
@@ -208,8 +225,7 @@ bool any_source_on(const RankReport& report) {
                      [](const auto& fact) { return fact.first == mpi_layer::fact_any_source; });
 }
 
-/// -1 % P is what rank 0 computes; ranks that name any source elsewhere mean to.
-Conduct names_its_sources() {
+/ Conduct names_its_sources() {
   return [](const Example& example, const Outcome& outcome) {
     const bool meant = std::count_if(outcome.reports.begin(), outcome.reports.end(), any_source_on) > 1;
     return conduct::names_its_sources(meant ? "" : "minus_one_is_any_source")(example, outcome);

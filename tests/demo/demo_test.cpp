@@ -75,8 +75,8 @@ TEST(Options, RefusalsSayWhatWasExpected) {
       {{"--do", "a.npy"}, "--do without --q, --k and --v"},
       {{"--layout", "spiral"}, "--layout spiral: expected contiguous, striped or zigzag"},
       {{"--backend", "gpu"}, "--backend gpu: expected mpi, sim or cuda"},
-      {{"--rank", "3"}, "unknown option --rank, expected --ranks, --q"},
-      {{"q.npy"}, "unknown argument q.npy, expected --ranks"}};
+      {{"--rank", "3"}, "unknown option --rank, expected --help, --ranks, --q"},
+      {{"q.npy"}, "unknown argument q.npy, expected --help"}};
   for (const auto& [arguments, expected] : refusals) {
     const std::string message = refusal(arguments);
     EXPECT_NE(message.find(expected), std::string::npos) << message;
