@@ -6,10 +6,26 @@
 #   lesson05_mutant_ID.so         tests/05_*/mutants/ID.*    test  mutant.lesson05.ID
 #   lesson05_variant_ID.so        tests/05_*/variants/ID.*   test  variant.lesson05.ID
 #   lesson05_combination_ID.so    tests/05_*/combinations/*  test  combination.lesson05.ID
+# Mutants, variants and the solution are tested once more with many seeds: seeds.mutant.lesson05.ID (label seeds).
+# The target lesson05_tests builds what these tests need, and course_tests what every test of the course needs.
 # A mutant, variant or combination is a whole file (ID.cpp) or, where it differs in a few lines, a patch of the
 # solution (ID.patch). A combination's ID is the ids of its mistakes joined by "+".
 
 set(COURSE_REGISTRY ${CMAKE_SOURCE_DIR}/lessons/registry.json)
+set(COURSE_SEEDS 20 CACHE STRING "How many seeds the tests with the label seeds draw inputs with")
+add_custom_target(course_tests)
+
+# Makes course_tests build every target of a folder and of those below it.
+function(add_to_course_tests folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  if(targets)
+    add_dependencies(course_tests ${targets})
+  endif()
+  get_property(below DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(inner ${below})
+    add_to_course_tests(${inner})
+  endforeach()
+endfunction()
 
 function(add_lessons registry)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${registry})
@@ -50,6 +66,8 @@ function(add_lesson json)
   lesson_settings(${lesson}_adapter ${folder} ${mpi})
   add_executable(judge_${lesson} ${tests}/judge.cpp)
   target_link_libraries(judge_${lesson} PRIVATE judge)
+  add_custom_target(${lesson}_tests DEPENDS judge_${lesson} player_solo player_mpi)
+  add_dependencies(course_tests ${lesson}_tests)
 
   list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/lessons/${folder}/ OUTPUT_VARIABLE student)
   # A file that the student has moved away fails its own build, not everybody's configuration.
@@ -100,6 +118,9 @@ macro(add_subject kind sources)
   if(NOT "${kind}" MATCHES "^(student|solution)$")
     target_compile_options(${lesson}_${kind} PRIVATE -O0) # speed is not their point; compiling them all is
   endif()
+  if(NOT "${kind}" STREQUAL "student")
+    add_dependencies(${lesson}_tests ${lesson}_${kind})
+  endif()
   if("${kind}" MATCHES "^(mutant|combination)_")
     target_compile_options(${lesson}_${kind} PRIVATE -w) # a mistake often leaves something unused
   endif()
@@ -122,6 +143,12 @@ macro(add_judge_test name subject labels)
   endif()
 endmacro()
 
+# The same with many seeds.
+macro(add_seeds_test name subject)
+  add_judge_test(seeds.${name} ${subject} "${lesson};seeds" ${ARGN} --seeds ${COURSE_SEEDS})
+  set_tests_properties(seeds.${name} PROPERTIES TIMEOUT 1200)
+endmacro()
+
 # One test a task and world size, for the student's files and for the solution. The student's compile is a fixture,
 # so that a file that does not compile fails its own tests and stops nothing else.
 macro(add_graded_tests json)
@@ -136,6 +163,7 @@ macro(add_graded_tests json)
     list(APPEND labels mpi)
   endif()
   set_target_properties(${lesson}_student ${lesson}_check PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_seeds_test(solution.${lesson} solution --expect pass)
   string(JSON task_count LENGTH "${json}" tasks)
   math(EXPR last_task "${task_count} - 1")
   foreach(t RANGE ${last_task})
@@ -195,5 +223,6 @@ macro(add_judged_files kind)
       string(REPLACE "+" "," expected mistakes:${stem})
     endif()
     add_judge_test(${kind}.${lesson}.${stem} ${kind}_${target} "${lesson};course;${kind}" --expect ${expected})
+    add_seeds_test(${kind}.${lesson}.${stem} ${kind}_${target} --expect ${expected})
   endforeach()
 endmacro()

@@ -76,8 +76,9 @@ class Survey {
   }
 
   std::string text() const {
+    const double answer = std::isnan(answer_[worst_]) ? std::abs(answer_[worst_]) : answer_[worst_];  // not "-nan"
     const std::string where = fmt::format("{}{} is {:.6g}, should be {:.6g}", ranked() ? rank_prefix() : "",
-                                          position_text(), answer_[worst_], truth_[worst_]);
+                                          position_text(), answer, truth_[worst_]);
     return where + "\n" + error_text() + fmt::format("; {} of {} wrong", wrong_, truth_.size()) + rows_text();
   }
 

@@ -31,9 +31,17 @@ std::size_t after_comment(const std::string& text, std::size_t i) {
 
 std::size_t after_literal(const std::string& text, std::size_t i) {
   if (text[i] != '"' && text[i] != '\'') return i;
+  const bool separates_digits = text[i] == '\'' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1]));
+  if (separates_digits) return i;
   std::size_t end = i + 1;
   while (end < text.size() && text[end] != text[i]) end += text[end] == '\\' ? 2 : 1;
   return std::min(end + 1, text.size());
+}
+
+/// Adds a line, but no second blank one: where something is cut out, the blank lines around it meet.
+void add_line(std::string& skeleton, const std::string& line) {
+  const bool after_blank = skeleton.empty() || skeleton.ends_with("\n\n");
+  if (!line.empty() || !after_blank) skeleton += line + "\n";
 }
 
 /// The code without blanks and comments; what stands between quotes is kept as it is.
@@ -74,9 +82,9 @@ std::string skeleton_of(const std::string& solution) {
     } else if (mark.starts_with("//|")) {
       if (open.empty()) misplaced(number, line);
       const std::string text = mark.substr(std::min<std::size_t>(4, mark.size()));
-      skeleton += (text.empty() ? "" : indentation(line) + text) + "\n";
+      add_line(skeleton, text.empty() ? "" : indentation(line) + text);
     } else if (open.empty()) {
-      skeleton += line + "\n";
+      add_line(skeleton, line);
     }
   }
   if (!open.empty()) misplaced(number, "//>" + open);

@@ -225,7 +225,8 @@ bool any_source_on(const RankReport& report) {
                      [](const auto& fact) { return fact.first == mpi_layer::fact_any_source; });
 }
 
-/ Conduct names_its_sources() {
+/// A source of -1 is what rank 0 computes by mistake; ranks that name any source elsewhere mean to.
+Conduct names_its_sources() {
   return [](const Example& example, const Outcome& outcome) {
     const bool meant = std::count_if(outcome.reports.begin(), outcome.reports.end(), any_source_on) > 1;
     return conduct::names_its_sources(meant ? "" : "minus_one_is_any_source")(example, outcome);

@@ -238,6 +238,26 @@ void test_tags_that_differ() {
   CHECK(contains(found.text, "rank 0 sends tag 0, rank 1 receives tag 1"));
 }
 
+void test_communicators_that_differ() {
+  MPI_Comm other = MPI_COMM_NULL;
+  const Standstill found = provoke(
+      [&] {
+        char byte = 1;
+        MPI_Comm_dup(comm, &other);
+        if (rank == 0) MPI_Send(&byte, 1, MPI_CHAR, 1, 0, other);
+        if (rank == 1) MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, comm, MPI_STATUS_IGNORE);
+      },
+      [&] {
+        char byte = 1;
+        if (rank == 0) send_byte(1);
+        if (rank == 1) PMPI_Recv(&byte, 1, MPI_CHAR, 0, 0, other, MPI_STATUS_IGNORE);
+      });
+  PMPI_Comm_free(&other);
+  if (rank != 0) return;
+  CHECK(found.kind == Standstill::Kind::NoMatch);
+  CHECK(contains(found.text, "rank 0 sends on another communicator than the one on which rank 1 receives"));
+}
+
 void test_waiting_for_a_finished_rank() {
   const Standstill found = provoke(
       [] {
@@ -444,6 +464,11 @@ void test_unfinished_requests() {
   CHECK(played.has(fact_unfinished_request,
                    "MPI_Irecv from rank " + std::to_string(previous) + " (tag 9, 1 byte) was"));
   CHECK(shared->pages[rank].pending_count == 0);
+  send_byte(next, 9);
+  int found = 0;
+  const auto probe = [&] { return PMPI_Iprobe(previous, 9, comm, &found, MPI_STATUS_IGNORE), found != 0; };
+  CHECK(eventually(probe));  // The receive that was left open has not taken it.
+  receive_byte(previous, 9);
   played = play([&] {
     MPI_Isend(&out, 1, MPI_CHAR, next, 0, comm, &request);
     MPI_Recv(&in, 1, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
@@ -580,10 +605,12 @@ void test_waiting_for_some() {
     MPI_Irecv(&in[0], 1, MPI_INT, previous, 0, comm, &requests[0]);
     MPI_Irecv(&in[1], 1, MPI_INT, previous, 1, comm, &requests[2]);
     MPI_Sendrecv(&out, 1, MPI_INT, next, 1, &index, 0, MPI_INT, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE);
+    CHECK(
+        eventually([&] { return MPI_Request_get_status(requests[2], &flag, MPI_STATUS_IGNORE), flag != 0; }));
+    MPI_Testall(3, requests.data(), &flag, MPI_STATUSES_IGNORE);
+    CHECK(flag == 0 && requests[0] != MPI_REQUEST_NULL && requests[2] != MPI_REQUEST_NULL);
     MPI_Waitany(3, requests.data(), &index, MPI_STATUS_IGNORE);
     CHECK(index == 2 && in[1] == 5 && requests[2] == MPI_REQUEST_NULL);
-    MPI_Testall(3, requests.data(), &flag, MPI_STATUSES_IGNORE);
-    CHECK(flag == 0 && requests[0] != MPI_REQUEST_NULL);
     MPI_Barrier(comm);
     MPI_Send(&out, 1, MPI_INT, next, 0, comm);
     int count = 0;
@@ -594,6 +621,40 @@ void test_waiting_for_some() {
     CHECK(count == MPI_UNDEFINED);
   });
   CHECK(played.what.empty() && played.report.facts.size() == 1 && played.has(fact_collective, "MPI_Barrier"));
+}
+
+void test_cancelled_receive() {
+  const Played played = play([] {
+    char byte = 0;
+    int cancelled = 0;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Irecv(&byte, 1, MPI_CHAR, previous, 0, comm, &request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &cancelled);
+    CHECK(cancelled != 0);
+  });
+  CHECK(played.what.empty() && played.report.facts.empty() && shared->pages[rank].hop == 0);
+}
+
+void test_uncommon_calls() {
+  const Played played = play([] {
+    char byte = 0;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Message message;
+    MPI_Irecv(&byte, 1, MPI_CHAR, previous, 0, comm, &request);
+    MPI_Rsend("a", 1, MPI_CHAR, next, 0, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Isend("b", 1, MPI_CHAR, next, 1, comm, &request);
+    MPI_Mprobe(previous, 1, comm, &message, &status);
+    MPI_Mrecv(&byte, 1, MPI_CHAR, &message, &status);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(byte == 'b');
+  });
+  CHECK(played.what.empty() && played.report.facts.size() == 3);
+  CHECK(played.has(fact_uncommon_call, "MPI_Rsend, which this course does not use"));
 }
 
 void test_probe() {
@@ -651,6 +712,7 @@ void run_all() {
   test_requests_in_the_wrong_direction();
   test_standstill_after_a_hop();
   test_tags_that_differ();
+  test_communicators_that_differ();
   test_waiting_for_a_finished_rank();
   test_barrier_without_everybody();
   test_nothing_is_proven_of_a_program_that_runs();
@@ -671,6 +733,8 @@ void run_all() {
   test_sendrecv_replace();
   test_persistent_ring();
   test_waiting_for_some();
+  test_cancelled_receive();
+  test_uncommon_calls();
   test_probe();
   test_spans();
   test_calls_outside_a_case_pass_through();
