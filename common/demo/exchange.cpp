@@ -37,6 +37,12 @@ void sleep_until_complete(MPI_Request& request) {
   }
 }
 
+std::vector<double> reduced(std::vector<double> numbers, MPI_Op op, MPI_Comm comm) {
+  check(MPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_DOUBLE, op, comm),
+        [] { return "MPI_Allreduce"; });
+  return numbers;
+}
+
 /// Rank 0's answers to one rank's questions.
 void tell_time(int asker, MPI_Comm comm) {
   for (int i = 0; i < clock_questions; ++i) {
@@ -104,6 +110,14 @@ void broadcast(std::span<std::int64_t> numbers, MPI_Comm comm) {
   check(MPI_Ibcast(numbers.data(), static_cast<int>(numbers.size()), MPI_INT64_T, 0, comm, &request),
         [] { return "MPI_Ibcast"; });
   sleep_until_complete(request);
+}
+
+std::vector<double> smallest(std::vector<double> numbers, MPI_Comm comm) {
+  return reduced(std::move(numbers), MPI_MIN, comm);
+}
+
+std::vector<double> largest(std::vector<double> numbers, MPI_Comm comm) {
+  return reduced(std::move(numbers), MPI_MAX, comm);
 }
 
 void meet(MPI_Comm comm) {

@@ -22,6 +22,10 @@ std::vector<std::string> gather_texts(const std::string& own, MPI_Comm comm);
 /// core.
 void broadcast(std::span<std::int64_t> numbers, MPI_Comm comm);
 
+/// The smallest, or largest, of all ranks' numbers, place by place.
+std::vector<double> smallest(std::vector<double> numbers, MPI_Comm comm);
+std::vector<double> largest(std::vector<double> numbers, MPI_Comm comm);
+
 /// Returns when all ranks have called it. They sleep meanwhile, so that those which still work have the
 /// cores.
 void meet(MPI_Comm comm);

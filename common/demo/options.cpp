@@ -13,42 +13,54 @@ namespace course::demo {
 
 namespace {
 
+using Text = std::optional<std::string>;
+
 /// The options as text, which is what lets every message be of one kind.
 struct Texts {
-  std::optional<std::string> ranks, q, k, v, d_o, out, seq, heads, dim, seed, ring, block;
-  std::optional<std::string> status, report, columns;
-  std::string layout = "contiguous";
-  std::string backend = "mpi";
+  Text ranks, q, k, v, d_o, out, seq, heads, dim, seed, ring, block;
+  Text status, report, columns;
+  Text layout = "contiguous";
+  Text backend = "mpi";
   bool causal = false, mine = false, json = false, colour = false;
 };
 
-void declare(CLI::App& app, Texts& texts) {
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-  app.add_option("--ranks", texts.ranks, "MPI ranks, 1 to 64 (4)")->type_name("N");
-  app.add_option("--q", texts.q,
-                 "your own queries: float16, 32 or 64, [seq, dim], [heads, seq, dim] or "
-                 "[batch, heads, seq, dim]")
-      ->type_name("FILE.npy");
-  app.add_option("--k", texts.k, "your own keys, of the same shape")->type_name("FILE.npy");
-  app.add_option("--v", texts.v, "your own values, of the same shape")->type_name("FILE.npy");
-  app.add_option("--do", texts.d_o, "the output's gradient (lesson 07)")->type_name("FILE.npy");
-  app.add_option("--out", texts.out, "write o.npy, lse.npy, timeline.svg and trace.json there")
-      ->type_name("DIR");
-  app.add_option("--seq", texts.seq, "generate input of so many tokens (512)")->type_name("N");
-  app.add_option("--heads", texts.heads, "generate input of so many heads (12)")->type_name("N");
-  app.add_option("--dim", texts.dim, "generate input of this head_dim (32)")->type_name("N");
-  app.add_option("--seed", texts.seed, "of the generated input (1)")->type_name("N");
+/// An option whose value is kept as it was written, even if that is nothing.
+CLI::Option* declare(CLI::App& app, const char* name, const char* value, Text& text, const char* help) {
+  return app
+      .add_option_function<std::string>(
+          name, [&text](const std::string& given) { text = given; }, help)
+      ->type_name(value);
+}
+
+void declare_input(CLI::App& app, Texts& texts) {
+  declare(app, "--q", "FILE.npy", texts.q,
+          "your own queries: float16, 32 or 64; [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim]");
+  declare(app, "--k", "FILE.npy", texts.k, "your own keys, of the same shape");
+  declare(app, "--v", "FILE.npy", texts.v, "your own values, of the same shape");
+  declare(app, "--do", "FILE.npy", texts.d_o, "the output's gradient (lesson 07)");
+  declare(app, "--seq", "N", texts.seq, "generate input of so many tokens (512)");
+  declare(app, "--heads", "N", texts.heads, "generate input of so many heads (12)");
+  declare(app, "--dim", "N", texts.dim, "generate input of this head_dim (32)");
+  declare(app, "--seed", "N", texts.seed, "of the generated input (1)");
+}
+
+void declare_run(CLI::App& app, Texts& texts) {
+  declare(app, "--ranks", "N", texts.ranks, "MPI ranks, 1 to 64 (4)");
+  declare(app, "--out", "DIR", texts.out, "write o.npy, lse.npy, timeline.svg and trace.json there");
   app.add_flag("--causal", texts.causal, "causal mask (lesson 13)");
-  app.add_option("--layout", texts.layout, "contiguous; striped, zigzag (lesson 14)")->type_name("NAME");
-  app.add_option("--backend", texts.backend, "mpi; sim, cuda (lesson 12)")->type_name("NAME");
+  declare(app, "--layout", "NAME", texts.layout, "contiguous; striped, zigzag (lesson 14)");
+  declare(app, "--backend", "NAME", texts.backend, "mpi; sim, cuda (lesson 12)");
   app.add_flag("--mine", texts.mine, "your own lessons 04 and 05, not the solutions");
   app.add_flag("--json", texts.json, "print one JSON object and nothing else");
-  app.add_option("--ring", texts.ring, "the ring's shared object")->type_name("LIB.so");
-  app.add_option("--block", texts.block, "the block computation's shared object")->type_name("LIB.so");
-  for (const auto& [name, text] :
-       {std::pair{"--status", &texts.status}, {"--report", &texts.report}, {"--columns", &texts.columns}}) {
-    app.add_option(name, *text)->group("");
-  }
+  declare(app, "--ring", "LIB.so", texts.ring, "the shared object of lesson 05");
+  declare(app, "--block", "LIB.so", texts.block, "the shared object of lesson 04");
+}
+
+/// What the program that starts the ranks tells them.
+void declare_hidden(CLI::App& app, Texts& texts) {
+  declare(app, "--status", "FILE", texts.status, "")->group("");
+  declare(app, "--report", "FILE", texts.report, "")->group("");
+  declare(app, "--columns", "N", texts.columns, "")->group("");
   app.add_flag("--colour", texts.colour)->group("");
 }
 
@@ -152,13 +164,13 @@ void require_present(const Texts& texts) {
     throw Unavailable(fmt::format(
         "{} comes with lesson {}, which this version of the course does not have yet", what, number));
   };
-  if (texts.backend != "mpi") lesson("--backend " + texts.backend, "12");
-  if (texts.layout != "contiguous") lesson("--layout " + texts.layout, "14");
+  if (texts.backend != "mpi") lesson("--backend " + *texts.backend, "12");
+  if (texts.layout != "contiguous") lesson("--layout " + *texts.layout, "14");
   if (texts.causal) lesson("--causal", "13");
   if (texts.d_o) lesson("--do, the backward pass,", "07");
 }
 
-std::filesystem::path library(const std::optional<std::string>& given, const char* lesson, bool mine) {
+std::filesystem::path library(const Text& given, const char* lesson, bool mine) {
   if (given) return *given;
   return std::filesystem::path(COURSE_LIBRARY_DIR) /
          fmt::format("{}_{}.so", lesson, mine ? "student" : "solution");
@@ -177,9 +189,15 @@ FrontEnd read_front(const Texts& texts) {
 
 Options parse_options(const std::vector<std::string>& arguments) {
   CLI::App app("Ring attention over MPI ranks, compared with float64 attention.", "./course demo");
+  app.footer(
+      "Exit codes: 0 the answer is right, 1 something failed, 2 a wrong option or file, 3 something is not "
+      "there.");
   app.allow_extras();
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   Texts texts;
-  declare(app, texts);
+  declare_input(app, texts);
+  declare_run(app, texts);
+  declare_hidden(app, texts);
   Options options;
   try {
     parse_texts(app, arguments);
@@ -190,8 +208,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.ranks = read_ranks(texts);
   options.files = read_files(texts);
   options.sizes = read_sizes(texts);
-  require_one_of("--layout", texts.layout, {"contiguous", "striped", "zigzag"});
-  require_one_of("--backend", texts.backend, {"mpi", "sim", "cuda"});
+  require_one_of("--layout", *texts.layout, {"contiguous", "striped", "zigzag"});
+  require_one_of("--backend", *texts.backend, {"mpi", "sim", "cuda"});
   if (texts.out) options.out = *texts.out;
   options.mine = texts.mine;
   options.json = texts.json;

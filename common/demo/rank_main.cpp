@@ -40,10 +40,11 @@ class RankProgram {
     if (const int code = agree_on_input(); code != succeeded) return code;
     if (const int code = load_lessons(); code != succeeded) return code;
     try {
-      ShardOutput output = run_ring(
-          subject_, hand_out_shards(), is_brief(heads_, seq_, head_dim_), comm_, *page_, [this](int blocks) {
-            say("ring attention, block " + std::to_string(blocks) + " of " + std::to_string(size_));
-          });
+      ShardOutput output =
+          run_ring(subject_, hand_out_shards(), worthwhile_runs(heads_, seq_, head_dim_), comm_, *page_,
+                   [this](int blocks) {
+                     say("ring attention, block " + std::to_string(blocks) + " of " + std::to_string(size_));
+                   });
       return conclude(collect(std::move(output)));
     } catch (const std::exception& error) {
       end_all(error.what());
@@ -206,7 +207,7 @@ class RankProgram {
           input_.head_dim(),
           input_.description,
           options_.mine,
-          is_brief(heads_, seq_, head_dim_),
+          worthwhile_runs(heads_, seq_, head_dim_),
           answer.ranks,
           compare(input_, answer.o, answer.lse, shard_tokens_, [this](const auto& text) { say(text); })};
       say("writing");

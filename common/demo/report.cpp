@@ -64,7 +64,7 @@ std::string heading(const RunSummary& run, const Paint& paint) {
   text += fmt::format("  input  q, k, v {}: {}\n", to_string(run.shape), run.input);
   text += fmt::format("  code   {} lessons 04 (blocks) and 05 (ring)\n",
                       run.mine ? "your own" : "the solutions of");
-  text += "  times  " + std::string(run.warmed_up ? "of a second run, after one to warm up; " : "") +
+  text += "  times  " + (run.runs > 1 ? fmt::format("of the fastest of {} runs; ", run.runs) : "") +
           "a transfer includes waiting for the neighbour\n";
   if (oversubscribed(run)) {
     text +=

@@ -15,7 +15,7 @@ struct RunSummary {
   Index heads = 0, seq = 0, head_dim = 0;
   std::string input;  ///< Input::description
   bool mine = false;
-  bool warmed_up = false;
+  int runs = 1;  ///< of which the fastest is shown
   std::vector<RankResult> ranks;
   Comparison comparison;
 };

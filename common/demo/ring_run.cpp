@@ -64,17 +64,13 @@ class TimedCall {
 
   const mpi_layer::Report& report() const { return report_; }
 
-  /// Compute and MPI together, in order, on the clock that is `offset_s` ahead of this host's.
-  std::vector<Span> spans(double offset_s) const {
+  /// Compute and MPI together, in order.
+  std::vector<Span> spans() const {
     std::vector<Span> all = spans_;
     for (const Span& span : report_.spans) {
       all.push_back({span.kind, begin_s_ + span.begin_s, begin_s_ + span.end_s, span.label});
     }
     make_disjoint(all);
-    for (Span& span : all) {
-      span.begin_s += offset_s;
-      span.end_s += offset_s;
-    }
     return all;
   }
 
@@ -97,41 +93,65 @@ std::vector<std::string> noticed(const mpi_layer::Report& report) {
   return facts;
 }
 
-RankResult result_of(const TimedCall& call, Index tokens, double offset_s) {
+/// Of several calls the one that took all ranks the least time, from the first span of any to the last.
+std::size_t fastest(const std::vector<std::vector<Span>>& calls, double offset_s, MPI_Comm comm) {
+  std::vector<double> begins;
+  std::vector<double> ends;
+  for (const std::vector<Span>& spans : calls) {
+    begins.push_back(spans.empty() ? std::numeric_limits<double>::max() : offset_s + spans.front().begin_s);
+    ends.push_back(spans.empty() ? std::numeric_limits<double>::lowest() : offset_s + spans.back().end_s);
+  }
+  begins = smallest(std::move(begins), comm);
+  ends = largest(std::move(ends), comm);
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    if (ends[i] - begins[i] < ends[best] - begins[best]) best = i;
+  }
+  return best;
+}
+
+RankResult result_of(const mpi_layer::Report& report, Index tokens) {
   RankResult result;
   result.tokens = tokens;
-  for (const auto& [peer, bytes] : call.report().bytes_sent_to) result.bytes_sent += bytes;
-  result.collective_bytes = call.report().collective_bytes;
-  result.trace.spans = call.spans(offset_s);
-  result.facts = noticed(call.report());
+  for (const auto& [peer, bytes] : report.bytes_sent_to) result.bytes_sent += bytes;
+  result.collective_bytes = report.collective_bytes;
+  result.facts = noticed(report);
   result.host_id = host_id();
   result.host_name = host_name();
   result.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return result;
 }
 
-}  // namespace
-
-bool is_brief(Index heads, Index seq, Index head_dim) {
-  constexpr double brief_operations = 1e9;
-  const double rows = static_cast<double>(seq);
-  return 4 * static_cast<double>(heads * head_dim) * rows * rows < brief_operations;
+void forget(Tensor& tensor) {
+  std::fill(tensor.values().begin(), tensor.values().end(), std::numeric_limits<float>::quiet_NaN());
 }
 
-ShardOutput run_ring(const Subject& subject, const Shard& shard, bool warm_up, MPI_Comm comm,
-                     RankStatus& page, const std::function<void(int)>& after_block) {
-  const float unwritten = std::numeric_limits<float>::quiet_NaN();
-  ShardOutput output{
-      Tensor(shard.q.shape(), unwritten), Tensor({shard.q.extent(0), shard.q.extent(1)}, unwritten), {}};
+}  // namespace
+
+int worthwhile_runs(Index heads, Index seq, Index head_dim) {
+  constexpr double brief_operations = 1e9;
+  const double rows = static_cast<double>(seq);
+  return 4 * static_cast<double>(heads * head_dim) * rows * rows < brief_operations ? 8 : 1;
+}
+
+ShardOutput run_ring(const Subject& subject, const Shard& shard, int runs, MPI_Comm comm, RankStatus& page,
+                     const std::function<void(int)>& after_block) {
+  ShardOutput output{Tensor(shard.q.shape()), Tensor({shard.q.extent(0), shard.q.extent(1)}), {}};
   const double offset_s = clock_offset_s(comm);
-  if (warm_up) {
-    Tensor o = output.o;
-    Tensor lse = output.lse;
-    TimedCall(subject, comm, page, after_block).run(shard, o, lse);
+  std::vector<std::vector<Span>> spans;
+  for (int run = 0; run < runs; ++run) {
+    forget(output.o);
+    forget(output.lse);
+    TimedCall call(subject, comm, page, after_block);
+    call.run(shard, output.o, output.lse);
+    spans.push_back(call.spans());
+    output.result = result_of(call.report(), shard.q.extent(1));
   }
-  TimedCall call(subject, comm, page, after_block);
-  call.run(shard, output.o, output.lse);
-  output.result = result_of(call, shard.q.extent(1), offset_s);
+  output.result.trace.spans = std::move(spans[fastest(spans, offset_s, comm)]);
+  for (Span& span : output.result.trace.spans) {
+    span.begin_s += offset_s;
+    span.end_s += offset_s;
+  }
   return output;
 }
 

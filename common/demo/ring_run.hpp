@@ -24,14 +24,15 @@ struct ShardOutput {
   RankResult result;
 };
 
-/// Whether a run takes so little time that its first messages and first touches of memory would be most of
-/// it. Such a run is worth a warm-up.
-bool is_brief(Index heads, Index seq, Index head_dim);
+/// How often to run: a run of a few milliseconds is mostly first messages, first touches of memory and the
+/// whims of the scheduler, so of such runs the fastest of several is shown.
+int worthwhile_runs(Index heads, Index seq, Index head_dim);
 
-/// Runs the ring on this rank's shard, with every block and every MPI call timed; after a run to warm up, if
-/// that is asked for. `page` shows where it is, `after_block` is told how many blocks are done. What the ring
-/// throws passes through, as an end of the run for all ranks.
-ShardOutput run_ring(const Subject& subject, const Shard& shard, bool warm_up, MPI_Comm comm,
-                     RankStatus& page, const std::function<void(int)>& after_block);
+/// Runs the ring `runs` times on this rank's shard, with every block and every MPI call timed; the answer is
+/// the last run's, the times are those of the run that was fastest on all ranks together. `page` shows where
+/// it is, `after_block` is told how many blocks of a run are done. What the ring throws passes through, as an
+/// end of the run for all ranks.
+ShardOutput run_ring(const Subject& subject, const Shard& shard, int runs, MPI_Comm comm, RankStatus& page,
+                     const std::function<void(int)>& after_block);
 
 }  // namespace course::demo

@@ -22,7 +22,7 @@ void* find_entry(const std::filesystem::path& library, const char* name) {
 Subject load_subject(const std::filesystem::path& ring, const std::filesystem::path& block) {
   const auto make_block =
       reinterpret_cast<decltype(&course_demo_block)>(find_entry(block, "course_demo_block"));
-  return {reinterpret_cast<decltype(&course_demo_ring)>(find_entry(ring, "course_demo_ring")), make_block()};
+  return {reinterpret_cast<decltype(&course_demo_ring)>(find_entry(ring, "course_demo_ring")), *make_block()};
 }
 
 }  // namespace course::demo

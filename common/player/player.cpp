@@ -181,8 +181,9 @@ int play(int argc, char** argv, Stage& stage) {
     catch_crashes();
     const Adapter& adapter = load_subject(options.subject);
     for (std::size_t i = 0; i < cases.size(); ++i) {
+      // In this order: a rank that is not yet in the case must never look as if it were done with it.
+      set_phase(Phase::Starting);
       own_status->case_index = static_cast<std::int32_t>(i);
-      set_phase(Phase::Finished);
       play_case(adapter, cases[i], stage);
     }
     stage.meet();

@@ -13,10 +13,13 @@ std::string trimmed(const std::string& line) {
   return first == std::string::npos ? "" : line.substr(first);
 }
 
-std::string indentation(const std::string& line) { return line.substr(0, line.size() - trimmed(line).size()); }
+std::string indentation(const std::string& line) {
+  return line.substr(0, line.size() - trimmed(line).size());
+}
 
 [[noreturn]] void misplaced(int number, const std::string& line) {
-  throw std::invalid_argument("line " + std::to_string(number) + ": a mark without its partner: " + trimmed(line));
+  throw std::invalid_argument("line " + std::to_string(number) +
+                              ": a mark without its partner: " + trimmed(line));
 }
 
 /// The end of the comment or literal that starts at `i`, or `i` where none does.
@@ -31,7 +34,8 @@ std::size_t after_comment(const std::string& text, std::size_t i) {
 
 std::size_t after_literal(const std::string& text, std::size_t i) {
   if (text[i] != '"' && text[i] != '\'') return i;
-  const bool separates_digits = text[i] == '\'' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1]));
+  const bool separates_digits =
+      text[i] == '\'' && i > 0 && std::isalnum(static_cast<unsigned char>(text[i - 1]));
   if (separates_digits) return i;
   std::size_t end = i + 1;
   while (end < text.size() && text[end] != text[i]) end += text[end] == '\\' ? 2 : 1;
@@ -102,6 +106,8 @@ std::string unmarked(const std::string& solution) {
   return text;
 }
 
-bool same_code(const std::string& one, const std::string& other) { return bare_code(one) == bare_code(other); }
+bool same_code(const std::string& one, const std::string& other) {
+  return bare_code(one) == bare_code(other);
+}
 
 }  // namespace course

@@ -8,7 +8,8 @@ namespace course {
 ///   //> task 1     the start of what the student writes
 ///   //| text       a line of the skeleton, standing in its place
 ///   //< task 1     the end
-/// Everything outside the marks is kept, of several blank lines in a row one. Throws std::invalid_argument with the line of a mark that has no partner.
+/// Everything outside the marks is kept; of several blank lines in a row, one. Throws std::invalid_argument
+/// with the line of a mark that has no partner.
 std::string skeleton_of(const std::string& solution);
 
 /// The solution without its marks, for reading.

@@ -109,7 +109,7 @@ Tensor values_for(Draw& draw, const Tensor& scores, Index d) {
 }
 
 Example rows_of(Draw& draw, std::string what, Tensor scores, int block) {
-  Tensor values = values_for(draw, scores, draw.integer(1, 7));
+  Tensor values = values_for(draw, scores, draw.integer(4, 9));
   return rows_of(std::move(what), std::move(scores), std::move(values), block);
 }
 
@@ -185,7 +185,7 @@ Tensor lse_near(Draw& draw, Index rows, float level) {
 /// Two parts of `rows` rows, with lse near `level_a` and `level_b`. At -inf a part has seen nothing and its o
 /// is 0.
 Example parts(Draw& draw, std::string what, float level_a, float level_b) {
-  const Shape shape{6, draw.integer(1, 7)};
+  const Shape shape{6, draw.integer(4, 9)};
   const auto o_at = [&](float level) { return level == minus_infinity ? Tensor(shape) : draw.normal(shape); };
   return {std::move(what),
           {{"o", o_at(level_a)},

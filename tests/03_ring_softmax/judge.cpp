@@ -24,6 +24,19 @@ Tensor ordinary(Draw& draw, int tokens) {
   return x;
 }
 
+/// One query's scaled scores against the keys of real input, q doubled.
+Tensor real_scores(Draw& draw, int tokens) {
+  const QKV real = minilm_qkv(0, tokens, {draw.integer(0, 11)}, 2);
+  const MatrixView<const float> keys = real.k.heads().head(0);
+  const std::span<const float> query = real.q.heads().head(0).row(draw.integer(0, tokens - 1));
+  Tensor scores({tokens});
+  for (Index j = 0; j < tokens; ++j) {
+    scores[j] = std::inner_product(query.begin(), query.end(), keys.row(j).begin(), 0.0f) /
+                std::sqrt(static_cast<float>(query.size()));
+  }
+  return scores;
+}
+
 std::vector<int> uneven_shards(Draw& draw, int ranks) {
   std::vector<int> shards;
   for (int rank = 0; rank < ranks; ++rank) shards.push_back(draw.integer(1, 12));
@@ -71,6 +84,8 @@ std::vector<Example> examples(Draw& draw, int ranks) {
   add("even shards", even_shards(ranks * draw.integer(3, 12), ranks));
   add("uneven shards", uneven_shards(draw, ranks));
   add("a long row", even_shards(draw.integer(1000, 2000), ranks));
+  all.push_back(
+      {"a real row of attention scores", {{"x", real_scores(draw, 211)}}, {}, even_shards(211, ranks)});
   add("one score on each rank", std::vector<int>(ranks, 1));
   add("scores on the last rank alone", all_on_one_rank(ranks, last, draw.integer(1, 9)));
   add("scores on rank 0 alone", all_on_one_rank(ranks, 0, draw.integer(1, 9)));

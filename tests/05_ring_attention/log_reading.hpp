@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "block_log.hpp"
@@ -79,11 +80,18 @@ inline std::string when(int hop) {
 
 inline std::string data(const char* name, int of, int keys) {
   if (of != nobody) return fmt::format("{} of rank {}", name, of);
-  return fmt::format("{} that is no rank's ({} tokens)", name, keys);
+  return fmt::format("{} that is no rank's whole shard ({} tokens)", name, keys);
 }
 
-/// The first call of one rank that was not given what it should; empty when there is none.
-inline std::string first_wrong_block(const Example& example, const std::vector<Attended>& calls, int rank) {
+/// Something wrong with what a rank attended to.
+struct Wrong {
+  int hop;
+  std::string text;
+};
+
+/// The first call of one rank that was not given what it should.
+inline std::optional<Wrong> first_wrong(const Example& example, const std::vector<Attended>& calls,
+                                        int rank) {
   const int world_size = example.ranks();
   int hop = 0;
   for (const Attended& call : calls) {
@@ -91,33 +99,39 @@ inline std::string first_wrong_block(const Example& example, const std::vector<A
     while (call.keys > 0 && hop < world_size && example.shard_tokens[holder(rank, hop, world_size)] == 0)
       ++hop;
     if (hop >= world_size) {
-      return fmt::format("rank {} attended to more blocks than the {} there are", rank, world_size);
+      return Wrong{hop,
+                   fmt::format("rank {} attended to more blocks than the {} there are", rank, world_size)};
     }
     const int expected = holder(rank, hop, world_size);
     if (call.k_of != expected || call.v_of != expected) {
-      return fmt::format(
-          "rank {}, {}: attended to {} with {} (owner given: {}); the block of rank {} was expected", rank,
-          when(hop), data("K", call.k_of, call.keys), data("V", call.v_of, call.keys), call.owner, expected);
+      return Wrong{
+          hop, fmt::format("rank {}, {}: attended to {} with {} (owner given: {}); the block of rank {} was "
+                           "expected",
+                           rank, when(hop), data("K", call.k_of, call.keys), data("V", call.v_of, call.keys),
+                           call.owner, expected)};
     }
     ++hop;
   }
   for (; hop < world_size; ++hop) {
     const int missing = holder(rank, hop, world_size);
     if (example.shard_tokens[missing] > 0) {
-      return fmt::format("rank {} attended to {} of {} blocks; that of rank {} is missing", rank,
-                         calls.size(), world_size, missing);
+      return Wrong{hop, fmt::format("rank {} attended to {} of {} blocks; that of rank {} is missing", rank,
+                                    calls.size(), world_size, missing)};
     }
   }
-  return "";
+  return std::nullopt;
 }
 
-/// A wrong answer in words: which block was not what it should be.
+/// A wrong answer in words: the earliest block that was not what it should be.
 inline std::string explain(const Example& example, const Outcome& outcome) {
+  std::optional<Wrong> earliest;
   for (int rank = 0; rank < example.ranks(); ++rank) {
-    const std::string wrong = first_wrong_block(example, read(example, outcome, rank), rank);
-    if (!wrong.empty()) return wrong;
+    const std::optional<Wrong> wrong = first_wrong(example, read(example, outcome, rank), rank);
+    if (wrong && (!earliest || wrong->hop < earliest->hop)) earliest = wrong;
   }
-  return "every rank was given the right blocks: look at the state between them, and at block.finish";
+  if (earliest) return earliest->text;
+  return "every rank was given the right blocks: look at the state between them, and at o and lse after "
+         "block.finish";
 }
 
 /// Whether every rank named (rank + hop) mod P at every hop, where that differs from (rank - hop) mod P.

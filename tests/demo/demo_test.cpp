@@ -75,7 +75,7 @@ TEST(Options, RefusalsSayWhatWasExpected) {
       {{"--do", "a.npy"}, "--do without --q, --k and --v"},
       {{"--layout", "spiral"}, "--layout spiral: expected contiguous, striped or zigzag"},
       {{"--backend", "gpu"}, "--backend gpu: expected mpi, sim or cuda"},
-      {{"--rank", "3"}, "unknown option --rank, expected --help, --ranks, --q"},
+      {{"--rank", "3"}, "unknown option --rank, expected --help, --q"},
       {{"q.npy"}, "unknown argument q.npy, expected --help"}};
   for (const auto& [arguments, expected] : refusals) {
     const std::string message = refusal(arguments);
@@ -228,7 +228,7 @@ TEST(FormatBytes, KeepsThreeDigits) {
 }
 
 RunSummary some_run() {
-  RunSummary run{{4, 2}, 1, 4, 2, "made up", false, false, {}, {}};
+  RunSummary run{{4, 2}, 1, 4, 2, "made up", false, 1, {}, {}};
   for (const int rank : {0, 1}) {
     RankResult result;
     result.tokens = 2;

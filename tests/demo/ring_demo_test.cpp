@@ -279,7 +279,7 @@ TEST_F(WrongInput, OfValues) {
 }
 
 TEST_F(WrongInput, OfOptions) {
-  expect_refusal("--bogus", "unknown option --bogus, expected --help, --ranks");
+  expect_refusal("--bogus", "unknown option --bogus, expected --help, --q");
   expect_refusal("--ranks 3.5", "--ranks 3.5: expected a whole number from 1 to 64");
   expect_refusal("--q good.npy", "--k is missing: expected --q, --k and --v together");
   expect_refusal("--q good.npy --k good.npy --v good.npy --seq 4", "--seq with --q");

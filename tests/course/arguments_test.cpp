@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include "course/errors.hpp"
+#include "course/grading.hpp"
+#include "course/lesson_argument.hpp"
+#include "course/words.hpp"
+#include "lessons.hpp"
+
+namespace course::program {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// What a call says when it throws UsageError.
+template <class Call>
+std::string complaint(const Call& call) {
+  try {
+    call();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(LessonArgument, HasManySpellings) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  for (const char* spelling :
+       {"05", "5", "ring_attention", "05_ring_attention", "lessons/05_ring_attention",
+        "lessons/05_ring_attention/", "./lessons/05_ring_attention/ring_attention.cpp"}) {
+    const LessonChoice choice = choose_lesson(lessons, spelling);
+    EXPECT_EQ(choice.lesson->id, "05") << spelling;
+    EXPECT_EQ(choice.task, "") << spelling;
+  }
+}
+
+TEST(LessonArgument, MayNameATask) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  for (const char* spelling : {"05.2", "5.2", "ring_attention.2", "05_ring_attention.2"}) {
+    EXPECT_EQ(choose_lesson(lessons, spelling).lesson->id, "05") << spelling;
+    EXPECT_EQ(choose_lesson(lessons, spelling).task, "2") << spelling;
+  }
+}
+
+TEST(LessonArgument, ComplaintNamesWhatThereIs) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  for (const char* spelling : {"", "7", "0", "ring", "softmax.1", "-5", "elsewhere/ring_attention.cpp"}) {
+    EXPECT_EQ(
+        complaint([&] { choose_lesson(lessons, spelling); }),
+        std::string("there is no lesson '") + spelling + "'; there are: 01 safe_softmax, 05 ring_attention");
+  }
+  EXPECT_EQ(complaint([&] { choose_lesson(lessons, "05.3"); }),
+            "lesson 05 has no task '3'; it has: 1 (whose block is it), 2 (ring attention)");
+  EXPECT_EQ(complaint([&] { choose_whole_lesson(lessons, "5.1", "reset"); }),
+            "reset takes a whole lesson, such as 05, not '5.1'");
+}
+
+TEST(SelectedTests, FollowTaskAndRanks) {
+  const LessonInfo lesson = two_lessons()[1];
+  EXPECT_EQ(selected_tests(lesson, {"", {}}), (Words{"1", "2.ranks1", "2.ranks3"}));
+  EXPECT_EQ(selected_tests(lesson, {"1", {}}), (Words{"1"}));
+  EXPECT_EQ(selected_tests(lesson, {"2", {}}), (Words{"2.ranks1", "2.ranks3"}));
+  EXPECT_EQ(selected_tests(lesson, {"", 3}), (Words{"2.ranks3"}));
+}
+
+TEST(SelectedTests, ComplainWhenNothingFits) {
+  const LessonInfo lesson = two_lessons()[1];
+  EXPECT_EQ(complaint([&] {
+              selected_tests(lesson, {"", 4});
+            }),
+            "nothing in lesson 05 is tested on 4 ranks; the lesson's world sizes are 1, 3");
+  EXPECT_EQ(complaint([&] {
+              selected_tests(lesson, {"1", 3});
+            }),
+            "nothing in lesson 05.1 is tested on 3 ranks; the lesson's world sizes are 1, 3");
+  EXPECT_EQ(complaint([&] {
+              selected_tests(two_lessons()[0], {"", 2});
+            }),
+            "lesson 01 is played on one rank; leave out --ranks 2");
+}
+
+TEST(Words, AreCutAtBlanksOutsideQuotes) {
+  EXPECT_EQ(words_of("python3 player.py -u"), (Words{"python3", "player.py", "-u"}));
+  EXPECT_EQ(words_of("  'my player'  --name=\"a b\" '' "), (Words{"my player", "--name=a b", ""}));
+  EXPECT_EQ(complaint([] { words_of("python3 'my player"); }),
+            "a quote is left open in the command: python3 'my player");
+  EXPECT_NE(complaint([] { words_of("  "); }).find("expected a command"), std::string::npos);
+}
+
+}  // namespace
+
+}  // namespace course::program

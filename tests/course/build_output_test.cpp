@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include "course/diagnostics.hpp"
+#include "course/ninja_output.hpp"
+#include "lessons.hpp"
+
+namespace course::program {
+
+namespace {
+
+NinjaOutput read(const std::vector<std::string>& lines) {
+  NinjaOutput output;
+  for (const std::string& line : lines) output.add(line);
+  return output;
+}
+
+TEST(NinjaOutput, CountsSteps) {
+  NinjaOutput output;
+  const auto count = output.add("[3/40] Building CXX object common/a.cpp.o");
+  ASSERT_TRUE(count.has_value());
+  EXPECT_EQ(count->done, 3);
+  EXPECT_EQ(count->total, 40);
+  EXPECT_FALSE(output.add("common/a.cpp:1:2: warning: [3/40] is no step here").has_value());
+}
+
+TEST(NinjaOutput, KeepsWhatEachStepPrinted) {
+  const NinjaOutput output = read({"[0/2] Re-checking globbed directories...", "[1/3] Building a.o",
+                                   "[2/3] Building b.o", "b.cpp:1: warning: unused", "[3/3] Building c.o",
+                                   "FAILED: c.o ", "/usr/bin/c++ -O2 -o c.o -c c.cpp", "c.cpp:2: error: no",
+                                   "", "ninja: build stopped: subcommand failed."});
+  ASSERT_EQ(output.steps().size(), 2u);
+  EXPECT_EQ(output.steps()[0].title, "Building b.o");
+  EXPECT_FALSE(output.steps()[0].failed);
+  EXPECT_EQ(output.steps()[0].lines, (std::vector<std::string>{"b.cpp:1: warning: unused"}));
+  EXPECT_EQ(output.steps()[1].title, "Building c.o");
+  EXPECT_TRUE(output.steps()[1].failed);
+  EXPECT_EQ(output.steps()[1].lines, (std::vector<std::string>{"c.cpp:2: error: no"}));
+}
+
+TEST(NinjaOutput, KeepsWhatNinjaItselfSays) {
+  const NinjaOutput output = read({"ninja: error: unknown target 'x'"});
+  ASSERT_EQ(output.steps().size(), 1u);
+  EXPECT_EQ(output.steps()[0].title, "");
+  EXPECT_EQ(output.steps()[0].lines.front(), "ninja: error: unknown target 'x'");
+}
+
+TEST(Diagnostics, AreTheStudentsOnlyWithPathsFromTheRoot) {
+  const std::vector<BuildStep> steps{
+      {"Building CXX object common/CMakeFiles/judge.dir/judge.cpp.o",
+       false,
+       {"/home/me/course/common/judge.cpp: warning: no"}},
+      {"Building CXX object CMakeFiles/lesson05_student.dir/lessons/05_ring_attention/ring_attention.cpp.o",
+       true,
+       {"/home/me/course/lessons/05_ring_attention/ring_attention.cpp: In function 'f':",
+        "/home/me/course/lessons/05_ring_attention/ring_attention.cpp:7:3: error: 'n' was not declared"}}};
+  const std::string text = student_diagnostics(steps, two_lessons()[1], "/home/me/course");
+  EXPECT_EQ(text,
+            "lessons/05_ring_attention/ring_attention.cpp: In function 'f':\n"
+            "lessons/05_ring_attention/ring_attention.cpp:7:3: error: 'n' was not declared\n");
+  EXPECT_EQ(first_error(text),
+            "lessons/05_ring_attention/ring_attention.cpp:7:3: error: 'n' was not declared");
+  EXPECT_EQ(student_diagnostics(steps, two_lessons()[0], "/home/me/course"), "");
+}
+
+TEST(Diagnostics, NameAnUndefinedFunctionOnce) {
+  const std::vector<BuildStep> steps{
+      {"Linking CXX shared module lib/lesson05_student.so",
+       true,
+       {"/usr/bin/ld: adapter.cpp.o: in function `(anonymous namespace)::owner(course::Call&)':",
+        "adapter.cpp:(.text+0x12): undefined reference to `lesson05::owner(int, int, int)'",
+        "/usr/bin/ld: adapter.cpp:(.text+0x99): undefined reference to `lesson05::owner(int, int, int)'",
+        "collect2: error: ld returned 1 exit status"}}};
+  EXPECT_EQ(student_diagnostics(steps, two_lessons()[1], "/home/me/course"),
+            "error: lesson05::owner(int, int, int) is used but defined nowhere\n");
+}
+
+}  // namespace
+
+}  // namespace course::program

@@ -1,0 +1,422 @@
+#!/usr/bin/env bash
+# Tests the course program as a student meets it, in a copy of the course whose CMakeLists.txt is tests/course/miniature:
+# program, judge, player and the compile of the student's file are the real ones.
+#   course_program_test.sh BUILD      BUILD: where the program, judge_lesson01 and player_solo were built
+#                                     prints a line a check and the totals; exit 1 when one fails
+set -u
+course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+build=$(cd -P -- "$1" && pwd)
+work=$(mktemp -d) && work=$(cd -P -- "$work" && pwd)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+copy="$work/my course"
+student="$copy/lessons/01_safe_softmax/safe_softmax.cpp"
+
+# ---- checks ----
+
+check() {
+  local name=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+    echo "ok    $name"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $name"
+    printf '      %s\n' "check: $*" "exit code: $code" "stdout: $out" "stderr: $err"
+  fi
+}
+
+is() { [ "$1" = "$2" ]; }
+has() { case $1 in *"$2"*) true ;; *) false ;; esac }
+lacks() { ! has "$@"; }
+lines() { [ "$(printf '%s\n' "$1" | wc -l)" = "$2" ]; }
+
+# ---- a student's machine ----
+
+make_copy() {
+  mkdir -p "$copy/tests"
+  cp -r "$course_root/common" "$course_root/lessons" "$course_root/solutions" "$course_root/CMakePresets.json" "$copy/"
+  cp "$course_root/tests/course/miniature/CMakeLists.txt" "$copy/"
+  local folder
+  for folder in "$course_root"/tests/[0-9]*; do cp -r "$folder" "$copy/tests/"; done
+  rm -f "$copy/lessons/01_safe_softmax/hints.md"
+  course reset 01 # the checkout's own file may be a student's answer by now
+  rm -rf "$copy/.course"
+  (cd "$copy" && cmake --preset student >/dev/null) || exit 1
+}
+
+# Runs the program in the copy; sets code, out and err. Nothing may take longer than a minute and a half.
+course() {
+  COURSE_ROOT=$copy COURSE_MINIATURE_FROM=$build timeout 90 "$build/bin/course-program" "$@" \
+    >"$work/out" 2>"$work/err" </dev/null
+  code=$?
+  out=$(cat "$work/out")
+  err=$(cat "$work/err")
+}
+
+solve() { sed '/^ *\/\/[>|<]/d' "$copy/solutions/01_safe_softmax/safe_softmax.cpp" >"$student"; }
+
+# ---- where the student is ----
+
+test_status() {
+  course
+  check 'status of a fresh copy: exit 0' is "$code" 0
+  check 'it says what to do' has "$out" 'next: lesson 01: read lessons/01_safe_softmax/README.md'
+  check 'no colour outside a terminal' lacks "$out" $'\033'
+  course --json
+  check 'status as JSON: exit 0' is "$code" 0
+  check 'one object' is "${out:0:1}${out: -1}" '{}'
+  check 'with the lesson as todo' has "$out" '"status": "todo"'
+  check 'and nothing on stderr' is "$err" ''
+}
+
+# ---- check ----
+
+test_todo() {
+  course check 01
+  check 'check of a skeleton: exit 1' is "$code" 1
+  check 'it names the file' has "$out" 'lessons/01_safe_softmax/safe_softmax.cpp'
+  check 'and the task' has "$out" 'task 1 (softmax)'
+  echo '// a comment' >>"$student"
+  course check 1
+  check 'a comment makes no answer' has "$out" 'is still the skeleton'
+}
+
+test_pass() {
+  solve
+  course check 01
+  check 'check of the solution: exit 0' is "$code" 0
+  check 'every test is shown' has "$out" $'PASS  lesson01.1\nPASS  lesson01.2\n'
+  check 'with the points' has "$out" '2 of 2 tasks passed, 100 of 100 points'
+  check 'and the next lesson' has "$out" 'next: lesson 0'
+  course check safe_softmax --json
+  check 'check as JSON: exit 0' is "$code" 0
+  check 'one object' is "${out:0:1}${out: -1}" '{}'
+  check 'no diagnosis' has "$out" '"diagnosis": null'
+  check 'no test lines beside it' lacks "$out" PASS
+  course
+  check 'status knows it' has "$out" '100 of 100  passed'
+  echo '// one more thought' >>"$student"
+  course
+  check 'a change is seen' has "$out" 'not checked since it changed'
+  course --json
+  check 'and earns nothing until checked' lacks "$out" '"status": "passed"'
+}
+
+test_compile_error() {
+  solve
+  sed -i 's/return m;/return n;/' "$student"
+  course check 01
+  check 'a file that does not compile: exit 1' is "$code" 1
+  check 'the compiler is quoted with a path from the root' has "$err" $'\nlessons/01_safe_softmax/safe_softmax.cpp:'
+  check 'without the build tool' lacks "$err$out" ninja
+  check 'or its command' lacks "$err$out" FAILED
+  course check 01 --json
+  check 'as JSON: a diagnosis' has "$out" '"diagnosis": "does not compile: lessons/01_safe_softmax/safe_softmax.cpp:'
+  solve
+  sed -i 's/void logsumexp/void log_sum_exp/' "$student"
+  course check 01
+  check 'a function that is missing: exit 1' is "$code" 1
+  check 'it is named' has "$err" 'error: lesson01::logsumexp('
+  check 'without the linker' lacks "$err" collect2
+}
+
+# A mistake that lesson 01 knows.
+break_student() { cp "$copy/tests/01_safe_softmax/mutants/along_columns.cpp" "$student"; }
+
+test_failure() {
+  break_student
+  course check 01
+  check 'a wrong answer: exit 1' is "$code" 1
+  check 'it is named' has "$out" 'looks like: the softmax runs down the columns'
+  check 'the other task has its points' has "$out" '1 of 2 tasks passed, 40 of 100 points'
+  check 'the case is kept' test -f "$copy/.course/cases/lesson01.1/case.json"
+  course check 01 --task 2
+  check 'the task that is right, alone: exit 0' is "$code" 0
+  course check 01.1
+  check 'the task that is wrong, alone: exit 1' is "$code" 1
+  course check 01 --seed 7 --json
+  check 'another seed, as JSON: exit 1' is "$code" 1
+  check 'the diagnosis names the mistake' has "$out" 'looks like: the softmax runs down the columns'
+}
+
+test_violence() {
+  solve
+  sed -i 's/^void softmax(.*{$/&\n  std::abort();/; s/#include <cmath>/&\n#include <cstdlib>/' "$student"
+  course check 01
+  check 'a crash: exit 1' is "$code" 1
+  check 'it is a verdict' has "$out" 'FAIL  lesson01.1   '
+  check 'and harms no other task' has "$out" 'PASS  lesson01.2'
+  rm "$student"
+  course check 01
+  check 'a file that is gone: exit 1' is "$code" 1
+  check 'with the way back' has "$out" './course reset 01'
+}
+
+test_replay() {
+  break_student
+  course check 01
+  course replay lesson01.1
+  check 'replay of a kept case: exit 0' is "$code" 0
+  check 'it says where the outputs are' has "$out" "$copy/.course/cases/lesson01.1/out"
+  check 'and they are there' test -f "$copy/.course/cases/lesson01.1/out/rank0/p.npy"
+  check 'the inputs are kept' test -f "$copy/.course/cases/lesson01.1/rank0/x.npy"
+  course replay "$copy/.course/cases/lesson01.1" --subject solution
+  check 'on the solution: exit 0' is "$code" 0
+  course replay lesson01.9
+  check 'a case that is not there: exit 2' is "$code" 2
+  check 'it names those that are' has "$err" lesson01.1
+  course replay lesson01.1 --gdb 3
+  check 'a rank that is not there: exit 2 or, without gdb, 3' has '2 3' "$code"
+}
+
+test_own_player() {
+  local folder="$work/own players"
+  mkdir -p "$folder"
+  printf '#!/bin/sh\necho own >"%s/ran"\nshift 2\nexec "%s/bin/player_solo" --subject "%s" "$@"\n' \
+    "$folder" "$build" "$copy/build/lib/lesson01_solution.so" >"$folder/good"
+  printf '#!/bin/sh\nexit 1\n' >"$folder/bad"
+  chmod +x "$folder/good" "$folder/bad"
+  course check 01 --player "'$folder/good' --one"
+  check 'a player that is wrongly called is no pass' is "$code" 1
+  printf '#!/bin/sh\necho "$1" >"%s/ran"\nshift 3\nexec "%s/bin/player_solo" --subject "%s" "$@"\n' \
+    "$folder" "$build" "$copy/build/lib/lesson01_solution.so" >"$folder/good"
+  course check 01 --player "'$folder/good' --one"
+  check 'a player of my own: exit 0' is "$code" 0
+  check 'it got its own option' is "$(cat "$folder/ran")" --one
+  course check 01 --player "'$folder/bad'"
+  check 'a player that ends at once: exit 1' is "$code" 1
+  course check 01 --player /nonexistent
+  check 'a player that is not there: exit 1' is "$code" 1
+  course check 01 --player ''
+  check 'an empty command: exit 2' is "$code" 2
+}
+
+test_sanitize() {
+  solve
+  course check 01 --sanitize
+  check 'check --sanitize: exit 0' is "$code" 0
+  check 'it has a build of its own' test -f "$copy/build/sanitize/lib/lesson01_student.so"
+  course check 03 --sanitize
+  check 'a lesson that needs MPI: exit 3' is "$code" 3
+}
+
+test_skipped() {
+  mv "$copy/tests/05_ring_attention" "$work/"
+  course check 05
+  check 'a lesson without a judge: exit 3' is "$code" 3
+  check 'it says why' has "$err" 'lesson 05 is skipped: this checkout has no judge for it'
+  course check 05 --json
+  check 'as JSON: exit 3' is "$code" 3
+  check 'skipped' has "$out" '"status": "skipped"'
+  mv "$work/05_ring_attention" "$copy/tests/"
+}
+
+test_together() {
+  solve
+  course check 01
+  break_student
+  (course check 01; echo "$code" >"$work/first") &
+  course check 01
+  wait
+  check 'two checks at once: the one' is "$code" 1
+  check 'two checks at once: the other' is "$(cat "$work/first")" 1
+}
+
+# ---- help on the way ----
+
+test_hints() {
+  course reset 01
+  course hint 01
+  check 'a lesson without hints: exit 3' is "$code" 3
+  printf '## Task 1\n### Hint 1\nfirst thought\n### Hint 2\nsecond thought\n## Task 2\n### Hint 1\nfor the other\n' \
+    >"$copy/lessons/01_safe_softmax/hints.md"
+  course hint 01
+  check 'the first hint: exit 0' is "$code" 0
+  check 'alone' is "$(printf '%s' "$out" | tail -n 1)" 'first thought'
+  course hint 01
+  check 'the second' has "$out" 'second thought'
+  course hint 01
+  check 'there are no more' has "$out" 'no more hints'
+  course hint 01 --again
+  check 'the last again' has "$out" 'second thought'
+  course hint 01.2
+  check 'a task of my choice' has "$out" 'for the other'
+  break_student
+  course check 01
+  course hint 01 --again
+  check 'the last mistake comes first' has "$out" 'the last check looked like: the softmax runs down the columns'
+  solve
+  course check 01
+  course hint 01
+  check 'after a pass' has "$out" 'lesson 01 is passed'
+}
+
+test_show() {
+  break_student
+  course check 01
+  course show 01
+  check 'show before a pass: exit 1' is "$code" 1
+  check 'nothing is given away' is "$out" ''
+  course show 01 --spoil
+  check 'with --spoil: exit 0' is "$code" 0
+  check 'the solution is there' has "$out" 'minus_infinity'
+  check 'without its marks' lacks "$out" '//>'
+  solve
+  course check 01
+  COLUMNS=100 course show 01
+  check 'after a pass: exit 0' is "$code" 0
+  check 'no line is wider than the terminal' is "$(printf '%s\n' "$out" | grep -cE '^.{101,}$')" 0
+  mv "$copy/solutions" "$work/"
+  course show 01
+  check 'without solutions: exit 3' is "$code" 3
+  course reset 01
+  check 'and so does reset' is "$code" 3
+  course check 01
+  check 'but check works' is "$code" 0
+  mv "$work/solutions" "$copy/"
+}
+
+test_reset() {
+  solve
+  echo '// precious' >>"$student"
+  course reset 01
+  check 'reset: exit 0' is "$code" 0
+  local backup
+  backup=$(printf '%s\n' "$out" | sed -n 's/^yours is kept in //p')
+  check 'what was there is kept' has "$(cat "$copy/$backup")" '// precious'
+  check 'the skeleton is back' has "$(cat "$student")" 'NotImplemented("task 1, softmax")'
+  check 'it has no marks' lacks "$(cat "$student")" '//>'
+  course reset 01
+  check 'a second reset changes nothing' has "$out" 'already the skeleton'
+  rm "$student"
+  course reset 01
+  check 'a file that is gone comes back' test -f "$student"
+  course reset 01.1
+  check 'reset of a task: exit 2' is "$code" 2
+}
+
+test_unreadable_results() {
+  local text
+  for text in 'not json' '{"version": 0, "lessons": {}, "hints": {}}' '{"version": 1}' ''; do
+    printf '%s' "$text" >"$copy/.course/results.json"
+    course
+    check "results '$text': exit 0" is "$code" 0
+    check "results '$text': it is said" has "$err" 'unreadable'
+    check "results '$text': in one line" lines "$err" 1
+  done
+  check 'all four are kept' is "$(find "$copy/.course" -name 'results.json.unreadable-*' | wc -l)" 4
+}
+
+# ---- the machine, the course's own tests, the demo ----
+
+test_doctor() {
+  course doctor
+  check 'doctor: exit 0' is "$code" 0
+  check 'it names the compiler' has "$out" 'C++ compiler'
+  course doctor --json
+  check 'doctor as JSON: one object' is "${out:0:1}${out: -1}" '{}'
+}
+
+test_test() {
+  BROKEN=0 course test
+  check 'test, all well: exit 0' is "$code" 0
+  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '3 passed, 0 failed, 1 skipped'
+  check 'a skipped test says why' has "$out" 'SKIP  common.odd: there is no such device here'
+  check 'the table' has "$out" '01 safe_softmax                  1      1     1'
+  BROKEN=1 course test -j 2
+  check 'test, one broken: exit 1' is "$code" 1
+  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '2 passed, 1 failed, 1 skipped'
+  check 'its output is shown' has "$out" 'this is what went wrong'
+  check 'a student is left alone' lacks "$out" "a student's test ran"
+  BROKEN=1 course test --lesson 01
+  check 'test of one lesson: exit 0' is "$code" 0
+  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '2 passed, 0 failed, 0 skipped'
+  course test --lesson 5
+  check 'no tests are no pass' is "$code" 1
+  printf 'add_custom_target(impossible COMMAND false)\nadd_dependencies(course_tests impossible)\n' >>"$copy/CMakeLists.txt"
+  course test
+  check 'what does not build: exit 1' is "$code" 1
+  check 'is a failure' is "$(printf '%s\n' "$out" | tail -n 1)" '0 passed, 1 failed, 0 skipped'
+  cp "$course_root/tests/course/miniature/CMakeLists.txt" "$copy/"
+}
+
+test_demo() {
+  course demo --ranks 3 --help
+  check 'demo: its exit code' is "$code" 2
+  check 'its arguments' is "$out" \
+    "<--ring><$copy/build/lib/lesson05_solution.so><--block><$copy/build/lib/lesson04_solution.so><--ranks><3><--help>"
+  course demo --mine
+  check 'demo --mine before a pass: exit 3' is "$code" 3
+  check 'it names the lesson' has "$err" 'lesson 04 (blockwise_attention) is not passed'
+}
+
+# ---- wrong usage ----
+
+test_usage() {
+  local arguments
+  while IFS= read -r arguments; do
+    # shellcheck disable=SC2086  # one argument a word
+    course $arguments
+    check "'$arguments': exit 2" is "$code" 2
+    check "'$arguments': one line" lines "$err" 1
+    check "'$arguments': nothing on stdout" is "$out" ''
+  done <<'ARGUMENTS'
+nonsense
+--nonsense
+check
+check 99
+check 05.9
+check 01 --nonsense
+check 01 02
+check 01 --task 9
+check 01.1 --task 2
+check 01 --ranks 3
+check 01 --ranks two
+check 03 --ranks 6
+check 01 --seed -1
+check 01 --sanitize --player x
+hint
+hint 99
+show 01.1
+reset
+replay
+replay nothing
+replay lesson01.1 --subject mine
+test -j 0
+test --lesson 99
+test --all --lesson 01
+ARGUMENTS
+  course --help
+  check '--help: exit 0' is "$code" 0
+  check 'on stdout' has "$out" 'check'
+  course check --help
+  check 'check --help: exit 0' is "$code" 0
+  copy="$work/nowhere" course
+  check 'no course there: exit 3' is "$code" 3
+}
+
+make_copy
+test_status
+test_todo
+test_pass
+test_compile_error
+test_failure
+test_violence
+test_replay
+test_own_player
+test_sanitize
+test_skipped
+test_together
+test_hints
+test_show
+test_reset
+test_unreadable_results
+test_doctor
+test_test
+test_demo
+test_usage
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Tests common/packages.tsv: its form, and on Debian and Ubuntu with package lists at hand that every name is known there.
+#   packages_test.sh           prints what is wrong; exit 1 when something is
+set -u
+course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+packages=$course_root/common/packages.tsv
+header=$'group\tdebian\tfedora\tarch\tbrew\tprobe\twhy'
+wrong=0
+
+complain() {
+  echo "packages.tsv: $*"
+  wrong=1
+}
+
+rows() { grep -v '^#' "$packages" | tail -n +2; }
+
+[ "$(grep -v '^#' "$packages" | head -n 1)" = "$header" ] || complain "the first row should be: $header"
+[ "$(rows | wc -l)" -ge 10 ] || complain 'it has fewer than ten rows'
+
+while IFS= read -r row; do
+  IFS=$'\t' read -r -a cell <<<"$row"
+  [ ${#cell[@]} = 7 ] || complain "expected 7 cells, found ${#cell[@]}: $row"
+  case ${cell[0]} in core | all) ;; *) complain "the group should be core or all: $row" ;; esac
+  for text in "${cell[@]}"; do [ -n "$text" ] || complain "a cell is empty; - means none: $row"; done
+done < <(rows)
+
+twice=$(rows | cut -f 2 | sort | uniq -d)
+[ -z "$twice" ] || complain "listed twice: $twice"
+
+if command -v apt-cache >/dev/null && ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1; then
+  for name in $(rows | cut -f 2 | tr ' ' '\n' | grep -vx -- -); do
+    apt-cache show "$name" >/dev/null 2>&1 || complain "there is no package $name for this system"
+  done
+fi
+
+[ $wrong = 0 ] && echo "packages.tsv: $(rows | wc -l) rows are as they should be"
+exit $wrong

@@ -1,0 +1,50 @@
+#include "course/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "course/errors.hpp"
+#include "lessons.hpp"
+
+namespace course::program {
+
+namespace {
+
+/// From the first "-n" on, in one line.
+std::string after_options(const std::vector<std::string>& command) {
+  std::string text;
+  for (auto word = std::find(command.begin(), command.end(), "-n"); word != command.end(); ++word) {
+    text += (text.empty() ? "" : " ") + *word;
+  }
+  return text;
+}
+
+TEST(RanksCommand, StartsEveryRankAlike) {
+  const std::vector<std::string> command = ranks_command({"player", "case"}, 3, {});
+  EXPECT_EQ(command.front(), "mpirun");
+  EXPECT_EQ(command[2], "3");
+  EXPECT_TRUE(after_options(command).ends_with("player case"));
+}
+
+TEST(RanksCommand, PutsOneRankUnderGdbAndGivesItTheKeyboard) {
+  const std::vector<std::string> command = ranks_command({"player", "case"}, 3, 1);
+  EXPECT_EQ(
+      after_options(command),
+      "-n 1 player case : -n 1 gdb -q -ex set breakpoint pending on --args player case : -n 1 player case");
+  const auto stdin_option = std::find(command.begin(), command.end(), "--stdin");
+  ASSERT_NE(stdin_option, command.end());
+  EXPECT_EQ(stdin_option[1], "1");
+  EXPECT_LT(stdin_option, std::find(command.begin(), command.end(), "-n"));
+}
+
+TEST(LessonOfCase, IsInTheFoldersName) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  EXPECT_EQ(lesson_of_case(lessons, "lesson05.2.ranks3").id, "05");
+  EXPECT_THROW(lesson_of_case(two_lessons(), "lesson07.1"), UsageError);
+  EXPECT_THROW(lesson_of_case(two_lessons(), "mine"), UsageError);
+}
+
+}  // namespace
+
+}  // namespace course::program

@@ -1,0 +1,146 @@
+#include "course/standing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "course/grading.hpp"
+#include "course/next_step.hpp"
+#include "course/report_json.hpp"
+#include "lessons.hpp"
+
+namespace course::program {
+
+namespace {
+
+const LessonInfo& ring() {
+  static const LessonInfo lesson = two_lessons()[1];
+  return lesson;
+}
+
+const LessonFiles written{{}, false, "abc"};
+
+LessonRecord record(std::map<std::string, TestResult> tests) {
+  return {"abc", "", std::move(tests)};
+}
+
+TestResult passed() {
+  return {Status::Passed, "", {}};
+}
+TestResult todo() {
+  return {Status::Todo, "task 2", {}};
+}
+TestResult wrong() {
+  return {Status::Failed, "o[0] is 1, should be 2", {"one_block_short"}};
+}
+
+LessonStanding standing(std::map<std::string, TestResult> tests) {
+  const LessonRecord known = record(std::move(tests));
+  return standing_of(ring(), written, &known, "");
+}
+
+TEST(Standing, PassesWhenEveryTestOfEveryTaskPasses) {
+  const LessonStanding all = standing({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", passed()}});
+  EXPECT_EQ(all.status, Status::Passed);
+  EXPECT_EQ(all.points(), 100);
+  EXPECT_EQ(all.open_task(), nullptr);
+}
+
+TEST(Standing, GivesATaskItsPointsOnlyWhole) {
+  const LessonStanding some = standing({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", wrong()}});
+  EXPECT_EQ(some.status, Status::Failed);
+  EXPECT_EQ(some.points(), 20);
+  EXPECT_EQ(some.open_task()->task->id, "2");
+  EXPECT_EQ(some.open_task()->diagnosis,
+            "o[0] is 1, should be 2\nlooks like: only P - 1 blocks are attended to");
+}
+
+TEST(Standing, SaysWhichTestsWereNotPlayed) {
+  const LessonStanding partial = standing({{"1", passed()}, {"2.ranks3", passed()}});
+  EXPECT_EQ(partial.status, Status::Failed);
+  EXPECT_EQ(partial.open_task()->diagnosis, "not checked yet: 2.ranks1");
+}
+
+TEST(Standing, IsTodoOnlyWhereNothingWasWritten) {
+  const LessonStanding half = standing({{"1", passed()}, {"2.ranks1", todo()}, {"2.ranks3", todo()}});
+  EXPECT_EQ(half.tasks[1].status, Status::Todo);
+  const LessonStanding mixed = standing({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", todo()}});
+  EXPECT_EQ(mixed.tasks[1].status, Status::Failed);
+  const LessonStanding skeleton = standing_of(ring(), {{}, true, "abc"}, nullptr, "");
+  EXPECT_EQ(skeleton.status, Status::Todo);
+}
+
+TEST(Standing, IsForTheFilesAsTheyAre) {
+  const LessonRecord old{"other", "", {{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", passed()}}};
+  const LessonStanding changed = standing_of(ring(), written, &old, "");
+  EXPECT_EQ(changed.status, Status::Failed);
+  EXPECT_TRUE(changed.stale);
+  EXPECT_EQ(changed.points(), 0);
+  const LessonRecord broken{"abc", "a.cpp:1: error: no", {}};
+  EXPECT_EQ(standing_of(ring(), written, &broken, "").tasks[0].diagnosis,
+            "does not compile: a.cpp:1: error: no");
+  EXPECT_EQ(standing_of(ring(), {{"lessons/a.cpp"}, false, ""}, &old, "").obstacle,
+            "lessons/a.cpp is missing");
+  EXPECT_EQ(standing_of(ring(), written, &old, "no mpirun").status, Status::Skipped);
+}
+
+TEST(NextStep, GoesOnAfterALessonAndRound) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  const LessonFiles untouched{{}, true, ""};
+  const std::vector<LessonStanding> standings{standing_of(lessons[0], untouched, nullptr, ""),
+                                              standing_of(lessons[1], untouched, nullptr, "")};
+  EXPECT_TRUE(
+      next_step(standings, "").starts_with("next: lesson 01: read lessons/01_safe_softmax/README.md"));
+  EXPECT_TRUE(next_step(standings, "01").starts_with("next: lesson 05:"));
+  EXPECT_TRUE(next_step(standings, "05").starts_with("next: lesson 01:"));
+}
+
+TEST(ReportJson, HasTheContractsFields) {
+  const LessonStanding some = standing({{"1", passed()}, {"2.ranks1", wrong()}, {"2.ranks3", wrong()}});
+  const nlohmann::json report = nlohmann::json::parse(report_json({some}));
+  const nlohmann::json expected = {
+      {"lessons",
+       {{{"id", "05"},
+         {"name", "ring_attention"},
+         {"status", "failed"},
+         {"points", 20},
+         {"max_points", 100},
+         {"files", {"lessons/05_ring_attention/ring_attention.cpp"}},
+         {"tasks",
+          {{{"id", "1"},
+            {"name", "whose block is it"},
+            {"status", "passed"},
+            {"points", 20},
+            {"max_points", 20},
+            {"diagnosis", nullptr}},
+           {{"id", "2"},
+            {"name", "ring attention"},
+            {"status", "failed"},
+            {"points", 0},
+            {"max_points", 80},
+            {"diagnosis", "o[0] is 1, should be 2\nlooks like: only P - 1 blocks are attended to"}}}}}}}};
+  EXPECT_EQ(report, expected);
+}
+
+TEST(ReportJson, SurvivesBytesThatAreNotUtf8) {
+  const LessonStanding odd = standing({{"1", {Status::Failed, "it printed \xff\xfe", {}}}});
+  EXPECT_NO_THROW(nlohmann::json::parse(report_json({odd})));
+}
+
+TEST(JudgeReport, GivesResultsByTestName) {
+  const std::map<std::string, TestResult> results = parse_judge_report(
+      R"({"lesson": "05", "seed": 1, "tests": [
+            {"task": "1", "ranks": 0, "status": "passed", "text": "", "mistakes": []},
+            {"task": "2", "ranks": 3, "status": "failed", "text": "wrong", "mistakes": ["one_block_short"]},
+            {"task": "2", "ranks": 8, "status": "failed", "text": "", "mistakes": []}]})");
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results.at("1").status, Status::Passed);
+  EXPECT_EQ(results.at("2.ranks3").mistakes, (std::vector<std::string>{"one_block_short"}));
+  EXPECT_EQ(results.at("2.ranks8").text, "not played: an earlier case ended the player");
+  EXPECT_THROW(parse_judge_report("{}"), std::runtime_error);
+  EXPECT_THROW(parse_judge_report("Killed"), std::runtime_error);
+}
+
+}  // namespace
+
+}  // namespace course::program
