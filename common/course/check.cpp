@@ -39,7 +39,7 @@ class Check {
           "--sanitize is for lessons on one rank: Open MPI itself is not built for sanitizers, and lesson " +
           lesson_.id + " needs it");
     }
-    if (!options_.player.empty()) return check_with_own_player();
+    if (options_.player) return check_with_own_player(words_of(*options_.player));
     files_ = look_at_files(checkout_, lesson_);
     if (!files_.missing.empty() || files_.untouched) return report({});
     const BuildResult built = build_lesson("lesson" + lesson_.id + "_check");
@@ -60,7 +60,7 @@ class Check {
                        options.task);
     }
     if (!options.task.empty()) choice.task = options.task;
-    if (options.sanitize && !options.player.empty()) {
+    if (options.sanitize && options.player) {
       throw UsageError("--sanitize is about the built-in player; it does not go with --player");
     }
     return choice;
@@ -106,11 +106,11 @@ class Check {
 
   /// Someone's player in another language: the student's C++ files have no part in it, and nothing is
   /// remembered.
-  int check_with_own_player() const {
+  int check_with_own_player(std::vector<std::string> player) const {
     const BuildResult built = build_lesson("judge_lesson" + lesson_.id);
     if (!built.succeeded) judge_not_built(built);
     GradingOrder own = order();
-    own.player = words_of(options_.player);
+    own.player = std::move(player);
     own.subject = Checkout::lesson_folder(lesson_);
     const LessonRecord record{"", "", grade(checkout_, own)};
     return conclude(standing_of(lesson_, {}, &record, ""), record.tests);

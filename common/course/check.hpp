@@ -13,8 +13,8 @@ struct CheckOptions {
   std::string task;
   std::optional<int> ranks;
   std::optional<std::uint64_t> seed;
-  std::string
-      player;  ///< a command in place of the built-in player; then nothing of the student's is compiled
+  /// A command in place of the built-in player; then nothing of the student's is compiled.
+  std::optional<std::string> player;
   bool sanitize = false;
   bool json = false;
 };

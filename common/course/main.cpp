@@ -78,7 +78,8 @@ class CommandLine {
         ->required();
     command->add_option("--task", check_.task, "only this task");
     command->add_option("--ranks", check_.ranks, "only on so many ranks");
-    command->add_option("--seed", check_.seed, "the seed that inputs are drawn with");
+    command->add_option("--seed", check_.seed, "the seed that inputs are drawn with")
+        ->check(CLI::NonNegativeNumber);
     command->add_option("--player", check_.player,
                         "a command that plays cases in place of the built-in player");
     command->add_flag("--sanitize", check_.sanitize, "with address and undefined-behaviour sanitizers");

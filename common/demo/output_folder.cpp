@@ -22,7 +22,9 @@ namespace {
 /// The outermost folder on the way to `folder` that does not exist yet; empty if all do.
 fs::path first_missing(const fs::path& folder) {
   fs::path missing;
-  for (fs::path up = fs::absolute(folder).lexically_normal(); !fs::exists(up); up = up.parent_path()) {
+  // A link that leads nowhere is there, and not ours to remove.
+  for (fs::path up = fs::absolute(folder).lexically_normal(); !fs::exists(fs::symlink_status(up));
+       up = up.parent_path()) {
     if (!up.filename().empty()) missing = up;
     if (up == up.parent_path()) break;
   }

@@ -40,11 +40,13 @@ class RankProgram {
     if (const int code = agree_on_input(); code != succeeded) return code;
     if (const int code = load_lessons(); code != succeeded) return code;
     try {
-      ShardOutput output =
-          run_ring(subject_, hand_out_shards(), worthwhile_runs(heads_, seq_, head_dim_), comm_, *page_,
-                   [this](int blocks) {
-                     say("ring attention, block " + std::to_string(blocks) + " of " + std::to_string(size_));
-                   });
+      const Shard shard = hand_out_shards();
+      const auto say_blocks = [this](int done) {
+        say("ring attention, " + std::to_string(done) + " of " + std::to_string(size_) + " blocks done");
+      };
+      say_blocks(0);
+      const int runs = worthwhile_runs(heads_, seq_, head_dim_);
+      ShardOutput output = run_ring(subject_, shard, runs, comm_, *page_, say_blocks);
       return conclude(collect(std::move(output)));
     } catch (const std::exception& error) {
       end_all(error.what());

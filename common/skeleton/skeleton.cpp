@@ -73,6 +73,7 @@ std::string skeleton_of(const std::string& solution) {
   std::istringstream lines(solution);
   std::string skeleton;
   std::string open;  // what the mark that is open names
+  int open_number = 0;
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
@@ -80,6 +81,7 @@ std::string skeleton_of(const std::string& solution) {
     if (mark.starts_with("//>")) {
       if (!open.empty()) misplaced(number, line);
       open = mark.substr(3);
+      open_number = number;
     } else if (mark.starts_with("//<")) {
       if (open != mark.substr(3)) misplaced(number, line);
       open.clear();
@@ -91,7 +93,7 @@ std::string skeleton_of(const std::string& solution) {
       add_line(skeleton, line);
     }
   }
-  if (!open.empty()) misplaced(number, "//>" + open);
+  if (!open.empty()) misplaced(open_number, "//>" + open);
   return skeleton;
 }
 

@@ -24,8 +24,9 @@ float maximum(std::span<const float> row) {
 //< task 1
 void softmax(course::MatrixView<const float> x, course::MatrixView<float> p) {
   //> task 1
-  //| // For each row: its maximum, then the exponentials and their sum, then a division. Which rows have no
-  //maximum? | throw course::NotImplemented("task 1, softmax");
+  //| // For each row: its maximum, then the exponentials and their sum, then a division.
+  //| // Which rows have no maximum to subtract?
+  //| throw course::NotImplemented("task 1, softmax");
   for (course::Index i = 0; i < x.rows(); ++i) {
     const float m = maximum(x.row(i));
     if (m == minus_infinity) {

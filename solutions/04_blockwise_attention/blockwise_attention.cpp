@@ -47,7 +47,7 @@ void attend_block(course::MatrixView<const float> q, course::MatrixView<const fl
 
     scores.noalias() = scale * as_eigen(q.rows(first, queries)) * as_eigen(k).transpose();
     for (Index i = 0; i < queries; ++i) {
-      // One row at a time: Eigen does not vectorise `(scores.colwise() - m).exp()` on a row-major matrix.
+      // One row at a time: Eigen does not vectorise `(scores.colwise() - m).exp()`.
       auto row = scores.row(i).array();
       const float old_m = m[first + i];
       const float new_m = std::max(old_m, row.maxCoeff());

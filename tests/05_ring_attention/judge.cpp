@@ -47,7 +47,7 @@ std::vector<Example> worlds(Draw& draw, int) {
 Task block_owner_task() {
   return {.id = "1",
           .function = "block_owner",
-          .outputs = {{"owner", {"of rank", "after hop"}}},
+          .outputs = {{"owner", {"holder", "hop"}}},
           .examples = worlds,
           .truth = owners(log_reading::holder),
           .baseline = owners(log_reading::holder),

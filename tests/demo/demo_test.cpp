@@ -340,6 +340,9 @@ TEST(OutputFolder, RefusesWhatIsNoFolderOrHasNoRoom) {
   EXPECT_THROW(OutputFolder{folder / "file/below"}, InputError);
   EXPECT_THROW(OutputFolder{"/proc/nowhere"}, InputError);
   EXPECT_THROW(OutputFolder{""}, InputError);
+  fs::create_symlink(folder / "gone", folder / "link");
+  EXPECT_THROW(OutputFolder{folder / "link"}, InputError);
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
   fs::create_directories(folder / "out/o.npy");
   OutputFolder output(folder / "out");
   EXPECT_THROW(output.add("o.npy", std::string("text")), InputError);

@@ -388,7 +388,7 @@ TEST_F(RingDemo, EndsItsRanksWhenItIsInterrupted) {
 class BareMpi : public RingDemo {
  protected:
   Finished run_bare(const std::string& arguments) const {
-    return run("-n 2 --oversubscribe " RING_DEMO_RANK " " + arguments, open_mpi_as_root + "mpirun");
+    return run("-n 2 --map-by :OVERSUBSCRIBE " RING_DEMO_RANK " " + arguments, open_mpi_as_root + "mpirun");
   }
 };
 
