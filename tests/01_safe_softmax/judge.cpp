@@ -129,16 +129,21 @@ Task task(std::string id, std::string function, Output output) {
           .baseline = answer<float>};
 }
 
-/// Both tasks' faces of a wrong maximum: with masked rows guarded or not, with either exponential.
-std::vector<Mistake> wrong_maxima() {
-  std::vector<Mistake> all;
-  for (const auto& [id, wrong] : {std::pair{"no_maximum", no_maximum}, {"global_maximum", global_maximum}}) {
-    for (const Exponential exponential : {standard_exp, eigen_exp}) {
-      const auto face = [=](const Example& example) { return wrong(example, exponential); };
-      all.push_back({id, face});
-      all.push_back({id, [=](const Example& example) { return except_masked_rows(example, face(example)); }});
-    }
+/// A wrong maximum's faces: with masked rows guarded or not, with either exponential.
+void add_wrong_maximum(std::vector<Mistake>& all, const std::string& id,
+                       Answer (*wrong)(const Example&, Exponential)) {
+  for (const Exponential exponential : {standard_exp, eigen_exp}) {
+    const auto face = [=](const Example& example) { return wrong(example, exponential); };
+    all.push_back({id, face});
+    all.push_back({id, [=](const Example& example) { return except_masked_rows(example, face(example)); }});
   }
+}
+
+/// What both tasks can get wrong.
+std::vector<Mistake> shared_mistakes() {
+  std::vector<Mistake> all = {{"masked_row_nan", masked_row_nan}};
+  add_wrong_maximum(all, "no_maximum", no_maximum);
+  add_wrong_maximum(all, "global_maximum", global_maximum);
   return all;
 }
 
@@ -146,12 +151,10 @@ std::vector<Mistake> wrong_maxima() {
 
 LessonJudge course::lesson_judge() {
   Task softmax = task("1", "softmax", {"p", {"row", "col"}});
-  softmax.mistakes = wrong_maxima();
+  softmax.mistakes = shared_mistakes();
   softmax.mistakes.push_back({"along_columns", along_columns});
-  softmax.mistakes.push_back({"masked_row_nan", masked_row_nan});
   Task logsumexp = task("2", "logsumexp", {"lse", {"row"}});
-  logsumexp.mistakes = wrong_maxima();
-  logsumexp.mistakes.push_back({"masked_row_nan", masked_row_nan});
+  logsumexp.mistakes = shared_mistakes();
   for (const float epsilon : {1e-12f, 1e-10f, 1e-9f, 1e-8f, 1e-7f, 1e-6f, 1e-5f, 1e-4f}) {
     const auto face = [=](const Example& example) { return epsilon_in_denominator(example, epsilon); };
     logsumexp.mistakes.push_back({"epsilon_in_denominator", face});

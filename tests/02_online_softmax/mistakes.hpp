@@ -297,16 +297,22 @@ inline std::vector<MergeFunction> base_2() {
   const auto log2_add_exp2 = [](float a, float b) {
     return std::max(a, b) + std::log2(1.0f + std::exp2(std::min(a, b) - std::max(a, b)));
   };
+  const auto mixed = [](float a, float b) {
+    return std::max(a, b) + std::log2(1.0f + std::exp(std::min(a, b) - std::max(a, b)));
+  };
+  const auto converted = [](float a, float b) { return log_add_exp(a, b) / std::log(2.0f); };
   return {[=](float a, float b) -> Merged {
             const float lse = log2_add_exp2(a, b);
             return {std::exp2(a - lse), std::exp2(b - lse), lse};
           },
-          [](float a, float b) -> Merged {
-            const float difference = std::min(a, b) - std::max(a, b);
-            return {sigmoid(a - b), sigmoid(b - a), std::max(a, b) + std::log2(1.0f + std::exp(difference))};
+          [=](float a, float b) -> Merged {
+            return {sigmoid(a - b), sigmoid(b - a), log2_add_exp2(a, b)};
           },
-          [](float a, float b) -> Merged {
-            return {sigmoid(a - b), sigmoid(b - a), log_add_exp(a, b) / std::log(2.0f)};
+          [=](float a, float b) -> Merged {
+            return {sigmoid(a - b), sigmoid(b - a), mixed(a, b)};
+          },
+          [=](float a, float b) -> Merged {
+            return {sigmoid(a - b), sigmoid(b - a), converted(a, b)};
           }};
 }
 

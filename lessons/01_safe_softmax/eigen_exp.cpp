@@ -1,0 +1,28 @@
+// What Eigen's vectorised exp makes of -inf. In this folder:
+//   g++ -std=c++20 -O2 -I/usr/include/eigen3 eigen_exp.cpp && ./a.out
+// Add -mavx2 -mfma, or -march=native, to try other vector widths.
+
+#include <Eigen/Core>
+#include <cstdio>
+#include <limits>
+
+namespace {
+
+/// exp of `size` masked scores, entry by entry.
+template <class T>
+void print_exp_of_masked(const char* type, int size) {
+  using Array = Eigen::Array<T, Eigen::Dynamic, 1>;
+  const Array weights = Array::Constant(size, -std::numeric_limits<T>::infinity()).exp();
+  std::printf("%s, %2d entries:", type, size);
+  for (const T weight : weights) std::printf(" %.1e", static_cast<double>(weight));
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main() {
+  std::printf("%s\n", Eigen::SimdInstructionSetsInUse());
+  print_exp_of_masked<float>("float", 16);
+  print_exp_of_masked<float>("float", 5);
+  print_exp_of_masked<double>("double", 8);
+}
