@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ struct Streams {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   for (const auto& [name, value] : command.environment) setenv(name.c_str(), value.c_str(), 1);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // whoever ends this program ends what it started
   if (streams.input >= 0) dup2(streams.input, STDIN_FILENO);
   if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
   if (streams.error >= 0) dup2(streams.error, STDERR_FILENO);

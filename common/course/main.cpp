@@ -72,8 +72,10 @@ class CommandLine {
   }
 
   void add_check() {
-    CLI::App* command = add_command("check", "grade my answer to a lesson",
-                                    [this](const Checkout& checkout) { return check(checkout, check_); });
+    CLI::App* command = add_command("check", "grade my answer to a lesson", [this](const Checkout& checkout) {
+      check_.json = check_.json || json_;
+      return check(checkout, check_);
+    });
     command->add_option("lesson", check_.lesson, "05, 05.2, ring_attention or a path in its folder")
         ->required();
     command->add_option("--task", check_.task, "only this task");

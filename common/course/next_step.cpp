@@ -32,6 +32,8 @@ std::string step_in(const LessonStanding& standing) {
     return fmt::format("{}; ./course reset {} brings the skeleton back", standing.obstacle, lesson.id);
   }
   if (!standing.obstacle.empty()) return fmt::format("{} {}", file_to_edit(lesson), standing.obstacle);
+  if (standing.open_task()->unfinished)
+    return fmt::format("./course check {} (this was a part of it)", lesson.id);
   return fmt::format("{} in {}; a hint: ./course hint {}", named(*standing.open_task()->task),
                      file_to_edit(lesson), lesson.id);
 }

@@ -56,6 +56,7 @@ TaskStanding judged(const LessonInfo& lesson, const TaskInfo& task, const Lesson
     standing.diagnosis = described(lesson, *worst);
   } else if (!unplayed.empty()) {
     standing.status = Status::Failed;
+    standing.unfinished = true;
     standing.diagnosis = "not checked yet: " + joined(unplayed);
   }
   return standing;

@@ -20,6 +20,7 @@ struct TaskStanding {
   Status status;
   std::string diagnosis;              ///< empty on a pass
   std::vector<std::string> mistakes;  ///< ids that the tests gave
+  bool unfinished = false;            ///< what was played passed, but not everything was
   int points() const { return status == Status::Passed ? task->points : 0; }
 };
 

@@ -34,8 +34,16 @@ void note_signal(int signal) {
   caught_signal = signal;
 }
 
-/// Passes on what the ranks print, line by line, up to where Open MPI begins to explain, between lines of
-/// dashes, that the job has ended: the demo says that better.
+/// "[host:", which Open MPI puts before the process id and what it logs.
+std::string log_prefix() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  const std::string host = name;
+  return "[" + host.substr(0, host.find('.')) + ":";
+}
+
+/// Passes on what the ranks print, line by line. Open MPI's own log lines are kept back, and so is all that
+/// comes once it explains, below a line of dashes, that the job has ended: the demo says that better.
 class RankOutput {
  public:
   explicit RankOutput(fs::path file) : file_(std::move(file)) {}
@@ -46,9 +54,9 @@ class RankOutput {
     file.seekg(passed_);
     for (std::string line; std::getline(file, line) && !file.eof();) {
       passed_ += static_cast<std::streamoff>(line.size()) + 1;
-      if (line.starts_with("--------------------")) explaining_ = true;
-      if (explaining_) {
-        explanation_ += line + "\n";
+      explaining_ |= line.starts_with("--------------------");
+      if (explaining_ || line.starts_with(log_prefix_)) {
+        kept_back_ += line + "\n";
         continue;
       }
       progress.clear();
@@ -57,13 +65,14 @@ class RankOutput {
   }
 
   /// What Open MPI had to say.
-  const std::string& explanation() const { return explanation_; }
+  const std::string& kept_back() const { return kept_back_; }
 
  private:
   fs::path file_;
+  const std::string log_prefix_ = log_prefix();
   std::streamoff passed_ = 0;
   bool explaining_ = false;
-  std::string explanation_;
+  std::string kept_back_;
 };
 
 class Launch {
@@ -132,7 +141,7 @@ class Launch {
     // Rank 0 has said why on stderr, which has been passed on.
     if (exit->code == wrong_input || exit->code == unavailable) return exit->code;
     return tell("mpirun ended with exit code " + std::to_string(exit->code) + " and without a report\n" +
-                    output_.explanation(),
+                    output_.kept_back(),
                 failed);
   }
 
@@ -141,7 +150,7 @@ class Launch {
       return tell("mpirun was not found: install Open MPI (./course does that)", unavailable);
     }
     return tell("this machine could not start " + std::to_string(plan_.ranks) +
-                    " MPI ranks, expected fewer (--ranks)\n" + output_.explanation(),
+                    " MPI ranks, expected fewer (--ranks)\n" + output_.kept_back(),
                 unavailable);
   }
 

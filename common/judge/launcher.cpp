@@ -30,6 +30,10 @@ constexpr double standstill_s = 2.0;
 /// A proven standstill needs no patience, only a second look that finds it unchanged.
 constexpr double proven_standstill_s = 0.3;
 
+/// A launch reads all its cases before it plays the first: many seeds are played in several, so that a case
+/// that fails does not make all the others be written again.
+constexpr std::size_t cases_per_launch = 256;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -45,7 +49,8 @@ class StatusPages {
     }
     void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    if (pages == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "cannot map " + path.string());
+    if (pages == MAP_FAILED)
+      throw std::system_error(errno, std::generic_category(), "cannot map " + path.string());
     pages_ = static_cast<RankStatus*>(pages);
   }
   ~StatusPages() { munmap(pages_, count_ * sizeof(RankStatus)); }
@@ -66,11 +71,13 @@ class StatusPages {
 /// Rank r of a case is played by another world rank than r wherever that is possible.
 std::vector<int> shuffled_world_ranks(int ranks, int world_size) {
   std::vector<int> order(ranks);
-  for (int rank = 0; rank < ranks; ++rank) order[rank] = (world_size - 1 - rank + world_size / 2) % world_size;
+  for (int rank = 0; rank < ranks; ++rank)
+    order[rank] = (world_size - 1 - rank + world_size / 2) % world_size;
   return order;
 }
 
-std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world, const std::vector<int>& world_ranks) {
+std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world,
+                                        const std::vector<int>& world_ranks) {
   std::vector<RankSnapshot> ordered;
   for (const int world_rank : world_ranks) ordered.push_back(world[world_rank]);
   return ordered;
@@ -161,8 +168,8 @@ class Watch {
   Outcome stuck(const std::string& where) const {
     Outcome outcome;
     outcome.ending = Outcome::Ending::Stuck;
-    outcome.text = "stuck in compute: nothing happened for " + std::to_string(static_cast<int>(case_limit_s_)) +
-                   " s (" + where + ")";
+    outcome.text = "stuck in compute: nothing happened for " +
+                   std::to_string(static_cast<int>(case_limit_s_)) + " s (" + where + ")";
     return outcome;
   }
 
@@ -188,17 +195,18 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
   outcome.ending = Outcome::Ending::Crashed;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].phase != Phase::Crashed) continue;
-    outcome.text = "rank " + std::to_string(rank) + " died of signal " + std::to_string(ranks[rank].signal) + " (" +
-                   strsignal(ranks[rank].signal) + ") at hop " + std::to_string(ranks[rank].hop);
+    outcome.text = "rank " + std::to_string(rank) + " died of signal " + std::to_string(ranks[rank].signal) +
+                   " (" + strsignal(ranks[rank].signal) + ") at hop " + std::to_string(ranks[rank].hop);
     return outcome;
   }
   if (exit.signal != 0) {
-    outcome.text = "the player died of signal " + std::to_string(exit.signal) + " (" + strsignal(exit.signal) + ")";
+    outcome.text =
+        "the player died of signal " + std::to_string(exit.signal) + " (" + strsignal(exit.signal) + ")";
     return outcome;
   }
   outcome.ending = Outcome::Ending::Lost;
-  // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a signal that
-  // no handler saw.
+  // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a
+  // signal that no handler saw.
   const std::string computing = computing_ranks(ranks);
   if (!computing.empty()) {
     const int signal = exit.code > 128 ? exit.code - 128 : 0;
@@ -215,7 +223,8 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
 /// Reads what the ranks of a case that ran to its end have written. Throws std::runtime_error.
 Outcome collect(const fs::path& folder, int ranks) {
   Outcome outcome;
-  for (int rank = 0; rank < ranks; ++rank) outcome.reports.push_back(read_report(output_folder(folder, rank)));
+  for (int rank = 0; rank < ranks; ++rank)
+    outcome.reports.push_back(read_report(output_folder(folder, rank)));
   outcome.ending = Outcome::Ending::Finished;
   for (int rank = 0; rank < ranks; ++rank) {
     const RankReport& report = outcome.reports[rank];
@@ -236,7 +245,8 @@ Outcome collect(const fs::path& folder, int ranks) {
 /// One start of the player over some of the cases.
 class Launch {
  public:
-  Launch(const LauncherOptions& options, const std::vector<Case>& cases, const std::vector<std::size_t>& chosen)
+  Launch(const LauncherOptions& options, const std::vector<Case>& cases,
+         const std::vector<std::size_t>& chosen)
       : options_(options), world_size_(1) {
     for (const std::size_t i : chosen) world_size_ = std::max(world_size_, cases[i].ranks());
     for (const std::size_t i : chosen) {
@@ -271,10 +281,12 @@ class Launch {
     Command command;
     if (options_.mpi) command.argv = mpirun(world_size_);
     command.argv.insert(command.argv.end(), options_.player.begin(), options_.player.end());
-    command.argv.insert(command.argv.end(), {"--subject", options_.subject, "--status", scratch_.path() / "status"});
+    command.argv.insert(command.argv.end(),
+                        {"--subject", options_.subject, "--status", scratch_.path() / "status"});
     command.argv.insert(command.argv.end(), folders_.begin(), folders_.end());
     command.environment = mpirun_environment();
-    for (const char* name : {"TMPDIR", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {
+    for (const char* name :
+         {"TMPDIR", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {
       command.environment[name] = scratch_.path();
     }
     command.output = output();
@@ -298,8 +310,9 @@ class Launch {
       }
     }
     if (!complete) {
-      outcomes.push_back(failure ? *failure
-                                 : ended_early(in_case_order(last, world_ranks_[ended]), exit.value_or(Exit{}), output()));
+      outcomes.push_back(
+          failure ? *failure
+                  : ended_early(in_case_order(last, world_ranks_[ended]), exit.value_or(Exit{}), output()));
     }
     return outcomes;
   }
@@ -327,7 +340,8 @@ std::map<std::string, std::string> mpirun_environment() {
   return environment;
 }
 
-void Launcher::write_case(const fs::path& folder, const Case& test_case, const std::vector<int>& world_ranks) {
+void Launcher::write_case(const fs::path& folder, const Case& test_case,
+                          const std::vector<int>& world_ranks) {
   CaseManifest manifest{test_case.function, test_case.ranks(), world_ranks, test_case.arguments, {}};
   for (const auto& [name, tensor] : test_case.inputs.at(0)) manifest.inputs.push_back(name);
   for (int rank = 0; rank < test_case.ranks(); ++rank) {
@@ -344,11 +358,17 @@ std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) const {
   std::vector<std::size_t> waiting(cases.size());
   std::iota(waiting.begin(), waiting.end(), 0);
   while (!waiting.empty()) {
-    const std::vector<Outcome> played = Launch(options_, cases, waiting).run();
-    for (std::size_t i = 0; i < played.size(); ++i) outcomes[waiting[i]] = played[i];
-    if (played.size() == waiting.size() && played.back().ending == Outcome::Ending::Finished) break;
-    const std::string& group = cases[waiting[played.size() - 1]].group;
+    const auto end =
+        waiting.begin() + static_cast<std::ptrdiff_t>(std::min(waiting.size(), cases_per_launch));
+    const std::vector<std::size_t> chosen(waiting.begin(), end);
+    const std::vector<Outcome> played = Launch(options_, cases, chosen).run();
+    for (std::size_t i = 0; i < played.size(); ++i) outcomes[chosen[i]] = played[i];
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(played.size()));
+    const Outcome::Ending last = played.back().ending;
+    if (played.size() == chosen.size() &&
+        (last == Outcome::Ending::Finished || last == Outcome::Ending::Todo))
+      continue;
+    const std::string& group = cases[chosen[played.size() - 1]].group;
     std::erase_if(waiting, [&](std::size_t i) { return cases[i].group == group; });
   }
   return outcomes;

@@ -87,7 +87,8 @@ Process::Process(const Command& command) {
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
   const int output = open(command.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (output < 0) throw std::system_error(errno, std::generic_category(), "cannot write " + command.output.string());
+  if (output < 0)
+    throw std::system_error(errno, std::generic_category(), "cannot write " + command.output.string());
   pid_ = fork();
   if (pid_ == 0) {
     setpgid(0, 0);
@@ -103,7 +104,9 @@ Process::Process(const Command& command) {
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + arguments[0]);
 }
 
-Process::~Process() { kill(); }
+Process::~Process() {
+  kill();
+}
 
 std::optional<Exit> Process::poll() {
   int status = 0;

@@ -144,6 +144,10 @@ std::vector<Mistake> shared_mistakes() {
   std::vector<Mistake> all = {{"masked_row_nan", masked_row_nan}};
   add_wrong_maximum(all, "no_maximum", no_maximum);
   add_wrong_maximum(all, "global_maximum", global_maximum);
+  for (const float epsilon : {1e-12f, 1e-10f, 1e-9f, 1e-8f, 1e-7f, 1e-6f, 1e-5f, 1e-4f, 1e-3f}) {
+    const auto face = [=](const Example& example) { return epsilon_in_denominator(example, epsilon); };
+    all.push_back({"epsilon_in_denominator", face});
+  }
   return all;
 }
 
@@ -155,9 +159,5 @@ LessonJudge course::lesson_judge() {
   softmax.mistakes.push_back({"along_columns", along_columns});
   Task logsumexp = task("2", "logsumexp", {"lse", {"row"}});
   logsumexp.mistakes = shared_mistakes();
-  for (const float epsilon : {1e-12f, 1e-10f, 1e-9f, 1e-8f, 1e-7f, 1e-6f, 1e-5f, 1e-4f}) {
-    const auto face = [=](const Example& example) { return epsilon_in_denominator(example, epsilon); };
-    logsumexp.mistakes.push_back({"epsilon_in_denominator", face});
-  }
   return {"01", {softmax, logsumexp}};
 }

@@ -59,6 +59,7 @@ TEST(Standing, SaysWhichTestsWereNotPlayed) {
   const LessonStanding partial = standing({{"1", passed()}, {"2.ranks3", passed()}});
   EXPECT_EQ(partial.status, Status::Failed);
   EXPECT_EQ(partial.open_task()->diagnosis, "not checked yet: 2.ranks1");
+  EXPECT_TRUE(partial.open_task()->unfinished);
 }
 
 TEST(Standing, IsTodoOnlyWhereNothingWasWritten) {

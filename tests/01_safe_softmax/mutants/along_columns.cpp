@@ -1,8 +1,8 @@
-#include "safe_softmax.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "safe_softmax.hpp"
 
 namespace lesson01 {
 
