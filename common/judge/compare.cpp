@@ -17,7 +17,9 @@ constexpr double baseline_factor = 8;
 /// Some sixteen roundings of float32 (2^-24 each): what another order of the same operations may cost.
 constexpr double rounding_floor = 1e-6;
 
-bool same_special(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
+bool same_special(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || a == b;
+}
 
 /// Sums of squares of a group of entries.
 struct Norms {
@@ -76,7 +78,8 @@ class Survey {
   }
 
   std::string text() const {
-    const double answer = std::isnan(answer_[worst_]) ? std::abs(answer_[worst_]) : answer_[worst_];  // not "-nan"
+    const double answer =
+        std::isnan(answer_[worst_]) ? std::abs(answer_[worst_]) : answer_[worst_];  // not "-nan"
     const std::string where = fmt::format("{}{} is {:.6g}, should be {:.6g}", ranked() ? rank_prefix() : "",
                                           position_text(), answer, truth_[worst_]);
     return where + "\n" + error_text() + fmt::format("; {} of {} wrong", wrong_, truth_.size()) + rows_text();
@@ -153,7 +156,9 @@ class Survey {
     if (truth_.rank() == 0 || wrong_ == 0 || output_.axes[row_axis()] == "rank") return "";
     const Index rows = truth_.extent(row_axis());
     if (first_row_ == 0 && last_row_ == rows - 1) return "";
-    return fmt::format(", all in {0}s {1} to {2} of {3}{4}", output_.axes[row_axis()], first_row_, last_row_, rows,
+    const std::string where = first_row_ == last_row_ ? fmt::format(" {}", first_row_)
+                                                      : fmt::format("s {} to {}", first_row_, last_row_);
+    return fmt::format(", all in {}{} of {}{}", output_.axes[row_axis()], where, rows,
                        ranked() ? " (counted over all ranks)" : "");
   }
 

@@ -10,14 +10,15 @@ namespace {
 
 /// One finding for the first rank whose report has a fact of `kind`.
 Conduct without_fact(const char* kind, std::string mistake) {
-  return [kind, mistake = std::move(mistake)](const Example&, const Outcome& outcome) -> std::vector<Finding> {
-    for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
-      for (const auto& [seen, text] : outcome.reports[rank].facts) {
-        if (seen == kind) return {{mistake, fmt::format("rank {}: {}", rank, text)}};
-      }
-    }
-    return {};
-  };
+  return
+      [kind, mistake = std::move(mistake)](const Example&, const Outcome& outcome) -> std::vector<Finding> {
+        for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
+          for (const auto& [seen, text] : outcome.reports[rank].facts) {
+            if (seen == kind) return {{mistake, fmt::format("rank {}: {}", rank, text)}};
+          }
+        }
+        return {};
+      };
 }
 
 std::int64_t total_sent(const RankReport& report) {
@@ -34,7 +35,8 @@ std::vector<Finding> at_most(const Outcome& outcome, Measure measure, Limit limi
     const std::int64_t seen = measure(outcome.reports[rank]);
     const std::int64_t allowed = limit(static_cast<int>(rank));
     if (seen > allowed) {
-      return {{mistake, fmt::format("rank {} {} {} bytes, at most {} are needed", rank, what, seen, allowed)}};
+      return {
+          {mistake, fmt::format("rank {} {} {} bytes, at most {} are needed", rank, what, seen, allowed)}};
     }
   }
   return {};
@@ -60,15 +62,17 @@ Conduct keeps_buffers_apart(std::string mistake) {
 
 Conduct sends_at_most(std::function<std::int64_t(const Example&, int)> limit, std::string mistake) {
   return [=](const Example& example, const Outcome& outcome) {
-    return at_most(outcome, total_sent, [&](int rank) { return limit(example, rank); }, mistake, "sent");
+    return at_most(
+        outcome, total_sent, [&](int rank) { return limit(example, rank); }, mistake, "sent");
   };
 }
 
 Conduct gathers_at_most(std::function<std::int64_t(const Example&, int)> limit, std::string mistake) {
   return [=](const Example& example, const Outcome& outcome) {
     const auto received = [](const RankReport& report) { return report.collective_bytes; };
-    return at_most(outcome, received, [&](int rank) { return limit(example, rank); }, mistake,
-                   "received through collectives");
+    return at_most(
+        outcome, received, [&](int rank) { return limit(example, rank); }, mistake,
+        "received through collectives");
   };
 }
 
@@ -80,8 +84,8 @@ Conduct sends_only_to_next(std::string mistake) {
       const int next = (static_cast<int>(rank) + 1) % world_size;
       for (const auto& [peer, bytes] : outcome.reports[rank].bytes_sent_to) {
         if (peer == next || bytes == 0) continue;
-        return {{mistake, fmt::format("rank {} sent {} bytes to rank {}; it should send to rank {} only", rank,
-                                      bytes, peer, next)}};
+        return {{mistake, fmt::format("rank {} sent {} bytes to rank {}; it should send to rank {} only",
+                                      rank, bytes, peer, next)}};
       }
     }
     return {};
@@ -91,7 +95,8 @@ Conduct sends_only_to_next(std::string mistake) {
 Conduct uses_memory_at_most(std::function<std::int64_t(const Example&)> limit, std::string mistake) {
   return [=](const Example& example, const Outcome& outcome) {
     const auto peak = [](const RankReport& report) { return report.peak_bytes; };
-    return at_most(outcome, peak, [&](int) { return limit(example); }, mistake, "held at its peak");
+    return at_most(
+        outcome, peak, [&](int) { return limit(example); }, mistake, "held at its peak");
   };
 }
 

@@ -17,11 +17,14 @@ constexpr double clearly = 4;
 
 enum class Evidence { Refutes, Neutral, Supports };
 
-Evidence weigh_output(const Tensor64& answer, const Tensor64& truth, const Tensor64& mistaken, double tolerance) {
+Evidence weigh_output(const Tensor64& answer, const Tensor64& truth, const Tensor64& mistaken,
+                      double tolerance) {
   const double allowed = mistake_factor * tolerance;
-  if (mistaken.shape() != answer.shape() || relative_error(answer, mistaken) > allowed) return Evidence::Refutes;
+  if (mistaken.shape() != answer.shape() || relative_error(answer, mistaken) > allowed)
+    return Evidence::Refutes;
   const bool wrong = relative_error(answer, truth) > tolerance;
-  return wrong && relative_error(mistaken, truth) > clearly * allowed ? Evidence::Supports : Evidence::Neutral;
+  return wrong && relative_error(mistaken, truth) > clearly * allowed ? Evidence::Supports
+                                                                      : Evidence::Neutral;
 }
 
 Evidence weigh_example(const Mistake& mistake, const Played& played) {

@@ -22,9 +22,9 @@ Played compare(const Task& task, const Example& example, const Outcome& outcome)
 /// Whether every output is within its tolerance of the truth.
 bool is_right(const Played& played);
 
-/// The mistakes that explain all that was played, right answers as well as wrong ones: those whose answer equals the
-/// student's wherever there is one, and is clearly not the truth where the student's is wrong. A name is earned only
-/// when one mistake is left.
+/// The mistakes that explain all that was played, right answers as well as wrong ones: those whose answer
+/// equals the student's wherever there is one, and is clearly not the truth where the student's is wrong. A
+/// name is earned only when one mistake is left.
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all);
 
 }  // namespace course

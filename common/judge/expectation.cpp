@@ -84,7 +84,8 @@ std::string Expectation::unmet(const Session& session, const LessonInfo& lesson)
     } else if (text.starts_with("mistakes:")) {
       amiss = unless_combination(session, round, split(text.substr(9)));
     } else {
-      throw std::invalid_argument("cannot expect " + text + "; expected pass, todo, mistake:ID or mistakes:ID,ID");
+      throw std::invalid_argument("cannot expect " + text +
+                                  "; expected pass, todo, mistake:ID or mistakes:ID,ID");
     }
     if (!amiss.empty()) return fmt::format("with seed {}: {}", session.seed(round), amiss);
   }

@@ -116,16 +116,20 @@ class Printer : public testing::EmptyTestEventListener {
   static void print_names(const TestVerdict& verdict) {
     const Judge& judge = Judge::instance();
     for (const std::string& id : verdict.mistakes) {
-      fmt::print("      looks like: {}.   ./course hint {}\n", judge.lesson.mistake(id).what, judge.lesson.id);
+      fmt::print("      looks like: {}.   ./course hint {}\n", judge.lesson.mistake(id).what,
+                 judge.lesson.id);
     }
   }
 };
 
 const char* status_name(TestVerdict::Status status) {
   switch (status) {
-    case TestVerdict::Status::Passed: return "passed";
-    case TestVerdict::Status::Todo: return "todo";
-    default: return "failed";
+    case TestVerdict::Status::Passed:
+      return "passed";
+    case TestVerdict::Status::Todo:
+      return "todo";
+    default:
+      return "failed";
   }
 }
 
@@ -141,7 +145,8 @@ void write_report(const Judge& judge) {
                      {"mistakes", verdict.mistakes}});
   }
   const std::filesystem::path part = judge.options.report.string() + ".part";
-  std::ofstream(part) << nlohmann::json{{"lesson", judge.lesson.id}, {"seed", judge.options.seed}, {"tests", tests}};
+  std::ofstream(part) << nlohmann::json{
+      {"lesson", judge.lesson.id}, {"seed", judge.options.seed}, {"tests", tests}};
   std::filesystem::rename(part, judge.options.report);
 }
 
@@ -149,11 +154,13 @@ void keep_failures(const Judge& judge) {
   for (std::size_t i = 0; i < judge.session->tests().size(); ++i) {
     const GradedTest& test = judge.session->tests()[i];
     const TestVerdict& verdict = judge.session->verdicts(0)[i];
-    const std::filesystem::path folder = judge.options.keep / fmt::format("lesson{}.{}", judge.lesson.id, test.name());
+    const std::filesystem::path folder =
+        judge.options.keep / fmt::format("lesson{}.{}", judge.lesson.id, test.name());
     std::filesystem::remove_all(folder);
     if (verdict.status != TestVerdict::Status::Failed) continue;
     keep_case(folder, *test.task, *verdict.witness);
-    fmt::print("      kept in {}; play it again: ./course replay {}\n", folder.string(), folder.filename().string());
+    fmt::print("      kept in {}; play it again: ./course replay {}\n", folder.string(),
+               folder.filename().string());
   }
 }
 
@@ -164,10 +171,13 @@ Options parse(int argc, char** argv) {
   app.add_option("--subject", options.launcher.subject, "the shared object to judge")->required();
   app.add_option("--player", options.launcher.player, "the command that plays cases")->required();
   app.add_option("--registry", options.registry, "lessons/registry.json")->required();
-  app.add_option("--case-limit", options.launcher.case_limit_s, "seconds without progress before a case is stuck");
+  app.add_option("--case-limit", options.launcher.case_limit_s,
+                 "seconds without progress before a case is stuck");
   app.add_option("--seed", options.seed, "the seed that inputs are drawn with");
-  app.add_option("--seeds", options.seeds, "how many seeds, counted up from --seed")->check(CLI::PositiveNumber);
-  app.add_option("--expect", options.expect, "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so");
+  app.add_option("--seeds", options.seeds, "how many seeds, counted up from --seed")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--expect", options.expect,
+                 "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so");
   app.add_option("--report", options.report, "write the verdicts as JSON");
   app.add_option("--keep", options.keep, "keep the first failing case of each test in this folder");
   try {

@@ -29,6 +29,7 @@ constexpr double look_interval_s = 0.05;
 constexpr double standstill_s = 2.0;
 /// A proven standstill needs no patience, only a second look that finds it unchanged.
 constexpr double proven_standstill_s = 0.3;
+constexpr int could_not_start = 127;  // as a shell has it
 
 /// A launch reads all its cases before it plays the first: many seeds are played in several, so that a case
 /// that fails does not make all the others be written again.

@@ -13,7 +13,8 @@ namespace course {
 
 /// A call to be played: what each rank is given.
 struct Case {
-  std::string group;  ///< once a case ends its launch (crash, standstill), the rest of its group is not played
+  std::string
+      group;  ///< once a case ends its launch (crash, standstill), the rest of its group is not played
   std::string function;
   Arguments arguments;
   std::vector<std::map<std::string, Tensor>> inputs;  ///< by rank
@@ -25,12 +26,12 @@ struct Outcome {
   enum class Ending {
     NotPlayed,
     Finished,
-    Todo,        ///< a skeleton's exception
+    Todo,  ///< a skeleton's exception
     Threw,
     Crashed,
     Standstill,
-    Stuck,       ///< one call outside MPI past the limit
-    Lost,        ///< the player ended without a word
+    Stuck,  ///< one call outside MPI past the limit
+    Lost,   ///< the player ended without a word
   } ending = Ending::NotPlayed;
   std::string text;  ///< one or several lines on anything but Finished
   std::optional<Standstill> standstill;
@@ -39,14 +40,14 @@ struct Outcome {
 };
 
 struct LauncherOptions {
-  std::filesystem::path subject;      ///< the shared object under test
-  std::vector<std::string> player;    ///< the player's command, without its arguments
-  bool mpi = false;                   ///< start it under mpirun
-  double case_limit_s = 10;           ///< of one case outside MPI
+  std::filesystem::path subject;    ///< the shared object under test
+  std::vector<std::string> player;  ///< the player's command, without its arguments
+  bool mpi = false;                 ///< start it under mpirun
+  double case_limit_s = 10;         ///< of one case outside MPI
 };
 
-/// Plays cases in as few launches as it can. A case whose player crashes, throws or stands still ends alone: the rest
-/// is launched again without it and without its group.
+/// Plays cases in as few launches as it can. A case whose player crashes, throws or stands still ends alone:
+/// the rest is launched again without it and without its group.
 class Launcher {
  public:
   explicit Launcher(LauncherOptions options) : options_(std::move(options)) {}

@@ -23,8 +23,9 @@ struct Exit {
   int signal = 0;  ///< 0 unless a signal ended it
 };
 
-/// A child in a process group of its own. Whatever it started dies with it: this process becomes the subreaper of
-/// orphans (prctl PR_SET_CHILD_SUBREAPER), so that a killed mpirun leaves no spinning rank behind.
+/// A child in a process group of its own. Whatever it started dies with it: this process becomes the
+/// subreaper of orphans (prctl PR_SET_CHILD_SUBREAPER), so that a killed mpirun leaves no spinning rank
+/// behind.
 class Process {
  public:
   /// Throws std::system_error when the command cannot be started.

@@ -4,8 +4,8 @@
 
 namespace course {
 
-/// A private folder under the system's temporary directory that is removed with everything in it. Its path is short:
-/// Open MPI makes UNIX sockets below it, whose names end at 108 characters.
+/// A private folder in memory (/dev/shm), else under TMPDIR or /tmp, that is removed with everything in it.
+/// Its path is short: Open MPI makes UNIX sockets below it, whose names end at 108 characters.
 class Scratch {
  public:
   /// Throws std::system_error when no folder can be made.

@@ -8,8 +8,8 @@
 
 namespace course {
 
-/// Plays the chosen tests of a lesson with one or more seeds in as few launches as possible, and keeps everything
-/// that verdicts refer to.
+/// Plays the chosen tests of a lesson with one or more seeds in as few launches as possible, and keeps
+/// everything that verdicts refer to.
 class Session {
  public:
   Session(std::vector<GradedTest> tests, LauncherOptions options, std::uint64_t first_seed, int seeds);

@@ -13,10 +13,10 @@ namespace course {
 
 /// One input of a task, whole: the judge cuts it into the ranks' shards.
 struct Example {
-  std::string what;                       ///< "a row maximum that arrives in the last block", for the diagnosis
+  std::string what;  ///< "a row maximum that arrives in the last block", for the diagnosis
   std::map<std::string, Tensor> inputs;
   Arguments arguments = {};
-  std::vector<int> shard_tokens = {};     ///< by rank; empty for a lesson on one rank
+  std::vector<int> shard_tokens = {};  ///< by rank; empty for a lesson on one rank
   int ranks() const { return shard_tokens.empty() ? 1 : static_cast<int>(shard_tokens.size()); }
 };
 
@@ -33,8 +33,8 @@ struct Mistake {
 struct Output {
   std::string name;
   std::vector<std::string> axes;  ///< for the diagnosis: {"head", "row", "col"}
-  /// The ranks' pieces are joined along this axis. An output of the whole row that every rank returns is declared
-  /// with the axis "rank" and joined along that.
+  /// The ranks' pieces are joined along this axis. An output of the whole row that every rank returns is
+  /// declared with the axis "rank" and joined along that.
   Index join_axis = 0;
 };
 
@@ -76,8 +76,8 @@ LessonJudge lesson_judge();
 /// Every rank's inputs, cut from the example's.
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);
 
-/// The ranks' outputs joined. Throws std::runtime_error naming an output that is missing or whose shape is not what
-/// `truth` has.
+/// The ranks' outputs joined. Throws std::runtime_error naming an output that is missing or whose shape is
+/// not what `truth` has.
 Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& truth);
 
 }  // namespace course

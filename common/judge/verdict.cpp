@@ -99,7 +99,8 @@ std::vector<TestVerdict> judge(const std::vector<PlayedTest>& tests) {
   std::map<const Task*, std::vector<std::string>> explaining;
   for (const auto& [task, all] : by_task) explaining[task] = explaining_mistakes(*task, all);
   std::vector<TestVerdict> verdicts;
-  for (const PlayedTest& test : tests) verdicts.push_back(TestJudge(test, explaining[test.test->task]).verdict());
+  for (const PlayedTest& test : tests)
+    verdicts.push_back(TestJudge(test, explaining[test.test->task]).verdict());
   return verdicts;
 }
 

@@ -20,8 +20,8 @@ struct GradedTest {
 
 struct TestVerdict {
   enum class Status { Passed, Failed, Todo, NotPlayed } status = Status::NotPlayed;
-  std::string text;                ///< several lines: where, how much, on what input
-  std::set<std::string> mistakes;  ///< earned names, ids of the registry
+  std::string text;                 ///< several lines: where, how much, on what input
+  std::set<std::string> mistakes;   ///< earned names, ids of the registry
   const Played* witness = nullptr;  ///< the example that the text speaks of
 };
 
@@ -31,8 +31,8 @@ struct PlayedTest {
   std::vector<Played> examples;
 };
 
-/// Judges all tests that were played with one seed. Tests of a task share evidence: a mistake is named only if it
-/// explains them all.
+/// Judges all tests that were played with one seed. Tests of a task share evidence: a mistake is named only
+/// if it explains them all.
 std::vector<TestVerdict> judge(const std::vector<PlayedTest>& tests);
 
 }  // namespace course

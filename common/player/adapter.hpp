@@ -41,9 +41,11 @@ class Call {
 
  private:
   template <class Value>
-  static const Value& find(const std::map<std::string, Value>& values, const std::string& name, const char* what) {
+  static const Value& find(const std::map<std::string, Value>& values, const std::string& name,
+                           const char* what) {
     const auto found = values.find(name);
-    if (found == values.end()) throw std::invalid_argument(std::string("the case has no ") + what + " " + name);
+    if (found == values.end())
+      throw std::invalid_argument(std::string("the case has no ") + what + " " + name);
     return found->second;
   }
 

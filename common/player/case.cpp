@@ -10,8 +10,8 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CaseManifest, function, ranks, world_ranks, arguments, inputs)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, ending, what, peak_bytes, bytes_sent_to, collective_bytes, facts,
-                                   outputs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, ending, what, peak_bytes, bytes_sent_to, collective_bytes,
+                                   facts, outputs)
 
 namespace {
 
@@ -38,15 +38,21 @@ void write_manifest(const fs::path& folder, const CaseManifest& manifest) {
   write_json(folder / "case.json", manifest);
 }
 
-CaseManifest read_manifest(const fs::path& folder) { return read_json<CaseManifest>(folder / "case.json"); }
+CaseManifest read_manifest(const fs::path& folder) {
+  return read_json<CaseManifest>(folder / "case.json");
+}
 
 void write_report(const fs::path& rank_folder, const RankReport& report) {
   write_json(rank_folder / "report.json", report);
 }
 
-RankReport read_report(const fs::path& rank_folder) { return read_json<RankReport>(rank_folder / "report.json"); }
+RankReport read_report(const fs::path& rank_folder) {
+  return read_json<RankReport>(rank_folder / "report.json");
+}
 
-fs::path input_folder(const fs::path& folder, int rank) { return folder / ("rank" + std::to_string(rank)); }
+fs::path input_folder(const fs::path& folder, int rank) {
+  return folder / ("rank" + std::to_string(rank));
+}
 
 fs::path output_folder(const fs::path& folder, int rank) {
   return folder / "out" / ("rank" + std::to_string(rank));

@@ -23,8 +23,8 @@ std::int64_t reset_peak_memory() {
 #ifdef __SANITIZE_ADDRESS__
   return -1;  // the sanitizer's own bookkeeping would be counted
 #endif
-  // A fixed threshold: glibc otherwise raises it after the first large free, and later blocks then come from memory
-  // that is already resident.
+  // A fixed threshold: glibc otherwise raises it after the first large free, and later blocks then come from
+  // memory that is already resident.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   malloc_trim(0);
   std::ofstream clear("/proc/self/clear_refs");
@@ -32,6 +32,8 @@ std::int64_t reset_peak_memory() {
   return clear ? status_bytes("VmRSS:") : -1;
 }
 
-std::int64_t peak_memory() { return status_bytes("VmHWM:"); }
+std::int64_t peak_memory() {
+  return status_bytes("VmHWM:");
+}
 
 }  // namespace course

@@ -85,7 +85,9 @@ void catch_crashes() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
 }
 
-void set_phase(Phase phase) { own_status->phase = static_cast<std::uint32_t>(phase); }
+void set_phase(Phase phase) {
+  own_status->phase = static_cast<std::uint32_t>(phase);
+}
 
 struct LoadedCase {
   fs::path folder;

@@ -12,8 +12,8 @@ class Stage {
   virtual int world_rank() const = 0;
   /// Waits for every process without using up a core.
   virtual void meet() = 0;
-  /// Enters a case that this process plays as `rank`; returns a pointer to its communicator, or null. Collective
-  /// over the world: a process without a part calls it with rank -1.
+  /// Enters a case that this process plays as `rank`; returns a pointer to its communicator, or null.
+  /// Collective over the world: a process without a part calls it with rank -1.
   virtual const void* enter(const CaseManifest& manifest, int rank) = 0;
   virtual void begin_watching(RankStatus* status) = 0;
   virtual void end_watching(RankReport& report) = 0;
@@ -21,8 +21,8 @@ class Stage {
   virtual void leave() = 0;
 };
 
-/// The player: reads every case of the plan, unlinks what it read, meets the others, loads the submission, plays.
-/// Returns the process's exit code.
+/// The player: reads every case of the plan, unlinks what it read, meets the others, loads the submission,
+/// plays. Returns the process's exit code.
 int play(int argc, char** argv, Stage& stage);
 
 }  // namespace course

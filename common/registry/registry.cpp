@@ -24,7 +24,9 @@ const Info& find(const std::vector<Info>& all, const std::string& id, const std:
 
 }  // namespace
 
-bool LessonInfo::needs_mpi() const { return std::find(needs.begin(), needs.end(), "mpi") != needs.end(); }
+bool LessonInfo::needs_mpi() const {
+  return std::find(needs.begin(), needs.end(), "mpi") != needs.end();
+}
 
 int LessonInfo::max_points() const {
   int points = 0;

@@ -23,8 +23,8 @@ struct TaskInfo {
 };
 
 struct LessonInfo {
-  std::string id;                  ///< "05"
-  std::string name;                ///< "ring_attention"
+  std::string id;    ///< "05"
+  std::string name;  ///< "ring_attention"
   std::string title;
   std::string part;
   std::string teaches;

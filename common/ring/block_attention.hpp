@@ -42,8 +42,8 @@ struct BlockAttention {
   std::function<void(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
                      AttentionState& state)>
       accumulate;
-  /// Writes o = O / l [heads, queries, head_dim] and lse = m + log l [heads, queries]; a query that saw no key
-  /// gets zeros and -inf.
+  /// Writes o = O / l [heads, queries, head_dim] and lse = m + log l [heads, queries]; a query that saw no
+  /// key gets zeros and -inf.
   std::function<void(AttentionState& state, HeadsView<float> o, MatrixView<float> lse)> finish;
 };
 

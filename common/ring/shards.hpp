@@ -7,8 +7,8 @@
 
 namespace course {
 
-/// How `tokens` positions are divided among `ranks` contiguous shards: the first tokens % ranks shards hold one
-/// more than the rest. A shard may be empty. Throws std::invalid_argument for ranks < 1 or tokens < 0.
+/// How `tokens` positions are divided among `ranks` contiguous shards: the first tokens % ranks shards hold
+/// one more than the rest. A shard may be empty. Throws std::invalid_argument for ranks < 1 or tokens < 0.
 inline std::vector<int> even_shards(int tokens, int ranks) {
   if (ranks < 1 || tokens < 0) {
     throw std::invalid_argument("cannot divide " + std::to_string(tokens) + " tokens among " +
