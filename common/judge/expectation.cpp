@@ -27,9 +27,9 @@ bool any_failed(const Session& session, int round, const std::string& task) {
   return false;
 }
 
-bool anything_played(const Session& session, int round) {
+bool everything_played(const Session& session, int round) {
   const std::vector<TestVerdict>& verdicts = session.verdicts(round);
-  return std::any_of(verdicts.begin(), verdicts.end(),
+  return std::all_of(verdicts.begin(), verdicts.end(),
                      [](const TestVerdict& verdict) { return verdict.status != Status::NotPlayed; });
 }
 
@@ -73,7 +73,8 @@ std::string unless_combination(const Session& session, int round, const std::set
 
 std::string Expectation::unmet(const Session& session, const LessonInfo& lesson) const {
   for (int round = 0; round < session.seeds(); ++round) {
-    if (round > 0 && !anything_played(session, round)) continue;  // an earlier seed already ended these tests
+    // A standstill ends its test for all later seeds: those have nothing to add.
+    if (round > 0 && !everything_played(session, round)) continue;
     std::string amiss;
     if (text == "pass") {
       amiss = unless_all(session, round, Status::Passed, "passed");
