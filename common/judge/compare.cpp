@@ -136,7 +136,7 @@ class Survey {
     std::string text = output_.name + "[";
     bool first = true;
     for (std::size_t axis = 0; axis < position.size(); ++axis) {
-      if (output_.axes[axis] == "rank") continue;
+      if (ranked() && output_.axes[axis] == "rank") continue;
       text += fmt::format("{}{} {}", first ? "" : ", ", output_.axes[axis], position[axis]);
       first = false;
     }

@@ -36,7 +36,7 @@ std::vector<Finding> at_most(const Outcome& outcome, Measure measure, Limit limi
     const std::int64_t allowed = limit(static_cast<int>(rank));
     if (seen > allowed) {
       return {
-          {mistake, fmt::format("rank {} {} {} bytes, at most {} are needed", rank, what, seen, allowed)}};
+          {mistake, fmt::format("rank {} {} {} bytes, at most {} are allowed", rank, what, seen, allowed)}};
     }
   }
   return {};
