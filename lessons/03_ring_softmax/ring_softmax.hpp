@@ -21,16 +21,17 @@ struct SoftmaxSteps {
   std::function<void(std::span<const float> x, SoftmaxState whole, std::span<float> p)> write;
 };
 
-/// Task 1. One row of scores is spread over the ranks of comm; x is this rank's piece (it may be empty), p takes
-/// the softmax of the whole row at the same places. A state travels the chain 0 -> 1 -> ... -> P - 1, each rank
-/// adding its own scores before it passes the state on; then the last rank's state reaches every rank.
-/// Returns the whole row's logsumexp, m + log l, on every rank.
-/// Uses comm and no other communicator, and must not rely on MPI_Send returning before its message is received.
+/// Task 1. One row of scores is spread over the ranks of comm; x is this rank's piece (it may be empty), p
+/// takes the softmax of the whole row at the same places. A state travels the chain 0 -> 1 -> ... -> P - 1,
+/// each rank adding its own scores before it passes the state on; then the last rank's state reaches every
+/// rank. Returns the whole row's logsumexp, m + log l, on every rank. Uses comm and no other communicator,
+/// and must not rely on MPI_Send returning before its message is received.
 float chain_softmax(std::span<const float> x, std::span<float> p, const SoftmaxSteps& steps, MPI_Comm comm);
 
-/// Task 2. The same result by rotation: at each of P - 1 hops every rank sends the state that it received last
-/// (first its own) to rank + 1 and receives one from rank - 1, both modulo P, merging what arrives. Blocking
-/// MPI_Send and MPI_Recv; at most P - 1 states leave a rank. P may be odd, or 1.
-float rotation_softmax(std::span<const float> x, std::span<float> p, const SoftmaxSteps& steps, MPI_Comm comm);
+/// Task 2. The same result by rotation: at each of P - 1 hops every rank sends the state that it received
+/// last (first its own) to rank + 1 and receives one from rank - 1, both modulo P, merging what arrives.
+/// Blocking MPI_Send and MPI_Recv; at most P - 1 states leave a rank. P may be odd, or 1.
+float rotation_softmax(std::span<const float> x, std::span<float> p, const SoftmaxSteps& steps,
+                       MPI_Comm comm);
 
 }  // namespace lesson03
