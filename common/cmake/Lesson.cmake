@@ -97,7 +97,6 @@ function(lesson_settings target folder mpi)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/lessons/${folder})
   target_include_directories(${target} SYSTEM PRIVATE ${EIGEN3_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE COURSE_CHECK_BOUNDS)
-  target_compile_options(${target} PRIVATE -Wno-unused-parameter) # a skeleton uses none of them yet
   if(mpi)
     target_link_libraries(${target} PRIVATE MPI::MPI_CXX)
   endif()
@@ -107,6 +106,8 @@ endfunction()
 macro(add_subject kind sources)
   add_library(${lesson}_${kind} MODULE ${sources})
   set_target_properties(${lesson}_${kind} PROPERTIES PREFIX "")
+  # A skeleton uses none of its parameters yet. A source's own options come last, after -Wextra.
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -Wno-unused-parameter)
   lesson_settings(${lesson}_${kind} ${folder} ${mpi})
   target_link_libraries(${lesson}_${kind} PRIVATE ${lesson}_adapter tensor)
   # Its own definitions before the player's: both hold inline functions of common/, with and without bounds checks.

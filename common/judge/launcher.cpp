@@ -205,6 +205,9 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
         "the player died of signal " + std::to_string(exit.signal) + " (" + strsignal(exit.signal) + ")";
     return outcome;
   }
+  if (exit.code == could_not_start) {
+    throw std::runtime_error("the player cannot be started: " + tail(output, 2000));
+  }
   outcome.ending = Outcome::Ending::Lost;
   // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a
   // signal that no handler saw.
