@@ -205,9 +205,6 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
         "the player died of signal " + std::to_string(exit.signal) + " (" + strsignal(exit.signal) + ")";
     return outcome;
   }
-  if (exit.code == could_not_start) {
-    throw std::runtime_error("the player cannot be started: " + tail(output, 2000));
-  }
   outcome.ending = Outcome::Ending::Lost;
   // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a
   // signal that no handler saw.
@@ -218,6 +215,9 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
                    (signal > 0 ? ", of signal " + std::to_string(signal) + " (" + strsignal(signal) + ")"
                                : ": a function returns or throws, it does not exit");
     return outcome;
+  }
+  if (exit.code == could_not_start) {
+    throw std::runtime_error("the player cannot be started: " + tail(output, 2000));
   }
   outcome.text = "the player ended with exit code " + std::to_string(exit.code) +
                  " before the function returned; it printed:\n" + tail(output, 2000);

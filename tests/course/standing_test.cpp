@@ -125,7 +125,7 @@ TEST(ReportJson, HasTheContractsFields) {
 
 TEST(ReportJson, SurvivesBytesThatAreNotUtf8) {
   const LessonStanding odd = standing({{"1", {Status::Failed, "it printed \xff\xfe", {}}}});
-  EXPECT_NO_THROW(nlohmann::json::parse(report_json({odd})));
+  EXPECT_TRUE(nlohmann::json::accept(report_json({odd})));
 }
 
 TEST(JudgeReport, GivesResultsByTestName) {
