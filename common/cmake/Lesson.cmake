@@ -1,18 +1,27 @@
 # Builds and tests every lesson of lessons/registry.json. For lesson 05:
 #   judge_lesson05                the judge, from tests/05_*/judge.cpp; unchanged by a student's edit
 #   lesson05_student.so           the student's files        tests lesson05.2.ranks3 ...
+#   lesson05_drill.so             .course/drill/05_*, what ./course drill lets the student write from an empty body
 #   lesson05_solution.so          solutions/05_*             tests solution.lesson05.2.ranks3 ...
 #   lesson05_skeleton.so          cut from the solution      test  skeleton.lesson05
 #   lesson05_mutant_ID.so         tests/05_*/mutants/ID.*    test  mutant.lesson05.ID
 #   lesson05_variant_ID.so        tests/05_*/variants/ID.*   test  variant.lesson05.ID
 #   lesson05_combination_ID.so    tests/05_*/combinations/*  test  combination.lesson05.ID
+#   bin/PROGRAM                   lessons/05_*/PROGRAM.cpp   test  program.lesson05.PROGRAM, of lessons on one rank
 # Mutants, variants and the solution are tested once more with many seeds: seeds.mutant.lesson05.ID (label seeds).
+# A handout has no solution of a lesson until it is released, and no mutants, variants and combinations: what follows
+# from them is then left out, and the skeleton is the kept copy in skeletons/05_*.
 # The target lesson05_tests builds what these tests need, and course_tests what every test of the course needs.
 # A mutant, variant or combination is a whole file (ID.cpp) or, where it differs in a few lines, a patch of the
 # solution (ID.patch). A combination's ID is the ids of its mistakes joined by "+".
 
+include(Python)
+
 set(COURSE_REGISTRY ${CMAKE_SOURCE_DIR}/lessons/registry.json)
-set(COURSE_SEEDS 8 CACHE STRING "How many seeds the tests with the label seeds draw inputs with")
+# How many seeds the tests with the label seeds draw inputs with. Ranks take turns on a small machine: fewer there.
+set(COURSE_SEEDS 200 CACHE STRING "Seeds for solutions and variants of lessons on one rank")
+set(COURSE_MPI_SEEDS 24 CACHE STRING "Seeds for solutions and variants of lessons with MPI")
+set(COURSE_MISTAKE_SEEDS 12 CACHE STRING "Seeds for mutants and combinations")
 add_custom_target(course_tests)
 
 # Makes course_tests build every target of a folder and of those below it.
@@ -53,43 +62,93 @@ function(add_lesson json)
   if(COURSE_SANITIZE AND mpi)
     return() # Open MPI itself is not built for sanitizers
   endif()
-  lesson_files("${json}" files)
+  strings_of("${json}" files files)
+  strings_of("${json}" programs programs)
   if(NOT EXISTS ${tests}/judge.cpp)
     return()
   endif()
 
   set(adapter ${tests}/adapter.cpp)
-  if(EXISTS ${tests}/demo_entry.cpp)
-    list(APPEND adapter ${tests}/demo_entry.cpp) # how ./course demo calls this lesson
-  endif()
+  foreach(entry demo_entry bench_entry) # how ./course demo and ./course bench call this lesson
+    if(EXISTS ${tests}/${entry}.cpp)
+      list(APPEND adapter ${tests}/${entry}.cpp)
+    endif()
+  endforeach()
   add_library(${lesson}_adapter OBJECT ${adapter})
   lesson_settings(${lesson}_adapter ${folder} ${mpi})
-  add_executable(judge_${lesson} ${tests}/judge.cpp)
+  set(judge_sources ${tests}/judge.cpp)
+  if(EXISTS ${tests}/hidden.cpp)
+    list(APPEND judge_sources ${tests}/hidden.cpp) # inputs that only a grade plays
+  endif()
+  add_executable(judge_${lesson} ${judge_sources})
   target_link_libraries(judge_${lesson} PRIVATE judge)
+  target_include_directories(judge_${lesson} SYSTEM PRIVATE ${EIGEN3_INCLUDE_DIRS})
   add_custom_target(${lesson}_tests DEPENDS judge_${lesson} player_solo player_mpi)
   add_dependencies(course_tests ${lesson}_tests)
 
   list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/lessons/${folder}/ OUTPUT_VARIABLE student)
+  list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/.course/drill/${folder}/ OUTPUT_VARIABLE drill)
   # A file that the student has moved away fails its own build, not everybody's configuration.
-  set_source_files_properties(${student} PROPERTIES GENERATED TRUE)
+  set_source_files_properties(${student} ${drill} PROPERTIES GENERATED TRUE)
   add_subject(student "${student}")
-  list(TRANSFORM files PREPEND ${solution}/ OUTPUT_VARIABLE solved)
-  add_subject(solution "${solved}")
+  add_subject(drill "${drill}")
+  set_target_properties(${lesson}_drill PROPERTIES EXCLUDE_FROM_ALL ON)
+  file(GLOB given_out CONFIGURE_DEPENDS ${solution}/*.cpp)
+  if(given_out)
+    list(TRANSFORM files PREPEND ${solution}/ OUTPUT_VARIABLE solved)
+    add_subject(solution "${solved}")
+  endif()
   add_skeleton()
   add_graded_tests("${json}")
-  foreach(kind mutant variant combination)
-    add_judged_files(${kind})
-  endforeach()
+  if(given_out)
+    foreach(kind mutant variant combination)
+      add_judged_files(${kind})
+    endforeach()
+    add_python_tests()
+  endif()
+  add_lesson_programs()
 endfunction()
 
-function(lesson_files json result)
-  string(JSON count LENGTH "${json}" files)
-  math(EXPR last "${count} - 1")
-  foreach(i RANGE ${last})
-    string(JSON file GET "${json}" files ${i})
-    list(APPEND files ${file})
+# The programs beside a lesson's text, such as lessons/02_*/lse_form.cpp. One that calls the lesson's functions is built
+# from the student's file, and for the course's own tests from the solution, as lse_form_solution.
+macro(add_lesson_programs)
+  foreach(file ${programs})
+    set(path ${CMAKE_SOURCE_DIR}/lessons/${folder}/${file})
+    cmake_path(GET path STEM program)
+    file(STRINGS ${path} calls_lesson REGEX "#include \"${name}.hpp\"")
+    if(calls_lesson)
+      add_lesson_program(${program} ${path} ${student})
+      if(NOT given_out)
+        continue()
+      endif()
+      string(APPEND program _solution)
+      add_lesson_program(${program} ${path} ${solved})
+    else()
+      add_lesson_program(${program} ${path})
+    endif()
+    add_dependencies(${lesson}_tests ${program})
+    if(NOT mpi) # those measure how long ranks wait, and take as long
+      add_test(NAME program.${lesson}.${program} COMMAND ${program})
+      set_tests_properties(program.${lesson}.${program} PROPERTIES LABELS "${lesson};course" TIMEOUT 120)
+    endif()
   endforeach()
-  set(${result} ${files} PARENT_SCOPE)
+endmacro()
+
+function(add_lesson_program program)
+  add_executable(${program} EXCLUDE_FROM_ALL ${ARGN})
+  lesson_settings(${program} ${folder} ${mpi})
+endfunction()
+
+# The strings of an array in the registry.
+function(strings_of json field result)
+  set(strings)
+  string(JSON count LENGTH "${json}" ${field})
+  while(count GREATER 0)
+    math(EXPR count "${count} - 1")
+    string(JSON string GET "${json}" ${field} ${count})
+    list(PREPEND strings ${string})
+  endwhile()
+  set(${result} ${strings} PARENT_SCOPE)
 endfunction()
 
 function(lesson_settings target folder mpi)
@@ -116,10 +175,10 @@ macro(add_subject kind sources)
     # A function that is missing or misspelt is a link error with its name, not a failure at load time.
     target_link_options(${lesson}_${kind} PRIVATE -Wl,--no-undefined)
   endif()
-  if(NOT "${kind}" MATCHES "^(student|solution)$")
+  if(NOT "${kind}" MATCHES "^(student|drill|solution)$")
     target_compile_options(${lesson}_${kind} PRIVATE -O0) # speed is not their point; compiling them all is
   endif()
-  if(NOT "${kind}" STREQUAL "student")
+  if(NOT "${kind}" MATCHES "^(student|drill)$")
     add_dependencies(${lesson}_tests ${lesson}_${kind})
   endif()
   if("${kind}" MATCHES "^(mutant|combination)_")
@@ -146,7 +205,14 @@ endmacro()
 
 # The same with many seeds.
 macro(add_seeds_test name subject)
-  add_judge_test(seeds.${name} ${subject} "${lesson};seeds" ${ARGN} --seeds ${COURSE_SEEDS})
+  set(seeds ${COURSE_MISTAKE_SEEDS})
+  if("${ARGN}" MATCHES "--expect;pass")
+    set(seeds ${COURSE_SEEDS})
+    if(mpi)
+      set(seeds ${COURSE_MPI_SEEDS})
+    endif()
+  endif()
+  add_judge_test(seeds.${name} ${subject} "${lesson};seeds" ${ARGN} --seeds ${seeds})
   set_tests_properties(seeds.${name} PROPERTIES TIMEOUT 1200)
 endmacro()
 
@@ -164,7 +230,9 @@ macro(add_graded_tests json)
     list(APPEND labels mpi)
   endif()
   set_target_properties(${lesson}_student ${lesson}_check PROPERTIES EXCLUDE_FROM_ALL ON)
-  add_seeds_test(solution.${lesson} solution --expect pass)
+  if(given_out)
+    add_seeds_test(solution.${lesson} solution --expect pass --hidden)
+  endif()
   string(JSON task_count LENGTH "${json}" tasks)
   math(EXPR last_task "${task_count} - 1")
   foreach(t RANGE ${last_task})
@@ -186,16 +254,24 @@ macro(add_graded_test test)
   set(full_name ${lesson}.${test})
   add_judge_test(${full_name} student "${labels};student" --gtest_filter=${full_name})
   set_tests_properties(${full_name} PROPERTIES FIXTURES_REQUIRED ${lesson})
-  add_judge_test(solution.${full_name} solution "${labels};solution" --gtest_filter=${full_name})
+  if(given_out)
+    add_judge_test(solution.${full_name} solution "${labels};solution" --gtest_filter=${full_name})
+  endif()
 endmacro()
 
-# The skeleton as the solution's marked regions give it, so that this test reads nothing that a student edits.
+# The skeleton as a handout keeps it, or else as the solution's marked regions give it, so that this test reads nothing
+# that a student edits.
 macro(add_skeleton)
   set(skeleton)
   foreach(file ${files})
+    set(kept ${CMAKE_SOURCE_DIR}/skeletons/${folder}/${file})
     set(cut ${CMAKE_BINARY_DIR}/skeletons/${folder}/${file})
-    add_custom_command(OUTPUT ${cut} DEPENDS cut-skeleton ${solution}/${file}
-                       COMMAND cut-skeleton ${solution}/${file} ${cut} VERBATIM)
+    if(EXISTS ${kept})
+      set(cut ${kept})
+    else()
+      add_custom_command(OUTPUT ${cut} DEPENDS cut-skeleton ${solution}/${file}
+                         COMMAND cut-skeleton ${solution}/${file} ${cut} VERBATIM)
+    endif()
     list(APPEND skeleton ${cut})
   endforeach()
   judge_command()
@@ -237,7 +313,7 @@ macro(add_judged_files kind)
     if(kind STREQUAL "mutant")
       set(expected mistake:${stem})
     elseif(kind STREQUAL "variant")
-      set(expected pass)
+      set(expected pass --hidden)
     else()
       string(REPLACE "+" "," expected mistakes:${stem})
     endif()

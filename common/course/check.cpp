@@ -13,8 +13,10 @@
 #include "course/next_step.hpp"
 #include "course/progress.hpp"
 #include "course/report_json.hpp"
+#include "course/saved_build.hpp"
 #include "course/standing.hpp"
 #include "course/terminal.hpp"
+#include "course/text_file.hpp"
 #include "course/words.hpp"
 
 namespace course::program {
@@ -39,27 +41,23 @@ class Check {
           "--sanitize is for lessons on one rank: Open MPI itself is not built for sanitizers, and lesson " +
           lesson_.id + " needs it");
     }
-    if (options_.player) return check_with_own_player(words_of(*options_.player));
+    if (options_.player) return check_with_own_player(*options_.player);
     files_ = look_at_files(checkout_, lesson_);
     if (!files_.missing.empty() || files_.untouched) return report({});
-    const BuildResult built = build_lesson("lesson" + lesson_.id + "_check");
-    const std::string diagnostics = student_diagnostics(built.steps, lesson_, checkout_.root);
+    const auto [built, hash] = build_student();
+    const std::string diagnostics =
+        student_diagnostics(built.steps, "lesson" + lesson_.id + "_student", checkout_.root);
     std::fputs(diagnostics.c_str(), stderr);
     if (!built.succeeded && diagnostics.empty()) judge_not_built(built);
-    const LessonRecord record = built.succeeded ? LessonRecord{files_.hash, "", grade(checkout_, order())}
-                                                : LessonRecord{files_.hash, first_error(diagnostics), {}};
+    const LessonRecord record = built.succeeded ? LessonRecord{hash, "", grade(checkout_, order())}
+                                                : LessonRecord{hash, first_error(diagnostics), {}};
     remember(record);
     return report(record.tests);
   }
 
  private:
   static LessonChoice choose(const Checkout& checkout, const CheckOptions& options) {
-    LessonChoice choice = choose_lesson(checkout.lessons, options.lesson);
-    if (!choice.task.empty() && !options.task.empty() && choice.task != options.task) {
-      throw UsageError("task " + choice.task + " in '" + options.lesson + "' contradicts --task " +
-                       options.task);
-    }
-    if (!options.task.empty()) choice.task = options.task;
+    LessonChoice choice = choose_lesson(checkout.lessons, options.lesson, options.task);
     if (options.sanitize && options.player) {
       throw UsageError("--sanitize is about the built-in player; it does not go with --player");
     }
@@ -68,10 +66,30 @@ class Check {
 
   fs::path tree() const { return options_.sanitize ? checkout_.build() / "sanitize" : checkout_.build(); }
 
-  BuildResult build_lesson(const std::string& target) const {
-    if (options_.sanitize) configure(checkout_.root, tree(), {"--preset", "sanitize"});
-    return build({checkout_.root, tree(), {target}, "lesson " + lesson_.id});
+  BuildOrder build_order(const fs::path& in, const std::vector<std::string>& targets) const {
+    return {checkout_.root, in, targets, "lesson " + lesson_.id};
   }
+
+  void build_judge() const {
+    const BuildResult built = build(build_order(checkout_.build(), {"judge_lesson" + lesson_.id}));
+    if (!built.succeeded) judge_not_built(built);
+  }
+
+  /// With sanitizers only what runs the student's code is built again: a judge takes minutes.
+  SavedBuild build_student() const {
+    std::vector<fs::path> sources;
+    for (const std::string& file : lesson_.files)
+      sources.push_back(checkout_.root / Checkout::student_file(lesson_, file));
+    std::vector<std::string> targets{"lesson" + lesson_.id + "_check"};
+    if (options_.sanitize) {
+      configure(checkout_.root, tree(), {"--preset", "sanitize"});
+      build_judge();
+      targets = {"lesson" + lesson_.id + "_student", built_in_player(tree(), lesson_).filename()};
+    }
+    return build_as_saved(build_order(tree(), targets), sources, subject());
+  }
+
+  fs::path subject() const { return tree() / "lib" / ("lesson" + lesson_.id + "_student.so"); }
 
   [[noreturn]] void judge_not_built(const BuildResult& built) const {
     throw std::runtime_error("the judge of lesson " + lesson_.id + " could not be built:\n" +
@@ -79,13 +97,8 @@ class Check {
   }
 
   GradingOrder order() const {
-    return {&lesson_,
-            tests_,
-            tree(),
-            tree() / "lib" / ("lesson" + lesson_.id + "_student.so"),
-            {tree() / "bin" / (lesson_.needs_mpi() ? "player_mpi" : "player_solo")},
-            options_.seed,
-            options_.json};
+    return {&lesson_,      tests_,          checkout_.build(), subject(), {built_in_player(tree(), lesson_)},
+            options_.seed, ".course/cases", options_.json};
   }
 
   /// The results become part of what is known of these files; what was known of other contents is forgotten.
@@ -106,32 +119,46 @@ class Check {
 
   /// Someone's player in another language: the student's C++ files have no part in it, and nothing is
   /// remembered.
-  int check_with_own_player(std::vector<std::string> player) const {
-    const BuildResult built = build_lesson("judge_lesson" + lesson_.id);
-    if (!built.succeeded) judge_not_built(built);
+  int check_with_own_player(const std::string& player) const {
     GradingOrder own = order();
-    own.player = std::move(player);
+    own.player = words_of(player);
+    own.replay_options = "--player " + shell_word(player);
+    build_judge();
     own.subject = Checkout::lesson_folder(lesson_);
     const LessonRecord record{"", "", grade(checkout_, own)};
-    return conclude(standing_of(lesson_, {}, &record, ""), record.tests);
+    const LessonStanding standing = standing_of(lesson_, {}, &record, "");
+    return conclude(standing, own_player_text(standing), record.tests);
   }
 
   int report(const Results& results) const {
-    return conclude(standing_of(checkout_, lesson_, read_progress(checkout_)), results);
+    const LessonStanding standing = standing_of(checkout_, lesson_, read_progress(checkout_));
+    return conclude(standing, verdict_text(checkout_, standing), results);
   }
 
   /// The exit code is for what was asked for, which may be less than the lesson.
-  int conclude(const LessonStanding& standing, const Results& results) const {
+  int conclude(const LessonStanding& standing, const std::string& verdict, const Results& results) const {
+    if (options_.problems) print_problems(standing);
     if (options_.json) {
       fmt::print("{}\n", report_json({standing}));
     } else {
-      fmt::print("{}", verdict_text(checkout_, standing));
+      fmt::print("{}", verdict);
     }
     const bool passed = std::all_of(tests_.begin(), tests_.end(), [&](const std::string& test) {
       const auto found = results.find(test);
       return found != results.end() && found->second.status == Status::Passed;
     });
     return passed ? succeeded : failed;
+  }
+
+  /// For editors. What does not compile has the compiler's own lines.
+  void print_problems(const LessonStanding& standing) const {
+    if (!standing.obstacle.empty()) return;
+    std::fflush(stdout);
+    for (const TaskStanding& task : standing.tasks) {
+      if (task.status == Status::Passed) continue;
+      const TaskPlace place = task_place(checkout_, lesson_, task.task->id);
+      fmt::print(stderr, "{}\n", problem_line(place, lesson_, task));
+    }
   }
 
   const Checkout& checkout_;
@@ -143,6 +170,13 @@ class Check {
 };
 
 }  // namespace
+
+std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStanding& task) {
+  std::string text;
+  for (const std::string& line : lines_of(task.diagnosis)) text += (text.empty() ? "" : "; ") + line;
+  return fmt::format("{}:{}: {}: lesson{}.{}: {}", place.file.string(), place.line,
+                     task.status == Status::Todo ? "warning" : "error", lesson.id, task.task->id, text);
+}
 
 int check(const Checkout& checkout, const CheckOptions& options) {
   return Check(checkout, options).run();

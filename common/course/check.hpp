@@ -5,6 +5,8 @@
 #include <string>
 
 #include "course/checkout.hpp"
+#include "course/contract.hpp"
+#include "course/standing.hpp"
 
 namespace course::program {
 
@@ -17,7 +19,12 @@ struct CheckOptions {
   std::optional<std::string> player;
   bool sanitize = false;
   bool json = false;
+  bool problems = false;  ///< a line for each task that is not passed, in the form of a compiler's, on stderr
 };
+
+/// A task that is not passed as a compiler would say it: "FILE:LINE: error: lesson05.2: what is wrong; looks
+/// like: ...".
+std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStanding& task);
 
 /// Grades the student's files of one lesson and prints the verdict. Returns the exit code.
 int check(const Checkout& checkout, const CheckOptions& options);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -20,7 +21,8 @@ Checkout Checkout::find() {
   if (!fs::exists(registry)) {
     throw Unavailable("there is no course in " + root.string() + ": it has no lessons/registry.json");
   }
-  return {root, read_registry(registry)};
+  const char* tree = std::getenv("COURSE_BUILD");
+  return {root, read_registry(registry), tree != nullptr ? tree : ""};
 }
 
 fs::path Checkout::lesson_folder(const LessonInfo& lesson) {
@@ -35,7 +37,35 @@ fs::path Checkout::solution_file(const LessonInfo& lesson, const std::string& fi
   return fs::path("solutions") / lesson.folder() / file;
 }
 
+std::vector<std::string> Checkout::files_with_skeleton(const LessonInfo& lesson) const {
+  std::vector<std::string> files = lesson.files;
+  const std::string python = lesson.name + ".py";
+  if (fs::exists(root / solution_file(lesson, python))) files.push_back(python);
+  return files;
+}
+
+fs::path Checkout::kept_skeleton(const LessonInfo& lesson, const std::string& file) {
+  return fs::path("skeletons") / lesson.folder() / file;
+}
+
+bool Checkout::is_handout() const {
+  return fs::exists(root / handout_file);
+}
+
+bool Checkout::has_solution(const LessonInfo& lesson) const {
+  return std::all_of(lesson.files.begin(), lesson.files.end(),
+                     [&](const std::string& file) { return fs::exists(root / solution_file(lesson, file)); });
+}
+
+void Checkout::require_solution(const LessonInfo& lesson) const {
+  if (has_solution(lesson)) return;
+  throw Unavailable("the solution of lesson " + lesson.id + " is not given out yet: there is no " +
+                    (fs::path("solutions") / lesson.folder()).string());
+}
+
 std::optional<std::string> Checkout::skeleton(const LessonInfo& lesson, const std::string& file) const {
+  const fs::path kept = root / kept_skeleton(lesson, file);
+  if (fs::exists(kept)) return read_text(kept);
   const fs::path solution = root / solution_file(lesson, file);
   if (!fs::exists(solution)) return std::nullopt;
   return skeleton_of(read_text(solution));

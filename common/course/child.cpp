@@ -15,6 +15,8 @@
 #include <system_error>
 #include <thread>
 
+#include "course/interruption.hpp"
+
 namespace course::program {
 
 namespace {
@@ -86,8 +88,10 @@ class Deadline {
 
 ChildExit wait_for(pid_t pid, Deadline& deadline) {
   int status = 0;
+  const bool looks_up = deadline.limited() || Interruptible::in_force();
   for (;;) {
-    const pid_t ended = waitpid(pid, &status, deadline.limited() ? WNOHANG : 0);
+    stop_if_interrupted();
+    const pid_t ended = waitpid(pid, &status, looks_up ? WNOHANG : 0);
     if (ended == pid) return {exit_code(status), deadline.passed()};
     if (ended < 0 && errno != EINTR) {
       throw std::system_error(errno, std::generic_category(), "cannot wait for a child");
@@ -130,17 +134,21 @@ class LineCutter {
   std::string line_;
 };
 
-/// Reads until every holder of the other end is gone, or the deadline has passed and a moment with it.
+/// Reads until every holder of the other end is gone, or the deadline has passed and a moment with it, or
+/// this program is interrupted.
 void read_lines(int pipe_end, Deadline& deadline, const std::function<void(const std::string&)>& on_line) {
   LineCutter lines(on_line);
   char buffer[1 << 14];
   pollfd ready{pipe_end, POLLIN, 0};
-  for (;;) {
+  const bool looks_up = deadline.limited() || Interruptible::in_force();
+  while (!Interruptible::asked()) {
     deadline.enforce();
-    if (poll(&ready, 1, deadline.limited() ? 50 : -1) <= 0) {
-      if (deadline.passed() && errno != EINTR) break;
-      continue;
+    const int waiting = poll(&ready, 1, looks_up ? 50 : -1);
+    if (waiting < 0 && errno != EINTR) {
+      throw std::system_error(errno, std::generic_category(), "cannot read what a child prints");
     }
+    if (waiting == 0 && deadline.passed()) break;
+    if (waiting <= 0) continue;
     const ssize_t count = read(pipe_end, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;

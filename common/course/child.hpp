@@ -19,6 +19,7 @@ struct ChildCommand {
   bool quiet = false;                              ///< its stdout is thrown away (run only)
 };
 
+/// run and capture throw Interrupted while an Interruptible lives.
 struct ChildExit {
   int code = 0;  ///< its exit status, 128 + the signal that ended it, or 127 when it could not be started
   bool timed_out = false;

@@ -8,8 +8,7 @@ namespace course::program {
 
 namespace {
 
-bool is_students(const BuildStep& step, const LessonInfo& lesson) {
-  const std::string target = "lesson" + lesson.id + "_student";
+bool is_students(const BuildStep& step, const std::string& target) {
   return step.title.find(target + ".dir/") != std::string::npos ||
          step.title.find(target + ".so") != std::string::npos;
 }
@@ -41,12 +40,12 @@ bool is_linkers_frame(const std::string& line) {
 
 }  // namespace
 
-std::string student_diagnostics(const std::vector<BuildStep>& steps, const LessonInfo& lesson,
+std::string student_diagnostics(const std::vector<BuildStep>& steps, const std::string& target,
                                 const std::filesystem::path& root) {
   std::string text;
   std::set<std::string> undefined;
   for (const BuildStep& step : steps) {
-    if (!is_students(step, lesson)) continue;
+    if (!is_students(step, target)) continue;
     const bool linking = step.title.starts_with("Linking");
     for (std::string line : step.lines) {
       const std::string name = undefined_name(line);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sched.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -91,6 +92,24 @@ Fact library(const std::string& cache, const std::string& package) {
   return fact;
 }
 
+/// The python3 that CMake has found for the tests of the Python player.
+Fact python(const std::string& cache) {
+  Fact fact{"Python", false, "", "./course test: the player for Python", false};
+  const std::string path = cache_entry(cache, "COURSE_PYTHON_FOUND");
+  if (path.empty()) {
+    fact.value =
+        "no python3 with numpy and mpi4py when this was configured; cmake --preset student looks again";
+    return fact;
+  }
+  const char* versions =
+      "import numpy, mpi4py; print('NumPy', numpy.__version__ + ', mpi4py', mpi4py.__version__)";
+  const Captured said =
+      capture({.argv = {path, "-c", versions}, .folder = {}, .environment = {}, .limit_s = patience_s});
+  fact.found = said.exit.code == 0;
+  fact.value = path + (fact.found ? ": " + said.first_line() : " has lost numpy or mpi4py");
+  return fact;
+}
+
 /// Whether ranks really start, which a container or a host name that does not resolve can prevent.
 Fact two_ranks() {
   Fact fact{"two MPI ranks", false, "", "every lesson that needs MPI, and the demo", true};
@@ -151,6 +170,23 @@ Fact namespaces() {
   return fact;
 }
 
+/// Whether a process can have a network of its own whose link is shaped, by tc's words in `shape`.
+Fact shaped_link(const std::string& name, const std::string& shape, const std::string& skipped) {
+  Fact fact{name, false, "", skipped, false};
+  std::vector<std::string> trial{
+      "unshare", "--net", "sh", "-c",
+      "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && tc qdisc add dev lo root " + shape};
+  if (geteuid() != 0) trial.insert(trial.begin() + 1, {"--user", "--map-root-user"});
+  if (find_program("unshare").empty()) {
+    fact.value = "there is no unshare in PATH";
+    return fact;
+  }
+  const Captured said = capture({.argv = trial, .folder = {}, .environment = {}, .limit_s = patience_s});
+  fact.found = said.exit.code == 0;
+  fact.value = fact.found ? "a process can have its own network with one" : said.first_line();
+  return fact;
+}
+
 }  // namespace
 
 std::string package_version(const std::string& version_file) {
@@ -183,10 +219,14 @@ std::vector<Fact> look_at_machine(const Checkout& checkout) {
       two_ranks()};
   for (const char* package : {"Eigen3", "GTest", "fmt", "nlohmann_json", "CLI11"})
     facts.push_back(library(cache, package));
+  facts.push_back(python(cache));
   facts.push_back(program("gdb", {"gdb", "--version"}, "./course replay --gdb"));
   facts.push_back(program("clang++", {"clang++", "--version"}, "./course test --all: the second compiler"));
   facts.push_back(program("clang-format", {"clang-format", "--version"}, "./course test --all: formatting"));
-  facts.insert(facts.end(), {cuda(), gpu(), nccl(), namespaces()});
+  facts.insert(facts.end(), {cuda(), gpu(), nccl(), namespaces(),
+                             shaped_link("token bucket", "tbf rate 500mbit burst 128kb limit 1mb",
+                                         "./course lab: a slow link and two hosts"),
+                             shaped_link("netem", "netem delay 1ms", "./course lab --latency")});
   return facts;
 }
 

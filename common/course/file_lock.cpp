@@ -8,9 +8,9 @@
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
-#include <thread>
 
 #include "course/errors.hpp"
+#include "course/interruption.hpp"
 #include "course/terminal.hpp"
 
 namespace course::program {
@@ -41,13 +41,21 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& whom) {
   }
   if (try_lock(file_)) return;
   complain("waiting for " + whom);
+  try {
+    wait_for_lock(path);
+  } catch (...) {
+    close(file_);
+    throw;
+  }
+}
+
+void FileLock::wait_for_lock(const std::filesystem::path& path) const {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!try_lock(file_)) {
     if (std::chrono::steady_clock::now() > deadline) {
-      close(file_);
       throw std::runtime_error(path.string() + " has been held for 15 minutes by another ./course");
     }
-    std::this_thread::sleep_for(retry_interval);
+    pause_for(retry_interval);
   }
 }
 

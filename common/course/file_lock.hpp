@@ -17,6 +17,8 @@ class FileLock {
   FileLock& operator=(const FileLock&) = delete;
 
  private:
+  void wait_for_lock(const std::filesystem::path& path) const;
+
   int file_;
 };
 

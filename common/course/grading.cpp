@@ -29,7 +29,9 @@ std::string known_ranks(const LessonInfo& lesson) {
 std::string filter_of(const GradingOrder& order) {
   std::string filter;
   for (const std::string& test : order.tests) {
-    filter += (filter.empty() ? "" : ":") + ("lesson" + order.lesson->id + "." + test);
+    const std::string name = "lesson" + order.lesson->id + "." + test;
+    filter += (filter.empty() ? "" : ":") + name;
+    if (order.hidden) filter += ":" + name + hidden_suffix;
   }
   return filter;
 }
@@ -43,17 +45,26 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
                                    order.subject,
                                    "--report",
                                    report,
-                                   "--keep",
-                                   ".course/cases",
                                    "--gtest_filter=" + filter_of(order)};
   // One option a word, so that a word of the player's that starts with a dash is taken for no option of the
   // judge's.
   for (const std::string& word : order.player) command.push_back("--player=" + word);
+  if (order.confined_as) {
+    const auto& [isolation, user] = *order.confined_as;
+    command.insert(command.end(), {"--isolation", isolation, "--user", std::to_string(user)});
+  }
+  if (order.hidden) command.push_back("--hidden");
+  if (!order.keep.empty()) command.insert(command.end(), {"--keep", order.keep});
+  if (!order.replay_options.empty()) command.push_back("--replay-options=" + order.replay_options);
   if (order.seed) command.insert(command.end(), {"--seed", std::to_string(*order.seed)});
   return command;
 }
 
 }  // namespace
+
+fs::path built_in_player(const fs::path& tree, const LessonInfo& lesson) {
+  return tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo");
+}
 
 std::vector<std::string> selected_tests(const LessonInfo& lesson, const TestSelection& selection) {
   if (!selection.task.empty()) require_task(lesson, selection.task);
@@ -83,8 +94,9 @@ std::map<std::string, TestResult> parse_judge_report(const std::string& text) {
     const nlohmann::json report = nlohmann::json::parse(text);
     for (const nlohmann::json& test : report.at("tests")) {
       const int ranks = test.at("ranks");
-      const std::string name =
-          test.at("task").get<std::string>() + (ranks > 0 ? ".ranks" + std::to_string(ranks) : "");
+      const std::string name = test.at("task").get<std::string>() +
+                               (ranks > 0 ? ".ranks" + std::to_string(ranks) : "") +
+                               (test.at("hidden") ? hidden_suffix : "");
       TestResult result{status_named(test.at("status")), test.at("text"), test.at("mistakes")};
       if (result.text.empty() && result.status == Status::Failed) {
         result.text = "not played: an earlier case ended the player";
@@ -99,10 +111,13 @@ std::map<std::string, TestResult> parse_judge_report(const std::string& text) {
 
 std::map<std::string, TestResult> grade(const Checkout& checkout, const GradingOrder& order) {
   const Scratch scratch;
+  // A confined player's folder lies in it, and may belong to another user.
+  if (order.confined_as) fs::permissions(scratch.path(), fs::perms(0711));
   const fs::path report = scratch.path() / "report.json";
   const ChildExit exit = run({.argv = judge_command(checkout, order, report),
                               .folder = checkout.root,
-                              .environment = {},
+                              // A judge that is interrupted leaves its own scratch folder: inside this one.
+                              .environment = {{"TMPDIR", scratch.path()}},
                               .limit_s = 0,
                               .quiet = order.quiet});
   if (!fs::exists(report)) {

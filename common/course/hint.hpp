@@ -6,8 +6,13 @@
 
 namespace course::program {
 
-/// Prints the next hint for a lesson's first open task, or for the task named ("05.2"); `again` repeats the
-/// last one.
-int hint(const Checkout& checkout, const std::string& lesson, bool again);
+struct HintOptions {
+  std::string lesson;  ///< "05", or with its task "05.2"
+  std::string task;    ///< empty: the first that the last check failed, else the first that is not passed
+  bool again = false;  ///< the last hint once more, not the next
+};
+
+/// Prints what the last check said of a task and the task's next hint.
+int hint(const Checkout& checkout, const HintOptions& options);
 
 }  // namespace course::program

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <sstream>
 
 #include "course/errors.hpp"
 
@@ -70,14 +71,48 @@ LessonChoice choose_lesson(const std::vector<LessonInfo>& lessons, const std::st
   return {lesson, task};
 }
 
+LessonChoice choose_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument,
+                           const std::string& task) {
+  LessonChoice choice = choose_lesson(lessons, argument);
+  if (task.empty()) return choice;
+  if (!choice.task.empty() && choice.task != task)
+    throw UsageError("task " + choice.task + " in '" + argument + "' contradicts --task " + task);
+  require_task(*choice.lesson, task);
+  choice.task = task;
+  return choice;
+}
+
 const LessonInfo& choose_whole_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument,
-                                      const std::string& command) {
+                                      std::string_view command) {
   const LessonChoice choice = choose_lesson(lessons, argument);
   if (!choice.task.empty()) {
-    throw UsageError(command + " takes a whole lesson, such as " + choice.lesson->id + ", not '" + argument +
-                     "'");
+    throw UsageError(std::string(command) + " takes a whole lesson, such as " + choice.lesson->id +
+                     ", not '" + argument + "'");
   }
   return *choice.lesson;
+}
+
+std::vector<LessonInfo> choose_lessons(const std::vector<LessonInfo>& lessons, const std::string& argument,
+                                       std::string_view command) {
+  std::vector<bool> chosen(lessons.size(), false);
+  const auto index_of = [&](const std::string& name) {
+    return static_cast<std::size_t>(&choose_whole_lesson(lessons, name, command) - lessons.data());
+  };
+  std::istringstream parts(argument + ",");
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::size_t dash = part.find('-');
+    const std::size_t first = index_of(part.substr(0, dash));
+    const std::size_t last = dash == std::string::npos ? first : index_of(part.substr(dash + 1));
+    if (last < first)
+      throw UsageError("'" + part + "' runs backwards; a range of lessons goes up, such as 03-05");
+    std::fill(chosen.begin() + static_cast<std::ptrdiff_t>(first),
+              chosen.begin() + static_cast<std::ptrdiff_t>(last) + 1, true);
+  }
+  std::vector<LessonInfo> result;
+  for (std::size_t i = 0; i < lessons.size(); ++i) {
+    if (chosen[i]) result.push_back(lessons[i]);
+  }
+  return result;
 }
 
 }  // namespace course::program

@@ -1,16 +1,25 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
+#include "course/bench.hpp"
 #include "course/check.hpp"
 #include "course/demo.hpp"
 #include "course/doctor.hpp"
+#include "course/drill.hpp"
 #include "course/errors.hpp"
+#include "course/handout.hpp"
 #include "course/hint.hpp"
+#include "course/interruption.hpp"
+#include "course/lab.hpp"
 #include "course/replay.hpp"
 #include "course/reset.hpp"
 #include "course/show.hpp"
 #include "course/status.hpp"
 #include "course/terminal.hpp"
 #include "course/test_command.hpp"
+#include "course/trace.hpp"
+#include "course/watch.hpp"
+#include "grader/grade_command.hpp"
 
 namespace course::program {
 
@@ -28,13 +37,21 @@ class CommandLine {
     app_.add_flag("--json", json_, "one JSON object on stdout and nothing else");
     action_ = [this](const Checkout& checkout) { return show_status(checkout, json_); };
     add_check();
+    add_watch();
     add_hint();
     add_show();
     add_reset();
+    add_drill();
     add_replay();
+    add_trace();
+    add_lab();
     add_doctor();
     add_test();
     add_demo();
+    add_bench();
+    add_grade();
+    add_handout();
+    add_release();
   }
 
   /// Returns an exit code when there is nothing left to do: help was asked for, or the arguments are wrong.
@@ -86,15 +103,33 @@ class CommandLine {
                         "a command that plays cases in place of the built-in player");
     command->add_flag("--sanitize", check_.sanitize, "with address and undefined-behaviour sanitizers");
     command->add_flag("--json", check_.json, "one JSON object on stdout and nothing else");
+    command->add_flag("--problems", check_.problems,
+                      "a line of the form FILE:LINE: error: ... a task, for editors");
+  }
+
+  void add_watch() {
+    CLI::App* command =
+        add_command("watch", "check at each save; on to the next lesson after a pass",
+                    [this](const Checkout& checkout) { return watch(checkout, lesson_, check_.problems); });
+    command->add_option("lesson", lesson_, "05 or ring_attention; without it, the first that is not passed");
+    command->add_flag("--problems", check_.problems, "as for check");
+  }
+
+  void add_drill() {
+    CLI::App* command = add_command("drill", "write a routine from an empty body, against the clock",
+                                    [this](const Checkout& checkout) { return drill(checkout, drill_); });
+    command->add_option("task", drill_.task,
+                        "05.2; 05: one of its tasks; without it, one of a passed lesson");
+    command->add_flag("--history", drill_.history, "the times so far, and start nothing");
   }
 
   void add_hint() {
-    CLI::App* command = add_command("hint", "the next hint, one at a time", [this](const Checkout& checkout) {
-      return hint(checkout, lesson_, again_);
-    });
-    command->add_option("lesson", lesson_, "05 or 05.2; without a task, the first that is not passed")
+    CLI::App* command = add_command("hint", "the next hint, one at a time",
+                                    [this](const Checkout& checkout) { return hint(checkout, hint_); });
+    command->add_option("lesson", hint_.lesson, "05 or 05.2; without a task, the first that failed")
         ->required();
-    command->add_flag("--again", again_, "the last hint once more");
+    command->add_option("--task", hint_.task, "for this task");
+    command->add_flag("--again", hint_.again, "the last hint once more");
   }
 
   void add_show() {
@@ -116,10 +151,47 @@ class CommandLine {
                                     [this](const Checkout& checkout) { return replay(checkout, replay_); });
     command->add_option("case", replay_.case_name, "a name in .course/cases, or a case's folder")->required();
     command->add_option("--gdb", replay_.gdb_rank, "run this rank under gdb");
+    command
+        ->add_option("--gdb-port", replay_.gdb_port,
+                     "with --gdb: wait there for a debugger, such as an editor's")
+        ->check(CLI::Range(1, 65535));
     command->add_option("--subject", replay_.subject, "whose code to run")
         ->check(CLI::IsMember({"student", "solution"}));
+    command->add_option("--player", replay_.player,
+                        "a command that plays the case in place of the built-in player");
     command->add_option("--limit", replay_.limit_s, "seconds before it is ended; not under gdb")
         ->check(CLI::PositiveNumber);
+  }
+
+  void add_trace() {
+    CLI::App* command =
+        add_command("trace", "run a lesson's code, draw the timeline", [this](const Checkout& checkout) {
+          trace_.json = trace_.json || json_;
+          return trace(checkout, trace_);
+        });
+    command
+        ->add_option("lesson", trace_.lesson, "05 or ring_attention; 05.2: this task as the judge plays it")
+        ->required();
+    command->add_option("--ranks", trace_.ranks, "MPI ranks, 1 to 64 (4; 1 where there are none)");
+    command->add_option("--out", trace_.out,
+                        "write timeline.svg and trace.json there (.course/trace/lesson05)");
+    command->add_flag("--json", trace_.json, "one JSON object on stdout and nothing else");
+  }
+
+  void add_lab() {
+    CLI::App* command = add_command("lab", "a laboratory: rings on a link of a chosen speed",
+                                    [this](const Checkout& checkout) {
+                                      lab_.json = lab_.json || json_;
+                                      return lab(checkout, lab_);
+                                    });
+    command->add_option("name", lab_.name, "slow-network: one host; two-hosts: two, as Open MPI sees them")
+        ->required()
+        ->check(CLI::IsMember({"slow-network", "two-hosts"}));
+    command->add_option("--bandwidth", lab_.bandwidth, "of the link: 200Mbit, 2Gbit (500Mbit)");
+    command->add_option("--latency", lab_.latency, "one way, beyond the link's own: 200us, 2ms (0ms)");
+    command->add_option("--ranks", lab_.ranks, "MPI ranks, 2 to 16 (4, or 2 on fewer cores)");
+    command->add_option("--out", lab_.out, "write the timelines there (.course/lab/NAME)");
+    command->add_flag("--json", lab_.json, "one JSON object on stdout and nothing else");
   }
 
   void add_doctor() {
@@ -146,14 +218,73 @@ class CommandLine {
     demo_ = command;
   }
 
+  void add_bench() {
+    CLI::App* command =
+        add_command("bench", "how fast attention is, against Eigen's matrix product; exit 0 whatever it is",
+                    [this](const Checkout& checkout) {
+                      bench_.json = bench_.json || json_;
+                      return bench(checkout, bench_);
+                    });
+    command->add_flag("--mine", bench_.mine, "my own lessons, where they pass");
+    command->add_flag("--peers", bench_.peers,
+                      "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers");
+    command->add_flag("--json", bench_.json, "one JSON object on stdout and nothing else");
+  }
+
+  void add_grade() {
+    CLI::App* command = add_command("grade", "the scoreboard: mine, or that of what others have handed in",
+                                    [this](const Checkout& checkout) {
+                                      if (json_) grade_.format = "json";
+                                      return grader::grade(checkout, grade_);
+                                    });
+    command->add_option("lessons", grade_.lessons, "05, ring_attention, ...; without any, all");
+    command->add_option("--submission", grade_.submission, "a folder with somebody's files");
+    command->add_option("--submissions", grade_.submissions, "a folder of such folders");
+    command->add_option("--format", grade_.format, "of one submission's report")
+        ->check(CLI::IsMember({"text", "json", "junit", "gradescope"}));
+    command->add_option("--output", grade_.output,
+                        "the report's file; with --submissions the results' folder");
+    command->add_option("--points", grade_.points, R"(a JSON file that overrides points: {"05": {"2": 80}})");
+    command->add_option("--seed", grade_.seed,
+                        "the seed that inputs are drawn with; without it, one is drawn");
+    command->add_option("--isolation", grade_.isolation, "what keeps submissions from this machine")
+        ->check(CLI::IsMember({"namespaces", "user", "none"}));
+    command->add_option("-j,--jobs", grade_.jobs, "how many submissions at once")->check(CLI::PositiveNumber);
+    command->add_flag("--prepared", grade_.prepared)->group("");  // for the graders of --submissions
+  }
+
+  void add_handout() {
+    CLI::App* command = add_command("handout", "a copy for students, without solutions",
+                                    [this](const Checkout& checkout) { return handout(checkout, handout_); });
+    command->add_option("dir", handout_.folder, "a new folder, or an earlier handout to bring up to date")
+        ->required();
+    command->add_option("--lessons", handout_.lessons,
+                        "03-05 or 01,03: what to hand out, or to add to an earlier handout; else all");
+  }
+
+  void add_release() {
+    CLI::App* command =
+        add_command("release", "give out a lesson's solution",
+                    [this](const Checkout& checkout) { return release(checkout, lesson_, release_folder_); });
+    command->add_option("lesson", lesson_, "05 or ring_attention")->required();
+    command->add_option("dir", release_folder_, "the handout to add it to; else a patch on stdout");
+  }
+
   CLI::App app_{"The ring attention course: where you are, and a command for each thing to do."};
   Action action_;
+  BenchOptions bench_;
   CheckOptions check_;
+  HintOptions hint_;
+  DrillOptions drill_;
   ReplayOptions replay_;
+  TraceOptions trace_;
+  LabOptions lab_;
   TestOptions test_;
+  grader::GradeOptions grade_;
+  HandoutOptions handout_;
+  std::string release_folder_;
   std::string lesson_;
   CLI::App* demo_ = nullptr;
-  bool again_ = false;
   bool spoil_ = false;
   bool json_ = false;
 };
@@ -163,6 +294,8 @@ int run(int argc, char** argv) {
     CommandLine line;
     if (const std::optional<int> over = line.parse(argc, argv)) return *over;
     return line.act(Checkout::find());
+  } catch (const Interrupted& interrupted) {
+    return interrupted.exit_code;
   } catch (const UsageError& error) {
     complain(error.what());
     return wrong_usage;

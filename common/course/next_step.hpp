@@ -10,11 +10,18 @@ namespace course::program {
 /// Every lesson of the checkout as it stands.
 std::vector<LessonStanding> all_standings(const Checkout& checkout);
 
-/// What to read, edit and type now: one line. `standings` are all lessons; the search starts after the lesson
-/// `after` (an id, may be empty) and goes round.
+/// The first lesson that is neither passed nor skipped, from the one after the lesson `after` (an id, may be
+/// empty) and round; nullptr when there is none.
+const LessonStanding* next_open(const std::vector<LessonStanding>& standings, const std::string& after);
+
+/// What to read, edit and type now, in the next open lesson: one line.
 std::string next_step(const std::vector<LessonStanding>& standings, const std::string& after);
 
-/// The end of a check: how many tasks passed, the points and the next step.
+/// The end of a check: how many tasks passed and the points, or, where only a part of the lesson was checked,
+/// how it stands with each task; and the next step.
 std::string verdict_text(const Checkout& checkout, const LessonStanding& standing);
+
+/// The same where somebody's own player was graded, whose files the course knows nothing about.
+std::string own_player_text(const LessonStanding& standing);
 
 }  // namespace course::program

@@ -12,7 +12,6 @@
 namespace course::program {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 namespace {
 
@@ -44,11 +43,11 @@ Status status_named(const std::string& name) {
 }
 
 // nlohmann-json finds these by their names.
-static void to_json(json& value, const TestResult& result) {
+static void to_json(nlohmann::json& value, const TestResult& result) {
   value = {{"status", to_string(result.status)}, {"text", result.text}, {"mistakes", result.mistakes}};
 }
 
-static void from_json(const json& value, TestResult& result) {
+static void from_json(const nlohmann::json& value, TestResult& result) {
   result.status = status_named(value.at("status").get<std::string>());
   value.at("text").get_to(result.text);
   value.at("mistakes").get_to(result.mistakes);
@@ -59,7 +58,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonRecord, hash, build_error, tests)
 namespace {
 
 Progress parse(const std::string& text) {
-  const json value = json::parse(text);
+  const nlohmann::json value = nlohmann::json::parse(text);
   if (value.at("version") != format_version) {
     throw std::invalid_argument("version " + value.at("version").dump() + " instead of " +
                                 std::to_string(format_version));
@@ -71,9 +70,10 @@ Progress parse(const std::string& text) {
 }
 
 std::string format(const Progress& progress) {
-  const json value{{"version", format_version}, {"lessons", progress.lessons}, {"hints", progress.hints}};
+  const nlohmann::json value{
+      {"version", format_version}, {"lessons", progress.lessons}, {"hints", progress.hints}};
   // A diagnosis may quote bytes that a submission printed: they need not be UTF-8.
-  return value.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  return value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -84,12 +84,17 @@ Progress read_progress(const Checkout& checkout) {
   try {
     return parse(read_text(file));
   } catch (const std::exception& error) {
-    const fs::path aside = unused_path(file.string() + ".unreadable-" + timestamp());
-    fs::rename(file, aside);
-    complain("what was remembered of your checks is unreadable (" + std::string(error.what()) +
-             "); it is kept as " + fs::relative(aside, checkout.root).string() + ", and checks start anew");
+    put_aside(checkout, file, "what was remembered of your checks", error.what());
     return {};
   }
+}
+
+void put_aside(const Checkout& checkout, const fs::path& file, const std::string& what,
+               const std::string& error) {
+  const fs::path aside = unused_path(file.string() + ".unreadable-" + timestamp());
+  fs::rename(file, aside);
+  complain(what + " is unreadable (" + error + "); it is kept as " +
+           fs::relative(aside, checkout.root).string() + ", and a new one is begun");
 }
 
 void update_progress(const Checkout& checkout, const std::function<void(Progress&)>& change) {

@@ -40,6 +40,11 @@ struct Progress {
 /// with a word on stderr, and nothing is remembered.
 Progress read_progress(const Checkout& checkout);
 
+/// Renames a file of .course that cannot be read and says so: `what` (it holds) is unreadable, because of
+/// `error`.
+void put_aside(const Checkout& checkout, const std::filesystem::path& file, const std::string& what,
+               const std::string& error);
+
 /// Reads, changes and writes what is remembered; simultaneous calls take turns.
 void update_progress(const Checkout& checkout, const std::function<void(Progress&)>& change);
 

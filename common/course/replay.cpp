@@ -9,8 +9,10 @@
 #include "course/child.hpp"
 #include "course/diagnostics.hpp"
 #include "course/errors.hpp"
+#include "course/grading.hpp"
 #include "course/lesson_argument.hpp"
 #include "course/terminal.hpp"
+#include "course/words.hpp"
 #include "judge/launcher.hpp"
 
 namespace course::program {
@@ -18,10 +20,6 @@ namespace course::program {
 namespace fs = std::filesystem;
 
 namespace {
-
-// Breakpoints come before the submission is loaded, and the first thing that a player does is not the
-// student's code.
-const std::vector<std::string> gdb{"gdb", "-q", "-ex", "set breakpoint pending on", "--args"};
 
 fs::path find_case(const Checkout& checkout, const std::string& name) {
   const fs::path kept = checkout.state() / "cases" / name;
@@ -51,9 +49,26 @@ void build_subject(const Checkout& checkout, const fs::path& tree, const LessonI
   const std::string player = lesson.needs_mpi() ? "player_mpi" : "player_solo";
   const BuildResult built = build({checkout.root, tree, {target, player}, "lesson " + lesson.id});
   if (built.succeeded) return;
-  const std::string diagnostics = student_diagnostics(built.steps, lesson, checkout.root);
+  const std::string diagnostics = student_diagnostics(built.steps, target, checkout.root);
   throw std::runtime_error(target + " does not compile:\n" +
                            (diagnostics.empty() ? failure_text(built) : diagnostics));
+}
+
+/// Builds what is to be played. Returns the command of one rank, without the case.
+std::vector<std::string> built_in_player(const Checkout& checkout, const LessonInfo& lesson,
+                                         const ReplayOptions& options) {
+  const fs::path tree = prepare_tree(checkout, options.gdb_rank.has_value());
+  build_subject(checkout, tree, lesson, options.subject);
+  return {tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo"), "--subject",
+          tree / "lib" / ("lesson" + lesson.id + "_" + options.subject + ".so")};
+}
+
+std::vector<std::string> own_player(const Checkout& checkout, const LessonInfo& lesson,
+                                    const ReplayOptions& options) {
+  if (options.gdb_rank) throw UsageError("--gdb is about the built-in player; it does not go with --player");
+  std::vector<std::string> player = words_of(*options.player);
+  player.insert(player.end(), {"--subject", checkout.root / Checkout::lesson_folder(lesson)});
+  return player;
 }
 
 /// The world rank that plays the case's rank. Throws UsageError when the case has no such rank.
@@ -65,11 +80,13 @@ int world_rank_of(const CaseManifest& manifest, int rank) {
 }
 
 std::vector<std::string> full_command(const LessonInfo& lesson, const CaseManifest& manifest,
-                                      const std::vector<std::string>& player, std::optional<int> gdb_rank) {
+                                      const std::vector<std::string>& player, const ReplayOptions& options) {
+  const std::optional<int> gdb_rank = options.gdb_rank;
+  const std::vector<std::string> gdb = debugger(options.gdb_port);
   std::optional<int> world_rank;
   if (gdb_rank) world_rank = world_rank_of(manifest, *gdb_rank);
   const int world_size = *std::max_element(manifest.world_ranks.begin(), manifest.world_ranks.end()) + 1;
-  if (lesson.needs_mpi()) return ranks_command(player, world_size, world_rank);
+  if (lesson.needs_mpi()) return ranks_command(player, world_size, world_rank, gdb);
   std::vector<std::string> command = gdb_rank ? gdb : std::vector<std::string>{};
   command.insert(command.end(), player.begin(), player.end());
   return command;
@@ -89,16 +106,24 @@ void describe_ending(const fs::path& folder, const ChildExit& exit, const Replay
 
 }  // namespace
 
-const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, const std::string& folder_name) {
+const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, std::string_view folder_name) {
   for (const LessonInfo& lesson : lessons) {
     if (folder_name.starts_with("lesson" + lesson.id + ".")) return lesson;
   }
-  throw UsageError("cannot tell the lesson of the case '" + folder_name +
+  throw UsageError("cannot tell the lesson of the case '" + std::string(folder_name) +
                    "': its folder's name should start like lesson05.2");
 }
 
+std::vector<std::string> debugger(std::optional<int> port) {
+  if (port) return {"gdbserver", "--once", "localhost:" + std::to_string(*port)};
+  // Breakpoints come before the submission is loaded, and the first thing that a player does is not the
+  // student's code.
+  return {"gdb", "-q", "-ex", "set breakpoint pending on", "--args"};
+}
+
 std::vector<std::string> ranks_command(const std::vector<std::string>& player, int ranks,
-                                       std::optional<int> gdb_rank) {
+                                       std::optional<int> gdb_rank,
+                                       const std::vector<std::string>& debugger_words) {
   std::vector<std::string> command = mpirun(gdb_rank ? 1 : ranks);
   if (!gdb_rank) {
     command.insert(command.end(), player.begin(), player.end());
@@ -111,7 +136,7 @@ std::vector<std::string> ranks_command(const std::vector<std::string>& player, i
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank > 0) command.push_back(":");
     command.insert(command.end(), {"-n", "1"});
-    if (rank == *gdb_rank) command.insert(command.end(), gdb.begin(), gdb.end());
+    if (rank == *gdb_rank) command.insert(command.end(), debugger_words.begin(), debugger_words.end());
     command.insert(command.end(), player.begin(), player.end());
   }
   return command;
@@ -120,23 +145,28 @@ std::vector<std::string> ranks_command(const std::vector<std::string>& player, i
 int replay(const Checkout& checkout, const ReplayOptions& options) {
   const fs::path folder = find_case(checkout, options.case_name);
   const LessonInfo& lesson = lesson_of_case(checkout.lessons, folder.filename().string());
+  if (options.subject == "solution") checkout.require_solution(lesson);
   const CaseManifest manifest = read_manifest(folder);
-  if (options.gdb_rank && find_program("gdb").empty())
-    throw Unavailable("there is no gdb on this machine: install gdb");
+  if (options.gdb_port && !options.gdb_rank)
+    throw UsageError("--gdb-port needs --gdb RANK: the rank to debug");
+  const std::string needed = debugger(options.gdb_port).front();
+  if (options.gdb_rank && find_program(needed).empty())
+    throw Unavailable("there is no " + needed + " on this machine: install " + needed);
   if (lesson.needs_mpi() && find_program("mpirun").empty())
     throw Unavailable("there is no mpirun on this machine");
-  const fs::path tree = prepare_tree(checkout, options.gdb_rank.has_value());
-  const std::vector<std::string> player{
-      tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo"), "--keep-inputs", "--subject",
-      tree / "lib" / ("lesson" + lesson.id + "_" + options.subject + ".so"), folder};
-  const std::vector<std::string> command = full_command(lesson, manifest, player, options.gdb_rank);
-  build_subject(checkout, tree, lesson, options.subject);
+  std::vector<std::string> player =
+      options.player ? own_player(checkout, lesson, options) : built_in_player(checkout, lesson, options);
+  player.insert(player.end(), {"--keep-inputs", folder});
+  const std::vector<std::string> command = full_command(lesson, manifest, player, options);
   fs::remove_all(folder / "out");
-  if (options.gdb_rank) {
+  if (options.gdb_port) {
+    fmt::print("waiting for a debugger: gdb -ex 'target remote localhost:{}' {}\n", *options.gdb_port,
+               player.front());
+  } else if (options.gdb_rank) {
     fmt::print("for instance: break lesson{}::{}, then run\n", lesson.id, manifest.function);
   }
   const ChildExit exit = run({.argv = command,
-                              .folder = {},
+                              .folder = checkout.root,
                               .environment = mpirun_environment(),
                               .limit_s = options.gdb_rank ? 0 : options.limit_s});
   describe_ending(folder, exit, options);

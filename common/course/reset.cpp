@@ -22,10 +22,11 @@ struct Changed {
 
 std::vector<Changed> changed_files(const Checkout& checkout, const LessonInfo& lesson) {
   std::vector<Changed> changed;
-  for (const std::string& file : lesson.files) {
+  for (const std::string& file : checkout.files_with_skeleton(lesson)) {
     const std::optional<std::string> skeleton = checkout.skeleton(lesson, file);
     if (!skeleton) {
-      throw Unavailable("this checkout has no solutions to cut the skeleton from: there is no " +
+      throw Unavailable("there is no skeleton to go back to: neither " +
+                        Checkout::kept_skeleton(lesson, file).string() + " nor, to cut it from, " +
                         Checkout::solution_file(lesson, file).string());
     }
     const fs::path path = checkout.root / Checkout::student_file(lesson, file);

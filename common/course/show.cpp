@@ -1,6 +1,7 @@
 #include "course/show.hpp"
 
 #include <fmt/core.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -49,7 +50,9 @@ void print_beside(const std::string& file, const std::string& mine, const std::s
                     scratch.path() / "mine", scratch.path() / "solution"},
            .folder = {},
            .environment = {}});
-  if (exit.code > 1) throw std::runtime_error("diff ended with exit code " + std::to_string(exit.code));
+  const bool reader_left = exit.code == 128 + SIGPIPE;
+  if (exit.code > 1 && !reader_left)
+    throw std::runtime_error("diff ended with exit code " + std::to_string(exit.code));
 }
 
 }  // namespace
@@ -70,10 +73,7 @@ std::string folded(const std::string& text, std::size_t width) {
 
 int show(const Checkout& checkout, const std::string& argument, bool spoil) {
   const LessonInfo& lesson = choose_whole_lesson(checkout.lessons, argument, "show");
-  const fs::path folder = fs::path("solutions") / lesson.folder();
-  if (!fs::exists(checkout.root / folder)) {
-    throw Unavailable("this checkout has no solutions: there is no " + folder.string());
-  }
+  checkout.require_solution(lesson);
   const LessonStanding standing = standing_of(checkout, lesson, read_progress(checkout));
   if (standing.status != Status::Passed && !spoil) {
     complain(fmt::format(
@@ -87,7 +87,7 @@ int show(const Checkout& checkout, const std::string& argument, bool spoil) {
     print_beside(mine.string(), fs::exists(checkout.root / mine) ? read_text(checkout.root / mine) : "",
                  unmarked(read_text(checkout.root / Checkout::solution_file(lesson, file))));
   }
-  const fs::path why = folder / "why.md";
+  const fs::path why = fs::path("solutions") / lesson.folder() / "why.md";
   if (fs::exists(checkout.root / why)) fmt::print("\nwhy so: {}\n", why.string());
   return succeeded;
 }

@@ -27,13 +27,22 @@ std::string described(const LessonInfo& lesson, const TestResult& result) {
   return text;
 }
 
+/// The public tests, played or not, and the hidden ones that were played.
+std::vector<std::string> played_names(const TaskInfo& task, const LessonRecord& record) {
+  std::vector<std::string> names = test_names(task);
+  for (const std::string& name : test_names(task)) {
+    if (record.tests.contains(name + hidden_suffix)) names.push_back(name + hidden_suffix);
+  }
+  return names;
+}
+
 /// A task from what the judge said of its tests.
 TaskStanding judged(const LessonInfo& lesson, const TaskInfo& task, const LessonRecord& record) {
   TaskStanding standing{&task, Status::Passed, "", {}};
   std::vector<std::string> unplayed;
   bool todo = true;
   const TestResult* worst = nullptr;
-  for (const std::string& name : test_names(task)) {
+  for (const std::string& name : played_names(task, record)) {
     const auto found = record.tests.find(name);
     if (found == record.tests.end()) {
       unplayed.push_back(name);
@@ -57,6 +66,7 @@ TaskStanding judged(const LessonInfo& lesson, const TaskInfo& task, const Lesson
   } else if (!unplayed.empty()) {
     standing.status = Status::Failed;
     standing.unfinished = true;
+    standing.unplayed = unplayed.size() == test_names(task).size();
     standing.diagnosis = "not checked yet: " + joined(unplayed);
   }
   return standing;
@@ -95,9 +105,17 @@ int LessonStanding::points() const {
   return sum;
 }
 
+static int tasks_that_are(Status status, const std::vector<TaskStanding>& tasks) {
+  return static_cast<int>(std::count_if(tasks.begin(), tasks.end(),
+                                        [&](const TaskStanding& task) { return task.status == status; }));
+}
+
 int LessonStanding::passed_tasks() const {
-  return static_cast<int>(std::count_if(
-      tasks.begin(), tasks.end(), [](const TaskStanding& task) { return task.status == Status::Passed; }));
+  return tasks_that_are(Status::Passed, tasks);
+}
+
+int LessonStanding::todo_tasks() const {
+  return tasks_that_are(Status::Todo, tasks);
 }
 
 const TaskStanding* LessonStanding::open_task() const {
@@ -114,22 +132,24 @@ std::vector<std::string> test_names(const TaskInfo& task) {
   return names;
 }
 
+LessonStanding standing_as_a_whole(const LessonInfo& lesson, Status status, const std::string& why) {
+  return {&lesson, status, false, "", all_tasks(lesson, status, why)};
+}
+
 LessonStanding standing_of(const LessonInfo& lesson, const LessonFiles& files, const LessonRecord* record,
                            const std::string& obstacle) {
-  const auto as_a_whole = [&](Status status, const std::string& diagnosis) {
-    return LessonStanding{&lesson, status, false, "", all_tasks(lesson, status, diagnosis)};
-  };
   const auto blocked = [&](const std::string& why) {
-    LessonStanding standing = as_a_whole(Status::Failed, why);
+    LessonStanding standing = standing_as_a_whole(lesson, Status::Failed, why);
     standing.obstacle = why;
     return standing;
   };
-  if (!obstacle.empty()) return as_a_whole(Status::Skipped, obstacle);
+  if (!obstacle.empty()) return standing_as_a_whole(lesson, Status::Skipped, obstacle);
   if (!files.missing.empty()) return blocked(files.missing.front().string() + " is missing");
-  if (files.untouched) return as_a_whole(Status::Todo, "not written yet");
+  if (files.untouched) return standing_as_a_whole(lesson, Status::Todo, "not written yet");
   if (record == nullptr || record->hash != files.hash) {
     const std::string state = record == nullptr ? "not checked yet" : "changed since the last check";
-    LessonStanding standing = as_a_whole(Status::Failed, state + ": ./course check " + lesson.id);
+    LessonStanding standing =
+        standing_as_a_whole(lesson, Status::Failed, state + ": ./course check " + lesson.id);
     standing.stale = true;
     return standing;
   }

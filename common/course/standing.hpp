@@ -21,6 +21,7 @@ struct TaskStanding {
   std::string diagnosis;              ///< empty on a pass
   std::vector<std::string> mistakes;  ///< ids that the tests gave
   bool unfinished = false;            ///< what was played passed, but not everything was
+  bool unplayed = false;              ///< nothing was played
   int points() const { return status == Status::Passed ? task->points : 0; }
 };
 
@@ -33,12 +34,19 @@ struct LessonStanding {
   std::vector<TaskStanding> tasks;
   int points() const;
   int passed_tasks() const;
+  int todo_tasks() const;  ///< those that were not attempted
   /// The first task that is not passed; nullptr when all are.
   const TaskStanding* open_task() const;
 };
 
-/// The names of a task's tests: {"1"}, or {"2.ranks1", "2.ranks3"}.
+/// What the name of a hidden test ends in, after the name of the public one beside it.
+inline constexpr const char* hidden_suffix = ".hidden";
+
+/// The names of a task's public tests: {"1"}, or {"2.ranks1", "2.ranks3"}.
 std::vector<std::string> test_names(const TaskInfo& task);
+
+/// Every task alike, for one reason.
+LessonStanding standing_as_a_whole(const LessonInfo& lesson, Status status, const std::string& why);
 
 /// @param record what the last check found; nullptr when there was none
 /// @param obstacle why the lesson cannot be graded here, or empty

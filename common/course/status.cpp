@@ -28,17 +28,34 @@ Mark mark_of(const LessonStanding& standing) {
     case Status::Failed:
       return {"✗", "x", Colour::Red, "not there yet"};
     case Status::Todo:
-      return {"·", ".", Colour::Grey, ""};
+      return {"·", ".", Colour::Grey, "todo"};
     case Status::Skipped:
       return {"-", "-", Colour::Grey, "skipped"};
   }
   return {"", "", Colour::Grey, ""};
 }
 
+/// "task 1 failed, tasks 2, 3 todo"; empty where nothing was played.
+std::string open_tasks(const LessonStanding& standing) {
+  std::string text;
+  for (const Status status : {Status::Failed, Status::Todo}) {
+    std::string ids;
+    for (const TaskStanding& task : standing.tasks) {
+      if (task.status == status) ids += (ids.empty() ? "" : ", ") + task.task->id;
+    }
+    if (ids.empty()) continue;
+    text += fmt::format("{}task{} {} {}", text.empty() ? "" : ", ", ids.size() > 1 ? "s" : "", ids,
+                        to_string(status));
+  }
+  return text;
+}
+
 std::string lesson_line(const LessonStanding& standing) {
   const LessonInfo& lesson = *standing.lesson;
   const Mark mark = mark_of(standing);
   std::string word = mark.word;
+  const bool played = standing.status == Status::Failed && !standing.stale && standing.obstacle.empty();
+  if (played) word += ": " + open_tasks(standing);
   if (standing.status == Status::Skipped) word += ": " + standing.tasks.front().diagnosis;
   return fmt::format("  {} {} {:<34} {:>3} of {:>3}  {}\n",
                      painted(utf8() ? mark.symbol : mark.plain, mark.colour), lesson.id, lesson.title,

@@ -20,9 +20,14 @@ TestCounts count(const std::vector<TestRow>& rows) {
   return counts;
 }
 
-std::string to_string(const TestCounts& counts) {
+std::string summary(const std::vector<TestRow>& rows) {
+  const TestCounts counts = count(rows);
+  std::string skipped;
+  for (const TestRow& row : rows) {
+    if (row.outcome == TestRow::Outcome::Skipped) skipped += (skipped.empty() ? ": " : ", ") + row.name;
+  }
   return std::to_string(counts.passed) + " passed, " + std::to_string(counts.failed) + " failed, " +
-         std::to_string(counts.skipped) + " skipped";
+         std::to_string(counts.skipped) + " skipped" + skipped;
 }
 
 }  // namespace course::program

@@ -22,7 +22,7 @@ struct TestCounts {
 
 TestCounts count(const std::vector<TestRow>& rows);
 
-/// "12 passed, 0 failed, 1 skipped"
-std::string to_string(const TestCounts& counts);
+/// "12 passed, 0 failed, 1 skipped: all.formatting"
+std::string summary(const std::vector<TestRow>& rows);
 
 }  // namespace course::program

@@ -15,6 +15,17 @@ namespace course::program {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string time_as(const char* format) {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, format, std::localtime(&now));
+  return text;
+}
+
+}  // namespace
+
 std::string read_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("cannot read " + path.string() + ": " + std::strerror(errno));
@@ -58,10 +69,15 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 std::string timestamp() {
-  const std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", std::localtime(&now));
-  return text;
+  return time_as("%Y%m%d-%H%M%S");
+}
+
+std::string date_and_time() {
+  return time_as("%Y-%m-%d %H:%M:%S");
+}
+
+std::string clock_time() {
+  return time_as("%H:%M:%S");
 }
 
 fs::path unused_path(const fs::path& path) {

@@ -31,4 +31,10 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 }  // namespace course::program

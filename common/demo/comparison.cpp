@@ -15,7 +15,9 @@ namespace course::demo {
 
 namespace {
 
-/// Scores that the comparison may take: two seconds or so of float64 work.
+/// Scores that the comparison of o may take: two seconds or so of float64 work. That of gradients takes whole
+/// heads, and one at least, since a gradient that nobody compared is not right: of 32768 tokens, 16 times as
+/// many scores.
 constexpr Index most_scores = Index{1} << 26;
 /// Scores of one head that are held at once.
 constexpr Index scores_at_once = Index{1} << 21;
@@ -61,6 +63,42 @@ class PiecewiseReference {
   TensorOf<T> q_, k_, v_;
 };
 
+template <class T>
+TensorOf<T> pick_heads(const Tensor& from, const std::vector<Index>& heads) {
+  std::vector<TensorOf<T>> picked;
+  for (const Index head : heads) picked.push_back(cast<T>(slice(from, 0, head, 1)));
+  return concatenate(picked, 0);
+}
+
+template <class T>
+void add(TensorOf<T>& to, const TensorOf<T>& share) {
+  for (Index i = 0; i < to.size(); ++i) to[i] += share[i];
+}
+
+/// The gradients of some heads, a few queries at a time, whose shares in dk and dv are added up.
+template <class T>
+reference::AttentionGradients<T> piecewise_gradients(const Input& input, const std::vector<Index>& heads,
+                                                     const Progress& progress) {
+  const TensorOf<T> q = pick_heads<T>(input.q, heads);
+  const TensorOf<T> k = pick_heads<T>(input.k, heads);
+  const TensorOf<T> v = pick_heads<T>(input.v, heads);
+  const TensorOf<T> d_o = pick_heads<T>(*input.d_o, heads);
+  const Index step = std::max<Index>(1, scores_at_once / k.extent(1));
+  std::vector<TensorOf<T>> dq;
+  TensorOf<T> dk(k.shape());
+  TensorOf<T> dv(v.shape());
+  for (Index first = 0; first < q.extent(1); first += step) {
+    progress(fmt::format("comparing with float{} gradients, {} %", 8 * sizeof(T), 100 * first / q.extent(1)));
+    const Index count = std::min(step, q.extent(1) - first);
+    const auto piece =
+        reference::attention_gradients(slice(q, 1, first, count), k, v, slice(d_o, 1, first, count));
+    dq.push_back(piece.dq);
+    add(dk, piece.dk);
+    add(dv, piece.dv);
+  }
+  return {concatenate(dq, 1), std::move(dk), std::move(dv)};
+}
+
 double largest_difference(const Tensor64& answer, const Tensor64& truth) {
   double largest = 0;
   for (Index i = 0; i < truth.size(); ++i) {
@@ -75,9 +113,7 @@ Deviation deviation(const Tensor64& answer, const Tensor64& truth) {
   return {largest_difference(answer, truth), relative_error(answer, truth)};
 }
 
-struct Answer {
-  Tensor64 o, lse;
-};
+using Answer = reference::Attention<double>;
 
 Deviations deviations(const Answer& answer, const Answer& truth) {
   return {deviation(answer.o, truth.o), deviation(answer.lse, truth.lse)};
@@ -85,6 +121,23 @@ Deviations deviations(const Answer& answer, const Answer& truth) {
 
 Answer rows_of(const Answer& answer, Index first, Index count) {
   return {slice(answer.o, 1, first, count), slice(answer.lse, 1, first, count)};
+}
+
+using Gradients = reference::AttentionGradients<double>;
+
+GradientDeviations deviations(const Gradients& answer, const Gradients& truth) {
+  return {deviation(answer.dq, truth.dq), deviation(answer.dk, truth.dk), deviation(answer.dv, truth.dv)};
+}
+
+Gradients rows_of(const Gradients& all, Index first, Index count) {
+  return {slice(all.dq, 1, first, count), slice(all.dk, 1, first, count), slice(all.dv, 1, first, count)};
+}
+
+/// `count` of `all`, evenly spread.
+std::vector<Index> spread(Index count, Index all) {
+  std::vector<Index> picked(count);
+  for (Index i = 0; i < count; ++i) picked[i] = i * all / count;
+  return picked;
 }
 
 /// How many of the rows, which ascend, belong to each shard.
@@ -117,27 +170,57 @@ std::vector<Index> rows_to_compare(const std::vector<int>& shard_tokens, Index m
   return rows;
 }
 
-Comparison compare(const Input& input, const Tensor& o, const Tensor& lse,
-                   const std::vector<int>& shard_tokens, const Progress& progress) {
-  const std::vector<Index> rows = rows_to_compare(shard_tokens, most_scores / (input.heads() * input.seq()));
-  auto [truth_o, truth_lse] = PiecewiseReference<double>(input, rows).compute(progress);
-  const auto [baseline_o, baseline_lse] = PiecewiseReference<float>(input, rows).compute(progress);
-  const Answer truth{std::move(truth_o), std::move(truth_lse)};
-  const Answer baseline{cast<double>(baseline_o), cast<double>(baseline_lse)};
-  const Answer answer{cast<double>(pick_rows(o, rows)), cast<double>(pick_rows(lse, rows))};
+ForwardReference::ForwardReference(const Input& input, const std::vector<int>& shard_tokens,
+                                   const Progress& progress)
+    : rows_(rows_to_compare(shard_tokens, most_scores / (input.heads() * input.seq()))),
+      rows_by_shard_(rows_by_shard(rows_, shard_tokens)) {
+  truth_ = PiecewiseReference<double>(input, rows_).compute(progress);
+  const auto float32 = PiecewiseReference<float>(input, rows_).compute(progress);
+  const Answer baseline{cast<double>(float32.o), cast<double>(float32.lse)};
+  blank_.rows = static_cast<Index>(rows_.size());
+  blank_.seq = input.seq();
+  blank_.baseline = deviations(baseline, truth_);
+  blank_.tolerance_o = tolerance(baseline.o, truth_.o);
+  blank_.tolerance_lse = tolerance(baseline.lse, truth_.lse);
+}
 
-  Comparison result;
-  result.rows = static_cast<Index>(rows.size());
-  result.seq = input.seq();
+Comparison ForwardReference::compare(const Tensor& o, const Tensor& lse) const {
+  const Answer answer{cast<double>(pick_rows(o, rows_)), cast<double>(pick_rows(lse, rows_))};
+  Comparison result = blank_;
   Index first = 0;
-  for (const Index count : rows_by_shard(rows, shard_tokens)) {
-    result.by_rank.push_back(deviations(rows_of(answer, first, count), rows_of(truth, first, count)));
+  for (const Index count : rows_by_shard_) {
+    result.by_rank.push_back(deviations(rows_of(answer, first, count), rows_of(truth_, first, count)));
     first += count;
   }
-  result.overall = deviations(answer, truth);
-  result.baseline = deviations(baseline, truth);
-  result.tolerance_o = tolerance(baseline.o, truth.o);
-  result.tolerance_lse = tolerance(baseline.lse, truth.lse);
+  result.overall = deviations(answer, truth_);
+  return result;
+}
+
+BackwardReference::BackwardReference(const Input& input, std::vector<int> shard_tokens,
+                                     const Progress& progress)
+    : shard_tokens_(std::move(shard_tokens)) {
+  blank_.heads = input.heads();
+  blank_.heads_compared = std::clamp<Index>(most_scores / (input.seq() * input.seq()), 1, input.heads());
+  heads_ = spread(blank_.heads_compared, blank_.heads);
+  truth_ = piecewise_gradients<double>(input, heads_, progress);
+  const auto float32 = piecewise_gradients<float>(input, heads_, progress);
+  const Gradients baseline{cast<double>(float32.dq), cast<double>(float32.dk), cast<double>(float32.dv)};
+  blank_.baseline = deviations(baseline, truth_);
+  blank_.tolerance_dq = tolerance(baseline.dq, truth_.dq);
+  blank_.tolerance_dk = tolerance(baseline.dk, truth_.dk);
+  blank_.tolerance_dv = tolerance(baseline.dv, truth_.dv);
+}
+
+GradientComparison BackwardReference::compare(const Tensor& dq, const Tensor& dk, const Tensor& dv) const {
+  const Gradients answer{pick_heads<double>(dq, heads_), pick_heads<double>(dk, heads_),
+                         pick_heads<double>(dv, heads_)};
+  GradientComparison result = blank_;
+  const std::vector<int> offsets = shard_offsets(shard_tokens_);
+  for (std::size_t rank = 0; rank < shard_tokens_.size(); ++rank) {
+    result.by_rank.push_back(deviations(rows_of(answer, offsets[rank], shard_tokens_[rank]),
+                                        rows_of(truth_, offsets[rank], shard_tokens_[rank])));
+  }
+  result.overall = deviations(answer, truth_);
   return result;
 }
 

@@ -18,18 +18,6 @@ constexpr int tag = 1;
 constexpr std::size_t most_values = std::size_t{1} << 28;
 constexpr int clock_questions = 16;
 
-int rank_of(MPI_Comm comm) {
-  int rank = 0;
-  check(MPI_Comm_rank(comm, &rank), [] { return "MPI_Comm_rank"; });
-  return rank;
-}
-
-int size_of(MPI_Comm comm) {
-  int size = 0;
-  check(MPI_Comm_size(comm, &size), [] { return "MPI_Comm_size"; });
-  return size;
-}
-
 void sleep_until_complete(MPI_Request& request) {
   for (int done = 0; done == 0;) {
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), [] { return "MPI_Test"; });
@@ -70,6 +58,18 @@ double ask_time(MPI_Comm comm) {
 }
 
 }  // namespace
+
+int rank_of(MPI_Comm comm) {
+  int rank = 0;
+  check(MPI_Comm_rank(comm, &rank), [] { return "MPI_Comm_rank"; });
+  return rank;
+}
+
+int size_of(MPI_Comm comm) {
+  int size = 0;
+  check(MPI_Comm_size(comm, &size), [] { return "MPI_Comm_size"; });
+  return size;
+}
 
 void send_values(std::span<const float> values, int to, MPI_Comm comm) {
   for (; !values.empty(); values = values.subspan(std::min(values.size(), most_values))) {

@@ -11,6 +11,9 @@
 /// call's name when MPI reports an error, for which the communicator must return errors.
 namespace course::demo {
 
+int rank_of(MPI_Comm comm);
+int size_of(MPI_Comm comm);
+
 /// Any number of values, in messages that an int can count.
 void send_values(std::span<const float> values, int to, MPI_Comm comm);
 void receive_values(std::span<float> values, int from, MPI_Comm comm);

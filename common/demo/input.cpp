@@ -87,7 +87,18 @@ void require_float32_suffices(const OwnFiles& files, const Input& input) {
   }
 }
 
-Input read_own(const OwnFiles& files) {
+/// No partial sum of dq exceeds 2 |d_o| |v| |k|, and none of dk seq times 2 |d_o| |v| |q|.
+void require_float32_suffices_backward(const fs::path& path, const Input& input) {
+  const double dp = 2 * largest_row_norm(*input.d_o) * std::max(1.0, largest_row_norm(input.v));
+  const double factor = std::max({1.0, largest_row_norm(input.q), largest_row_norm(input.k)});
+  const double sum = dp * factor * static_cast<double>(input.seq());
+  if (sum <= float32_range) return;
+  throw InputError(
+      fmt::format("{}: a sum of gradients may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
+                  path.string(), sum, float32_range));
+}
+
+Input read_own(const OwnFiles& files, bool backward) {
   Input input;
   input.q = read_tensor(files.q);
   input.shape = input.q.shape();
@@ -97,7 +108,17 @@ Input read_own(const OwnFiles& files) {
   require_same_shape(files.v, input.v, files.q, input.q);
   for (Tensor* tensor : {&input.q, &input.k, &input.v}) *tensor = fold_into_heads(std::move(*tensor));
   require_float32_suffices(files, input);
+  if (backward) {
+    Tensor d_o = read_tensor(*files.d_o);
+    if (d_o.shape() != input.shape) {
+      throw InputError(files.d_o->string() + ": has the shape " + to_string(d_o.shape()) + ", expected " +
+                       to_string(input.shape) + " like " + files.q.string());
+    }
+    input.d_o = fold_into_heads(std::move(d_o));
+    require_float32_suffices_backward(*files.d_o, input);
+  }
   input.description = files.q.string() + ", " + files.k.string() + ", " + files.v.string();
+  if (backward) input.description += ", " + files.d_o->string();
   return input;
 }
 
@@ -110,18 +131,20 @@ Input draw_input(const Sizes& sizes) {
   return input;
 }
 
-Input read_minilm() {
+Input read_minilm(bool backward) {
   const fs::path folder = fs::path(COURSE_DATA_DIR) / "minilm";
-  Input input = read_own({folder / "q.npy", folder / "k.npy", folder / "v.npy"});
-  input.description = "the real Q, K, V of a sentence encoder's first layer (common/data/minilm)";
+  Input input = read_own({folder / "q.npy", folder / "k.npy", folder / "v.npy", folder / "do.npy"}, backward);
+  input.description =
+      fmt::format("the real Q, K, V{} of a sentence encoder's first layer (common/data/minilm)",
+                  backward ? " and dO" : "");
   return input;
 }
 
 }  // namespace
 
 Input load_input(const Options& options) {
-  if (options.files) return read_own(*options.files);
-  return options.sizes ? draw_input(*options.sizes) : read_minilm();
+  if (options.files) return read_own(*options.files, options.backward);
+  return options.sizes ? draw_input(*options.sizes) : read_minilm(options.backward);
 }
 
 }  // namespace course::demo

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "demo/options.hpp"
@@ -9,9 +10,10 @@ namespace course::demo {
 
 /// What attention is computed of.
 struct Input {
-  Tensor q, k, v;           ///< [heads, seq, head_dim], a batch folded into heads
-  Shape shape;              ///< as it was given
-  std::string description;  ///< where it comes from, for people
+  Tensor q, k, v;                  ///< [heads, seq, head_dim], a batch folded into heads
+  Shape shape;                     ///< as it was given
+  std::string description;         ///< where it comes from, for people
+  std::optional<Tensor> d_o = {};  ///< the gradient that arrives at the output, as q; none: forward only
 
   Index heads() const { return q.extent(0); }
   Index seq() const { return q.extent(1); }
@@ -20,7 +22,7 @@ struct Input {
 
 /// Reads or draws the input. Throws NpyError or InputError for a file that cannot be used: unreadable, of
 /// another shape than [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim], empty, with a NaN or an
-/// infinity, or with numbers whose attention float32 cannot hold.
+/// infinity, or with numbers whose attention, or its gradients, float32 cannot hold.
 Input load_input(const Options& options);
 
 }  // namespace course::demo

@@ -101,10 +101,7 @@ class Launch {
                                              report_path(), "--columns", std::to_string(plan_.columns)});
     if (plan_.colour) command.argv.push_back("--colour");
     command.environment = mpirun_environment();
-    for (const char* name :
-         {"TMPDIR", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {
-      command.environment[name] = scratch_.path();
-    }
+    command.environment.merge(temporary_files_in(scratch_.path()));
     command.output = scratch_.path() / "output";
     return command;
   }

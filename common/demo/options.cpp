@@ -17,11 +17,13 @@ using Text = std::optional<std::string>;
 
 /// The options as text, which is what lets every message be of one kind.
 struct Texts {
-  Text ranks, q, k, v, d_o, out, seq, heads, dim, seed, ring, block;
+  Text ranks, q, k, v, d_o, out, seq, heads, dim, seed;
+  Text blocking_ring, blocking_ring_backward, block, block_backward, overlapped_ring;
   Text status, report, columns;
   Text layout = "contiguous";
   Text backend = "mpi";
-  bool causal = false, mine = false, json = false, colour = false;
+  Text ring = "both";
+  bool causal = false, forward = false, mine = false, json = false, colour = false;
 };
 
 /// An option whose value is kept as it was written, even if that is nothing.
@@ -37,7 +39,9 @@ void declare_input(CLI::App& app, Texts& texts) {
           "your own queries: float16, 32 or 64; [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim]");
   declare(app, "--k", "FILE.npy", texts.k, "your own keys, of the same shape");
   declare(app, "--v", "FILE.npy", texts.v, "your own values, of the same shape");
-  declare(app, "--do", "FILE.npy", texts.d_o, "the output's gradient (lesson 07)");
+  declare(
+      app, "--do", "FILE.npy", texts.d_o,
+      "the gradient that arrives at the output, of the same shape; without it own tensors run forward only");
   declare(app, "--seq", "N", texts.seq, "generate input of so many tokens (512)");
   declare(app, "--heads", "N", texts.heads, "generate input of so many heads (12)");
   declare(app, "--dim", "N", texts.dim, "generate input of this head_dim (32)");
@@ -46,14 +50,23 @@ void declare_input(CLI::App& app, Texts& texts) {
 
 void declare_run(CLI::App& app, Texts& texts) {
   declare(app, "--ranks", "N", texts.ranks, "MPI ranks, 1 to 64 (4)");
-  declare(app, "--out", "DIR", texts.out, "write o.npy, lse.npy, timeline.svg and trace.json there");
+  declare(app, "--out", "DIR", texts.out,
+          "write o.npy, lse.npy, dq.npy, dk.npy, dv.npy, timeline.svg and trace.json there; of two rings the "
+          "tensors are those of the blocking one");
+  declare(app, "--ring", "NAME", texts.ring,
+          "blocking (lessons 05 and 07), overlapped (lesson 08), or both, in turns, to compare them (both)");
+  app.add_flag("--forward", texts.forward, "leave the backward pass out");
   app.add_flag("--causal", texts.causal, "causal mask (lesson 13)");
   declare(app, "--layout", "NAME", texts.layout, "contiguous; striped, zigzag (lesson 14)");
   declare(app, "--backend", "NAME", texts.backend, "mpi; sim, cuda (lesson 12)");
-  app.add_flag("--mine", texts.mine, "your own lessons 04 and 05, not the solutions");
+  app.add_flag("--mine", texts.mine, "your own lessons 04 to 08, not the solutions");
   app.add_flag("--json", texts.json, "print one JSON object and nothing else");
-  declare(app, "--ring", "LIB.so", texts.ring, "the shared object of lesson 05");
+  declare(app, "--blocking-ring", "LIB.so", texts.blocking_ring, "the shared object of lesson 05");
+  declare(app, "--blocking-ring-backward", "LIB.so", texts.blocking_ring_backward,
+          "the shared object of lesson 07");
   declare(app, "--block", "LIB.so", texts.block, "the shared object of lesson 04");
+  declare(app, "--block-backward", "LIB.so", texts.block_backward, "the shared object of lesson 06");
+  declare(app, "--overlapped-ring", "LIB.so", texts.overlapped_ring, "the shared object of lesson 08");
 }
 
 /// What the program that starts the ranks tells them.
@@ -128,7 +141,11 @@ std::optional<OwnFiles> read_files(const Texts& texts) {
     if (text)
       throw InputError(fmt::format("{} with --q: expected own tensors or generated ones, not both", name));
   }
-  return OwnFiles{*texts.q, *texts.k, *texts.v};
+  if (texts.d_o && texts.forward)
+    throw InputError("--do with --forward: expected a gradient or no backward pass, not both");
+  OwnFiles files{*texts.q, *texts.k, *texts.v};
+  if (texts.d_o) files.d_o = *texts.d_o;
+  return files;
 }
 
 std::optional<Sizes> read_sizes(const Texts& texts) {
@@ -167,7 +184,6 @@ void require_present(const Texts& texts) {
   if (texts.backend != "mpi") lesson("--backend " + *texts.backend, "12");
   if (texts.layout != "contiguous") lesson("--layout " + *texts.layout, "14");
   if (texts.causal) lesson("--causal", "13");
-  if (texts.d_o) lesson("--do, the backward pass,", "07");
 }
 
 std::filesystem::path library(const Text& given, const char* lesson, bool mine) {
@@ -186,6 +202,18 @@ FrontEnd read_front(const Texts& texts) {
 }
 
 }  // namespace
+
+std::vector<RingKind> picked_rings(const std::string& word) {
+  std::vector<std::string> known;
+  std::vector<RingKind> picked;
+  for (const RingKind& kind : ring_kinds) {
+    known.emplace_back(kind.name);
+    if (word == "both" || word == kind.name) picked.push_back(kind);
+  }
+  known.push_back("both");
+  require_one_of("--ring", word, known);
+  return picked;
+}
 
 Options parse_options(const std::vector<std::string>& arguments) {
   CLI::App app("Ring attention over MPI ranks, compared with float64 attention.", "./course demo");
@@ -213,8 +241,14 @@ Options parse_options(const std::vector<std::string>& arguments) {
   if (texts.out) options.out = *texts.out;
   options.mine = texts.mine;
   options.json = texts.json;
-  options.ring = library(texts.ring, "lesson05", texts.mine);
-  options.block = library(texts.block, "lesson04", texts.mine);
+  options.rings = picked_rings(*texts.ring);
+  options.libraries = {library(texts.blocking_ring, "lesson05", texts.mine),
+                       library(texts.block, "lesson04", texts.mine),
+                       library(texts.blocking_ring_backward, "lesson07", texts.mine),
+                       library(texts.block_backward, "lesson06", texts.mine),
+                       library(texts.overlapped_ring, "lesson08", texts.mine)};
+  options.backward =
+      !texts.forward && (options.files ? options.files->d_o.has_value() : !options.sizes.has_value());
   options.front = read_front(texts);
   require_present(texts);
   return options;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/view.hpp"
@@ -16,6 +18,7 @@ inline constexpr int most_ranks = 64;  ///< beyond, the demo warns and tries
 /// Somebody's own tensors.
 struct OwnFiles {
   std::filesystem::path q, k, v;
+  std::optional<std::filesystem::path> d_o = {};  ///< the gradient that arrives at the output
 };
 
 /// What to draw at random.
@@ -34,6 +37,32 @@ struct FrontEnd {
   bool colour = false;
 };
 
+/// The shared objects that are demonstrated.
+struct Libraries {
+  std::filesystem::path ring;            ///< with course_demo_ring, of lesson 05
+  std::filesystem::path block;           ///< with course_demo_block, of lesson 04
+  std::filesystem::path ring_backward;   ///< with course_demo_ring_backward, of lesson 07
+  std::filesystem::path block_backward;  ///< with course_demo_block_backward, of lesson 06
+  /// With course_demo_overlapped_ring and course_demo_overlapped_ring_backward, of lesson 08.
+  std::filesystem::path overlapped_ring = {};
+};
+
+/// A ring that the demo knows, and where its passes come from.
+struct RingKind {
+  std::string_view name;  ///< as --ring takes it
+  std::string_view lesson, backward_lesson;
+  std::filesystem::path Libraries::*library;
+  std::filesystem::path Libraries::*backward_library;
+};
+
+/// In the order in which they run.
+inline constexpr std::array<RingKind, 2> ring_kinds{
+    {{"blocking", "05", "07", &Libraries::ring, &Libraries::ring_backward},
+     {"overlapped", "08", "08", &Libraries::overlapped_ring, &Libraries::overlapped_ring}}};
+
+/// Those that --ring picks: the one of this name, or all for "both". Throws InputError for another word.
+std::vector<RingKind> picked_rings(const std::string& word);
+
 /// What the command line says. Without `files` and `sizes` the input is the course's own.
 struct Options {
   std::string help;  ///< not empty: print it and do nothing else
@@ -41,8 +70,9 @@ struct Options {
   std::optional<OwnFiles> files;
   std::optional<Sizes> sizes;
   std::optional<std::filesystem::path> out;
-  std::filesystem::path ring;   ///< the shared object with course_demo_ring
-  std::filesystem::path block;  ///< the shared object with course_demo_block
+  std::vector<RingKind> rings;  ///< what of each run is shown, and of the first written
+  Libraries libraries;
+  bool backward = false;  ///< there is a gradient to start from: the course's own, or --do
   bool mine = false;
   bool json = false;
   FrontEnd front;

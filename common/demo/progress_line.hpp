@@ -9,7 +9,8 @@ namespace course::demo {
 /// rewritten in place on a terminal, elsewhere a line at most every five seconds.
 class ProgressLine {
  public:
-  ProgressLine();
+  /// @param program what each line begins with
+  explicit ProgressLine(std::string program = "demo");
   ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -20,6 +21,7 @@ class ProgressLine {
 
  private:
   using Clock = std::chrono::steady_clock;
+  std::string program_;
   bool rewrites_;
   bool shown_ = false;
   Clock::time_point begin_ = Clock::now();

@@ -24,8 +24,8 @@ namespace {
 
 using mpi_layer::check;
 
-/// The MPI program: rank 0 reads the input and hands out shards, all run the ring, rank 0 collects, compares,
-/// reports.
+/// The MPI program: rank 0 reads the input and hands out shards, all run the rings, rank 0 collects,
+/// compares, reports.
 class RankProgram {
  public:
   RankProgram(Options options, MPI_Comm comm) : options_(std::move(options)), comm_(comm) {
@@ -41,13 +41,16 @@ class RankProgram {
     if (const int code = load_lessons(); code != succeeded) return code;
     try {
       const Shard shard = hand_out_shards();
-      const auto say_blocks = [this](int done) {
-        say("ring attention, " + std::to_string(done) + " of " + std::to_string(size_) + " blocks done");
+      const auto say_blocks = [this](const std::string& pass, int done) {
+        say(pass + ": " + std::to_string(done) + " of " + std::to_string(size_) + " blocks done");
       };
-      say_blocks(0);
+      say_blocks(rings_.front().name + " ring, forward", 0);
       const int runs = worthwhile_runs(heads_, seq_, head_dim_);
-      ShardOutput output = run_ring(subject_, shard, runs, comm_, *page_, say_blocks);
-      return conclude(collect(std::move(output)));
+      std::vector<Answer> answers;
+      for (ShardOutput& output : run_rings(rings_, shard, runs, comm_, *page_, say_blocks)) {
+        answers.push_back(collect(std::move(output)));
+      }
+      return conclude(answers);
     } catch (const std::exception& error) {
       end_all(error.what());
     } catch (...) {
@@ -56,9 +59,10 @@ class RankProgram {
   }
 
  private:
-  /// The whole answer, on rank 0.
+  /// A ring's whole answer, on rank 0.
   struct Answer {
     Tensor o, lse;
+    Tensor dq, dk, dv;  ///< empty when the run was forward only
     std::vector<RankResult> ranks;
   };
 
@@ -91,7 +95,7 @@ class RankProgram {
 
   /// Rank 0 reads; all learn the shape, or the code to exit with.
   int agree_on_input() {
-    std::int64_t numbers[4]{};  // exit code, heads, seq, head_dim
+    std::int64_t numbers[5]{};  // exit code, heads, seq, head_dim, whether there is a d_o
     if (rank_ == 0) {
       say("reading the input");
       numbers[0] = read_input();
@@ -99,12 +103,14 @@ class RankProgram {
         numbers[1] = input_.heads();
         numbers[2] = input_.seq();
         numbers[3] = input_.head_dim();
+        numbers[4] = input_.d_o ? 1 : 0;
       }
     }
     broadcast(numbers, comm_);
     heads_ = numbers[1];
     seq_ = numbers[2];
     head_dim_ = numbers[3];
+    backward_ = numbers[4] == 1;
     shard_tokens_ = even_shards(static_cast<int>(seq_), size_);
     return static_cast<int>(numbers[0]);
   }
@@ -127,7 +133,7 @@ class RankProgram {
   int load_lessons() {
     std::exception_ptr error;
     try {
-      subject_ = load_subject(options_.ring, options_.block);
+      rings_ = load_rings(options_.rings, options_.libraries, backward_);
     } catch (...) {
       error = std::current_exception();
     }
@@ -147,22 +153,22 @@ class RankProgram {
 
   Shard hand_out_shards() {
     say("handing out the shards");
-    const std::vector<int> offsets = shard_offsets(shard_tokens_);
-    const auto cut = [&](const Tensor& whole, int rank) {
-      return slice(whole, 1, offsets[rank], shard_tokens_[rank]);
-    };
-    Shard shard{{}, {}, {}, shard_tokens_};
-    for (const auto& [part, whole] :
-         {std::pair{&shard.q, &input_.q}, {&shard.k, &input_.k}, {&shard.v, &input_.v}}) {
-      if (rank_ == 0) {
-        for (int rank = 1; rank < size_; ++rank) send_values(cut(*whole, rank).values(), rank, comm_);
-        *part = cut(*whole, 0);
-      } else {
-        *part = Tensor({heads_, shard_tokens_[rank_], head_dim_});
-        receive_values(part->values(), 0, comm_);
-      }
-    }
+    Shard shard{hand_out(&input_.q), hand_out(&input_.k), hand_out(&input_.v), shard_tokens_};
+    if (backward_) shard.d_o = hand_out(rank_ == 0 ? &*input_.d_o : nullptr);
     return shard;
+  }
+
+  /// This rank's shard of `whole`, which is looked at on rank 0 alone.
+  Tensor hand_out(const Tensor* whole) {
+    Tensor own({heads_, shard_tokens_[rank_], head_dim_});
+    if (rank_ != 0) {
+      receive_values(own.values(), 0, comm_);
+      return own;
+    }
+    const std::vector<int> offsets = shard_offsets(shard_tokens_);
+    const auto cut = [&](int rank) { return slice(*whole, 1, offsets[rank], shard_tokens_[rank]); };
+    for (int rank = 1; rank < size_; ++rank) send_values(cut(rank).values(), rank, comm_);
+    return cut(0);
   }
 
   Answer collect(ShardOutput output) {
@@ -174,6 +180,10 @@ class RankProgram {
     }
     answer.o = collect(std::move(output.o));
     answer.lse = collect(std::move(output.lse));
+    if (!backward_) return answer;
+    answer.dq = collect(std::move(output.dq));
+    answer.dk = collect(std::move(output.dk));
+    answer.dv = collect(std::move(output.dv));
     return answer;
   }
 
@@ -192,35 +202,47 @@ class RankProgram {
     return concatenate(parts, 1);
   }
 
-  int conclude(const Answer& answer) {
+  int conclude(const std::vector<Answer>& answers) {
     std::int64_t code = 0;
-    if (rank_ == 0) code = compare_and_report(answer);
+    if (rank_ == 0) code = compare_and_report(answers);
     broadcast({&code, 1}, comm_);
     page_->phase = static_cast<std::uint32_t>(Phase::Done);
     return static_cast<int>(code);
   }
 
-  int compare_and_report(const Answer& answer) {
+  int compare_and_report(const std::vector<Answer>& answers) {
     try {
-      const RunSummary run{
-          input_.shape,
-          input_.heads(),
-          input_.seq(),
-          input_.head_dim(),
-          input_.description,
-          options_.mine,
-          worthwhile_runs(heads_, seq_, head_dim_),
-          answer.ranks,
-          compare(input_, answer.o, answer.lse, shard_tokens_, [this](const auto& text) { say(text); })};
+      const RunSummary run{input_.shape,
+                           input_.heads(),
+                           input_.seq(),
+                           input_.head_dim(),
+                           input_.description,
+                           options_.mine,
+                           worthwhile_runs(heads_, seq_, head_dim_),
+                           compare(answers)};
       say("writing");
-      const SavedFiles saved = save(options_, run, answer.o, answer.lse);
+      const Answer& first = answers.front();
+      const SavedFiles saved = save(options_, run, {first.o, first.lse, first.dq, first.dk, first.dv});
       progress_.clear();
       print(options_.json ? report_json(run)
                           : report_text(run, saved, options_.front.columns, options_.front.colour));
-      return run.comparison.passed() ? succeeded : failed;
+      return run.passed() ? succeeded : failed;
     } catch (...) {
       return report_exception();
     }
+  }
+
+  std::vector<RingSummary> compare(const std::vector<Answer>& answers) {
+    const auto progress = [this](const std::string& text) { say(text); };
+    std::vector<RingSummary> rings;
+    const ForwardReference forward(input_, shard_tokens_, progress);
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      rings.push_back({options_.rings[i], answers[i].ranks, forward.compare(answers[i].o, answers[i].lse)});
+    if (!backward_) return rings;
+    const BackwardReference backward(input_, shard_tokens_, progress);
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      rings[i].comparison.gradients = backward.compare(answers[i].dq, answers[i].dk, answers[i].dv);
+    return rings;
   }
 
   void print(const std::string& report) const {
@@ -241,8 +263,9 @@ class RankProgram {
   Index heads_ = 0;
   Index seq_ = 0;
   Index head_dim_ = 0;
+  bool backward_ = false;
   std::vector<int> shard_tokens_;
-  Subject subject_{};
+  std::vector<Ring> rings_;
 };
 
 int run_rank(const std::vector<std::string>& arguments, MPI_Comm comm) {

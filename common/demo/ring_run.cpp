@@ -1,9 +1,10 @@
 #include "demo/ring_run.hpp"
 
+#include <algorithm>
 #include <limits>
-#include <numeric>
-#include <thread>
+#include <utility>
 
+#include "demo/call_record.hpp"
 #include "demo/exchange.hpp"
 #include "mpi_layer/mpi_layer.hpp"
 
@@ -11,86 +12,39 @@ namespace course::demo {
 
 namespace {
 
-/// The same computation with each call timed.
-BlockAttention timed(const BlockAttention& block, std::vector<Span>& spans, RankStatus& page,
-                     const std::function<void(int)>& after_block) {
-  const auto time = [&spans, &page](const std::string& label, const auto& call) {
-    const double begin_s = now_s();
-    call();
-    spans.push_back({Span::Kind::Compute, begin_s, now_s(), label});
-    ++page.completed;
-  };
-  BlockAttention result;
-  result.accumulate = [=, &block, blocks = 0](HeadsView<const float> q, HeadsView<const float> k,
-                                              HeadsView<const float> v, int owner,
-                                              AttentionState& state) mutable {
-    time("block of rank " + std::to_string(owner), [&] { block.accumulate(q, k, v, owner, state); });
-    after_block(++blocks);
-  };
-  result.finish = [=, &block](AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
-    time("divide by l", [&] { block.finish(state, o, lse); });
-  };
-  return result;
-}
-
 void set_phase(RankStatus& page, Phase phase) {
   page.phase = static_cast<std::uint32_t>(phase);
 }
 
+void forget(ShardOutput& output) {
+  for (Tensor* tensor : {&output.o, &output.lse, &output.dq, &output.dk, &output.dv}) {
+    std::fill(tensor->values().begin(), tensor->values().end(), std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
 /// One call of the ring with all that was seen of it.
-class TimedCall {
- public:
-  TimedCall(const Subject& subject, MPI_Comm comm, RankStatus& page,
-            const std::function<void(int)>& after_block)
-      : subject_(subject),
-        comm_(comm),
-        page_(page),
-        block_(timed(subject.block, spans_, page, after_block)) {}
-  TimedCall(const TimedCall&) = delete;
-  TimedCall& operator=(const TimedCall&) = delete;
-
-  void run(const Shard& shard, Tensor& o, Tensor& lse) {
-    connect_neighbours(comm_);
-    page_.case_index = 0;
-    set_phase(page_, Phase::Computing);
-    mpi_layer::begin(comm_, {.synchronous_sends = false, .record_spans = true}, &page_);
-    begin_s_ = now_s();
-    subject_.ring(shard.q.heads(), shard.k.heads(), shard.v.heads(), o.heads(), lse.matrix(),
-                  shard.shard_tokens, block_, comm_);
-    report_ = mpi_layer::end();
-    set_phase(page_, Phase::Finished);
-    meet(comm_);
-  }
-
-  const mpi_layer::Report& report() const { return report_; }
-
-  /// Compute and MPI together, in order.
-  std::vector<Span> spans() const {
-    std::vector<Span> all = spans_;
-    for (const Span& span : report_.spans) {
-      all.push_back({span.kind, begin_s_ + span.begin_s, begin_s_ + span.end_s, span.label});
-    }
-    make_disjoint(all);
-    return all;
-  }
-
- private:
-  const Subject& subject_;
-  MPI_Comm comm_;
-  RankStatus& page_;
-  std::vector<Span> spans_;
-  BlockAttention block_;
-  double begin_s_ = 0;
-  mpi_layer::Report report_;
-};
-
-/// Facts about collectives say what their bytes already say.
-std::vector<std::string> noticed(const mpi_layer::Report& report) {
-  std::vector<std::string> facts;
-  for (const mpi_layer::Fact& fact : report.facts) {
-    if (fact.kind != mpi_layer::fact_collective) facts.push_back(fact.text);
-  }
-  return facts;
+void run_once(const Ring& ring, const Shard& shard, ShardOutput& output, MPI_Comm comm, RankStatus& page,
+              const AfterBlock& after_block) {
+  forget(output);
+  ComputeLog log;
+  const auto counting = [&](const std::string& pass) {
+    return [&page, &after_block, what = ring.name + " ring, " + pass, blocks = 0]() mutable {
+      ++page.completed;
+      after_block(what, ++blocks);
+    };
+  };
+  connect_neighbours(comm);
+  page.case_index = 0;
+  set_phase(page, Phase::Computing);
+  mpi_layer::begin(comm, {.synchronous_sends = false, .record_spans = true}, &page);
+  const double begin_s = now_s();
+  ring.forward(shard, output, log, counting("forward"), comm);
+  if (shard.d_o) ring.backward(shard, output, log, counting("backward"), comm);
+  const mpi_layer::Report report = mpi_layer::end();
+  set_phase(page, Phase::Finished);
+  meet(comm);
+  output.result = result_of(report, begin_s, log.spans());
+  output.result.tokens = shard.q.extent(1);
 }
 
 /// Of several calls the one that took all ranks the least time, from the first span of any to the last.
@@ -110,20 +64,10 @@ std::size_t fastest(const std::vector<std::vector<Span>>& calls, double offset_s
   return best;
 }
 
-RankResult result_of(const mpi_layer::Report& report, Index tokens) {
-  RankResult result;
-  result.tokens = tokens;
-  for (const auto& [peer, bytes] : report.bytes_sent_to) result.bytes_sent += bytes;
-  result.collective_bytes = report.collective_bytes;
-  result.facts = noticed(report);
-  result.host_id = host_id();
-  result.host_name = host_name();
-  result.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return result;
-}
-
-void forget(Tensor& tensor) {
-  std::fill(tensor.values().begin(), tensor.values().end(), std::numeric_limits<float>::quiet_NaN());
+ShardOutput empty_output(const Shard& shard) {
+  ShardOutput output{Tensor(shard.q.shape()), Tensor({shard.q.extent(0), shard.q.extent(1)}), {}};
+  if (shard.d_o) output.dq = output.dk = output.dv = Tensor(shard.q.shape());
+  return output;
 }
 
 }  // namespace
@@ -134,25 +78,26 @@ int worthwhile_runs(Index heads, Index seq, Index head_dim) {
   return 4 * static_cast<double>(heads * head_dim) * rows * rows < brief_operations ? 8 : 1;
 }
 
-ShardOutput run_ring(const Subject& subject, const Shard& shard, int runs, MPI_Comm comm, RankStatus& page,
-                     const std::function<void(int)>& after_block) {
-  ShardOutput output{Tensor(shard.q.shape()), Tensor({shard.q.extent(0), shard.q.extent(1)}), {}};
+std::vector<ShardOutput> run_rings(const std::vector<Ring>& rings, const Shard& shard, int runs,
+                                   MPI_Comm comm, RankStatus& page, const AfterBlock& after_block) {
   const double offset_s = clock_offset_s(comm);
-  std::vector<std::vector<Span>> spans;
+  std::vector<ShardOutput> outputs(rings.size(), empty_output(shard));
+  std::vector<std::vector<std::vector<Span>>> spans(rings.size());  // by ring and run
   for (int run = 0; run < runs; ++run) {
-    forget(output.o);
-    forget(output.lse);
-    TimedCall call(subject, comm, page, after_block);
-    call.run(shard, output.o, output.lse);
-    spans.push_back(call.spans());
-    output.result = result_of(call.report(), shard.q.extent(1));
+    for (std::size_t ring = 0; ring < rings.size(); ++ring) {
+      run_once(rings[ring], shard, outputs[ring], comm, page, after_block);
+      spans[ring].push_back(std::move(outputs[ring].result.trace.spans));
+    }
   }
-  output.result.trace.spans = std::move(spans[fastest(spans, offset_s, comm)]);
-  for (Span& span : output.result.trace.spans) {
-    span.begin_s += offset_s;
-    span.end_s += offset_s;
+  for (std::size_t ring = 0; ring < rings.size(); ++ring) {
+    std::vector<Span>& best = spans[ring][fastest(spans[ring], offset_s, comm)];
+    for (Span& span : best) {
+      span.begin_s += offset_s;
+      span.end_s += offset_s;
+    }
+    outputs[ring].result.trace.spans = std::move(best);
   }
-  return output;
+  return outputs;
 }
 
 }  // namespace course::demo

@@ -16,28 +16,46 @@ fs::path default_folder() {
   return (root != nullptr ? fs::path(root) : fs::current_path()) / ".course" / "demo";
 }
 
-void add_pictures(OutputFolder& folder, const RunSummary& run) {
-  folder.add("timeline.svg", svg_timeline(traces(run), timeline_title(run)));
-  folder.add("trace.json", chrome_trace(traces(run)));
+std::string what_is_wrong(const RunSummary& run) {
+  if (run.rings.size() == 1) return "the answer is wrong";
+  const std::vector<std::string> wrong = run.wrong_rings();
+  return "the " + listed(wrong) +
+         (wrong.size() == 1 ? " ring's answer is wrong" : " rings' answers are wrong");
 }
 
-void add_tensors(OutputFolder& folder, const RunSummary& run, const Tensor& o, const Tensor& lse) {
-  folder.add("o.npy", Tensor(run.shape, o.values()));
-  folder.add("lse.npy", Tensor(Shape(run.shape.begin(), run.shape.end() - 1), lse.values()));
-  // Gradients of an earlier run would not be those of this output.
-  for (const char* name : {"dq.npy", "dk.npy", "dv.npy"}) folder.drop(name);
+void add_pictures(OutputFolder& folder, const RunSummary& run) {
+  folder.add("timeline.svg", svg_timelines(joined_timelines(run), timeline_title(run), timeline_note(run)));
+  folder.add("trace.json", chrome_traces(timelines(run)));
+}
+
+/// Returns the names of what it added.
+std::vector<std::string> add_tensors(OutputFolder& folder, const RunSummary& run, const Outputs& outputs) {
+  folder.add("o.npy", Tensor(run.shape, outputs.o.values()));
+  folder.add("lse.npy", Tensor(Shape(run.shape.begin(), run.shape.end() - 1), outputs.lse.values()));
+  std::vector<std::string> names{"o.npy", "lse.npy"};
+  for (const auto& [name, gradient] :
+       {std::pair{"dq.npy", &outputs.dq}, {"dk.npy", &outputs.dk}, {"dv.npy", &outputs.dv}}) {
+    if (!run.backward()) {
+      folder.drop(name);
+      continue;
+    }
+    folder.add(name, Tensor(run.shape, gradient->values()));
+    names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace
 
-SavedFiles save(const Options& options, const RunSummary& run, const Tensor& o, const Tensor& lse) {
-  if (!run.comparison.passed()) return {{}, {}, "the answer is wrong"};
+SavedFiles save(const Options& options, const RunSummary& run, const Outputs& outputs) {
+  if (!run.passed()) return {{}, {}, what_is_wrong(run)};
   if (options.out) {
     OutputFolder folder(*options.out);
-    add_tensors(folder, run, o, lse);
+    std::vector<std::string> names = add_tensors(folder, run, outputs);
     add_pictures(folder, run);
     folder.commit();
-    return {*options.out, {"o.npy", "lse.npy", "timeline.svg", "trace.json"}, ""};
+    names.insert(names.end(), {"timeline.svg", "trace.json"});
+    return {*options.out, std::move(names), ""};
   }
   try {
     OutputFolder folder(default_folder());

@@ -1,28 +1,19 @@
 #include "demo/subject.hpp"
 
-#include <dlfcn.h>
-
-#include "demo/failure.hpp"
+#include "demo/loading.hpp"
 
 namespace course::demo {
 
-namespace {
-
-void* find_entry(const std::filesystem::path& library, const char* name) {
-  void* loaded = dlopen(std::filesystem::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (loaded == nullptr) throw InputError(std::string("cannot load ") + dlerror());
-  void* entry = dlsym(loaded, name);
-  if (entry == nullptr)
-    throw InputError(library.string() + ": has no " + name + ", expected a lesson's shared object");
-  return entry;
-}
-
-}  // namespace
-
-Subject load_subject(const std::filesystem::path& ring, const std::filesystem::path& block) {
-  const auto make_block =
-      reinterpret_cast<decltype(&course_demo_block)>(find_entry(block, "course_demo_block"));
-  return {reinterpret_cast<decltype(&course_demo_ring)>(find_entry(ring, "course_demo_ring")), *make_block()};
+Subject load_subject(const Libraries& libraries, bool backward) {
+  Subject subject;
+  subject.ring = require_entry<decltype(course_demo_ring)>(libraries.ring, "course_demo_ring");
+  subject.block = *require_entry<decltype(course_demo_block)>(libraries.block, "course_demo_block")();
+  if (!backward) return subject;
+  subject.ring_backward = require_entry<decltype(course_demo_ring_backward)>(libraries.ring_backward,
+                                                                             "course_demo_ring_backward");
+  subject.block_backward = *require_entry<decltype(course_demo_block_backward)>(
+      libraries.block_backward, "course_demo_block_backward")();
+  return subject;
 }
 
 }  // namespace course::demo

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace course::demo {
 
 namespace {
 
-/// A proven standstill needs no patience, only a second look that finds it unchanged.
-constexpr double proven_standstill_s = 0.3;
-constexpr double standstill_s = 2;
+constexpr double longest_gap_s = 0.5;
 
 std::string what_each_does(const std::vector<RankSnapshot>& ranks) {
   std::string computing;
@@ -28,8 +27,8 @@ std::string what_each_does(const std::vector<RankSnapshot>& ranks) {
 std::optional<std::string> find_casualty(const std::vector<RankSnapshot>& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].phase == Phase::Crashed) {
-      return fmt::format("rank {} died of signal {} ({}) after {} receives", rank, ranks[rank].signal,
-                         strsignal(ranks[rank].signal), ranks[rank].hop);
+      return fmt::format("rank {} died of signal {} ({}) {}", rank, ranks[rank].signal,
+                         strsignal(ranks[rank].signal), after_receives(ranks[rank].receives));
     }
     if (ranks[rank].phase == Phase::Threw) return fmt::format("rank {} threw: {}", rank, ranks[rank].text);
   }
@@ -39,15 +38,14 @@ std::optional<std::string> find_casualty(const std::vector<RankSnapshot>& ranks)
 std::optional<std::string> Watch::look(const std::vector<RankSnapshot>& ranks, Clock::time_point now) {
   note_progress(ranks, now);
   if (std::optional<std::string> casualty = find_casualty(ranks)) return casualty;
-  const double quiet_s = std::chrono::duration<double>(now - *last_progress_).count();
-  if (quiet_s >= proven_standstill_s) {
+  if (quiet_s_ >= proven_standstill_s) {
     const std::optional<Standstill> still = find_standstill(ranks);
-    if (still && quiet_s >= (still->proven ? proven_standstill_s : standstill_s)) {
+    if (still && quiet_s_ >= (still->proven ? proven_standstill_s : standstill_s)) {
       return "the ring stands still\n" + still->text;
     }
   }
-  if (quiet_s < patience_s_) return std::nullopt;
-  return fmt::format("nothing has happened for {:.0f} s; {}", quiet_s, what_each_does(ranks));
+  if (quiet_s_ < patience_s_) return std::nullopt;
+  return fmt::format("nothing has happened for {:.0f} s; {}", quiet_s_, what_each_does(ranks));
 }
 
 void Watch::note_progress(const std::vector<RankSnapshot>& ranks, Clock::time_point now) {
@@ -56,7 +54,9 @@ void Watch::note_progress(const std::vector<RankSnapshot>& ranks, Clock::time_po
     seen += fmt::format("{} {} {} {}\n", static_cast<int>(rank.phase), rank.case_index, rank.completed,
                         rank.text);
   }
-  if (seen != seen_ || !last_progress_) last_progress_ = now;
+  const double gap_s = last_look_ ? std::chrono::duration<double>(now - *last_look_).count() : 0;
+  quiet_s_ = seen == seen_ ? quiet_s_ + std::min(gap_s, longest_gap_s) : 0;
+  last_look_ = now;
   seen_ = std::move(seen);
   if (!ranks.empty()) news_ = ranks[0].text;
 }

@@ -9,7 +9,9 @@
 
 namespace course::demo {
 
-/// Looks at the ranks of one run from outside and says when to stop waiting.
+/// Looks at the ranks of one run from outside, some times a second, and says when to stop waiting. Time in
+/// which nobody looked hardly counts: on a machine that was asleep or overwhelmed the ranks have had no more
+/// of it.
 class Watch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -29,7 +31,8 @@ class Watch {
   double patience_s_;
   std::string news_;
   std::string seen_;  ///< all that changes when something happens
-  std::optional<Clock::time_point> last_progress_;
+  std::optional<Clock::time_point> last_look_;
+  double quiet_s_ = 0;
 };
 
 /// The rank that threw or crashed, in words, if one did.

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
-#include "ring/shards.hpp"
+#include "judge/locality.hpp"
 
 namespace course {
 
@@ -14,8 +15,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double baseline_factor = 8;
-/// Some sixteen roundings of float32 (2^-24 each): what another order of the same operations may cost.
-constexpr double rounding_floor = 1e-6;
+/// Sixty-odd roundings of float32 (2^-24 each): what another order of the same operations may cost where a
+/// score is that large, since exp(s) is off by the rounding of s. The baseline's own error may be small by
+/// luck.
+constexpr double rounding_floor = 4e-6;
 
 bool same_special(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b;
@@ -25,6 +28,7 @@ bool same_special(double a, double b) {
 struct Norms {
   double difference = 0;
   double truth = 0;
+  Index finite = 0;  ///< entries that the sums are of
   void add(double answer, double expected) {
     if (!std::isfinite(answer) || !std::isfinite(expected)) {
       if (!same_special(answer, expected)) difference = infinity;
@@ -32,38 +36,33 @@ struct Norms {
     }
     difference += (answer - expected) * (answer - expected);
     truth += expected * expected;
+    ++finite;
   }
   double error() const {
     if (difference == 0) return 0;
     return truth > 0 ? std::sqrt(difference / truth) : infinity;
   }
+  /// The root mean square of the expected entries.
+  double typical_magnitude() const { return finite > 0 ? std::sqrt(truth / static_cast<double>(finite)) : 0; }
 };
 
 Index group_count(const Tensor64& tensor) {
   return tensor.rank() > 1 ? std::max<Index>(1, tensor.extent(0)) : 1;
 }
 
-std::vector<Index> position_of(Index flat, const Shape& shape) {
-  std::vector<Index> position(shape.size());
-  for (Index axis = static_cast<Index>(shape.size()) - 1; axis >= 0; --axis) {
-    position[axis] = flat % shape[axis];
-    flat /= shape[axis];
-  }
-  return position;
+/// By entry of the first axis; of one axis, all entries together.
+std::vector<Norms> norms_by_group(const Tensor64& answer, const Tensor64& truth) {
+  std::vector<Norms> groups(group_count(truth));
+  const Index group_size = truth.size() / std::ssize(groups);
+  for (Index i = 0; i < truth.size(); ++i) groups[i / group_size].add(answer[i], truth[i]);
+  return groups;
 }
 
-/// The rank that owns an entry, and the entry's row within that rank's shard.
-struct Owner {
-  int rank;
-  Index row;
-};
-
-Owner owner_of(Index row, const std::vector<int>& shard_tokens) {
-  const std::vector<int> offsets = shard_offsets(shard_tokens);
-  for (int rank = static_cast<int>(offsets.size()) - 1; rank >= 0; --rank) {
-    if (row >= offsets[rank] && shard_tokens[rank] > 0) return {rank, row - offsets[rank]};
-  }
-  return {0, row};
+/// Of the finite entries among `count` from `first` on.
+double sum_of_squares(const Tensor64& x, Index first, Index count) {
+  double sum = 0;
+  for (Index i = first; i < first + count; ++i) sum += std::isfinite(x[i]) ? x[i] * x[i] : 0;
+  return sum;
 }
 
 /// Everything about the wrong entries of one output.
@@ -73,8 +72,12 @@ class Survey {
          const std::vector<int>& shard_tokens)
       : output_(output), answer_(answer), truth_(truth), shard_tokens_(shard_tokens) {
     by_rank_.resize(std::max<std::size_t>(1, shard_tokens.size()));
-    const double scale = typical_magnitude();
-    for (Index i = 0; i < truth.size(); ++i) visit(i, tolerance * scale);
+    const std::vector<double> off = off_by(answer, truth, tolerance);
+    for (Index i = 0; i < truth.size(); ++i) {
+      by_rank_[owner(position_of(i, truth.shape())).rank].add(answer[i], truth[i]);
+      if (off[i] > off[worst_]) worst_ = i;
+      if (off[i] > tolerance) wrong_.push_back(i);
+    }
   }
 
   std::string text() const {
@@ -82,48 +85,19 @@ class Survey {
         std::isnan(answer_[worst_]) ? std::abs(answer_[worst_]) : answer_[worst_];  // not "-nan"
     const std::string where = fmt::format("{}{} is {:.6g}, should be {:.6g}", ranked() ? rank_prefix() : "",
                                           position_text(), answer, truth_[worst_]);
-    return where + "\n" + error_text() + fmt::format("; {} of {} wrong", wrong_, truth_.size()) + rows_text();
+    return where + "\n" + error_text() + fmt::format("; {} of {} wrong", wrong_.size(), truth_.size()) +
+           where_text();
   }
 
  private:
   bool ranked() const { return shard_tokens_.size() > 1; }
   Index row_axis() const { return output_.join_axis; }
 
-  /// The root mean square of the finite expected entries: an entry is called wrong relative to that.
-  double typical_magnitude() const {
-    double sum = 0;
-    Index count = 0;
-    for (const double value : truth_.values()) {
-      if (!std::isfinite(value)) continue;
-      sum += value * value;
-      ++count;
-    }
-    return count > 0 ? std::sqrt(sum / static_cast<double>(count)) : 0;
-  }
-
   Owner owner(const std::vector<Index>& position) const {
     const Index row = position.empty() ? 0 : position[row_axis()];
     if (!ranked()) return {0, row};
     if (output_.axes[row_axis()] == "rank") return {static_cast<int>(row), 0};
     return owner_of(row, shard_tokens_);
-  }
-
-  void visit(Index i, double allowed) {
-    const std::vector<Index> position = position_of(i, truth_.shape());
-    const Owner at = owner(position);
-    by_rank_[at.rank].add(answer_[i], truth_[i]);
-    if (same_special(answer_[i], truth_[i])) return;
-    const double off = std::abs(answer_[i] - truth_[i]);
-    const double badness = std::isfinite(off) ? off : infinity;
-    if (badness <= allowed) return;
-    ++wrong_;
-    const Index row = position.empty() ? 0 : position[row_axis()];
-    first_row_ = std::min(first_row_, row);
-    last_row_ = std::max(last_row_, row);
-    if (badness > worst_badness_) {
-      worst_badness_ = badness;
-      worst_ = i;
-    }
   }
 
   std::string rank_prefix() const {
@@ -152,14 +126,9 @@ class Survey {
     return text;
   }
 
-  std::string rows_text() const {
-    if (truth_.rank() == 0 || wrong_ == 0 || output_.axes[row_axis()] == "rank") return "";
-    const Index rows = truth_.extent(row_axis());
-    if (first_row_ == 0 && last_row_ == rows - 1) return "";
-    const std::string where = first_row_ == last_row_ ? fmt::format(" {}", first_row_)
-                                                      : fmt::format("s {} to {}", first_row_, last_row_);
-    return fmt::format(", all in {}{} of {}{}", output_.axes[row_axis()], where, rows,
-                       ranked() ? " (counted over all ranks)" : "");
+  std::string where_text() const {
+    const std::string where = locality(output_, truth_.shape(), wrong_, shard_tokens_);
+    return where.empty() ? "" : ", all in " + where;
   }
 
   const Output& output_;
@@ -167,29 +136,63 @@ class Survey {
   const Tensor64& truth_;
   const std::vector<int>& shard_tokens_;
   std::vector<Norms> by_rank_;
-  Index wrong_ = 0;
+  std::vector<Index> wrong_;
   Index worst_ = 0;
-  double worst_badness_ = -1;
-  Index first_row_ = std::numeric_limits<Index>::max();
-  Index last_row_ = -1;
 };
 
 }  // namespace
 
 double relative_error(const Tensor64& answer, const Tensor64& truth) {
-  const Index groups = group_count(truth);
-  const Index group_size = truth.size() / groups;
+  return relative_error(answer, truth, truth);
+}
+
+double relative_error(const Tensor64& answer, const Tensor64& truth, const Tensor64& scale) {
+  std::vector<Norms> groups = norms_by_group(answer, truth);
+  const Index group_size = truth.size() / std::ssize(groups);
   double worst = 0;
-  for (Index group = 0; group < groups; ++group) {
-    Norms norms;
-    for (Index i = group * group_size; i < (group + 1) * group_size; ++i) norms.add(answer[i], truth[i]);
+  for (Index group = 0; group < std::ssize(groups); ++group) {
+    Norms& norms = groups[group];
+    norms.truth = std::max(norms.truth, sum_of_squares(scale, group * group_size, group_size));
     worst = std::max(worst, norms.error());
   }
   return worst;
 }
 
 double tolerance(const Tensor64& baseline, const Tensor64& truth) {
-  return baseline_factor * relative_error(baseline, truth) + rounding_floor;
+  if (baseline.shape() != truth.shape()) {
+    throw std::invalid_argument("the baseline has the shape " + to_string(baseline.shape()) +
+                                ", and the truth " + to_string(truth.shape()));
+  }
+  const double error = relative_error(baseline, truth);
+  if (!std::isfinite(error)) {
+    throw std::invalid_argument("the baseline is not near the truth: its relative error is infinite");
+  }
+  return allowed_beside(error);
+}
+
+double allowed_beside(double baseline_error) {
+  return baseline_factor * baseline_error + rounding_floor;
+}
+
+std::vector<double> typical_magnitudes(const Tensor64& truth) {
+  const std::vector<Norms> groups = norms_by_group(truth, truth);
+  const Index group_size = truth.size() / std::ssize(groups);
+  std::vector<double> magnitudes(truth.size());
+  for (Index i = 0; i < truth.size(); ++i) magnitudes[i] = groups[i / group_size].typical_magnitude();
+  return magnitudes;
+}
+
+std::vector<double> off_by(const Tensor64& answer, const Tensor64& truth, double tolerance) {
+  const std::vector<Norms> groups = norms_by_group(answer, truth);
+  const std::vector<double> scales = typical_magnitudes(truth);
+  const Index group_size = truth.size() / std::ssize(groups);
+  std::vector<double> off(truth.size());
+  for (Index i = 0; i < truth.size(); ++i) {
+    if (groups[i / group_size].error() <= tolerance || same_special(answer[i], truth[i])) continue;
+    const double difference = std::abs(answer[i] - truth[i]);
+    off[i] = std::isfinite(difference) && scales[i] > 0 ? difference / scales[i] : infinity;
+  }
+  return off;
 }
 
 std::string locate(const Output& output, const Tensor64& answer, const Tensor64& truth, double tolerance,

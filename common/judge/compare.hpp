@@ -9,17 +9,36 @@
 namespace course {
 
 /// The norm of `answer - truth` over the norm of `truth`, the worst of the groups of the first axis (heads,
-/// rows); a tensor of one axis is one group. An entry that is NaN or infinite must be so in both, else the
-/// error is infinite. Where the truth's norm is 0 (masked rows), any difference at all is an infinite error.
+/// rows): [heads, rows, cols] has a group for each head and [rows, 1] one for each row, which is then an
+/// entry by itself; a tensor of one axis is one group, in which a small entry may be off by much of itself.
+/// An entry that is NaN or infinite must be so in both, else the error is infinite. Where the truth's norm is
+/// 0 (masked rows), any difference at all is an infinite error.
 double relative_error(const Tensor64& answer, const Tensor64& truth);
 
+/// The same over the larger norm of `truth` and `scale`, which has its shape: where `truth` cancels to next
+/// to nothing, float32 leaves rounding of the size of the terms.
+double relative_error(const Tensor64& answer, const Tensor64& truth, const Tensor64& scale);
+
 /// How far a right float32 answer may be from the truth on this example: a multiple of the float32 baseline's
-/// own error, and not less than a few roundings.
+/// own error, and not less than a few roundings. Throws std::invalid_argument when the baseline has another
+/// shape or an infinite error: every answer would pass.
 double tolerance(const Tensor64& baseline, const Tensor64& truth);
 
-/// Where and by how much an output is wrong, in words:
+/// The same of a baseline's error, however that was measured: what another right order of the operations may
+/// cost.
+double allowed_beside(double baseline_error);
+
+/// Of every entry, the root mean square of its group (see relative_error); 0 where no entry of it is finite.
+std::vector<double> typical_magnitudes(const Tensor64& truth);
+
+/// How far every entry is off, as a part of its typical magnitude: 0 in a group whose error is within the
+/// tolerance, infinite where one of the two is no number and the other is something else, and where the
+/// group's truth is 0. An entry that is off by more than the tolerance is a wrong one.
+std::vector<double> off_by(const Tensor64& answer, const Tensor64& truth, double tolerance);
+
+/// Where and by how much an output is wrong whose relative error is above the tolerance, in words:
 /// "rank 1: o[head 0, row 17, col 4] is 0.31, should be 0.47", the relative error by rank, how many entries
-/// and which rows are wrong.
+/// are wrong and where they lie.
 std::string locate(const Output& output, const Tensor64& answer, const Tensor64& truth, double tolerance,
                    const std::vector<int>& shard_tokens);
 

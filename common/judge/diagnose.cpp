@@ -1,6 +1,9 @@
 #include "judge/diagnose.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 
@@ -10,54 +13,78 @@ namespace course {
 
 namespace {
 
-/// A mistake's answer is computed in another order than the student's, often in float64.
-constexpr double mistake_factor = 4;
 /// How much farther from the truth than from the student a mistake must lie to explain anything.
 constexpr double clearly = 4;
 
 enum class Evidence { Refutes, Neutral, Supports };
 
 Evidence weigh_output(const Tensor64& answer, const Tensor64& truth, const Tensor64& mistaken,
-                      double tolerance) {
+                      double tolerance, bool mistakes_cancel) {
   const double allowed = mistake_factor * tolerance;
-  if (mistaken.shape() != answer.shape() || relative_error(answer, mistaken) > allowed)
+  if (mistaken.shape() != answer.shape()) return Evidence::Refutes;
+  if (relative_error(answer, mistaken, mistakes_cancel ? truth : mistaken) > allowed)
     return Evidence::Refutes;
   const bool wrong = relative_error(answer, truth) > tolerance;
   return wrong && relative_error(mistaken, truth) > clearly * allowed ? Evidence::Supports
                                                                       : Evidence::Neutral;
 }
 
-Evidence weigh_example(const Mistake& mistake, const Played& played) {
+Evidence weigh_example(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
   const Answer mistaken = mistake.answer(*played.example);
   Evidence evidence = Evidence::Neutral;
   for (const auto& [name, answer] : played.answer) {
-    const Evidence output =
-        weigh_output(answer, played.truth.at(name), mistaken.at(name), played.tolerance.at(name));
+    const Evidence output = weigh_output(answer, played.truth.at(name), mistaken.at(name),
+                                         played.tolerance.at(name), mistakes_cancel);
     if (output == Evidence::Refutes) return output;
     evidence = std::max(evidence, output);
   }
   return evidence;
 }
 
-bool explains(const Mistake& mistake, const std::vector<const Played*>& all) {
+bool explains(const Mistake& mistake, const std::vector<const Played*>& all, bool mistakes_cancel) {
   bool supported = false;
   for (const Played* played : all) {
     if (played->answer.empty()) continue;
-    const Evidence evidence = weigh_example(mistake, *played);
+    const Evidence evidence = weigh_example(mistake, *played, mistakes_cancel);
     if (evidence == Evidence::Refutes) return false;
     supported |= evidence == Evidence::Supports;
   }
   return supported;
 }
 
+/// Throws std::logic_error when `allowed` is more than the task may allow on any example. A truth that is
+/// zero throughout is compared exactly, whatever is allowed.
+void require_sharp(const Task& task, const Example& example, const std::string& output, double allowed) {
+  if (allowed < task.largest_tolerance || std::isinf(allowed)) return;
+  throw std::logic_error(
+      fmt::format("task {}, {}: {} may be off by {:.2g} of its norm, expected less than {:.2g}", task.id,
+                  example.what, output, allowed, task.largest_tolerance));
+}
+
 }  // namespace
 
-Played compare(const Task& task, const Example& example, const Outcome& outcome) {
-  Played played{&example, &outcome, task.truth(example), {}, {}, {}};
+namespace {
+
+/// By output. Throws std::invalid_argument that names the task and the example.
+std::map<std::string, double> tolerances(const Task& task, const Example& example, const Answer& truth) {
   const Answer baseline = task.baseline(example);
+  std::map<std::string, double> all;
   for (const Output& output : task.outputs) {
-    played.tolerance[output.name] = tolerance(baseline.at(output.name), played.truth.at(output.name));
+    try {
+      all[output.name] = tolerance(baseline.at(output.name), truth.at(output.name));
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("task " + task.id + ", output " + output.name + ", on " + example.what +
+                                  ": " + error.what());
+    }
+    require_sharp(task, example, output.name, all[output.name]);
   }
+  return all;
+}
+
+}  // namespace
+
+Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome) {
+  Played played{&example, &outcome, truth, tolerances(task, example, truth), {}, {}};
   if (outcome.ending != Outcome::Ending::Finished) {
     played.complaint = outcome.text;
     return played;
@@ -80,7 +107,7 @@ bool is_right(const Played& played) {
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all) {
   std::set<std::string> names;
   for (const Mistake& mistake : task.mistakes) {
-    if (explains(mistake, all)) names.insert(mistake.id);
+    if (explains(mistake, all, task.mistakes_cancel)) names.insert(mistake.id);
   }
   return {names.begin(), names.end()};
 }

@@ -7,6 +7,10 @@
 
 namespace course {
 
+/// How many times its tolerance an answer may be off from what a mistake or a pattern would give, which is
+/// computed in another order than the student's, often in float64.
+inline constexpr double mistake_factor = 4;
+
 /// An example that was played, with the right answer beside it.
 struct Played {
   const Example* example;
@@ -17,7 +21,7 @@ struct Played {
   std::string complaint;                    ///< why there are none: crash, standstill, wrong shape
 };
 
-Played compare(const Task& task, const Example& example, const Outcome& outcome);
+Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome);
 
 /// Whether every output is within its tolerance of the truth.
 bool is_right(const Played& played);

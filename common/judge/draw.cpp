@@ -194,6 +194,27 @@ Draw Draw::fork(std::string_view label) const {
   return Draw(hash);
 }
 
+int one_of(Draw& draw, const std::vector<int>& choices) {
+  return choices[draw.integer(0, static_cast<int>(choices.size()) - 1)];
+}
+
+std::vector<int> unequal_shards(Draw& draw, int ranks) {
+  std::vector<int> shards(ranks);
+  for (int& tokens : shards) tokens = draw.integer(2, 6);
+  const int first = draw.integer(0, ranks - 1);
+  if (ranks > 1) shards[first] = 7;
+  if (ranks > 2) shards[(first + 1) % ranks] = 1;
+  if (ranks > 3) shards[(first + 3) % ranks] = 0;
+  return shards;
+}
+
+std::vector<int> any_shards(Draw& draw, int ranks, int more) {
+  std::vector<int> shards(ranks);
+  for (int& tokens : shards) tokens = draw.integer(0, 3) == 0 ? 0 : draw.integer(1, 14);
+  shards[draw.integer(0, ranks - 1)] += more;
+  return shards;
+}
+
 QKV random_qkv(Draw& draw, Index heads, Index queries, Index keys, Index head_dim, double scale) {
   QKV made{Tensor({heads, queries, head_dim}), draw.normal({heads, keys, head_dim}),
            head_values(draw, heads, keys, head_dim)};
@@ -233,6 +254,11 @@ QKV minilm_qkv(Index first_token, Index tokens, const std::vector<Index>& heads,
            excerpt(data.v, first_token, tokens, heads)};
   for (float& value : made.q.values()) value *= q_factor;
   return made;
+}
+
+Tensor minilm_d_o(Index first_token, Index tokens, const std::vector<Index>& heads) {
+  static const Tensor d_o = read_npy<float>(std::filesystem::path(COURSE_DATA_DIR) / "minilm" / "do.npy");
+  return excerpt(d_o, first_token, tokens, heads);
 }
 
 Tensor score_rows(Draw& draw, Index rows, Index cols) {

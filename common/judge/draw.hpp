@@ -41,6 +41,16 @@ class Draw {
   std::mt19937_64 generator_;
 };
 
+/// One of `choices`, of which there must be one, each equally likely.
+int one_of(Draw& draw, const std::vector<int>& choices);
+
+/// Shard lengths for a ring, 2 to 7 tokens each and not all alike from 2 ranks on; from 3 ranks on one shard
+/// holds a single token, and from 4 on another is empty.
+std::vector<int> unequal_shards(Draw& draw, int ranks);
+
+/// Up to 14 tokens a rank, none on one rank in four; one rank has `more` beside.
+std::vector<int> any_shards(Draw& draw, int ranks, int more);
+
 /// Input for attention: q [heads, queries, head_dim], k and v [heads, keys, head_dim].
 struct QKV {
   Tensor q, k, v;
@@ -76,6 +86,10 @@ QKV very_negative_qkv(Draw& draw, Index heads, Index queries, Index keys, Index 
 /// Scores span up to 129 in a row; a factor of 2 makes the maximum matter in float32. Throws
 /// std::out_of_range for tokens or heads that are not there, std::invalid_argument for no heads.
 QKV minilm_qkv(Index first_token, Index tokens, const std::vector<Index>& heads, float q_factor = 1);
+
+/// The real gradient that arrives at the output of those tokens and heads, [heads, tokens, 32]. It is small:
+/// its largest entry is 4.5e-3 (see data/README.md).
+Tensor minilm_d_o(Index first_token, Index tokens, const std::vector<Index>& heads);
 
 // Score matrices [rows, cols] for the softmax lessons. rows and cols may be 0.
 

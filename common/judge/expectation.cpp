@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <sstream>
 #include <stdexcept>
 
@@ -13,45 +12,58 @@ namespace {
 
 using Status = TestVerdict::Status;
 
-std::set<std::string> names(const std::vector<TestVerdict>& verdicts) {
-  std::set<std::string> all;
-  for (const TestVerdict& verdict : verdicts) all.insert(verdict.mistakes.begin(), verdict.mistakes.end());
-  return all;
-}
+/// The verdicts of one seed beside their tests.
+class Round {
+ public:
+  /// `first`: nothing was ended by an earlier seed.
+  Round(const JudgedRound& judged, bool first)
+      : tests_(judged.tests), verdicts_(judged.verdicts), first_(first) {}
 
-bool any_failed(const Session& session, int round, const std::string& task) {
-  for (std::size_t i = 0; i < session.tests().size(); ++i) {
-    const bool here = task.empty() || session.tests()[i].task->id == task;
-    if (here && session.verdicts(round)[i].status == Status::Failed) return true;
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const TestVerdict& verdict : verdicts_) all.insert(verdict.mistakes.begin(), verdict.mistakes.end());
+    return all;
   }
-  return false;
-}
 
-bool everything_played(const Session& session, int round) {
-  const std::vector<TestVerdict>& verdicts = session.verdicts(round);
-  return std::all_of(verdicts.begin(), verdicts.end(),
-                     [](const TestVerdict& verdict) { return verdict.status != Status::NotPlayed; });
-}
-
-std::string unless_all(const Session& session, int round, Status status, const char* what) {
-  for (std::size_t i = 0; i < session.tests().size(); ++i) {
-    const TestVerdict& verdict = session.verdicts(round)[i];
-    if (verdict.status != status) {
-      return fmt::format("task {} is not {}:\n{}", session.tests()[i].name(), what, verdict.text);
+  /// Whether a test of the task fails, or was ended by an earlier seed; an empty task stands for all of them.
+  bool fails(const std::string& task) const {
+    for (std::size_t i = 0; i < tests_.size(); ++i) {
+      const bool here = task.empty() || tests_[i]->task->id == task;
+      if (here && (verdicts_[i].status == Status::Failed || ended_earlier(i))) return true;
     }
+    return false;
   }
-  return "";
-}
 
-std::string unless_named(const Session& session, int round, const MistakeInfo& mistake) {
+  bool complete() const {
+    for (std::size_t i = 0; i < tests_.size(); ++i) {
+      if (ended_earlier(i)) return false;
+    }
+    return true;
+  }
+
+  std::string unless_all(Status status, const char* what) const {
+    for (std::size_t i = 0; i < tests_.size(); ++i) {
+      if (verdicts_[i].status == status || ended_earlier(i)) continue;
+      return fmt::format("task {} is not {}:\n{}", tests_[i]->name(), what, verdicts_[i].text);
+    }
+    return "";
+  }
+
+ private:
+  bool ended_earlier(std::size_t i) const { return !first_ && verdicts_[i].status == Status::NotPlayed; }
+
+  const std::vector<const GradedTest*>& tests_;
+  const std::vector<TestVerdict>& verdicts_;
+  bool first_;
+};
+
+std::string unless_named(const Round& round, const MistakeInfo& mistake) {
   for (const std::string& task : mistake.tasks) {
-    if (!any_failed(session, round, task)) return fmt::format("task {} does not fail", task);
+    if (!round.fails(task)) return fmt::format("task {} does not fail", task);
   }
-  const std::set<std::string> named = names(session.verdicts(round));
-  if (named != std::set{mistake.id}) {
-    return fmt::format("it should be named {}, and is named [{}]", mistake.id, fmt::join(named, ", "));
-  }
-  return "";
+  const std::set<std::string> named = round.names();
+  if (named == std::set{mistake.id} || (named.empty() && !round.complete())) return "";
+  return fmt::format("it should be named {}, and is named [{}]", mistake.id, fmt::join(named, ", "));
 }
 
 std::set<std::string> split(const std::string& list) {
@@ -61,9 +73,9 @@ std::set<std::string> split(const std::string& list) {
   return parts;
 }
 
-std::string unless_combination(const Session& session, int round, const std::set<std::string>& allowed) {
-  if (!any_failed(session, round, "")) return "no test fails";
-  for (const std::string& name : names(session.verdicts(round))) {
+std::string unless_combination(const Round& round, const std::set<std::string>& allowed) {
+  if (!round.fails("")) return "no test fails";
+  for (const std::string& name : round.names()) {
     if (!allowed.contains(name)) return fmt::format("it is misnamed {}", name);
   }
   return "";
@@ -71,24 +83,23 @@ std::string unless_combination(const Session& session, int round, const std::set
 
 }  // namespace
 
-std::string Expectation::unmet(const Session& session, const LessonInfo& lesson) const {
-  for (int round = 0; round < session.seeds(); ++round) {
-    // A standstill ends its test for all later seeds: those have nothing to add.
-    if (round > 0 && !everything_played(session, round)) continue;
+std::string Expectation::unmet(const std::vector<JudgedRound>& rounds, const LessonInfo& lesson) const {
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const Round round(rounds[i], i == 0);
     std::string amiss;
     if (text == "pass") {
-      amiss = unless_all(session, round, Status::Passed, "passed");
+      amiss = round.unless_all(Status::Passed, "passed");
     } else if (text == "todo") {
-      amiss = unless_all(session, round, Status::Todo, "todo");
+      amiss = round.unless_all(Status::Todo, "todo");
     } else if (text.starts_with("mistake:")) {
-      amiss = unless_named(session, round, lesson.mistake(text.substr(8)));
+      amiss = unless_named(round, lesson.mistake(text.substr(8)));
     } else if (text.starts_with("mistakes:")) {
-      amiss = unless_combination(session, round, split(text.substr(9)));
+      amiss = unless_combination(round, split(text.substr(9)));
     } else {
       throw std::invalid_argument("cannot expect " + text +
                                   "; expected pass, todo, mistake:ID or mistakes:ID,ID");
     }
-    if (!amiss.empty()) return fmt::format("with seed {}: {}", session.seed(round), amiss);
+    if (!amiss.empty()) return fmt::format("with seed {}: {}", rounds[i].seed, amiss);
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "judge/agreement.hpp"
 #include "judge/expectation.hpp"
 #include "judge/keep.hpp"
 #include "judge/session.hpp"
@@ -22,6 +23,16 @@ struct Options {
   std::string expect;
   std::filesystem::path report;
   std::filesystem::path keep;
+  std::string replay_options;
+  std::string isolation;
+  std::optional<uid_t> user;
+  bool hidden = false;
+  Limits limits;
+  std::filesystem::path write_case;
+  std::string task;
+  int ranks = 1;
+
+  bool expects_mistakes() const { return expect.starts_with("mistake"); }
 };
 
 /// The session of this process and what its tests look up.
@@ -30,7 +41,9 @@ struct Judge {
   LessonJudge lesson_judge;
   LessonInfo lesson;
   std::vector<GradedTest> all_tests;
+  std::optional<Confinement> confinement;
   std::unique_ptr<Session> session;
+  std::exception_ptr not_played;  ///< why nothing could be played
 
   static Judge& instance() {
     static Judge judge;
@@ -40,7 +53,7 @@ struct Judge {
   const TestVerdict& verdict(const std::string& name) const {
     const std::vector<GradedTest>& tests = session->tests();
     for (std::size_t i = 0; i < tests.size(); ++i) {
-      if (tests[i].name() == name) return session->verdicts(0)[i];
+      if (tests[i].name() == name) return session->verdicts()[i];
     }
     throw std::logic_error("test " + name + " was not played");
   }
@@ -56,8 +69,18 @@ class PlayAll : public testing::Environment {
       if (selected(test.name())) chosen.push_back(test);
     }
     const Options& options = judge.options;
-    judge.session = std::make_unique<Session>(chosen, options.launcher, options.seed, options.seeds);
-    judge.session->play();
+    judge.session = std::make_unique<Session>(chosen, options.launcher,
+                                              Seeds{options.seed, options.seeds, options.expects_mistakes()});
+    // GoogleTest would catch what is thrown here and tell it to a printer alone.
+    try {
+      judge.session->play();
+      for (const JudgedRound& round : judge.session->judged()) {
+        for (const TestVerdict& verdict : round.verdicts) require_known(verdict.mistakes, judge.lesson);
+      }
+    } catch (...) {
+      judge.not_played = std::current_exception();
+      FAIL();
+    }
   }
 
  private:
@@ -94,6 +117,7 @@ class Printer : public testing::EmptyTestEventListener {
  public:
   void OnTestEnd(const testing::TestInfo& info) override {
     const Judge& judge = Judge::instance();
+    if (judge.not_played != nullptr) return;  // GoogleTest skips every test
     const TestVerdict& verdict = judge.verdict(info.name());
     const std::string title = fmt::format("{}.{}", info.test_suite_name(), info.name());
     switch (verdict.status) {
@@ -137,30 +161,36 @@ void write_report(const Judge& judge) {
   nlohmann::json tests = nlohmann::json::array();
   for (std::size_t i = 0; i < judge.session->tests().size(); ++i) {
     const GradedTest& test = judge.session->tests()[i];
-    const TestVerdict& verdict = judge.session->verdicts(0)[i];
+    const TestVerdict& verdict = judge.session->verdicts()[i];
     tests.push_back({{"task", test.task->id},
                      {"ranks", test.ranks},
+                     {"hidden", test.hidden},
                      {"status", status_name(verdict.status)},
                      {"text", verdict.text},
                      {"mistakes", verdict.mistakes}});
   }
+  const nlohmann::json report{{"lesson", judge.lesson.id}, {"seed", judge.options.seed}, {"tests", tests}};
   const std::filesystem::path part = judge.options.report.string() + ".part";
-  std::ofstream(part) << nlohmann::json{
-      {"lesson", judge.lesson.id}, {"seed", judge.options.seed}, {"tests", tests}};
+  std::ofstream file(part);
+  // A text may hold what a submission has thrown or printed: any bytes.
+  file << report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + part.string());
   std::filesystem::rename(part, judge.options.report);
 }
 
 void keep_failures(const Judge& judge) {
   for (std::size_t i = 0; i < judge.session->tests().size(); ++i) {
     const GradedTest& test = judge.session->tests()[i];
-    const TestVerdict& verdict = judge.session->verdicts(0)[i];
+    const TestVerdict& verdict = judge.session->verdicts()[i];
     const std::filesystem::path folder =
         judge.options.keep / fmt::format("lesson{}.{}", judge.lesson.id, test.name());
     std::filesystem::remove_all(folder);
-    if (verdict.status != TestVerdict::Status::Failed) continue;
+    if (verdict.status != TestVerdict::Status::Failed || test.hidden) continue;
     keep_case(folder, *test.task, *verdict.witness);
-    fmt::print("      kept in {}; play it again: ./course replay {}\n", folder.string(),
-               folder.filename().string());
+    const std::string& more = judge.options.replay_options;
+    fmt::print("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
+               folder.filename().string(), more.empty() ? "" : " " + more);
   }
 }
 
@@ -168,32 +198,55 @@ Options parse(int argc, char** argv) {
   Options options;
   CLI::App app{"Judges one lesson: plays a submission and compares what it returns with the reference."};
   std::string player;
-  app.add_option("--subject", options.launcher.subject, "the shared object to judge")->required();
-  app.add_option("--player", options.launcher.player, "the command that plays cases")->required();
+  CLI::Option* write_case =
+      app.add_option("--write-case", options.write_case, "only write an input of --task on --ranks there");
+  app.add_option("--task", options.task, "with --write-case")->needs(write_case);
+  app.add_option("--ranks", options.ranks, "with --write-case")
+      ->needs(write_case)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--subject", options.launcher.subject, "the shared object to judge");
+  app.add_option("--player", options.launcher.player, "the command that plays cases");
   app.add_option("--registry", options.registry, "lessons/registry.json")->required();
   app.add_option("--case-limit", options.launcher.case_limit_s,
                  "seconds without progress before a case is stuck");
   app.add_option("--seed", options.seed, "the seed that inputs are drawn with");
-  app.add_option("--seeds", options.seeds, "how many seeds, counted up from --seed")
+  app.add_option("--seeds", options.seeds,
+                 "how many seeds, counted up from --seed; after the first one world size each")
       ->check(CLI::PositiveNumber);
   app.add_option("--expect", options.expect,
                  "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so");
   app.add_option("--report", options.report, "write the verdicts as JSON");
   app.add_option("--keep", options.keep, "keep the first failing case of each test in this folder");
+  app.add_option("--replay-options", options.replay_options,
+                 "with --keep: what to type after ./course replay CASE for it to be played as here");
+  app.add_option("--isolation", options.isolation,
+                 "play code that is not trusted: namespaces, user or none, each with limits")
+      ->check(CLI::IsMember({"namespaces", "user", "none"}));
+  app.add_option("--user", options.user, "with --isolation: the user that it runs as; root only");
+  app.add_flag("--hidden", options.hidden, "the lesson's hidden tests, too");
+  app.add_option("--launch-limit", options.limits.wall_s,
+                 "with --isolation: seconds that one launch may take");
+  app.add_option("--memory-limit", options.limits.memory_bytes,
+                 "with --isolation: bytes that a launch may hold");
   try {
     app.parse(argc, argv);
+    for (const char* needed : {"--subject", "--player"}) {
+      if (options.write_case.empty() && app.count(needed) == 0) throw CLI::RequiredError(needed);
+    }
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error) == 0 ? 0 : 2);
   }
   return options;
 }
 
-std::vector<GradedTest> tests_of(const LessonJudge& lesson_judge, const LessonInfo& lesson) {
+std::vector<GradedTest> tests_of(const LessonJudge& lesson_judge, const LessonInfo& lesson, bool hidden) {
   std::vector<GradedTest> tests;
   for (const Task& task : lesson_judge.tasks) {
-    const std::vector<int>& ranks = lesson.task(task.id).ranks;
-    if (ranks.empty()) tests.push_back({&task, 0});
-    for (const int world_size : ranks) tests.push_back({&task, world_size});
+    const std::vector<int>& all = lesson.task(task.id).ranks;
+    for (const int ranks : all.empty() ? std::vector<int>{0} : all) {
+      tests.push_back({&task, ranks});
+      if (hidden && task.hidden_examples) tests.push_back({&task, ranks, true});
+    }
   }
   return tests;
 }
@@ -207,32 +260,59 @@ void register_tests(const Judge& judge) {
   }
 }
 
+int write_case(const LessonJudge& lesson_judge, const Options& options) {
+  for (const Task& task : lesson_judge.tasks) {
+    if (task.id != options.task) continue;
+    write_largest_case(options.write_case, task, options.ranks, options.seed);
+    return 0;
+  }
+  throw std::invalid_argument("lesson " + lesson_judge.id + " has no task '" + options.task + "'");
+}
+
 int run(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  // What goes wrong in drawing or judging ends in main, which says what it was.
+  GTEST_FLAG_SET(catch_exceptions, false);
   Judge& judge = Judge::instance();
   judge.options = parse(argc, argv);
   judge.lesson_judge = lesson_judge();
+  if (!judge.options.write_case.empty()) return write_case(judge.lesson_judge, judge.options);
+  if (judge.options.hidden) add_hidden_examples(judge.lesson_judge);
   judge.lesson = find_lesson(read_registry(judge.options.registry), judge.lesson_judge.id);
+  require_agreement(judge.lesson_judge, judge.lesson);
   judge.options.launcher.mpi = judge.lesson.needs_mpi();
-  judge.all_tests = tests_of(judge.lesson_judge, judge.lesson);
+  if (!judge.options.isolation.empty()) {
+    judge.confinement.emplace(isolation_named(judge.options.isolation), judge.options.limits,
+                              judge.options.user);
+    judge.options.launcher.confinement = &*judge.confinement;
+  }
+  judge.all_tests = tests_of(judge.lesson_judge, judge.lesson, judge.options.hidden);
   register_tests(judge);
   testing::AddGlobalTestEnvironment(new PlayAll);
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
   listeners.Append(new Printer);
   const int failed = RUN_ALL_TESTS();
+  if (judge.not_played != nullptr) std::rethrow_exception(judge.not_played);
   if (judge.session == nullptr) return 2;  // --gtest_list_tests, or a filter that fits nothing
   if (!judge.options.report.empty()) write_report(judge);
   if (!judge.options.keep.empty()) keep_failures(judge);
   if (judge.options.expect.empty()) return failed == 0 ? 0 : 1;
-  const std::string amiss = Expectation{judge.options.expect}.unmet(*judge.session, judge.lesson);
-  if (!amiss.empty()) fmt::print("expected {}, but {}\n", judge.options.expect, amiss);
+  const std::string amiss = Expectation{judge.options.expect}.unmet(judge.session->judged(), judge.lesson);
+  if (amiss.empty()) {
+    fmt::print("as expected: {}\n", judge.options.expect);
+  } else {
+    fmt::print("expected {}, but {}\n", judge.options.expect, amiss);
+  }
   return amiss.empty() ? 0 : 1;
 }
 
 }  // namespace
 
 }  // namespace course
+
+/// A lesson's own replaces this one.
+[[gnu::weak]] void course::add_hidden_examples(LessonJudge&) {}
 
 int main(int argc, char** argv) {
   try {

@@ -6,8 +6,14 @@
 
 namespace course {
 
-/// Writes a played case as a folder that can be played again (docs/case-format.md), with what the ranks
-/// returned under out/ and the right answer, whole and in float64, under expected/.
+/// Writes a played case as a folder that can be played again (docs/case-format.md), by the same world ranks,
+/// with what the ranks returned and reported under out/ and the right answer, whole and in float64, under
+/// expected/.
 void keep_case(const std::filesystem::path& folder, const Task& task, const Played& played);
+
+/// Draws a task's public examples and writes the one with the most numbers as a case for as many ranks, each
+/// played by the world's rank of its own number. Throws std::invalid_argument where the task does not run on
+/// so many.
+void write_largest_case(const std::filesystem::path& folder, const Task& task, int ranks, std::uint64_t seed);
 
 }  // namespace course

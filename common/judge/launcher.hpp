@@ -2,10 +2,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "judge/standstill.hpp"
+#include "confine/confinement.hpp"
+#include "judge/outcome.hpp"
 #include "player/case.hpp"
 #include "tensor/tensor.hpp"
 
@@ -14,36 +16,21 @@ namespace course {
 /// A call to be played: what each rank is given.
 struct Case {
   std::string
-      group;  ///< once a case ends its launch (crash, standstill), the rest of its group is not played
+      group;         ///< once a case ends its launch (crash, standstill), the rest of its group is not played
+  std::string task;  ///< once one runs past a limit, no other case of its task is played
   std::string function;
   Arguments arguments;
   std::vector<std::map<std::string, Tensor>> inputs;  ///< by rank
+  std::map<std::string, std::int64_t> outputs;        ///< those to read, and how long a file may be
   int ranks() const { return static_cast<int>(inputs.size()); }
 };
 
-/// What came back from a case.
-struct Outcome {
-  enum class Ending {
-    NotPlayed,
-    Finished,
-    Todo,  ///< a skeleton's exception
-    Threw,
-    Crashed,
-    Standstill,
-    Stuck,  ///< one call outside MPI past the limit
-    Lost,   ///< the player ended without a word
-  } ending = Ending::NotPlayed;
-  std::string text;  ///< one or several lines on anything but Finished
-  std::optional<Standstill> standstill;
-  std::vector<RankReport> reports;                     ///< by rank; empty unless every rank reported
-  std::vector<std::map<std::string, Tensor>> outputs;  ///< by rank; empty unless Finished
-};
-
 struct LauncherOptions {
-  std::filesystem::path subject;    ///< the shared object under test
-  std::vector<std::string> player;  ///< the player's command, without its arguments
-  bool mpi = false;                 ///< start it under mpirun
-  double case_limit_s = 10;         ///< of one case outside MPI
+  std::filesystem::path subject;             ///< the shared object under test
+  std::vector<std::string> player;           ///< the player's command, without its arguments
+  bool mpi = false;                          ///< start it under mpirun
+  double case_limit_s = 10;                  ///< of one case outside MPI
+  const Confinement* confinement = nullptr;  ///< for code that is not the user's own
 };
 
 /// Plays cases in as few launches as it can. A case whose player crashes, throws or stands still ends alone:
@@ -52,20 +39,34 @@ class Launcher {
  public:
   explicit Launcher(LauncherOptions options) : options_(std::move(options)) {}
 
-  std::vector<Outcome> play(const std::vector<Case>& cases) const;
+  /// A group or a task that ended in an earlier call is not played in a later one.
+  std::vector<Outcome> play(const std::vector<Case>& cases);
 
   /// Writes a case as a folder that a player can be pointed at.
   static void write_case(const std::filesystem::path& folder, const Case& test_case,
                          const std::vector<int>& world_ranks);
 
  private:
+  bool ended(const Case& test_case) const;
+
   LauncherOptions options_;
+  std::set<std::string> ended_groups_;
+  std::set<std::string> ended_tasks_;
 };
+
+/// The world ranks that play the ranks of a case, in a world of `world_size` >= `ranks`: none plays the rank
+/// of its own number, unless it is alone in the world, and from a world of four on they are no rotation of
+/// the world's order, which has the same neighbours.
+std::vector<int> shuffled_world_ranks(int ranks, int world_size);
 
 /// The start of a command line for `ranks` processes on this machine, more than cores if need be.
 std::vector<std::string> mpirun(int ranks);
 
 /// What mpirun needs in its environment on one host; as root, Open MPI's two permissions too.
 std::map<std::string, std::string> mpirun_environment();
+
+/// What makes a program keep its temporary files in this folder, and Open MPI the memory that its ranks
+/// share.
+std::map<std::string, std::string> temporary_files_in(const std::filesystem::path& folder);
 
 }  // namespace course

@@ -1,6 +1,5 @@
 #include "judge/process.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -8,10 +7,11 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
-#include <sstream>
+#include <set>
 #include <system_error>
 #include <thread>
+
+#include "confine/processes.hpp"
 
 namespace course {
 
@@ -37,48 +37,27 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   return result;
 }
 
-/// The parent of each process on this machine, from /proc/<pid>/stat.
-std::map<pid_t, pid_t> parents() {
-  std::map<pid_t, pid_t> result;
-  DIR* proc = opendir("/proc");
-  if (proc == nullptr) return result;
-  while (const dirent* entry = readdir(proc)) {
-    const pid_t pid = std::atoi(entry->d_name);
-    if (pid <= 0) continue;
-    std::ifstream file("/proc/" + std::string(entry->d_name) + "/stat");
-    std::string line;
-    std::getline(file, line);
-    const std::size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos) continue;
-    std::istringstream rest(line.substr(name_end + 1));
-    char state;
-    pid_t parent;
-    if (rest >> state >> parent) result[pid] = parent;
-  }
-  closedir(proc);
-  return result;
-}
-
-std::vector<pid_t> descendants(pid_t ancestor) {
-  const std::map<pid_t, pid_t> all = parents();
-  std::vector<pid_t> found;
-  for (const auto& [pid, parent] : all) {
-    for (auto up = all.find(pid); up != all.end(); up = all.find(up->second)) {
-      if (up->second == ancestor) {
-        found.push_back(pid);
-        break;
-      }
-    }
-  }
-  return found;
-}
-
 Exit decode(int status) {
   if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), WTERMSIG(status)};
   return {WEXITSTATUS(status), 0};
 }
 
 }  // namespace
+
+bool end_descendants(int signal) {
+  std::set<pid_t> told;
+  for (int round = 0; round < 200; ++round) {  // more may appear while the last are dying
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    const std::vector<pid_t> doomed = descendants(getpid());
+    if (doomed.empty()) return true;
+    for (const pid_t pid : doomed) {
+      if (told.insert(pid).second) ::kill(pid, signal);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
 
 Process::Process(const Command& command) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -124,15 +103,7 @@ void Process::kill() {
     waitpid(pid_, &status, 0);
     exit_ = decode(status);
   }
-  // Orphans are now children of this process; more may appear while the last are dying.
-  for (int round = 0; round < 200; ++round) {
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    doomed = descendants(getpid());
-    if (doomed.empty()) return;
-    for (const pid_t pid : doomed) ::kill(pid, SIGKILL);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  end_descendants(SIGKILL);  // orphans are now children of this process
 }
 
 }  // namespace course

@@ -23,6 +23,10 @@ struct Exit {
   int signal = 0;  ///< 0 unless a signal ended it
 };
 
+/// Sends the signal once to every process that descends from this one, reaps them, and does so until none is
+/// left, for a second at most. Returns whether none is.
+bool end_descendants(int signal);
+
 /// A child in a process group of its own. Whatever it started dies with it: this process becomes the
 /// subreaper of orphans (prctl PR_SET_CHILD_SUBREAPER), so that a killed mpirun leaves no spinning rank
 /// behind.
@@ -36,6 +40,7 @@ class Process {
 
   /// The exit, if it has ended.
   std::optional<Exit> poll();
+  pid_t pid() const { return pid_; }
   /// Ends it and every descendant, and reaps them.
   void kill();
 

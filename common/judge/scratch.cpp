@@ -1,9 +1,15 @@
 #include "judge/scratch.hpp"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
+#include <regex>
+#include <string>
 #include <system_error>
 
 namespace course {
@@ -20,19 +26,65 @@ std::filesystem::path parent_folder() {
   return getenv("TMPDIR") == nullptr && roomy ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 
+/// Nobody else's folders are named so: what a killed process has left is removed by name.
+constexpr const char* beginning = "ra-course.";
+constexpr const char* mkdtemp_end = "XXXXXX";
+/// Between making its folder and locking it a process has a moment in which it looks dead.
+constexpr std::chrono::minutes youngest_leftover{1};
+
+/// A folder that is locked for as long as this process has the returned file open; -1 when it cannot be.
+int locked(const std::filesystem::path& folder, int operation) {
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0 || flock(file, operation | LOCK_NB) == 0) return file;
+  close(file);
+  return -1;
+}
+
+bool is_old(const std::filesystem::path& folder) {
+  std::error_code error;
+  const auto changed = std::filesystem::last_write_time(folder, error);
+  return !error && std::filesystem::file_time_type::clock::now() - changed > youngest_leftover;
+}
+
+/// Whether it has the name and the owner of a folder that this user's processes make.
+bool may_be_ours(const std::filesystem::path& folder) {
+  static const std::regex made_name(std::string(beginning) + "[A-Za-z0-9]{6}");
+  struct stat status {};
+  return std::regex_match(folder.filename().string(), made_name) && lstat(folder.c_str(), &status) == 0 &&
+         S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
+/// Removes what processes that were killed have left: their locks went with them.
+void remove_leftovers(const std::filesystem::path& parent) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!may_be_ours(entry->path()) || !is_old(entry->path())) continue;
+    const int file = locked(entry->path(), LOCK_EX);
+    if (file < 0) continue;
+    std::error_code ignored;
+    std::filesystem::remove_all(entry->path(), ignored);
+    close(file);
+  }
+}
+
 }  // namespace
 
 Scratch::Scratch() {
-  std::string pattern = parent_folder() / "course-XXXXXX";
+  const std::filesystem::path parent = parent_folder();
+  remove_leftovers(parent);
+  std::string pattern = parent / (std::string(beginning) + mkdtemp_end);
   if (mkdtemp(pattern.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), "cannot make a folder like " + pattern);
   }
   path_ = pattern;
+  lock_ = locked(path_, LOCK_SH);
 }
 
 Scratch::~Scratch() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  if (lock_ >= 0) close(lock_);
 }
 
 }  // namespace course

@@ -4,7 +4,8 @@
 
 namespace course {
 
-/// A private folder in memory (/dev/shm), else under TMPDIR or /tmp, that is removed with everything in it.
+/// A private folder in memory (/dev/shm), else under TMPDIR or /tmp, that is removed with everything in it; a
+/// process that is killed leaves it to the next one.
 /// Its path is short: Open MPI makes UNIX sockets below it, whose names end at 108 characters.
 class Scratch {
  public:
@@ -18,6 +19,7 @@ class Scratch {
 
  private:
   std::filesystem::path path_;
+  int lock_ = -1;  ///< says that this process lives
 };
 
 }  // namespace course

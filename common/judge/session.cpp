@@ -1,30 +1,98 @@
 #include "judge/session.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
 namespace course {
 
-Session::Session(std::vector<GradedTest> tests, LauncherOptions options, std::uint64_t first_seed, int seeds)
-    : tests_(std::move(tests)), options_(std::move(options)), first_seed_(first_seed), rounds_(seeds) {}
+namespace {
+
+/// Inputs and outputs of so many seeds are held at once.
+constexpr int rounds_at_once = 20;
+
+using Tests = std::vector<const GradedTest*>;
+
+/// Of the tests of one task, those of the world size that a later seed plays: a task's world sizes take
+/// turns.
+Tests of_one_world_size(const Tests& tests, int round) {
+  std::set<int> sizes;
+  for (const GradedTest* test : tests) sizes.insert(test->ranks);
+  const int ranks = *std::next(sizes.begin(), round % std::ssize(sizes));
+  Tests chosen;
+  std::ranges::copy_if(tests, std::back_inserter(chosen), [&](auto* test) { return test->ranks == ranks; });
+  return chosen;
+}
+
+}  // namespace
+
+Session::Session(std::vector<GradedTest> tests, LauncherOptions options, Seeds seeds)
+    : tests_(std::move(tests)), launcher_(std::move(options)), seeds_(seeds) {}
 
 void Session::play() {
-  for (int i = 0; i < seeds(); ++i) draw(rounds_[i], seed(i));
-  take(Launcher(options_).play(cases()));
-  for (Round& round : rounds_) judge_round(round);
+  play_rounds(0, 1);
+  for (int begin = 1; begin < seeds_.count; begin += rounds_at_once)
+    play_rounds(begin, std::min(seeds_.count, begin + rounds_at_once));
 }
 
-void Session::draw(Round& round, std::uint64_t seed) const {
-  for (const GradedTest& test : tests_) {
-    Draw stream = Draw(seed).fork(test.name());
-    round.examples.push_back(test.task->examples(stream, std::max(1, test.ranks)));
+void Session::play_rounds(int begin, int end) {
+  std::vector<Round> rounds;
+  for (int i = begin; i < end; ++i)
+    rounds.push_back(draw(choose(i), seeds_.first + static_cast<std::uint64_t>(i)));
+  take(rounds, launcher_.play(cases(rounds)));
+  for (Round& round : rounds)
+    judged_.push_back({seeds_.first + judged_.size(), round.tests, judge_round(round)});
+  if (begin == 0) first_round_ = std::move(rounds.front());
+}
+
+Tests Session::choose(int round) const {
+  std::map<const Task*, Tests> by_task;
+  for (const GradedTest& test : tests_) by_task[test.task].push_back(&test);
+  Tests chosen;
+  for (const auto& [task, tests] : by_task) {
+    const Tests of_task = round == 0 ? tests : of_one_world_size(candidates(tests), round);
+    chosen.insert(chosen.end(), of_task.begin(), of_task.end());
   }
+  std::ranges::sort(chosen);  // which all lie in tests_: in its order
+  return chosen;
 }
 
-std::vector<Case> Session::cases() const {
+Tests Session::candidates(const Tests& tests) const {
+  if (!seeds_.only_what_failed) return tests;
+  Tests failed;
+  for (const GradedTest* test : tests) {
+    const TestVerdict& verdict = verdicts()[static_cast<std::size_t>(test - tests_.data())];
+    if (verdict.status == TestVerdict::Status::Failed) failed.push_back(test);
+  }
+  if (failed.empty()) return tests;
+  std::ranges::stable_sort(failed, {}, &GradedTest::ranks);
+  failed.erase(failed.begin(), failed.begin() + std::ssize(failed) / 2);
+  return failed;
+}
+
+Session::Round Session::draw(Tests tests, std::uint64_t seed) {
+  Round round;
+  for (const GradedTest* test : tests) {
+    Draw stream = Draw(seed).fork(test->name());
+    const auto& examples = test->hidden ? test->task->hidden_examples : test->task->examples;
+    round.examples.push_back(examples(stream, std::max(1, test->ranks)));
+    std::vector<Answer>& truths = round.truths.emplace_back();
+    for (const Example& example : round.examples.back()) truths.push_back(test->task->truth(example));
+  }
+  round.tests = std::move(tests);
+  return round;
+}
+
+std::vector<Case> Session::cases(const std::vector<Round>& rounds) {
   std::vector<Case> all;
-  for (const Round& round : rounds_) {
-    for (std::size_t i = 0; i < tests_.size(); ++i) {
-      const Task& task = *tests_[i].task;
-      for (const Example& example : round.examples[i]) {
-        all.push_back({tests_[i].name(), task.function, example.arguments, shards_of(task, example)});
+  for (const Round& round : rounds) {
+    for (std::size_t i = 0; i < round.tests.size(); ++i) {
+      const Task& task = *round.tests[i]->task;
+      for (std::size_t j = 0; j < round.examples[i].size(); ++j) {
+        const Example& example = round.examples[i][j];
+        all.push_back({round.tests[i]->name(), task.id, task.function, example.arguments,
+                       shards_of(task, example), largest_outputs(task, round.truths[i][j])});
       }
     }
   }
@@ -32,9 +100,9 @@ std::vector<Case> Session::cases() const {
 }
 
 /// Deals the outcomes out to the rounds and tests, in the order of cases().
-void Session::take(std::vector<Outcome> outcomes) {
+void Session::take(std::vector<Round>& rounds, std::vector<Outcome> outcomes) {
   auto next = outcomes.begin();
-  for (Round& round : rounds_) {
+  for (Round& round : rounds) {
     for (const std::vector<Example>& examples : round.examples) {
       const auto end = next + static_cast<std::ptrdiff_t>(examples.size());
       round.outcomes.emplace_back(std::make_move_iterator(next), std::make_move_iterator(end));
@@ -43,14 +111,15 @@ void Session::take(std::vector<Outcome> outcomes) {
   }
 }
 
-void Session::judge_round(Round& round) const {
-  for (std::size_t i = 0; i < tests_.size(); ++i) {
-    PlayedTest& played = round.played.emplace_back(PlayedTest{&tests_[i], {}});
+std::vector<TestVerdict> Session::judge_round(Round& round) {
+  for (std::size_t i = 0; i < round.tests.size(); ++i) {
+    PlayedTest& played = round.played.emplace_back(PlayedTest{round.tests[i], {}});
     for (std::size_t j = 0; j < round.examples[i].size(); ++j) {
-      played.examples.push_back(compare(*tests_[i].task, round.examples[i][j], round.outcomes[i][j]));
+      played.examples.push_back(
+          compare(*round.tests[i]->task, round.examples[i][j], round.truths[i][j], round.outcomes[i][j]));
     }
   }
-  round.verdicts = judge(round.played);
+  return judge(round.played);
 }
 
 }  // namespace course

@@ -8,37 +8,60 @@
 
 namespace course {
 
+/// What came of the tests that were played with one seed.
+struct JudgedRound {
+  std::uint64_t seed;
+  std::vector<const GradedTest*> tests;
+  std::vector<TestVerdict> verdicts;  ///< by test
+};
+
+struct Seeds {
+  std::uint64_t first = 1;
+  int count = 1;
+  /// With a later seed a task is played at one of its world sizes, in turn: at any, or, for a submission
+  /// with a mistake, at the larger half of those at which the first seed made it fail. Some mistakes take an
+  /// odd ring to show, most show in a large one.
+  bool only_what_failed = false;
+};
+
 /// Plays the chosen tests of a lesson with one or more seeds in as few launches as possible, and keeps
-/// everything that verdicts refer to.
+/// everything that the first seed's verdicts refer to.
 class Session {
  public:
-  Session(std::vector<GradedTest> tests, LauncherOptions options, std::uint64_t first_seed, int seeds);
+  Session(std::vector<GradedTest> tests, LauncherOptions options, Seeds seeds);
 
   void play();
 
   const std::vector<GradedTest>& tests() const { return tests_; }
-  int seeds() const { return static_cast<int>(rounds_.size()); }
-  std::uint64_t seed(int round) const { return first_seed_ + static_cast<std::uint64_t>(round); }
-  /// By test, for the round'th seed.
-  const std::vector<TestVerdict>& verdicts(int round) const { return rounds_.at(round).verdicts; }
+  /// The first seed's verdicts, by test.
+  const std::vector<TestVerdict>& verdicts() const { return judged_.at(0).verdicts; }
+  /// The verdicts of every seed.
+  const std::vector<JudgedRound>& judged() const { return judged_; }
 
  private:
   struct Round {
+    std::vector<const GradedTest*> tests;
     std::vector<std::vector<Example>> examples;  ///< by test
+    std::vector<std::vector<Answer>> truths;
     std::vector<std::vector<Outcome>> outcomes;
     std::vector<PlayedTest> played;
-    std::vector<TestVerdict> verdicts;
   };
 
-  void draw(Round& round, std::uint64_t seed) const;
-  std::vector<Case> cases() const;
-  void take(std::vector<Outcome> outcomes);
-  void judge_round(Round& round) const;
+  /// The seeds from the begin'th to before the end'th.
+  void play_rounds(int begin, int end);
+  std::vector<const GradedTest*> choose(int round) const;
+  /// Of one task's tests, those that a later seed may play.
+  std::vector<const GradedTest*> candidates(const std::vector<const GradedTest*>& tests) const;
+  static Round draw(std::vector<const GradedTest*> tests, std::uint64_t seed);
+  static std::vector<Case> cases(const std::vector<Round>& rounds);
+  static void take(std::vector<Round>& rounds, std::vector<Outcome> outcomes);
+  static std::vector<TestVerdict> judge_round(Round& round);
 
   std::vector<GradedTest> tests_;
-  LauncherOptions options_;
-  std::uint64_t first_seed_;
-  std::vector<Round> rounds_;
+  Launcher launcher_;
+  Seeds seeds_;
+  Round first_round_;  ///< which the first seed's verdicts refer to
+  std::vector<JudgedRound> judged_;
 };
 
 }  // namespace course

@@ -38,7 +38,10 @@ class Explanation {
   }
 
   Standstill told(Kind kind, const std::vector<int>& ranks, const std::string& conclusion) const {
-    return {kind, ranks, false, false, describe_ranks(ranks_, graph_, ranks) + conclusion};
+    Standstill still{.kind = kind, .ranks = ranks, .receives = {}, .text = {}};
+    for (const int rank : ranks) still.receives.push_back(ranks_[rank].receives);
+    still.text = describe_ranks(ranks_, graph_, ranks) + conclusion;
+    return still;
   }
 
   std::optional<Standstill> cycle() const {
@@ -46,11 +49,14 @@ class Explanation {
     if (path.empty()) return std::nullopt;
     std::vector<int> in_order;
     for (const Wait& wait : path) in_order.push_back(wait.rank);
-    const bool all_send = std::all_of(path.begin(), path.end(), [](const Wait& wait) {
-      return wait.operation->kind == PendingOperation::Kind::Send;
-    });
+    const auto all_are = [&](PendingOperation::Kind kind) {
+      return std::all_of(path.begin(), path.end(),
+                         [&](const Wait& wait) { return wait.operation->kind == kind; });
+    };
+    const bool all_send = all_are(PendingOperation::Kind::Send);
     Standstill still = told(Kind::Cycle, in_order, conclude_cycle(in_order, all_send));
     still.all_send = all_send;
+    still.all_receive = all_are(PendingOperation::Kind::Receive);
     still.proven = graph_.is_final(path);
     return still;
   }

@@ -46,22 +46,24 @@ std::string peer_words(const Operation& operation, int rank, int size, bool rela
   return fmt::format("rank (r + {}) mod {}", ahead, size);
 }
 
-std::string in_brackets(const Operation& operation, int hop) {
+std::string in_brackets(const Operation& operation, int receives) {
   std::string words;
   if (operation.kind == Operation::Kind::Collective) {
     words = fmt::format("collective call {}", operation.tag);
   } else {
     words = operation.tag == any_tag ? "any tag" : fmt::format("tag {}", operation.tag);
   }
-  words += fmt::format(", {} {}, hop {}", operation.bytes, operation.bytes == 1 ? "byte" : "bytes", hop);
+  words += fmt::format(", {} {}, {}", operation.bytes, operation.bytes == 1 ? "byte" : "bytes",
+                       after_receives(receives));
   const bool other =
       operation.communicator != case_communicator && operation.communicator != unknown_communicator;
   return words + (other ? ", another communicator than the one given" : "");
 }
 
-std::string operation_words(const Operation& operation, int rank, int size, int hop, bool relative) {
-  const std::string details = in_brackets(operation, hop);
-  if (operation.communicator == unknown_communicator) return fmt::format("{} (hop {})", operation.call, hop);
+std::string operation_words(const Operation& operation, int rank, int size, int receives, bool relative) {
+  const std::string details = in_brackets(operation, receives);
+  if (operation.communicator == unknown_communicator)
+    return fmt::format("{} ({})", operation.call, after_receives(receives));
   if (operation.kind != Operation::Kind::Collective) {
     const char* way = operation.kind == Operation::Kind::Send ? "to" : "from";
     return fmt::format("{} {} {} ({})", operation.call, way, peer_words(operation, rank, size, relative),
@@ -97,7 +99,7 @@ std::string doing(const std::vector<RankSnapshot>& ranks, const WaitingGraph& gr
   const std::vector<Operation> all = reasons(own, graph, rank);
   for (std::size_t i = 0; i < std::min(all.size(), operations_in_a_line); ++i) {
     if (i > 0) words += " and ";
-    words += operation_words(all[i], rank, static_cast<int>(ranks.size()), own.hop, several);
+    words += operation_words(all[i], rank, static_cast<int>(ranks.size()), own.receives, several);
   }
   if (all.empty()) words += "a call that it does not name";
   if (all.size() > operations_in_a_line)

@@ -6,6 +6,13 @@
 
 namespace course {
 
+namespace {
+
+constexpr std::int64_t largest_log = 1 << 20;
+constexpr std::int64_t largest_header = 4096;  // of a .npy file
+
+}  // namespace
+
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example) {
   std::vector<std::map<std::string, Tensor>> shards(example.ranks());
   const std::vector<int> offsets = shard_offsets(example.shard_tokens);
@@ -20,6 +27,16 @@ std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Exa
   return shards;
 }
 
+std::map<std::string, std::int64_t> largest_outputs(const Task& task, const Answer& truth) {
+  std::map<std::string, std::int64_t> largest;
+  for (const std::string& log : task.logs) largest[log] = largest_log;
+  for (const Output& output : task.outputs) {
+    largest[output.name] =
+        largest_header + truth.at(output.name).size() * static_cast<std::int64_t>(sizeof(double));
+  }
+  return largest;
+}
+
 namespace {
 
 Tensor64 join_output(const Output& output, const Outcome& outcome) {
@@ -27,7 +44,7 @@ Tensor64 join_output(const Output& output, const Outcome& outcome) {
   for (std::size_t rank = 0; rank < outcome.outputs.size(); ++rank) {
     const auto found = outcome.outputs[rank].find(output.name);
     if (found == outcome.outputs[rank].end()) {
-      throw std::runtime_error("rank " + std::to_string(rank) + " returned no " + output.name);
+      throw std::runtime_error(doer(rank, outcome.outputs.size()) + " returned no " + output.name);
     }
     parts.push_back(cast<double>(found->second));
   }

@@ -54,6 +54,8 @@ struct Task {
   std::vector<Output> outputs;
   /// Draws the inputs for a world of `ranks`; called once a seed.
   std::function<std::vector<Example>(Draw& draw, int ranks)> examples;
+  /// More inputs, which only a grade plays and whose diagnoses give nothing away; may be empty.
+  std::function<std::vector<Example>(Draw& draw, int ranks)> hidden_examples = {};
   /// The right answer in float64.
   std::function<Answer(const Example&)> truth;
   /// The same in float32: its error says what a right answer may be off by.
@@ -62,6 +64,15 @@ struct Task {
   std::vector<Conduct> conduct = {};
   /// Axis along which an input is cut into shards; an input that is not named is given whole to every rank.
   std::map<std::string, Index> split_axis = {};
+  /// What else the adapter returns, for `explain`: logs of a few kilobytes.
+  std::vector<std::string> logs = {};
+  /// What a right answer may be off by, as a part of the truth's norm, must stay below this on every example:
+  /// a test whose tolerance is as large as what it compares passes anything. An example whose answer cancels
+  /// so far that float32 cannot keep below is an error of the lesson.
+  double largest_tolerance = 1;
+  /// Whether a mistake's answer may cancel to far less than the truth: an answer then equals it when they
+  /// differ by little against the truth's norm, too.
+  bool mistakes_cancel = false;
   /// A wrong answer in words, from what else the player returned; may be empty.
   std::function<std::string(const Example&, const Outcome&)> explain = {};
 };
@@ -73,8 +84,14 @@ struct LessonJudge {
 };
 LessonJudge lesson_judge();
 
+/// Gives tasks their hidden examples: tests/NN_name/hidden.cpp, which no handout holds.
+void add_hidden_examples(LessonJudge& judge);
+
 /// Every rank's inputs, cut from the example's.
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);
+
+/// The outputs and logs that are read back from a player, and how many bytes a file of one may have.
+std::map<std::string, std::int64_t> largest_outputs(const Task& task, const Answer& truth);
 
 /// The ranks' outputs joined. Throws std::runtime_error naming an output that is missing or whose shape is
 /// not what `truth` has.

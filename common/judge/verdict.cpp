@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "judge/as_if.hpp"
 #include "judge/compare.hpp"
+#include "judge/pattern.hpp"
 
 namespace course {
 
@@ -35,15 +39,63 @@ std::string wrong_outputs(const Task& task, const Played& played) {
   return text;
 }
 
-/// Judges one test, given the names that explain its task's answers.
+/// What the numbers of a wrong answer have in common, a line for each output that shows it, and after which
+/// change of the inputs `all` that was played of the task would be right.
+std::string patterns(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
+  if (witness.answer.empty() || is_right(witness)) return "";
+  std::string text;
+  for (const Output& output : task.outputs) {
+    const std::string line = pattern(output, witness.answer.at(output.name), witness.truth.at(output.name),
+                                     witness.tolerance.at(output.name), witness.example->shard_tokens);
+    if (!line.empty()) text += "\n" + line;
+  }
+  const std::string changed = as_if(task, witness, all);
+  return changed.empty() ? text : text + "\n" + changed;
+}
+
+/// What is wrong on a hidden input, without a number of it: what a function throws may quote its input.
+std::string without_values(const Task& task, const Played& played) {
+  const std::string where = "on a hidden input";
+  if (played.outcome->ending == Outcome::Ending::Threw) return "the function threw " + where;
+  if (played.answer.empty()) return played.complaint + "\n" + where;
+  std::string wrong;
+  for (const Output& output : task.outputs) {
+    const double error = relative_error(played.answer.at(output.name), played.truth.at(output.name));
+    if (error <= played.tolerance.at(output.name)) continue;
+    wrong += (wrong.empty() ? "" : ", ") + output.name;
+  }
+  return wrong.empty() ? "conduct is wrong " + where : wrong + " is wrong " + where;
+}
+
+/// Whether an output is NaN somewhere where it should be a number.
+bool is_nan_for_a_number(const Played& played) {
+  return std::any_of(played.answer.begin(), played.answer.end(), [&](const auto& output) {
+    const std::vector<double>& answer = output.second.values();
+    const std::vector<double>& truth = played.truth.at(output.first).values();
+    return !std::equal(answer.begin(), answer.end(), truth.begin(), [](double given, double expected) {
+      return !std::isnan(given) || !std::isfinite(expected);
+    });
+  });
+}
+
+/// Judges one test, given all that was played of its task and the names that explain it.
 class TestJudge {
  public:
-  TestJudge(const PlayedTest& played, const std::vector<std::string>& explaining)
-      : task_(*played.test->task), played_(played), explaining_(explaining) {}
+  TestJudge(const PlayedTest& played, const std::vector<const Played*>& all,
+            const std::vector<std::string>& explaining)
+      : task_(*played.test->task), played_(played), all_(all), explaining_(explaining) {}
 
   TestVerdict verdict() {
     for (const Played& played : played_.examples) visit(played);
     if (wrong_ > 0 && explaining_.size() == 1) verdict_.mistakes.insert(explaining_.front());
+    if (failed_ > 0 && verdict_.mistakes.empty() && !played_.test->hidden) {
+      verdict_.text += patterns(task_, *verdict_.witness, all_);
+    }
+    if (failed_ > 0 && verdict_.mistakes.empty() && is_nan_for_a_number(*verdict_.witness)) {
+      verdict_.text +=
+          "\noutputs start as NaN: an entry that is never written, or is added to before it is set, stays "
+          "NaN";
+    }
     if (failed_ > 1) {
       verdict_.text += fmt::format("\n{} of {} inputs fail", failed_, played_.examples.size());
     }
@@ -56,7 +108,7 @@ class TestJudge {
     if (played.outcome->ending == Ending::NotPlayed) return;
     if (verdict_.status == TestVerdict::Status::NotPlayed) verdict_.status = TestVerdict::Status::Passed;
     if (played.outcome->ending == Ending::Todo) {
-      verdict_ = {TestVerdict::Status::Todo, played.complaint, {}, &played};
+      if (failed_ == 0) verdict_ = {TestVerdict::Status::Todo, played.complaint, {}, &played};
       return;
     }
     const std::vector<Finding> findings = findings_on(task_, played);
@@ -77,12 +129,14 @@ class TestJudge {
   void fail(const Played& played, const std::string& text) {
     if (failed_++ > 0) return;
     verdict_.status = TestVerdict::Status::Failed;
-    verdict_.text = text + "\non " + played.example->what;
+    verdict_.text =
+        played_.test->hidden ? without_values(task_, played) : text + "\non " + played.example->what;
     verdict_.witness = &played;
   }
 
   const Task& task_;
   const PlayedTest& played_;
+  const std::vector<const Played*>& all_;
   const std::vector<std::string>& explaining_;
   TestVerdict verdict_;
   int failed_ = 0;
@@ -99,8 +153,10 @@ std::vector<TestVerdict> judge(const std::vector<PlayedTest>& tests) {
   std::map<const Task*, std::vector<std::string>> explaining;
   for (const auto& [task, all] : by_task) explaining[task] = explaining_mistakes(*task, all);
   std::vector<TestVerdict> verdicts;
-  for (const PlayedTest& test : tests)
-    verdicts.push_back(TestJudge(test, explaining[test.test->task]).verdict());
+  for (const PlayedTest& test : tests) {
+    const Task* task = test.test->task;
+    verdicts.push_back(TestJudge(test, by_task[task], explaining[task]).verdict());
+  }
   return verdicts;
 }
 

@@ -15,7 +15,10 @@ namespace course {
 struct GradedTest {
   const Task* task;
   int ranks;  ///< 0 for a task on one rank
-  std::string name() const { return task->id + (ranks > 0 ? ".ranks" + std::to_string(ranks) : ""); }
+  bool hidden = false;
+  std::string name() const {
+    return task->id + (ranks > 0 ? ".ranks" + std::to_string(ranks) : "") + (hidden ? ".hidden" : "");
+  }
 };
 
 struct TestVerdict {

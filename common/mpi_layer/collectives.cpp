@@ -234,3 +234,131 @@ int MPI_Iallgather(const void* out, int out_count, MPI_Datatype out_type, void* 
                  return PMPI_Iallgather(out, out_count, out_type, in, in_count, in_type, comm, started);
                });
 }
+
+int MPI_Iallgatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[],
+                    const int offsets[], MPI_Datatype in_type, MPI_Comm comm, MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Iallgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Iallgatherv", comm, no_root, request, for_each_rank(in_counts, in_type), call);
+}
+
+int MPI_Igather(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
+                MPI_Datatype in_type, int root, MPI_Comm comm, MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Igather(out, out_count, out_type, in, in_count, in_type, root, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Igather", comm, root, request, on_root(root, for_each_rank(in_count, in_type)),
+               call);
+}
+
+int MPI_Igatherv(const void* out, int out_count, MPI_Datatype out_type, void* in, const int in_counts[],
+                 const int offsets[], MPI_Datatype in_type, int root, MPI_Comm comm, MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Igatherv(out, out_count, out_type, in, in_counts, offsets, in_type, root, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Igatherv", comm, root, request,
+               on_root(root, for_each_rank(in_counts, in_type)), call);
+}
+
+int MPI_Iscatter(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
+                 MPI_Datatype in_type, int root, MPI_Comm comm, MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Iscatter(out, out_count, out_type, in, in_count, in_type, root, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Iscatter", comm, root, request, on_every_rank(bytes_of(in_count, in_type)),
+               call);
+}
+
+int MPI_Iscatterv(const void* out, const int out_counts[], const int offsets[], MPI_Datatype out_type,
+                  void* in, int in_count, MPI_Datatype in_type, int root, MPI_Comm comm,
+                  MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Iscatterv(out, out_counts, offsets, out_type, in, in_count, in_type, root, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Iscatterv", comm, root, request, on_every_rank(bytes_of(in_count, in_type)),
+               call);
+}
+
+int MPI_Ialltoall(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
+                  MPI_Datatype in_type, MPI_Comm comm, MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Ialltoall(out, out_count, out_type, in, in_count, in_type, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Ialltoall", comm, no_root, request, for_each_rank(in_count, in_type), call);
+}
+
+int MPI_Ialltoallv(const void* out, const int out_counts[], const int out_offsets[], MPI_Datatype out_type,
+                   void* in, const int in_counts[], const int in_offsets[], MPI_Datatype in_type,
+                   MPI_Comm comm, MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Ialltoallv(out, out_counts, out_offsets, out_type, in, in_counts, in_offsets, in_type, comm,
+                           started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Ialltoallv", comm, no_root, request, for_each_rank(in_counts, in_type), call);
+}
+
+int MPI_Ireduce(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+                MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Ireduce(out, in, count, type, op, root, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Ireduce", comm, root, request,
+               on_root(root, on_every_rank(bytes_of(count, type))), call);
+}
+
+int MPI_Ireduce_scatter(const void* out, void* in, const int counts[], MPI_Datatype type, MPI_Op op,
+                        MPI_Comm comm, MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Ireduce_scatter(out, in, counts, type, op, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Ireduce_scatter", comm, no_root, request, own_share(counts, type), call);
+}
+
+int MPI_Ireduce_scatter_block(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Ireduce_scatter_block(out, in, count, type, op, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Ireduce_scatter_block", comm, no_root, request,
+               on_every_rank(bytes_of(count, type)), call);
+}
+
+int MPI_Iscan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+              MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) { return PMPI_Iscan(out, in, count, type, op, comm, started); };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Iscan", comm, no_root, request, on_every_rank(bytes_of(count, type)), call);
+}
+
+int MPI_Iexscan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                MPI_Request* request) {
+  Recorder* recorder = watching();
+  const auto call = [=](MPI_Request* started) {
+    return PMPI_Iexscan(out, in, count, type, op, comm, started);
+  };
+  if (recorder == nullptr) return call(request);
+  return start(*recorder, "MPI_Iexscan", comm, no_root, request, except_on_root(0, bytes_of(count, type)),
+               call);
+}

@@ -8,6 +8,17 @@ inline constexpr const char* fact_world = "world_communicator";
 inline constexpr const char* fact_self_message = "self_message";
 inline constexpr const char* fact_invalid_peer = "invalid_peer";
 inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
+/// A buffer was used for a new operation while an earlier one, open over a computation, still had it.
+inline constexpr const char* fact_reused_before_wait = "reused_before_wait";
+/// Of a buffer that MPI was still reading, or filling, when its owner wrote to it.
+inline constexpr const char* fact_send_buffer_changed = "send_buffer_changed";
+inline constexpr const char* fact_receive_buffer_changed = "receive_buffer_changed";
+/// A computation was given a buffer that was still being received.
+inline constexpr const char* fact_computed_on_arriving = "computed_on_arriving";
+/// A message was waited for with no computation since its start, and a computation came later.
+inline constexpr const char* fact_waited_at_once = "waited_at_once";
+/// Over the computations between a message's start and its completion nobody entered MPI.
+inline constexpr const char* fact_no_progress = "no_progress";
 inline constexpr const char* fact_collective = "collective";
 inline constexpr const char* fact_unfinished_request = "unfinished_request";
 /// MPI_Init or MPI_Finalize (both ignored) or MPI_Abort (thrown) inside the case.

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "mpi_layer/facts.hpp"
+#include "player/compute_watch.hpp"
 #include "player/status.hpp"
 #include "trace/trace.hpp"
 
@@ -26,6 +28,13 @@ struct Options {
   bool synchronous_sends = false;
   /// Keep a Span for each call, for the trace.
   bool record_spans = false;
+  /// Nonblocking and persistent messages of up to 64 KiB are guarded: see buffer_guard.hpp. (Where memory is
+  /// measured, larger ones are what counts.)
+  bool guard_buffers = false;
+  /// The first tests of a message find it open for as long as nothing, or one tile of a block, has been
+  /// computed since its start, so that a program which then goes on testing is seen to wait, however fast the
+  /// message was.
+  bool delay_tests = false;
 };
 
 /// What was seen of conduct. `kind` is one of the names in facts.hpp; `text` is a clause a student can read.
@@ -44,6 +53,13 @@ struct Report {
 /// Starts watching a case that is played on `comm`; `status` (may be null) is kept up to date for the judge.
 /// The thread that calls this is the one whose waiting the status shows.
 void begin(MPI_Comm comm, Options options, RankStatus* status);
+
+/// The function that is watched begins, or ends, to compute on these parts of its memory: a lesson's adapter
+/// knows. In between, MPI calls are progress; messages that are open are being hidden.
+void compute_begins(std::span<const ComputeBuffer> buffers);
+/// A tile of the computation is done, and more may follow: the watched function's own code runs in between.
+void compute_pauses();
+void compute_ends();
 
 /// Stops watching and tells what was seen. Receives still open are cancelled, sends are completed where that
 /// needs no waiting and else left to the library; both are told as unfinished_request. Never waits for

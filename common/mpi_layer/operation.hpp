@@ -13,6 +13,8 @@
 
 namespace course::mpi_layer {
 
+class BufferGuard;
+
 /// The arguments of a send or a receive. `call` is the name the caller used.
 struct Message {
   const char* call;
@@ -44,11 +46,23 @@ struct Operation {
   std::shared_ptr<const std::vector<char>> copy;  ///< what is sent, where that is not the caller's buffer
   MPI_Request request = MPI_REQUEST_NULL;
   bool persistent = false;
-  bool active = true;     ///< false for a persistent one that is not started
-  bool internal = false;  ///< its request was never in the caller's hands
-  bool released = false;  ///< the caller gave its request up with MPI_Request_free
-  bool summed = false;    ///< its completion is in the page's sums already
+  bool active = true;                  ///< false for a persistent one that is not started
+  bool internal = false;               ///< its request was never in the caller's hands
+  bool released = false;               ///< the caller gave its request up with MPI_Request_free
+  bool summed = false;                 ///< its completion is in the page's sums already
+  std::shared_ptr<BufferGuard> guard;  ///< holds what the library works on; null without one
+  bool misused = false;                ///< its buffer was, and a fact has said so
+  bool handed_over = false;            ///< its caller knows that it is complete
+  int computations = 0;                ///< begun since it was started
+  bool progressed = false;             ///< MPI was entered during one of them
+  int tiles = 0;                       ///< of them, so far
+  int early_tests = 0;                 ///< before the first of them, or after its first tile
 
+  bool is_message() const {
+    return kind != PendingOperation::Kind::Collective && bytes > 0 && peer != MPI_PROC_NULL;
+  }
+  /// Under way, as far as its caller knows.
+  bool is_awaited() const { return is_message() && !handed_over; }
   /// The peer as a rank of the case's communicator.
   int case_peer() const;
   PendingOperation pending(const char* waiting_call, PendingOperation::Need need) const;

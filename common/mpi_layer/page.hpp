@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "mpi_layer/mpi_layer.hpp"
 #include "player/status.hpp"
 
 namespace course::mpi_layer {
@@ -18,5 +19,8 @@ void write_page(RankStatus& page, const Change& change) {
 
 /// Writes the phase and what is pending. `more` says that there is more than the list knows of.
 void write_pending(RankStatus& page, const std::vector<PendingOperation>& pending, bool more, Phase phase);
+
+/// Adds a line to the page's facts where it still has room. Inside write_page.
+void append_fact(RankStatus& page, const Fact& fact);
 
 }  // namespace course::mpi_layer

@@ -11,7 +11,8 @@ namespace {
 
 int init_send(Recorder& recorder, const Message& message, Recorder::SendStarter init, MPI_Request* request) {
   Operation operation = recorder.prepare(Kind::Send, message);
-  check(init(message.buffer, message.count, message.type, message.peer, message.tag, message.comm, request),
+  const void* buffer = recorder.guarded(operation, const_cast<void*>(message.buffer));
+  check(init(buffer, message.count, message.type, message.peer, message.tag, message.comm, request),
         [&] { return operation.text(); });
   recorder.keep_persistent(std::move(operation), *request);
   return MPI_SUCCESS;
@@ -41,7 +42,8 @@ int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int source, int ta
   if (recorder == nullptr) return PMPI_Recv_init(buffer, count, type, source, tag, comm, request);
   const Message message{"MPI_Recv_init", buffer, count, type, source, tag, comm};
   Operation operation = recorder->prepare(Kind::Receive, message);
-  check(PMPI_Recv_init(buffer, count, type, source, tag, comm, request), [&] { return operation.text(); });
+  void* target = recorder->guarded(operation, buffer);
+  check(PMPI_Recv_init(target, count, type, source, tag, comm, request), [&] { return operation.text(); });
   recorder->keep_persistent(std::move(operation), *request);
   return MPI_SUCCESS;
 }

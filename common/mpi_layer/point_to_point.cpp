@@ -24,9 +24,9 @@ CallLabel transfer(const Recorder& recorder, const char* call, const std::string
 
 MPI_Request start_send(Recorder& recorder, Operation operation, const Message& message,
                        Recorder::SendStarter starter) {
+  const void* buffer = recorder.guarded(operation, const_cast<void*>(message.buffer));
   return recorder.start(std::move(operation), [&](MPI_Request* request) {
-    return starter(message.buffer, message.count, message.type, message.peer, message.tag, message.comm,
-                   request);
+    return starter(buffer, message.count, message.type, message.peer, message.tag, message.comm, request);
   });
 }
 
@@ -34,8 +34,9 @@ MPI_Request start_send(Recorder& recorder, Operation operation, const Message& m
 MPI_Request start_receive(Recorder& recorder, const Message& message, void* buffer, bool internal) {
   Operation operation = recorder.prepare(Kind::Receive, message);
   operation.internal = internal;
+  void* target = recorder.guarded(operation, buffer);
   return recorder.start(std::move(operation), [&](MPI_Request* request) {
-    return PMPI_Irecv(buffer, message.count, message.type, message.peer, message.tag, message.comm, request);
+    return PMPI_Irecv(target, message.count, message.type, message.peer, message.tag, message.comm, request);
   });
 }
 

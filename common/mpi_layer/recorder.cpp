@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "mpi_layer/buffer_guard.hpp"
 #include "mpi_layer/page.hpp"
 
 namespace course::mpi_layer {
@@ -12,10 +13,11 @@ namespace course::mpi_layer {
 namespace {
 
 constexpr std::size_t facts_of_a_kind = 8;
+constexpr std::int64_t largest_guarded = 64 * 1024;
 /// A receive that can no longer be cancelled is given this long to end before its buffer is abandoned.
 constexpr std::chrono::seconds time_for_a_message{1};
 std::unique_ptr<Recorder> current;
-/// Sends that outlived their case. The library may read what they own until the process ends.
+/// Operations that outlived their case. The library may use what they own until the process ends.
 std::list<Operation> left_to_library;
 
 }  // namespace
@@ -36,16 +38,20 @@ Report end() {
 }
 
 Recorder::Recorder(MPI_Comm comm, Options options, RankStatus* page)
-    : options_(options), communicators_(comm), page_(page != nullptr ? page : &unwatched_) {
+    : options_(options),
+      communicators_(comm),
+
+      page_(page != nullptr ? page : &unwatched_) {
   int world_size = 0;
   PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
   more_ranks_than_cores_ = world_size > static_cast<int>(std::thread::hardware_concurrency());
   write_page(*page_, [](RankStatus& own) {
-    own.hop = 0;
+    own.receives = 0;
     own.pending_count = 0;
     own.collectives = 0;
     std::memset(own.sent_sum, 0, sizeof own.sent_sum);
     std::memset(own.received_sum, 0, sizeof own.received_sum);
+    std::memset(own.facts, 0, sizeof own.facts);
   });
 }
 
@@ -61,7 +67,9 @@ void Recorder::note(const char* kind, const std::string& text) {
     if (fact.text == text) return;
     ++same_kind;
   }
-  if (same_kind < facts_of_a_kind) report_.facts.push_back({kind, text});
+  if (same_kind == facts_of_a_kind) return;
+  report_.facts.push_back({kind, text});
+  write_page(*page_, [&](RankStatus& own) { append_fact(own, report_.facts.back()); });
 }
 
 void Recorder::note_uncommon(const char* call) {
@@ -72,7 +80,7 @@ std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
   std::shared_ptr<Communicator> communicator;
   {
     const Guard guard(mutex_);
-    other_threads_ |= std::this_thread::get_id() != owner_;
+    see_call();
     communicator = communicators_.find(call, comm);
   }
   if (communicator->is_foreign_world) {
@@ -102,9 +110,9 @@ Operation Recorder::prepare(Kind kind, const Message& message) {
   return operation;
 }
 
-std::string Recorder::at_hop() {
+std::string Recorder::so_far() {
   const Guard guard(mutex_);
-  return " (hop " + std::to_string(page_->hop) + ")";
+  return " (" + after_receives(page_->receives) + ")";
 }
 
 void Recorder::check_peer(const Operation& operation) {
@@ -114,7 +122,7 @@ void Recorder::check_peer(const Operation& operation) {
   if (peer == MPI_PROC_NULL) return;
   if (receive && peer == MPI_ANY_SOURCE) {
     note(fact_any_source,
-         call + " from source " + std::to_string(peer) + ", which is MPI_ANY_SOURCE here" + at_hop());
+         call + " from source " + std::to_string(peer) + ", which is MPI_ANY_SOURCE here" + so_far());
     return;
   }
   const int size = operation.communicator->size;
@@ -122,28 +130,32 @@ void Recorder::check_peer(const Operation& operation) {
     std::string text = call + (receive ? " from rank " : " to rank ") + std::to_string(peer) +
                        ", but the ranks of this communicator are 0 to " + std::to_string(size - 1);
     if (peer < 0) text += "; in C++ the remainder of a negative number is negative: -1 % P is -1";
-    note(fact_invalid_peer, text + at_hop());
+    note(fact_invalid_peer, text + so_far());
     throw std::invalid_argument(text);
   }
   if (peer == operation.communicator->rank) {
     note(fact_self_message,
-         call + direction(operation.kind, peer) + ", which is this rank itself" + at_hop());
+         call + direction(operation.kind, peer) + ", which is this rank itself" + so_far());
   }
 }
 
-void Recorder::check_overlap(const Operation& operation) {
+void Recorder::check_overlap(Operation& operation) {
   if (operation.extent.begin == nullptr) return;
   std::string text;
+  bool reused_before_wait = false;
   {
     const Guard guard(mutex_);
-    for (const Operation& other : open_) {
+    for (Operation& other : open_) {
       const bool writes = operation.kind == Kind::Receive || other.kind == Kind::Receive;
-      if (!other.active || !writes || !operation.extent.overlaps(other.extent)) continue;
+      if (!other.active || other.handed_over || !writes || !operation.extent.overlaps(other.extent)) continue;
+      operation.misused = other.misused = true;
+      reused_before_wait |= other.computations > 0;
       text = "the buffer of " + operation.text() + " overlaps that of " + other.text() + ", which is still " +
              (other.kind == Kind::Send ? "being sent" : "being received");
     }
   }
-  if (!text.empty()) note(fact_overlapping_buffers, text + at_hop());
+  if (reused_before_wait) note(fact_reused_before_wait, text + so_far());
+  if (!text.empty()) note(fact_overlapping_buffers, text + so_far());
 }
 
 void Recorder::count_sent(const Operation& operation) {
@@ -151,8 +163,16 @@ void Recorder::count_sent(const Operation& operation) {
   if (operation.kind == Kind::Send && peer >= 0) report_.bytes_sent_to[peer] += operation.bytes;
 }
 
+void* Recorder::guarded(Operation& operation, void* buffer) {
+  const bool plain = operation.internal || operation.extent.begin == nullptr;
+  if (!options_.guard_buffers || plain || operation.bytes > largest_guarded) return buffer;
+  operation.guard = std::make_shared<BufferGuard>(operation.kind, operation.extent);
+  return operation.guard->library_buffer();
+}
+
 MPI_Request Recorder::start(Operation operation, const RequestStarter& starter) {
   check_overlap(operation);
+  if (operation.guard) operation.guard->arm();
   check(starter(&operation.request), [&] { return operation.text(); });
   const Guard guard(mutex_);
   count_sent(operation);
@@ -172,18 +192,21 @@ void Recorder::activate(const char* call, MPI_Request request) {
   Operation operation;
   {
     const Guard guard(mutex_);
+    see_call();
     const Operation* known = find(request);
     if (known == nullptr || !known->persistent) {
       throw std::invalid_argument(std::string(call) + " was given a request that is not persistent");
     }
     operation = *known;
   }
+  operation.computations = operation.tiles = operation.early_tests = 0;
+  operation.progressed = operation.misused = operation.summed = operation.handed_over = false;
   check_overlap(operation);
+  if (operation.guard) operation.guard->arm();
   const Guard guard(mutex_);
   count_sent(operation);
-  Operation* known = find(request);
-  known->active = true;
-  known->summed = false;
+  operation.active = true;
+  *find(request) = std::move(operation);
 }
 
 Operation* Recorder::find(MPI_Request request) {
@@ -221,6 +244,39 @@ void Recorder::sum(RankStatus& own, Operation& operation, const MPI_Status& stat
 }
 
 void Recorder::complete(MPI_Request request, const MPI_Status& status) {
+  const std::optional<Fact> misuse = settle(request, status);
+  if (misuse) note(misuse->kind.c_str(), misuse->text + so_far());
+}
+
+/// Hands what has arrived to the caller. Returns what the caller has done to the buffer meanwhile, unless a
+/// fact has said that already.
+std::optional<Fact> Recorder::disarm(const Operation& operation) {
+  if (!operation.guard || !operation.guard->disarm() || operation.misused) return std::nullopt;
+  const bool sends = operation.kind == Kind::Send;
+  return Fact{sends ? fact_send_buffer_changed : fact_receive_buffer_changed,
+              "the buffer of " + operation.text() + " was written to while it was still being " +
+                  (sends ? "sent" : "received")};
+}
+
+void Recorder::hand_over(MPI_Request request) {
+  std::optional<Fact> misuse;
+  {
+    const Guard guard(mutex_);
+    Operation* known = find(request);
+    if (known != nullptr && known->active) misuse = hand_over(*known);
+  }
+  if (misuse) note(misuse->kind.c_str(), misuse->text + so_far());
+}
+
+/// Its caller learns that the operation is complete. Mutex held; returns what disarm() says.
+std::optional<Fact> Recorder::hand_over(Operation& operation) {
+  if (std::exchange(operation.handed_over, true)) return std::nullopt;
+  look_back(operation);
+  return disarm(operation);
+}
+
+/// Enters a completion; returns what disarm() says.
+std::optional<Fact> Recorder::settle(MPI_Request request, const MPI_Status& status) {
   const Guard guard(mutex_);
   Operation* known = find(request);
   int cancelled = 0;
@@ -229,15 +285,17 @@ void Recorder::complete(MPI_Request request, const MPI_Status& status) {
   enter_completion([&](RankStatus& own) {
     ++own.completed;
     if (known != nullptr && known->kind == Kind::Collective) ++own.collectives;
-    if (real && known->kind == Kind::Receive) ++own.hop;
+    if (real && known->kind == Kind::Receive) ++own.receives;
     if (real) sum(own, *known, status);
   });
-  if (known == nullptr) return;
+  if (known == nullptr) return std::nullopt;
+  std::optional<Fact> misuse = hand_over(*known);
   if (known->persistent) {
     known->active = false;
   } else {
     open_.remove_if([&](const Operation& one) { return &one == known; });
   }
+  return misuse;
 }
 
 void Recorder::release(MPI_Request* request) {
@@ -283,9 +341,11 @@ void Recorder::close(Operation& operation) {
 }
 
 Report Recorder::finish() {
+  note_lack_of_overlap();
   for (Operation& operation : open_) {
     const bool was_active = operation.active;
     close(operation);
+    if (operation.active && operation.kind == Kind::Receive) left_to_library.push_back(operation);
     if (operation.internal || operation.released) continue;
     note(fact_unfinished_request,
          was_active ? operation.text() + " was started, and no MPI_Wait or MPI_Test completed it"

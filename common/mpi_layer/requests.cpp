@@ -133,8 +133,11 @@ int MPI_Testsome(int count, MPI_Request requests[], int* completed, int indices[
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Request_get_status(request, flag, status);
+  std::vector<Waited> waited = recorder->gather(1, &request);
+  recorder->look_at_tests("MPI_Request_get_status", waited);
   check(PMPI_Request_get_status(request, flag, status), [] { return "MPI_Request_get_status"; });
-  const std::vector<Waited> waited = recorder->gather(1, &request);
+  if (waited[0].delayed) *flag = 0;
+  if (*flag != 0) recorder->hand_over(request);
   recorder->note_test(*flag != 0, [&] { return recorder->pending("MPI_Test", waited, Need::All); });
   return MPI_SUCCESS;
 }

@@ -72,3 +72,91 @@ int MPI_Alltoallw(const void* out, const int out_counts[], const int out_offsets
     return PMPI_Alltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets, in_types, comm);
   });
 }
+
+int MPI_Ialltoallw(const void* out, const int out_counts[], const int out_offsets[],
+                   const MPI_Datatype out_types[], void* in, const int in_counts[], const int in_offsets[],
+                   const MPI_Datatype in_types[], MPI_Comm comm, MPI_Request* request) {
+  return run("MPI_Ialltoallw", [=] {
+    return PMPI_Ialltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets, in_types, comm,
+                           request);
+  });
+}
+
+int MPI_Neighbor_allgather(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
+                           MPI_Datatype in_type, MPI_Comm comm) {
+  return run("MPI_Neighbor_allgather",
+             [=] { return PMPI_Neighbor_allgather(out, out_count, out_type, in, in_count, in_type, comm); });
+}
+
+int MPI_Ineighbor_allgather(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
+                            MPI_Datatype in_type, MPI_Comm comm, MPI_Request* request) {
+  return run("MPI_Ineighbor_allgather", [=] {
+    return PMPI_Ineighbor_allgather(out, out_count, out_type, in, in_count, in_type, comm, request);
+  });
+}
+
+int MPI_Neighbor_allgatherv(const void* out, int out_count, MPI_Datatype out_type, void* in,
+                            const int in_counts[], const int offsets[], MPI_Datatype in_type, MPI_Comm comm) {
+  return run("MPI_Neighbor_allgatherv", [=] {
+    return PMPI_Neighbor_allgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, comm);
+  });
+}
+
+int MPI_Ineighbor_allgatherv(const void* out, int out_count, MPI_Datatype out_type, void* in,
+                             const int in_counts[], const int offsets[], MPI_Datatype in_type, MPI_Comm comm,
+                             MPI_Request* request) {
+  return run("MPI_Ineighbor_allgatherv", [=] {
+    return PMPI_Ineighbor_allgatherv(out, out_count, out_type, in, in_counts, offsets, in_type, comm,
+                                     request);
+  });
+}
+
+int MPI_Neighbor_alltoall(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
+                          MPI_Datatype in_type, MPI_Comm comm) {
+  return run("MPI_Neighbor_alltoall",
+             [=] { return PMPI_Neighbor_alltoall(out, out_count, out_type, in, in_count, in_type, comm); });
+}
+
+int MPI_Ineighbor_alltoall(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
+                           MPI_Datatype in_type, MPI_Comm comm, MPI_Request* request) {
+  return run("MPI_Ineighbor_alltoall", [=] {
+    return PMPI_Ineighbor_alltoall(out, out_count, out_type, in, in_count, in_type, comm, request);
+  });
+}
+
+int MPI_Neighbor_alltoallv(const void* out, const int out_counts[], const int out_offsets[],
+                           MPI_Datatype out_type, void* in, const int in_counts[], const int in_offsets[],
+                           MPI_Datatype in_type, MPI_Comm comm) {
+  return run("MPI_Neighbor_alltoallv", [=] {
+    return PMPI_Neighbor_alltoallv(out, out_counts, out_offsets, out_type, in, in_counts, in_offsets, in_type,
+                                   comm);
+  });
+}
+
+int MPI_Ineighbor_alltoallv(const void* out, const int out_counts[], const int out_offsets[],
+                            MPI_Datatype out_type, void* in, const int in_counts[], const int in_offsets[],
+                            MPI_Datatype in_type, MPI_Comm comm, MPI_Request* request) {
+  return run("MPI_Ineighbor_alltoallv", [=] {
+    return PMPI_Ineighbor_alltoallv(out, out_counts, out_offsets, out_type, in, in_counts, in_offsets,
+                                    in_type, comm, request);
+  });
+}
+
+int MPI_Neighbor_alltoallw(const void* out, const int out_counts[], const MPI_Aint out_offsets[],
+                           const MPI_Datatype out_types[], void* in, const int in_counts[],
+                           const MPI_Aint in_offsets[], const MPI_Datatype in_types[], MPI_Comm comm) {
+  return run("MPI_Neighbor_alltoallw", [=] {
+    return PMPI_Neighbor_alltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets,
+                                   in_types, comm);
+  });
+}
+
+int MPI_Ineighbor_alltoallw(const void* out, const int out_counts[], const MPI_Aint out_offsets[],
+                            const MPI_Datatype out_types[], void* in, const int in_counts[],
+                            const MPI_Aint in_offsets[], const MPI_Datatype in_types[], MPI_Comm comm,
+                            MPI_Request* request) {
+  return run("MPI_Ineighbor_alltoallw", [=] {
+    return PMPI_Ineighbor_alltoallw(out, out_counts, out_offsets, out_types, in, in_counts, in_offsets,
+                                    in_types, comm, request);
+  });
+}

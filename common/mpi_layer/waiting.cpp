@@ -137,6 +137,7 @@ void Recorder::block(const std::function<bool()>& done,
 
 void Recorder::wait(CallLabel label, std::vector<Waited>& waited, Need need) {
   const char* call = label.call;
+  look_at_wait(call, waited);
   const Scope scope(*this, std::move(label));
   block([&] { return advance_all(waited, need); }, [&] { return pending(call, waited, need); });
 }
@@ -169,6 +170,7 @@ int Recorder::run_blocked(CallLabel label, const Operation& operation, const std
 
 std::vector<Waited> Recorder::gather(int count, MPI_Request* requests) {
   const Guard guard(mutex_);
+  see_call();
   std::vector<Waited> waited;
   for (int i = 0; i < count; ++i) {
     Waited& one = waited.emplace_back();
@@ -194,6 +196,10 @@ bool Recorder::advance(Waited& waited) {
   const MPI_Request former = *waited.request;
   MPI_Request request = former;
   int done = 0;
+  if (waited.delayed) {
+    PMPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);  // the library moves what it can all the same
+    return false;
+  }
   const int code = PMPI_Test(&request, &done, &waited.status);
   if (code != MPI_SUCCESS) {
     *waited.request = request;
@@ -233,18 +239,19 @@ bool Recorder::all_arrived(const std::vector<Waited>& waited) {
   return std::all_of(waited.begin(), waited.end(), [](const Waited& one) {
     int done = 1;
     if (one.state == Waited::State::Open) PMPI_Request_get_status(*one.request, &done, MPI_STATUS_IGNORE);
-    return done != 0;
+    return done != 0 && !one.delayed;
   });
 }
 
 bool Recorder::test(const char* call, std::vector<Waited>& waited, Need need) {
+  look_at_tests(call, waited);
   const bool found = (need == Need::Any || all_arrived(waited)) && advance_all(waited, need);
   note_test(found, [&] { return pending(call, waited, need); });
   return found;
 }
 
 void Recorder::note_test(bool found, const std::function<std::vector<PendingOperation>()>& pending_now) {
-  if (!on_owner_thread()) return;
+  if (!on_owner_thread() || computing_) return;  // who tests between tiles does not wait
   if (found) {
     if (std::exchange(fruitless_tests_, 0) >= tests_until_polling) show(Phase::Computing, {});
   } else if (++fruitless_tests_ == tests_until_polling) {

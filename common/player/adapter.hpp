@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "player/case.hpp"
+#include "player/compute_watch.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
@@ -14,8 +15,12 @@ namespace course {
 /// One call of a lesson's function on one rank, as the adapter sees it.
 class Call {
  public:
-  Call(std::map<std::string, Tensor> inputs, Arguments arguments, const void* communicator)
-      : inputs_(std::move(inputs)), arguments_(std::move(arguments)), communicator_(communicator) {}
+  Call(std::map<std::string, Tensor> inputs, Arguments arguments, const void* communicator,
+       ComputeWatch& compute_watch)
+      : inputs_(std::move(inputs)),
+        arguments_(std::move(arguments)),
+        communicator_(communicator),
+        compute_watch_(compute_watch) {}
 
   /// Throws std::invalid_argument naming the input that the case lacks.
   const Tensor& input(const std::string& name) const { return find(inputs_, name, "input"); }
@@ -39,6 +44,9 @@ class Call {
     return *static_cast<const Comm*>(communicator_);
   }
 
+  /// To be told of the computation that the function is handed, where an instrument wants to see it.
+  ComputeWatch& compute_watch() const { return compute_watch_; }
+
  private:
   template <class Value>
   static const Value& find(const std::map<std::string, Value>& values, const std::string& name,
@@ -53,6 +61,7 @@ class Call {
   Arguments arguments_;
   std::map<std::string, Tensor> outputs_;
   const void* communicator_;
+  ComputeWatch& compute_watch_;
 };
 
 /// The functions that a lesson's adapter can call, by the name that a case uses.

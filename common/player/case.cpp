@@ -17,18 +17,18 @@ namespace {
 
 void write_json(const fs::path& path, const json& value) {
   std::ofstream file(path);
-  file << value.dump(1) << '\n';
+  // What a submission throws may be any bytes.
+  file << value.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
   if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
-template <class T>
-T read_json(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot open " + path.string());
+/// `source` is a text or a stream.
+template <class T, class Source>
+T parse(Source& source, const fs::path& name) {
   try {
-    return json::parse(file).get<T>();
+    return json::parse(source).template get<T>();
   } catch (const json::exception& error) {
-    throw std::runtime_error(path.string() + " is not what the case format asks for: " + error.what());
+    throw std::runtime_error(name.string() + " is not what the case format asks for: " + error.what());
   }
 }
 
@@ -39,15 +39,18 @@ void write_manifest(const fs::path& folder, const CaseManifest& manifest) {
 }
 
 CaseManifest read_manifest(const fs::path& folder) {
-  return read_json<CaseManifest>(folder / "case.json");
+  const fs::path path = folder / "case.json";
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot open " + path.string());
+  return parse<CaseManifest>(file, path);
 }
 
 void write_report(const fs::path& rank_folder, const RankReport& report) {
   write_json(rank_folder / "report.json", report);
 }
 
-RankReport read_report(const fs::path& rank_folder) {
-  return read_json<RankReport>(rank_folder / "report.json");
+RankReport parse_report(const std::string& text, const fs::path& name) {
+  return parse<RankReport>(text, name);
 }
 
 fs::path input_folder(const fs::path& folder, int rank) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "player/status.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
@@ -31,8 +32,8 @@ struct RankReport {
   std::string what;                 ///< the exception's message
   std::int64_t peak_bytes = -1;     ///< memory of the call beyond what was there before it; -1: not measured
   std::map<int, std::int64_t> bytes_sent_to;
-  std::int64_t collective_bytes = 0;
-  std::vector<std::pair<std::string, std::string>> facts;  ///< kind, text
+  std::int64_t collective_bytes = 0;  ///< -1: neither these nor bytes_sent_to were counted
+  Facts facts;
   std::vector<std::string> outputs;
 };
 
@@ -41,8 +42,8 @@ void write_manifest(const std::filesystem::path& folder, const CaseManifest& man
 CaseManifest read_manifest(const std::filesystem::path& folder);
 
 void write_report(const std::filesystem::path& rank_folder, const RankReport& report);
-/// Throws std::runtime_error with the path and what is wrong with it.
-RankReport read_report(const std::filesystem::path& rank_folder);
+/// Throws std::runtime_error with what is wrong with it; `name` is what the message calls the text.
+RankReport parse_report(const std::string& text, const std::filesystem::path& name);
 
 std::filesystem::path input_folder(const std::filesystem::path& folder, int rank);
 std::filesystem::path output_folder(const std::filesystem::path& folder, int rank);

@@ -2,7 +2,6 @@
 
 #include <malloc.h>
 
-#include <fstream>
 #include <string>
 
 namespace course {
@@ -19,7 +18,9 @@ std::int64_t status_bytes(const std::string& field) {
 
 }  // namespace
 
-std::int64_t reset_peak_memory() {
+MemoryMeter::MemoryMeter() : clear_("/proc/self/clear_refs") {}
+
+std::int64_t MemoryMeter::reset() {
 #ifdef __SANITIZE_ADDRESS__
   return -1;  // the sanitizer's own bookkeeping would be counted
 #endif
@@ -27,12 +28,11 @@ std::int64_t reset_peak_memory() {
   // memory that is already resident.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   malloc_trim(0);
-  std::ofstream clear("/proc/self/clear_refs");
-  clear << 5 << std::flush;
-  return clear ? status_bytes("VmRSS:") : -1;
+  clear_ << 5 << std::flush;
+  return clear_ ? status_bytes("VmRSS:") : -1;
 }
 
-std::int64_t peak_memory() {
+std::int64_t MemoryMeter::peak() {
   return status_bytes("VmHWM:");
 }
 

@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -151,17 +153,17 @@ void write_outputs(const fs::path& folder, const Call& call, RankReport& report)
   write_report(folder, report);
 }
 
-void play_case(const Adapter& adapter, LoadedCase& loaded, Stage& stage) {
+void play_case(const Adapter& adapter, LoadedCase& loaded, Stage& stage, MemoryMeter& memory) {
   const void* communicator = stage.enter(loaded.manifest, loaded.rank);
   if (loaded.rank >= 0) {
-    Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator);
+    Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator, stage.compute_watch());
     RankReport report;
-    const std::int64_t before = reset_peak_memory();
+    const std::int64_t before = memory.reset();
     set_phase(Phase::Computing);
     stage.begin_watching(own_status);
     call_function(adapter, loaded.manifest.function, call, report);
     stage.end_watching(report);
-    if (before >= 0) report.peak_bytes = peak_memory() - before;
+    if (before >= 0) report.peak_bytes = MemoryMeter::peak() - before;
     write_outputs(output_folder(loaded.folder, loaded.rank), call, report);
   }
   stage.leave();
@@ -179,6 +181,9 @@ int play(int argc, char** argv, Stage& stage) {
     for (const fs::path& folder : options.cases) {
       cases.push_back(load_case(folder, stage.world_rank(), options.keep_inputs));
     }
+    MemoryMeter memory;
+    // Nobody of the same user, such as another rank's code, may look into this process; a debugger may.
+    if (!options.keep_inputs) prctl(PR_SET_DUMPABLE, 0);
     stage.meet();
     catch_crashes();
     const Adapter& adapter = load_subject(options.subject);
@@ -186,7 +191,7 @@ int play(int argc, char** argv, Stage& stage) {
       // In this order: a rank that is not yet in the case must never look as if it were done with it.
       set_phase(Phase::Starting);
       own_status->case_index = static_cast<std::int32_t>(i);
-      play_case(adapter, cases[i], stage);
+      play_case(adapter, cases[i], stage, memory);
     }
     stage.meet();
     set_phase(Phase::Done);

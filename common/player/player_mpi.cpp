@@ -16,6 +16,14 @@ void sleep_until_complete(MPI_Request request) {
   }
 }
 
+class LayerWatch : public course::ComputeWatch {
+  void begin(std::span<const course::ComputeBuffer> buffers) override {
+    course::mpi_layer::compute_begins(buffers);
+  }
+  void pause() override { course::mpi_layer::compute_pauses(); }
+  void end() override { course::mpi_layer::compute_ends(); }
+};
+
 class MpiStage : public course::Stage {
  public:
   MpiStage() { PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank_); }
@@ -34,8 +42,12 @@ class MpiStage : public course::Stage {
   }
 
   void begin_watching(course::RankStatus* status) override {
-    course::mpi_layer::begin(comm_, {.synchronous_sends = true, .record_spans = false}, status);
+    course::mpi_layer::begin(
+        comm_, {.synchronous_sends = true, .record_spans = false, .guard_buffers = true, .delay_tests = true},
+        status);
   }
+
+  course::ComputeWatch& compute_watch() override { return compute_watch_; }
 
   void end_watching(course::RankReport& report) override {
     course::mpi_layer::Report seen = course::mpi_layer::end();
@@ -52,6 +64,7 @@ class MpiStage : public course::Stage {
  private:
   int world_rank_ = 0;
   MPI_Comm comm_ = MPI_COMM_NULL;
+  LayerWatch compute_watch_;
 };
 
 }  // namespace

@@ -8,8 +8,12 @@ class SoloStage : public course::Stage {
   void meet() override {}
   const void* enter(const course::CaseManifest&, int) override { return nullptr; }
   void begin_watching(course::RankStatus*) override {}
+  course::ComputeWatch& compute_watch() override { return nobody_; }
   void end_watching(course::RankReport&) override {}
   void leave() override {}
+
+ private:
+  course::ComputeWatch nobody_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "player/case.hpp"
+#include "player/compute_watch.hpp"
 #include "player/status.hpp"
 
 namespace course {
@@ -16,6 +17,8 @@ class Stage {
   /// Collective over the world: a process without a part calls it with rank -1.
   virtual const void* enter(const CaseManifest& manifest, int rank) = 0;
   virtual void begin_watching(RankStatus* status) = 0;
+  /// What adapters tell of the computation; lives as long as the stage.
+  virtual ComputeWatch& compute_watch() = 0;
   virtual void end_watching(RankReport& report) = 0;
   /// Leaves the case; collective over the world like enter().
   virtual void leave() = 0;

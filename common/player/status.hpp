@@ -1,9 +1,16 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace course {
+
+/// What an instrument noted about a rank: kind (as in mpi_layer/facts.hpp) and text.
+using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// What a rank is doing, as the judge may read it at any moment from a file that both have mapped. A player
 /// written in another language need not keep one; its standstills are then found by the clock alone.
@@ -48,7 +55,7 @@ struct RankStatus {
   std::atomic<std::uint64_t> completed;  ///< MPI operations completed since the start
   std::atomic<std::uint64_t> sequence;
   std::int32_t pid;
-  std::int32_t hop;  ///< receives completed in this case
+  std::int32_t receives;  ///< completed in this case
   std::int32_t signal;
   std::int32_t pending_count;  ///< may exceed max_pending; only the first max_pending are kept
   PendingOperation pending[max_pending];
@@ -60,6 +67,20 @@ struct RankStatus {
   std::uint64_t sent_sum[max_summed_ranks];
   std::uint64_t received_sum[max_summed_ranks];
   char text[512];
+  /// What the MPI layer has noted so far, a line "kind<tab>text" each: the report that says it too is written
+  /// only by a rank that comes to its end.
+  char facts[2048];
 };
+
+// The layout is told in docs/case-format.md, to players that are not C++.
+static_assert(sizeof(PendingOperation) == 64 && sizeof(RankStatus) == 5680);
+static_assert(offsetof(RankStatus, pending) == 40 && offsetof(RankStatus, collectives) == 2088);
+static_assert(offsetof(RankStatus, text) == 3120 && offsetof(RankStatus, facts) == 3632);
+
+/// How far a rank has come, in words. Not as a ring step: K and V may travel in one message or in two.
+inline std::string after_receives(int receives) {
+  if (receives == 0) return "before any receive";
+  return "after " + std::to_string(receives) + (receives == 1 ? " receive" : " receives");
+}
 
 }  // namespace course

@@ -112,10 +112,22 @@ template <class T>
 AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
                                           const TensorOf<T>& d_o, Mask mask) {
   require_shapes(q, k, v);
+  return attention_gradients(q, k, v, d_o, TensorOf<T>({q.extent(0), q.extent(1)}), mask);
+}
+
+template <class T>
+AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
+                                          const TensorOf<T>& d_o, const TensorOf<T>& d_lse, Mask mask) {
+  require_shapes(q, k, v);
   const Shape o_shape{q.extent(0), q.extent(1), v.extent(2)};
   if (d_o.shape() != o_shape) {
     throw std::invalid_argument("d_o has shape " + to_string(d_o.shape()) + ", expected the output's " +
                                 to_string(o_shape));
+  }
+  const Shape lse_shape{q.extent(0), q.extent(1)};
+  if (d_lse.shape() != lse_shape) {
+    throw std::invalid_argument("d_lse has shape " + to_string(d_lse.shape()) + ", expected lse's " +
+                                to_string(lse_shape));
   }
   AttentionGradients<T> result{TensorOf<T>(q.shape()), TensorOf<T>(k.shape()), TensorOf<T>(v.shape())};
   const T scale = score_scale<T>(q.extent(2));
@@ -127,8 +139,9 @@ AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T
 
     const Matrix<T> o = p * v_h;
     const Vector<T> d = o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
+    const Eigen::Map<const Vector<T>> d_lse_h(d_lse.data() + head * q.extent(1), q.extent(1));
     const Matrix<T> d_p = d_o_h * v_h.transpose();
-    const Matrix<T> d_s = p.cwiseProduct(d_p.colwise() - d);
+    const Matrix<T> d_s = p.cwiseProduct(d_p.colwise() - (d - d_lse_h));
 
     head_of(result.dv, head) = p.transpose() * d_o_h;
     head_of(result.dq, head) = scale * (d_s * head_of(k, head));
@@ -148,5 +161,12 @@ template AttentionGradients<float> attention_gradients(const TensorOf<float>&, c
 template AttentionGradients<double> attention_gradients(const TensorOf<double>&, const TensorOf<double>&,
                                                         const TensorOf<double>&, const TensorOf<double>&,
                                                         Mask);
+
+template AttentionGradients<float> attention_gradients(const TensorOf<float>&, const TensorOf<float>&,
+                                                       const TensorOf<float>&, const TensorOf<float>&,
+                                                       const TensorOf<float>&, Mask);
+template AttentionGradients<double> attention_gradients(const TensorOf<double>&, const TensorOf<double>&,
+                                                        const TensorOf<double>&, const TensorOf<double>&,
+                                                        const TensorOf<double>&, Mask);
 
 }  // namespace course::reference

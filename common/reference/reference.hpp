@@ -51,4 +51,10 @@ template <class T>
 AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
                                           const TensorOf<T>& d_o, Mask mask = {});
 
+/// The same of sum(o * d_o) + sum(lse * d_lse), the second over the queries that see a key, for d_lse
+/// [heads, queries]: dS = P * (dO V^T - D + d_lse), since d lse / d S = P.
+template <class T>
+AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
+                                          const TensorOf<T>& d_o, const TensorOf<T>& d_lse, Mask mask = {});
+
 }  // namespace course::reference

@@ -9,7 +9,8 @@ namespace course {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MistakeInfo, id, tasks, by, what, exposed_by)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskInfo, id, name, points, ranks)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonInfo, id, name, title, part, teaches, needs, files, tasks, mistakes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonInfo, id, name, title, part, teaches, needs, files, ring, tasks,
+                                   mistakes)
 
 namespace {
 
@@ -20,6 +21,61 @@ const Info& find(const std::vector<Info>& all, const std::string& id, const std:
   std::string known;
   for (const Info& info : all) known += (known.empty() ? "" : ", ") + info.id;
   throw std::invalid_argument("there is no " + what + " " + id + "; there are: " + known);
+}
+
+/// Without its mark: "[json.exception.out_of_range.403] key 'title' not found".
+std::string plain(const nlohmann::json::exception& error) {
+  const std::string text = error.what();
+  const std::size_t mark = text.find("] ");
+  return mark == std::string::npos ? text : text.substr(mark + 2);
+}
+
+nlohmann::json parse(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot open " + path.string());
+  try {
+    return nlohmann::json::parse(file);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(path.string() + ": " + plain(error));
+  }
+}
+
+/// The value as a T; `where` is what a message calls it.
+template <class T>
+T read(const nlohmann::json& value, const std::string& where) {
+  try {
+    return value.get<T>();
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(where + ": " + plain(error));
+  }
+}
+
+/// "lesson 05", or "lesson number 5" where there is no id to read.
+std::string title_of(const char* kind, const nlohmann::json& value, std::size_t index) {
+  if (value.is_object() && value.contains("id") && value["id"].is_string()) {
+    return std::string(kind) + " " + value["id"].get<std::string>();
+  }
+  return std::string(kind) + " number " + std::to_string(index + 1);
+}
+
+/// The entries of a list, one by one, so that a message can name the one that is wrong.
+template <class T>
+std::vector<T> read_list(const nlohmann::json& list, const char* kind, const std::string& where) {
+  if (!list.is_array()) throw std::runtime_error(where + ": expected a list");
+  std::vector<T> all;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    all.push_back(read<T>(list[i], where + ": " + title_of(kind, list[i], i)));
+  }
+  return all;
+}
+
+/// A lesson, its tasks and mistakes first.
+LessonInfo read_lesson(const nlohmann::json& value, const std::string& where) {
+  if (value.is_object() && value.contains("tasks")) read_list<TaskInfo>(value["tasks"], "task", where);
+  if (value.is_object() && value.contains("mistakes")) {
+    read_list<MistakeInfo>(value["mistakes"], "mistake", where);
+  }
+  return read<LessonInfo>(value, where);
 }
 
 }  // namespace
@@ -43,13 +99,16 @@ const MistakeInfo& LessonInfo::mistake(const std::string& mistake_id) const {
 }
 
 std::vector<LessonInfo> read_registry(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot open " + path.string());
-  try {
-    return nlohmann::json::parse(file).at("lessons").get<std::vector<LessonInfo>>();
-  } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(path.string() + ": " + error.what());
+  const nlohmann::json registry = parse(path);
+  if (!registry.is_object() || !registry.contains("lessons") || !registry["lessons"].is_array()) {
+    throw std::runtime_error(path.string() + ": expected an object with a list of lessons");
   }
+  std::vector<LessonInfo> lessons;
+  for (std::size_t i = 0; i < registry["lessons"].size(); ++i) {
+    const nlohmann::json& lesson = registry["lessons"][i];
+    lessons.push_back(read_lesson(lesson, path.string() + ": " + title_of("lesson", lesson, i)));
+  }
+  return lessons;
 }
 
 const LessonInfo& find_lesson(const std::vector<LessonInfo>& lessons, const std::string& id) {

@@ -47,4 +47,40 @@ struct BlockAttention {
   std::function<void(AttentionState& state, HeadsView<float> o, MatrixView<float> lse)> finish;
 };
 
+/// The same for the backward pass (your lesson 06 is one).
+struct BlockAttentionBackward {
+  /// Adds what the queries of q and one block of keys and values, which belongs to rank `owner`, give to the
+  /// gradients. q, d_o, dq [heads, queries, head_dim]; k, v, dk, dv [heads, keys, head_dim]; lse, delta
+  /// [heads, queries] are those of the whole rows, over all blocks: delta_i = o_i . d_o_i. An empty block and
+  /// a query with lse = -inf add nothing.
+  std::function<void(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                     HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
+                     int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv)>
+      accumulate;
+};
+
+/// What a tiled block computation calls between its tiles, at least once a block: the place to let MPI move
+/// the transfers that are under way. A default-constructed one is not called.
+using BetweenTiles = std::function<void()>;
+
+/// BlockAttention for a ring that hides its transfers: the work on a block comes in tiles.
+struct TiledBlockAttention {
+  /// BlockAttention::accumulate, with `between_tiles` called meanwhile.
+  std::function<void(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
+                     AttentionState& state, const BetweenTiles& between_tiles)>
+      accumulate;
+  /// BlockAttention::finish.
+  std::function<void(AttentionState& state, HeadsView<float> o, MatrixView<float> lse)> finish;
+};
+
+/// The same for the backward pass.
+struct TiledBlockAttentionBackward {
+  /// BlockAttentionBackward::accumulate, with `between_tiles` called meanwhile.
+  std::function<void(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                     HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
+                     int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
+                     const BetweenTiles& between_tiles)>
+      accumulate;
+};
+
 }  // namespace course

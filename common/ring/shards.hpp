@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -17,6 +18,16 @@ inline std::vector<int> even_shards(int tokens, int ranks) {
   std::vector<int> shards(ranks, tokens / ranks);
   for (int rank = 0; rank < tokens % ranks; ++rank) ++shards[rank];
   return shards;
+}
+
+/// The tokens of all shards together.
+inline int total_tokens(const std::vector<int>& shard_tokens) {
+  return std::accumulate(shard_tokens.begin(), shard_tokens.end(), 0);
+}
+
+/// The length of the longest shard, of which there must be one.
+inline int largest_shard(const std::vector<int>& shard_tokens) {
+  return *std::ranges::max_element(shard_tokens);
 }
 
 /// The first global position of each shard.

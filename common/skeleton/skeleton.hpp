@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 
 namespace course {
@@ -8,14 +10,26 @@ namespace course {
 ///   //> task 1     the start of what the student writes
 ///   //| text       a line of the skeleton, standing in its place
 ///   //< task 1     the end
+/// In Python the marks are #>, #| and #<.
 /// Everything outside the marks is kept; of several blank lines in a row, one. Throws std::invalid_argument
 /// with the line of a mark that has no partner.
 std::string skeleton_of(const std::string& solution);
+
+/// The same with only these tasks ("1", "2") cut out; the others are as solved.
+std::string skeleton_of(const std::string& solution, const std::set<std::string>& tasks);
 
 /// The solution without its marks, for reading.
 std::string unmarked(const std::string& solution);
 
 /// Whether two texts are equal but for blanks and comments.
 bool same_code(const std::string& one, const std::string& other);
+
+/// The line, from 1, on which the definition of the function with this name (without namespaces) has that
+/// name; nullopt when the text has only declarations or calls of it, or nothing.
+std::optional<int> definition_line(const std::string& text, const std::string& function);
+
+/// The text with nothing but `statement` in the body of that function. Throws std::invalid_argument where it
+/// is not defined.
+std::string with_body(const std::string& text, const std::string& function, const std::string& statement);
 
 }  // namespace course

@@ -22,6 +22,10 @@ struct NpyError : std::runtime_error {
 template <class T>
 TensorOf<T> read_npy(const std::filesystem::path& path);
 
+/// The same from an open file, which is closed; `name` is what messages call it.
+template <class T>
+TensorOf<T> read_npy(const std::filesystem::path& name, int descriptor);
+
 /// Writes format 1.0, little endian, C order, under a temporary name beside `path` that is then renamed, so
 /// that a reader sees the whole file or none; an older file of that name is replaced. Throws NpyError with
 /// the path when that fails or `path` is a folder, a device or a pipe.

@@ -13,20 +13,15 @@ nlohmann::json metadata_event(std::string_view name, int pid, int tid, nlohmann:
   return {{"name", name}, {"ph", "M"}, {"pid", pid}, {"tid", tid}, {"args", std::move(args)}};
 }
 
-}  // namespace
-
-std::string chrome_trace(const std::vector<RankTrace>& traces) {
-  // Perfetto keeps pid 0 for the kernel, and a release of 2025 took tid 0 for the thread whose tid is the
-  // pid: so this is a number that is no rank. It also refuses a ts below 0, hence the shift to the first
-  // span.
-  constexpr int pid = 1'000'000;
-  const auto window = timeline::checked_window(traces);
+/// What chrome_trace says of one timeline, as lines of JSON.
+void add_events(const Timeline& timeline, int pid, std::vector<std::string>& events) {
+  const auto window = timeline::checked_window(timeline.traces);
+  // Perfetto refuses a ts below 0, hence the shift to the first span.
   const auto nanoseconds = [&](double time_s) { return std::round((time_s - window->begin_s) * 1e9); };
-  std::vector<std::string> events;
   const auto add = [&](const nlohmann::json& event) {
     events.push_back(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   };
-  for (const RankTrace& trace : traces) {
+  for (const RankTrace& trace : timeline.traces) {
     add(metadata_event("thread_name", pid, trace.rank, {{"name", fmt::format("rank {}", trace.rank)}}));
     add(metadata_event("thread_sort_index", pid, trace.rank, {{"sort_index", trace.rank}}));
     for (const Span& span : trace.spans) {
@@ -40,7 +35,22 @@ std::string chrome_trace(const std::vector<RankTrace>& traces) {
            {"dur", (nanoseconds(span.end_s) - begin_ns) / 1e3}});
     }
   }
-  if (!traces.empty()) add(metadata_event("process_name", pid, traces.front().rank, {{"name", "ranks"}}));
+  if (timeline.traces.empty()) return;
+  add(metadata_event("process_name", pid, timeline.traces.front().rank, {{"name", timeline.name}}));
+}
+
+}  // namespace
+
+std::string chrome_trace(const std::vector<RankTrace>& traces) {
+  return chrome_traces({{"ranks", traces}});
+}
+
+std::string chrome_traces(const std::vector<Timeline>& timelines) {
+  // Perfetto keeps pid 0 for the kernel, and a release of 2025 took tid 0 for the thread whose tid is the
+  // pid: so these are numbers that are no ranks.
+  int pid = 1'000'000;
+  std::vector<std::string> events;
+  for (const Timeline& timeline : timelines) add_events(timeline, pid++, events);
   return fmt::format("[\n{}\n]\n", timeline::joined(events, ",\n"));
 }
 

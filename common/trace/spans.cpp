@@ -56,7 +56,7 @@ std::string name_of(const Span& span) {
   return span.label.empty() ? std::string(styles[style_of(span)].name) : span.label;
 }
 
-std::optional<Window> checked_window(const std::vector<RankTrace>& traces) {
+std::optional<Window> checked_window(const std::vector<RankTrace>& traces, double at_least_s) {
   double begin_s = std::numeric_limits<double>::infinity();
   double end_s = -begin_s;
   for (const RankTrace& trace : traces) {
@@ -67,7 +67,25 @@ std::optional<Window> checked_window(const std::vector<RankTrace>& traces) {
   }
   if (end_s < begin_s) return std::nullopt;
   // Spans of no duration still need an axis to stand on.
-  return Window{begin_s, std::max(end_s - begin_s, 1e-9)};
+  return Window{begin_s, std::max({end_s - begin_s, at_least_s, 1e-9})};
+}
+
+std::vector<Window> common_windows(const std::vector<Timeline>& timelines, double at_least_s) {
+  std::vector<Window> windows;
+  double length_s = 0;
+  for (const Timeline& timeline : timelines) {
+    windows.push_back(checked_window(timeline.traces, at_least_s).value_or(Window{0, 0}));
+    length_s = std::max(length_s, windows.back().length_s);
+  }
+  if (length_s == 0) return {};
+  for (Window& window : windows) window.length_s = length_s;
+  return windows;
+}
+
+std::size_t lanes_of(const std::vector<Timeline>& timelines) {
+  std::size_t lanes = 0;
+  for (const Timeline& timeline : timelines) lanes += timeline.traces.size();
+  return lanes;
 }
 
 std::string nothing_recorded(std::size_t ranks) {

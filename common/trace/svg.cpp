@@ -76,12 +76,18 @@ constexpr std::string_view pale_ink = "#57606a";
 
 class Svg {
  public:
-  Svg(const std::vector<RankTrace>& traces, const std::string& title) : traces_(traces), title_(title) {}
+  Svg(const std::vector<Timeline>& timelines, const std::string& title, const std::string& note,
+      double at_least_s)
+      : timelines_(timelines),
+        title_(title),
+        note_(note),
+        windows_(common_windows(timelines, at_least_s)),
+        lanes_(lanes_of(timelines)) {}
 
   std::string draw();
 
  private:
-  static constexpr double width = 1000, margin = 24;
+  static constexpr double width = 1000, margin = 24, column_heads_height = 26;
   static constexpr double lanes_left = 92, lanes_right = 782;
   static constexpr std::array<double, 3> share_right{848, 916, 976};
 
@@ -97,21 +103,27 @@ class Svg {
   double lane_font_size() const { return std::min(13.0, lane_pitch() - 3); }
   double x_of(double time_s) const;
   void heading();
+  std::string what_is_shown() const;
   void caption();
+  void paragraph(const std::string& text);
   void legend();
   void column_heads();
-  void lanes();
+  void name(const Timeline& timeline);
+  void group(const Timeline& timeline);
   void lane(const RankTrace& trace);
   void bar(const Span& span);
   void bar_label(const Span& span, double left, double right);
   void lane_shares(const RankTrace& trace);
-  void grid();
+  void grid(std::size_t lanes);
   void tick_labels();
   std::string document() const;
 
-  const std::vector<RankTrace>& traces_;
+  const std::vector<Timeline>& timelines_;
   const std::string& title_;
-  std::optional<Window> window_;
+  const std::string& note_;
+  std::vector<Window> windows_;  ///< of one length
+  std::size_t lanes_;
+  Window window_{0, 0};  ///< of the timeline that is drawn
   std::vector<Tick> ticks_;
   std::string body_;
   double y_ = margin;  ///< where the next thing goes, downwards
@@ -119,13 +131,13 @@ class Svg {
 
 /// Few lanes are tall enough for text in the bars; 64 fit on a screen or a page.
 double Svg::lane_pitch() const {
-  if (traces_.size() <= 8) return 34;
-  if (traces_.size() <= many_lanes) return 28;
-  return traces_.size() <= 32 ? 20 : 15;
+  if (lanes_ <= 8) return 34;
+  if (lanes_ <= many_lanes) return 28;
+  return lanes_ <= 32 ? 20 : 15;
 }
 
 double Svg::x_of(double time_s) const {
-  return lanes_left + (time_s - window_->begin_s) / window_->length_s * (lanes_right - lanes_left);
+  return lanes_left + (time_s - window_.begin_s) / window_.length_s * (lanes_right - lanes_left);
 }
 
 void Svg::heading() {
@@ -136,18 +148,32 @@ void Svg::heading() {
   }
 }
 
+/// "4 ranks did during 12.3 ms", or what several runs did and how they are put together.
+std::string Svg::what_is_shown() const {
+  const std::size_t ranks = timelines_.front().traces.size();
+  const std::string who = ranks == 1 ? "one rank" : fmt::format("{} ranks", ranks);
+  const std::string length = format_duration(windows_.front().length_s);
+  if (timelines_.size() == 1) return fmt::format("{} did during {}.", who, length);
+  return fmt::format(
+      "{} did in {} runs, one below the other on one axis of {}: each starts with its own first bar, so that "
+      "lengths compare.",
+      who, timelines_.size(), length);
+}
+
 void Svg::caption() {
-  std::string text = nothing_recorded(traces_.size());
-  if (window_) {
-    text = fmt::format(
-        "What {} did during {}. Each lane is a rank and time runs to the right, on a clock that all ranks "
-        "share, so bars above one another happen at the same time. Blue is useful work; the less of a lane "
-        "is blue, the more time its rank loses to moving data and to waiting. Very short bars are widened "
-        "to be seen. Point at a bar for its label and duration.",
-        traces_.size() == 1 ? std::string("one rank") : fmt::format("{} ranks", traces_.size()),
-        format_duration(window_->length_s));
-  }
   y_ += 4;
+  if (windows_.empty()) return paragraph(nothing_recorded(timelines_.front().traces.size()));
+  paragraph(
+      fmt::format("What {} Each lane is a rank and time runs to the right, on a clock that all ranks "
+                  "share, so bars {}above one another happen at the same time. Blue is useful work; the less "
+                  "of a lane is blue, the more time its rank loses to moving data and to waiting. Very short "
+                  "bars are widened to be seen. Point at a bar for its label and duration.",
+                  what_is_shown(), timelines_.size() == 1 ? "" : "of a run "));
+  paragraph(note_);
+}
+
+void Svg::paragraph(const std::string& text) {
+  if (text.empty()) return;
   for (const std::string& line : wrapped(text, 145)) {
     y_ += 18;
     put("<text x='{}' y='{}' font-size='13' fill='{}'>{}</text>\n", margin, y_, pale_ink, escape_xml(line));
@@ -167,16 +193,24 @@ void Svg::legend() {
 }
 
 void Svg::column_heads() {
-  y_ += 26;
+  y_ += column_heads_height;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     put("<text x='{}' y='{}' font-size='12' text-anchor='end' fill='{}'>{}</text>\n", share_right[i], y_,
         pale_ink, styles[i].name);
   }
 }
 
+/// On the line of the column heads, or above it where ticks stand there.
+void Svg::name(const Timeline& timeline) {
+  const bool ticks_above = lanes_ > many_lanes;
+  y_ += ticks_above ? 30 : 8;
+  put("<text x='{}' y='{}' font-size='13.5' font-weight='600'>{}</text>\n", margin,
+      ticks_above ? y_ : y_ + column_heads_height, escape_xml(timeline.name));
+}
+
 /// Vertical lines at the ticks, behind the bars.
-void Svg::grid() {
-  const double height = lane_pitch() * static_cast<double>(traces_.size());
+void Svg::grid(std::size_t lanes) {
+  const double height = lane_pitch() * static_cast<double>(lanes);
   put("<g stroke='#c9d1d9' stroke-width='1'>\n");
   for (const Tick& tick : ticks_) {
     const double x = lanes_left + tick.position * (lanes_right - lanes_left);
@@ -192,10 +226,10 @@ void Svg::tick_labels() {
   }
 }
 
-void Svg::lanes() {
+void Svg::group(const Timeline& timeline) {
   y_ += 8;
-  grid();
-  for (const RankTrace& trace : traces_) lane(trace);
+  grid(timeline.traces.size());
+  for (const RankTrace& trace : timeline.traces) lane(trace);
 }
 
 void Svg::lane(const RankTrace& trace) {
@@ -220,7 +254,7 @@ void Svg::bar(const Span& span) {
   double right = std::max(x_of(span.end_s), left + visible_width);
   if (right - left > 4 * gap) right -= gap;  // keeps equal neighbours apart
   const Style& style = styles[style_of(span)];
-  const double begin_s = span.begin_s - window_->begin_s;
+  const double begin_s = span.begin_s - window_.begin_s;
   put("<rect class='{}' x='{:.2f}' y='{:.2f}' width='{:.2f}' height='{:.2f}' fill='{}'>", style.name, left,
       bar_top(), right - left, bar_height(), style.fill);
   put("<title>{}\n{} of {}, from {} to {}</title></rect>\n", escape_xml(name_of(span)), style.name,
@@ -244,7 +278,7 @@ void Svg::bar_label(const Span& span, double left, double right) {
 }
 
 void Svg::lane_shares(const RankTrace& trace) {
-  const auto share = shares(trace, *window_);
+  const auto share = shares(trace, window_);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     put("<text x='{}' y='{}' font-size='{}' text-anchor='end'>{} %</text>\n", share_right[i], lane_baseline(),
         lane_font_size(), escape_xml(format_percent(share[i])));
@@ -267,22 +301,25 @@ std::string Svg::document() const {
 }
 
 std::string Svg::draw() {
-  window_ = checked_window(traces_);
   heading();
   caption();
-  if (!window_) return document();
-  const Unit unit = unit_for(window_->length_s);
-  ticks_ = ticks(window_->length_s, unit, 8);
+  if (windows_.empty()) return document();
+  const Unit unit = unit_for(windows_.front().length_s);
+  ticks_ = ticks(windows_.front().length_s, unit, 8);
   legend();
-  column_heads();
-  if (traces_.size() > many_lanes) tick_labels();
-  lanes();
+  for (std::size_t i = 0; i < timelines_.size(); ++i) {
+    window_ = windows_[i];
+    if (timelines_.size() > 1) name(timelines_[i]);
+    column_heads();
+    if (lanes_ > many_lanes) tick_labels();
+    group(timelines_[i]);
+  }
   y_ += 20;
   tick_labels();
   y_ += 20;
-  put("<text x='{}' y='{}' font-size='12.5' text-anchor='middle' fill='{}'>time since the first span began "
+  put("<text x='{}' y='{}' font-size='12.5' text-anchor='middle' fill='{}'>time since {} first span began "
       "({})</text>\n",
-      (lanes_left + lanes_right) / 2, y_, pale_ink, unit.name);
+      (lanes_left + lanes_right) / 2, y_, pale_ink, timelines_.size() == 1 ? "the" : "a run's", unit.name);
   return document();
 }
 
@@ -291,8 +328,13 @@ std::string Svg::draw() {
 
 namespace course {
 
-std::string svg_timeline(const std::vector<RankTrace>& traces, const std::string& title) {
-  return timeline::Svg(traces, title).draw();
+std::string svg_timeline(const std::vector<RankTrace>& traces, const std::string& title, double at_least_s) {
+  return timeline::Svg({{"", traces}}, title, "", at_least_s).draw();
+}
+
+std::string svg_timelines(const std::vector<Timeline>& timelines, const std::string& title,
+                          const std::string& note) {
+  return timeline::Svg(timelines, title, note, 0).draw();
 }
 
 }  // namespace course

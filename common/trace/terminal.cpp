@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "trace/timeline.hpp"
 
@@ -144,7 +145,7 @@ void Lane::show_missing_kinds() {
 
 class Terminal {
  public:
-  Terminal(const std::vector<RankTrace>& traces, const Window& window, int columns, bool colour);
+  Terminal(const std::vector<Timeline>& timelines, std::vector<Window> windows, int columns, bool colour);
 
   std::string draw() const;
 
@@ -154,14 +155,15 @@ class Terminal {
   std::string painted(std::size_t style, std::string text) const;
   std::string label(int rank) const;
   std::string headings() const;
-  std::string lane(const RankTrace& trace) const;
+  std::string lane(const RankTrace& trace, const Window& window) const;
   std::size_t cell_of(const Tick& tick) const;
   std::string axis() const;
   std::string axis_labels() const;
   std::string legend() const;
 
-  const std::vector<RankTrace>& traces_;
-  Window window_;
+  const std::vector<Timeline>& timelines_;
+  std::vector<Window> windows_;  ///< of one length
+  double length_s_;
   Unit unit_;
   bool colour_;
   std::string_view word_;  ///< before a rank's number
@@ -170,16 +172,21 @@ class Terminal {
   std::vector<Tick> ticks_;
 };
 
-Terminal::Terminal(const std::vector<RankTrace>& traces, const Window& window, int columns, bool colour)
-    : traces_(traces),
-      window_(window),
-      unit_(unit_for(window.length_s)),
+Terminal::Terminal(const std::vector<Timeline>& timelines, std::vector<Window> windows, int columns,
+                   bool colour)
+    : timelines_(timelines),
+      windows_(std::move(windows)),
+      length_s_(windows_.front().length_s),
+      unit_(unit_for(length_s_)),
       colour_(colour),
       word_(columns < 60 ? "r" : "rank ") {
-  for (const RankTrace& trace : traces) digits_ = std::max(digits_, fmt::format("{}", trace.rank).size());
+  for (const Timeline& timeline : timelines) {
+    for (const RankTrace& trace : timeline.traces)
+      digits_ = std::max(digits_, fmt::format("{}", trace.rank).size());
+  }
   const std::size_t width = static_cast<std::size_t>(std::max(columns, 40));
   cells_ = width - label(0).size() - 2 - percent_width * styles.size();
-  ticks_ = ticks(window.length_s, unit_, std::max(3, static_cast<int>(cells_) / 12));
+  ticks_ = ticks(length_s_, unit_, std::max(3, static_cast<int>(cells_) / 12));
 }
 
 std::string Terminal::painted(std::size_t style, std::string text) const {
@@ -199,9 +206,9 @@ std::string Terminal::headings() const {
   return result;
 }
 
-std::string Terminal::lane(const RankTrace& trace) const {
+std::string Terminal::lane(const RankTrace& trace, const Window& window) const {
   std::string result = label(trace.rank) + "│";
-  const Lane lane(trace, window_, cells_);
+  const Lane lane(trace, window, cells_);
   const auto& shown = lane.shown();
   for (auto run = shown.begin(); run != shown.end();) {
     const auto end = std::find_if(run, shown.end(), [&](std::size_t style) { return style != *run; });
@@ -211,7 +218,7 @@ std::string Terminal::lane(const RankTrace& trace) const {
     run = end;
   }
   result += "│";
-  for (const double share : shares(trace, window_)) {
+  for (const double share : shares(trace, window)) {
     result += fmt::format("{:>{}}", format_percent(share), percent_width);
   }
   return result;
@@ -252,11 +259,20 @@ std::string Terminal::draw() const {
   // With many lanes, the headings above them have scrolled away when the last line is printed.
   const std::string margin(label(0).size() + cells_ + 2, ' ');
   std::string result = margin + headings() + "\n";
-  for (const RankTrace& trace : traces_) result += lane(trace) + "\n";
-  result += axis() + (traces_.size() > many_lanes ? headings() : "") + "\n" + axis_labels() + "\n";
+  for (std::size_t i = 0; i < timelines_.size(); ++i) {
+    if (timelines_.size() > 1) result += timelines_[i].name + "\n";
+    for (const RankTrace& trace : timelines_[i].traces) result += lane(trace, windows_[i]) + "\n";
+  }
+  result += axis() + (lanes_of(timelines_) > many_lanes ? headings() : "") + "\n" + axis_labels() + "\n";
   result += fmt::format("{}\n%: share of the {} shown\na short span may fill a whole cell\n", legend(),
-                        format_duration(window_.length_s));
+                        format_duration(length_s_));
   return result;
+}
+
+std::string draw(const std::vector<Timeline>& timelines, int columns, bool colour, double at_least_s) {
+  std::vector<Window> windows = common_windows(timelines, at_least_s);
+  if (windows.empty()) return nothing_recorded(timelines.front().traces.size()) + "\n";
+  return Terminal(timelines, std::move(windows), columns, colour).draw();
 }
 
 }  // namespace
@@ -264,10 +280,13 @@ std::string Terminal::draw() const {
 
 namespace course {
 
-std::string terminal_timeline(const std::vector<RankTrace>& traces, int columns, bool colour) {
-  const auto window = timeline::checked_window(traces);
-  if (!window) return timeline::nothing_recorded(traces.size()) + "\n";
-  return timeline::Terminal(traces, *window, columns, colour).draw();
+std::string terminal_timeline(const std::vector<RankTrace>& traces, int columns, bool colour,
+                              double at_least_s) {
+  return timeline::draw({{"", traces}}, columns, colour, at_least_s);
+}
+
+std::string terminal_timelines(const std::vector<Timeline>& timelines, int columns, bool colour) {
+  return timeline::draw(timelines, columns, colour, 0);
 }
 
 }  // namespace course

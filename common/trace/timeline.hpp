@@ -47,9 +47,14 @@ struct Window {
   double length_s;
 };
 
-/// From the first begin to the last end; nothing when no rank has a span.
+/// From the first begin to the last end, or longer if `at_least_s` is; nothing when no rank has a span.
 /// @throws std::invalid_argument for the spans that trace.hpp forbids.
-std::optional<Window> checked_window(const std::vector<RankTrace>& traces);
+std::optional<Window> checked_window(const std::vector<RankTrace>& traces, double at_least_s = 0);
+
+/// The windows of several timelines, all of one length; nothing when no rank of any has a span.
+std::vector<Window> common_windows(const std::vector<Timeline>& timelines, double at_least_s);
+
+std::size_t lanes_of(const std::vector<Timeline>& timelines);
 
 std::string nothing_recorded(std::size_t ranks);
 

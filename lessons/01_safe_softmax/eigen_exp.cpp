@@ -1,6 +1,7 @@
-// What Eigen's vectorised exp makes of -inf. In this folder:
-//   g++ -std=c++20 -O2 -I/usr/include/eigen3 eigen_exp.cpp && ./a.out
-// Add -mavx2 -mfma, or -march=native, to try other vector widths.
+// What Eigen's vectorised exp makes of -inf. For this machine's own vector width, in the course's folder:
+//   cmake --build build --target eigen_exp && build/bin/eigen_exp
+// For others, in this folder, with -msse2, -mavx2 -mfma or -march=native:
+//   g++ -std=c++20 -O2 -msse2 -I/usr/include/eigen3 eigen_exp.cpp && ./a.out
 
 #include <Eigen/Core>
 #include <cstdio>

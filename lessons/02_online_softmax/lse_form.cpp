@@ -1,6 +1,6 @@
 // What the lse form costs in float32: the same rows of attention, once in one pass over (m, l, O), once as
-// finished blocks merged by their lse. Build it with your own functions, in this folder:
-//   g++ -std=c++20 -O2 -I../../common lse_form.cpp online_softmax.cpp && ./a.out
+// finished blocks merged by their lse. With your own functions, in the course's folder:
+//   cmake --build build --target lse_form && build/bin/lse_form
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // How large a message does MPI_Send copy away, so that it returns although nobody has called MPI_Recv yet?
-//   mpicxx -std=c++20 -O2 eager_limit.cpp -o eager_limit && mpirun -n 2 ./eager_limit
-// Through TCP in place of shared memory: mpirun -n 2 --mca pml ob1 --mca btl self,tcp ./eager_limit
+//   cmake --build build --target eager_limit && mpirun -n 2 build/bin/eager_limit
+// Through TCP in place of shared memory: mpirun -n 2 --mca pml ob1 --mca btl self,tcp build/bin/eager_limit
 
 #include <mpi.h>
 

@@ -1,5 +1,5 @@
 // How long does a hop of the odd/even order take, counted in message times?
-//   mpicxx -std=c++20 -O2 phases.cpp -o phases && mpirun -n 5 --oversubscribe ./phases
+//   cmake --build build --target phases && mpirun -n 5 --oversubscribe build/bin/phases
 // Messages here are slow on purpose: once both sides are there, each lasts 50 ms, in which neither side can
 // do anything else. No rank computes, so that many ranks can share few cores.
 

@@ -54,6 +54,7 @@ float online_attention_row(std::span<const float> scores, course::MatrixView<con
   //> task 2
   //| // What does a new maximum change in what you have summed so far, in l and in o? When is
   //| // the one division due? What has the row seen after a first block that is masked throughout?
+  //| // (course::Index is signed and scores.size() is not; std::ssize(scores) is.)
   //| throw course::NotImplemented("task 2, one row in one pass");
   const course::Index n = std::ssize(scores);
   SoftmaxState state;

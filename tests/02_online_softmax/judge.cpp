@@ -221,7 +221,7 @@ LessonJudge course::lesson_judge() {
   const Output lse{"lse", {"row"}};
   const Task merge{.id = "1",
                    .function = "merge",
-                   .outputs = {lse},
+                   .outputs = {{"lse", {"merged state"}}},
                    .examples = merge_examples,
                    .truth = merge_answer<double>,
                    .baseline = merge_answer<float>,

@@ -95,9 +95,13 @@ struct RowRecipe {
   bool first_factor_is_zero = false;  ///< where nothing finite has been seen
   bool weighs_by_block_maximum = false;
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
+  bool drops_last_block = false;         ///< where it is shorter than the others
+  bool divides = true;                   ///< o by l, at the end
   Masked masked = Masked::SkippedAtFirst;
   Zeros zeros = Zeros::WithoutMaximum;
   std::function<float(SoftmaxState)> lse = [](SoftmaxState state) { return state.m + std::log(state.l); };
+  /// What is returned for a row that is given zeros.
+  std::function<float(SoftmaxState)> empty_lse = [](SoftmaxState) { return minus_infinity; };
 };
 
 class WrongRow {
@@ -123,7 +127,8 @@ class WrongRow {
   float finish() {
     const bool empty = (recipe_.zeros == Zeros::WithoutMaximum && state_.m == minus_infinity) ||
                        (recipe_.zeros == Zeros::WithoutSum && state_.l == 0.0f);
-    if (empty) return minus_infinity;
+    if (empty) return recipe_.empty_lse(state_);
+    if (!recipe_.divides) return recipe_.lse(state_);
     for (float& component : o_) component /= state_.l;
     return recipe_.lse(state_);
   }
@@ -149,6 +154,7 @@ inline Answer attended(const Example& example, const RowRecipe& recipe) {
     WrongRow row(recipe, o.matrix().row(i));
     for (Index first = 0; first < scores.cols(); first += block) {
       const Index count = std::min(block, scores.cols() - first);
+      if (recipe.drops_last_block && count < block) break;
       row.see_block(scores.row(i).subspan(first, count), values.rows(first, count));
     }
     lse[i] = row.finish();
@@ -182,10 +188,16 @@ inline std::vector<Mistake> attention_mistakes() {
     add("m_starts_at_minus_1e4", {.start = -1e4f, .zeros = zeros});
     add("m_starts_at_minus_1e4", {.start = -1e9f, .zeros = zeros});
   }
+  // Returned where l is 0, the start itself becomes the lse.
+  const auto start_itself = [](SoftmaxState state) { return state.m; };
+  add("m_starts_at_zero", {.start = 0.0f, .zeros = Zeros::WithoutSum, .empty_lse = start_itself});
+  add("m_starts_at_minus_1e4", {.start = -1e4f, .zeros = Zeros::WithoutSum, .empty_lse = start_itself});
   for (const Zeros zeros : {Zeros::WithoutMaximum, Zeros::Never}) {
     add("masked_minus_masked", {.masked = Masked::Evaluated, .zeros = zeros});
   }
   add("zero_by_zero", {.zeros = Zeros::Never});
+  add("final_division_missing", {.divides = false});
+  add("ragged_block_dropped", {.drops_last_block = true});
   add("lse_without_m", {.lse = [](SoftmaxState state) { return std::log(state.l); }});
   add("lse_base_2", {.lse = [](SoftmaxState state) { return state.m + std::log2(state.l); }});
   add("lse_base_2",
@@ -271,6 +283,15 @@ inline std::vector<MergeFunction> swapped_sigmoids() {
           }};
 }
 
+inline std::vector<MergeFunction> same_sigmoid() {
+  return {[](float a, float b) -> Merged {
+            return {sigmoid(a - b), sigmoid(a - b), log_add_exp(a, b)};
+          },
+          [](float a, float b) -> Merged {
+            return {sigmoid(b - a), sigmoid(b - a), log_add_exp(a, b)};
+          }};
+}
+
 /// o with the weights exp(lse - new lse).
 inline Merged weighed_by(float a, float b, float lse) {
   return {std::exp(a - lse), std::exp(b - lse), lse};
@@ -330,6 +351,7 @@ inline std::vector<Mistake> normalised_mistakes() {
   };
   using enum Guard;
   add("sigmoids_swapped", swapped_sigmoids(), {Both, Second, Either});
+  add("same_sigmoid_twice", same_sigmoid(), {Both, Second, Either});
   add("empty_accumulator_nan",
       {[](float a, float b) -> Merged {
          return {sigmoid(a - b), sigmoid(b - a), a - log_sigmoid(a - b)};

@@ -12,17 +12,23 @@ using course::Index;
 using course::MatrixView;
 
 /// Scores of a whole shard against a whole block would not stay in the cache, nor always fit in memory.
-constexpr Index keys_at_once = 128;
+constexpr Index keys_at_once = 256;
 
-void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int,
-                AttentionState& state) {
+void accumulate_tiled(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int,
+                      AttentionState& state, const course::BetweenTiles& between_tiles) {
   for (Index head = 0; head < q.heads(); ++head) {
     for (Index first = 0; first < k.seq(); first += keys_at_once) {
       const Index keys = std::min(keys_at_once, k.seq() - first);
       lesson04::attend_block(q.head(head), k.head(head).rows(first, keys), v.head(head).rows(first, keys),
                              state.m().row(head), state.l().row(head), state.o().head(head));
+      if (between_tiles) between_tiles();
     }
   }
+}
+
+void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
+                AttentionState& state) {
+  accumulate_tiled(q, k, v, owner, state, {});
 }
 
 /// A query that saw no key has l = 0 and gets zeros and -inf.
@@ -42,5 +48,10 @@ void finish(AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
 
 const course::BlockAttention* course_demo_block() {
   static const course::BlockAttention block{accumulate, finish};
+  return &block;
+}
+
+const course::TiledBlockAttention* course_demo_tiled_block() {
+  static const course::TiledBlockAttention block{accumulate_tiled, finish};
   return &block;
 }

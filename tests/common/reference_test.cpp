@@ -325,6 +325,45 @@ TEST(AttentionGradients, MatchCentralDifferences) {
   }
 }
 
+/// sum(lse * d_lse) over the queries that see a key.
+double loss_of_lse(const Problem& x, const Tensor64& d_lse, Mask mask) {
+  const Tensor64 lse = attention(x.q, x.k, x.v, mask).lse;
+  double loss = 0;
+  for (Index i = 0; i < lse.size(); ++i) loss += std::isfinite(lse[i]) ? lse[i] * d_lse[i] : 0;
+  return loss;
+}
+
+TEST(AttentionGradients, CarryTheGradientOfLse) {
+  std::mt19937 random(11);
+  Problem x = random_problem(random, 2, 5, 7, 3);
+  Tensor64 d_lse({2, 5});
+  for (Index i = 0; i < d_lse.size(); ++i) d_lse[i] = std::sin(static_cast<double>(i + 1));
+  for (const Mask& mask : kMasks) {
+    if (mask.offset == -9) continue;  // no query sees a key
+    const auto without = attention_gradients(x.q, x.k, x.v, x.d_o, mask);
+    const auto with = attention_gradients(x.q, x.k, x.v, x.d_o, d_lse, mask);
+    EXPECT_EQ(with.dv.values(), without.dv.values());
+    const std::pair<Tensor64*, std::pair<const Tensor64*, const Tensor64*>> variables[] = {
+        {&x.q, {&with.dq, &without.dq}}, {&x.k, {&with.dk, &without.dk}}};
+    for (const auto& [variable, gradients] : variables) {
+      Tensor64 of_lse = *gradients.first;
+      for (Index i = 0; i < of_lse.size(); ++i) of_lse[i] -= (*gradients.second)[i];
+      constexpr double kStep = 1e-5;
+      Tensor64 difference(variable->shape());
+      for (Index i = 0; i < variable->size(); ++i) {
+        const double middle = (*variable)[i];
+        (*variable)[i] = middle + kStep;
+        const double above = loss_of_lse(x, d_lse, mask);
+        (*variable)[i] = middle - kStep;
+        difference[i] = (above - loss_of_lse(x, d_lse, mask)) / (2 * kStep);
+        (*variable)[i] = middle;
+      }
+      EXPECT_LT(relative_error(of_lse, difference), 1e-8) << "offset " << mask.offset;
+    }
+  }
+  EXPECT_THROW(attention_gradients(x.q, x.k, x.v, x.d_o, Tensor64({2, 4})), std::invalid_argument);
+}
+
 /// The sum over the rows of x [rows, cols], [cols]; only over rows from `first` on.
 std::vector<double> sum_of_rows(MatrixView<const double> x, Index first = 0) {
   std::vector<double> sum(x.cols());

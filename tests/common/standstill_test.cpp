@@ -77,7 +77,7 @@ TEST(FindStandstill, SeesNoneWhileARankIsStillInAnotherCase) {
 
 TEST(FindStandstill, NamesTheCycleOfASendFirstRing) {
   std::vector<RankSnapshot> ranks = sending_ring(3);
-  ranks[2].hop = 4;
+  ranks[2].receives = 4;
   const std::optional<Standstill> still = find_standstill(ranks);
   ASSERT_TRUE(still);
   EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
@@ -85,9 +85,9 @@ TEST(FindStandstill, NamesTheCycleOfASendFirstRing) {
   EXPECT_TRUE(still->all_send);
   EXPECT_TRUE(still->proven);
   EXPECT_EQ(still->text,
-            "rank 0 waits in MPI_Send to rank 1 (tag 0, 8 bytes, hop 0)\n"
-            "rank 1 waits in MPI_Send to rank 2 (tag 0, 8 bytes, hop 0)\n"
-            "rank 2 waits in MPI_Send to rank 0 (tag 0, 8 bytes, hop 4)\n"
+            "rank 0 waits in MPI_Send to rank 1 (tag 0, 8 bytes, before any receive)\n"
+            "rank 1 waits in MPI_Send to rank 2 (tag 0, 8 bytes, before any receive)\n"
+            "rank 2 waits in MPI_Send to rank 0 (tag 0, 8 bytes, after 4 receives)\n"
             "a cycle: 0 → 1 → 2 → 0; every rank of it sends and none receives");
 }
 
@@ -174,7 +174,7 @@ TEST(FindStandstill, ProvesNothingAboutACallItDoesNotKnow) {
   const auto still = find_standstill({blocked({unknown}), blocked({receive(0)})});
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
-  EXPECT_PRED2(contains, still->text, "rank 0 waits in MPI_Mprobe (hop 0)");
+  EXPECT_PRED2(contains, still->text, "rank 0 waits in MPI_Mprobe (before any receive)");
 }
 
 TEST(FindStandstill, NamesTagsThatDiffer) {
@@ -194,7 +194,7 @@ TEST(FindStandstill, NamesCommunicatorsThatDiffer) {
   EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
   EXPECT_TRUE(still->proven);
   EXPECT_PRED2(contains, still->text, "rank 0 sends on another communicator");
-  EXPECT_PRED2(contains, still->text, "hop 0, another communicator than the one given)");
+  EXPECT_PRED2(contains, still->text, "before any receive, another communicator than the one given)");
 }
 
 TEST(FindStandstill, NamesARankOutsideTheCase) {
@@ -256,7 +256,7 @@ TEST(FindStandstill, NamesWhoIsInWhichCollective) {
   EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
   EXPECT_FALSE(still->proven);
   EXPECT_PRED2(contains, still->text,
-               "rank 1 waits in MPI_Bcast with root 0 (collective call 1, 8 bytes, hop 0)");
+               "rank 1 waits in MPI_Bcast with root 0 (collective call 1, 8 bytes, before any receive)");
   EXPECT_PRED2(contains, still->text,
                "ranks 0 and 2 are in MPI_Barrier, rank 1 is in MPI_Bcast with root 0:");
 }
@@ -341,7 +341,7 @@ TEST(FindStandstill, IsCompactForManyRanks) {
   const auto still = find_standstill(sending_ring(8));
   ASSERT_TRUE(still);
   EXPECT_EQ(still->text,
-            "ranks 0 to 7 each wait in MPI_Send to rank (r + 1) mod 8 (tag 0, 8 bytes, hop 0)\n"
+            "ranks 0 to 7 each wait in MPI_Send to rank (r + 1) mod 8 (tag 0, 8 bytes, before any receive)\n"
             "a cycle: 0 → 1 → 2 → 3 → 4 → 5 → 6 → 7 → 0; every rank of it sends and none receives");
 }
 
@@ -354,8 +354,9 @@ TEST(FindStandstill, KeepsManyRanksCompleteWhereTheyDiffer) {
   const auto still = find_standstill(ranks);
   ASSERT_TRUE(still);
   EXPECT_EQ(still->text,
-            "ranks 0 to 2 and 4 to 6 each wait in MPI_Send to rank (r + 1) mod 9 (tag 0, 8 bytes, hop 0)\n"
-            "rank 3 waits in MPI_Recv from rank 2 (tag 5, 8 bytes, hop 0)\n"
+            "ranks 0 to 2 and 4 to 6 each wait in MPI_Send to rank (r + 1) mod 9 (tag 0, 8 bytes, before any "
+            "receive)\n"
+            "rank 3 waits in MPI_Recv from rank 2 (tag 5, 8 bytes, before any receive)\n"
             "ranks 7 and 8 have finished\n"
             "rank 2 sends tag 0, rank 3 receives tag 5: they never meet");
 }
@@ -373,7 +374,7 @@ TEST(Snapshot, CopiesThePage) {
   page->phase = static_cast<std::uint32_t>(Phase::Blocked);
   page->case_index = 3;
   page->completed = 5;
-  page->hop = 2;
+  page->receives = 2;
   page->pending_count = 1;
   page->pending[0] = send(1, 4);
   page->sent_sum[1] = 17;
@@ -382,12 +383,22 @@ TEST(Snapshot, CopiesThePage) {
   EXPECT_EQ(taken.phase, Phase::Blocked);
   EXPECT_EQ(taken.case_index, 3);
   EXPECT_EQ(taken.completed, 5U);
-  EXPECT_EQ(taken.hop, 2);
+  EXPECT_EQ(taken.receives, 2);
   ASSERT_EQ(taken.pending.size(), 1U);
   EXPECT_STREQ(taken.pending[0].call, "MPI_Send");
   EXPECT_TRUE(taken.pending_complete);
   EXPECT_EQ(taken.sent_sum[1], 17U);
   EXPECT_EQ(taken.text, "why");
+}
+
+TEST(Snapshot, ReadsTheFactsThatAreWholeLines) {
+  const auto page = std::make_unique<RankStatus>();
+  std::strcpy(page->facts,
+              "any_source\tMPI_Recv from -1\nno tab here\nworld_communicator\tMPI_Send\ncut\toff");
+  const Facts expected{{"any_source", "MPI_Recv from -1"}, {"world_communicator", "MPI_Send"}};
+  EXPECT_EQ(snapshot(*page).facts, expected);
+  std::memset(page->facts, '\n', sizeof page->facts);
+  EXPECT_TRUE(snapshot(*page).facts.empty());
 }
 
 TEST(Snapshot, MakesAForgedPageWellFormed) {

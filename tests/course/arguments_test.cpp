@@ -42,6 +42,17 @@ TEST(LessonArgument, MayNameATask) {
   }
 }
 
+TEST(LessonArgument, MayHaveItsTaskApart) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  EXPECT_EQ(choose_lesson(lessons, "05", "2").task, "2");
+  EXPECT_EQ(choose_lesson(lessons, "05.2", "2").task, "2");
+  EXPECT_EQ(choose_lesson(lessons, "05.2", "").task, "2");
+  EXPECT_EQ(choose_lesson(lessons, "05", "").task, "");
+  EXPECT_EQ(complaint([&] { choose_lesson(lessons, "05.1", "2"); }), "task 1 in '05.1' contradicts --task 2");
+  EXPECT_EQ(complaint([&] { choose_lesson(lessons, "05", "3"); }),
+            "lesson 05 has no task '3'; it has: 1 (whose block is it), 2 (ring attention)");
+}
+
 TEST(LessonArgument, ComplaintNamesWhatThereIs) {
   const std::vector<LessonInfo> lessons = two_lessons();
   for (const char* spelling : {"", "7", "0", "ring", "softmax.1", "-5", "elsewhere/ring_attention.cpp"}) {
@@ -53,6 +64,30 @@ TEST(LessonArgument, ComplaintNamesWhatThereIs) {
             "lesson 05 has no task '3'; it has: 1 (whose block is it), 2 (ring attention)");
   EXPECT_EQ(complaint([&] { choose_whole_lesson(lessons, "5.1", "reset"); }),
             "reset takes a whole lesson, such as 05, not '5.1'");
+}
+
+std::string ids(const std::vector<LessonInfo>& lessons) {
+  std::string text;
+  for (const LessonInfo& lesson : lessons) text += lesson.id + " ";
+  return text;
+}
+
+TEST(LessonsArgument, TakesListsAndRanges) {
+  std::vector<LessonInfo> lessons(4);
+  for (std::size_t i = 0; i < lessons.size(); ++i) {
+    lessons[i].id = "0" + std::to_string(i + 1);
+    lessons[i].name = "lesson_" + lessons[i].id;
+  }
+  const auto chosen = [&](const char* argument) { return ids(choose_lessons(lessons, argument, "handout")); };
+  EXPECT_EQ(chosen("03"), "03 ");
+  EXPECT_EQ(chosen("2-4"), "02 03 04 ");
+  EXPECT_EQ(chosen("03,01"), "01 03 ");
+  EXPECT_EQ(chosen("01,02-03,03"), "01 02 03 ");
+  EXPECT_EQ(chosen("04-04"), "04 ");
+  for (const char* wrong : {"", ",", "05", "01-05", "01,", "-", "01-", "-02", "01-02-03", "01;02"})
+    EXPECT_THROW(chosen(wrong), UsageError) << wrong;
+  EXPECT_EQ(complaint([&] { chosen("03-02"); }),
+            "'03-02' runs backwards; a range of lessons goes up, such as 03-05");
 }
 
 TEST(SelectedTests, FollowTaskAndRanks) {
@@ -82,6 +117,7 @@ TEST(SelectedTests, ComplainWhenNothingFits) {
 TEST(Words, AreCutAtBlanksOutsideQuotes) {
   EXPECT_EQ(words_of("python3 player.py -u"), (Words{"python3", "player.py", "-u"}));
   EXPECT_EQ(words_of("  'my player'  --name=\"a b\" '' "), (Words{"my player", "--name=a b", ""}));
+  EXPECT_EQ(shell_word("'my player' --name=$HOME!"), R"(''\''my player'\'' --name=$HOME!')");
   EXPECT_EQ(complaint([] { words_of("python3 'my player"); }),
             "a quote is left open in the command: python3 'my player");
   EXPECT_NE(complaint([] { words_of("  "); }).find("expected a command"), std::string::npos);

@@ -53,13 +53,13 @@ TEST(Diagnostics, AreTheStudentsOnlyWithPathsFromTheRoot) {
        true,
        {"/home/me/course/lessons/05_ring_attention/ring_attention.cpp: In function 'f':",
         "/home/me/course/lessons/05_ring_attention/ring_attention.cpp:7:3: error: 'n' was not declared"}}};
-  const std::string text = student_diagnostics(steps, two_lessons()[1], "/home/me/course");
+  const std::string text = student_diagnostics(steps, "lesson05_student", "/home/me/course");
   EXPECT_EQ(text,
             "lessons/05_ring_attention/ring_attention.cpp: In function 'f':\n"
             "lessons/05_ring_attention/ring_attention.cpp:7:3: error: 'n' was not declared\n");
   EXPECT_EQ(first_error(text),
             "lessons/05_ring_attention/ring_attention.cpp:7:3: error: 'n' was not declared");
-  EXPECT_EQ(student_diagnostics(steps, two_lessons()[0], "/home/me/course"), "");
+  EXPECT_EQ(student_diagnostics(steps, "lesson01_student", "/home/me/course"), "");
 }
 
 TEST(Diagnostics, NameAnUndefinedFunctionOnce) {
@@ -70,7 +70,7 @@ TEST(Diagnostics, NameAnUndefinedFunctionOnce) {
         "adapter.cpp:(.text+0x12): undefined reference to `lesson05::owner(int, int, int)'",
         "/usr/bin/ld: adapter.cpp:(.text+0x99): undefined reference to `lesson05::owner(int, int, int)'",
         "collect2: error: ld returned 1 exit status"}}};
-  EXPECT_EQ(student_diagnostics(steps, two_lessons()[1], "/home/me/course"),
+  EXPECT_EQ(student_diagnostics(steps, "lesson05_student", "/home/me/course"),
             "error: lesson05::owner(int, int, int) is used but defined nowhere\n");
 }
 

@@ -1,63 +1,12 @@
 #!/usr/bin/env bash
 # Tests the course program as a student meets it, in a copy of the course whose CMakeLists.txt is tests/course/miniature:
 # program, judge, player and the compile of the student's file are the real ones.
-#   course_program_test.sh BUILD      BUILD: where the program, judge_lesson01 and player_solo were built
-#                                     prints a line a check and the totals; exit 1 when one fails
+#   course_program_test.sh BUILD [TEST...]      BUILD: where the program, judge_lesson01 and player_solo were built;
+#                                               TEST: status, todo ..., by default all
+# Prints a line a check and the totals; exit 1 when one fails.
 set -u
-course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
-build=$(cd -P -- "$1" && pwd)
-work=$(mktemp -d) && work=$(cd -P -- "$work" && pwd)
-trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
-copy="$work/my course"
-export COURSE_MINIATURE_FROM=$build
-student="$copy/lessons/01_safe_softmax/safe_softmax.cpp"
-
-# ---- checks ----
-
-check() {
-  local name=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-    echo "ok    $name"
-  else
-    failed=$((failed + 1))
-    echo "FAIL  $name"
-    printf '      %s\n' "check: $*" "exit code: $code" "stdout: $out" "stderr: $err"
-  fi
-}
-
-is() { [ "$1" = "$2" ]; }
-has() { case $1 in *"$2"*) true ;; *) false ;; esac }
-lacks() { ! has "$@"; }
-lines() { [ "$(printf '%s\n' "$1" | wc -l)" = "$2" ]; }
-
-# ---- a student's machine ----
-
-make_copy() {
-  mkdir -p "$copy/tests"
-  cp -r "$course_root/common" "$course_root/lessons" "$course_root/solutions" "$course_root/CMakePresets.json" "$copy/"
-  cp "$course_root/tests/course/miniature/CMakeLists.txt" "$copy/"
-  local folder
-  for folder in "$course_root"/tests/[0-9]*; do cp -r "$folder" "$copy/tests/"; done
-  rm -f "$copy/lessons/01_safe_softmax/hints.md"
-  course reset 01 # the checkout's own file may be a student's answer by now
-  rm -rf "$copy/.course"
-  (cd "$copy" && cmake --preset student >/dev/null) || exit 1
-}
-
-# Runs the program in the copy; sets code, out and err. Nothing may take longer than a minute and a half.
-course() {
-  COURSE_ROOT=$copy timeout 90 "$build/bin/course-program" "$@" \
-    >"$work/out" 2>"$work/err" </dev/null
-  code=$?
-  out=$(cat "$work/out")
-  err=$(cat "$work/err")
-}
-
-solve() { sed '/^ *\/\/[>|<]/d' "$copy/solutions/01_safe_softmax/safe_softmax.cpp" >"$student"; }
+# shellcheck source=tests/course/student_copy.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/student_copy.sh"
 
 # ---- where the student is ----
 
@@ -71,6 +20,30 @@ test_status() {
   check 'one object' is "${out:0:1}${out: -1}" '{}'
   check 'with the lesson as todo' has "$out" '"status": "todo"'
   check 'and nothing on stderr' is "$err" ''
+}
+
+# ---- trace and lab, as far as they need no ranks ----
+
+test_refused_runs() {
+  course trace 01 --ranks 2
+  check 'ranks for a lesson on one rank: exit 2' is "$code" 2
+  check 'it says so' has "$err" '--ranks 2: lesson 01 runs on one rank'
+  course trace 05.1 --ranks 2
+  check 'ranks for a task on one rank: exit 2' is "$code" 2
+  check 'it says so' has "$err" '--ranks 2: task 1 of lesson 05 runs on one rank'
+  course trace 99
+  check 'trace of no lesson: exit 2' is "$code" 2
+  course lab slow-network --bandwidth 5
+  check 'a bandwidth without a unit: exit 2' is "$code" 2
+  check 'what was expected' has "$err" '--bandwidth 5: expected a number and Mbit or Gbit'
+  course lab slow-network --latency 2
+  check 'a latency without a unit: exit 2' is "$code" 2
+  check 'what was expected' has "$err" '--latency 2: expected a number and us, ms or s'
+  course lab two-hosts --ranks 1
+  check 'one rank makes no ring: exit 2' is "$code" 2
+  check 'it says so' has "$err" '--ranks 1: expected a number from 2 to 16'
+  course lab moon
+  check 'no such laboratory: exit 2' is "$code" 2
 }
 
 # ---- check ----
@@ -124,9 +97,6 @@ test_compile_error() {
   check 'without the linker' lacks "$err" collect2
 }
 
-# A mistake that lesson 01 knows.
-break_student() { cp "$copy/tests/01_safe_softmax/mutants/along_columns.cpp" "$student"; }
-
 test_failure() {
   break_student
   course check 01
@@ -166,6 +136,11 @@ test_replay() {
   check 'the inputs are kept' test -f "$copy/.course/cases/lesson01.1/rank0/x.npy"
   course replay "$copy/.course/cases/lesson01.1" --subject solution
   check 'on the solution: exit 0' is "$code" 0
+  mv "$copy/solutions" "$work/"
+  course replay lesson01.1 --subject solution
+  check 'on a solution that is not given out: exit 3' is "$code" 3
+  check 'it says so' has "$err" 'the solution of lesson 01 is not given out yet'
+  mv "$work/solutions" "$copy/"
   course replay lesson01.9
   check 'a case that is not there: exit 2' is "$code" 2
   check 'it names those that are' has "$err" lesson01.1
@@ -178,7 +153,7 @@ test_own_player() {
   mkdir -p "$folder"
   printf '#!/bin/sh\necho own >"%s/ran"\nshift 2\nexec "%s/bin/player_solo" --subject "%s" "$@"\n' \
     "$folder" "$build" "$copy/build/lib/lesson01_solution.so" >"$folder/good"
-  printf '#!/bin/sh\nexit 1\n' >"$folder/bad"
+  printf '#!/bin/sh\nexit 7\n' >"$folder/bad"
   chmod +x "$folder/good" "$folder/bad"
   course check 01 --player "'$folder/good' --one"
   check 'a player that is wrongly called is no pass' is "$code" 1
@@ -188,8 +163,23 @@ test_own_player() {
   course check 01 --player "'$folder/good' --one"
   check 'a player of my own: exit 0' is "$code" 0
   check 'it got its own option' is "$(cat "$folder/ran")" --one
+  check 'the verdict is about that player' has "$out" 'lesson 01 with your own player: 2 of 2 tasks passed'
   course check 01 --player "'$folder/bad'"
   check 'a player that ends at once: exit 1' is "$code" 1
+  check 'what is next is no matter of C++ files' lacks "$out" safe_softmax.cpp
+  local again
+  again=$(printf '%s\n' "$out" | sed -n 's/.* play it again: \.\/course //p' | head -n 1)
+  check 'it says how to play the case again' has "$again" 'replay lesson01.1 --player '
+  eval "course $again"
+  check 'which plays it with that player: exit 1' is "$code" 1
+  check 'and its exit code' has "$err" 'the player ended with exit code 7'
+  course replay lesson01.1 --player "'$folder/good' --one"
+  check 'replay with a player of my own: exit 0' is "$code" 0
+  check 'it has written outputs' test -f "$copy/.course/cases/lesson01.1/out/rank0/p.npy"
+  course replay lesson01.1 --player "'$folder/bad'"
+  check 'replay with one that ends at once: exit 1' is "$code" 1
+  course replay lesson01.1 --player "'$folder/good'" --gdb 0
+  check 'replay with a player of my own under gdb: exit 2 or, without gdb, 3' has '2 3' "$code"
   course check 01 --player /nonexistent
   check 'a player that is not there: exit 1' is "$code" 1
   course check 01 --player ''
@@ -201,6 +191,20 @@ test_sanitize() {
   course check 01 --sanitize
   check 'check --sanitize: exit 0' is "$code" 0
   check 'it has a build of its own' test -f "$copy/build/sanitize/lib/lesson01_student.so"
+  # The first row is read one column too far.
+  solve
+  sed -i 's/^void softmax(.*{$/&\n  std::vector<float> row(x.cols());\n  for (course::Index j = 0; j <= x.cols(); ++j) p(0, 0) += row.data()[j];/; s/#include <limits>/&\n#include <vector>/' "$student"
+  course check 01 --sanitize
+  check 'a read out of bounds: exit 1' is "$code" 1
+  check 'in the words of the sanitizer' has "$out" 'AddressSanitizer: heap-buffer-overflow, READ of size 4'
+  check 'with the line' has "$out" " lessons/01_safe_softmax/safe_softmax.cpp:$(grep -n 'row.data' "$student" | cut -d: -f1)"
+  check 'the other task passes' has "$out" 'PASS  lesson01.2'
+  solve
+  sed -i 's/^void logsumexp(.*{$/&\n  int large = std::numeric_limits<int>::max() - 1;\n  large += static_cast<int>(x.rows() + x.cols());\n  lse[0] = large;/' "$student"
+  course check 01 --sanitize
+  check 'a signed overflow: exit 1' is "$code" 1
+  check 'in the words of the sanitizer, with the line' has "$out" \
+    "lessons/01_safe_softmax/safe_softmax.cpp:$(grep -n 'large +=' "$student" | cut -d: -f1):9: runtime error: signed integer overflow"
   course check 03 --sanitize
   check 'a lesson that needs MPI: exit 3' is "$code" 3
 }
@@ -246,10 +250,28 @@ test_hints() {
   check 'the last again' has "$out" 'second thought'
   course hint 01.2
   check 'a task of my choice' has "$out" 'for the other'
+  course hint 01 --task 2 --again
+  check 'as check takes it' has "$out" 'for the other'
   break_student
   course check 01
   course hint 01 --again
   check 'the last mistake comes first' has "$out" 'the last check looked like: the softmax runs down the columns'
+  check 'with the input that shows it' has "$out" 'it shows on: any matrix with more than one row and column'
+  check 'and where it is explained' has "$out" 'explained in lessons/01_safe_softmax/README.md:'
+  course reset 01
+  sed -i 's/throw course::NotImplemented("task 2, logsumexp");/for (float\& value : lse) value = 0;/' "$student"
+  course check 01
+  check 'what was not attempted is apart from what failed' has "$out" '0 of 2 tasks passed, 1 todo, 0 of 100 points'
+  course
+  check 'in the status too' has "$out" 'not there yet: task 2 failed, task 1 todo'
+  course --json
+  check 'and in JSON' has "$(printf '%s' "$out" | tr -d ' \n')" '"id":"1","name":"softmax","status":"todo"'
+  course hint 01
+  check 'a hint is for the task that failed' has "$out" 'task 2, logsumexp: hint 1'
+  check 'and starts with what the check said' has "$out" 'the last check said: lse[row '
+  echo '// another thought' >>"$student"
+  course hint 01 --again
+  check 'also when the file has changed since' has "$out" 'task 2, logsumexp: hint 1'
   solve
   course check 01
   course hint 01
@@ -278,6 +300,9 @@ test_show() {
   check 'and so does reset' is "$code" 3
   course check 01
   check 'but check works' is "$code" 0
+  course demo
+  check 'and the demo wants my own lessons: exit 3' is "$code" 3
+  check 'it names the one to pass' has "$err" 'lesson 04 (blockwise_attention) is not passed'
   mv "$work/solutions" "$copy/"
 }
 
@@ -296,6 +321,9 @@ test_reset() {
   rm "$student"
   course reset 01
   check 'a file that is gone comes back' test -f "$student"
+  echo '# precious' >>"${student%.cpp}.py"
+  course reset 01
+  check 'an answer in Python is reset too' has "$out" 'safe_softmax.py is the skeleton again'
   course reset 01.1
   check 'reset of a task: exit 2' is "$code" 2
 }
@@ -325,35 +353,67 @@ test_doctor() {
 
 test_test() {
   BROKEN=0 course test
+  check 'a lesson that is not whole: exit 1' is "$code" 1
+  check 'what it lacks' has "$out" 'lesson 01: hints: lessons/01_safe_softmax/hints.md: task 1 has 2, expected at least 3'
+  check 'the tests ran all the same' is "$(printf '%s\n' "$out" | tail -n 1)" '3 passed, 1 failed, 1 skipped: common.odd'
+  course test --lesson 01
+  check 'at work on that lesson: nothing else' is "$(printf '%s\n' "$out" | tail -n 1)" '0 passed, 1 failed, 0 skipped'
+  cp "$course_root/lessons/01_safe_softmax/hints.md" "$copy/lessons/01_safe_softmax/"
+  BROKEN=0 course test
   check 'test, all well: exit 0' is "$code" 0
-  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '3 passed, 0 failed, 1 skipped'
+  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '4 passed, 0 failed, 1 skipped: common.odd'
   check 'a skipped test says why' has "$out" 'SKIP  common.odd: there is no such device here'
   check 'the table' has "$out" '01 safe_softmax                  1      1     1'
   BROKEN=1 course test -j 2
   check 'test, one broken: exit 1' is "$code" 1
-  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '2 passed, 1 failed, 1 skipped'
+  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '3 passed, 1 failed, 1 skipped: common.odd'
   check 'its output is shown' has "$out" 'this is what went wrong'
   check 'a student is left alone' lacks "$out" "a student's test ran"
   BROKEN=1 course test --lesson 01
   check 'test of one lesson: exit 0' is "$code" 0
-  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '2 passed, 0 failed, 0 skipped'
+  check 'the last line' is "$(printf '%s\n' "$out" | tail -n 1)" '3 passed, 0 failed, 0 skipped'
   course test --lesson 5
   check 'no tests are no pass' is "$code" 1
   printf 'add_custom_target(impossible COMMAND false)\nadd_dependencies(course_tests impossible)\n' >>"$copy/CMakeLists.txt"
   course test
   check 'what does not build: exit 1' is "$code" 1
-  check 'is a failure' is "$(printf '%s\n' "$out" | tail -n 1)" '0 passed, 1 failed, 0 skipped'
+  check 'is a failure' is "$(printf '%s\n' "$out" | tail -n 1)" '1 passed, 1 failed, 0 skipped'
   cp "$course_root/tests/course/miniature/CMakeLists.txt" "$copy/"
 }
 
 test_demo() {
-  course demo --ranks 3 --help
+  local libraries=$copy/build/lib
+  local blocking="<--block><$libraries/lesson04_solution.so><--blocking-ring><$libraries/lesson05_solution.so>"
+  local overlapped="<--overlapped-ring><$libraries/lesson08_solution.so>"
+  course demo --ranks 3
   check 'demo: its exit code' is "$code" 2
   check 'its arguments' is "$out" \
-    "<--ring><$copy/build/lib/lesson05_solution.so><--block><$copy/build/lib/lesson04_solution.so><--ranks><3><--help>"
+    "$blocking$overlapped<--block-backward><$libraries/lesson06_solution.so><--blocking-ring-backward><$libraries/lesson07_solution.so><--ranks><3>"
+  course demo --forward
+  check 'demo, forward only' is "$out" "$blocking$overlapped<--forward>"
+  course demo --forward --ring=blocking
+  check 'demo of one ring' is "$out" "$blocking<--forward><--ring=blocking>"
+  course demo --forward --ring overlapped
+  check 'or of the other' is "$out" "<--block><$libraries/lesson04_solution.so>$overlapped<--forward><--ring><overlapped>"
+  course demo --ring sideways
+  check 'what is no ring goes to the program' is "$out" '<--ring><sideways>'
+  course demo --ranks 3 --help
+  check 'demo --help needs no lesson' is "$out" '<--ranks><3><--help>'
   course demo --mine
   check 'demo --mine before a pass: exit 3' is "$code" 3
   check 'it names the lesson' has "$err" 'lesson 04 (blockwise_attention) is not passed'
+
+  mv "$copy/solutions/08_overlapped_ring" "$work/"
+  course demo --forward
+  check 'demo without lesson 08: the blocking ring' is "$out" "<--ring><blocking>$blocking<--forward>"
+  check 'it says why' has "$err" \
+    'The demo shows the blocking ring alone: the solution of lesson 08 (overlapped_ring) is not here'
+  course demo --forward --ring blocking
+  check 'nothing to say when it is asked for alone' lacks "$err" 'lesson 08'
+  course demo --forward --ring both
+  check 'when both are asked for: exit 3' is "$code" 3
+  check 'it says why' has "$err" '--ring asks for the overlapped ring, and the solution of lesson 08'
+  mv "$work/08_overlapped_ring" "$copy/solutions/"
 }
 
 # ---- wrong usage ----
@@ -383,6 +443,7 @@ check 01 --seed -1
 check 01 --sanitize --player x
 hint
 hint 99
+hint 01.1 --task 2
 show 01.1
 reset
 replay
@@ -401,8 +462,15 @@ ARGUMENTS
   check 'no course there: exit 3' is "$code" 3
 }
 
+if [ $# -gt 1 ]; then
+  make_copy
+  for one in "${@:2}"; do "test_$one"; done
+  conclude
+  exit
+fi
 make_copy
 test_status
+test_refused_runs
 test_todo
 test_pass
 test_compile_error
@@ -421,5 +489,4 @@ test_doctor
 test_test
 test_demo
 test_usage
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+conclude

@@ -6,30 +6,16 @@ set -u
 course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d) && work=$(cd -P -- "$work" && pwd)
 trap 'rm -rf "$work"' EXIT
-passed=0
-failed=0
+# shellcheck source=tests/course/checks.sh
+. "$course_root/tests/course/checks.sh"
 
-core='g++ cmake ninja-build libopenmpi-dev openmpi-bin libeigen3-dev libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev patch'
-extra='clang-format librapidcheck-dev doxygen graphviz'
+core='g++ cmake ninja-build libopenmpi-dev openmpi-bin libeigen3-dev libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libpugixml-dev patch'
+grading='bubblewrap'
+benching='libbenchmark-dev python3-venv'
+shaping='iproute2'
+extra='clang-format clang git python3-numpy python3-mpi4py python3-yaml'
 
-# ---- checks ----
-
-check() {
-  local name=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-    echo "ok    $name"
-  else
-    failed=$((failed + 1))
-    echo "FAIL  $name"
-    printf '      %s\n' "check: $*" "exit code: $code" "stdout: $out" "stderr: $err" "calls: $(calls)"
-  fi
-}
-
-is() { [ "$1" = "$2" ]; }
-has() { case $1 in *"$2"*) true ;; *) false ;; esac }
-lacks() { ! has "$@"; }
+about_failure() { echo "      calls: $(calls)"; }
 
 # ---- a machine ----
 
@@ -107,7 +93,7 @@ FAKE
 bring_tools() {
   local tool
   mv "$machine/later/cmake" "$machine/bin/"
-  for tool in ninja mpicxx ompi_info patch clang-format doxygen dot; do fake "$machine/bin/$tool" <<<'exit 0'; done
+  for tool in ninja mpicxx ompi_info patch bwrap ip clang-format clang++ git; do fake "$machine/bin/$tool" <<<'exit 0'; done
   fake "$machine/bin/c++" <<<'cat'
 }
 
@@ -144,9 +130,9 @@ test_table() {
   local bad
   bad=$(grep -v '^#' "$course_root/common/packages.tsv" | awk -F '\t' '
     NF != 7 { print NR ": " NF " columns" }
-    NR > 1 && $1 !~ /^(core|all)$/ { print NR ": group " $1 }
+    NR > 1 && $1 !~ /^(core|grade|bench|lab|all|editor)$/ { print NR ": group " $1 }
     { for (i = 1; i <= NF; i++) if ($i == "") print NR ": column " i " is empty" }
-    seen[$2]++ { print NR ": " $2 " again" }')
+    seen[$1 " " $2]++ { print NR ": " $2 " again" }')
   check 'packages.tsv is well formed' is "$bad" ''
 }
 
@@ -159,7 +145,7 @@ test_root_installs() {
     "apt-get install -y --no-install-recommends $core -q "
   check 'root on Debian: nothing is asked' has "$(calls)" '[noninteractive]'
   check 'root on Debian: waits for a held lock, within bounds' has "$(calls)" 'DPkg::Lock::Timeout=60'
-  check 'root on Debian: says what it installs' has "$err" "packages to install (11): $core"
+  check 'root on Debian: says what it installs' has "$err" "packages to install (12): $core"
   check 'root on Debian: the log is kept' has "$(cat "$checkout/build/install.log")" 'Setting up things'
   check 'root on Debian: progress stays out of the log' lacks "$(cat "$checkout/build/install.log")" dlstatus
   check 'configures from nothing' has "$(calls)" 'cmake --fresh --preset student'
@@ -183,18 +169,51 @@ test_root_installs() {
 
 test_groups() {
   local command
-  for command in 'test --all' 'docs'; do
+  for command in 'grade' 'grade 05 --submission all' '--json grade'; do
     new_machine "$debian"
     # shellcheck disable=SC2086  # words
     course $command
-    check "$command: installs the second group as well" has "$(calls)" "install -y --no-install-recommends $core $extra -q "
+    check "$command: installs what isolates as well" has "$(calls)" "install -y --no-install-recommends $core $grading -q "
   done
   new_machine "$debian"
+  course bench --peers
+  check 'bench: installs what it times with as well' has "$(calls)" "install -y --no-install-recommends $core $benching -q "
+  new_machine "$debian"
+  course lab slow-network
+  check 'lab: installs what shapes links as well' has "$(calls)" "install -y --no-install-recommends $core $shaping -q "
+  new_machine "$debian"
+  course test --all
+  check 'test --all: installs every group' has "$(calls)" "install -y --no-install-recommends $core $grading $benching $shaping $extra -q "
+  new_machine "$debian"
   course test
-  check 'test: installs the core alone' lacks "$(calls)" graphviz
+  check 'test: installs the core alone' has "$(calls)" "install -y --no-install-recommends $core -q "
+  forget_calls
+  course grade
+  check 'grade after test: installs what isolates' has "$(calls)" "install -y --no-install-recommends $grading -q "
   forget_calls
   course test --all
-  check 'test --all after test: installs the rest' has "$(calls)" "install -y --no-install-recommends $extra -q "
+  check 'test --all after grade: installs the rest' has "$(calls)" "install -y --no-install-recommends $benching $shaping $extra -q "
+  forget_calls
+  course check grade
+  check 'the word grade as an argument: installs nothing' lacks "$(calls)" apt-get
+  new_machine 'ID=fedora\nVERSION_ID=42\nPRETTY_NAME="Fedora Linux 42"'
+  bring_tools
+  fake "$machine/bin/python3" <<<'[ "$1 $2" = "-c import numpy" ] || [ "$1 $2" = "-c import yaml" ]'
+  course test --all
+  check 'modules that python3 imports are there' is "$code" 0
+  fake "$machine/bin/python3" <<<'exit 1'
+  rm "$checkout"/build/.packages-all
+  course test --all
+  check 'modules that it does not import are not' has "$err" $'    dnf install -y python3-numpy'
+}
+
+test_portable() {
+  new_machine "$debian"
+  in_machine COURSE_PORTABLE=1 "$checkout/course" >/dev/null 2>&1
+  check 'COURSE_PORTABLE: configures for other machines' has "$(calls)" 'cmake --fresh --preset student -DCOURSE_PORTABLE=ON'
+  new_machine "$debian"
+  course
+  check 'without COURSE_PORTABLE: for this machine' lacks "$(calls)" COURSE_PORTABLE
 }
 
 test_no_rights() {
@@ -236,7 +255,7 @@ test_other_systems() {
   course demo
   check 'Fedora: exit 3' is "$code" 3
   check 'Fedora: names dnf and its packages' has "$err" \
-    '    dnf install -y gcc-c++ cmake ninja-build openmpi-devel openmpi eigen3-devel gtest-devel cli11-devel fmt-devel json-devel patch'
+    '    dnf install -y gcc-c++ cmake ninja-build openmpi-devel openmpi eigen3-devel gtest-devel cli11-devel fmt-devel json-devel pugixml-devel patch'
   check 'Fedora: stdout is empty' is "$out" ''
   bring_tools
   course demo
@@ -249,7 +268,7 @@ test_other_systems() {
   course demo
   check 'Arch and its like: exit 3' is "$code" 3
   check 'Arch and its like: names pacman, each package once' has "$err" \
-    '    pacman -S --needed gcc cmake ninja openmpi eigen gtest cli11 fmt nlohmann-json patch'
+    '    pacman -S --needed gcc cmake ninja openmpi eigen gtest cli11 fmt nlohmann-json pugixml patch'
 
   new_machine ''
   rm "$machine/os-release"
@@ -258,7 +277,7 @@ test_other_systems() {
   check 'macOS: exit 3' is "$code" 3
   check 'macOS: says why nothing is installed' has "$err" 'and only on Debian and Ubuntu can'
   check 'macOS: brew is not for root' lacks "$err" 'as root'
-  check 'macOS: names brew and its packages' has "$err" '    brew install cmake ninja open-mpi eigen googletest cli11 fmt nlohmann-json'
+  check 'macOS: names brew and its packages' has "$err" '    brew install cmake ninja open-mpi eigen googletest cli11 fmt nlohmann-json pugixml'
 
   new_machine 'ID=gentoo\nPRETTY_NAME=Gentoo'
   course demo
@@ -394,5 +413,4 @@ test_open_mpi_as_root() {
 }
 
 for test in $(declare -F | grep -oE 'test_[a-z_]+$'); do "$test"; done
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+conclude

@@ -20,12 +20,30 @@ rows() { grep -v '^#' "$packages" | tail -n +2; }
 while IFS= read -r row; do
   IFS=$'\t' read -r -a cell <<<"$row"
   [ ${#cell[@]} = 7 ] || complain "expected 7 cells, found ${#cell[@]}: $row"
-  case ${cell[0]} in core | all) ;; *) complain "the group should be core or all: $row" ;; esac
+  case ${cell[0]} in core | grade | bench | lab | all | editor) ;; *) complain "the group should be core, grade, bench, lab, all or editor: $row" ;; esac
   for text in "${cell[@]}"; do [ -n "$text" ] || complain "a cell is empty; - means none: $row"; done
 done < <(rows)
 
-twice=$(rows | cut -f 2 | sort | uniq -d)
+grep -q $'^grade\tbubblewrap\t' "$packages" || complain 'bubblewrap, which ./course grade isolates with, is not in group grade'
+
+twice=$(rows | cut -f 1,2 | sort | uniq -d)
 [ -z "$twice" ] || complain "listed twice: $twice"
+
+# .devcontainer installs all of them: its own script, with an apt-get that only writes down what it is asked for.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+printf '#!/bin/sh\necho "$*" >>"%s/calls"\n' "$work" >"$work/apt-get"
+printf '#!/bin/sh\necho "rm $*" >>"%s/calls"\n' "$work" >"$work/rm"
+chmod +x "$work/apt-get" "$work/rm"
+PATH="$work:$PATH" sh "$course_root/.devcontainer/install-packages.sh" "$packages" || complain 'install-packages.sh fails'
+asked=$(sed -n 's/^install -y --no-install-recommends //p' "$work/calls" | tr ' ' '\n' | sort)
+listed=$(rows | cut -f 2 | tr ' ' '\n' | grep -vx -- - | sort)
+[ "$asked" = "$listed" ] || complain "the devcontainer installs: $asked; listed are: $listed"
+[ "$(head -n 1 "$work/calls")" = update ] || complain 'the devcontainer does not refresh its package lists first'
+for line in 'COPY common/packages.tsv .devcontainer/install-packages.sh /tmp/course/' \
+  'RUN sh /tmp/course/install-packages.sh /tmp/course/packages.tsv'; do
+  grep -qF "$line" "$course_root/.devcontainer/Dockerfile" || complain "the Dockerfile lacks: $line"
+done
 
 if command -v apt-cache >/dev/null && ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1; then
   for name in $(rows | cut -f 2 | tr ' ' '\n' | grep -vx -- -); do

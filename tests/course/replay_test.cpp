@@ -21,14 +21,14 @@ std::string after_options(const std::vector<std::string>& command) {
 }
 
 TEST(RanksCommand, StartsEveryRankAlike) {
-  const std::vector<std::string> command = ranks_command({"player", "case"}, 3, {});
+  const std::vector<std::string> command = ranks_command({"player", "case"}, 3, {}, {});
   EXPECT_EQ(command.front(), "mpirun");
   EXPECT_EQ(command[2], "3");
   EXPECT_TRUE(after_options(command).ends_with("player case"));
 }
 
 TEST(RanksCommand, PutsOneRankUnderGdbAndGivesItTheKeyboard) {
-  const std::vector<std::string> command = ranks_command({"player", "case"}, 3, 1);
+  const std::vector<std::string> command = ranks_command({"player", "case"}, 3, 1, debugger({}));
   EXPECT_EQ(
       after_options(command),
       "-n 1 player case : -n 1 gdb -q -ex set breakpoint pending on --args player case : -n 1 player case");
@@ -36,6 +36,11 @@ TEST(RanksCommand, PutsOneRankUnderGdbAndGivesItTheKeyboard) {
   ASSERT_NE(stdin_option, command.end());
   EXPECT_EQ(stdin_option[1], "1");
   EXPECT_LT(stdin_option, std::find(command.begin(), command.end(), "-n"));
+}
+
+TEST(RanksCommand, PutsOneRankUnderGdbserver) {
+  EXPECT_EQ(after_options(ranks_command({"player"}, 2, 0, debugger(2345))),
+            "-n 1 gdbserver --once localhost:2345 player : -n 1 player");
 }
 
 TEST(LessonOfCase, IsInTheFoldersName) {

@@ -60,6 +60,15 @@ TEST(Skeleton, ComplainsOfMarksWithoutPartners) {
   EXPECT_EQ(complaint("//| int a;\n"), "line 1: a mark without its partner: //| int a;");
 }
 
+TEST(Skeleton, IsCutFromPythonToo) {
+  const std::string python =
+      "def f():  #< no mark\n    #> task 1\n    #| # Where?\n    #| raise NotImplementedError\n    return 1\n"
+      "    #< task 1\n";
+  EXPECT_EQ(skeleton_of(python), "def f():  #< no mark\n    # Where?\n    raise NotImplementedError\n");
+  EXPECT_EQ(unmarked(python), "def f():  #< no mark\n    return 1\n");
+  EXPECT_EQ(complaint("#> task 1\n#< task 2\n"), "line 2: a mark without its partner: #< task 2");
+}
+
 TEST(Skeleton, SolutionIsReadWithoutItsMarks) {
   EXPECT_EQ(unmarked("//> task 1\n  //| throw 1;\nint a;\n//< task 1\n"), "int a;\n");
 }
@@ -74,6 +83,31 @@ TEST(SameCode, LooksAtWhatStandsBetweenQuotes) {
   EXPECT_FALSE(same_code("c = ' ';", "c = '\\t';"));
   EXPECT_FALSE(same_code("s = \"\\\"// a\";", "s = \"\\\"// b\";"));
   EXPECT_TRUE(same_code("n = 1'000;  // many", "n = 1'000;  // few"));
+}
+
+TEST(Skeleton, CanBeCutOfSomeTasksAlone) {
+  const std::string marked =
+      "//> task 1\nint help();\n//< task 1\nint one() {\n  //> task 1\n  //| throw 1;\n  return help();\n  "
+      "//< task 1\n}\n"
+      "int two() {\n  //> task 2\n  //| throw 2;\n  return 2;\n  //< task 2\n}\n";
+  EXPECT_EQ(skeleton_of(marked, {"2"}),
+            "int help();\nint one() {\n  return help();\n}\nint two() {\n  throw 2;\n}\n");
+  EXPECT_EQ(skeleton_of(marked, {"1"}), "int one() {\n  throw 1;\n}\nint two() {\n  return 2;\n}\n");
+  EXPECT_EQ(skeleton_of(marked, {"1", "2"}), skeleton_of(marked));
+}
+
+TEST(Definition, IsToldFromCallsCommentsAndLiterals) {
+  const std::string text =
+      "// f(x) { }\nint f(int x);\nconst char* s = \"f() {\";\nint gf(int x) { return f(x); }\n"
+      "int f(int (*x)(int) /* ) */, char c = ')')  // {\n{\n  if (x) { return '}'; }\n  return f(1);\n}\nint "
+      "g() { return 0; }\n";
+  EXPECT_EQ(definition_line(text, "f"), 5);
+  EXPECT_EQ(definition_line(text, "g"), 10);
+  EXPECT_EQ(definition_line(text, "h"), std::nullopt);
+  EXPECT_EQ(with_body("int a() { return 1; }\nint f() { if (1) { } }\nint g() {}\n", "f", "throw 1;"),
+            "int a() { return 1; }\nint f() {\n  throw 1;\n}\nint g() {}\n");
+  EXPECT_THROW(with_body(text, "h", ""), std::invalid_argument);
+  EXPECT_THROW(with_body("int f() { never closed", "f", ""), std::invalid_argument);
 }
 
 }  // namespace

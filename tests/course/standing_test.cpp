@@ -60,6 +60,7 @@ TEST(Standing, SaysWhichTestsWereNotPlayed) {
   EXPECT_EQ(partial.status, Status::Failed);
   EXPECT_EQ(partial.open_task()->diagnosis, "not checked yet: 2.ranks1");
   EXPECT_TRUE(partial.open_task()->unfinished);
+  EXPECT_FALSE(partial.open_task()->unplayed);
 }
 
 TEST(Standing, IsTodoOnlyWhereNothingWasWritten) {
@@ -94,6 +95,29 @@ TEST(NextStep, GoesOnAfterALessonAndRound) {
       next_step(standings, "").starts_with("next: lesson 01: read lessons/01_safe_softmax/README.md"));
   EXPECT_TRUE(next_step(standings, "01").starts_with("next: lesson 05:"));
   EXPECT_TRUE(next_step(standings, "05").starts_with("next: lesson 01:"));
+}
+
+/// The first line that the end of a check says of the lesson.
+std::string score_line(std::map<std::string, TestResult> tests) {
+  const std::string text = verdict_text({}, standing(std::move(tests)));
+  return text.substr(0, text.find('\n'));
+}
+
+TEST(VerdictText, CountsTasksWhenAllWereChecked) {
+  EXPECT_EQ(score_line({{"1", passed()}, {"2.ranks1", todo()}, {"2.ranks3", todo()}}),
+            "lesson 05: 1 of 2 tasks passed, 1 todo, 20 of 100 points");
+}
+
+TEST(VerdictText, SaysWhatWasCheckedWhenItWasAPart) {
+  EXPECT_EQ(score_line({{"2.ranks1", passed()}, {"2.ranks3", passed()}}),
+            "lesson 05: task 2 passed; task 1 not checked since the file changed");
+  EXPECT_EQ(score_line({{"2.ranks1", passed()}, {"2.ranks3", wrong()}}),
+            "lesson 05: task 2 failed; task 1 not checked since the file changed");
+  EXPECT_EQ(score_line({{"1", passed()}, {"2.ranks3", passed()}}),
+            "lesson 05: task 1 passed; task 2 passed as far as it was checked");
+  EXPECT_EQ(score_line({{"1", todo()}, {"2.ranks3", passed()}}),
+            "lesson 05: task 1 not written yet; task 2 passed as far as it was checked");
+  EXPECT_EQ(score_line({}), "lesson 05: tasks 1 and 2 not checked since the file changed");
 }
 
 TEST(ReportJson, HasTheContractsFields) {
@@ -131,9 +155,10 @@ TEST(ReportJson, SurvivesBytesThatAreNotUtf8) {
 TEST(JudgeReport, GivesResultsByTestName) {
   const std::map<std::string, TestResult> results = parse_judge_report(
       R"({"lesson": "05", "seed": 1, "tests": [
-            {"task": "1", "ranks": 0, "status": "passed", "text": "", "mistakes": []},
-            {"task": "2", "ranks": 3, "status": "failed", "text": "wrong", "mistakes": ["one_block_short"]},
-            {"task": "2", "ranks": 8, "status": "failed", "text": "", "mistakes": []}]})");
+            {"task": "1", "ranks": 0, "hidden": false, "status": "passed", "text": "", "mistakes": []},
+            {"task": "2", "ranks": 3, "hidden": false, "status": "failed",
+             "text": "wrong", "mistakes": ["one_block_short"]},
+            {"task": "2", "ranks": 8, "hidden": false, "status": "failed", "text": "", "mistakes": []}]})");
   ASSERT_EQ(results.size(), 3u);
   EXPECT_EQ(results.at("1").status, Status::Passed);
   EXPECT_EQ(results.at("2.ranks3").mistakes, (std::vector<std::string>{"one_block_short"}));

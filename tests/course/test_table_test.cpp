@@ -51,9 +51,12 @@ TEST(SlowestTests, ComeFirst) {
 }
 
 TEST(Counts, AreALineOfTheirOwn) {
-  EXPECT_EQ(
-      to_string(count({row("a", Outcome::Passed), row("b", Outcome::Skipped), row("c", Outcome::Passed)})),
-      "2 passed, 0 failed, 1 skipped");
+  EXPECT_EQ(summary({row("a", Outcome::Passed), row("b", Outcome::Failed)}), "1 passed, 1 failed, 0 skipped");
+}
+
+TEST(Counts, NameWhatWasSkipped) {
+  EXPECT_EQ(summary({row("a", Outcome::Passed), row("b", Outcome::Skipped), row("c", Outcome::Skipped)}),
+            "1 passed, 0 failed, 2 skipped: b, c");
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "bench/contender.hpp"
+#include "demo/progress_line.hpp"
+
+namespace course::bench {
+
+namespace {
+
+constexpr double most_error = 1e-3;
+
+/// Keeps the medians, in seconds a call, and prints nothing.
+class Medians : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      const bool alone = run.run_type == Run::RT_Iteration && run.repetitions == 1;
+      if (!alone && run.aggregate_name != "median") continue;
+      seconds[run.run_name.function_name] =
+          run.GetAdjustedRealTime() / benchmark::GetTimeUnitMultiplier(run.time_unit);
+    }
+  }
+  std::map<std::string, double> seconds;
+};
+
+/// Random order, so that what changes over time, such as the clock's frequency, comes to all alike.
+void shuffle_repetitions() {
+  std::string program = "bench";
+  std::string option = "--benchmark_enable_random_interleaving=true";
+  char* arguments[] = {program.data(), option.data(), nullptr};
+  int count = 2;
+  benchmark::Initialize(&count, arguments);
+}
+
+void require_right(const Contender& contender) {
+  const double error = contender.error();
+  if (error <= most_error) return;
+  throw std::runtime_error(fmt::format("{}: the answer's relative error is {:.2g}, expected {} at most",
+                                       contender.name, error, most_error));
+}
+
+}  // namespace
+
+std::map<std::string, double> measure(const std::vector<Contender>& contenders, int repetitions,
+                                      double min_seconds) {
+  demo::ProgressLine progress("bench");
+  for (const Contender& contender : contenders) {
+    progress.say("checking " + contender.name);
+    require_right(contender);
+  }
+  shuffle_repetitions();
+  for (const Contender& contender : contenders) {
+    benchmark::RegisterBenchmark(contender.name.c_str(),
+                                 [&](benchmark::State& state) {
+                                   progress.say("timing " + contender.name);
+                                   for ([[maybe_unused]] auto iteration : state)
+                                     state.SetIterationTime(contender.seconds());
+                                 })
+        ->UseManualTime()
+        ->MinTime(min_seconds)
+        ->Repetitions(repetitions);
+  }
+  Medians medians;
+  benchmark::RunSpecifiedBenchmarks(&medians);
+  benchmark::ClearRegisteredBenchmarks();
+  std::map<std::string, double> rates;
+  for (const Contender& contender : contenders)
+    rates[contender.name] = contender.operations / medians.seconds.at(contender.name) / 1e9;
+  return rates;
+}
+
+}  // namespace course::bench

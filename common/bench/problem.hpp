@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+
+#include "tensor/tensor.hpp"
+
+namespace course::bench {
+
+struct Extents {
+  Index heads, tokens, head_dim;
+};
+
+/// Useful operations, a multiplication and an addition counting as two: two products of n x n x d a head.
+double forward_operations(const Extents& extents);
+/// Five of them: the scores again, dP, dV, dQ and dK.
+double backward_operations(const Extents& extents);
+
+/// Attention's input of one size, drawn with a fixed seed, and its answers by the float32 reference. Nothing
+/// is masked, and only o has a gradient.
+struct Problem {
+  explicit Problem(const Extents& extents);
+
+  Extents extents;
+  Tensor q, k, v, d_o;  ///< [heads, tokens, head_dim]
+  Tensor o;
+  Tensor lse;  ///< [heads, tokens]
+  Tensor dq, dk, dv;
+
+  /// q.npy and so on, for another process; all but lse.
+  void write(const std::filesystem::path& folder) const;
+};
+
+/// The norm of the difference over that of what is expected, the worst of the heads; infinite where `answer`
+/// has a NaN.
+double relative_error(HeadsView<const float> answer, HeadsView<const float> expected);
+
+/// The seconds that a call takes.
+template <class Call>
+double seconds_of(const Call& call) {
+  const auto begin = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace course::bench

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace course {
+
+/// The parent of each process on this machine, from /proc/<pid>/stat.
+std::map<pid_t, pid_t> parents();
+
+/// Its children, their children, and so on.
+std::vector<pid_t> descendants(pid_t ancestor);
+
+/// The memory that a process holds at this moment, shared memory included; 0 once it has gone.
+std::int64_t resident_bytes(pid_t pid);
+
+/// How long a process's main thread has stood ready to run without a core since it began; 0 where the system
+/// does not tell or the process has gone. Source: proc(5), schedstat.
+double queued_s(pid_t pid);
+
+/// The pid that a process has for itself, in the innermost of its namespaces; `pid` where that is not told.
+pid_t own_pid(pid_t pid);
+
+/// All processes of a user.
+std::vector<pid_t> processes_of(uid_t user);
+
+}  // namespace course

@@ -1,0 +1,28 @@
+#include "course/subject.hpp"
+
+#include "course/errors.hpp"
+#include "course/standing.hpp"
+
+namespace course::program {
+
+const LessonInfo& held_lesson(const Checkout& checkout, const std::string& id, const std::string& command) {
+  for (const LessonInfo& lesson : checkout.lessons) {
+    if (lesson.id == id) return lesson;
+  }
+  throw Unavailable(command + " runs lesson " + id + ", and this checkout does not hold it");
+}
+
+std::string runnable_subject(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress,
+                             const std::string& command) {
+  if (standing_of(checkout, lesson, progress).status == Status::Passed) return "student";
+  if (checkout.has_solution(lesson)) return "solution";
+  throw Unavailable(command + " runs your own lesson " + lesson.id + " (" + lesson.name +
+                    ") where there is no solution, and it is not passed as it stands: ./course check " +
+                    lesson.id);
+}
+
+std::string subject_target(const LessonInfo& lesson, const std::string& subject) {
+  return "lesson" + lesson.id + "_" + subject;
+}
+
+}  // namespace course::program

@@ -1,0 +1,66 @@
+#include "grader/lesson_grade.hpp"
+
+#include <algorithm>
+
+#include "course/grading.hpp"
+#include "grader/workshop.hpp"
+#include "skeleton/skeleton.hpp"
+
+namespace course::grader {
+
+namespace fs = std::filesystem;
+using program::Checkout;
+using program::Status;
+
+namespace {
+
+bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
+  return std::all_of(handed_in.texts.begin(), handed_in.texts.end(), [&](const auto& entry) {
+    const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
+    return skeleton && same_code(entry.second, *skeleton);
+  });
+}
+
+/// Why nothing of the lesson is played, and as what that counts; Passed: it is played.
+std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInfo& lesson,
+                                       const HandedIn& handed_in) {
+  if (const std::string obstacle = checkout.obstacle(lesson); !obstacle.empty())
+    return {Status::Skipped, obstacle};
+  if (!handed_in.refusal.empty()) return {Status::Failed, "not taken: " + handed_in.refusal};
+  if (handed_in.texts.empty()) return {Status::Todo, "not handed in: " + handed_in.missing.front()};
+  if (!handed_in.missing.empty()) return {Status::Failed, "not handed in: " + handed_in.missing.front()};
+  if (is_untouched(checkout, lesson, handed_in)) return {Status::Todo, "not written yet"};
+  return {Status::Passed, ""};
+}
+
+}  // namespace
+
+program::GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson,
+                                    const Workshop& workshop, const Terms& terms) {
+  program::GradingOrder order;
+  order.lesson = &lesson;
+  order.tests = program::selected_tests(lesson, {});
+  order.tree = checkout.build();
+  order.subject = workshop.subject();
+  order.player = {workshop.player()};
+  order.seed = terms.seed;
+  order.quiet = true;
+  order.confined_as = {to_string(terms.isolation), workshop.user()};
+  order.hidden = true;
+  return order;
+}
+
+LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson, const fs::path& submission,
+                         const Terms& terms) {
+  const HandedIn handed_in = take(submission, lesson);
+  const auto [status, why] = look_at(checkout, lesson, handed_in);
+  if (status != Status::Passed) return {program::standing_as_a_whole(lesson, status, why), {}};
+  Workshop workshop(checkout, lesson, terms.isolation);
+  const std::string obstacle = workshop.make(handed_in);
+  if (!obstacle.empty()) return {program::standing_as_a_whole(lesson, Status::Failed, obstacle), {}};
+  const program::LessonRecord record{
+      "", "", program::grade(checkout, grading_order(checkout, lesson, workshop, terms))};
+  return {program::standing_of(lesson, {}, &record, ""), record.tests};
+}
+
+}  // namespace course::grader

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "course/grading.hpp"
+#include "course/standing.hpp"
+#include "grader/terms.hpp"
+#include "grader/workshop.hpp"
+
+namespace course::grader {
+
+/// What one lesson of a submission is worth.
+struct LessonGrade {
+  program::LessonStanding standing;
+  /// By name, hidden ones too; empty when nothing was played.
+  std::map<std::string, program::TestResult> tests;
+  double seconds = 0;  ///< that grading took
+};
+
+/// How the judge is to play what a workshop has made: confined, with hidden tests.
+program::GradingOrder grading_order(const program::Checkout& checkout, const LessonInfo& lesson,
+                                    const Workshop& workshop, const Terms& terms);
+
+/// Grades one lesson of a submission. Whatever the submission does, there is a standing with a status and,
+/// short of a pass, a diagnosis for each task. Throws std::runtime_error when the grader itself cannot work.
+LessonGrade grade_lesson(const program::Checkout& checkout, const LessonInfo& lesson,
+                         const std::filesystem::path& submission, const Terms& terms);
+
+}  // namespace course::grader

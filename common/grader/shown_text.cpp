@@ -1,0 +1,125 @@
+#include "grader/shown_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace course::grader {
+
+using program::Status;
+using program::TaskStanding;
+
+namespace {
+
+constexpr const char* replacement = "\xEF\xBF\xBD";  // U+FFFD
+
+/// The bytes of the UTF-8 character that begins at `at`; 0 when none does.
+std::size_t utf8_length(const std::string& text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Longer than need be, a surrogate, or beyond the last character.
+  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool outside = (first == 0xED && byte(1) > 0x9F) || (first == 0xF4 && byte(1) > 0x8F);
+  return overlong || outside ? 0 : length;
+}
+
+bool allowed_in_xml(const std::string& character) {
+  if (character.size() == 1) {
+    const auto byte = static_cast<unsigned char>(character[0]);
+    return byte >= 0x20 ? byte != 0x7F : byte == '\t' || byte == '\n';
+  }
+  return character != "\xEF\xBF\xBE" && character != "\xEF\xBF\xBF";
+}
+
+/// What described() of a standing takes its text from: the first test that failed, else the first that is
+/// still to do.
+const TaskTest* telling_test(const std::vector<TaskTest>& tests) {
+  for (const Status status : {Status::Failed, Status::Todo}) {
+    const auto found =
+        std::find_if(tests.begin(), tests.end(), [&](const TaskTest& test) { return test.status == status; });
+    if (found != tests.end()) return &*found;
+  }
+  return nullptr;
+}
+
+/// What there is to say of a test on hidden inputs.
+std::string without_judges_words(const LessonInfo& lesson, const program::TestResult& result) {
+  std::string text = "fails on hidden inputs";
+  for (const MistakeInfo& mistake : lesson.mistakes) {
+    const bool named =
+        std::find(result.mistakes.begin(), result.mistakes.end(), mistake.id) != result.mistakes.end();
+    if (named) text += "\nlooks like: " + mistake.what;
+  }
+  return text;
+}
+
+/// "not passed on 2, 3 ranks (played on 1, 2, 3)" and a line break; empty for a task on one rank.
+std::string failing_ranks(const std::vector<TaskTest>& tests) {
+  std::vector<int> all, failing;
+  for (const TaskTest& test : tests) {
+    if (test.ranks == 0) return "";
+    if (std::find(all.begin(), all.end(), test.ranks) == all.end()) all.push_back(test.ranks);
+    const bool known = std::find(failing.begin(), failing.end(), test.ranks) != failing.end();
+    if (test.status != Status::Passed && !known) failing.push_back(test.ranks);
+  }
+  if (failing.empty()) return "";
+  std::sort(failing.begin(), failing.end());
+  std::sort(all.begin(), all.end());
+  return fmt::format("not passed on {} ranks (played on {})\n", fmt::join(failing, ", "),
+                     fmt::join(all, ", "));
+}
+
+}  // namespace
+
+std::string presentable(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    if (result.size() >= longest_text) {
+      return result + fmt::format("\n[cut here: the whole text has {} bytes]", text.size());
+    }
+    const std::size_t length = utf8_length(text, at);
+    const std::string character = text.substr(at, std::max<std::size_t>(1, length));
+    result += length > 0 && allowed_in_xml(character) ? character : replacement;
+    at += character.size();
+  }
+  return result;
+}
+
+std::vector<TaskTest> tests_of(const LessonGrade& grade, const TaskInfo& task) {
+  std::vector<TaskTest> tests;
+  const std::vector<std::string> names = program::test_names(task);
+  for (const bool hidden : {false, true}) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string name = names[i] + (hidden ? program::hidden_suffix : "");
+      const auto played = grade.tests.find(name);
+      if (played == grade.tests.end()) continue;
+      tests.push_back({name, task.ranks.empty() ? 0 : task.ranks[i], hidden, played->second.status});
+    }
+  }
+  return tests;
+}
+
+std::string title_of(const LessonInfo& lesson, const TaskInfo& task) {
+  return presentable(fmt::format("{}.{} {}", lesson.id, task.id, task.name));
+}
+
+std::string diagnosis_of(const LessonGrade& grade, const TaskStanding& task) {
+  if (task.status == Status::Passed) return "";
+  const std::vector<TaskTest> tests = tests_of(grade, *task.task);
+  const TaskTest* telling = telling_test(tests);
+  const bool of_hidden = telling != nullptr && telling->hidden;
+  const std::string why = of_hidden
+                              ? without_judges_words(*grade.standing.lesson, grade.tests.at(telling->name))
+                              : task.diagnosis;
+  return presentable(failing_ranks(tests) + why);
+}
+
+}  // namespace course::grader

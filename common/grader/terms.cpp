@@ -1,0 +1,55 @@
+#include "grader/terms.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "course/child.hpp"
+
+namespace course::grader {
+
+using program::capture;
+
+std::uint64_t drawn_seed() {
+  constexpr std::uint64_t exact_in_a_double = std::uint64_t{1} << 53;
+  std::random_device device;
+  return std::uniform_int_distribution<std::uint64_t>(1, exact_in_a_double - 1)(device);
+}
+
+std::string commit_of(const program::Checkout& checkout) {
+  const auto said = capture({.argv = {"git", "-c", "safe.directory=*", "-C", checkout.root, "describe",
+                                      "--always", "--dirty", "--abbrev=12", "--exclude=*"},
+                             .folder = {},
+                             .environment = {}});
+  return said.exit.code == 0 ? said.first_line() : "unknown";
+}
+
+std::string compiler_version() {
+  return capture({.argv = {"c++", "--version"}, .folder = {}, .environment = {}}).first_line();
+}
+
+std::string scope_of(const std::vector<LessonInfo>& lessons) {
+  std::string text;
+  for (const LessonInfo& lesson : lessons) {
+    for (const TaskInfo& task : lesson.tasks) {
+      text += fmt::format("{}{}.{}={}", text.empty() ? "" : " ", lesson.id, task.id, task.points);
+    }
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Terms& terms) {
+  return {{"seed", terms.seed},
+          {"isolation", to_string(terms.isolation)},
+          {"commit", terms.commit},
+          {"compiler", terms.compiler},
+          {"scope", terms.scope}};
+}
+
+Terms terms_from(const nlohmann::ordered_json& json) {
+  return {json.at("seed"), isolation_named(json.at("isolation")), json.at("commit"), json.at("compiler"),
+          json.at("scope")};
+}
+
+}  // namespace course::grader

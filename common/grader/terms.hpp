@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "confine/confinement.hpp"
+#include "course/checkout.hpp"
+
+namespace course::grader {
+
+/// What all grades of one run have in common: the instructor's report says it, and a student's does not.
+struct Terms {
+  std::uint64_t seed = 0;  ///< that inputs are drawn with, public and hidden
+  Isolation isolation = Isolation::None;
+  std::string commit;    ///< of the course that graded, "-dirty" appended when its files differ from it
+  std::string compiler;  ///< its version line
+  std::string scope;     ///< the tasks and their points: "01.1=40 01.2=60"
+
+  bool operator==(const Terms&) const = default;
+};
+
+/// A seed that nobody can guess, small enough for a number of JavaScript.
+std::uint64_t drawn_seed();
+
+/// The commit that a checkout is at; "unknown" where there is no git.
+std::string commit_of(const program::Checkout& checkout);
+
+std::string compiler_version();
+
+std::string scope_of(const std::vector<LessonInfo>& lessons);
+
+nlohmann::ordered_json to_json(const Terms& terms);
+/// Throws nlohmann::json::exception or std::invalid_argument.
+Terms terms_from(const nlohmann::ordered_json& json);
+
+}  // namespace course::grader

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Makes the zip that is uploaded to Gradescope: setup.sh, run_autograder, what to grade, and the course as committed.
+#   pack.sh autograder.zip [--points FILE] [LESSON ...]      without lessons, all
+set -euo pipefail
+here=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+course=$(cd -P -- "$here/../.." && pwd)
+
+quit() {
+  echo "pack.sh: ${*:2}" >&2
+  exit "$1"
+}
+
+usage='usage: pack.sh autograder.zip [--points FILE] [LESSON ...]'
+[ $# -gt 0 ] || quit 2 "$usage"
+case $1 in *.zip) zip=$(cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1") ;; *) quit 2 "expected a name that ends in .zip, not '$1'; $usage" ;; esac
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+lessons=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --points)
+      [ -f "${2:-}" ] || quit 2 "--points: there is no file '${2:-}'"
+      cp -- "$2" "$work/points.json"
+      shift
+      ;;
+    -*) quit 2 "there is no option '$1'; $usage" ;;
+    *) lessons+=("$1") ;;
+  esac
+  shift
+done
+
+git -C "$course" rev-parse --git-dir >/dev/null 2>&1 || quit 3 "$course is no git checkout: there is no commit to pack"
+[ -z "$(git -C "$course" status --porcelain)" ] || echo 'pack.sh: what is not committed is not packed' >&2
+git clone --quiet --depth 1 "file://$course" "$work/course"
+cp "$here/setup.sh" "$here/run_autograder" "$work/"
+printf '%s\n' "${lessons[*]-}" >"$work/lessons.txt"
+(cd "$work" && cmake -E tar cf "$work.zip" --format=zip -- *)
+mv -f "$work.zip" "$zip"
+echo "$zip: lessons ${lessons[*]:-all}, commit $(git -C "$work/course" rev-parse --short=12 HEAD)"

@@ -1,0 +1,113 @@
+#include "judge/as_if.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+
+#include "judge/precision.hpp"
+#include "ring/shards.hpp"
+
+namespace course {
+
+namespace {
+
+/// A way to change an example; gives nothing where the example does not admit it.
+using Change = std::function<std::optional<Example>(const Example&)>;
+
+struct Hypothesis {
+  const char* words;
+  Change change;
+};
+
+/// The number of keys in attention's inputs, 0 in any others.
+int keys_of(const Example& example) {
+  const auto k = example.inputs.find("k");
+  const auto v = example.inputs.find("v");
+  if (k == example.inputs.end() || v == example.inputs.end()) return 0;
+  if (k->second.rank() != 3 || v->second.rank() != 3 || k->second.extent(1) != v->second.extent(1)) return 0;
+  return static_cast<int>(k->second.extent(1));
+}
+
+/// Nothing where no key would be left, or none left out.
+std::optional<Example> without(const std::vector<int>& keys, const Example& example) {
+  std::vector<int> kept;
+  for (int key = 0; key < keys_of(example); ++key) {
+    if (std::ranges::find(keys, key) == keys.end()) kept.push_back(key);
+  }
+  if (kept.empty() || keys.empty()) return std::nullopt;
+  Example changed = example;
+  for (const char* name : {"k", "v"}) {
+    std::vector<Tensor> parts;
+    for (const int key : kept) parts.push_back(slice(example.inputs.at(name), 1, key, 1));
+    changed.inputs[name] = concatenate(parts, 1);
+  }
+  return changed;
+}
+
+std::optional<Example> without_last(const Example& example) {
+  return without({keys_of(example) - 1}, example);
+}
+
+std::optional<Example> without_first(const Example& example) {
+  return without({0}, example);
+}
+
+std::optional<Example> without_last_of_every_shard(const Example& example) {
+  if (example.shard_tokens.empty() || total_tokens(example.shard_tokens) != keys_of(example))
+    return std::nullopt;
+  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
+  std::vector<int> last;
+  for (std::size_t rank = 0; rank < offsets.size(); ++rank) {
+    if (example.shard_tokens[rank] > 0) last.push_back(offsets[rank] + example.shard_tokens[rank] - 1);
+  }
+  return without(last, example);
+}
+
+Change rounding_to(const Precision& precision) {
+  return [precision](const Example& example) -> std::optional<Example> {
+    Example changed = example;
+    for (auto& [name, tensor] : changed.inputs) {
+      for (float& value : tensor.values()) value = static_cast<float>(rounded_to(precision, value));
+    }
+    return changed;
+  };
+}
+
+const std::vector<Hypothesis>& hypotheses() {
+  static const std::vector<Hypothesis> all{
+      {"every answer is as if the last key were missing", without_last},
+      {"every answer is as if the last key of every shard were missing", without_last_of_every_shard},
+      {"every answer is as if the first key were missing", without_first},
+      {"every answer is as if all inputs were rounded to bfloat16 (8 significant bits)",
+       rounding_to(bfloat16)},
+      {"every answer is as if all inputs were rounded to float16 (11 significant bits)",
+       rounding_to(float16)}};
+  return all;
+}
+
+/// Whether the truth of the changed examples explains all that was played and admits the change.
+bool explains(const Change& change, const Task& task, const std::vector<const Played*>& all) {
+  Task changed = task;
+  changed.mistakes = {{"", [&](const Example& example) { return task.truth(*change(example)); }}};
+  std::vector<const Played*> admitting;
+  std::ranges::copy_if(all, std::back_inserter(admitting),
+                       [&](const Played* played) { return change(*played->example).has_value(); });
+  try {
+    return !explaining_mistakes(changed, admitting).empty();
+  } catch (const std::exception&) {
+    return false;  // the task has inputs that must fit those that were changed
+  }
+}
+
+}  // namespace
+
+std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
+  for (const Hypothesis& hypothesis : hypotheses()) {
+    if (hypothesis.change(*witness.example) && explains(hypothesis.change, task, all))
+      return hypothesis.words;
+  }
+  return "";
+}
+
+}  // namespace course

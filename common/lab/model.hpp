@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+
+/// When does a ring's communication hide behind its computation, and how long does the ring take? Lesson 08
+/// derives it; here it is as functions of numbers, without a clock.
+namespace course::lab {
+
+/// One rank's shard of a forward ring in float32, on every rank alike.
+struct Workload {
+  std::int64_t tokens = 0;  ///< c, of one rank
+  std::int64_t heads = 1;
+  std::int64_t head_dim = 64;
+};
+
+/// Floating-point operations of one block: 2 c c d for the scores of a head and as many for their product
+/// with the values, so 4 c^2 d a head.
+double block_operations(const Workload& work);
+
+/// Bytes that a rank sends in one hop: K and V of one shard, 8 c d a head in float32.
+double hop_bytes(const Workload& work);
+
+/// The tokens a rank at which a block of work takes `work_over_transfer` times as long as a hop:
+/// 4 c^2 d / F = x * 8 c d / B, so c = 2 x F / B. With x = 1 this is where transfers begin to hide
+/// (c = F / B in bf16: Liu et al. 2023), with x = 2 it is 4 F / B.
+/// @param flops F, operations a second that one rank achieves while all compute
+/// @param bytes_per_s B, one rank's own share of the link, one way
+double tokens_for(double work_over_transfer, double flops, double bytes_per_s);
+
+/// What a ring is made of, measured or computed, in seconds.
+struct RingParts {
+  int ranks = 2;
+  double work_s = 0;      ///< one block
+  double transfer_s = 0;  ///< one hop
+};
+
+/// P blocks and nothing else.
+double compute_alone_s(const RingParts& ring);
+
+/// P blocks and P - 1 hops, one after the other.
+double blocking_s(const RingParts& ring);
+
+/// The first block hides the first hop, and so on; the last block has no hop to hide: (P - 1) max(W, T) + W.
+double overlapped_s(const RingParts& ring);
+
+/// What the laboratory takes for one such ring at the least: three rounds of the computation alone, the hops
+/// alone of both rings, and three rings, and before them as many measurements of the first two.
+double setting_s(const RingParts& ring);
+inline constexpr double longest_setting_s = 300;  ///< what would take longer is not begun
+
+/// Time beyond the computation's, as a share of it: 0.25 is a quarter more. Negative when measured noise is.
+double exposed_share(double ring_s, double compute_alone);
+
+}  // namespace course::lab

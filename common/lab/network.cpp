@@ -1,0 +1,257 @@
+#include "lab/network.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "course/checkout.hpp"
+#include "course/child.hpp"
+#include "course/errors.hpp"
+#include "course/text_file.hpp"
+#include "judge/launcher.hpp"
+#include "lab/quantity.hpp"
+
+namespace course::lab {
+
+namespace {
+
+using program::Captured;
+using program::Unavailable;
+
+constexpr double patience_s = 20;
+/// Of the documentation's addresses (RFC 5737), which no network uses.
+constexpr const char* own_address = "192.0.2.1";
+constexpr const char* other_address = "192.0.2.2";
+constexpr const char* subnet = "192.0.2.0/24";
+
+/// TCP that neither probes for bandwidth nor starts small: the token bucket alone is to limit it. Reno is in
+/// every kernel and never loses a packet here, where the queue is longer than the window.
+constexpr std::pair<const char*, const char*> tcp_settings[] = {
+    {"/proc/sys/net/ipv4/tcp_congestion_control", "reno"},
+    {"/proc/sys/net/ipv4/tcp_rmem", "4096 2097152 33554432"},
+    {"/proc/sys/net/ipv4/tcp_wmem", "4096 2097152 4194304"}};
+
+/// Writes where the kernel listens, which knows no file that takes another's place.
+void tell_kernel(const char* path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw std::runtime_error(std::string("cannot write ") + path);
+}
+
+Captured captured(const std::vector<std::string>& argv) {
+  return program::capture({.argv = argv, .folder = {}, .environment = {}, .limit_s = patience_s});
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+/// Throws std::runtime_error with the command and what it said unless it succeeds.
+void command(const std::vector<std::string>& argv) {
+  const Captured said = captured(argv);
+  if (said.exit.code != 0) throw std::runtime_error(joined(argv) + ": " + said.first_line());
+}
+
+/// Makes this process root in a user namespace of its own; it stays who it is outside.
+void map_to_root(uid_t user, gid_t group) {
+  tell_kernel("/proc/self/setgroups", "deny");
+  tell_kernel("/proc/self/uid_map", fmt::format("0 {} 1", user));
+  tell_kernel("/proc/self/gid_map", fmt::format("0 {} 1", group));
+}
+
+/// Why this machine cannot give a process a network of its own with such a link, or nothing. Tried in a
+/// process that ends: one that had left its network for a useless one could not come back.
+std::string obstacle_to(const LinkOrder& order) {
+  for (const char* name : {"ip", "tc", "unshare", "nsenter"}) {
+    if (program::find_program(name).empty())
+      return fmt::format("there is no {} on this machine: install iproute2 and util-linux", name);
+  }
+  std::string line = "ip link set lo up";
+  for (const auto& argv : shaping_commands("lo", order)) line += " && " + joined(argv);
+  for (const auto& [path, value] : tcp_settings) line += fmt::format(" && echo '{}' >{}", value, path);
+  std::vector<std::string> trial{"unshare", "--net", "--uts", "sh", "-c", line};
+  if (geteuid() != 0) trial.insert(trial.begin() + 1, {"--user", "--map-root-user"});
+  const Captured said = captured(trial);
+  if (said.exit.code == 0) return "";
+  return fmt::format("this machine allows no shaped network of one's own{} ({})",
+                     geteuid() == 0 ? "" : " without root", said.first_line());
+}
+
+/// Moves this process into a network of its own, as root of a user namespace where it is not root already.
+void leave_network() {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  if (unshare((user == 0 ? 0 : CLONE_NEWUSER) | CLONE_NEWNET | CLONE_NEWUTS) != 0)
+    throw std::system_error(errno, std::generic_category(), "unshare");
+  if (user != 0) map_to_root(user, group);
+}
+
+void settle_tcp() {
+  for (const auto& [path, value] : tcp_settings) tell_kernel(path, value);
+}
+
+std::string without_shape(const std::string& why) {
+  return why +
+         ". The ranks talk over this machine's own loopback, which is as fast as memory: what a slow link "
+         "does to a ring cannot be shown on it";
+}
+
+}  // namespace
+
+/// A process that holds a network namespace and waits to be ended; it ends with its parent.
+class Network::Host {
+ public:
+  explicit Host(const std::string& name) {
+    int ready[2];
+    if (pipe(ready) != 0) throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
+    pid_ = fork();
+    if (pid_ == 0) hold(name, ready[1]);
+    close(ready[1]);
+    char done = 0;
+    const bool held = pid_ > 0 && read(ready[0], &done, 1) == 1;
+    close(ready[0]);
+    if (!held) throw Unavailable("this machine allows no second network namespace");
+  }
+  ~Host() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  std::string pid() const { return std::to_string(pid_); }
+
+  /// A command as it is run on this host.
+  std::vector<std::string> inside(std::vector<std::string> argv) const {
+    argv.insert(argv.begin(),
+                {"nsenter", "--net=/proc/" + pid() + "/ns/net", "--uts=/proc/" + pid() + "/ns/uts"});
+    return argv;
+  }
+
+ private:
+  /// In the child, which ends here whatever happens: unwinding would remove what is the parent's.
+  [[noreturn]] static void hold(const std::string& name, int ready) {
+    try {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (unshare(CLONE_NEWNET | CLONE_NEWUTS) == 0 && sethostname(name.data(), name.size()) == 0) {
+        settle_tcp();
+        if (write(ready, "1", 1) == 1) pause();
+      }
+    } catch (...) {  // the parent hears nothing, and says so
+    }
+    _exit(1);
+  }
+
+  pid_t pid_ = -1;
+};
+
+std::vector<std::vector<std::string>> shaping_commands(const std::string& device, const LinkOrder& order) {
+  // A bucket holds two of the largest packets, since a smaller one would cut them up; its queue is longer
+  // than all that TCP may have on its way, since what is dropped would be sent again.
+  const std::vector<std::string> bucket{
+      "tbf", "rate", fmt::format("{:.0f}bit", order.bandwidth), "burst", "131072", "limit", "67108864"};
+  const std::vector<std::string> on{"tc", "qdisc", "add", "dev", device};
+  const auto with = [&](std::vector<std::string> place, const std::vector<std::string>& what) {
+    place.insert(place.begin(), on.begin(), on.end());
+    place.insert(place.end(), what.begin(), what.end());
+    return place;
+  };
+  if (order.latency_s == 0) return {with({"root"}, bucket)};
+  return {with({"root", "handle", "1:"},
+               {"netem", "delay", fmt::format("{:.0f}us", order.latency_s * 1e6), "limit", "100000"}),
+          with({"parent", "1:1", "handle", "10:"}, bucket)};
+}
+
+Network::Network(const LinkOrder& order, const std::filesystem::path& scratch) : order_(order) {
+  const std::string obstacle = obstacle_to(order);
+  if (!obstacle.empty() && order.two_hosts) throw Unavailable("two hosts cannot be made here: " + obstacle);
+  if (!obstacle.empty() && order.latency_s > 0) {
+    throw Unavailable("--latency needs the kernel's netem (sch_netem) beside its token bucket: " + obstacle);
+  }
+  if (!obstacle.empty()) {
+    limits_ = without_shape(obstacle);
+    return;
+  }
+  leave_network();
+  settle_tcp();
+  command({"ip", "link", "set", "lo", "up"});
+  if (order.two_hosts) {
+    set_up_two_hosts(scratch);
+  } else {
+    for (const auto& argv : shaping_commands("lo", order_)) command(argv);
+  }
+}
+
+Network::~Network() = default;
+
+void Network::set_up_two_hosts(const std::filesystem::path& scratch) {
+  const std::string own_name = "host-a";
+  if (sethostname(own_name.data(), own_name.size()) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot name a host");
+  other_ = std::make_unique<Host>("host-b");
+  command({"ip", "link", "add", "link-a", "type", "veth", "peer", "name", "link-b", "netns", other_->pid()});
+  command({"ip", "addr", "add", std::string(own_address) + "/24", "dev", "link-a"});
+  command({"ip", "link", "set", "link-a", "up"});
+  command(other_->inside({"ip", "link", "set", "lo", "up"}));
+  command(other_->inside({"ip", "addr", "add", std::string(other_address) + "/24", "dev", "link-b"}));
+  command(other_->inside({"ip", "link", "set", "link-b", "up"}));
+  for (const auto& argv : shaping_commands("link-a", order_)) command(argv);
+  for (const auto& argv : shaping_commands("link-b", order_)) command(other_->inside(argv));
+  agent_ = scratch / "agent";
+  program::write_text(
+      agent_,
+      "#!/bin/sh\n# mpirun calls this as it would call ssh: a host's name, then a command.\nshift\nexec " +
+          joined(other_->inside({"/bin/sh", "-c", "\"$*\""})) + "\n");
+  chmod(agent_.c_str(), 0700);
+}
+
+std::vector<std::string> Network::mpirun(int ranks) const {
+  std::vector<std::string> command = course::mpirun(ranks);
+  if (other_) {
+    const int own = (ranks + 1) / 2;
+    command.insert(command.end(),
+                   {"--host", fmt::format("{}:{},{}:{}", own_address, own, other_address, ranks - own)});
+  }
+  return command;
+}
+
+std::map<std::string, std::string> Network::environment() const {
+  std::map<std::string, std::string> environment = mpirun_environment();
+  const std::string interface = other_ ? subnet : "lo";
+  environment["OMPI_MCA_btl"] = "self,tcp";
+  environment["OMPI_MCA_btl_tcp_if_include"] = interface;
+  environment["OMPI_MCA_oob_tcp_if_include"] = interface;
+  // Over one connection a control message waits behind the data that go the other way, and the two directions
+  // take turns.
+  environment["OMPI_MCA_btl_tcp_links"] = "2";
+  if (other_) environment["OMPI_MCA_plm_rsh_agent"] = agent_;
+  return environment;
+}
+
+std::string Network::description() const {
+  if (!shaped()) return "this machine's loopback, not shaped, through TCP";
+  const std::string latency =
+      order_.latency_s > 0 ? fmt::format(" and {:g} ms of delay each way", order_.latency_s * 1e3) : "";
+  if (other_) {
+    return fmt::format("two hosts (network namespaces of this machine), a link of {} each way{}, through TCP",
+                       format_bandwidth(order_.bandwidth), latency);
+  }
+  return fmt::format("one host, a loopback of {} shared by all ranks{}, through TCP",
+                     format_bandwidth(order_.bandwidth), latency);
+}
+
+}  // namespace course::lab

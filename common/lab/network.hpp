@@ -1,0 +1,64 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace course::lab {
+
+/// How the link between the ranks is to be.
+struct LinkOrder {
+  double bandwidth = 500e6;  ///< bits a second
+  double latency_s = 0;      ///< one way, beyond what the link has
+  bool two_hosts = false;
+};
+
+/// The network that a laboratory's ranks talk through. It lives in network namespaces of this process and its
+/// children that have no name, so that the kernel takes them away, with all that is in them, when the last of
+/// those processes has ended, whatever ended it: nothing is left to clean up.
+///
+/// One host: a namespace whose loopback has a token bucket, which all ranks share, both ways.
+/// Two hosts: two namespaces joined by a veth pair, with a token bucket at each end: one each way.
+class Network {
+ public:
+  /// Moves this process into a namespace of its own and sets the link up. Without root it tries a user
+  /// namespace. Where the machine does not allow that, one host gets the loopback as it is, and limits() says
+  /// so; two hosts are an Unavailable.
+  /// @param scratch where the launch agent is written
+  /// @throws Unavailable, std::runtime_error with what ip or tc said
+  Network(const LinkOrder& order, const std::filesystem::path& scratch);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  /// The start of the command line, without the program.
+  std::vector<std::string> mpirun(int ranks) const;
+  /// What Open MPI needs to use TCP over this network.
+  std::map<std::string, std::string> environment() const;
+
+  bool shaped() const { return limits_.empty(); }
+  /// Why the link is not shaped; empty if it is.
+  const std::string& limits() const { return limits_; }
+  /// The link in a sentence for people.
+  std::string description() const;
+
+ private:
+  class Host;
+
+  void set_up_two_hosts(const std::filesystem::path& scratch);
+
+  LinkOrder order_;
+  std::string limits_;
+  std::unique_ptr<Host> other_;  ///< the second host
+  std::filesystem::path agent_;  ///< starts Open MPI's daemon on it
+};
+
+/// The command that shapes a device: a token bucket, and with a latency a delay before it.
+std::vector<std::vector<std::string>> shaping_commands(const std::string& device, const LinkOrder& order);
+
+}  // namespace course::lab

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ring/block_attention.hpp"
+#include "ring/block_log.hpp"
+#include "tensor/tensor.hpp"
+
+/// The block computations that players give to a ring, in graded runs the same for everybody. Plain, a query
+/// and a key at a time. Handouts hold it: whoever looks here before lesson 06 finds its formulas, though not
+/// its blocks, its mask or its matrix products.
+namespace course::plain {
+
+inline float dot(std::span<const float> a, std::span<const float> b) {
+  float sum = 0.0f;
+  for (std::size_t c = 0; c < a.size(); ++c) sum += a[c] * b[c];
+  return sum;
+}
+
+inline void add_scaled(std::span<float> to, float factor, std::span<const float> from) {
+  for (std::size_t c = 0; c < to.size(); ++c) to[c] += factor * from[c];
+}
+
+inline float score_scale(HeadsView<const float> q) {
+  return 1.0f / std::sqrt(static_cast<float>(q.head_dim()));
+}
+
+inline std::string shape_text(HeadsView<const float> x) {
+  return to_string({x.heads(), x.seq(), x.head_dim()});
+}
+
+/// Throws std::invalid_argument with the shapes unless k and v have one shape, and q's heads and head_dim.
+inline void require_fitting(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v) {
+  const bool same_heads = q.heads() == k.heads() && k.heads() == v.heads();
+  const bool same_dim = q.head_dim() == k.head_dim() && k.head_dim() == v.head_dim();
+  if (same_heads && same_dim && k.seq() == v.seq() && k.seq() >= 0) return;
+  throw std::invalid_argument("block.accumulate was given q " + shape_text(q) + ", k " + shape_text(k) +
+                              " and v " + shape_text(v) +
+                              "; heads and head_dim must agree, and k and v must hold equally many tokens");
+}
+
+/// Throws std::invalid_argument with both shapes unless they are one.
+inline void require_same_shape(const char* name, HeadsView<const float> x, const char* other_name,
+                               HeadsView<const float> other) {
+  if (x.heads() == other.heads() && x.seq() == other.seq() && x.head_dim() == other.head_dim()) return;
+  throw std::invalid_argument(std::string("block.accumulate was given ") + name + " " + shape_text(x) +
+                              " for " + other_name + " " + shape_text(other) + "; the shapes must agree");
+}
+
+/// Throws std::invalid_argument with both shapes unless `x`, one number a query, fits q.
+inline void require_one_a_query(const char* name, MatrixView<const float> x, HeadsView<const float> q) {
+  if (x.rows() == q.heads() && x.cols() == q.seq()) return;
+  throw std::invalid_argument(std::string("block.accumulate was given ") + name + " " +
+                              to_string({x.rows(), x.cols()}) + " for q " + shape_text(q) +
+                              "; one number a head and query is expected");
+}
+
+/// One query sees one key and its value: an online softmax, a score at a time.
+inline void see(float score, std::span<const float> value, float& m, float& l, std::span<float> o) {
+  const float grown = std::max(m, score);
+  const float keep = std::exp(m - grown);
+  const float weight = std::exp(score - grown);
+  for (std::size_t c = 0; c < o.size(); ++c) o[c] = keep * o[c] + weight * value[c];
+  l = keep * l + weight;
+  m = grown;
+}
+
+/// BlockAttention::accumulate. A head is a tile.
+inline void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                       AttentionState& state, const BetweenTiles& between_tiles = {}) {
+  require_fitting(q, k, v);
+  const float scale = score_scale(q);
+  for (Index head = 0; head < q.heads(); ++head) {
+    for (Index i = 0; i < q.seq(); ++i) {
+      for (Index j = 0; j < k.seq(); ++j) {
+        const float score = scale * dot(q.head(head).row(i), k.head(head).row(j));
+        see(score, v.head(head).row(j), state.m()(head, i), state.l()(head, i), state.o().head(head).row(i));
+      }
+    }
+    if (between_tiles) between_tiles();
+  }
+}
+
+/// BlockAttention::finish.
+inline void finish(AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
+  for (Index head = 0; head < o.heads(); ++head) {
+    for (Index i = 0; i < o.seq(); ++i) {
+      const float l = state.l()(head, i);
+      lse(head, i) = state.m()(head, i) + std::log(l);
+      for (Index c = 0; c < o.head_dim(); ++c) {
+        o(head, i, c) = l > 0.0f ? state.o()(head, i, c) / l : 0.0f;
+      }
+    }
+  }
+}
+
+/// BlockAttentionBackward::accumulate. A head is a tile.
+inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                                HeadsView<const float> d_o, MatrixView<const float> lse,
+                                MatrixView<const float> delta, HeadsView<float> dq, HeadsView<float> dk,
+                                HeadsView<float> dv, const BetweenTiles& between_tiles = {}) {
+  require_fitting(q, k, v);
+  require_same_shape("d_o", d_o, "q", q);
+  require_same_shape("dq", dq, "q", q);
+  require_same_shape("dk", dk, "k", k);
+  require_same_shape("dv", dv, "v", v);
+  require_one_a_query("lse", lse, q);
+  require_one_a_query("delta", delta, q);
+  const float scale = score_scale(q);
+  for (Index head = 0; head < q.heads(); ++head) {
+    for (Index i = 0; i < q.seq(); ++i) {
+      if (lse(head, i) == -std::numeric_limits<float>::infinity()) continue;
+      const std::span<const float> query = q.head(head).row(i);
+      const std::span<const float> gradient = d_o.head(head).row(i);
+      for (Index j = 0; j < k.seq(); ++j) {
+        const float weight = std::exp(scale * dot(query, k.head(head).row(j)) - lse(head, i));
+        const float ds = scale * weight * (dot(gradient, v.head(head).row(j)) - delta(head, i));
+        add_scaled(dv.head(head).row(j), weight, gradient);
+        add_scaled(dq.head(head).row(i), ds, k.head(head).row(j));
+        add_scaled(dk.head(head).row(j), ds, query);
+      }
+    }
+    if (between_tiles) between_tiles();
+  }
+}
+
+/// Remembers the blocks that a ring attended to, for the judge.
+class BlockLog {
+ public:
+  void add(int owner, HeadsView<const float> k, HeadsView<const float> v) {
+    entries_.push_back({static_cast<float>(owner), static_cast<float>(k.seq()), block_log::fingerprint(k),
+                        block_log::fingerprint(v)});
+  }
+
+  /// The output `log` [calls, block_log::columns].
+  Tensor tensor() const {
+    std::vector<float> values;
+    for (const block_log::Entry& entry : entries_) {
+      values.insert(values.end(), {entry.owner, entry.keys, entry.k, entry.v});
+    }
+    return {{static_cast<Index>(entries_.size()), block_log::columns}, std::move(values)};
+  }
+
+ private:
+  std::vector<block_log::Entry> entries_;
+};
+
+/// The plain forward computation, whose calls are entered in `log`.
+inline BlockAttention logged(BlockLog& log) {
+  return {[&log](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
+                 AttentionState& state) {
+            accumulate(q, k, v, state);
+            log.add(owner, k, v);
+          },
+          finish};
+}
+
+/// The plain backward computation, whose calls are entered in `log`.
+inline BlockAttentionBackward logged_backward(BlockLog& log) {
+  return {[&log](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                 HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
+                 int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv) {
+    accumulate_backward(q, k, v, d_o, lse, delta, dq, dk, dv);
+    log.add(owner, k, v);
+  }};
+}
+
+}  // namespace course::plain

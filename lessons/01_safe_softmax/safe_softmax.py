@@ -1,0 +1,20 @@
+"""Lesson 01 in Python. The contract is safe_softmax.hpp's; arrays are NumPy's, float32."""
+
+import numpy as np
+
+def softmax(x, p):
+    """Task 1. Writes the softmax of every row of x [rows, cols] into p [rows, cols].
+
+    Scores are finite or -inf (masked). A row that is -inf throughout, or has no columns, gives zeros.
+    """
+    # For each row: its maximum, then the exponentials and their sum, then a division.
+    # Which rows have no maximum to subtract?
+    raise NotImplementedError("task 1, softmax")
+
+def logsumexp(x, lse):
+    """Task 2. Writes log sum_j exp(x_ij) of every row of x [rows, cols] into lse [rows].
+
+    A row that is -inf throughout, or has no columns, gives -inf.
+    """
+    # log sum exp(x) = m + log sum exp(x - m). What is it for a row that is masked throughout?
+    raise NotImplementedError("task 2, logsumexp")

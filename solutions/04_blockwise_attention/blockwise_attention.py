@@ -1,0 +1,60 @@
+"""Lesson 04 in Python. The contract is blockwise_attention.hpp's; arrays are NumPy's, float32."""
+
+import numpy as np
+
+
+def attend_block(q, k, v, m, l, o):
+    """Task 1. Lets every query of one head see one block of keys and values, and updates m, l and o in place.
+
+    With s_ij = q_i . k_j / sqrt(d),
+      m_i' = max(m_i, max_j s_ij),  l_i' = l_i exp(m_i - m_i') + sum_j exp(s_ij - m_i'),
+      o_i' = o_i exp(m_i - m_i') + sum_j exp(s_ij - m_i') v_j.
+    q [queries, d]; k, v [keys, d], keys >= 0; m, l [queries]; o [queries, d], unnormalised. A query that has seen
+    nothing has m = -inf, l = 0, o = 0; a block without keys changes nothing. Scores are finite.
+    """
+    #> task 1
+    #| # Scores first. What must happen to l and o before terms with a larger maximum are added to them?
+    #| # What does a query bring along that has seen nothing? What is left to do when there is no key?
+    #| raise NotImplementedError("task 1, one block")
+    if len(k) == 0:
+        return  # else m would stay -inf, and -inf - (-inf) is not a number
+    weights = q @ k.T
+    weights /= np.float32(np.sqrt(q.shape[1]))
+    grown = np.maximum(m, weights.max(axis=1))
+    weights -= grown[:, None]
+    np.exp(weights, out=weights)
+    correction = np.exp(m - grown)
+    m[:] = grown
+    l *= correction
+    l += weights.sum(axis=1)
+    o *= correction[:, None]
+    o += weights @ v
+    #< task 1
+
+
+def blockwise_attention(q, k, v, block, o, lse):
+    """Task 2. Writes o = softmax(q k^T / sqrt(d)) v and its lse, head by head, `block` (>= 1) keys at a time, the last
+    block holding what is left.
+
+    q [heads, queries, d]; k, v [heads, keys, d]; o [heads, queries, d]; lse [heads, queries], of the scaled scores.
+    queries and keys may differ, and either may be 0; with no keys at all, o = 0 and lse = -inf. o and lse hold NaN
+    beforehand. Never holds more than a block's scores: extra memory is O(queries (d + block)), not O(queries keys).
+    """
+    #> task 2
+    #| # Every head starts with queries that have seen nothing. How long is the last block?
+    #| # What turns o, m and l into the answer, and when?
+    #| raise NotImplementedError("task 2, all blocks")
+    queries, keys = q.shape[1], k.shape[1]
+    for head in range(len(q)):
+        m = np.full(queries, -np.inf, dtype=np.float32)
+        l = np.zeros(queries, dtype=np.float32)
+        o[head] = 0
+        for first in range(0, keys, block):
+            seen = slice(first, first + block)
+            attend_block(q[head], k[head, seen], v[head, seen], m, l, o[head])
+        if keys == 0:
+            lse[head] = -np.inf
+            continue
+        lse[head] = m + np.log(l)
+        o[head] /= l[:, None]
+    #< task 2

@@ -1,0 +1,40 @@
+#include "player/adapter.hpp"
+
+#include "player/plain_attention.hpp"
+#include "ring_backward.hpp"
+
+namespace {
+
+using course::Tensor;
+
+void backward_traffic(course::Call& call) {
+  const std::vector<int> shard_tokens = call.integers("shards");
+  const int ranks = static_cast<int>(shard_tokens.size());
+  const course::MatrixView<float> bytes = call.output("bytes", {ranks, 2}).matrix();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const lesson07::Traffic traffic =
+        lesson07::backward_traffic(shard_tokens, call.integer("heads"), call.integer("head_dim"), rank);
+    bytes(rank, 0) = static_cast<float>(traffic.keys_values);
+    bytes(rank, 1) = static_cast<float>(traffic.gradients);
+  }
+}
+
+void ring_attention_backward(course::Call& call) {
+  course::plain::BlockLog log;
+  const course::BlockAttentionBackward block = course::plain::logged_backward(log);
+  const Tensor& q = call.input("q");
+  lesson07::ring_attention_backward(
+      q.heads(), call.input("k").heads(), call.input("v").heads(), call.input("o").heads(),
+      call.input("lse").matrix(), call.input("d_o").heads(), call.output("dq", q.shape()).heads(),
+      call.output("dk", q.shape()).heads(), call.output("dv", q.shape()).heads(),
+      call.integers("shard_tokens"), block, call.communicator<MPI_Comm>());
+  call.output(block_log::output, {0, block_log::columns}) = log.tensor();
+}
+
+}  // namespace
+
+const course::Adapter& course_adapter() {
+  static const course::Adapter adapter{{"backward_traffic", backward_traffic},
+                                       {"ring_attention_backward", ring_attention_backward}};
+  return adapter;
+}

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cmath>
+
+#include "judge/conduct.hpp"
+#include "judge/gradient_checks.hpp"
+#include "judge/log_reading.hpp"
+#include "judge/ring_backward.hpp"
+#include "judge/ring_forward.hpp"
+#include "judge/task.hpp"
+#include "judge/uncancelled.hpp"
+#include "mpi_layer/facts.hpp"
+#include "tokens_to_hide.hpp"
+
+using namespace course;
+using conduct::bytes_of_block;
+using conduct::Hops;
+using conduct::Recognises;
+
+namespace {
+
+// Task 1
+
+enum class Wire { Float32, Bf16, Mixed };
+
+/// Rows of one kind: machines from a laptop core to an accelerator, links from Ethernet to NVLink.
+Example setups(Draw& draw, std::string what, Wire wire, bool grouped, bool causal) {
+  constexpr Index rows = 6;
+  Tensor all({rows, tokens_to_hide::columns});
+  for (Index i = 0; i < rows; ++i) {
+    const auto power_of_ten = [&](double low, double high) {
+      return static_cast<float>(std::pow(10.0, draw.uniform(low, high)));
+    };
+    const float key_heads = static_cast<float>(draw.integer(1, 16));
+    const auto row = all.matrix().row(i);
+    row[tokens_to_hide::flops] = power_of_ten(10, 15);
+    row[tokens_to_hide::link] = power_of_ten(8, 12);
+    row[tokens_to_hide::element] = wire == Wire::Float32 ? 4 : 2;
+    row[tokens_to_hide::gradient] = wire == Wire::Bf16 ? 2 : 4;
+    row[tokens_to_hide::key_heads] = key_heads;
+    row[tokens_to_hide::query_heads] = key_heads * static_cast<float>(grouped ? draw.integer(2, 8) : 1);
+    row[tokens_to_hide::causal] = causal ? 1 : 0;
+  }
+  return {std::move(what), {{"setups", std::move(all)}}};
+}
+
+std::vector<Example> all_setups(Draw& draw, int) {
+  return {setups(draw, "bf16", Wire::Bf16, false, false),
+          setups(draw, "float32", Wire::Float32, false, false),
+          setups(draw, "bf16 with float32 gradients", Wire::Mixed, false, false),
+          setups(draw, "a causal mask", Wire::Bf16, false, true),
+          setups(draw, "grouped queries", Wire::Bf16, true, false),
+          setups(draw, "all of it", Wire::Mixed, true, true)};
+}
+
+Task tokens_task() {
+  return {.id = "1",
+          .function = "tokens_to_hide",
+          .outputs = {{"forward", {"setup", "number"}}, {"backward", {"setup", "number"}}},
+          .examples = all_setups,
+          .truth = tokens_to_hide::by(tokens_to_hide::right_tokens),
+          .baseline = tokens_to_hide::by(tokens_to_hide::right_tokens),
+          .mistakes = tokens_to_hide::known_mistakes()};
+}
+
+// Inputs of the rings
+
+std::vector<Index> three_real_heads(Draw& draw) {
+  return {draw.integer(0, 3), draw.integer(4, 7), draw.integer(8, 11)};
+}
+
+std::vector<Example> forward_examples(Draw& draw, int ranks) {
+  std::vector<Example> all = ring_forward::on_all_kinds_of_shards(draw, ranks, 1);
+  const std::vector<int> shards = unequal_shards(draw, ranks);
+  const int n = total_tokens(shards);
+  const auto add = [&](std::string what, QKV qkv) {
+    all.push_back(ring_forward::make_example(std::move(what), shards, std::move(qkv)));
+  };
+  add("a row maximum that comes last", late_maximum_qkv(draw, 3, n, n, 8));
+  add("scores more than 110 apart", wide_scores_qkv(draw, 2, n, n, 6));
+  add("scores near -2e4", very_negative_qkv(draw, 2, n, n, 5, -2e4));
+  add("real keys and values with the queries doubled",
+      minilm_qkv(draw.integer(0, 512 - n), n, three_real_heads(draw), 2));
+  std::ranges::move(ring_forward::with_large_blocks(draw, ranks), std::back_inserter(all));
+  return all;
+}
+
+std::vector<Example> backward_examples(Draw& draw, int ranks) {
+  std::vector<Example> forward = ring_forward::on_all_kinds_of_shards(draw, ranks, 2);
+  const std::vector<int> shards = even_shards(draw.integer(30, 40), ranks);
+  const int n = total_tokens(shards);
+  forward.push_back(
+      ring_forward::make_example("scores near -150", shards, very_negative_qkv(draw, 2, n, n, 5, -150)));
+  std::ranges::move(ring_forward::with_large_blocks(draw, ranks), std::back_inserter(forward));
+  std::vector<Example> all;
+  for (Example& one : forward) all.push_back(ring_backward::with_gradient(draw, std::move(one)));
+  all.push_back(ring_backward::real_example(draw, "real q, k, v and d_o", shards, three_real_heads(draw)));
+  return all;
+}
+
+// Conduct
+
+/// What is done to buffers that MPI still has. Each may entail those below it. A function that throws leaves
+/// requests open, but that is not what is wrong with it.
+Conduct leaves_open_buffers_alone() {
+  using namespace conduct;
+  using namespace mpi_layer;
+  const Conduct look = first_of({finishes_its_requests("leaked_request"),
+                                 without_fact(fact_reused_before_wait, "swapped_before_wait"),
+                                 keeps_buffers_apart("overwrites_the_send_buffer"),
+                                 without_fact(fact_computed_on_arriving, "computes_on_arriving"),
+                                 without_fact(fact_receive_buffer_changed, "computes_on_arriving"),
+                                 without_fact(fact_send_buffer_changed, "overwrites_the_send_buffer")});
+  return [look](const Example& example, const Outcome& outcome) {
+    return outcome.ending == Outcome::Ending::Finished ? look(example, outcome) : std::vector<Finding>{};
+  };
+}
+
+/// Who leaves empty blocks out has nothing to hide a transfer behind: said only where there are none.
+Conduct hides_its_transfers() {
+  using namespace conduct;
+  const Conduct look = first_of({without_fact(mpi_layer::fact_waited_at_once, "waits_at_once"),
+                                 without_fact(mpi_layer::fact_no_progress, "no_progress")});
+  return [look](const Example& example, const Outcome& outcome) {
+    const bool all_work = std::ranges::all_of(example.shard_tokens, [](int tokens) { return tokens > 0; });
+    return all_work ? look(example, outcome) : std::vector<Finding>{};
+  };
+}
+
+/// Two more blocks and three of gradients, and as much again for the outputs and what MPI itself takes.
+std::int64_t memory_of_the_backward_ring(const Example& example) {
+  return conduct::memory_of_blocks(example, 2 * (2 + 3));
+}
+
+std::vector<Conduct> ring_conduct(Hops hops) {
+  using namespace conduct;
+  const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
+  return {first_of({uses_only_its_communicator("world_communicator"),
+                    named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
+                    named_if(sends_at_most(limit, ""), sent_one_hop_more(hops, 4), "useless_last_hop"),
+                    log_reading::names_the_owners}),
+          uses_only_known_calls(), leaves_open_buffers_alone(), hides_its_transfers(),
+          gathers_at_most(control_bytes, "")};
+}
+
+std::string explain(const Example& example, const Outcome& outcome) {
+  return log_reading::explain(example, outcome,
+                              "look at what becomes of their shares, when they are added to what arrives and "
+                              "where the sums go");
+}
+
+Task forward_task() {
+  Task task{.id = "2",
+            .function = "overlapped_ring_attention",
+            .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
+            .examples = forward_examples,
+            .truth = ring_forward::truth,
+            .baseline = ring_forward::baseline,
+            .mistakes = ring_forward::mistakes_of_moving(),
+            .conduct = ring_conduct(conduct::forward_hops),
+            .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
+            .logs = {block_log::output},
+            .explain = ring_forward::explain};
+  task.conduct.push_back(conduct::uses_memory_at_most(ring_forward::memory_limit, ""));
+  return task;
+}
+
+Task backward_task() {
+  Task task{.id = "3",
+            .function = "overlapped_ring_backward",
+            .outputs = {{"dq", {"head", "row", "col"}, 1},
+                        {"dk", {"head", "row", "col"}, 1},
+                        {"dv", {"head", "row", "col"}, 1}},
+            .examples = backward_examples,
+            .truth = ring_backward::truth,
+            .baseline = ring_backward::baseline,
+            .mistakes = ring_backward::mistakes({"one_block_short", "own_block_every_time", "v_left_behind",
+                                                 "dk_dv_kept_local", "one_hop_short_of_home"}),
+            .conduct = ring_conduct(conduct::backward_hops),
+            .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
+            .logs = {block_log::output},
+            .largest_tolerance = 3e-2,
+            .mistakes_cancel = true,
+            .explain = explain};
+  const Task played = task;
+  task.conduct.push_back(conduct::uses_memory_at_most(memory_of_the_backward_ring, ""));
+  task.conduct.push_back(conduct::passes_gradient_checks(played, ring_backward::problem));
+  task.conduct.push_back(conduct::is_right_on_every_rank(played, ring_backward::problem));
+  return task;
+}
+
+}  // namespace
+
+LessonJudge course::lesson_judge() {
+  return {"08", {tokens_task(), forward_task(), backward_task()}};
+}

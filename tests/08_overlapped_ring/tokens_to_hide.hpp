@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "judge/task.hpp"
+
+/// What task 1 computes, rightly or with a known mistake.
+namespace tokens_to_hide {
+
+using namespace course;
+
+/// The columns of `setups`.
+enum Column { flops, link, element, gradient, query_heads, key_heads, causal, columns };
+
+/// A row of `setups`, in float64.
+using Setup = std::vector<double>;
+
+struct Tokens {
+  double forward, backward;
+};
+
+using Formula = std::function<Tokens(Setup)>;
+
+/// Time for time: the tokens at which operations and bytes take equally long.
+inline Tokens right_tokens(Setup x) {
+  const double work = x[query_heads] * (x[causal] != 0 ? 0.5 : 1) / x[flops];
+  const double wire = 2 * x[key_heads] / x[link];
+  return {wire * x[element] / (4 * work), wire * (x[element] + x[gradient]) / (10 * work)};
+}
+
+inline std::function<Answer(const Example&)> by(Formula formula) {
+  return [formula = std::move(formula)](const Example& example) -> Answer {
+    const Tensor64 setups = cast<double>(example.inputs.at("setups"));
+    Answer answer{{"forward", Tensor64({setups.extent(0), 1})},
+                  {"backward", Tensor64({setups.extent(0), 1})}};
+    for (Index i = 0; i < setups.extent(0); ++i) {
+      const auto row = setups.matrix().row(i);
+      const Tokens tokens = formula({row.begin(), row.end()});
+      answer["forward"][i] = tokens.forward;
+      answer["backward"][i] = tokens.backward;
+    }
+    return answer;
+  };
+}
+
+inline std::vector<Mistake> known_mistakes() {
+  const auto changed = [](void (*change)(Setup&)) {
+    return by([change](Setup x) {
+      change(x);
+      return right_tokens(std::move(x));
+    });
+  };
+  return {{"two_bytes_assumed", changed([](Setup& x) { x[element] = x[gradient] = 2; })},
+          {"gradients_left_out", changed([](Setup& x) { x[gradient] = 0; })},
+          {"heads_upside_down", changed([](Setup& x) { std::swap(x[query_heads], x[key_heads]); })},
+          {"causal_halves", by([](Setup x) {
+             const Tokens right = right_tokens(x);
+             const double factor = x[causal] != 0 ? 0.25 : 1;
+             return Tokens{factor * right.forward, factor * right.backward};
+           })}};
+}
+
+}  // namespace tokens_to_hide

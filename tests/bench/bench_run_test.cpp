@@ -1,0 +1,84 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "judge/scratch.hpp"
+
+namespace course::bench {
+
+namespace {
+
+struct Finished {
+  int code;
+  std::string output;
+};
+
+/// course_bench on small problems, stdout and, with `and_errors`, stderr.
+Finished run(const std::string& options, bool and_errors = false) {
+  const Scratch work;
+  const std::string command = std::string(COURSE_BENCH) + " --work " + work.path().string() +
+                              " --heads 2 --tokens 40 --head-dims 8 --ring-head-dim 4 --repetitions 1 "
+                              "--min-seconds 0.001 " +
+                              options + (and_errors ? " 2>&1" : "");
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  char buffer[4096];
+  while (const std::size_t count = fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, count);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+}
+
+std::string library(const std::string& lesson) {
+  return std::string(LESSONS) + "/" + lesson + ".so";
+}
+
+TEST(Bench, TimesEveryLessonThatItIsGiven) {
+  const Finished all =
+      run("--json --forward " + library("lesson04_solution") + " --backward " + library("lesson06_solution") +
+          " --ring " + library("lesson05_solution") + " --block " + library("lesson04_solution") +
+          " --ring-backward " + library("lesson07_solution"));
+  ASSERT_EQ(all.code, 0) << all.output;
+  std::set<std::string> names;
+  const nlohmann::json report = nlohmann::json::parse(all.output);
+  for (const nlohmann::json& row : report.at("rows")) {
+    names.insert(row.at("name"));
+    EXPECT_GT(row.at("value"), 0) << row;
+    EXPECT_EQ(row.at("against").is_null(), row.at("ratio").is_null()) << row;
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"Eigen's product, 1024^3", "forward, d = 8", "backward, d = 8",
+                                          "one rank", "two ranks at once, each by itself",
+                                          "a ring of two, each rank", "one rank, forward and backward",
+                                          "two ranks at once, each by itself, forward and backward",
+                                          "a ring of two, each rank, forward and backward"}));
+}
+
+TEST(Bench, DoesNotTimeAWrongAnswer) {
+  const Finished wrong = run("--forward " + library("lesson04_mutant_scale_missing"), true);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.output.find("bench: forward, d = 8: the answer's relative error is"), std::string::npos)
+      << wrong.output;
+}
+
+TEST(Bench, ChecksARingsGradients) {
+  const Finished wrong = run("--backward " + library("lesson06_solution") + " --ring " +
+                                 library("lesson05_solution") + " --block " + library("lesson04_solution") +
+                                 " --ring-backward " + library("lesson07_mutant_delta_left_out"),
+                             true);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.output.find("bench: one rank, forward and backward: the answer's relative error is"),
+            std::string::npos)
+      << wrong.output;
+}
+
+TEST(Bench, RefusesWhatIsNoLesson) {
+  const Finished wrong = run("--forward " + library("lesson06_solution"), true);
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.output.find("has no course_bench_forward"), std::string::npos) << wrong.output;
+}
+
+}  // namespace
+
+}  // namespace course::bench

@@ -1,0 +1,307 @@
+#include <mpi.h>
+
+#include <array>
+#include <vector>
+
+#include "playing.hpp"
+
+namespace mpi_layer_tests {
+
+namespace {
+
+void test_bytes_by_neighbour() {
+  const Played played = play([] {
+    std::array<float, 8> out{}, in{};
+    MPI_Sendrecv(out.data(), 8, MPI_FLOAT, next, 0, in.data(), 8, MPI_FLOAT, previous, 0, comm,
+                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out.data(), 2, MPI_FLOAT, MPI_PROC_NULL, 0, in.data(), 2, MPI_FLOAT, MPI_PROC_NULL, 0, comm,
+                 MPI_STATUS_IGNORE);
+  });
+  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 32}}));
+  CHECK(played.report.facts.empty() && played.report.spans.empty());
+}
+
+void test_other_communicators_count_by_the_ranks_of_the_case() {
+  const Played played = play([] {
+    const char out = 1;
+    char in = 0;
+    MPI_Comm reversed;
+    MPI_Comm_split(comm, 0, -rank, &reversed);
+    const auto opposite = [](int peer) { return ranks - 1 - peer; };
+    MPI_Sendrecv(&out, 1, MPI_CHAR, opposite(next), 0, &in, 1, MPI_CHAR, opposite(previous), 0, reversed,
+                 MPI_STATUS_IGNORE);
+    MPI_Comm_free(&reversed);
+  });
+  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 1}}));
+  CHECK(played.what.empty() && played.report.facts.empty());
+}
+
+void test_world_communicator() {
+  CHECK(!play([] {
+           int own = -1;
+           MPI_Comm_rank(comm, &own);
+           CHECK(own == rank);
+         }).has(fact_world));
+  const Played played = play([] {
+    int own = -1;
+    const char out = 1;
+    char in = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &own);
+    MPI_Sendrecv(&out, 1, MPI_CHAR, (own + 1) % ranks, 0, &in, 1, MPI_CHAR, (own + ranks - 1) % ranks, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  });
+  CHECK(played.has(fact_world, "MPI_Comm_rank was called with MPI_COMM_WORLD"));
+  CHECK(played.has(fact_world, "MPI_Sendrecv was called with MPI_COMM_WORLD"));
+  // The world's order is the case's reversed, so the next in the world is the previous here.
+  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{previous, 1}}));
+}
+
+void test_any_source() {
+  const Played played = play([] {
+    char byte = 1;
+    if (rank == 2) MPI_Send(&byte, 1, MPI_CHAR, 0, 0, comm);
+    if (rank == 0) MPI_Recv(&byte, 1, MPI_CHAR, (rank - 1) % ranks, 0, comm, MPI_STATUS_IGNORE);
+  });
+  CHECK(played.has(fact_any_source,
+                   "MPI_Recv from source -1, which is MPI_ANY_SOURCE here (before any receive)") ==
+        (rank == 0));
+}
+
+void test_message_to_oneself() {
+  const Played played = play([] {
+    char in = 0;
+    const char out = 1;
+    MPI_Sendrecv(&out, 1, MPI_CHAR, rank, 0, &in, 1, MPI_CHAR, rank, 0, comm, MPI_STATUS_IGNORE);
+  });
+  CHECK(played.what.empty() &&
+        played.has(fact_self_message, "which is this rank itself (before any receive)"));
+}
+
+void test_invalid_peers() {
+  char byte = 1;
+  Played played = play([&] { MPI_Send(&byte, 1, MPI_CHAR, (0 - 1) % ranks, 0, comm); });
+  CHECK(played.was_invalid && played.has(fact_invalid_peer, "MPI_Send to rank -1"));
+  CHECK(contains(played.what, "MPI_Send to rank -1, but the ranks of this communicator are 0 to 2"));
+  CHECK(played.report.bytes_sent_to.empty());
+  played = play([&] { MPI_Irecv(&byte, 1, MPI_CHAR, ranks, 0, comm, nullptr); });
+  CHECK(played.was_invalid && contains(played.what, "MPI_Irecv from rank 3"));
+  played = play([&] { MPI_Send(&byte, 1, MPI_CHAR, next, 0, MPI_COMM_NULL); });
+  CHECK(played.was_invalid && contains(played.what, "MPI_COMM_NULL"));
+}
+
+void test_errors_are_exceptions() {
+  char byte = 1;
+  const Played played = play([&] { MPI_Send(&byte, 1, MPI_CHAR, next, -5, comm); });
+  CHECK(contains(played.what, "MPI_Send to rank ") && contains(played.what, "(tag -5, 1 byte): MPI_ERR_TAG"));
+  const Played truncated = play([] {
+    std::array<char, 16> bytes{};
+    if (rank == 0) MPI_Send(bytes.data(), 16, MPI_CHAR, 1, 0, comm);
+    if (rank == 1) MPI_Recv(bytes.data(), 8, MPI_CHAR, 0, 0, comm, MPI_STATUS_IGNORE);
+  });
+  CHECK(contains(truncated.what, "MPI_ERR_TRUNCATE") == (rank == 1));
+  CHECK(contains(truncated.what,
+                 "MPI_Recv from rank 0 (tag 0, 8 bytes): the message that arrived is longer than the "
+                 "buffer, 16 bytes") == (rank == 1));
+  MPI_Errhandler handler;
+  PMPI_Comm_get_errhandler(comm, &handler);
+  CHECK(handler == MPI_ERRORS_ARE_FATAL);
+  PMPI_Errhandler_free(&handler);
+}
+
+/// Sends the first half of a block and receives `offset` bytes into it.
+Played shift(int offset) {
+  return play([offset] {
+    std::array<char, 8> block{};
+    MPI_Request sent;
+    MPI_Isend(block.data(), 4, MPI_CHAR, next, 0, comm, &sent);
+    MPI_Recv(block.data() + offset, 4, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+  });
+}
+
+void test_overlapping_buffers() {
+  CHECK(shift(3).has(fact_overlapping_buffers, "which is still being sent (before any receive)"));
+  CHECK(shift(4).report.facts.empty());
+  const Played both = play([] {
+    float value = 1;
+    MPI_Sendrecv(&value, 1, MPI_FLOAT, next, 0, &value, 1, MPI_FLOAT, previous, 0, comm, MPI_STATUS_IGNORE);
+  });
+  CHECK(both.has(fact_overlapping_buffers, "the buffer of MPI_Sendrecv to rank"));
+}
+
+void test_unfinished_requests() {
+  char in = 0;
+  const char out = 1;
+  MPI_Request request;
+  Played played = play([&] { MPI_Irecv(&in, 1, MPI_CHAR, previous, 9, comm, &request); });
+  CHECK(played.has(fact_unfinished_request,
+                   "MPI_Irecv from rank " + std::to_string(previous) + " (tag 9, 1 byte) was"));
+  CHECK(shared->pages[rank].pending_count == 0);
+  send_byte(next, 9);
+  int found = 0;
+  const auto probe = [&] { return PMPI_Iprobe(previous, 9, comm, &found, MPI_STATUS_IGNORE), found != 0; };
+  CHECK(eventually(probe));  // The receive that was left open has not taken it.
+  receive_byte(previous, 9);
+  played = play([&] {
+    MPI_Isend(&out, 1, MPI_CHAR, next, 0, comm, &request);
+    MPI_Recv(&in, 1, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
+  });
+  CHECK(played.has(fact_unfinished_request, "MPI_Isend") && in == 1);
+  played = play([&] {
+    MPI_Isend(&out, 1, MPI_CHAR, next, 0, comm, &request);
+    MPI_Request_free(&request);
+    MPI_Recv(&in, 1, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
+  });
+  CHECK(played.has(fact_unfinished_request, "was freed before it completed") && request == MPI_REQUEST_NULL);
+}
+
+/// A send that was never received stays open: end() does not wait for it, and the page still shows it.
+void test_a_send_that_nobody_receives() {
+  static const char out = 1;
+  const Played played = play([] {
+    MPI_Request request;
+    if (rank == 0) MPI_Isend(&out, 1, MPI_CHAR, 1, 8, comm, &request);
+  });
+  CHECK(played.has(fact_unfinished_request) == (rank == 0));
+  CHECK(shared->pages[rank].pending_count == (rank == 0 ? 1 : 0));
+  if (rank == 1) receive_byte(0, 8);
+}
+
+void test_collectives() {
+  const Played played = play([] {
+    std::array<float, 4> own{};
+    std::array<float, 4 * ranks> all{};
+    const std::array<int, ranks> counts{1, 2, 3};
+    const std::array<int, ranks> offsets{0, 1, 3};
+    MPI_Allgather(own.data(), 4, MPI_FLOAT, all.data(), 4, MPI_FLOAT, comm);
+    MPI_Allgatherv(own.data(), rank + 1, MPI_FLOAT, all.data(), counts.data(), offsets.data(), MPI_FLOAT,
+                   comm);
+    MPI_Bcast(own.data(), 4, MPI_FLOAT, 0, comm);
+    MPI_Reduce(own.data(), all.data(), 4, MPI_FLOAT, MPI_SUM, 2, comm);
+    MPI_Request request;
+    MPI_Ibarrier(comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  });
+  CHECK(played.report.collective_bytes == 48 + 24 + (rank == 0 ? 0 : 16) + (rank == 2 ? 16 : 0));
+  CHECK(played.has(fact_collective, "MPI_Allgather, in which this rank received 48 bytes"));
+  CHECK(played.has(fact_collective, "MPI_Ibarrier, in which this rank received 0 bytes"));
+  CHECK(played.report.bytes_sent_to.empty() && shared->pages[rank].collectives == 5);
+}
+
+void test_nonblocking_collectives() {
+  using Start = std::function<void(MPI_Request*)>;
+  std::array<float, 3 * ranks> out{};
+  std::array<float, 3 * ranks> in{};
+  const std::array<int, ranks> counts{1, 2, 3};
+  const std::array<int, ranks> offsets{0, 1, 3};
+  const auto bytes_of_own = static_cast<std::int64_t>(sizeof(float)) * (rank + 1);
+  const std::vector<std::pair<Start, std::int64_t>> calls{
+      {[&](MPI_Request* r) {
+         MPI_Iallgatherv(out.data(), rank + 1, MPI_FLOAT, in.data(), counts.data(), offsets.data(), MPI_FLOAT,
+                         comm, r);
+       },
+       24},
+      {[&](MPI_Request* r) { MPI_Igather(out.data(), 2, MPI_FLOAT, in.data(), 2, MPI_FLOAT, 1, comm, r); },
+       rank == 1 ? 24 : 0},
+      {[&](MPI_Request* r) {
+         MPI_Igatherv(out.data(), rank + 1, MPI_FLOAT, in.data(), counts.data(), offsets.data(), MPI_FLOAT, 1,
+                      comm, r);
+       },
+       rank == 1 ? 24 : 0},
+      {[&](MPI_Request* r) { MPI_Iscatter(out.data(), 2, MPI_FLOAT, in.data(), 2, MPI_FLOAT, 1, comm, r); },
+       8},
+      {[&](MPI_Request* r) {
+         MPI_Iscatterv(out.data(), counts.data(), offsets.data(), MPI_FLOAT, in.data(), rank + 1, MPI_FLOAT,
+                       1, comm, r);
+       },
+       bytes_of_own},
+      {[&](MPI_Request* r) { MPI_Ialltoall(out.data(), 2, MPI_FLOAT, in.data(), 2, MPI_FLOAT, comm, r); },
+       24},
+      {[&](MPI_Request* r) {
+         const std::array<int, ranks> ones{1, 1, 1};
+         const std::array<int, ranks> places{0, 1, 2};
+         MPI_Ialltoallv(out.data(), ones.data(), places.data(), MPI_FLOAT, in.data(), ones.data(),
+                        places.data(), MPI_FLOAT, comm, r);
+         MPI_Wait(r, MPI_STATUS_IGNORE);
+       },
+       12},
+      {[&](MPI_Request* r) { MPI_Ireduce(out.data(), in.data(), 4, MPI_FLOAT, MPI_SUM, 2, comm, r); },
+       rank == 2 ? 16 : 0},
+      {[&](MPI_Request* r) {
+         MPI_Ireduce_scatter(out.data(), in.data(), counts.data(), MPI_FLOAT, MPI_SUM, comm, r);
+       },
+       bytes_of_own},
+      {[&](MPI_Request* r) {
+         MPI_Ireduce_scatter_block(out.data(), in.data(), 2, MPI_FLOAT, MPI_SUM, comm, r);
+       },
+       8},
+      {[&](MPI_Request* r) { MPI_Iscan(out.data(), in.data(), 2, MPI_FLOAT, MPI_SUM, comm, r); }, 8},
+      {[&](MPI_Request* r) { MPI_Iexscan(out.data(), in.data(), 2, MPI_FLOAT, MPI_SUM, comm, r); },
+       rank == 0 ? 0 : 8}};
+  for (const auto& call : calls) {
+    const Played played = play([&] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      call.first(&request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+    CHECK(played.what.empty() && played.report.collective_bytes == call.second);
+    CHECK(played.report.facts.size() == 1 && played.has(fact_collective));
+  }
+}
+
+void test_neighbourhood_collectives() {
+  const Played played = play([] {
+    const int periodic = 1;
+    MPI_Comm circle = MPI_COMM_NULL;
+    MPI_Cart_create(comm, 1, &ranks, &periodic, 0, &circle);
+    const float own = static_cast<float>(rank);
+    std::array<float, 2> both{-1, -1};
+    MPI_Neighbor_allgather(&own, 1, MPI_FLOAT, both.data(), 1, MPI_FLOAT, circle);
+    CHECK(both[0] == static_cast<float>(previous) && both[1] == static_cast<float>(next));
+    MPI_Request request;
+    std::array<float, 2> swapped{};
+    MPI_Ineighbor_alltoall(both.data(), 1, MPI_FLOAT, swapped.data(), 1, MPI_FLOAT, circle, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&circle);
+  });
+  CHECK(played.what.empty());
+  CHECK(played.has(fact_uncommon_call, "MPI_Neighbor_allgather, which this course does not use"));
+  CHECK(played.has(fact_uncommon_call, "MPI_Ineighbor_alltoall, which this course does not use"));
+}
+
+void test_lifecycle_calls() {
+  const Played played = play([] {
+    MPI_Finalize();
+    MPI_Init(nullptr, nullptr);
+    MPI_Barrier(comm);
+    MPI_Abort(comm, 7);
+  });
+  CHECK(played.what == "MPI_Abort was called with code 7");
+  CHECK(played.has(fact_lifecycle, "MPI_Finalize") && played.has(fact_lifecycle, "MPI_Init"));
+  const Played freed = play([] {
+    MPI_Comm given = comm;
+    MPI_Comm_free(&given);
+  });
+  CHECK(freed.was_invalid && contains(freed.what, "MPI_Comm_free"));
+}
+
+}  // namespace
+
+void test_facts() {
+  test_bytes_by_neighbour();
+  test_other_communicators_count_by_the_ranks_of_the_case();
+  test_world_communicator();
+  test_any_source();
+  test_message_to_oneself();
+  test_invalid_peers();
+  test_errors_are_exceptions();
+  test_overlapping_buffers();
+  test_unfinished_requests();
+  test_a_send_that_nobody_receives();
+  test_collectives();
+  test_nonblocking_collectives();
+  test_neighbourhood_collectives();
+  test_lifecycle_calls();
+}
+
+}  // namespace mpi_layer_tests

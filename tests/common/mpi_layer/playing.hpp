@@ -1,0 +1,72 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "judge/standstill.hpp"
+#include "mpi_layer/mpi_layer.hpp"
+
+/// Tests of the MPI layer run under mpirun -n 3. Every check counts on every rank; the exit code is 0 when
+/// all of them passed on all ranks.
+namespace mpi_layer_tests {
+
+using course::Phase;
+using course::RankSnapshot;
+using course::RankStatus;
+using course::Span;
+using course::Standstill;
+using namespace course::mpi_layer;
+
+inline constexpr int ranks = 3;
+
+/// What the ranks share: their pages, and the signals by which a test ends a standstill that it provoked.
+struct Shared {
+  std::array<RankStatus, ranks> pages;
+  std::atomic<int> rescues;  ///< so many standstills are to be ended
+};
+
+extern Shared* shared;
+extern MPI_Comm comm;  ///< the cases' communicator; its ranks are in another order than the world's
+extern int rank;
+extern int next;
+extern int previous;
+
+void check(bool holds, const char* text, const char* file, int line);
+#define CHECK(condition) mpi_layer_tests::check((condition), #condition, __FILE__, __LINE__)
+
+/// Waits, at most a generous while, until `condition` holds; returns whether it does.
+bool eventually(const std::function<bool()>& condition);
+
+struct Played {
+  Report report;
+  std::string what;          ///< of the exception that ended the function
+  bool was_invalid = false;  ///< it was a std::invalid_argument
+  bool has(const char* kind, const std::string& part = "") const;
+};
+
+/// Plays one case on all ranks, as a player does.
+Played play(const std::function<void()>& function, Options options = {.synchronous_sends = true});
+
+/// Two looks at the same state, the second of which finds a standstill that is proven.
+bool find_proven(Standstill& found);
+
+/// Plays a function that stands still. Once rank 0 has found that proven, or given up, every rank's rescue
+/// makes the missing calls, past the layer. What was found is told on rank 0 alone.
+Standstill provoke(const std::function<void()>& function, const std::function<void()>& rescue);
+
+bool contains(const std::string& text, const std::string& part);
+
+// Past the layer.
+void send_byte(int to, int tag = 0);
+void receive_byte(int from, int tag = 0);
+
+void test_standstills();
+void test_facts();
+void test_right_programs();
+void test_overlap();
+
+}  // namespace mpi_layer_tests

@@ -1,0 +1,213 @@
+#include <mpi.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "playing.hpp"
+
+namespace mpi_layer_tests {
+
+namespace {
+
+void test_sends_are_synchronous() {
+  const Played played = play([] {
+    char byte = 1;
+    if (rank == 0) MPI_Send(&byte, 1, MPI_CHAR, 1, 5, comm);
+    if (rank != 1) return;
+    const std::uint64_t before = shared->pages[0].completed;
+    CHECK(eventually([] { return snapshot(shared->pages[0]).phase == Phase::Blocked; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const RankSnapshot sender = snapshot(shared->pages[0]);
+    CHECK(sender.phase == Phase::Blocked && sender.completed == before && sender.pending.size() == 1);
+    const course::PendingOperation& pending = sender.pending.at(0);
+    CHECK(std::string(pending.call) == "MPI_Send" && pending.peer == 1 && pending.tag == 5 &&
+          pending.bytes == 1);
+    CHECK(pending.communicator == course::case_communicator);
+    MPI_Recv(&byte, 1, MPI_CHAR, 0, 5, comm, MPI_STATUS_IGNORE);
+    CHECK(shared->pages[1].receives == 1);
+  });
+  CHECK(played.what.empty() && played.report.facts.empty());
+}
+
+void test_send_first_cycle() {
+  const Standstill found = provoke(
+      [] {
+        char byte = 1;
+        MPI_Send(&byte, 1, MPI_CHAR, next, 0, comm);
+      },
+      [] { receive_byte(previous); });
+  if (rank != 0) return;
+  CHECK(found.kind == Standstill::Kind::Cycle && found.all_send);
+  CHECK(found.ranks == (std::vector<int>{0, 1, 2}));
+  CHECK(contains(found.text, "rank 2 waits in MPI_Send to rank 0 (tag 0, 1 byte, before any receive)"));
+}
+
+void test_requests_in_the_wrong_direction() {
+  const Standstill found = provoke(
+      [] {
+        char out = 1;
+        char in = 0;
+        MPI_Request requests[2];
+        MPI_Irecv(&in, 1, MPI_CHAR, next, 0, comm, &requests[0]);
+        MPI_Isend(&out, 1, MPI_CHAR, next, 0, comm, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      },
+      [] {
+        receive_byte(previous);
+        send_byte(previous);
+      });
+  if (rank != 0) return;
+  CHECK(found.kind == Standstill::Kind::Cycle && !found.all_send);
+  CHECK(contains(found.text, "MPI_Waitall(MPI_Irecv) from rank 1"));
+  CHECK(contains(found.text, "MPI_Waitall(MPI_Isend) to rank 1"));
+}
+
+/// The first message of the two has arrived, and only the second is held up.
+void test_standstill_after_a_hop() {
+  const Standstill found = provoke(
+      [] {
+        char out = 1;
+        char in = 0;
+        MPI_Request sent;
+        MPI_Isend(&out, 1, MPI_CHAR, next, 0, comm, &sent);
+        MPI_Recv(&in, 1, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Recv(&in, 1, MPI_CHAR, previous, 1, comm, MPI_STATUS_IGNORE);
+        MPI_Wait(&sent, MPI_STATUS_IGNORE);
+      },
+      [] { send_byte(next, 1); });
+  if (rank != 0) return;
+  CHECK(found.kind == Standstill::Kind::Cycle && !found.all_send);
+  CHECK(contains(found.text, "rank 0 waits in MPI_Recv from rank 2 (tag 1, 1 byte, after 1 receive)"));
+}
+
+void test_tags_that_differ() {
+  const Standstill found = provoke(
+      [] {
+        char byte = 1;
+        if (rank == 0) MPI_Send(&byte, 1, MPI_CHAR, 1, 0, comm);
+        if (rank == 1) MPI_Recv(&byte, 1, MPI_CHAR, 0, 1, comm, MPI_STATUS_IGNORE);
+      },
+      [] {
+        if (rank == 0) send_byte(1, 1);
+        if (rank == 1) receive_byte(0, 0);
+      });
+  if (rank != 0) return;
+  CHECK(found.kind == Standstill::Kind::NoMatch);
+  CHECK(contains(found.text, "rank 0 sends tag 0, rank 1 receives tag 1"));
+}
+
+void test_communicators_that_differ() {
+  MPI_Comm other = MPI_COMM_NULL;
+  const Standstill found = provoke(
+      [&] {
+        char byte = 1;
+        MPI_Comm_dup(comm, &other);
+        if (rank == 0) MPI_Send(&byte, 1, MPI_CHAR, 1, 0, other);
+        if (rank == 1) MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, comm, MPI_STATUS_IGNORE);
+      },
+      [&] {
+        char byte = 1;
+        if (rank == 0) send_byte(1);
+        if (rank == 1) PMPI_Recv(&byte, 1, MPI_CHAR, 0, 0, other, MPI_STATUS_IGNORE);
+      });
+  PMPI_Comm_free(&other);
+  if (rank != 0) return;
+  CHECK(found.kind == Standstill::Kind::NoMatch);
+  CHECK(contains(found.text, "rank 0 sends on another communicator than the one on which rank 1 receives"));
+}
+
+void test_waiting_for_a_finished_rank() {
+  const Standstill found = provoke(
+      [] {
+        char byte = 1;
+        if (rank == 1) MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, comm, MPI_STATUS_IGNORE);
+      },
+      [] {
+        if (rank == 0) send_byte(1);
+      });
+  if (rank != 0) return;
+  CHECK(found.kind == Standstill::Kind::WaitsForFinished && found.ranks == std::vector<int>{1});
+}
+
+void test_barrier_without_everybody() {
+  const Standstill found = provoke(
+      [] {
+        char byte = 1;
+        if (rank != 2) MPI_Barrier(comm);
+        if (rank == 2) MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, comm, MPI_STATUS_IGNORE);
+      },
+      [] {
+        if (rank == 2) PMPI_Barrier(comm);
+        if (rank != 0) return;
+        CHECK(eventually([] { return snapshot(shared->pages[0]).phase == Phase::Finished; }));
+        send_byte(2);
+      });
+  if (rank != 0) return;
+  CHECK(found.kind == Standstill::Kind::CollectiveMismatch);
+  CHECK(contains(found.text, "ranks 0 and 1 are in MPI_Barrier, rank 2 is in no collective"));
+}
+
+/// Many right messages of every kind, and a judge that looks without pause: it must never prove a standstill.
+void test_nothing_is_proven_of_a_program_that_runs() {
+  std::atomic<bool> over{false};
+  std::atomic<int> wrongly_proven{0};
+  std::thread judge([&] {
+    Standstill found{};
+    while (rank == 0 && !over) wrongly_proven += find_proven(found) ? 1 : 0;
+  });
+  const Played played = play([] {
+    std::vector<double> out(64), in(64);
+    for (int hop = 0; hop < 400; ++hop) {
+      MPI_Request requests[2];
+      MPI_Irecv(in.data(), 64, MPI_DOUBLE, previous, hop % 3, comm, &requests[0]);
+      MPI_Isend(out.data(), 64, MPI_DOUBLE, next, hop % 3, comm, &requests[1]);
+      MPI_Wait(&requests[hop % 2], MPI_STATUS_IGNORE);
+      MPI_Wait(&requests[1 - hop % 2], MPI_STATUS_IGNORE);
+      if (rank == 0) MPI_Send(out.data(), 64, MPI_DOUBLE, next, 7, comm);
+      MPI_Recv(in.data(), 64, MPI_DOUBLE, previous, 7, comm, MPI_STATUS_IGNORE);
+      if (rank != 0) MPI_Send(out.data(), 64, MPI_DOUBLE, next, 7, comm);
+      if (hop % 20 == 0) MPI_Barrier(comm);
+      MPI_Bcast(out.data(), 64, MPI_DOUBLE, hop % ranks, comm);
+    }
+  });
+  over = true;
+  judge.join();
+  CHECK(wrongly_proven == 0);
+  CHECK(played.what.empty());
+}
+
+void test_tests_in_a_row_are_polling() {
+  const Played played = play([] {
+    char byte = 0;
+    if (rank == 1) CHECK(eventually([] { return snapshot(shared->pages[0]).phase == Phase::Polling; }));
+    if (rank == 1) MPI_Send(&byte, 1, MPI_CHAR, 0, 0, comm);
+    if (rank != 0) return;
+    MPI_Request request;
+    MPI_Irecv(&byte, 1, MPI_CHAR, 1, 0, comm, &request);
+    int done = 0;
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    CHECK(done == 0 && snapshot(shared->pages[0]).phase == Phase::Computing);
+    CHECK(eventually([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE), done != 0; }));
+    CHECK(snapshot(shared->pages[0]).phase == Phase::Computing);
+    CHECK(request == MPI_REQUEST_NULL);
+  });
+  CHECK(played.report.facts.empty());
+}
+
+}  // namespace
+
+void test_standstills() {
+  test_sends_are_synchronous();
+  test_send_first_cycle();
+  test_requests_in_the_wrong_direction();
+  test_standstill_after_a_hop();
+  test_tags_that_differ();
+  test_communicators_that_differ();
+  test_waiting_for_a_finished_rank();
+  test_barrier_without_everybody();
+  test_nothing_is_proven_of_a_program_that_runs();
+  test_tests_in_a_row_are_polling();
+}
+
+}  // namespace mpi_layer_tests

@@ -1,0 +1,45 @@
+#include "judge/sanitizer_report.hpp"
+
+#include <gtest/gtest.h>
+
+namespace course {
+
+namespace {
+
+TEST(SanitizerReport, NamesTheStudentsLineOfAnOutOfBoundsRead) {
+  EXPECT_EQ(
+      sanitizer_report(R"(=================================================================
+==13488==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x60400000027c at pc 0x7fcf65248ec9 bp 0x7fff sp 0x7fff
+READ of size 4 at 0x60400000027c thread T0
+    #0 0x7fcf65248ec8 in float const& std::max<float>(float const&, float const&) /usr/include/c++/12/bits/stl_algobase.h:259
+    #1 0x7fcf65248ec8 in lesson01::softmax(course::MatrixView<float const>) /home/me/my course/lessons/01_safe_softmax/safe_softmax.cpp:19
+    #2 0x7fcf652375d7 in softmax /home/me/my course/tests/01_safe_softmax/adapter.cpp:9
+)"),
+      "AddressSanitizer: heap-buffer-overflow, READ of size 4\n"
+      "in lesson01::softmax(course::MatrixView<float const>) lessons/01_safe_softmax/safe_softmax.cpp:19");
+}
+
+TEST(SanitizerReport, NamesTheStudentsLineOfAnOverflow) {
+  EXPECT_EQ(sanitizer_report(
+                "hello\n/home/me/course/lessons/01_safe_softmax/safe_softmax.cpp:28:9: runtime error: signed "
+                "integer overflow: 18 + 2147483645 cannot be represented in type 'int'\n"),
+            "lessons/01_safe_softmax/safe_softmax.cpp:28:9: runtime error: signed integer overflow: 18 + "
+            "2147483645 "
+            "cannot be represented in type 'int'");
+}
+
+TEST(SanitizerReport, ManagesWithoutALineOfTheStudents) {
+  EXPECT_EQ(
+      sanitizer_report(
+          "==1==ERROR: AddressSanitizer: SEGV on unknown address 0x0 (pc 0x1)\n    #0 0x1 in f /usr/a.c:1\n"),
+      "AddressSanitizer: SEGV");
+}
+
+TEST(SanitizerReport, IsEmptyWhereNoneSpoke) {
+  EXPECT_EQ(sanitizer_report("Segmentation fault\n"), "");
+  EXPECT_EQ(sanitizer_report(""), "");
+}
+
+}  // namespace
+
+}  // namespace course

@@ -1,0 +1,76 @@
+#include "judge/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace course {
+
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+const std::string about_nan = "outputs start as NaN";
+
+/// A task whose right answer is `truth`, and that knows one mistake, whose answer is `mistaken`.
+Task task_with(std::vector<float> truth, std::vector<float> mistaken) {
+  const auto always = [](std::vector<float> values) {
+    const Index size = std::ssize(values);
+    return [answer = cast<double>(Tensor({size}, std::move(values)))](const Example&) {
+      return Answer{{"o", answer}};
+    };
+  };
+  Task task{.id = "1",
+            .function = "f",
+            .outputs = {{"o", {"row"}}},
+            .examples = {},
+            .truth = always(truth),
+            .baseline = always(truth)};
+  task.mistakes = {{"known", always(std::move(mistaken))}};
+  return task;
+}
+
+/// What is said of a player that returned `answer` where {1, 2, -inf} is right and {1, nan, -inf} is a known
+/// mistake.
+TestVerdict verdict_on(std::vector<float> answer) {
+  const Task task = task_with({1, 2, -infinity}, {1, nan, -infinity});
+  const Example example{"some input", {}};
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Finished;
+  const Index size = std::ssize(answer);
+  outcome.outputs = {{{"o", Tensor({size}, std::move(answer))}}};
+  const GradedTest test{&task, 0};
+  const Played played = compare(task, example, task.truth(example), outcome);
+  return judge({{&test, {played}}}).front();
+}
+
+bool says(const TestVerdict& verdict, const std::string& words) {
+  return verdict.text.find(words) != std::string::npos;
+}
+
+TEST(Verdict, SaysWhereAnUnnamedNanMayComeFrom) {
+  const TestVerdict verdict = verdict_on({nan, nan, -infinity});
+  EXPECT_EQ(verdict.status, TestVerdict::Status::Failed);
+  EXPECT_TRUE(verdict.mistakes.empty());
+  EXPECT_TRUE(says(verdict, "o[row 0] is nan, should be 1")) << verdict.text;
+  EXPECT_TRUE(says(verdict, about_nan)) << verdict.text;
+}
+
+TEST(Verdict, SaysNothingOfNanWhereTheMistakeIsNamed) {
+  const TestVerdict verdict = verdict_on({1, nan, -infinity});
+  EXPECT_EQ(verdict.mistakes, (std::set<std::string>{"known"}));
+  EXPECT_FALSE(says(verdict, about_nan)) << verdict.text;
+}
+
+TEST(Verdict, SaysNothingOfNanWhereThereIsNoneForANumber) {
+  for (const std::vector<float>& answer : {std::vector<float>{1, 3, -infinity}, {1, 2, nan}, {1}}) {
+    const TestVerdict verdict = verdict_on(answer);
+    EXPECT_EQ(verdict.status, TestVerdict::Status::Failed);
+    EXPECT_FALSE(says(verdict, about_nan)) << verdict.text;
+  }
+  EXPECT_EQ(verdict_on({1, 2, -infinity}).status, TestVerdict::Status::Passed);
+}
+
+}  // namespace
+
+}  // namespace course

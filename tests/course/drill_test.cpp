@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "course/contract.hpp"
+#include "course/drill_file.hpp"
+#include "course/drill_history.hpp"
+#include "course/errors.hpp"
+#include "course/text_file.hpp"
+#include "judge/scratch.hpp"
+#include "lessons.hpp"
+#include "skeleton/skeleton.hpp"
+
+namespace course::program {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const Checkout& this_checkout() {
+  static const Checkout checkout{COURSE_SOURCE_DIR,
+                                 read_registry(fs::path(COURSE_SOURCE_DIR) / "lessons" / "registry.json")};
+  return checkout;
+}
+
+TEST(Contract, IsTheCommentAndTheDeclaration) {
+  const std::string header =
+      "#include <span>\n\n/// Task 1. One.\nint one();\n\n/// Task 10. Ten (x).\n/// More.\n"
+      "std::vector<int> ten(int x,\n                     int y);\n";
+  const std::optional<Contract> ten = parse_contract(header, "10");
+  ASSERT_TRUE(ten);
+  EXPECT_EQ(ten->text,
+            "/// Task 10. Ten (x).\n/// More.\nstd::vector<int> ten(int x,\n                     int y);\n");
+  EXPECT_EQ(ten->function, "ten");
+  EXPECT_EQ(parse_contract(header, "1")->function, "one");
+  EXPECT_FALSE(parse_contract(header, "2"));
+  EXPECT_FALSE(parse_contract("/// Task 2. Cut off", "2"));
+}
+
+TEST(Drill, CanBeMadeOfEveryTaskOfEveryLesson) {
+  const Checkout& checkout = this_checkout();
+  if (checkout.is_handout()) GTEST_SKIP() << "a handout has no solutions to make a drill of";
+  for (const LessonInfo& lesson : checkout.lessons) {
+    for (const TaskInfo& task : lesson.tasks) {
+      SCOPED_TRACE(lesson.id + "." + task.id);
+      const std::optional<Contract> contract = contract_of(checkout, lesson, task.id);
+      ASSERT_TRUE(contract);
+      std::string all;
+      for (const DrillFile& file : drill_files(checkout, lesson, task.id, false)) all += file.text;
+      EXPECT_TRUE(definition_line(all, contract->function));
+      EXPECT_NE(all.find("NotImplemented(\"task " + task.id + ","), std::string::npos);
+      for (const TaskInfo& before : lesson.tasks) {
+        if (before.id == task.id) break;
+        EXPECT_EQ(all.find("NotImplemented(\"task " + before.id + ","), std::string::npos);
+      }
+      EXPECT_EQ(std::count(all.begin(), all.end(), '{'), std::count(all.begin(), all.end(), '}'));
+    }
+  }
+}
+
+TEST(Drill, StartsFromMyOwnAnswerWhereThereIsNoSolution) {
+  const Scratch scratch;
+  const Checkout checkout{scratch.path(), two_lessons()};
+  const fs::path folder = scratch.path() / "lessons" / "01_safe_softmax";
+  write_text(folder / "safe_softmax.hpp",
+             "/// Task 1. P.\nvoid softmax(int x);\n/// Task 2. L.\nint lse(int x);\n");
+  write_text(folder / "safe_softmax.cpp",
+             "int helper() { return 1; }\nvoid softmax(int x) { helper(); }\nint lse(int x) { return 2; }\n");
+  EXPECT_THROW(drill_files(checkout, checkout.lessons[0], "2", false), Unavailable);
+  const std::vector<DrillFile> files = drill_files(checkout, checkout.lessons[0], "2", true);
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].text,
+            "#include \"lesson/not_implemented.hpp\"\nint helper() { return 1; }\nvoid softmax(int x) { "
+            "helper(); }\n"
+            "int lse(int x) {\n  throw course::NotImplemented(\"task 2, logsumexp\");\n}\n");
+}
+
+TEST(Drill, KeepsWhatWasWrittenBefore) {
+  const Scratch scratch;
+  const Checkout checkout{scratch.path(), two_lessons()};
+  const LessonInfo& lesson = checkout.lessons[0];
+  EXPECT_TRUE(write_drill(checkout, lesson, {{"safe_softmax.cpp", "one"}}).empty());
+  EXPECT_TRUE(write_drill(checkout, lesson, {{"safe_softmax.cpp", "one"}}).empty());
+  const fs::path kept = write_drill(checkout, lesson, {{"safe_softmax.cpp", "two"}});
+  EXPECT_EQ(read_text(scratch.path() / kept / "safe_softmax.cpp"), "one");
+  EXPECT_EQ(read_text(scratch.path() / drill_folder(lesson) / "safe_softmax.cpp"), "two");
+}
+
+TEST(DrillHistory, RemembersTimesAndFindsTheBest) {
+  const Scratch scratch;
+  const Checkout checkout{scratch.path(), two_lessons()};
+  EXPECT_TRUE(read_drills(checkout).empty());
+  remember_drill(checkout, {"05", "2", "2025-01-31 10:00:00", 300.5, 4, true});
+  remember_drill(checkout, {"05", "2", "2025-02-01 10:00:00", 200, 2, true});
+  remember_drill(checkout, {"05", "2", "2025-02-02 10:00:00", 20, 1, false});
+  remember_drill(checkout, {"05", "1", "2025-02-02 11:00:00", 20, 0, false});
+  const std::vector<DrillRecord> all = read_drills(checkout);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_DOUBLE_EQ(all[0].seconds, 300.5);
+  EXPECT_EQ(drills_of(all, "05", "").size(), 4u);
+  EXPECT_EQ(drills_of(all, "05", "2").size(), 3u);
+  EXPECT_EQ(drills_of(all, "01", "").size(), 0u);
+  const std::vector<std::string> rows = lines_of(drill_table(all, checkout.lessons));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(
+      rows[1],
+      "05.1   whose block is it                 1      0  -             given up      2025-02-02 11:00:00");
+  EXPECT_EQ(
+      rows[2],
+      "05.2   ring attention                    3      2  3 min 20 s    given up      2025-02-02 10:00:00");
+  EXPECT_TRUE(drill_list(drills_of(all, "05", "2")).ends_with("best: 3 min 20 s\n"));
+  EXPECT_EQ(drill_list(drills_of(all, "05", "1")).find("best"), std::string::npos);
+}
+
+}  // namespace
+
+}  // namespace course::program

@@ -1,0 +1,80 @@
+#include "course/handout_content.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lessons.hpp"
+
+namespace course::program {
+
+namespace {
+
+TEST(HandoutContent, OfALessonIsWhatItIsBuiltAndReadFrom) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  for (const char* file :
+       {"lessons/05_ring_attention/README.md", "lessons/05_ring_attention/ring_attention.hpp",
+        "lessons/05_ring_attention/pictures/ring.svg", "tests/05_ring_attention/judge.cpp",
+        "tests/05_ring_attention/mistakes.hpp", "tests/CMakeLists.txt", "tests/course/text_test.cpp",
+        "common/reference/reference.cpp", "docs/cluster.md", ".vscode/tasks.json", ".devcontainer/Dockerfile",
+        "README.md", "course"}) {
+    EXPECT_TRUE(goes_along(file, lessons)) << file;
+  }
+}
+
+TEST(HandoutContent, IsNoSolutionNorWhatIsMadeFromOne) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  for (const char* file :
+       {"solutions/05_ring_attention/ring_attention.cpp", "solutions/05_ring_attention/why.md",
+        "tests/05_ring_attention/mutants/one_block_short.patch",
+        "tests/05_ring_attention/variants/packed.cpp", "tests/05_ring_attention/combinations/a+b.cpp",
+        "tests/05_ring_attention/hidden.cpp", "tests/05_ring_attention/mutants/judge.cpp"}) {
+    EXPECT_FALSE(goes_along(file, lessons)) << file;
+  }
+}
+
+TEST(HandoutContent, IsNeitherWhatAStudentEditsNorWhatIsNotKnown) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  for (const char* file : {"lessons/05_ring_attention/ring_attention.cpp", "lessons/registry.json",
+                           "lessons/03_ring_softmax/README.md", "tests/03_ring_softmax/judge.cpp",
+                           "tests/grader/submissions.cpp", "tests/answers.txt", "docs/instructor.md",
+                           "docs/adding-a-lesson.md", ".ci/run", "notes/exam.md"}) {
+    EXPECT_FALSE(goes_along(file, lessons)) << file;
+  }
+}
+
+TEST(HandoutContent, HasARegistryOfItsLessonsAlone) {
+  const std::string whole =
+      R"({"version": 1, "lessons": [{"id": "01", "b": [], "a": 2}, {"id": "05"}, {"id": "06"}]})";
+  const std::vector<LessonInfo> lessons = two_lessons();
+  EXPECT_EQ(nlohmann::ordered_json::parse(registry_text(whole, {lessons[0]})).dump(),
+            R"({"version":1,"lessons":[{"id":"01","b":[],"a":2}]})");
+  EXPECT_EQ(nlohmann::ordered_json::parse(registry_text(whole, lessons)).at("lessons").size(), 2);
+}
+
+TEST(HandoutContent, DropsItemsThatLinkToWhatIsNotThere) {
+  const auto there = [](const std::string& target) { return target == "there.md"; };
+  EXPECT_EQ(without_dead_items("![a picture](gone.svg)\n"
+                               "- [gone](gone.md): an item\n"
+                               "  that goes on\n"
+                               "- [there](there.md#part) and [the web](https://example.org/gone.md)\n"
+                               "  goes on, too\n"
+                               "| | **Part one** | |\n"
+                               "| 01 | [gone](gone.md) | row |\n"
+                               "| | **Part two** | |\n"
+                               "| | **Part two** | |\n"
+                               "| 02 | [there](there.md) | row |\n"
+                               "\n"
+                               "Prose stays: [gone](gone.md).\n",
+                               there),
+            "- [there](there.md#part) and [the web](https://example.org/gone.md)\n"
+            "  goes on, too\n"
+            "| | **Part two** | |\n"
+            "| 02 | [there](there.md) | row |\n"
+            "\n"
+            "Prose stays: [gone](gone.md).\n");
+}
+
+}  // namespace
+
+}  // namespace course::program

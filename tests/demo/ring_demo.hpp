@@ -1,0 +1,69 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+
+#include "running.hpp"
+
+/// Runs the program as a user does: what it prints, what it writes, how it ends, and what it leaves behind.
+namespace course {
+
+namespace fs = std::filesystem;
+
+inline const std::string demo = RING_DEMO;
+inline const std::string open_mpi_as_root =
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 "
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 ";
+
+class RingDemo : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_ / "tmp");
+    fs::create_directories(folder_ / "root");
+  }
+
+  /// Whatever happened: no scratch file and no rank is left.
+  void TearDown() override {
+    EXPECT_TRUE(fs::is_empty(folder_ / "tmp")) << "something was left in the temporary folder";
+    EXPECT_FALSE(is_running(marker())) << "a rank still runs";
+  }
+
+  /// In every rank's command line, since --status is below it.
+  std::string marker() const { return folder_ / "tmp"; }
+
+  Finished run(const std::string& arguments, const std::string& program = demo) const {
+    return run_shell("TMPDIR='" + marker() + "' COURSE_ROOT='" + (folder_ / "root").string() + "' " +
+                         program + " " + arguments,
+                     folder_);
+  }
+
+  nlohmann::json run_json(const std::string& arguments) const {
+    const Finished finished = run("--json " + arguments);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return nlohmann::json::parse(finished.out);
+  }
+
+  std::string ring(const std::string& name) const {
+    return "--blocking-ring " RINGS_DIR "/ring_" + name + ".so";
+  }
+
+  TestFolder folder_;
+};
+
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline bool is_one_line(const std::string& text) {
+  return !text.empty() && text.find('\n') == text.size() - 1;
+}
+
+/// Nothing, or how far a slow machine is: "demo: blocking ring, forward: 1 of 4 blocks done, 5 s".
+inline bool is_progress(const std::string& text) {
+  return std::regex_match(text, std::regex("(demo: [^\n]*, \\d+ s\n)*"));
+}
+
+}  // namespace course

@@ -1,0 +1,97 @@
+#include "grader/audit.hpp"
+
+#include <gtest/gtest.h>
+
+#include "course/text_file.hpp"
+
+namespace course::grader {
+namespace {
+
+AllowedSymbols list(const std::vector<std::string>& sections) {
+  return {program::read_text(COURSE_SOURCE_DIR "/common/grader/allowed_symbols.txt"), sections};
+}
+
+TEST(AllowedSymbols, HoldWhatALessonNeeds) {
+  const AllowedSymbols one_rank = list({"all"});
+  for (const char* name : {"expf", "operator new(unsigned long)", "memcpy", "std::__throw_bad_alloc()",
+                           "malloc", "std::out_of_range::out_of_range(char const*)", "printf", "std::cout"}) {
+    EXPECT_TRUE(one_rank.allows(name)) << name;
+  }
+  EXPECT_FALSE(one_rank.allows("MPI_Send"));
+  EXPECT_TRUE(list({"all", "mpi"}).allows("MPI_Send"));
+}
+
+TEST(AllowedSymbols, HoldNothingThatReachesFurther) {
+  const AllowedSymbols mpi = list({"all", "mpi"});
+  for (const char* name :
+       {"open",
+        "open64",
+        "openat",
+        "fopen",
+        "fdopen",
+        "mmap",
+        "mprotect",
+        "execve",
+        "execl",
+        "fork",
+        "vfork",
+        "clone",
+        "system",
+        "popen",
+        "dlopen",
+        "dlsym",
+        "syscall",
+        "ptrace",
+        "kill",
+        "raise",
+        "getenv",
+        "environ",
+        "exit",
+        "_exit",
+        "atexit",
+        "on_exit",
+        "quick_exit",
+        "write",
+        "read",
+        "socket",
+        "unlink",
+        "symlink",
+        "signal",
+        "sigaction",
+        "prctl",
+        "process_vm_readv",
+        "PMPI_Send",
+        "MPI_File_open",
+        "MPI_Comm_spawn",
+        "MPI_Win_create",
+        "exp10x",
+        "std::basic_ifstream<char, std::char_traits<char> >::basic_ifstream(char const*, std::_Ios_Openmode)",
+        "std::filesystem::remove(std::filesystem::__cxx11::path const&)",
+        "std::random_device::_M_getval()",
+        "course::read_npy<float>(std::filesystem::__cxx11::path const&)",
+        "course_adapter",
+        "longjmp",
+        "personality"}) {
+    EXPECT_FALSE(mpi.allows(name)) << name;
+  }
+}
+
+TEST(ForbiddenSymbol, IsTheFirstThatIsNotAllowed) {
+  AllowedSymbols allowed("[all]\nexpf\n", {"all"});
+  allowed.add("lesson01::*");
+  EXPECT_EQ(forbidden_symbol(
+                "\nobject.o:\n                 U expf\n                 U lesson01::softmax(int)\n", allowed),
+            "");
+  EXPECT_EQ(forbidden_symbol("                 U expf\n                 w getenv@GLIBC_2.2.5\n", allowed),
+            "getenv");
+}
+
+TEST(KernelEntry, IsAnInstructionNotAName) {
+  EXPECT_EQ(kernel_entry("   0:\tendbr64\n   4:\tcall   9 <syscall_like>\n"), "");
+  EXPECT_EQ(kernel_entry("   0:\tendbr64\n   4:\tsyscall\n"), "syscall");
+  EXPECT_EQ(kernel_entry("   4:\tint    $0x80\n"), "int");
+  EXPECT_EQ(kernel_entry("   4:\tint3\n"), "");
+}
+
+}  // namespace
+}  // namespace course::grader

@@ -1,0 +1,90 @@
+#include "confine/confinement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "grader/confined_run.hpp"
+#include "judge/scratch.hpp"
+
+namespace course::grader {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Every isolation that this machine can give plays every test.
+class ConfinementTest : public testing::TestWithParam<Isolation> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = obstacle(GetParam()); !why.empty()) GTEST_SKIP() << why;
+  }
+  ConfinedRun run(const std::string& script, const Limits& limits = {}) {
+    const Confinement confinement(GetParam(), limits);
+    fs::create_directories(scratch_.path() / "room");
+    fs::permissions(scratch_.path(), fs::perms(0711));
+    confinement.hand_over(scratch_.path() / "room");
+    return run_confined(confinement, {"sh", "-c", script}, {{}, scratch_.path() / "room"},
+                        scratch_.path() / "output.txt");
+  }
+
+  Scratch scratch_;
+};
+
+TEST_P(ConfinementTest, RunsACommandAndTellsHowItEnded) {
+  const ConfinedRun good = run("echo hello; echo $HOME > \"$HOME/here\"");
+  EXPECT_TRUE(good.succeeded()) << good.output;
+  EXPECT_EQ(good.output, "hello\n");
+  EXPECT_TRUE(fs::exists(scratch_.path() / "room" / "here"));
+  EXPECT_EQ(run("exit 7").exit.code, 7);
+}
+
+TEST_P(ConfinementTest, GivesNoEnvironmentAway) {
+  setenv("COURSE_SECRET", "4711", 1);
+  EXPECT_EQ(run("env").output.find("4711"), std::string::npos);
+  unsetenv("COURSE_SECRET");
+}
+
+TEST_P(ConfinementTest, EndsWhatTakesTooLong) {
+  Limits limits;
+  limits.wall_s = 0.5;
+  EXPECT_NE(run("sleep 1000", limits).exceeded, "");
+}
+
+TEST_P(ConfinementTest, EndsWhatWritesTooMuch) {
+  Limits limits;
+  limits.written_bytes = 1 << 20;
+  EXPECT_NE(run("head -c 3000000 /dev/zero > \"$HOME/a\"; sleep 1000", limits).exceeded, "");
+}
+
+TEST_P(ConfinementTest, LeavesTheCheckoutAlone) {
+  if (GetParam() == Isolation::None) GTEST_SKIP() << "limits alone protect no file";
+  const std::string file = COURSE_SOURCE_DIR "/README.md";
+  EXPECT_FALSE(run("echo x >> " + file).succeeded());
+  // Whether another user may read it depends on where the checkout lies.
+  if (GetParam() == Isolation::Namespaces) {
+    EXPECT_FALSE(run("cat " + file).succeeded());
+  }
+}
+
+TEST_P(ConfinementTest, OfNamespacesShowsNobodyElse) {
+  if (GetParam() != Isolation::Namespaces) GTEST_SKIP() << "the others share processes and network";
+  const ConfinedRun seen =
+      run("ls /proc | grep '^[0-9]' | sort -n | tail -n 1; grep : /proc/net/dev | cut -d: -f1");
+  EXPECT_LT(std::stoi(seen.output), 20) << "processes count from 1";
+  EXPECT_NE(seen.output.find("\n    lo\n"), std::string::npos) << seen.output;
+  EXPECT_EQ(std::count(seen.output.begin(), seen.output.end(), '\n'), 2) << seen.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ConfinementTest,
+                         testing::Values(Isolation::Namespaces, Isolation::User, Isolation::None),
+                         [](const auto& isolation) { return to_string(isolation.param); });
+
+TEST(IsolationNames, AreReadBack) {
+  for (const Isolation isolation : {Isolation::None, Isolation::User, Isolation::Namespaces}) {
+    EXPECT_EQ(isolation_named(to_string(isolation)), isolation);
+  }
+  EXPECT_THROW(isolation_named("chroot"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace course::grader

@@ -1,0 +1,139 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "course/text_file.hpp"
+#include "judge/scratch.hpp"
+#include "results_shape.hpp"
+
+namespace course::grader {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// A folder like Gradescope's /autograder whose course program is a script.
+class Autograder : public testing::Test {
+ protected:
+  fs::path root() const { return scratch_.path() / "auto grader"; }
+  fs::path results() const { return root() / "results"; }
+  fs::path source() const { return root() / "source"; }
+
+  void SetUp() override {
+    fs::create_directories(root() / "submission");
+    program::write_text(root() / "submission_metadata.json", "{}");
+  }
+
+  void program_is(const std::string& script) const {
+    const fs::path path = source() / "course" / "build" / "bin" / "course-program";
+    program::write_text(
+        path, "#!/bin/bash\nwhile [ \"$1\" != --output ]; do args+=\"<$1>\"; shift; done\n" + script);
+    fs::permissions(path, fs::perms::owner_all);
+  }
+
+  /// Runs run_autograder; returns results.json.
+  Json run(int limit_s = 60) const {
+    const std::string command =
+        "AUTOGRADER_ROOT='" + root().string() + "' AUTOGRADER_LIMIT_S=" + std::to_string(limit_s) +
+        " bash '" GRADESCOPE_FOLDER "/run_autograder' >'" + (scratch_.path() / "stdout").string() + "' 2>&1";
+    const int status = std::system(command.c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    const std::string text = program::read_text(results() / "results.json");
+    EXPECT_EQ(wrong_in_results(text), "");
+    return Json::parse(text, nullptr, false);
+  }
+
+  static void expect_apology(const Json& results, const std::string& reason) {
+    EXPECT_EQ(results.at("score"), 0);
+    EXPECT_NE(results.at("output").get<std::string>().find("not your fault"), std::string::npos);
+    EXPECT_EQ(results.at("output").get<std::string>().find(reason), std::string::npos);
+    EXPECT_NE(results.at("extra_data").at("reason").get<std::string>().find(reason), std::string::npos)
+        << results.dump();
+    EXPECT_EQ(results.at("stdout_visibility"), "hidden");
+  }
+
+ private:
+  Scratch scratch_;
+};
+
+TEST_F(Autograder, TheGradersReportIsTheResult) {
+  program_is(R"(echo '{"score": 7, "tests": []}' >"$2")");
+  EXPECT_EQ(run().at("score"), 7);
+  EXPECT_FALSE(fs::exists(results() / "graded.json"));
+}
+
+TEST_F(Autograder, LessonsAndPointsArePassedOn) {
+  program_is(R"(echo "{\"score\": 7, \"output\": \"$args$COURSE_ROOT\"}" >"$2")");
+  program::write_text(source() / "lessons.txt", "01 ring_attention\n");
+  program::write_text(source() / "points.json", "{}");
+  EXPECT_EQ(run().at("output"), "<grade><01><ring_attention><--points><" +
+                                    (source() / "points.json").string() + "><--prepared><--submission><" +
+                                    (root() / "submission").string() + "><--format><gradescope>" +
+                                    (source() / "course").string());
+  program::write_text(source() / "lessons.txt", "\n");
+  fs::remove(source() / "points.json");
+  EXPECT_TRUE(run().at("output").get<std::string>().starts_with("<grade><--prepared>"));
+}
+
+TEST_F(Autograder, AFailureBecomesAnApology) {
+  program_is(R"(printf 'no "judge" \\ here\n\001\377\033[31m' >&2; exit 3)");
+  const Json results = run();
+  expect_apology(results, R"(exit code 3; no "judge" \ here)");
+}
+
+TEST_F(Autograder, AMissingProgramBecomesAnApology) {
+  expect_apology(run(), "exit code 127");
+}
+
+TEST_F(Autograder, ACrashBecomesAnApology) {
+  program_is("kill -SEGV $$");
+  expect_apology(run(), "exit code 139");
+}
+
+TEST_F(Autograder, ASuccessWithoutAReportBecomesAnApology) {
+  program_is("exit 0");
+  expect_apology(run(), "exit code 0");
+}
+
+TEST_F(Autograder, WhatNeverEndsIsEnded) {
+  program_is("trap '' TERM\nsleep 5 & exec sleep 600");
+  const auto begin = std::chrono::steady_clock::now();
+  expect_apology(run(1), "grading took more than 1 s");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(120));
+}
+
+TEST_F(Autograder, ThereIsAValidResultWhileGradingGoesOn) {
+  program_is(R"(cp "${2%/*}/results.json" "${2%/*}/seen"; echo '{"score": 1}' >"$2")");
+  run();
+  const std::string seen = program::read_text(results() / "seen");
+  EXPECT_EQ(wrong_in_results(seen), "");
+  expect_apology(Json::parse(seen), "ended from outside");
+}
+
+TEST_F(Autograder, AnEarlierResultIsNotTakenForThisOne) {
+  program_is("exit 0");
+  program::write_text(results() / "graded.json", R"({"score": 100})");
+  program::write_text(results() / "results.json", R"({"score": 100})");
+  expect_apology(run(), "exit code 0");
+}
+
+TEST_F(Autograder, OthersSeeNeitherSolutionsNorEarlierResults) {
+  program_is(R"(echo '{"score": 1}' >"$2")");
+  run();
+  for (const fs::path& path :
+       {source(), results(), root() / "submission", root() / "submission_metadata.json"}) {
+    EXPECT_EQ(fs::status(path).permissions() & (fs::perms::group_all | fs::perms::others_all),
+              fs::perms::none)
+        << path;
+  }
+}
+
+}  // namespace
+
+}  // namespace course::grader

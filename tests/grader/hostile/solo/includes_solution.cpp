@@ -1,0 +1,8 @@
+// what: includes the solution
+// graded: No such file
+// user: does not compile
+// none: does not compile
+#include "@ROOT@/solutions/01_safe_softmax/safe_softmax.cpp"
+bool attack() {
+  return true;
+}

@@ -1,0 +1,39 @@
+#include "grader/points.hpp"
+
+#include <gtest/gtest.h>
+
+#include "course/errors.hpp"
+#include "course/text_file.hpp"
+#include "judge/scratch.hpp"
+
+namespace course::grader {
+namespace {
+
+std::vector<LessonInfo> lessons_with(const std::string& text) {
+  const Scratch scratch;
+  program::write_text(scratch.path() / "points.json", text);
+  LessonInfo lesson;
+  lesson.id = "05";
+  lesson.tasks = {{"1", "owner", 20, {}}, {"2", "ring", 80, {1, 2}}};
+  std::vector<LessonInfo> lessons{lesson};
+  override_points(lessons, scratch.path() / "points.json");
+  return lessons;
+}
+
+TEST(OverridePoints, SetsWhatItNames) {
+  const std::vector<LessonInfo> lessons = lessons_with(R"({"05": {"2": 5}})");
+  EXPECT_EQ(lessons[0].tasks[0].points, 20);
+  EXPECT_EQ(lessons[0].tasks[1].points, 5);
+  EXPECT_EQ(lessons[0].max_points(), 25);
+}
+
+TEST(OverridePoints, RefusesWhatIsNotThereOrNoNumber) {
+  for (const char* text :
+       {"", "[]", "3", R"({"06": {"1": 5}})", R"({"05": {"3": 5}})", R"({"05": 5})", R"({"05": {"1": -1}})",
+        R"({"05": {"1": "many"}})", R"({"05": {"1": 1.5}})", R"({"05": {"1": 99999999999}})"}) {
+    EXPECT_THROW(lessons_with(text), program::UsageError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace course::grader

@@ -1,0 +1,52 @@
+#include "judge/agreement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace course {
+
+namespace {
+
+LessonInfo two_tasks() {
+  LessonInfo lesson;
+  lesson.id = "09";
+  lesson.tasks = {{"1", "first", 50, {}}, {"2", "second", 50, {1, 3}}};
+  lesson.mistakes = {{"off_by_one", {"1"}, "answer", "", ""}};
+  return lesson;
+}
+
+Task task(const std::string& id, const std::string& mistake) {
+  Task made;
+  made.id = id;
+  made.mistakes = {{mistake, {}}};
+  return made;
+}
+
+std::string refused(const std::vector<Task>& tasks) {
+  try {
+    require_agreement({"09", tasks}, two_tasks());
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Agreement, IsOfTasksAndMistakes) {
+  EXPECT_EQ(refused({task("1", "off_by_one"), task("2", "off_by_one")}), "");
+  EXPECT_EQ(refused({task("1", "off_by_one")}),
+            "the judge of lesson 09 has no task 2, which the registry has");
+  EXPECT_EQ(refused({task("1", "off_by_one"), task("2", "off_by_one"), task("3", "off_by_one")}),
+            "there is no task of lesson 09 called 3; there are: 1, 2");
+  EXPECT_EQ(refused({task("1", "off_by_two"), task("2", "off_by_one")}),
+            "there is no mistake of lesson 09 called off_by_two; there are: off_by_one");
+}
+
+TEST(Agreement, IsOfTheNamesThatAreEarned) {
+  EXPECT_NO_THROW(require_known({"off_by_one"}, two_tasks()));
+  EXPECT_THROW(require_known({"off_by_one", "off_by_two"}, two_tasks()), std::invalid_argument);
+}
+
+}  // namespace
+
+}  // namespace course

@@ -1,0 +1,167 @@
+#include "judge/as_if.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <stdexcept>
+
+#include "judge/precision.hpp"
+#include "judge/ring_forward.hpp"
+#include "ring/shards.hpp"
+
+namespace course {
+
+namespace {
+
+Task attention_task() {
+  return {.id = "2",
+          .function = "f",
+          .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
+          .examples = {},
+          .truth = ring_forward::truth,
+          .baseline = ring_forward::baseline};
+}
+
+Example random_example(Draw& draw, std::vector<int> shards) {
+  const int keys = shards.empty() ? draw.integer(3, 20) : total_tokens(shards);
+  QKV qkv = random_qkv(draw, 2, keys, keys, draw.integer(3, 8));
+  return {"some input", {{"q", qkv.q}, {"k", qkv.k}, {"v", qkv.v}}, {}, std::move(shards)};
+}
+
+/// What somebody who computes `wrong` returns.
+Outcome returned(const Answer& wrong, int ranks) {
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Finished;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
+    for (const auto& [name, tensor] : wrong)
+      outputs[name] = slice(cast<float>(tensor), 1, 0, rank == 0 ? tensor.extent(1) : 0);
+  }
+  return outcome;
+}
+
+/// What is said of somebody who computes `answer` on a few examples, of one rank and of three.
+std::string said_of(const std::function<Answer(const Example&)>& answer, int seed) {
+  Draw draw(static_cast<std::uint64_t>(seed));
+  const Task task = attention_task();
+  std::deque<Example> examples;
+  std::deque<Outcome> outcomes;
+  std::deque<Played> played;
+  std::vector<const Played*> all;
+  for (const int ranks : {0, 3, 0, 3}) {
+    examples.push_back(random_example(draw, ranks > 0 ? unequal_shards(draw, ranks) : std::vector<int>{}));
+    outcomes.push_back(returned(answer(examples.back()), std::max(1, ranks)));
+    played.push_back(compare(task, examples.back(), task.truth(examples.back()), outcomes.back()));
+    all.push_back(&played.back());
+  }
+  return as_if(task, *all.front(), all);
+}
+
+/// Attention without the key of every index that `left_out` holds.
+Answer without_keys(const Example& example, const std::vector<Index>& left_out) {
+  Example changed = example;
+  for (const char* name : {"k", "v"}) {
+    std::vector<Tensor> kept;
+    for (Index key = 0; key < example.inputs.at(name).extent(1); ++key) {
+      if (std::ranges::find(left_out, key) == left_out.end())
+        kept.push_back(slice(example.inputs.at(name), 1, key, 1));
+    }
+    changed.inputs[name] = concatenate(kept, 1);
+  }
+  return ring_forward::baseline(changed);
+}
+
+Index keys_of(const Example& example) {
+  return example.inputs.at("k").extent(1);
+}
+
+TEST(AsIf, NamesTheKeyThatIsMissing) {
+  for (int seed = 1; seed <= 20; ++seed) {
+    EXPECT_EQ(said_of([](const Example& x) { return without_keys(x, {keys_of(x) - 1}); }, seed),
+              "every answer is as if the last key were missing");
+    EXPECT_EQ(said_of([](const Example& x) { return without_keys(x, {0}); }, seed),
+              "every answer is as if the first key were missing");
+    EXPECT_EQ(said_of([](const Example& x) { return without_keys(x, {1}); }, seed), "");
+  }
+}
+
+TEST(AsIf, NamesWhatEveryShardLacks) {
+  Draw draw(1);
+  const Task task = attention_task();
+  const Example example = random_example(draw, {3, 1, 0, 4});
+  const Outcome outcome = returned(without_keys(example, {2, 3, 7}), 4);
+  const Played played = compare(task, example, task.truth(example), outcome);
+  EXPECT_EQ(as_if(task, played, {&played}), "every answer is as if the last key of every shard were missing");
+}
+
+TEST(AsIf, NamesInputsThatWereRounded) {
+  for (const Precision& precision : {bfloat16, float16}) {
+    const auto rounds = [&](Example example) {
+      for (auto& [name, tensor] : example.inputs) {
+        for (float& x : tensor.values()) x = static_cast<float>(rounded_to(precision, x));
+      }
+      return ring_forward::baseline(example);
+    };
+    for (int seed = 1; seed <= 20; ++seed) {
+      EXPECT_EQ(said_of(rounds, seed),
+                std::string("every answer is as if all inputs were rounded to ") + precision.name +
+                    (precision.bits == 8 ? " (8 significant bits)" : " (11 significant bits)"));
+    }
+  }
+}
+
+TEST(AsIf, SaysNothingOfOtherAnswers) {
+  for (int seed = 1; seed <= 20; ++seed) {
+    Draw noise(static_cast<std::uint64_t>(seed));
+    const auto noisy = [&](const Example& example) {
+      Answer answer = ring_forward::baseline(example);
+      for (double& x : answer["o"].values()) x += 0.003 * noise.normal();
+      return answer;
+    };
+    EXPECT_EQ(said_of(noisy, seed), "");
+    EXPECT_EQ(said_of(ring_forward::baseline, seed), "");
+  }
+}
+
+TEST(AsIf, MustHoldOnEveryInput) {
+  int calls = 0;
+  const auto once = [&](const Example& x) {
+    return calls++ == 0 ? without_keys(x, {keys_of(x) - 1}) : without_keys(x, {1});
+  };
+  EXPECT_EQ(said_of(once, 1), "");
+}
+
+TEST(AsIf, LeavesAloneWhatItCannotChange) {
+  const auto reads_pairs = [](const Example& example) -> Answer {
+    const Tensor& k = example.inputs.at("k");
+    if (k.shape() != example.inputs.at("pair").shape()) throw std::invalid_argument("k and its pair differ");
+    return {{"o", cast<double>(k)}};
+  };
+  const Task task{.id = "1",
+                  .function = "f",
+                  .outputs = {{"o", {"head", "row", "col"}, 1}},
+                  .examples = {},
+                  .truth = reads_pairs,
+                  .baseline = reads_pairs};
+  Draw draw(1);
+  const Tensor k = draw.normal({2, 5, 3});
+  const Example example{"some input", {{"k", k}, {"v", k}, {"pair", k}}};
+  const Outcome outcome = returned({{"o", cast<double>(draw.normal({2, 5, 3}))}}, 1);
+  const Played played = compare(task, example, task.truth(example), outcome);
+  EXPECT_EQ(as_if(task, played, {&played}), "");
+}
+
+TEST(Precision, RoundsToTheNearestEven) {
+  EXPECT_EQ(rounded_to(bfloat16, 1 + 1.0 / 256), 1);
+  EXPECT_EQ(rounded_to(bfloat16, 1 + 3.0 / 256), 1 + 4.0 / 256);
+  EXPECT_EQ(rounded_to(float16, -1.0 / 3), -0.333251953125);
+  EXPECT_EQ(rounded_to(float16, 65519), 65504);
+  EXPECT_TRUE(std::isinf(rounded_to(float16, 65520)));
+  EXPECT_EQ(rounded_to(float16, std::ldexp(3, -25)), std::ldexp(2, -24));
+  EXPECT_EQ(rounded_to(float16, 0), 0);
+}
+
+}  // namespace
+
+}  // namespace course

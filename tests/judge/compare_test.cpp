@@ -1,0 +1,81 @@
+#include "judge/compare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <stdexcept>
+
+namespace course {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const Output matrix{"p", {"row", "col"}, 0};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Locate, JudgesAnEntryByItsOwnGroup) {
+  // Row 1 is a million times smaller than row 0: its error is nothing beside the whole tensor's magnitude.
+  const Tensor64 truth({2, 3}, {1e6, 1e6, 1e6, 1, 1, 1});
+  Tensor64 answer = truth;
+  answer[4] = 2;
+  ASSERT_GT(relative_error(answer, truth), 1e-3);
+  const std::string text = locate(matrix, answer, truth, 1e-3, {});
+  EXPECT_TRUE(has(text, "p[row 1, col 1] is 2, should be 1")) << text;
+  EXPECT_TRUE(has(text, "; 1 of 6 wrong, all in row 1 of 2")) << text;
+}
+
+TEST(Locate, TakesTheEntryThatIsFarthestOffInItsGroup) {
+  const Tensor64 truth({2, 2}, {1e6, 1e6, 1, 1});
+  Tensor64 answer = truth;
+  answer[0] = 1.1e6;  // off by a tenth of its group
+  answer[3] = 3;      // by twice
+  EXPECT_TRUE(has(locate(matrix, answer, truth, 1e-3, {}), "p[row 1, col 1] is 3, should be 1"));
+}
+
+TEST(Locate, LeavesOutEntriesOfGroupsThatAreRight) {
+  Tensor64 truth({2, 100});
+  for (double& value : truth.values()) value = 1;
+  Tensor64 answer = truth;
+  answer[7] = 1.002;  // the row is right: 2e-3 on one entry of a hundred is 2e-4
+  answer[150] = 5;
+  const std::string text = locate(matrix, answer, truth, 1e-3, {});
+  EXPECT_TRUE(has(text, "; 1 of 200 wrong, all in row 1 of 2")) << text;
+}
+
+TEST(Locate, NamesAnEntryWhateverIsWrong) {
+  const Tensor64 truth({2, 2}, {1, 2, 0, 0});
+  for (const double wrong : {1e-30, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
+    Tensor64 answer = truth;
+    answer[3] = wrong;
+    const std::string text = locate(matrix, answer, truth, 1e-3, {});
+    EXPECT_TRUE(has(text, "p[row 1, col 1]") && has(text, "; 1 of 4 wrong")) << text;
+  }
+}
+
+TEST(RelativeError, IsTheWorstGroups) {
+  const Tensor64 column({3, 1}, {100, 1, 1});
+  EXPECT_DOUBLE_EQ(relative_error(Tensor64({3, 1}, {100, 1.5, 1}), column), 0.5);
+  // Without a second axis it is one group, in which 1.5 for 1 is little.
+  EXPECT_LT(relative_error(Tensor64({3}, {100, 1.5, 1}), Tensor64({3}, {100, 1, 1})), 0.01);
+  EXPECT_EQ(relative_error(Tensor64({0, 5}), Tensor64({0, 5})), 0);
+  EXPECT_EQ(relative_error(Tensor64({3, 0}), Tensor64({3, 0})), 0);
+}
+
+TEST(Tolerance, NeedsABaselineNearTheTruth) {
+  const Tensor64 truth({2}, {1, 2});
+  EXPECT_GT(tolerance(truth, truth), 0);
+  EXPECT_THROW(tolerance(Tensor64({2}, {1, infinity}), truth), std::invalid_argument);
+  EXPECT_THROW(tolerance(Tensor64({2}, {1, std::numeric_limits<double>::quiet_NaN()}), truth),
+               std::invalid_argument);
+  EXPECT_THROW(tolerance(Tensor64({1, 2}, {1, 2}), truth), std::invalid_argument);
+  EXPECT_THROW(tolerance(Tensor64({1}, std::vector<double>{1}), truth), std::invalid_argument);
+  const Tensor64 masked({2}, {-infinity, 2});
+  EXPECT_NO_THROW(tolerance(masked, masked));
+}
+
+}  // namespace
+
+}  // namespace course

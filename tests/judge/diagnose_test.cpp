@@ -1,0 +1,88 @@
+#include "judge/diagnose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace course {
+
+namespace {
+
+/// An answer of one output.
+std::function<Answer(const Example&)> always(std::vector<double> values) {
+  const Index size = std::ssize(values);
+  return [answer = Tensor64({size}, std::move(values))](const Example&) { return Answer{{"o", answer}}; };
+}
+
+/// A task whose baseline is `baseline` where {3, 4} is right, and that knows one mistake.
+Task task_with(std::vector<double> baseline, std::vector<double> mistaken) {
+  Task task{.id = "2",
+            .function = "f",
+            .outputs = {{"o", {"row"}}},
+            .examples = {},
+            .truth = always({3, 4}),
+            .baseline = always(std::move(baseline))};
+  task.mistakes = {{"known", always(std::move(mistaken))}};
+  return task;
+}
+
+Outcome returned(std::vector<float> values) {
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Finished;
+  const Index size = std::ssize(values);
+  outcome.outputs = {{{"o", Tensor({size}, std::move(values))}}};
+  return outcome;
+}
+
+const Example example{"some input", {}};
+
+std::string complaint(const Task& task) {
+  const Outcome outcome = returned({3, 4});
+  try {
+    compare(task, example, task.truth(example), outcome);
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LargestTolerance, EndsAJudgeWhoseExampleAllowsMore) {
+  Task task = task_with({3, 4.05}, {0, 0});  // off by 1 % of the norm, so that 8 % are allowed
+  EXPECT_EQ(complaint(task), "") << "unless the task says so, anything may be allowed";
+  task.largest_tolerance = 0.09;
+  EXPECT_EQ(complaint(task), "");
+  task.largest_tolerance = 0.07;
+  EXPECT_EQ(complaint(task), "task 2, some input: o may be off by 0.08 of its norm, expected less than 0.07");
+}
+
+/// Whether the mistake whose answer is `mistaken` explains `answer`.
+bool explained(std::vector<double> mistaken, std::vector<float> answer, bool mistakes_cancel) {
+  Task task = task_with({3, 4}, std::move(mistaken));
+  task.mistakes_cancel = mistakes_cancel;
+  const Outcome outcome = returned(std::move(answer));
+  const Played played = compare(task, example, task.truth(example), outcome);
+  return explaining_mistakes(task, {&played}) == std::vector<std::string>{"known"};
+}
+
+TEST(MistakesCancel, MeasuresByTheTruthWhereTheMistakeIsNextToNothing) {
+  // In exact numbers the mistake cancels to 0; in float32 rounding of the terms' size is left of it.
+  EXPECT_FALSE(explained({0, 0}, {1e-7f, -2e-7f}, false));
+  EXPECT_TRUE(explained({0, 0}, {1e-7f, -2e-7f}, true));
+  EXPECT_FALSE(explained({0, 0}, {1e-3f, 0}, true)) << "that is more than rounding";
+}
+
+TEST(MistakesCancel, ChangesNothingWhereTheMistakeIsLarge) {
+  for (const bool mistakes_cancel : {false, true}) {
+    EXPECT_TRUE(explained({6, 8}, {6, 8}, mistakes_cancel));
+    EXPECT_FALSE(explained({6, 8}, {6, 8.01f}, mistakes_cancel));
+    EXPECT_FALSE(explained({6, 8}, {3, 4}, mistakes_cancel)) << "that is right";
+  }
+}
+
+TEST(Mistake, ThatIsNextToTheTruthExplainsNothing) {
+  EXPECT_FALSE(explained({3, 4.00001}, {3, 4.00002f}, false));
+}
+
+}  // namespace
+
+}  // namespace course

@@ -1,0 +1,98 @@
+#include "judge/expectation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace course {
+
+namespace {
+
+using Status = TestVerdict::Status;
+
+/// Task 1 on two world sizes and task 2 on one rank.
+class Expectations : public testing::Test {
+ protected:
+  Expectations() {
+    one_.id = "1";
+    two_.id = "2";
+    lesson_.id = "09";
+    lesson_.mistakes = {{"deadlock", {"1"}, "instrument", "", ""},
+                        {"off", {"1", "2"}, "answer", "", ""},
+                        {"other", {"2"}, "answer", "", ""}};
+  }
+
+  static TestVerdict verdict(Status status, std::set<std::string> mistakes = {}) {
+    return {status, "", std::move(mistakes), nullptr};
+  }
+
+  void round(std::vector<TestVerdict> verdicts) {
+    rounds_.push_back({rounds_.size() + 1, {&tests_[0], &tests_[1], &tests_[2]}, std::move(verdicts)});
+  }
+
+  bool holds(const std::string& expected) const {
+    return Expectation{expected}.unmet(rounds_, lesson_).empty();
+  }
+
+  const TestVerdict passed = verdict(Status::Passed);
+  const TestVerdict failed = verdict(Status::Failed);
+  const TestVerdict not_played = verdict(Status::NotPlayed);
+  const TestVerdict deadlock = verdict(Status::Failed, {"deadlock"});
+
+ private:
+  Task one_, two_;
+  const std::vector<GradedTest> tests_{{&one_, 1}, {&one_, 3}, {&two_, 0}};
+  LessonInfo lesson_;
+  std::vector<JudgedRound> rounds_;
+};
+
+TEST_F(Expectations, JudgeWhatIsPlayedAfterAStandstill) {
+  round({passed, deadlock, passed});
+  round({passed, not_played, passed});
+  EXPECT_TRUE(holds("mistake:deadlock"));
+  EXPECT_TRUE(holds("mistakes:deadlock,off"));
+  round({passed, not_played, verdict(Status::Failed, {"other"})});
+  EXPECT_FALSE(holds("mistake:deadlock"));
+  EXPECT_FALSE(holds("mistakes:deadlock,off"));
+}
+
+TEST_F(Expectations, AskOfEveryTaskThatWasPlayedWhole) {
+  const TestVerdict off = verdict(Status::Failed, {"off"});
+  round({off, off, off});
+  round({off, not_played, off});
+  EXPECT_TRUE(holds("mistake:off"));
+  round({passed, not_played, passed});  // task 2 passes
+  EXPECT_FALSE(holds("mistake:off"));
+}
+
+TEST_F(Expectations, AskOfALaterSeedThatWasPlayedWholeWhatTheyAskOfTheFirst) {
+  round({passed, deadlock, passed});
+  round({passed, passed, passed});
+  EXPECT_FALSE(holds("mistake:deadlock"));
+  EXPECT_FALSE(holds("mistakes:deadlock,off"));
+}
+
+TEST_F(Expectations, WantANameWithTheFirstSeed) {
+  round({passed, failed, passed});
+  EXPECT_FALSE(holds("mistake:deadlock"));
+  EXPECT_TRUE(holds("mistakes:deadlock,off"));
+}
+
+TEST_F(Expectations, TakeNoTestThatWasNotPlayedForPassed) {
+  round({passed, not_played, passed});
+  EXPECT_FALSE(holds("pass"));
+  EXPECT_FALSE(holds("todo"));
+}
+
+TEST_F(Expectations, PassWithEverySeed) {
+  round({passed, passed, passed});
+  EXPECT_TRUE(holds("pass"));
+  round({passed, passed, failed});
+  EXPECT_FALSE(holds("pass"));
+  EXPECT_THROW(holds("passed"), std::invalid_argument);
+  EXPECT_THROW(holds("mistake:unknown"), std::invalid_argument);
+}
+
+}  // namespace
+
+}  // namespace course

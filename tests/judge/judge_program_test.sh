@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Tests a judge as the program that graders and ctest call.
+#   judge_program_test.sh BUILD       BUILD: where judge_lesson01, player_solo and lesson01_solution.so were built
+#                                     prints a line a check and the totals; exit 1 when one fails
+set -u
+course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+build=$(cd -P -- "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+registry=$course_root/lessons/registry.json
+report=$work/report.json
+# shellcheck source=tests/course/checks.sh
+. "$course_root/tests/course/checks.sh"
+
+missing() { [ ! -e "$1" ]; }
+utf8() { iconv -f UTF-8 -t UTF-8 "$1" >/dev/null 2>&1; }
+
+# Runs the judge with the player $1, the registry $2 and what follows; sets code, out and err.
+judge() {
+  local player=$1 from=$2
+  shift 2
+  timeout 60 "$build/bin/judge_lesson01" --subject "$build/lib/lesson01_solution.so" --player "$player" --registry "$from" \
+    "$@" >"$work/out" 2>"$work/err" </dev/null
+  code=$?
+  out=$(cat "$work/out")
+  err=$(cat "$work/err")
+}
+
+# Makes a player of the shell commands $1, a registry changed by the sed command $1.
+player_that() { printf '#!/bin/sh\n%s\n' "$1" >"$work/player" && chmod +x "$work/player"; }
+registry_with() { sed "$1" "$registry" >"$work/registry.json"; }
+
+test_nothing_can_be_played() {
+  judge "$work/no player" "$registry" --report "$report"
+  check 'no player: exit 2' is "$code" 2
+  check 'the cause' has "$err" 'judge: the player cannot be started'
+  check 'no report' missing "$report"
+  judge "$work/no player" "$registry" --expect pass
+  check 'nor is it expected: exit 2' is "$code" 2
+}
+
+test_any_bytes() {
+  player_that "printf 'no \\377\\376 text\\n'; exit 3"
+  judge "$work/player" "$registry" --report "$report"
+  check 'bytes that are no text: exit 1' is "$code" 1
+  check 'the report has them' has "$(cat "$report" 2>&1)" 'it printed:\nno '
+  check 'as UTF-8' utf8 "$report"
+}
+
+test_expectations() {
+  judge "$build/bin/player_solo" "$registry" --expect pass
+  check 'as expected: exit 0' is "$code" 0
+  check 'it is said' is "$(printf '%s\n' "$out" | tail -n 1)" 'as expected: pass'
+  judge "$build/bin/player_solo" "$registry" --expect todo
+  check 'not as expected: exit 1' is "$code" 1
+  check 'it is said' has "$out" 'expected todo, but with seed 1: task 1 is not todo'
+}
+
+test_registry() {
+  registry_with 's/"id": "no_maximum"/"id": "no_maximun"/'
+  judge "$build/bin/player_solo" "$work/registry.json"
+  check "a mistake that the registry does not have: exit 2" is "$code" 2
+  check 'its name' has "$err" 'judge: there is no mistake of lesson 01 called no_maximum; there are: no_maximun'
+  registry_with '0,/"title": /s/"title": "Safe softmax",//'
+  judge "$build/bin/player_solo" "$work/registry.json"
+  check 'no title: exit 2' is "$code" 2
+  check 'it is said' is "$err" "judge: $work/registry.json: lesson 01: key 'title' not found"
+  registry_with 's/"name": "logsumexp", "points": 40,/"name": "logsumexp",/'
+  judge "$build/bin/player_solo" "$work/registry.json"
+  check 'no points' is "$err" "judge: $work/registry.json: lesson 01: task 2: key 'points' not found"
+  registry_with '$d'
+  judge "$build/bin/player_solo" "$work/registry.json"
+  check 'no JSON: exit 2' is "$code" 2
+  check 'in one line' lines "$err" 1
+}
+
+test_nothing_can_be_played
+test_any_bytes
+test_expectations
+test_registry
+conclude

@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "judge/compare.hpp"
+#include "judge/task.hpp"
+
+namespace course {
+
+namespace {
+
+/// What of a wrong answer's findings is told in the README of lesson 06: which identities are broken, by
+/// their number there, and which gradients disagree with central differences.
+using Kinds = std::set<std::string>;
+
+std::string kind_of(const std::string& line) {
+  const std::pair<const char*, const char*> words[] = {
+      {"the sum of dk", "1"},   {"the sum of dv", "2"},   {"<dq, q>", "3"},        {"<dv, v>", "4"},
+      {"differences: dq", "q"}, {"differences: dk", "k"}, {"differences: dv", "v"}};
+  for (const auto& [part, kind] : words) {
+    if (line.find(part) != std::string::npos) return kind;
+  }
+  return line;
+}
+
+bool is_right(const Task& task, const Example& example, const Answer& answer) {
+  const Answer truth = task.truth(example);
+  const Answer baseline = task.baseline(example);
+  return std::ranges::all_of(answer, [&](const auto& output) {
+    const Tensor64& right = truth.at(output.first);
+    return relative_error(output.second, right) <= tolerance(baseline.at(output.first), right);
+  });
+}
+
+Kinds broken(const Task& task, const Example& example, const Answer& answer) {
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Finished;
+  outcome.outputs.emplace_back();
+  for (const auto& [name, tensor] : answer) outcome.outputs[0].emplace(name, cast<float>(tensor));
+  Kinds kinds;
+  for (const Finding& finding : task.conduct.front()(example, outcome)) kinds.insert(kind_of(finding.text));
+  return kinds;
+}
+
+std::string joined(const Kinds& kinds) {
+  std::string text;
+  for (const std::string& kind : kinds) text += kind;
+  return text;
+}
+
+bool lse_counts(const Example& example) {
+  return std::ranges::any_of(example.inputs.at("d_lse").values(), [](float value) { return value != 0; });
+}
+
+/// What the checks see of each mistake of a task on any example, by the mistake's id; apart where lse has a
+/// gradient, of which the first identity knows.
+struct Seen {
+  std::map<std::string, Kinds> without_d_lse, with_d_lse;
+};
+
+Seen seen_by_checks(const Task& task) {
+  Seen seen;
+  Draw draw(1);
+  for (const Example& example : task.examples(draw, 1)) {
+    if (example.inputs.at("k").extent(1) > 1000) continue;  // the one for memory
+    for (const Mistake& mistake : task.mistakes) {
+      const Answer answer = mistake.answer(example);
+      const Kinds kinds = broken(task, example, answer);
+      const bool right = is_right(task, example, answer);
+      EXPECT_EQ(kinds.empty(), right) << mistake.id << " on " << example.what << ": " << joined(kinds);
+      (lse_counts(example) ? seen.with_d_lse : seen.without_d_lse)[mistake.id].insert(kinds.begin(),
+                                                                                      kinds.end());
+    }
+  }
+  return seen;
+}
+
+using Table = std::map<std::string, std::string>;
+
+Table as_text(const std::map<std::string, Kinds>& all) {
+  Table table;
+  for (const auto& [id, kinds] : all) table[id] = joined(kinds);
+  return table;
+}
+
+/// The table in the lesson's README. What the reference calls wrong, differences or identities do, too.
+TEST(Lesson06Checks, SeeOfEachMistakeWhatTheReadmeSays) {
+  const Seen seen = seen_by_checks(lesson_judge().tasks.at(2));
+  EXPECT_EQ(as_text(seen.without_d_lse), (Table{{"d_from_block_softmax", "kq"},
+                                                {"d_from_one_block", "1kq"},
+                                                {"d_is_a_mean", "1kq"},
+                                                {"d_left_out", "1kq"},
+                                                {"d_lse_left_out", ""},
+                                                {"d_lse_subtracted", ""},
+                                                {"d_of_one_column", "1kq"},
+                                                {"dk_unscaled", "3k"},
+                                                {"dq_and_dk_unscaled", "kq"},
+                                                {"dq_overwritten", "3q"},
+                                                {"dq_unscaled", "3q"},
+                                                {"mask_ignored", "124kqv"},
+                                                {"masked_row_nan", ""},
+                                                {"not_transposed", "1234kv"},
+                                                {"ragged_block_dropped", "1234kqv"},
+                                                {"scaled_twice", "3kq"},
+                                                {"sums_not_cleared", "1234kqv"},
+                                                {"visible_not_shifted", "124kqv"},
+                                                {"weights_not_normalised", "124kqv"}}));
+  EXPECT_EQ(as_text(seen.with_d_lse), (Table{{"d_from_block_softmax", "1kq"},
+                                             {"d_from_one_block", "1kq"},
+                                             {"d_is_a_mean", "1kq"},
+                                             {"d_left_out", "1kq"},
+                                             {"d_lse_left_out", "1kq"},
+                                             {"d_lse_subtracted", "1kq"},
+                                             {"d_of_one_column", "1kq"},
+                                             {"dk_unscaled", "13k"},
+                                             {"dq_and_dk_unscaled", "1kq"},
+                                             {"dq_overwritten", "3q"},
+                                             {"dq_unscaled", "3q"},
+                                             {"mask_ignored", "1234kqv"},
+                                             {"masked_row_nan", "1234kqv"},
+                                             {"not_transposed", ""},
+                                             {"ragged_block_dropped", "1234kqv"},
+                                             {"scaled_twice", "13kq"},
+                                             {"sums_not_cleared", "1234kqv"},
+                                             {"visible_not_shifted", "124kqv"},
+                                             {"weights_not_normalised", "124kqv"}}));
+}
+
+}  // namespace
+
+}  // namespace course

@@ -1,0 +1,405 @@
+#include "judge/pattern.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "judge/compare.hpp"
+#include "judge/draw.hpp"
+#include "judge/precision.hpp"
+#include "ring/shards.hpp"
+
+namespace course {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double tolerated = 1e-5;
+constexpr int seeds = 60;
+const Output heads{"o", {"head", "row", "col"}, 1};
+const Output matrix{"p", {"row", "col"}, 0};
+const Output entries{"lse", {"row"}, 0};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// What a player returns: float32.
+Tensor64 returned(const Tensor64& x) {
+  return cast<double>(cast<float>(x));
+}
+
+/// A right output [heads, rows, cols] of several ranks, with heads of different magnitudes.
+struct Right {
+  explicit Right(int seed)
+      : draw(static_cast<std::uint64_t>(seed)), shards(unequal_shards(draw, draw.integer(2, 5))) {
+    const Index rows = total_tokens(shards);
+    truth = Tensor64({draw.integer(3, 5), rows, draw.integer(4, 9)});
+    for (Index i = 0; i < truth.size(); ++i)
+      truth[i] = draw.normal() * std::pow(10.0, static_cast<double>(head(i)) - 2);
+  }
+
+  Index head(Index i) const { return i / truth.extent(2) / truth.extent(1); }
+  Index row(Index i) const { return i / truth.extent(2) % truth.extent(1); }
+  int rank(Index i) const {
+    int rank = 0;
+    for (Index left = row(i); left >= shards[rank]; ++rank) left -= shards[rank];
+    return rank;
+  }
+  /// A rank with two rows or more.
+  int some_rank() {
+    std::vector<int> candidates;
+    for (std::size_t r = 0; r < shards.size(); ++r) {
+      if (shards[r] > 1) candidates.push_back(static_cast<int>(r));
+    }
+    return one_of(draw, candidates);
+  }
+  std::string pattern_of(const Tensor64& answer) const {
+    return pattern(heads, returned(answer), truth, tolerated, shards);
+  }
+  /// The truth with every entry changed by change(i, value).
+  template <class Change>
+  Tensor64 with(Change change) const {
+    Tensor64 answer = truth;
+    for (Index i = 0; i < answer.size(); ++i) answer[i] = change(i, truth[i]);
+    return answer;
+  }
+
+  Draw draw;
+  std::vector<int> shards;
+  Tensor64 truth;
+};
+
+// One corruption, and the words for it
+
+TEST(Pattern, FactorOfAllEntries) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    const Right right(seed);
+    for (const double factor : {1.001, 1.0004, 0.5, 2.0, -3.0, 1e-4, 1000.0}) {
+      EXPECT_EQ(right.pattern_of(right.with([&](Index, double x) { return factor * x; })),
+                fmt::format("o: every entry is {:g} times what it should be", factor))
+          << seed;
+    }
+    EXPECT_EQ(right.pattern_of(right.with([](Index, double x) { return -x; })),
+              "o: every entry has the wrong sign")
+        << seed;
+  }
+}
+
+TEST(Pattern, FactorsOfHeads) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    const Right right(seed);
+    const auto by_head = [&](std::vector<double> factors) {
+      factors.resize(8, 1);
+      return right.pattern_of(right.with(
+          [&](Index i, double x) { return factors[static_cast<std::size_t>(right.head(i))] * x; }));
+    };
+    EXPECT_EQ(by_head({1, 2}), "o: every entry of head 1 is 2 times what it should be") << seed;
+    EXPECT_EQ(by_head({3, 1, 3}), "o: every entry of every wrong head is 3 times what it should be") << seed;
+    EXPECT_EQ(
+        by_head({3, 1, 0.25}),
+        "o: every entry of head 0 is 3 times what it should be, every entry of head 2 is 0.25 times what "
+        "it should be")
+        << seed;
+  }
+}
+
+TEST(Pattern, FactorOfARank) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    const int rank = right.some_rank();
+    EXPECT_EQ(
+        right.pattern_of(right.with([&](Index i, double x) { return right.rank(i) == rank ? 1.5 * x : x; })),
+        fmt::format("o: every entry of rank {} is 1.5 times what it should be", rank))
+        << seed;
+  }
+}
+
+TEST(Pattern, FactorsOfRows) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    std::vector<double> factors(static_cast<std::size_t>(right.truth.extent(0) * right.truth.extent(1)));
+    for (double& factor : factors) factor = right.draw.uniform(1.5, 4);
+    const auto [least, most] = std::ranges::minmax(factors);
+    const std::string text = right.pattern_of(right.with(
+        [&](Index i, double x) { return factors[static_cast<std::size_t>(i / right.truth.extent(2))] * x; }));
+    EXPECT_EQ(text, fmt::format("o: every wrong row is off by one factor of its own, from {:.6g} to {:.6g}",
+                                least, most))
+        << seed;
+  }
+}
+
+TEST(Pattern, ConstantOfAllEntries) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Draw draw(static_cast<std::uint64_t>(seed));
+    Tensor64 truth({draw.integer(5, 40)});
+    for (double& x : truth.values()) x = draw.normal();
+    truth[0] = -infinity;
+    for (const double constant : {0.25, -0.75}) {
+      Tensor64 answer = truth;
+      for (double& x : answer.values()) x += constant;
+      EXPECT_EQ(pattern(entries, returned(answer), truth, tolerated, {}),
+                fmt::format("lse: every entry is {} {} than it should be", std::abs(constant),
+                            constant > 0 ? "more" : "less"))
+          << seed;
+    }
+  }
+}
+
+TEST(Pattern, HeadsThatHaveChangedPlaces) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    const Index n = right.truth.extent(0);
+    const Index head_size = right.truth.size() / n;
+    const Index first = right.draw.integer(0, static_cast<int>(n) - 2);
+    const Index second = right.draw.integer(static_cast<int>(first) + 1, static_cast<int>(n) - 1);
+    const auto taken_from = [&](auto source) {
+      return right.pattern_of(right.with([&](Index i, double) {
+        return right.truth[i + (source(right.head(i)) - right.head(i)) * head_size];
+      }));
+    };
+    EXPECT_EQ(taken_from([&](Index head) { return head == first    ? second
+                                                  : head == second ? first
+                                                                   : head; }),
+              fmt::format("o: heads {} and {} have changed places", first, second))
+        << seed;
+    EXPECT_EQ(taken_from([&](Index head) { return head == first ? second : head; }),
+              fmt::format("o: head {} holds what head {} should", first, second))
+        << seed;
+    EXPECT_EQ(taken_from([&](Index head) { return (head + n - 1) % n; }),
+              "o: every head holds what the head before it should, cyclically")
+        << seed;
+  }
+}
+
+TEST(Pattern, ShardsInAnotherRanksPlace) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    const int ranks = right.draw.integer(3, 6);
+    const int each = right.draw.integer(1, 5);
+    right.shards.assign(static_cast<std::size_t>(ranks), each);
+    right.truth = Tensor64({2, ranks * each, 6});
+    for (double& x : right.truth.values()) x = right.draw.normal();
+    const auto taken_from = [&](auto source) {
+      return right.pattern_of(right.with([&](Index i, double) {
+        return right.truth[i + (source(right.rank(i)) - right.rank(i)) * each * 6];
+      }));
+    };
+    const int rank = right.draw.integer(0, ranks - 1);
+    const int other = (rank + right.draw.integer(1, ranks - 1)) % ranks;
+    EXPECT_EQ(taken_from([&](int r) { return r == rank ? other : r; }),
+              fmt::format("o: rank {} returned what rank {} should", rank, other))
+        << seed;
+    EXPECT_EQ(taken_from([&](int r) { return (r + 1) % ranks; }),
+              "o: every rank returned what the rank after it should, cyclically")
+        << seed;
+  }
+}
+
+TEST(Pattern, NoNumbers) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    const int rank = right.some_rank();
+    const Index count =
+        right.truth.size() / right.truth.extent(1) * right.shards[static_cast<std::size_t>(rank)];
+    const auto holding = [&](double value) {
+      return right.pattern_of(
+          right.with([&](Index i, double x) { return right.rank(i) == rank ? value : x; }));
+    };
+    EXPECT_EQ(holding(std::nan("")), fmt::format("o: the {} wrong entries are NaN", count)) << seed;
+    EXPECT_EQ(holding(-infinity), fmt::format("o: the {} wrong entries are infinite", count)) << seed;
+    EXPECT_TRUE(has(holding(0), "wrong entries are exactly 0")) << seed;
+    const std::string some = right.pattern_of(right.with([&](Index i, double x) {
+      return right.rank(i) == rank ? std::nan("") : x + right.draw.normal() + 1e3;
+    }));
+    EXPECT_TRUE(has(some, fmt::format("o: {} of the ", count))) << some;
+    EXPECT_TRUE(has(some, fmt::format("NaN, all in the shard of rank {} of ", rank))) << some;
+  }
+}
+
+TEST(Pattern, Rounding) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    const Right right(seed);
+    for (const Precision& precision : {bfloat16, float16}) {
+      const std::string expected = fmt::format("o: every entry is rounded to {} ({} significant bits)",
+                                               precision.name, precision.bits);
+      EXPECT_EQ(right.pattern_of(right.with([&](Index, double x) { return rounded_to(precision, x); })),
+                expected)
+          << seed;
+      const auto cut = [&](Index, double x) {
+        const double step = spacing(precision, x);
+        return std::trunc(x / step) * step;
+      };
+      EXPECT_EQ(right.pattern_of(right.with(cut)), expected) << seed;
+    }
+  }
+}
+
+// What is no pattern
+
+TEST(Pattern, UnrelatedNumbersHaveNone) {
+  for (int seed = 1; seed <= 4 * seeds; ++seed) {
+    Right right(seed);
+    const std::vector<double> magnitude = typical_magnitudes(right.truth);
+    for (const double size : {2e-5, 5e-5, 1e-4, 1.0 / 512, 0.1, 1.0, 100.0}) {
+      const auto noisy = [&](double share) {
+        return right.pattern_of(right.with([&](Index i, double x) {
+          const double noise = size * magnitude[static_cast<std::size_t>(i)] * right.draw.normal();
+          return right.draw.uniform(0, 1) < share ? x + noise : x;
+        }));
+      };
+      for (const double share : {1.0, 0.3, 0.02}) EXPECT_EQ(noisy(share), "") << seed << " " << size;
+    }
+    EXPECT_EQ(right.pattern_of(right.with([&](Index, double) { return 1e-6 * right.draw.normal(); })), "")
+        << seed;
+    EXPECT_EQ(right.pattern_of(right.with([](Index, double) { return 1e6; })), "") << seed;
+  }
+}
+
+TEST(Pattern, RoundNumbersThatAreFarOffHaveNone) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    for (const double size : {0.05, 1.0}) {
+      EXPECT_EQ(right.pattern_of(right.with([&](Index, double x) {
+        return rounded_to(bfloat16, x * (1 + size * right.draw.normal()));
+      })),
+                "")
+          << seed;
+    }
+  }
+}
+
+TEST(Pattern, ZeroAmongWholeNumbersIsNone) {
+  const Tensor64 truth({3, 3}, {0, 2, 1, 1, 0, 2, 2, 1, 0});
+  const Tensor64 answer({3, 3}, {0, 0, 1, 1, 0, 0, 2, 0, 0});
+  EXPECT_EQ(pattern(matrix, answer, truth, tolerated, {}), "");
+}
+
+TEST(Pattern, NoiseNextToTheToleranceHasNone) {
+  Draw draw(1);
+  Tensor64 truth({8, 400, 16});
+  for (double& x : truth.values()) x = draw.normal();
+  for (const double size : {1.1, 2.0, 3.9, 4.1, 8.0}) {
+    Tensor64 answer = truth;
+    for (double& x : answer.values()) x += size * tolerated * draw.normal();
+    EXPECT_EQ(pattern(heads, answer, truth, tolerated, {}), "") << size;
+  }
+}
+
+TEST(Pattern, FewNumbersProveNothing) {
+  const Tensor64 truth({1, 2}, {1.25, -0.5});
+  EXPECT_EQ(pattern(matrix, Tensor64({1, 2}, {2.5, -0.5}), truth, tolerated, {}), "");
+  EXPECT_EQ(pattern(matrix, Tensor64({1, 2}, {2.5, -1}), truth, tolerated, {}), "");
+  // Every row of one column is its own multiple of what it should be.
+  Draw draw(1);
+  Tensor64 column({30, 1});
+  Tensor64 answer({30, 1});
+  for (Index i = 0; i < 30; ++i) {
+    column[i] = draw.normal();
+    answer[i] = draw.normal();
+  }
+  EXPECT_EQ(pattern(matrix, answer, column, tolerated, {}), "");
+}
+
+TEST(Pattern, AlikePartsAreNotToldApart) {
+  Draw draw(1);
+  Tensor64 truth({4, 5, 6});
+  for (Index i = 0; i < 60; ++i) truth[i] = draw.normal();
+  for (Index i = 60; i < 120; ++i) truth[i] = truth[i - 30];  // heads 1, 2 and 3 are the same
+  Tensor64 answer = truth;
+  std::copy_n(truth.data() + 30, 30, answer.data());  // head 0 holds what 1, 2 or 3 should
+  EXPECT_EQ(pattern(heads, answer, truth, tolerated, {}), "");
+}
+
+TEST(Pattern, RowsOfZerosAreNoMaskedRow) {
+  Draw draw(1);
+  Tensor64 truth({6, 8});
+  for (Index i = 8; i < truth.size(); ++i) truth[i] = draw.normal();  // row 0 is masked
+  Tensor64 answer = truth;
+  std::fill_n(answer.data() + 8, 8, 0.0);
+  for (Index i = 24; i < 32; ++i) answer[i] = draw.normal();
+  EXPECT_EQ(pattern(matrix, answer, truth, tolerated, {}), "");
+}
+
+TEST(Pattern, RightAnswersHaveNone) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    EXPECT_EQ(right.pattern_of(right.truth), "") << seed;
+    EXPECT_EQ(right.pattern_of(right.with(
+                  [&](Index, double x) { return x * (1 + 0.9 * tolerated * right.draw.uniform(-1, 1)); })),
+              "")
+        << seed;
+  }
+  EXPECT_EQ(pattern(heads, Tensor64({2, 0, 3}), Tensor64({2, 0, 3}), tolerated, {}), "");
+  EXPECT_EQ(pattern(heads, Tensor64({0, 2, 3}), Tensor64({0, 2, 3}), tolerated, {0, 2}), "");
+}
+
+// Where the wrong entries lie
+
+/// The part of locate()'s text after "wrong"; `wrong` says which entries are.
+template <class Wrong>
+std::string where(Right& right, const std::vector<int>& shards, Wrong wrong) {
+  const Tensor64 answer =
+      right.with([&](Index i, double x) { return wrong(i) ? 1e3 + right.draw.normal() : x; });
+  const std::string text = locate(heads, returned(answer), right.truth, tolerated, shards);
+  return text.substr(text.find(" wrong") + 6);
+}
+
+TEST(Locality, IsTheNarrowestThatHoldsAllWrongEntries) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    const Index n = right.truth.extent(0);
+    const Index rows = right.truth.extent(1);
+    const Index cols = right.truth.extent(2);
+    EXPECT_EQ(where(right, {}, [&](Index i) { return right.head(i) % 2 == 0 && right.head(i) < 3; }),
+              fmt::format(", all in heads 0 and 2 of {}", n))
+        << seed;
+    EXPECT_EQ(where(right, {},
+                    [&](Index i) { return right.row(i) >= 1 && right.row(i) <= 2 && right.head(i) == 1; }),
+              fmt::format(", all in head 1 of {}, rows 1 to 2 of {}", n, rows))
+        << seed;
+    EXPECT_EQ(where(right, {}, [&](Index i) { return i % cols < 2; }),
+              fmt::format(", all in cols 0 to 1 of {}", cols))
+        << seed;
+    EXPECT_EQ(where(right, {}, [](Index) { return true; }), "") << seed;
+  }
+}
+
+TEST(Locality, NamesWholeShards) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    const int rank = right.some_rank();
+    const Index rows = right.truth.extent(1);
+    const int first = shard_offsets(right.shards)[static_cast<std::size_t>(rank)];
+    const int last = first + right.shards[static_cast<std::size_t>(rank)] - 1;
+    EXPECT_EQ(where(right, right.shards, [&](Index i) { return right.rank(i) == rank; }),
+              fmt::format(", all in the shard of rank {} of {} (rows {} to {} of {})", rank,
+                          right.shards.size(), first, last, rows))
+        << seed;
+    EXPECT_EQ(where(right, right.shards, [&](Index i) { return right.row(i) == last; }),
+              fmt::format(", all in row {} of {} (counted over all ranks), in the shard of rank {}", last,
+                          rows, rank))
+        << seed;
+  }
+}
+
+TEST(Locality, OfScatteredEntriesTellsNoHeadsAndColumns) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    for (const double share : {0.02, 0.1, 0.5}) {
+      Right right(seed);
+      Draw choice = right.draw.fork("choice");
+      std::vector<bool> wrong(static_cast<std::size_t>(right.truth.size()));
+      for (std::size_t i = 0; i < wrong.size(); ++i) wrong[i] = choice.uniform(0, 1) < share;
+      wrong[0] = true;
+      const std::string text = where(right, {}, [&](Index i) { return wrong[static_cast<std::size_t>(i)]; });
+      EXPECT_FALSE(has(text, "head") || has(text, "col")) << text;
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace course

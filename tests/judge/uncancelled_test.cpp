@@ -1,0 +1,119 @@
+#include "judge/uncancelled.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "judge/diagnose.hpp"
+#include "judge/ring_backward.hpp"
+#include "ring/shards.hpp"
+
+namespace course {
+
+namespace {
+
+Task backward_task() {
+  return {.id = "2",
+          .function = "f",
+          .outputs = {{"dq", {"head", "row", "col"}, 1},
+                      {"dk", {"head", "row", "col"}, 1},
+                      {"dv", {"head", "row", "col"}, 1}},
+          .examples = {},
+          .truth = ring_backward::truth,
+          .baseline = ring_backward::baseline};
+}
+
+Outcome returned(const Answer& answer, const Example& example) {
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Finished;
+  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
+    for (const auto& [name, tensor] : answer)
+      outputs[name] = slice(cast<float>(tensor), 1, offsets[rank], example.shard_tokens[rank]);
+  }
+  return outcome;
+}
+
+std::string said_of(const Answer& answer, const Example& example) {
+  const Task task = backward_task();
+  std::string text;
+  for (const Finding& finding :
+       conduct::is_right_on_every_rank(task, ring_backward::problem)(example, returned(answer, example)))
+    text += finding.text + "\n";
+  return text;
+}
+
+/// What arrives at the queries of one rank is a millionth of what arrives at the others.
+Example with_a_faint_rank(Draw& draw, const std::vector<int>& shards, int faint) {
+  const int n = total_tokens(shards);
+  QKV qkv = random_qkv(draw, 2, n, n, 5);
+  Tensor d_o = draw.normal(qkv.q.shape());
+  for (Index head = 0; head < 2; ++head) {
+    for (int i = 0; i < shards[faint]; ++i) {
+      for (float& value : d_o.heads().head(head).row(shard_offsets(shards)[faint] + i)) value *= 1e-6f;
+    }
+  }
+  return ring_backward::make_example("a faint rank", shards, std::move(qkv), std::move(d_o));
+}
+
+TEST(UncancelledGradients, AreNoLessThanTheGradients) {
+  Draw draw(1);
+  for (int i = 0; i < 20; ++i) {
+    const std::vector<int> shards = any_shards(draw, draw.integer(1, 5), 2);
+    const int n = total_tokens(shards);
+    const Example example =
+        ring_backward::make_example("", shards, random_qkv(draw, 2, n, n, 5), draw.normal({2, n, 5}));
+    const Gradients64 terms = uncancelled_gradients(ring_backward::problem(example));
+    const Answer truth = ring_backward::truth(example);
+    for (const auto& [name, magnitude] : {std::pair{"dq", &terms.dq}, {"dk", &terms.dk}, {"dv", &terms.dv}}) {
+      for (Index j = 0; j < magnitude->size(); ++j)
+        EXPECT_GE((*magnitude)[j] * (1 + 1e-12), std::abs(truth.at(name)[j])) << name;
+    }
+  }
+}
+
+TEST(RightOnEveryRank, HoldsForFloat32) {
+  Draw draw(2);
+  for (int i = 0; i < 10; ++i) {
+    const std::vector<int> shards = any_shards(draw, draw.integer(1, 5), 2);
+    const int n = total_tokens(shards);
+    const Example drawn =
+        ring_backward::make_example("", shards, random_qkv(draw, 2, n, n, 5, 3), draw.normal({2, n, 5}));
+    EXPECT_EQ(said_of(ring_backward::baseline(drawn), drawn), "");
+    const Example real = ring_backward::real_example(draw, "real", shards, {draw.integer(0, 11)});
+    EXPECT_EQ(said_of(ring_backward::baseline(real), real), "");
+  }
+}
+
+TEST(RightOnEveryRank, SeesAFaintRankThatIsWrong) {
+  Draw draw(3);
+  const std::vector<int> shards{4, 3, 5};
+  for (const int faint : {0, 1, 2}) {
+    const Example example = with_a_faint_rank(draw, shards, faint);
+    Answer answer = ring_backward::truth(example);
+    EXPECT_EQ(said_of(answer, example), "");
+    for (Index head = 0; head < 2; ++head) {
+      for (int i = 0; i < shards[faint]; ++i) {
+        for (double& value : answer.at("dq").heads().head(head).row(shard_offsets(shards)[faint] + i))
+          value *= 1.01;
+      }
+    }
+    const Task task = backward_task();
+    EXPECT_TRUE(is_right(compare(task, example, ring_backward::truth(example), returned(answer, example))));
+    EXPECT_EQ(said_of(answer, example).find("dq on rank " + std::to_string(faint) + " is off by"), 0u);
+  }
+}
+
+TEST(RightOnEveryRank, IsSilentWhereTheAnswerIsWrongAnyway) {
+  Draw draw(4);
+  const std::vector<int> shards{4, 3, 5};
+  const Example example = ring_backward::real_example(draw, "real", shards, {1, 5});
+  Answer answer = ring_backward::truth(example);
+  for (double& value : answer.at("dk").values()) value *= 2;
+  EXPECT_EQ(said_of(answer, example), "");
+}
+
+}  // namespace
+
+}  // namespace course

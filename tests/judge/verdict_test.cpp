@@ -1,0 +1,107 @@
+#include "judge/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+namespace course {
+
+namespace {
+
+using Ending = Outcome::Ending;
+
+Outcome outcome(Ending ending, const std::string& text) {
+  Outcome made;
+  made.ending = ending;
+  made.text = text;
+  return made;
+}
+
+/// One test's verdict on the given outcomes, in this order.
+TestVerdict judged(const std::vector<Outcome>& outcomes) {
+  Task task;
+  task.id = "1";
+  task.conduct = {[](const Example&, const Outcome& seen) {
+    return seen.ending == Ending::Crashed ? std::vector<Finding>{{"wild_pointer", ""}}
+                                          : std::vector<Finding>{};
+  }};
+  const GradedTest test{&task, 0};
+  const Example example{"an input", {}};
+  PlayedTest played{&test, {}};
+  for (const Outcome& one : outcomes) played.examples.push_back({&example, &one, {}, {}, {}, one.text});
+  return judge({played}).at(0);
+}
+
+TEST(Verdict, AFailureStandsWhateverElseIsNotWritten) {
+  const Outcome crash = outcome(Ending::Crashed, "rank 0 died");
+  const Outcome todo = outcome(Ending::Todo, "task 1 is not written");
+  for (const std::vector<Outcome>& order : {std::vector{crash, todo}, std::vector{todo, crash}}) {
+    const TestVerdict verdict = judged(order);
+    EXPECT_EQ(verdict.status, TestVerdict::Status::Failed);
+    EXPECT_EQ(verdict.text, "rank 0 died\non an input");
+    EXPECT_EQ(verdict.mistakes, std::set<std::string>{"wild_pointer"});
+  }
+}
+
+TEST(Verdict, IsTodoWhenNothingFailed) {
+  const TestVerdict verdict = judged({outcome(Ending::Todo, "task 1 is not written")});
+  EXPECT_EQ(verdict.status, TestVerdict::Status::Todo);
+  EXPECT_EQ(verdict.text, "task 1 is not written");
+}
+
+TEST(Verdict, SaysThatNothingWasPlayed) {
+  EXPECT_EQ(judged({outcome(Ending::NotPlayed, "")}).status, TestVerdict::Status::NotPlayed);
+}
+
+/// A task on one rank with one output, right where it is {1.5, -2.5, 3.25, 4.75}, that knows one mistake.
+Task one_output() {
+  const auto always = [](std::vector<double> values) {
+    return [answer = Tensor64({4}, std::move(values))](const Example&) { return Answer{{"o", answer}}; };
+  };
+  Task task{.id = "1",
+            .function = "f",
+            .outputs = {{"o", {"row"}}},
+            .examples = {},
+            .truth = always({1.5, -2.5, 3.25, 4.75}),
+            .baseline = always({1.5, -2.5, 3.25, 4.75})};
+  task.mistakes = {{"tripled", always({4.5, -7.5, 9.75, 14.25})}};
+  return task;
+}
+
+TestVerdict verdict_on(std::vector<float> values, bool hidden) {
+  const Task task = one_output();
+  const GradedTest test{&task, 0, hidden};
+  const Example example{"an input", {}};
+  Outcome returned = outcome(Ending::Finished, "");
+  returned.outputs = {{{"o", Tensor({4}, std::move(values))}}};
+  PlayedTest played{&test, {compare(task, example, task.truth(example), returned)}};
+  return judge({played}).at(0);
+}
+
+TEST(Verdict, TellsThePatternOfAnAnswerWithoutAName) {
+  const TestVerdict doubled = verdict_on({3, -5, 6.5, 9.5}, false);
+  EXPECT_TRUE(doubled.mistakes.empty());
+  EXPECT_TRUE(doubled.text.ends_with("on an input\no: every entry is 2 times what it should be"))
+      << doubled.text;
+  const TestVerdict tripled = verdict_on({4.5, -7.5, 9.75, 14.25}, false);
+  EXPECT_EQ(tripled.mistakes, std::set<std::string>{"tripled"});
+  EXPECT_TRUE(tripled.text.ends_with("on an input")) << tripled.text;
+}
+
+TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
+  for (const std::vector<float>& values :
+       {std::vector<float>{3, -5, 6.5, 9.5}, {0, 0, 0, 0}, {4.5, -7.5, 9.75, 14.25}})
+    EXPECT_EQ(verdict_on(values, true).text, "o is wrong on a hidden input");
+}
+
+TEST(Verdict, SaysNoRankWhereThereIsOne) {
+  const Task task = one_output();
+  const Example example{"an input", {}};
+  Outcome nothing = outcome(Ending::Finished, "");
+  nothing.outputs.resize(1);
+  EXPECT_EQ(compare(task, example, task.truth(example), nothing).complaint, "the function returned no o");
+  nothing.outputs.resize(2);
+  EXPECT_EQ(compare(task, example, task.truth(example), nothing).complaint, "rank 0 returned no o");
+}
+
+}  // namespace
+
+}  // namespace course

@@ -1,0 +1,42 @@
+#include "judge/watch.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace course {
+
+namespace {
+
+/// What is said of ranks that are all in that phase once nothing has happened for longer than the limit, 0 s.
+std::string said_of(Phase phase, int ranks) {
+  std::vector<int> world_ranks(static_cast<std::size_t>(ranks));
+  RankSnapshot snapshot;
+  snapshot.phase = phase;
+  snapshot.case_index = 0;
+  snapshot.text = "no idea";
+  for (int rank = 0; rank < ranks; ++rank) world_ranks[static_cast<std::size_t>(rank)] = rank;
+  const std::vector<std::vector<int>> cases{world_ranks};
+  Watch watch(cases, 0, getpid());
+  while (true) {
+    const std::optional<Outcome> outcome = watch.look({static_cast<std::size_t>(ranks), snapshot});
+    if (outcome) return outcome->text;
+  }
+}
+
+TEST(Watch, NamesNoRankWhereThereIsOne) {
+  EXPECT_EQ(said_of(Phase::Computing, 1), "stuck in compute: nothing happened for 0 s");
+  EXPECT_EQ(said_of(Phase::Computing, 2), "stuck in compute: nothing happened for 0 s (rank 0, 1)");
+  EXPECT_EQ(said_of(Phase::Threw, 1), "threw: no idea");
+  EXPECT_EQ(said_of(Phase::Threw, 2), "rank 0 threw: no idea");
+  EXPECT_EQ(said_of(Phase::Starting, 1),
+            "stuck, in compute or in MPI: nothing happened for 0 s (no report; a status page would tell "
+            "where it is)");
+  EXPECT_EQ(
+      said_of(Phase::Starting, 2),
+      "stuck, in compute or in MPI: nothing happened for 0 s (no report from rank 0, 1; a status page would "
+      "tell where they are)");
+}
+
+}  // namespace
+
+}  // namespace course

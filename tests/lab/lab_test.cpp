@@ -1,0 +1,323 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "lab/laboratory.hpp"
+#include "lab/model.hpp"
+#include "lab/network.hpp"
+#include "lab/plan.hpp"
+#include "lab/quantity.hpp"
+#include "lab/report.hpp"
+#include "trace/tiles.hpp"
+
+namespace course::lab {
+
+namespace {
+
+/// What a call says when it throws std::invalid_argument.
+template <class Call>
+std::string complaint(const Call& call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Quantity, BandwidthHasUnits) {
+  EXPECT_DOUBLE_EQ(parse_bandwidth("500Mbit"), 500e6);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("500mbit/s"), 500e6);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("1.5Gbit"), 1.5e9);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("200000kbit"), 200e6);
+}
+
+TEST(Quantity, LatencyHasUnits) {
+  EXPECT_DOUBLE_EQ(parse_latency("200us"), 200e-6);
+  EXPECT_DOUBLE_EQ(parse_latency("2ms"), 2e-3);
+  EXPECT_DOUBLE_EQ(parse_latency("0.01s"), 10e-3);
+  EXPECT_DOUBLE_EQ(parse_latency("0ms"), 0);
+}
+
+TEST(Quantity, RefusesWhatIsNone) {
+  for (const char* text : {"", "Mbit", "500", "500MB", "-500Mbit", "nanMbit", "infGbit", "5e8", "500 Mbit",
+                           "500Mbit;reboot", "1Mbit", "1000Gbit", "0Mbit", "1e3Mbit"}) {
+    const std::string said = complaint([&] { parse_bandwidth(text); });
+    EXPECT_TRUE(said.starts_with(std::string(text) + ": expected a number and Mbit or Gbit")) << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos);
+  }
+  for (const char* text : {"", "2", "ms", "-1ms", "nanms", "101ms", "1s", "2 ms", "2m"}) {
+    const std::string said = complaint([&] { parse_latency(text); });
+    EXPECT_TRUE(said.starts_with(std::string(text) + ": expected a number and us, ms or s")) << said;
+  }
+}
+
+TEST(Model, TheThresholdIsWhereWorkEqualsTransfer) {
+  std::mt19937 generator(1);
+  std::uniform_real_distribution<double> exponent(0, 3);
+  for (int draw = 0; draw < 100; ++draw) {
+    const double flops = 1e9 * std::pow(10, exponent(generator));
+    const double bytes_per_s = 1e6 * std::pow(10, exponent(generator));
+    const double asked = std::pow(2, exponent(generator) - 1.5);
+    const double tokens = tokens_for(asked, flops, bytes_per_s);
+    const Workload work{std::lround(tokens * 1000), 3, 32};  // finely enough to forget the rounding
+    const double work_s = block_operations(work) / flops;
+    const double transfer_s = hop_bytes(work) / bytes_per_s;
+    EXPECT_NEAR(work_s / transfer_s / 1000, asked, asked * 1e-3);
+  }
+  EXPECT_DOUBLE_EQ(tokens_for(1, 300e9, 1e9), 600);   // 2 F / B in float32
+  EXPECT_DOUBLE_EQ(tokens_for(2, 300e9, 1e9), 1200);  // 4 F / B
+}
+
+TEST(Model, CountsABlockAndAHop) {
+  EXPECT_DOUBLE_EQ(block_operations({100, 2, 64}), 4.0 * 100 * 100 * 2 * 64);
+  EXPECT_DOUBLE_EQ(hop_bytes({100, 2, 64}), 2.0 * 4 * 100 * 2 * 64);
+}
+
+TEST(Model, PredictsRings) {
+  const RingParts hidden{4, 2, 1};
+  EXPECT_DOUBLE_EQ(compute_alone_s(hidden), 8);
+  EXPECT_DOUBLE_EQ(blocking_s(hidden), 11);
+  EXPECT_DOUBLE_EQ(overlapped_s(hidden), 8);
+  const RingParts bound{4, 1, 2};
+  EXPECT_DOUBLE_EQ(blocking_s(bound), 10);
+  EXPECT_DOUBLE_EQ(overlapped_s(bound), 7);
+  const RingParts alone{1, 3, 5};
+  EXPECT_DOUBLE_EQ(blocking_s(alone), 3);
+  EXPECT_DOUBLE_EQ(overlapped_s(alone), 3);
+  EXPECT_DOUBLE_EQ(exposed_share(11, 8), 0.375);
+}
+
+TEST(Model, KnowsHowLongASettingTakes) {
+  // Three times: 8 + 3 to measure the speeds, 8 alone, 3 + 3 of hops, 11 and 11 and 8.
+  EXPECT_DOUBLE_EQ(setting_s({4, 2, 1}), 3 * (11 + 8 + 6 + 22 + 8));
+  EXPECT_LT(setting_s({8, 1, 0.5}), longest_setting_s);
+  EXPECT_GT(setting_s({16, 2, 1}), longest_setting_s);
+}
+
+TEST(Model, OverlapNeverLosesAndNeverBeatsEitherBound) {
+  std::mt19937 generator(2);
+  std::uniform_real_distribution<double> seconds(0, 3);
+  for (int ranks = 1; ranks <= 9; ++ranks) {
+    for (int draw = 0; draw < 50; ++draw) {
+      const RingParts ring{ranks, seconds(generator), seconds(generator)};
+      EXPECT_LE(overlapped_s(ring), blocking_s(ring) + 1e-12);
+      EXPECT_GE(overlapped_s(ring), compute_alone_s(ring) - 1e-12);
+      EXPECT_GE(overlapped_s(ring), (ranks - 1) * ring.transfer_s + ring.work_s - 1e-12);
+    }
+  }
+}
+
+Measured measured(double work_over_transfer, double compute, double blocking, double unaided, double aided,
+                  double hops) {
+  Measured result;
+  result.work_over_transfer = work_over_transfer;
+  result.work = {1024, 1, 64};
+  result.compute_alone_s = compute;
+  result.blocking_transfers_s = hops;
+  result.overlapped_transfers_s = hops;
+  for (const auto& [name, seconds] :
+       {std::pair{"blocking", blocking}, {"without", unaided}, {"with", aided}}) {
+    CallResult ring{name, seconds, 3, {}};
+    for (int rank = 0; rank < 2; ++rank) {
+      demo::RankResult one;
+      one.trace = {rank,
+                   {{Span::Kind::Compute, 0, compute / 2, "block of rank 0"},
+                    {Span::Kind::Transfer, compute / 2, seconds - compute / 2, "MPI_Recv"},
+                    {Span::Kind::Compute, seconds - compute / 2, seconds, "block of rank 1"}}};
+      ring.ranks.push_back(one);
+    }
+    result.rings.push_back(ring);
+  }
+  return result;
+}
+
+TEST(Laboratory, ReadsWhatWasExposedBesideTheModel) {
+  const Finding finding = read(measured(2, 2.0, 2.6, 2.5, 2.02, 0.5), 2);
+  EXPECT_DOUBLE_EQ(finding.work_s, 1);
+  EXPECT_DOUBLE_EQ(finding.transfer_s, 0.5);
+  ASSERT_EQ(finding.exposed.size(), 3u);
+  EXPECT_NEAR(finding.exposed[0].measured, 0.3, 1e-12);
+  EXPECT_NEAR(finding.exposed[0].predicted, 0.25, 1e-12);
+  EXPECT_NEAR(finding.exposed[1].predicted, 0.25, 1e-12);  // without progress nothing travels beside the work
+  EXPECT_NEAR(finding.exposed[2].measured, 0.01, 1e-12);
+  EXPECT_NEAR(finding.exposed[2].predicted, 0, 1e-12);
+}
+
+TEST(Laboratory, KnowsWhichTargetsAreMet) {
+  const std::vector<Target> good =
+      targets({measured(2, 2.0, 2.62, 2.5, 2.02, 0.5), measured(0.5, 2.0, 4.1, 4.0, 3.2, 2.0)}, 2);
+  ASSERT_EQ(good.size(), 3u);
+  for (const Target& target : good) EXPECT_TRUE(target.met) << target.what << " " << target.measured;
+  const std::vector<Target> bad =
+      targets({measured(2, 2.0, 2.5, 2.5, 2.1, 0.5), measured(0.5, 2.0, 4.1, 4.0, 3.6, 2.0)}, 2);
+  for (const Target& target : bad) EXPECT_FALSE(target.met) << target.what << " " << target.measured;
+}
+
+TEST(Laboratory, KnowsWhichTargetTheModelPutsOutOfReach) {
+  const std::vector<Measured> quarter{measured(2, 2.0, 2.5, 2.5, 2.02, 0.5)};
+  EXPECT_NE(targets(quarter, 2).at(1).out_of_reach, "");  // one hop of half a block beside two blocks
+  const std::vector<Measured> half{measured(2, 2.0, 2.5, 2.5, 2.02, 1.0)};
+  EXPECT_EQ(targets(half, 2).at(1).out_of_reach, "");
+}
+
+Span compute(double begin_s, double end_s, const std::string& label) {
+  return {Span::Kind::Compute, begin_s, end_s, label};
+}
+
+Span progress(double begin_s, double end_s) {
+  return {Span::Kind::Transfer, begin_s, end_s, progress_label};
+}
+
+TEST(Tiles, OfABlockAreDrawnAsOneBar) {
+  const std::vector<RankTrace> traces =
+      with_joined_tiles({{0,
+                          {compute(0, 1, "a"), progress(1, 1.001), compute(1.001, 2, "a"), progress(2, 2.001),
+                           compute(2.001, 3, "a"), progress(3, 3.001), compute(3.001, 4, "b")}}});
+  const std::vector<Span>& spans = traces[0].spans;
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_DOUBLE_EQ(spans[0].end_s, 3);
+  EXPECT_EQ(spans[1].label, progress_label);
+  EXPECT_EQ(spans[2].label, "b");
+}
+
+TEST(Tiles, AreNotJoinedOverWhatCanBeSeen) {
+  const std::vector<Span> spans{compute(0, 1, "a"),
+                                progress(1, 1.5),
+                                compute(1.5, 2, "a"),
+                                {Span::Kind::Wait, 2, 2.001, "MPI_Waitall"},
+                                compute(2.001, 3, "a")};
+  EXPECT_EQ(with_joined_tiles({{0, spans}})[0].spans.size(), spans.size());
+  EXPECT_TRUE(with_joined_tiles({{0, {}}})[0].spans.empty());
+  EXPECT_EQ(
+      with_joined_tiles({{0, {progress(0, 0.001), compute(1, 2, "a"), progress(2, 2.001)}}})[0].spans.size(),
+      3u);
+}
+
+TEST(Network, ShapesADevice) {
+  const auto plain = shaping_commands("lo", {.bandwidth = 500e6});
+  ASSERT_EQ(plain.size(), 1u);
+  const std::vector<std::string> expected{"tc",     "qdisc", "add",     "dev",          "lo",
+                                          "root",   "tbf",   "rate",    "500000000bit", "burst",
+                                          "131072", "limit", "67108864"};
+  EXPECT_EQ(plain[0], expected);
+  const auto delayed = shaping_commands("link-a", {.bandwidth = 1e9, .latency_s = 2e-3});
+  ASSERT_EQ(delayed.size(), 2u);
+  EXPECT_EQ(delayed[0][8], "netem");
+  EXPECT_EQ(delayed[0][10], "2000us");
+  EXPECT_EQ(delayed[1][6], "1:1");
+}
+
+TEST(Plan, SurvivesItsFile) {
+  const Plan plan{"laboratory", "a b/05.so", "04.so", "08.so", "", "/tmp/\"result\""};
+  const Plan same = plan_from(to_text(plan));
+  EXPECT_EQ(same.kind, plan.kind);
+  EXPECT_EQ(same.subject, plan.subject);
+  EXPECT_EQ(same.block, plan.block);
+  EXPECT_EQ(same.overlap, plan.overlap);
+  EXPECT_EQ(same.folder, plan.folder);
+  EXPECT_EQ(same.result, plan.result);
+}
+
+TEST(Result, SurvivesItsFile) {
+  Result result;
+  result.ranks = 2;
+  result.settings = {measured(2, 2.0, 2.6, 2.5, 2.02, 0.5)};
+  result.call = result.settings[0].rings[0];
+  const Result same = result_from(to_text(result));
+  EXPECT_EQ(to_text(same), to_text(result));
+  ASSERT_EQ(same.settings.size(), 1u);
+  EXPECT_EQ(same.settings[0].rings[2].name, "with");
+  EXPECT_EQ(same.call.ranks[1].trace.spans[1].label, "MPI_Recv");
+}
+
+Result laboratory_result() {
+  Result result;
+  result.ranks = 2;
+  result.settings = {measured(2, 2.0, 2.62, 2.5, 2.02, 0.5), measured(0.5, 2.0, 4.1, 4.0, 3.2, 2.0)};
+  return result;
+}
+
+const LaboratoryTitle title{"slow-network", "a link", "", "student", "solution", "solution"};
+
+TEST(Report, SaysWhoseCodeWhatWasExposedAndWhichTargetsAreMet) {
+  const std::string text = laboratory_text(title, laboratory_result(), {});
+  for (const char* part :
+       {"Laboratory slow-network", "lesson 05, your own code", "lesson 08, the solution", "31.0 %", "25.0 %",
+        "Work at 2 times the transfer: 1024 tokens a rank, 1 head of 64", "Work at 0.5 times", "met"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+  EXPECT_EQ(text.find("MISSED"), std::string::npos);
+  EXPECT_EQ(text.find('\033'), std::string::npos);
+}
+
+TEST(Report, TellsAMissedTargetFromOneOutOfReach) {
+  Result result = laboratory_result();
+  result.settings = {measured(2, 2.0, 2.5, 2.5, 2.1, 0.5)};
+  const std::string text = laboratory_text(title, result, {});
+  EXPECT_NE(text.find("3.0 %:   5.0 %   MISSED"), std::string::npos) << text;
+  EXPECT_NE(text.find("30.0 %:  25.0 %   out of reach\n    with 2 ranks there are too few hops"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Report, OfALinkThatIsNotShapedPromisesNothing) {
+  LaboratoryTitle unshaped = title;
+  unshaped.limits = "no namespace here";
+  const std::string text = laboratory_text(unshaped, laboratory_result(), {});
+  EXPECT_NE(text.find("limits  no namespace here"), std::string::npos);
+  EXPECT_EQ(text.find("Targets"), std::string::npos);
+  const auto json = nlohmann::json::parse(laboratory_json(unshaped, laboratory_result(), {}));
+  EXPECT_FALSE(json["shaped"].get<bool>());
+  EXPECT_TRUE(json["targets"].empty());
+}
+
+TEST(Report, IsAlsoOneJsonObject) {
+  const auto json = nlohmann::json::parse(laboratory_json(title, laboratory_result(), {"a.svg"}));
+  EXPECT_EQ(json["code"]["05"], "student");
+  EXPECT_EQ(json["settings"].size(), 2u);
+  EXPECT_NEAR(json["settings"][0]["rings"][0]["exposed"].get<double>(), 0.31, 1e-9);
+  EXPECT_EQ(json["targets"].size(), 3u);
+  EXPECT_EQ(json["files"][0], "a.svg");
+}
+
+TEST(Report, DrawsThreeTimelinesOnOneScale) {
+  const std::string svg = laboratory_svg(title, laboratory_result().settings[0], 2);
+  std::size_t documents = 0;
+  for (std::size_t at = svg.find("<svg "); at != std::string::npos; at = svg.find("<svg ", at + 1))
+    ++documents;
+  EXPECT_EQ(documents, 4u);
+  // The slowest ring takes 2.62 s, and every one of the three is drawn over as much.
+  std::size_t captions = 0;
+  for (std::size_t at = svg.find("during 2.62"); at != std::string::npos;
+       at = svg.find("during 2.62", at + 1))
+    ++captions;
+  EXPECT_EQ(captions, 3u);
+}
+
+TEST(StackedSvg, AddsHeightsAndRefusesWhatIsNoPicture) {
+  const std::string one = "<svg width='1000' height='30' viewBox='0 0 1000 30'></svg>\n";
+  const std::string both = stacked_svg({one, one});
+  EXPECT_NE(both.find("height='60'"), std::string::npos);
+  EXPECT_NE(both.find("<svg y='30' "), std::string::npos);
+  EXPECT_THROW(stacked_svg({"<html>"}), std::invalid_argument);
+}
+
+TEST(Report, OfATraceSaysWhoseCode) {
+  Result result;
+  result.ranks = 2;
+  result.call = measured(2, 2.0, 2.6, 2.5, 2.02, 0.5).rings[0];
+  const TraceTitle trace{"05", "ring_attention", "student", "solution"};
+  const std::string text = trace_text(trace, result, {});
+  EXPECT_NE(text.find("Lesson 05, ring_attention, on 2 ranks: your own code"), std::string::npos) << text;
+  EXPECT_NE(text.find("blocks computed by lesson 04: the solution"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(trace_json(trace, result, {"t.svg"}));
+  EXPECT_EQ(json["code"], "student");
+  EXPECT_DOUBLE_EQ(json["per_rank"][1]["compute_s"].get<double>(), 2.0);
+}
+
+}  // namespace
+
+}  // namespace course::lab

@@ -1,0 +1,315 @@
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "../demo/running.hpp"
+#include "course/child.hpp"
+
+/// Runs of ring_lab: what it starts, writes and leaves behind. Nothing here looks at how long anything took.
+namespace course {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string library(const std::string& name) {
+  return std::string(LIBRARIES) + "/" + name + ".so";
+}
+
+std::string trace_of_ring(const std::string& lesson, const std::string& more) {
+  return std::string(RING_LAB) + " trace --kind ring --lesson " + lesson +
+         " --what ring --code solution --blocks solution" + " --subject " +
+         library("lesson" + lesson + "_solution") + " --block " + library("lesson04_solution") + " " + more;
+}
+
+std::set<int> threads_in(const fs::path& chrome_trace) {
+  std::set<int> threads;
+  for (const auto& event : nlohmann::json::parse(file_text(chrome_trace))) {
+    if (event["ph"] == "X") threads.insert(event["tid"].get<int>());
+  }
+  return threads;
+}
+
+TEST(Trace, DrawsBothRingsOnEveryRank) {
+  for (const std::string lesson : {"05", "08"}) {
+    const TestFolder folder;
+    const Finished run = run_shell(trace_of_ring(lesson, "--ranks 3 --out out --json"), folder);
+    ASSERT_EQ(run.code, 0) << run.err;
+    const auto json = nlohmann::json::parse(run.out);
+    EXPECT_EQ(json["ranks"], 3);
+    ASSERT_EQ(json["per_rank"].size(), 3u);
+    for (const auto& rank : json["per_rank"]) {
+      EXPECT_GT(rank["compute_s"].get<double>(), 0);
+      EXPECT_GT(rank["bytes_sent"].get<std::int64_t>(), 0);
+    }
+    EXPECT_EQ(threads_in(folder / "out" / "trace.json"), (std::set<int>{0, 1, 2}));
+    const std::string svg = file_text(folder / "out" / "timeline.svg");
+    EXPECT_NE(svg.find("Lesson " + lesson), std::string::npos);
+    for (const char* label : {"block of rank 0", "block of rank 1", "block of rank 2"}) {
+      EXPECT_NE(svg.find(label), std::string::npos) << label << " of lesson " << lesson;
+    }
+  }
+}
+
+TEST(Trace, PlaysACaseWhereTheDemoHasNoEntry) {
+  const TestFolder folder;
+  const Finished drawn = run_shell(
+      std::string(JUDGE03) + " --registry " + REGISTRY + " --write-case case --task 2 --ranks 3", folder);
+  ASSERT_EQ(drawn.code, 0) << drawn.err;
+  const Finished run = run_shell(std::string(RING_LAB) +
+                                     " trace --kind case --lesson 03 --what task --code student --subject " +
+                                     library("lesson03_solution") + " --case case --ranks 3 --out out",
+                                 folder);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("Lesson 03, task, on 3 ranks: your own code"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("rank 2"), std::string::npos) << run.out;
+  const std::string svg = file_text(folder / "out" / "timeline.svg");
+  for (const char* label : {"between MPI calls", "MPI_Send", "MPI_Recv"}) {
+    EXPECT_NE(svg.find(label), std::string::npos) << label;
+  }
+}
+
+TEST(Trace, RefusesAFolderThatIsAFile) {
+  const TestFolder folder;
+  std::ofstream(folder / "out") << "mine";
+  const Finished run = run_shell(trace_of_ring("05", "--ranks 2 --out out"), folder);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_NE(run.err.find("out: is not a folder"), std::string::npos) << run.err;
+  EXPECT_EQ(file_text(folder / "out"), "mine");
+}
+
+TEST(Trace, SaysWhatARankSaidAndLeavesNothing) {
+  const TestFolder folder;
+  const Finished run = run_shell(
+      std::string(RING_LAB) + " trace --kind ring --lesson 05 --what ring --code solution --subject " +
+          library("lesson03_solution") + " --block " + library("lesson04_solution") + " --ranks 2 --out out",
+      folder);
+  EXPECT_EQ(run.code, 1);
+  EXPECT_NE(run.err.find("has no course_demo_ring"), std::string::npos) << run.err;
+  EXPECT_FALSE(fs::exists(folder / "out"));
+}
+
+TEST(Trace, PlaysATaskOnOneRank) {
+  const TestFolder folder;
+  const Finished drawn = run_shell(
+      std::string(JUDGE08) + " --registry " + REGISTRY + " --write-case case --task 1 --ranks 1", folder);
+  ASSERT_EQ(drawn.code, 0) << drawn.err;
+  const Finished run = run_shell(std::string(RING_LAB) +
+                                     " trace --kind case --lesson 08 --what task --code student --subject " +
+                                     library("lesson08_solution") + " --case case --ranks 1 --out out",
+                                 folder);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(threads_in(folder / "out" / "trace.json"), std::set<int>{0});
+}
+
+TEST(Judge, WritesNoCaseForRanksThatATaskDoesNotHave) {
+  const TestFolder folder;
+  const Finished run = run_shell(
+      std::string(JUDGE08) + " --registry " + REGISTRY + " --write-case case --task 1 --ranks 4", folder);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_NE(run.err.find("--ranks 4: task 1 draws its inputs for one rank"), std::string::npos) << run.err;
+  EXPECT_FALSE(fs::exists(folder / "case"));
+}
+
+TEST(Judge, RefusesATaskThatItDoesNotHave) {
+  const TestFolder folder;
+  const Finished run = run_shell(
+      std::string(JUDGE03) + " --registry " + REGISTRY + " --write-case case --task 7 --ranks 3", folder);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_NE(run.err.find("has no task '7'"), std::string::npos) << run.err;
+}
+
+// ---- the network that a laboratory makes ----
+
+/// The network namespaces that processes of this machine are in.
+std::set<std::string> networks() {
+  std::set<std::string> all;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::error_code gone;
+    const std::string network = fs::read_symlink(entry.path() / "ns" / "net", gone).string();
+    if (!gone && !network.empty()) all.insert(network);
+  }
+  return all;
+}
+
+bool comes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1200; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
+bool can_shape(const std::string& shape) {
+  std::vector<std::string> trial{"unshare", "--net", "sh", "-c",
+                                 "ip link set lo up && tc qdisc add dev lo root " + shape};
+  if (geteuid() != 0) trial.insert(trial.begin() + 1, {"--user", "--map-root-user"});
+  return program::capture({.argv = trial, .folder = {}, .environment = {}, .limit_s = 30}).exit.code == 0;
+}
+
+constexpr const char* token_bucket = "tbf rate 500mbit burst 128kb limit 1mb";
+
+std::vector<std::string> laboratory(const std::string& name, const fs::path& out) {
+  return {RING_LAB,
+          "laboratory",
+          name,
+          "--ranks",
+          "2",
+          "--out",
+          out,
+          "--block",
+          library("lesson04_solution"),
+          "--block-code",
+          "solution",
+          "--ring",
+          library("lesson05_solution"),
+          "--ring-code",
+          "solution",
+          "--overlap",
+          library("lesson08_solution"),
+          "--overlap-code",
+          "solution"};
+}
+
+pid_t start(std::vector<std::string> words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t pid = 0;
+  EXPECT_EQ(posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ), 0);
+  return pid;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += word + " ";
+  return line;
+}
+
+TEST(Laboratory, RunsToItsEnd) {
+  if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
+  const TestFolder folder;
+  const Finished run =
+      run_shell(joined(laboratory("slow-network", "out")) + "--bandwidth 5Gbit --json", folder);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_TRUE(json["shaped"].get<bool>());
+  EXPECT_EQ(json["targets"].size(), 3u);
+  ASSERT_EQ(json["settings"].size(), 2u);
+  for (const auto& setting : json["settings"]) {
+    EXPECT_GT(setting["hop_s"].get<double>(), 0) << setting;
+    ASSERT_EQ(setting["rings"].size(), 3u);
+    for (const auto& ring : setting["rings"]) {
+      EXPECT_GT(ring["seconds"].get<double>(), 0) << ring;
+      const std::int64_t hop = 2 * 4 * setting["heads"].get<std::int64_t>() *
+                               setting["tokens"].get<std::int64_t>() *
+                               setting["head_dim"].get<std::int64_t>();
+      for (const auto& rank : ring["per_rank"]) EXPECT_EQ(rank["bytes_sent"], hop) << ring["name"];
+    }
+  }
+  ASSERT_FALSE(json["files"].empty());
+  for (const auto& file : json["files"]) EXPECT_TRUE(fs::exists(folder / file.get<std::string>())) << file;
+}
+
+class Interrupted : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(Interrupted, LeavesNoRankAndNoNetwork) {
+  if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
+  const auto [name, signal] = GetParam();
+  const TestFolder folder;
+  const std::set<std::string> before = networks();
+  const fs::path out = folder / "out";
+  const pid_t pid = start(laboratory(name, out));
+  ASSERT_TRUE(comes_true([] { return is_running("ring_lab_rank"); }));
+  std::set<std::string> made = networks();
+  for (const std::string& network : before) made.erase(network);
+  EXPECT_GE(made.size(), std::string(name) == "two-hosts" ? 2u : 1u);
+  kill(pid, signal);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  if (signal == SIGKILL) {
+    EXPECT_TRUE(WIFSIGNALED(status));
+  } else {
+    EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
+    EXPECT_FALSE(fs::exists(out));
+  }
+  EXPECT_TRUE(comes_true([] { return !is_running("ring_lab_rank"); }));
+  EXPECT_TRUE(comes_true([&] {
+    const std::set<std::string> now = networks();
+    return std::none_of(made.begin(), made.end(),
+                        [&](const std::string& network) { return now.contains(network); });
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Laboratory, Interrupted,
+                         testing::Combine(testing::Values("slow-network", "two-hosts"),
+                                          testing::Values(SIGINT, SIGTERM, SIGKILL)));
+
+TEST(Laboratory, RefusesTwoHostsWhereThereAreNoNamespaces) {
+  if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
+  const TestFolder folder;
+  const Finished run = run_shell(
+      "printf '#!/bin/sh\\necho not permitted; exit 1\\n' >unshare && "
+      "chmod +x unshare && PATH=.:$PATH " +
+          joined(laboratory("two-hosts", "out")),
+      folder);
+  EXPECT_EQ(run.code, 3);
+  EXPECT_NE(run.err.find("two hosts cannot be made here"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("(not permitted)"), std::string::npos) << run.err;
+  EXPECT_FALSE(fs::exists(folder / "out"));
+}
+
+TEST(Laboratory, RefusesTwoHostsWhereTcpCannotBeSet) {
+  const std::string read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys";
+  const TestFolder folder;
+  if (run_shell("unshare --mount sh -c '" + read_only + "'", folder).code != 0)
+    GTEST_SKIP() << "this user may not mount";
+  if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
+  const Finished run = run_shell(
+      "unshare --mount sh -c '" + read_only + " && exec " + joined(laboratory("two-hosts", "out")) + "'",
+      folder);
+  EXPECT_EQ(run.code, 3);
+  EXPECT_NE(run.err.find("two hosts cannot be made here"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("/proc/sys/net/ipv4/tcp_congestion_control"), std::string::npos) << run.err;
+  EXPECT_FALSE(fs::exists(folder / "out"));
+}
+
+TEST(Laboratory, DelaysMessagesOnlyWhereTheKernelCan) {
+  if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
+  const TestFolder folder;
+  const Finished run =
+      run_shell(joined(laboratory("slow-network", "out")) + "--bandwidth 5Gbit --latency 1ms --json", folder);
+  if (can_shape("netem delay 1ms")) {
+    ASSERT_EQ(run.code, 0) << run.err;
+    for (const auto& setting : nlohmann::json::parse(run.out)["settings"])
+      EXPECT_GE(setting["hop_s"].get<double>(), 0.001) << setting;
+    return;
+  }
+  EXPECT_EQ(run.code, 3);
+  EXPECT_NE(run.err.find("--latency needs the kernel's netem"), std::string::npos) << run.err;
+  EXPECT_FALSE(fs::exists(folder / "out"));
+}
+
+}  // namespace
+
+}  // namespace course
+
+/// A case that this machine cannot play must not count as passed: 77 then, unless another failed.
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const int code = RUN_ALL_TESTS();
+  constexpr int skipped = 77;
+  return code == 0 && testing::UnitTest::GetInstance()->skipped_test_count() > 0 ? skipped : code;
+}
