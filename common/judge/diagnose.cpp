@@ -66,8 +66,8 @@ void require_sharp(const Task& task, const Example& example, const std::string& 
 namespace {
 
 /// By output. Throws std::invalid_argument that names the task and the example.
-std::map<std::string, double> tolerances(const Task& task, const Example& example, const Answer& truth) {
-  const Answer baseline = task.baseline(example);
+std::map<std::string, double> tolerances(const Task& task, const Example& example, const Answer& truth,
+                                         const Answer& baseline) {
   std::map<std::string, double> all;
   for (const Output& output : task.outputs) {
     try {
@@ -84,7 +84,8 @@ std::map<std::string, double> tolerances(const Task& task, const Example& exampl
 }  // namespace
 
 Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome) {
-  Played played{&example, &outcome, truth, tolerances(task, example, truth), {}, {}};
+  Played played{&example, &outcome, truth, task.baseline(example), {}, {}, {}};
+  played.tolerance = tolerances(task, example, played.truth, played.baseline);
   if (outcome.ending != Outcome::Ending::Finished) {
     played.complaint = outcome.text;
     return played;

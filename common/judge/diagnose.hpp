@@ -16,6 +16,7 @@ struct Played {
   const Example* example;
   const Outcome* outcome;
   Answer truth;
+  Answer baseline;                          ///< the task's
   std::map<std::string, double> tolerance;  ///< by output
   Answer answer;                            ///< joined outputs; empty when there are none to compare
   std::string complaint;                    ///< why there are none: crash, standstill, wrong shape

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "judge/compare.hpp"
+#include "judge/diagnose.hpp"
 #include "judge/draw.hpp"
 
 namespace course {
@@ -218,23 +218,15 @@ std::vector<std::string> broken_differences(const AttentionProblem& problem, con
   return lines;
 }
 
-Conduct conduct::passes_gradient_checks(const Task& task,
-                                        std::function<AttentionProblem(const Example&)> problem) {
-  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    if (outcome.ending != Outcome::Ending::Finished) return {};
-    const Answer truth = task.truth(example);
-    const Answer baseline = task.baseline(example);
-    Answer answer;
-    try {
-      answer = join_outputs(task, outcome, truth);
-    } catch (const std::runtime_error&) {
-      return {};  // an output is missing or misshapen, and the judge says so
-    }
-    const auto allowed = [&](const char* name) { return tolerance(baseline.at(name), truth.at(name)); };
-    const GradientSlack slack = slack_of({truth.at("dq"), truth.at("dk"), truth.at("dv")}, allowed("dq"),
-                                         allowed("dk"), allowed("dv"));
+AnswerCheck passes_gradient_checks(std::function<AttentionProblem(const Example&)> problem) {
+  return [problem = std::move(problem)](const Played& played) {
+    const Answer& truth = played.truth;
+    const Answer& answer = played.answer;
+    const GradientSlack slack =
+        slack_of({truth.at("dq"), truth.at("dk"), truth.at("dv")}, played.tolerance.at("dq"),
+                 played.tolerance.at("dk"), played.tolerance.at("dv"));
     const Gradients64 given{answer.at("dq"), answer.at("dk"), answer.at("dv")};
-    const AttentionProblem whole = problem(example);
+    const AttentionProblem whole = problem(*played.example);
     std::vector<Finding> findings;
     for (std::string& line : broken_differences(whole, given, slack))
       findings.push_back({"", std::move(line)});

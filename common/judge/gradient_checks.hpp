@@ -40,13 +40,8 @@ std::vector<std::string> broken_identities(const AttentionProblem& problem, cons
 std::vector<std::string> broken_differences(const AttentionProblem& problem, const Gradients64& gradients,
                                             const GradientSlack& slack);
 
-namespace conduct {
-
-/// The outputs dq, dk and dv of `task`, joined over all ranks, break an identity or disagree with central
-/// differences. Neither needs a gradient of the reference; only how much they may be off by is measured
-/// against its norm.
-Conduct passes_gradient_checks(const Task& task, std::function<AttentionProblem(const Example&)> problem);
-
-}  // namespace conduct
+/// The outputs dq, dk and dv, joined over all ranks, break an identity or disagree with central differences.
+/// Neither needs a gradient of the reference; only how much they may be off by is measured against its norm.
+AnswerCheck passes_gradient_checks(std::function<AttentionProblem(const Example&)> problem);
 
 }  // namespace course

@@ -47,6 +47,11 @@ struct Finding {
 /// A look at one example's outcome, finished or not.
 using Conduct = std::function<std::vector<Finding>(const Example&, const Outcome&)>;
 
+struct Played;  // diagnose.hpp
+
+/// A look at one example's answer beside the truth; there is one to look at.
+using AnswerCheck = std::function<std::vector<Finding>(const Played&)>;
+
 /// How one task of a lesson is judged.
 struct Task {
   std::string id;        ///< "2"
@@ -62,6 +67,7 @@ struct Task {
   std::function<Answer(const Example&)> baseline;
   std::vector<Mistake> mistakes = {};
   std::vector<Conduct> conduct = {};
+  std::vector<AnswerCheck> answer_checks = {};
   /// Axis along which an input is cut into shards; an input that is not named is given whole to every rank.
   std::map<std::string, Index> split_axis = {};
   /// What else the adapter returns, for `explain`: logs of a few kilobytes.

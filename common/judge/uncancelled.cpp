@@ -77,18 +77,16 @@ Gradients64 uncancelled_gradients(const AttentionProblem& x) {
   return terms;
 }
 
-Conduct conduct::is_right_on_every_rank(const Task& task,
-                                        std::function<AttentionProblem(const Example&)> problem) {
-  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    const Played played = compare(task, example, task.truth(example), outcome);
-    if (played.answer.empty() || !is_right(played)) return {};
-    const Answer baseline = task.baseline(example);
+AnswerCheck is_right_on_every_rank(std::function<AttentionProblem(const Example&)> problem) {
+  return [problem = std::move(problem)](const Played& played) -> std::vector<Finding> {
+    if (!is_right(played)) return {};
+    const Example& example = *played.example;
     const Gradients64 terms = uncancelled_gradients(problem(example));
     std::vector<Finding> findings;
     for (const auto& [name, of_output] : {std::pair{"dq", &terms.dq}, {"dk", &terms.dk}, {"dv", &terms.dv}}) {
       const Tensor64& truth = played.truth.at(name);
-      const double allowed =
-          allowed_beside(std::ranges::max(errors_by_rank(baseline.at(name), truth, *of_output, example)));
+      const double allowed = allowed_beside(
+          std::ranges::max(errors_by_rank(played.baseline.at(name), truth, *of_output, example)));
       const std::vector<double> errors = errors_by_rank(played.answer.at(name), truth, *of_output, example);
       for (int rank = 0; rank < example.ranks(); ++rank) {
         if (errors[rank] <= allowed) continue;

@@ -9,13 +9,9 @@ namespace course {
 /// absolute values in turn. What float32 rounds is in proportion to these.
 Gradients64 uncancelled_gradients(const AttentionProblem& problem);
 
-namespace conduct {
-
 /// On some rank dq, dk or dv is further from the truth than float32 explains, measured against the norm of
 /// that rank's terms before they cancel. The comparison with the truth's own norm, over all ranks, does not
 /// see a rank whose gradients are a small part of their head's. Silent where that comparison fails already.
-Conduct is_right_on_every_rank(const Task& task, std::function<AttentionProblem(const Example&)> problem);
-
-}  // namespace conduct
+AnswerCheck is_right_on_every_rank(std::function<AttentionProblem(const Example&)> problem);
 
 }  // namespace course

@@ -19,6 +19,10 @@ std::vector<Finding> findings_on(const Task& task, const Played& played) {
   for (const Conduct& look : task.conduct) {
     for (Finding& finding : look(*played.example, *played.outcome)) all.push_back(std::move(finding));
   }
+  if (played.answer.empty()) return all;
+  for (const AnswerCheck& check : task.answer_checks) {
+    for (Finding& finding : check(played)) all.push_back(std::move(finding));
+  }
   return all;
 }
 

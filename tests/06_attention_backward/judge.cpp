@@ -143,19 +143,18 @@ std::int64_t memory_limit(const Example& example) {
 constexpr double largest_tolerance = 3e-2;
 
 Task attention_task(std::string id, std::string function) {
-  Task made{.id = std::move(id),
-            .function = std::move(function),
-            .outputs = {{"dq", {"head", "row", "col"}, 1},
-                        {"dk", {"head", "row", "col"}, 1},
-                        {"dv", {"head", "row", "col"}, 1}},
-            .examples = attention_examples,
-            .truth = attention_truth,
-            .baseline = attention_baseline,
-            .mistakes = mistakes::of_blocks(),
-            .largest_tolerance = largest_tolerance,
-            .mistakes_cancel = true};
-  made.conduct = {conduct::passes_gradient_checks(made, problem_of)};
-  return made;
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"dq", {"head", "row", "col"}, 1},
+                      {"dk", {"head", "row", "col"}, 1},
+                      {"dv", {"head", "row", "col"}, 1}},
+          .examples = attention_examples,
+          .truth = attention_truth,
+          .baseline = attention_baseline,
+          .mistakes = mistakes::of_blocks(),
+          .answer_checks = {passes_gradient_checks(problem_of)},
+          .largest_tolerance = largest_tolerance,
+          .mistakes_cancel = true};
 }
 
 }  // namespace

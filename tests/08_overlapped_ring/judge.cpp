@@ -176,15 +176,14 @@ Task backward_task() {
             .mistakes = ring_backward::mistakes({"one_block_short", "own_block_every_time", "v_left_behind",
                                                  "dk_dv_kept_local", "one_hop_short_of_home"}),
             .conduct = ring_conduct(conduct::backward_hops),
+            .answer_checks = {passes_gradient_checks(ring_backward::problem),
+                              is_right_on_every_rank(ring_backward::problem)},
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
             .logs = {block_log::output},
             .largest_tolerance = 3e-2,
             .mistakes_cancel = true,
             .explain = explain};
-  const Task played = task;
   task.conduct.push_back(conduct::uses_memory_at_most(memory_of_the_backward_ring, ""));
-  task.conduct.push_back(conduct::passes_gradient_checks(played, ring_backward::problem));
-  task.conduct.push_back(conduct::is_right_on_every_rank(played, ring_backward::problem));
   return task;
 }
 

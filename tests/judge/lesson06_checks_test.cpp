@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "judge/compare.hpp"
+#include "judge/diagnose.hpp"
 #include "judge/task.hpp"
 
 namespace course {
@@ -25,22 +25,17 @@ std::string kind_of(const std::string& line) {
   return line;
 }
 
-bool is_right(const Task& task, const Example& example, const Answer& answer) {
-  const Answer truth = task.truth(example);
-  const Answer baseline = task.baseline(example);
-  return std::ranges::all_of(answer, [&](const auto& output) {
-    const Tensor64& right = truth.at(output.first);
-    return relative_error(output.second, right) <= tolerance(baseline.at(output.first), right);
-  });
-}
-
-Kinds broken(const Task& task, const Example& example, const Answer& answer) {
+Outcome returned(const Answer& answer) {
   Outcome outcome;
   outcome.ending = Outcome::Ending::Finished;
   outcome.outputs.emplace_back();
   for (const auto& [name, tensor] : answer) outcome.outputs[0].emplace(name, cast<float>(tensor));
+  return outcome;
+}
+
+Kinds broken(const Task& task, const Played& played) {
   Kinds kinds;
-  for (const Finding& finding : task.conduct.front()(example, outcome)) kinds.insert(kind_of(finding.text));
+  for (const Finding& finding : task.answer_checks.front()(played)) kinds.insert(kind_of(finding.text));
   return kinds;
 }
 
@@ -67,8 +62,10 @@ Seen seen_by_checks(const Task& task) {
     if (example.inputs.at("k").extent(1) > 1000) continue;  // the one for memory
     for (const Mistake& mistake : task.mistakes) {
       const Answer answer = mistake.answer(example);
-      const Kinds kinds = broken(task, example, answer);
-      const bool right = is_right(task, example, answer);
+      const Outcome outcome = returned(answer);
+      const Played played = compare(task, example, task.truth(example), outcome);
+      const Kinds kinds = broken(task, played);
+      const bool right = is_right(played);
       EXPECT_EQ(kinds.empty(), right) << mistake.id << " on " << example.what << ": " << joined(kinds);
       (lse_counts(example) ? seen.with_d_lse : seen.without_d_lse)[mistake.id].insert(kinds.begin(),
                                                                                       kinds.end());

@@ -36,10 +36,10 @@ Outcome returned(const Answer& answer, const Example& example) {
 }
 
 std::string said_of(const Answer& answer, const Example& example) {
-  const Task task = backward_task();
+  const Outcome outcome = returned(answer, example);
+  const Played played = compare(backward_task(), example, ring_backward::truth(example), outcome);
   std::string text;
-  for (const Finding& finding :
-       conduct::is_right_on_every_rank(task, ring_backward::problem)(example, returned(answer, example)))
+  for (const Finding& finding : is_right_on_every_rank(ring_backward::problem)(played))
     text += finding.text + "\n";
   return text;
 }
