@@ -22,6 +22,8 @@ set(COURSE_REGISTRY ${CMAKE_SOURCE_DIR}/lessons/registry.json)
 set(COURSE_SEEDS 200 CACHE STRING "Seeds for solutions and variants of lessons on one rank")
 set(COURSE_MPI_SEEDS 24 CACHE STRING "Seeds for solutions and variants of lessons with MPI")
 set(COURSE_MISTAKE_SEEDS 12 CACHE STRING "Seeds for mutants and combinations")
+# A second compiler learns nothing from them: their warnings are off.
+option(COURSE_MISTAKES "Build mutants and combinations with the tests" ON)
 add_custom_target(course_tests)
 
 # Makes course_tests build every target of a folder and of those below it.
@@ -220,8 +222,10 @@ macro(add_subject kind sources)
   if(uses_eigen)
     precompile_eigen(${lesson}_${kind} "${options}")
   endif()
-  if(NOT "${kind}" MATCHES "^(student|drill)$")
-    add_dependencies(${lesson}_tests ${lesson}_${kind})
+  if(COURSE_MISTAKES OR NOT "${kind}" MATCHES "^(mutant|combination)_")
+    if(NOT "${kind}" MATCHES "^(student|drill)$")
+      add_dependencies(${lesson}_tests ${lesson}_${kind})
+    endif()
   endif()
 endmacro()
 

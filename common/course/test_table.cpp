@@ -37,8 +37,11 @@ void add_mutant(LessonTally& tally, const LessonInfo& lesson, const std::string&
 LessonTally tally_of(const LessonInfo& lesson, const std::vector<TestRow>& rows) {
   LessonTally tally;
   const auto id_of = [&](const TestRow& row, const std::string& kind) {
-    const std::string prefix = kind + ".lesson" + lesson.id + ".";
-    return row.name.starts_with(prefix) ? row.name.substr(prefix.size()) : std::string();
+    for (const std::string& begin : {kind, "seeds." + kind}) {
+      const std::string prefix = begin + ".lesson" + lesson.id + ".";
+      if (row.name.starts_with(prefix)) return row.name.substr(prefix.size());
+    }
+    return std::string();
   };
   for (const TestRow& row : rows) {
     const std::string mutant = id_of(row, "mutant");

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "judge/compare.hpp"
+#include "judge/parallel.hpp"
 
 namespace course {
 
@@ -106,9 +107,13 @@ bool is_right(const Played& played) {
 }
 
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all) {
+  std::vector<char> explaining(task.mistakes.size());
+  for_each_in_parallel(task.mistakes.size(), [&](std::size_t i) {
+    explaining[i] = explains(task.mistakes[i], all, task.mistakes_cancel);
+  });
   std::set<std::string> names;
-  for (const Mistake& mistake : task.mistakes) {
-    if (explains(mistake, all, task.mistakes_cancel)) names.insert(mistake.id);
+  for (std::size_t i = 0; i < explaining.size(); ++i) {
+    if (explaining[i]) names.insert(task.mistakes[i].id);
   }
   return {names.begin(), names.end()};
 }

@@ -13,8 +13,8 @@ inline constexpr double mistake_factor = 4;
 
 /// An example that was played, with the right answer beside it.
 struct Played {
-  const Example* example;
-  const Outcome* outcome;
+  const Example* example = nullptr;
+  const Outcome* outcome = nullptr;
   Answer truth;
   Answer baseline;                          ///< the task's
   std::map<std::string, double> tolerance;  ///< by output

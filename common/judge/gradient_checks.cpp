@@ -204,13 +204,14 @@ std::vector<std::string> broken_differences(const AttentionProblem& problem, con
       {"dq", x.q, gradients.dq, step_against(x.k), allowed_along_signs(slack.dq)},
       {"dk", x.k, gradients.dk, step_against(x.q), allowed_along_signs(slack.dk)},
       {"dv", x.v, gradients.dv, 1, allowed_along_signs(slack.dv)}};  // the loss is linear in v
+  const double rounding_of_loss = 1e-13 * (1 + std::abs(loss(problem)));
   std::vector<std::string> lines;
   for (const Variable& variable : variables) {
     const Tensor64 direction = random_signs(variable.value.shape(), variable.name);
     const double expected = central_difference(x, variable.value, direction, variable.step);
     const double given = dot(variable.gradient.values(), direction.values());
-    const double rounding_of_loss = 1e-13 * (1 + std::abs(loss(problem))) / variable.step;
-    if (std::abs(given - expected) <= variable.allowed + rounding_of_loss) continue;  // NaN is not
+    const double rounding = rounding_of_loss / variable.step;
+    if (std::abs(given - expected) <= variable.allowed + rounding) continue;  // NaN is not
     lines.push_back(
         fmt::format("central differences: {} along a random direction is {:.4g}, should be {:.4g}",
                     variable.name, given, expected));

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "judge/parallel.hpp"
+
 namespace course {
 
 namespace {
@@ -71,16 +73,25 @@ Tests Session::candidates(const Tests& tests) const {
   return failed;
 }
 
+/// How many examples each test of a round has.
+std::vector<std::size_t> Session::counts(const Round& round) {
+  std::vector<std::size_t> all;
+  for (const std::vector<Example>& examples : round.examples) all.push_back(examples.size());
+  return all;
+}
+
 Session::Round Session::draw(Tests tests, std::uint64_t seed) {
   Round round;
   for (const GradedTest* test : tests) {
     Draw stream = Draw(seed).fork(test->name());
     const auto& examples = test->hidden ? test->task->hidden_examples : test->task->examples;
     round.examples.push_back(examples(stream, std::max(1, test->ranks)));
-    std::vector<Answer>& truths = round.truths.emplace_back();
-    for (const Example& example : round.examples.back()) truths.push_back(test->task->truth(example));
+    round.truths.emplace_back(round.examples.back().size());
   }
   round.tests = std::move(tests);
+  for_each_in_parallel(counts(round), [&round](std::size_t i, std::size_t j) {
+    round.truths[i][j] = round.tests[i]->task->truth(round.examples[i][j]);
+  });
   return round;
 }
 
@@ -112,13 +123,12 @@ void Session::take(std::vector<Round>& rounds, std::vector<Outcome> outcomes) {
 }
 
 std::vector<TestVerdict> Session::judge_round(Round& round) {
-  for (std::size_t i = 0; i < round.tests.size(); ++i) {
-    PlayedTest& played = round.played.emplace_back(PlayedTest{round.tests[i], {}});
-    for (std::size_t j = 0; j < round.examples[i].size(); ++j) {
-      played.examples.push_back(
-          compare(*round.tests[i]->task, round.examples[i][j], round.truths[i][j], round.outcomes[i][j]));
-    }
-  }
+  for (std::size_t i = 0; i < round.tests.size(); ++i)
+    round.played.push_back({round.tests[i], std::vector<Played>(round.examples[i].size())});
+  for_each_in_parallel(counts(round), [&round](std::size_t i, std::size_t j) {
+    round.played[i].examples[j] =
+        compare(*round.tests[i]->task, round.examples[i][j], round.truths[i][j], round.outcomes[i][j]);
+  });
   return judge(round.played);
 }
 

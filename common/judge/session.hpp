@@ -53,6 +53,7 @@ class Session {
   /// Of one task's tests, those that a later seed may play.
   std::vector<const GradedTest*> candidates(const std::vector<const GradedTest*>& tests) const;
   static Round draw(std::vector<const GradedTest*> tests, std::uint64_t seed);
+  static std::vector<std::size_t> counts(const Round& round);
   static std::vector<Case> cases(const std::vector<Round>& rounds);
   static void take(std::vector<Round>& rounds, std::vector<Outcome> outcomes);
   static std::vector<TestVerdict> judge_round(Round& round);

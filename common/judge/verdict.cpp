@@ -8,6 +8,7 @@
 
 #include "judge/as_if.hpp"
 #include "judge/compare.hpp"
+#include "judge/parallel.hpp"
 #include "judge/pattern.hpp"
 
 namespace course {
@@ -15,6 +16,8 @@ namespace course {
 namespace {
 
 std::vector<Finding> findings_on(const Task& task, const Played& played) {
+  using Ending = Outcome::Ending;
+  if (played.outcome->ending == Ending::NotPlayed || played.outcome->ending == Ending::Todo) return {};
   std::vector<Finding> all;
   for (const Conduct& look : task.conduct) {
     for (Finding& finding : look(*played.example, *played.outcome)) all.push_back(std::move(finding));
@@ -82,15 +85,32 @@ bool is_nan_for_a_number(const Played& played) {
   });
 }
 
+/// What the instruments and checks have against each example of a test.
+using Findings = std::vector<std::vector<Finding>>;
+
+/// By test. Looking at an answer may take as long as playing it.
+std::vector<Findings> findings_on(const std::vector<PlayedTest>& tests) {
+  std::vector<Findings> all;
+  std::vector<std::size_t> counts;
+  for (const PlayedTest& test : tests) {
+    counts.push_back(test.examples.size());
+    all.emplace_back(test.examples.size());
+  }
+  for_each_in_parallel(counts, [&](std::size_t i, std::size_t j) {
+    all[i][j] = findings_on(*tests[i].test->task, tests[i].examples[j]);
+  });
+  return all;
+}
+
 /// Judges one test, given all that was played of its task and the names that explain it.
 class TestJudge {
  public:
-  TestJudge(const PlayedTest& played, const std::vector<const Played*>& all,
+  TestJudge(const PlayedTest& played, const Findings& findings, const std::vector<const Played*>& all,
             const std::vector<std::string>& explaining)
-      : task_(*played.test->task), played_(played), all_(all), explaining_(explaining) {}
+      : task_(*played.test->task), played_(played), findings_(findings), all_(all), explaining_(explaining) {}
 
   TestVerdict verdict() {
-    for (const Played& played : played_.examples) visit(played);
+    for (std::size_t i = 0; i < played_.examples.size(); ++i) visit(played_.examples[i], findings_[i]);
     if (wrong_ > 0 && explaining_.size() == 1) verdict_.mistakes.insert(explaining_.front());
     if (failed_ > 0 && verdict_.mistakes.empty() && !played_.test->hidden) {
       verdict_.text += patterns(task_, *verdict_.witness, all_);
@@ -107,7 +127,7 @@ class TestJudge {
   }
 
  private:
-  void visit(const Played& played) {
+  void visit(const Played& played, const std::vector<Finding>& findings) {
     using Ending = Outcome::Ending;
     if (played.outcome->ending == Ending::NotPlayed) return;
     if (verdict_.status == TestVerdict::Status::NotPlayed) verdict_.status = TestVerdict::Status::Passed;
@@ -115,7 +135,6 @@ class TestJudge {
       if (failed_ == 0) verdict_ = {TestVerdict::Status::Todo, played.complaint, {}, &played};
       return;
     }
-    const std::vector<Finding> findings = findings_on(task_, played);
     std::string text = is_right(played) ? "" : complaint(played);
     for (const Finding& finding : findings) {
       if (!finding.mistake.empty()) verdict_.mistakes.insert(finding.mistake);
@@ -140,6 +159,7 @@ class TestJudge {
 
   const Task& task_;
   const PlayedTest& played_;
+  const Findings& findings_;
   const std::vector<const Played*>& all_;
   const std::vector<std::string>& explaining_;
   TestVerdict verdict_;
@@ -156,10 +176,11 @@ std::vector<TestVerdict> judge(const std::vector<PlayedTest>& tests) {
   }
   std::map<const Task*, std::vector<std::string>> explaining;
   for (const auto& [task, all] : by_task) explaining[task] = explaining_mistakes(*task, all);
+  const std::vector<Findings> findings = findings_on(tests);
   std::vector<TestVerdict> verdicts;
-  for (const PlayedTest& test : tests) {
-    const Task* task = test.test->task;
-    verdicts.push_back(TestJudge(test, by_task[task], explaining[task]).verdict());
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const Task* task = tests[i].test->task;
+    verdicts.push_back(TestJudge(tests[i], findings[i], by_task[task], explaining[task]).verdict());
   }
   return verdicts;
 }

@@ -35,12 +35,20 @@ TEST(TestTable, CountsWhatWasFailedAndWhatWasNamed) {
        row("mutant.lesson01.fourth", Outcome::Failed, "task 1 does not fail"),
        row("variant.lesson01.eigen", Outcome::Passed), row("variant.lesson01.slow", Outcome::Failed),
        row("combination.lesson01.a+b", Outcome::Passed), row("solution.lesson05.1", Outcome::Passed),
-       row("seeds.mutant.lesson01.no_maximum", Outcome::Failed)});
+       row("sanitize.mutant.lesson01.no_maximum", Outcome::Failed)});
   using Words = std::vector<std::string>;
   EXPECT_EQ(line_for(table, "01"),
             (Words{"01", "safe_softmax", "4", "3", "2", "1/1", "1", "of", "2", "1", "of", "1"}));
   EXPECT_EQ(line_for(table, "05"), Words{});
   EXPECT_EQ(test_table(two_lessons(), {}), "");
+}
+
+TEST(TestTable, CountsWhatWasPlayedWithManySeeds) {
+  const std::string table = test_table(two_lessons(), {row("seeds.mutant.lesson01.no_maximum", Outcome::Passed),
+                                                       row("seeds.variant.lesson01.eigen", Outcome::Failed)});
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(line_for(table, "01"),
+            (Words{"01", "safe_softmax", "1", "1", "1", "1/0", "0", "of", "1", "-"}));
 }
 
 TEST(SlowestTests, ComeFirst) {
