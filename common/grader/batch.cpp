@@ -29,7 +29,7 @@ namespace {
 
 /// A grader has limits for all that it waits for; this is for what nobody thought of.
 constexpr std::chrono::minutes longest_grading{30};
-constexpr std::chrono::milliseconds poll_interval{50};
+constexpr std::chrono::milliseconds look_interval{50};
 
 /// A submission and where its results lie.
 struct Item {
@@ -159,7 +159,7 @@ class Batch {
         workers.emplace_back(item, command(item));
       }
       progress.show(progress_text(ended, waiting.size(), workers, progress.seconds()));
-      std::this_thread::sleep_for(poll_interval);
+      std::this_thread::sleep_for(look_interval);
       ended += std::erase_if(workers, [](Worker& worker) { return worker.poll(); });
     }
   }

@@ -24,7 +24,7 @@ const double proof = std::log(1e6);
 const double most_from_one = std::log(1e4);
 /// What a single entry may be off from what a pattern says, as a multiple of what all may on average.
 constexpr double worst_entry = 4;
-constexpr std::size_t most_listed = 4;
+constexpr std::size_t most_told = 4;
 
 /// An output cut into parts of one kind, each the flat indices of one head, one row or one rank's shard.
 struct Cut {
@@ -211,7 +211,7 @@ class Reader {
       const auto back = source.find(from);
       const bool swapped = back != source.end() && back->second == part;
       if (swapped && from < part) continue;
-      if (listed++ == most_listed) return text + "; and so on";
+      if (listed++ == most_told) return text + "; and so on";
       if (!text.empty()) text += "; ";
       text += swapped ? fmt::format("{}s {} and {} have changed places", cut.unit, part, from)
                       : fmt::format("{0} {1} {2} what {0} {3} should", cut.unit, part, verb(cut), from);
@@ -282,7 +282,7 @@ class Reader {
     const bool alike = most - least <= allowed_ * std::max(std::abs(least), std::abs(most));
     if (alike && (by_part.size() > 1 || !cut.numbered))
       return fmt::format("every entry of every wrong {} {}", cut.unit, predicate(least, factor));
-    if (by_part.size() > most_listed || !cut.numbered) {
+    if (by_part.size() > most_told || !cut.numbered) {
       return fmt::format("every wrong {} is off by one {} of its own, from {} to {}", cut.unit,
                          factor ? "factor" : "constant", number(least), number(most));
     }
