@@ -33,7 +33,7 @@ TEST(KeptCase, HasTheRanksThatPlayedItAndWhatTheyReported) {
   outcome.reports[1].what = "bytes that are no text: \xff\xfe";
   const Scratch scratch;
   const std::filesystem::path folder = scratch.path() / "case";
-  keep_case(folder, task, {&example, &outcome, {{"p", Tensor64({3})}}, {}, {}, {}});
+  keep_case(folder, task, {&example, &outcome, {{"p", Tensor64({3})}}, {}, {}, {}, {}});
 
   EXPECT_EQ(read_manifest(folder).world_ranks, (std::vector<int>{5, 4}));
   const std::filesystem::path report = output_folder(folder, 1) / "report.json";

@@ -26,7 +26,7 @@ TestVerdict judged(const std::vector<Outcome>& outcomes) {
   const GradedTest test{&task, 0};
   const Example example{"an input", {}};
   PlayedTest played{&test, {}};
-  for (const Outcome& one : outcomes) played.examples.push_back({&example, &one, {}, {}, {}, one.text});
+  for (const Outcome& one : outcomes) played.examples.push_back({&example, &one, {}, {}, {}, {}, one.text});
   return judge({played}).at(0);
 }
 
