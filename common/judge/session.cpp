@@ -12,7 +12,7 @@ namespace course {
 namespace {
 
 /// Inputs and outputs of so many seeds are held at once.
-constexpr int rounds_at_once = 20;
+constexpr int rounds_at_once = 50;
 
 using Tests = std::vector<const GradedTest*>;
 
@@ -40,8 +40,7 @@ void Session::play() {
 
 void Session::play_rounds(int begin, int end) {
   std::vector<Round> rounds;
-  for (int i = begin; i < end; ++i)
-    rounds.push_back(draw(choose(i), seeds_.first + static_cast<std::uint64_t>(i)));
+  for (int i = begin; i < end; ++i) rounds.push_back(draw(choose(i), i));
   take(rounds, launcher_.play(cases(rounds)));
   for (Round& round : rounds)
     judged_.push_back({seeds_.first + judged_.size(), round.tests, judge_round(round)});
@@ -70,6 +69,9 @@ Tests Session::candidates(const Tests& tests) const {
   if (failed.empty()) return tests;
   std::ranges::stable_sort(failed, {}, &GradedTest::ranks);
   failed.erase(failed.begin(), failed.begin() + std::ssize(failed) / 2);
+  const int largest = failed.back()->ranks;
+  if (failed.front()->ranks < largest)
+    std::erase_if(failed, [&](const GradedTest* test) { return test->ranks == largest; });
   return failed;
 }
 
@@ -80,13 +82,24 @@ std::vector<std::size_t> Session::counts(const Round& round) {
   return all;
 }
 
-Session::Round Session::draw(Tests tests, std::uint64_t seed) {
+std::vector<Example> Session::draw_examples(const GradedTest& test, std::uint64_t seed) {
+  Draw stream = Draw(seed).fork(test.name());
+  const auto& examples = test.hidden ? test.task->hidden_examples : test.task->examples;
+  return examples(stream, std::max(1, test.ranks));
+}
+
+Session::Round Session::draw(Tests tests, int index) const {
+  const std::uint64_t seed = seeds_.first + static_cast<std::uint64_t>(index);
+  const bool one_input = index > 0 && !seeds_.only_what_failed;
   Round round;
   for (const GradedTest* test : tests) {
-    Draw stream = Draw(seed).fork(test->name());
-    const auto& examples = test->hidden ? test->task->hidden_examples : test->task->examples;
-    round.examples.push_back(examples(stream, std::max(1, test->ranks)));
-    round.truths.emplace_back(round.examples.back().size());
+    std::vector<Example> all = draw_examples(*test, seed);
+    if (one_input && test->ranks > 0 && !all.empty()) {
+      const int last = static_cast<int>(all.size()) - 1;
+      all = {all[Draw(seed).fork(test->name() + ", which input").integer(0, last)]};
+    }
+    round.truths.emplace_back(all.size());
+    round.examples.push_back(std::move(all));
   }
   round.tests = std::move(tests);
   for_each_in_parallel(counts(round), [&round](std::size_t i, std::size_t j) {

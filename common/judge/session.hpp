@@ -18,9 +18,11 @@ struct JudgedRound {
 struct Seeds {
   std::uint64_t first = 1;
   int count = 1;
-  /// With a later seed a task is played at one of its world sizes, in turn: at any, or, for a submission
-  /// with a mistake, at the larger half of those at which the first seed made it fail. Some mistakes take an
-  /// odd ring to show, most show in a large one.
+  /// With a later seed a task of several ranks is played at one of its world sizes, which take turns, and on
+  /// one of its inputs, which is drawn. A submission with a mistake is played on all inputs, which together tell its name, at
+  /// one of the world sizes at which the first seed made it fail: of the larger half, but the largest only
+  /// where it is the only one. Some mistakes take an odd ring to show, most show in a large one, and the
+  /// largest takes longer than the others together.
   bool only_what_failed = false;
 };
 
@@ -52,7 +54,9 @@ class Session {
   std::vector<const GradedTest*> choose(int round) const;
   /// Of one task's tests, those that a later seed may play.
   std::vector<const GradedTest*> candidates(const std::vector<const GradedTest*>& tests) const;
-  static Round draw(std::vector<const GradedTest*> tests, std::uint64_t seed);
+  /// With the examples and truths of what the index'th seed plays.
+  Round draw(std::vector<const GradedTest*> tests, int index) const;
+  static std::vector<Example> draw_examples(const GradedTest& test, std::uint64_t seed);
   static std::vector<std::size_t> counts(const Round& round);
   static std::vector<Case> cases(const std::vector<Round>& rounds);
   static void take(std::vector<Round>& rounds, std::vector<Outcome> outcomes);
