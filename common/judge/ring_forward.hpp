@@ -17,7 +17,7 @@ Example make_example(std::string what, const std::vector<int>& shard_tokens, QKV
 /// plays to its end.
 std::vector<Example> on_all_kinds_of_shards(Draw& draw, int ranks, int fewest_tokens);
 
-/// Large enough for memory to be seen: blocks of a quarter of a megabyte on 8 ranks. No example in other worlds.
+/// Large enough for memory to be seen: blocks of half a megabyte on 8 ranks. No example in other worlds.
 std::vector<Example> with_large_blocks(Draw& draw, int ranks);
 
 /// o and lse as if there were one rank, in float64.
