@@ -16,6 +16,7 @@
 #include "demo/status_file.hpp"
 #include "mpi_layer/operation.hpp"
 #include "mpi_layer/page.hpp"
+#include "mpi_layer/start.hpp"
 #include "ring/shards.hpp"
 
 namespace course::demo {
@@ -291,8 +292,7 @@ int run_rank(const std::vector<std::string>& arguments, MPI_Comm comm) {
 }  // namespace course::demo
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  course::mpi_layer::start(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -8,6 +8,7 @@
 
 #include "lab/experiment.hpp"
 #include "mpi_layer/operation.hpp"
+#include "mpi_layer/start.hpp"
 
 namespace course::lab {
 
@@ -65,8 +66,7 @@ int run(int argc, char** argv, MPI_Comm comm) {
 }  // namespace course::lab
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  course::mpi_layer::start(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

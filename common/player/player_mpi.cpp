@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "mpi_layer/mpi_layer.hpp"
+#include "mpi_layer/start.hpp"
 #include "player/stage.hpp"
 
 namespace {
@@ -70,8 +71,7 @@ class MpiStage : public course::Stage {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  PMPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  course::mpi_layer::start(&argc, &argv);
   int code = 0;
   {
     MpiStage stage;
