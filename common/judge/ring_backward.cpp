@@ -265,7 +265,10 @@ Example with_gradient(Draw& draw, Example forward) {
   const auto take = [&](const char* name) { return std::move(forward.inputs.at(name)); };
   QKV qkv{take("q"), take("k"), take("v")};
   Tensor d_o = draw.normal(qkv.q.shape());
-  return make_example(std::move(forward.what), forward.shard_tokens, std::move(qkv), std::move(d_o));
+  Example example =
+      make_example(std::move(forward.what), forward.shard_tokens, std::move(qkv), std::move(d_o));
+  example.large = forward.large;
+  return example;
 }
 
 Example real_example(Draw& draw, std::string what, const std::vector<int>& shard_tokens,

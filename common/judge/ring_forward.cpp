@@ -218,8 +218,10 @@ std::vector<Example> on_all_kinds_of_shards(Draw& draw, int ranks, int fewest_to
 
 std::vector<Example> with_large_blocks(Draw& draw, int ranks) {
   if (ranks != 8) return {};
-  return {make_example("blocks of half a megabyte", std::vector<int>(ranks, 4),
-                       random_qkv(draw, 512, 4 * ranks, 4 * ranks, 32))};
+  Example example = make_example("blocks of half a megabyte", std::vector<int>(ranks, 4),
+                                 random_qkv(draw, 512, 4 * ranks, 4 * ranks, 32));
+  example.large = true;
+  return {std::move(example)};
 }
 
 Answer truth(const Example& example) {

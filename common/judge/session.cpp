@@ -1,6 +1,7 @@
 #include "judge/session.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -63,8 +64,7 @@ Tests Session::candidates(const Tests& tests) const {
   if (!seeds_.only_what_failed) return tests;
   Tests failed;
   for (const GradedTest* test : tests) {
-    const TestVerdict& verdict = verdicts()[static_cast<std::size_t>(test - tests_.data())];
-    if (verdict.status == TestVerdict::Status::Failed) failed.push_back(test);
+    if (verdict_on(*test).status == TestVerdict::Status::Failed) failed.push_back(test);
   }
   if (failed.empty()) return tests;
   std::ranges::stable_sort(failed, {}, &GradedTest::ranks);
@@ -82,6 +82,16 @@ std::vector<std::size_t> Session::counts(const Round& round) {
   return all;
 }
 
+/// With the first seed, whose verdict speaks of the first example that failed.
+bool Session::fails_on_large_alone(const GradedTest& test) const {
+  const Played* witness = verdict_on(test).witness;
+  return witness != nullptr && witness->example->large;
+}
+
+const TestVerdict& Session::verdict_on(const GradedTest& test) const {
+  return verdicts()[static_cast<std::size_t>(&test - tests_.data())];
+}
+
 std::vector<Example> Session::draw_examples(const GradedTest& test, std::uint64_t seed) {
   Draw stream = Draw(seed).fork(test.name());
   const auto& examples = test.hidden ? test.task->hidden_examples : test.task->examples;
@@ -94,6 +104,7 @@ Session::Round Session::draw(Tests tests, int index) const {
   Round round;
   for (const GradedTest* test : tests) {
     std::vector<Example> all = draw_examples(*test, seed);
+    if (index > 0 && !fails_on_large_alone(*test)) std::erase_if(all, std::mem_fn(&Example::large));
     if (one_input && test->ranks > 0 && !all.empty()) {
       const int last = static_cast<int>(all.size()) - 1;
       all = {all[Draw(seed).fork(test->name() + ", which input").integer(0, last)]};

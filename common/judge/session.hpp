@@ -19,10 +19,11 @@ struct Seeds {
   std::uint64_t first = 1;
   int count = 1;
   /// With a later seed a task of several ranks is played at one of its world sizes, which take turns, and on
-  /// one of its inputs, which is drawn. A submission with a mistake is played on all inputs, which together tell its name, at
-  /// one of the world sizes at which the first seed made it fail: of the larger half, but the largest only
-  /// where it is the only one. Some mistakes take an odd ring to show, most show in a large one, and the
-  /// largest takes longer than the others together.
+  /// one of its inputs, which is drawn. A submission with a mistake is played on all inputs, which together
+  /// tell its name, at one of the world sizes at which the first seed made it fail: of the larger half, but
+  /// the largest only where it is the only one. Some mistakes take an odd ring to show, most show in a large
+  /// one, and the largest takes longer than the others together. Large examples are left out
+  /// (Example::large).
   bool only_what_failed = false;
 };
 
@@ -56,6 +57,8 @@ class Session {
   std::vector<const GradedTest*> candidates(const std::vector<const GradedTest*>& tests) const;
   /// With the examples and truths of what the index'th seed plays.
   Round draw(std::vector<const GradedTest*> tests, int index) const;
+  bool fails_on_large_alone(const GradedTest& test) const;
+  const TestVerdict& verdict_on(const GradedTest& test) const;  ///< with the first seed
   static std::vector<Example> draw_examples(const GradedTest& test, std::uint64_t seed);
   static std::vector<std::size_t> counts(const Round& round);
   static std::vector<Case> cases(const std::vector<Round>& rounds);

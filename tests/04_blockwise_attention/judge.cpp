@@ -241,6 +241,7 @@ std::vector<Example> examples_and_a_long_one(Draw& draw, int ranks) {
   std::vector<Example> all = examples(draw, ranks);
   all.push_back(
       example_of("1024 queries and 2048 keys", random_qkv(draw, 1, 1024, 2048, 4), draw.integer(64, 100)));
+  all.back().large = true;
   return all;
 }
 

@@ -121,6 +121,7 @@ std::vector<Example> attention_examples_and_a_long_one(Draw& draw, int ranks) {
   std::vector<Example> all = attention_examples(draw, ranks);
   all.push_back(attention_example("512 queries and 2048 keys", random_qkv(draw, 1, 512, 2048, 4),
                                   draw.normal({1, 512, 4}), Tensor({1, 512}), {draw.integer(64, 100), 1}));
+  all.back().large = true;
   return all;
 }
 
