@@ -9,7 +9,7 @@ namespace course {
 
 /// How many times its tolerance an answer may be off from what a mistake or a pattern would give, which is
 /// computed in another order than the student's, often in float64.
-inline constexpr double mistake_factor = 4;
+inline constexpr double mistake_factor = 8;
 
 /// An example that was played, with the right answer beside it.
 struct Played {

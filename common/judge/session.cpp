@@ -20,6 +20,7 @@ using Tests = std::vector<const GradedTest*>;
 /// Of the tests of one task, those of the world size that a later seed plays: a task's world sizes take
 /// turns.
 Tests of_one_world_size(const Tests& tests, int round) {
+  if (tests.empty()) return {};
   std::set<int> sizes;
   for (const GradedTest* test : tests) sizes.insert(test->ranks);
   const int ranks = *std::next(sizes.begin(), round % std::ssize(sizes));
@@ -61,12 +62,15 @@ Tests Session::choose(int round) const {
 }
 
 Tests Session::candidates(const Tests& tests) const {
-  if (!seeds_.only_what_failed) return tests;
+  const auto has_failed = [](const TestVerdict& verdict) {
+    return verdict.status == TestVerdict::Status::Failed;
+  };
+  if (!seeds_.only_what_failed || std::ranges::none_of(verdicts(), has_failed)) return tests;
   Tests failed;
   for (const GradedTest* test : tests) {
-    if (verdict_on(*test).status == TestVerdict::Status::Failed) failed.push_back(test);
+    if (has_failed(verdict_on(*test))) failed.push_back(test);
   }
-  if (failed.empty()) return tests;
+  if (failed.empty()) return {};
   std::ranges::stable_sort(failed, {}, &GradedTest::ranks);
   failed.erase(failed.begin(), failed.begin() + std::ssize(failed) / 2);
   const int largest = failed.back()->ranks;

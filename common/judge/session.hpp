@@ -19,11 +19,11 @@ struct Seeds {
   std::uint64_t first = 1;
   int count = 1;
   /// With a later seed a task of several ranks is played at one of its world sizes, which take turns, and on
-  /// one of its inputs, which is drawn. A submission with a mistake is played on all inputs, which together
-  /// tell its name, at one of the world sizes at which the first seed made it fail: of the larger half, but
-  /// the largest only where it is the only one. Some mistakes take an odd ring to show, most show in a large
-  /// one, and the largest takes longer than the others together. Large examples are left out
-  /// (Example::large).
+  /// one of its inputs, which is drawn. A submission with a mistake is played with the tasks that it failed
+  /// with the first seed alone, on all inputs, which together tell its name, at one of the world sizes at
+  /// which it failed: of the larger half, but the largest only where it is the only one. Some mistakes take
+  /// an odd ring to show, most show in a large one, and the largest takes longer than the others together.
+  /// Large examples are left out (Example::large).
   bool only_what_failed = false;
 };
 

@@ -180,7 +180,7 @@ class Laboratory {
   }
 
  private:
-  static constexpr Index most_tokens = 24576, least_tokens = 64;
+  static constexpr Index most_tokens = 65536, least_tokens = 64;
   static constexpr double shortest_block_s = 0.08;
 
   std::vector<int> tokens_each(std::int64_t tokens) const {

@@ -44,11 +44,11 @@ TEST(TestTable, CountsWhatWasFailedAndWhatWasNamed) {
 }
 
 TEST(TestTable, CountsWhatWasPlayedWithManySeeds) {
-  const std::string table = test_table(two_lessons(), {row("seeds.mutant.lesson01.no_maximum", Outcome::Passed),
-                                                       row("seeds.variant.lesson01.eigen", Outcome::Failed)});
+  const std::string table =
+      test_table(two_lessons(), {row("seeds.mutant.lesson01.no_maximum", Outcome::Passed),
+                                 row("seeds.variant.lesson01.eigen", Outcome::Failed)});
   using Words = std::vector<std::string>;
-  EXPECT_EQ(line_for(table, "01"),
-            (Words{"01", "safe_softmax", "1", "1", "1", "1/0", "0", "of", "1", "-"}));
+  EXPECT_EQ(line_for(table, "01"), (Words{"01", "safe_softmax", "1", "1", "1", "1/0", "0", "of", "1", "-"}));
 }
 
 TEST(SlowestTests, ComeFirst) {
