@@ -13,6 +13,7 @@
 #include "course/child.hpp"
 #include "course/errors.hpp"
 #include "course/standing.hpp"
+#include "course/subject.hpp"
 #include "demo/options.hpp"
 
 namespace course::program {
@@ -24,14 +25,6 @@ using course::demo::RingKind;
 
 constexpr const char* block_lesson = "04";
 constexpr const char* block_backward_lesson = "06";
-
-/// The lesson's entry in the registry; null where this checkout does not hold it.
-const LessonInfo* find_lesson(const Checkout& checkout, const std::string& id) {
-  for (const LessonInfo& lesson : checkout.lessons) {
-    if (lesson.id == id) return &lesson;
-  }
-  return nullptr;
-}
 
 bool contains(const std::vector<std::string>& arguments, const std::string& argument) {
   return std::find(arguments.begin(), arguments.end(), argument) != arguments.end();

@@ -5,10 +5,16 @@
 
 namespace course::program {
 
-const LessonInfo& held_lesson(const Checkout& checkout, const std::string& id, const std::string& command) {
+const LessonInfo* find_lesson(const Checkout& checkout, const std::string& id) {
   for (const LessonInfo& lesson : checkout.lessons) {
-    if (lesson.id == id) return lesson;
+    if (lesson.id == id) return &lesson;
   }
+  return nullptr;
+}
+
+const LessonInfo& held_lesson(const Checkout& checkout, const std::string& id, const std::string& command) {
+  const LessonInfo* lesson = find_lesson(checkout, id);
+  if (lesson != nullptr) return *lesson;
   throw Unavailable(command + " runs lesson " + id + ", and this checkout does not hold it");
 }
 

@@ -7,6 +7,9 @@
 
 namespace course::program {
 
+/// The lesson's entry in the registry; null where this checkout does not hold it.
+const LessonInfo* find_lesson(const Checkout& checkout, const std::string& id);
+
 /// The lesson with this id. Throws Unavailable, for `command`, where this checkout does not hold it.
 const LessonInfo& held_lesson(const Checkout& checkout, const std::string& id, const std::string& command);
 
