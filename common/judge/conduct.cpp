@@ -160,7 +160,8 @@ Conduct keeps_buffers_apart(std::string mistake) {
 }
 
 Conduct uses_only_known_calls() {
-  return without_fact(mpi_layer::fact_uncommon_call, "");
+  return first_of(
+      {without_fact(mpi_layer::fact_lifecycle, ""), without_fact(mpi_layer::fact_uncommon_call, "")});
 }
 
 Conduct finishes_its_requests(std::string mistake) {

@@ -67,8 +67,8 @@ Conduct never_talks_to_itself(std::string mistake);
 /// A receive buffer overlapped one that was still being sent.
 Conduct keeps_buffers_apart(std::string mistake);
 
-/// A rank made a call that the MPI layer notes and does not follow (common/mpi_layer/uncommon.cpp): what it
-/// sends and receives escapes the checks of bytes.
+/// A rank started or ended MPI, which is its caller's, or made a call that the MPI layer notes and does not
+/// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.
 Conduct uses_only_known_calls();
 
 /// A request was left open when the function returned: it may still read or write memory that is no longer

@@ -128,7 +128,7 @@ class Printer : public testing::EmptyTestEventListener {
         fmt::print("TODO  {}   {}\n", title, verdict.text);
         return;
       case TestVerdict::Status::NotPlayed:
-        fmt::print("FAIL  {}   not played: an earlier case of this test ended the player\n", title);
+        fmt::print("FAIL  {}   not played: an earlier case of this task ended the player\n", title);
         return;
       case TestVerdict::Status::Failed:
         fmt::print("FAIL  {}   {}\n", title, indented(verdict.text));

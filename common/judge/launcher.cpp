@@ -101,8 +101,13 @@ class Launch {
     }
   }
 
-  /// Plays; returns an outcome for the first cases, up to and with the first that failed to end.
-  std::vector<Outcome> run() {
+  struct Played {
+    std::vector<Outcome>
+        outcomes;     ///< of the first cases, up to and with the one in which the launch was over
+    bool to_the_end;  ///< every case has been played, whatever came of it
+  };
+
+  Played run() {
     const StatusPages pages(scratch_.path() / "status", world_size_);
     if (options_.confinement != nullptr) options_.confinement->hand_over(scratch_.path());
     ReportTrail trail(played_folders(), world_ranks_, world_size_);
@@ -132,7 +137,7 @@ class Launch {
     const int last_case = static_cast<int>(folders_.size()) - 1;
     const int ended =
         well ? static_cast<int>(trail.first_unreported()) : std::clamp(watch.case_index(), 0, last_case);
-    return gather(failure, exit, last, ended);
+    return {gather(failure, exit, last, ended), ended == last_case + 1};
   }
 
  private:
@@ -283,15 +288,13 @@ std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) {
     const auto end =
         waiting.begin() + static_cast<std::ptrdiff_t>(std::min(waiting.size(), cases_per_launch));
     const std::vector<std::size_t> chosen(waiting.begin(), end);
-    const std::vector<Outcome> played = Launch(options_, cases, chosen).run();
+    const auto [played, to_the_end] = Launch(options_, cases, chosen).run();
     for (std::size_t i = 0; i < played.size(); ++i) outcomes[chosen[i]] = played[i];
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(played.size()));
-    const Outcome::Ending last = played.back().ending;
-    if (played.size() == chosen.size() &&
-        (last == Outcome::Ending::Finished || last == Outcome::Ending::Todo))
-      continue;
+    if (to_the_end) continue;
     const Case& last_played = cases[chosen[played.size() - 1]];
     ended_groups_.insert(last_played.group);
+    const Outcome::Ending last = played.back().ending;
     if (last == Outcome::Ending::Stuck || last == Outcome::Ending::OverLimit)
       ended_tasks_.insert(last_played.task);
     drop_ended();

@@ -46,6 +46,9 @@ void Session::play_rounds(int begin, int end) {
   take(rounds, launcher_.play(cases(rounds)));
   for (Round& round : rounds)
     judged_.push_back({seeds_.first + judged_.size(), round.tests, judge_round(round)});
+  for (int i = std::max(1, begin); i < end; ++i) {
+    for (TestVerdict& verdict : judged_[static_cast<std::size_t>(i)].verdicts) verdict.witness = nullptr;
+  }
   if (begin == 0) first_round_ = std::move(rounds.front());
 }
 

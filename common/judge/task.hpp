@@ -55,7 +55,8 @@ struct Played;  // diagnose.hpp
 /// A look at one example's answer beside the truth; there is one to look at.
 using AnswerCheck = std::function<std::vector<Finding>(const Played&)>;
 
-/// How one task of a lesson is judged.
+/// How one task of a lesson is judged. All functions but the examples are called from several threads at
+/// once.
 struct Task {
   std::string id;        ///< "2"
   std::string function;  ///< as the adapter knows it

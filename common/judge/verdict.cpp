@@ -60,10 +60,12 @@ std::string patterns(const Task& task, const Played& witness, const std::vector<
   return changed.empty() ? text : text + "\n" + changed;
 }
 
-/// What is wrong on a hidden input, without a number of it: what a function throws may quote its input.
+/// What is wrong on a hidden input, without a number of it: what a function throws or prints may quote its
+/// input.
 std::string without_values(const Task& task, const Played& played) {
   const std::string where = "on a hidden input";
   if (played.outcome->ending == Outcome::Ending::Threw) return "the function threw " + where;
+  if (played.outcome->ending == Outcome::Ending::Lost) return "there is no usable result " + where;
   if (played.answer.empty()) return played.complaint + "\n" + where;
   std::string wrong;
   for (const Output& output : task.outputs) {
@@ -114,11 +116,11 @@ class TestJudge {
     if (wrong_ > 0 && explaining_.size() == 1) verdict_.mistakes.insert(explaining_.front());
     if (failed_ > 0 && verdict_.mistakes.empty() && !played_.test->hidden) {
       verdict_.text += patterns(task_, *verdict_.witness, all_);
-    }
-    if (failed_ > 0 && verdict_.mistakes.empty() && is_nan_for_a_number(*verdict_.witness)) {
-      verdict_.text +=
-          "\noutputs start as NaN: an entry that is never written, or is added to before it is set, stays "
-          "NaN";
+      if (is_nan_for_a_number(*verdict_.witness)) {
+        verdict_.text +=
+            "\noutputs start as NaN: an entry that is never written, or is added to before it is set, stays "
+            "NaN";
+      }
     }
     if (failed_ > 1) {
       verdict_.text += fmt::format("\n{} of {} inputs fail", failed_, played_.examples.size());

@@ -25,7 +25,7 @@ struct TestVerdict {
   enum class Status { Passed, Failed, Todo, NotPlayed } status = Status::NotPlayed;
   std::string text;                 ///< several lines: where, how much, on what input
   std::set<std::string> mistakes;   ///< earned names, ids of the registry
-  const Played* witness = nullptr;  ///< the example that the text speaks of
+  const Played* witness = nullptr;  ///< the example that the text speaks of; kept of the first seed alone
 };
 
 /// What was played of one test with one seed.

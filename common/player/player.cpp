@@ -56,7 +56,7 @@ Options parse(int argc, char** argv) {
 
 RankStatus* own_status = nullptr;
 
-/// The page of this process in the file that the judge maps too.
+/// The page of this process in the file that the judge reads.
 RankStatus* map_status(const fs::path& path, int world_rank) {
   static RankStatus unwatched{};
   if (path.empty()) return &unwatched;
