@@ -31,7 +31,7 @@ struct Orders {
   bool json = false;
   TraceTitle trace;
   LaboratoryTitle laboratory;
-  std::string bandwidth = "500Mbit";
+  std::string bandwidth;
   std::string latency = "0ms";
 };
 
@@ -136,7 +136,7 @@ void declare_laboratory(CLI::App& app, Orders& orders) {
       ->check(CLI::IsMember({"slow-network", "two-hosts"}));
   command->add_option("--ring", orders.plan.subject, "the shared object of lesson 05")->required();
   command->add_option("--overlap", orders.plan.overlap, "the shared object of lesson 08")->required();
-  command->add_option("--bandwidth", orders.bandwidth);
+  command->add_option("--bandwidth", orders.bandwidth)->required();
   command->add_option("--latency", orders.latency);
   command->add_option("--ring-code", orders.laboratory.blocking_code)->required();
   command->add_option("--overlap-code", orders.laboratory.overlap_code)->required();

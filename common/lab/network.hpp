@@ -13,8 +13,8 @@ namespace course::lab {
 
 /// How the link between the ranks is to be.
 struct LinkOrder {
-  double bandwidth = 500e6;  ///< bits a second
-  double latency_s = 0;      ///< one way, beyond what the link has
+  double bandwidth;      ///< bits a second
+  double latency_s = 0;  ///< one way, beyond what the link has
   bool two_hosts = false;
 };
 

@@ -161,12 +161,15 @@ bool can_shape(const std::string& shape) {
 
 constexpr const char* token_bucket = "tbf rate 500mbit burst 128kb limit 1mb";
 
-std::vector<std::string> laboratory(const std::string& name, const fs::path& out) {
+std::vector<std::string> laboratory(const std::string& name, const fs::path& out,
+                                    const std::string& bandwidth = "500Mbit") {
   return {RING_LAB,
           "laboratory",
           name,
           "--ranks",
           "2",
+          "--bandwidth",
+          bandwidth,
           "--out",
           out,
           "--block",
@@ -201,8 +204,7 @@ std::string joined(const std::vector<std::string>& words) {
 TEST(Laboratory, RunsToItsEnd) {
   if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
   const TestFolder folder;
-  const Finished run =
-      run_shell(joined(laboratory("slow-network", "out")) + "--bandwidth 5Gbit --json", folder);
+  const Finished run = run_shell(joined(laboratory("slow-network", "out", "5Gbit")) + "--json", folder);
   ASSERT_EQ(run.code, 0) << run.err;
   const auto json = nlohmann::json::parse(run.out);
   EXPECT_TRUE(json["shaped"].get<bool>());
@@ -290,7 +292,7 @@ TEST(Laboratory, DelaysMessagesOnlyWhereTheKernelCan) {
   if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
   const TestFolder folder;
   const Finished run =
-      run_shell(joined(laboratory("slow-network", "out")) + "--bandwidth 5Gbit --latency 1ms --json", folder);
+      run_shell(joined(laboratory("slow-network", "out", "5Gbit")) + "--latency 1ms --json", folder);
   if (can_shape("netem delay 1ms")) {
     ASSERT_EQ(run.code, 0) << run.err;
     for (const auto& setting : nlohmann::json::parse(run.out)["settings"])
