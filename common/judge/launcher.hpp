@@ -33,7 +33,7 @@ struct LauncherOptions {
   const Confinement* confinement = nullptr;  ///< for code that is not the user's own
 };
 
-/// Plays cases in as few launches as it can. A case whose player crashes, throws or stands still ends alone:
+/// Plays cases in as few launches as it can. A case whose player crashes, leaves or stands still ends alone:
 /// the rest is launched again without it and without its group.
 class Launcher {
  public:
