@@ -26,7 +26,7 @@ constexpr double ring_bound = 0.95;
 constexpr double torch_bound = 1.5;
 constexpr double peer_ring_bound = 2.8;
 
-constexpr const char* product = "Eigen's product, 1024^3";
+constexpr const char* eigen_row = "Eigen's eigen_row, 1024^3";
 constexpr const char* one_rank = "one rank";
 constexpr const char* two_apart = "two ranks at once, each by itself";
 constexpr const char* two_ranks = "a ring of two, each rank";
@@ -53,8 +53,8 @@ std::string at(const char* what, int head_dim) {
 class Contest {
  public:
   explicit Contest(const Options& options) : options_(options), cores_(allowed_cores()) {
-    contenders_.push_back(eigen_product(product));
-    comparisons_.push_back({product});
+    contenders_.push_back(eigen_product(eigen_row));
+    comparisons_.push_back({eigen_row});
     for (const int head_dim : options.head_dims) add_one_core(head_dim);
     add_ring();
     stay_on_core(cores_.front());
@@ -72,8 +72,8 @@ class Contest {
     if (!options_.forward.empty()) contenders_.push_back(forward(forward_name, options_.forward, problem));
     if (!options_.backward.empty())
       contenders_.push_back(backward(backward_name, options_.backward, problem));
-    comparisons_.push_back({forward_name, product, bound_at(forward_bounds, head_dim)});
-    comparisons_.push_back({backward_name, product, bound_at(backward_bounds, head_dim)});
+    comparisons_.push_back({forward_name, eigen_row, bound_at(forward_bounds, head_dim)});
+    comparisons_.push_back({backward_name, eigen_row, bound_at(backward_bounds, head_dim)});
     if (options_.peers.empty()) return;
     problem->write(options_.work / std::to_string(head_dim));
     add_torch(forward_name, "forward", *problem, forward_operations(problem->extents));
