@@ -26,7 +26,7 @@ constexpr double ring_bound = 0.95;
 constexpr double torch_bound = 1.5;
 constexpr double peer_ring_bound = 2.8;
 
-constexpr const char* eigen_row = "Eigen's eigen_row, 1024^3";
+constexpr const char* eigen_row = "Eigen's product, 1024^3";
 constexpr const char* one_rank = "one rank";
 constexpr const char* two_apart = "two ranks at once, each by itself";
 constexpr const char* two_ranks = "a ring of two, each rank";
