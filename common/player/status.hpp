@@ -12,8 +12,8 @@ namespace course {
 /// What an instrument noted about a rank: kind (as in mpi_layer/facts.hpp) and text.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// What a rank is doing, as the judge may read it at any moment from a file that the rank has mapped. A player
-/// written in another language need not keep one; its standstills are then found by the clock alone.
+/// What a rank is doing, as the judge may read it at any moment from a file that the rank has mapped. A
+/// player written in another language need not keep one; its standstills are then found by the clock alone.
 enum class Phase : std::uint32_t {
   Starting,   ///< before the function of the case is called
   Computing,  ///< inside the submission, outside MPI
