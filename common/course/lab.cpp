@@ -31,8 +31,8 @@ int laboratory_ranks(const LabOptions& options) {
   return options.ranks.value_or(std::thread::hardware_concurrency() >= 4 ? 4 : 2);
 }
 
-/// A byte costs the cores some time to send and receive, which a ring with progress cannot hide: so little
-/// that the time it travels is sixty times as long, and the work that hides it twice that.
+/// A byte costs the cores some time to send and receive, which a ring with progress cannot hide: on a slower
+/// link, whose transfers take more work to hide, that is a smaller share.
 std::string laboratory_bandwidth(const LabOptions& options) {
   constexpr int mbit_each = 125;
   if (!options.bandwidth.empty()) return options.bandwidth;
