@@ -189,7 +189,7 @@ class Laboratory {
 
   /// In turn, so that what else the machine does meets all of them alike.
   void repeat(std::vector<Fastest>& all, double work_over_transfer) const {
-    constexpr double enough_s = 15, least_rounds = 3, most_rounds = 9;
+    constexpr double enough_s = 60, least_rounds = 3, most_rounds = 12;
     double round_s = 0;
     const auto rounds = [&] {
       return static_cast<int>(std::clamp(enough_s / round_s, least_rounds, most_rounds));
