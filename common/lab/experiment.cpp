@@ -189,7 +189,7 @@ class Laboratory {
 
   /// In turn, so that what else the machine does meets all of them alike.
   void repeat(std::vector<Fastest>& all, double work_over_transfer) const {
-    constexpr double enough_s = 60, least_rounds = 3, most_rounds = 12;
+    constexpr double enough_s = 60, least_rounds = 3, most_rounds = 20;
     double round_s = 0;
     const auto rounds = [&] {
       return static_cast<int>(std::clamp(enough_s / round_s, least_rounds, most_rounds));
@@ -206,7 +206,7 @@ class Laboratory {
 
   /// F and B of a workload, while all ranks compute, and while all send.
   void measure_speeds(Measured& measured) {
-    constexpr int calls = 3;
+    constexpr int calls = 8;
     Shard shard(measured.work, tokens_each(measured.work.tokens), rank_of(comm_));
     RingCalls ring(rings_, shard, comm_);
     const TiledBlockAttention idle = no_work();
@@ -218,7 +218,7 @@ class Laboratory {
 
   /// Speeds depend a little on the size, so the size is chosen twice.
   void choose_workload(Measured& measured) {
-    measured.work = {2048, 1, 64};
+    measured.work = {2048, 1, 32};
     say_("measuring the speed of a rank and of the link");
     measure_speeds(measured);
     size_for(measured);
