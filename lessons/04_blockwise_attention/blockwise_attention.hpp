@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "tensor/exponential.hpp"  // yours to use: course::exponentiate(row, shift)
 #include "tensor/view.hpp"
 
 namespace lesson04 {

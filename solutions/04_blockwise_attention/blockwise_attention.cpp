@@ -47,12 +47,11 @@ void attend_block(course::MatrixView<const float> q, course::MatrixView<const fl
 
     scores.noalias() = scale * as_eigen(q.rows(first, queries)) * as_eigen(k).transpose();
     for (Index i = 0; i < queries; ++i) {
-      // One row at a time: Eigen does not vectorise `(scores.colwise() - m).exp()`.
-      auto row = scores.row(i).array();
+      auto row = scores.row(i);
       const float old_m = m[first + i];
       const float new_m = std::max(old_m, row.maxCoeff());
-      const float rescale = std::exp(old_m - new_m);  // std::exp(-inf) is 0; Eigen's is not quite
-      row = (row - new_m).exp();
+      const float rescale = std::exp(old_m - new_m);  // of -inf it is 0; a vectorised exp's is not quite
+      course::exponentiate({row.data(), static_cast<std::size_t>(row.size())}, new_m);
       m[first + i] = new_m;
       l[first + i] = rescale * l[first + i] + row.sum();
       o_tile.row(i) *= rescale;

@@ -66,9 +66,9 @@ void block_backward(course::MatrixView<const float> q, course::MatrixView<const 
     ds.noalias() = d_o_tile * as_eigen(v).transpose();  // so far this is dp
     for (Index i = 0; i < queries; ++i) {
       const Index seen = visible[first + i];
+      course::exponentiate({p.row(i).data(), static_cast<std::size_t>(seen)}, lse[first + i]);
       auto p_row = p.row(i).array();
       auto ds_row = ds.row(i).array();
-      p_row.head(seen) = (p_row.head(seen) - lse[first + i]).exp();
       p_row.tail(keys - seen) = 0;
       ds_row = scale * p_row * (ds_row - delta[first + i]);  // dq and dk both want it scaled
     }
