@@ -51,9 +51,9 @@ void attend_block(course::MatrixView<const float> q, course::MatrixView<const fl
       const float old_m = m[first + i];
       const float new_m = std::max(old_m, row.maxCoeff());
       const float rescale = std::exp(old_m - new_m);  // of -inf it is 0; a vectorised exp's is not quite
-      course::exponentiate({row.data(), static_cast<std::size_t>(row.size())}, new_m);
+      const float sum = course::exponentiate({row.data(), static_cast<std::size_t>(row.size())}, new_m);
       m[first + i] = new_m;
-      l[first + i] = rescale * l[first + i] + row.sum();
+      l[first + i] = rescale * l[first + i] + sum;
       o_tile.row(i) *= rescale;
     }
     o_tile.noalias() += scores * as_eigen(v);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -37,7 +38,7 @@ TEST(Exponential, OfNaNIsNaN) {
   EXPECT_TRUE(std::isnan(exponential(std::numeric_limits<float>::quiet_NaN())));
 }
 
-TEST(Exponentiate, TakesEachNumberOfARowOfAnyLengthAndNoOther) {
+TEST(Exponentiate, TakesEachNumberOfARowOfAnyLengthAndNoOtherAndSumsThem) {
   std::mt19937 generator(1);
   std::normal_distribution<float> normal(0, 10);
   for (std::size_t length = 0; length <= 67; ++length) {
@@ -45,11 +46,13 @@ TEST(Exponentiate, TakesEachNumberOfARowOfAnyLengthAndNoOther) {
     for (float& x : row) x = normal(generator);
     const std::vector<float> before = row;
     const float shift = normal(generator);
-    exponentiate(std::span(row).subspan(1, length), shift);
+    const float sum = exponentiate(std::span(row).subspan(1, length), shift);
     EXPECT_EQ(row.front(), before.front());
     EXPECT_EQ(row.back(), before.back());
     for (std::size_t i = 1; i <= length; ++i)
       EXPECT_FLOAT_EQ(row[i], exponential(before[i] - shift)) << i << " of " << length;
+    const double exact = std::accumulate(row.begin() + 1, row.end() - 1, 0.0);
+    EXPECT_NEAR(sum, exact, 1e-6 * exact) << length;
   }
 }
 
