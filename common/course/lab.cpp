@@ -34,7 +34,7 @@ int laboratory_ranks(const LabOptions& options) {
 /// A byte costs the cores some time to send and receive, which a ring with progress cannot hide: on a slower
 /// link, whose transfers take more work to hide, that is a smaller share.
 std::string laboratory_bandwidth(const LabOptions& options) {
-  constexpr int mbit_each = 125;
+  constexpr int mbit_each = 100;
   if (!options.bandwidth.empty()) return options.bandwidth;
   const int sharing = options.name == "slow-network" ? laboratory_ranks(options) : 1;
   return fmt::format("{}Mbit", mbit_each * sharing);

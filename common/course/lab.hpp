@@ -9,7 +9,7 @@ namespace course::program {
 
 struct LabOptions {
   std::string name;             ///< "slow-network" or "two-hosts"
-  std::string bandwidth;        ///< of the link; empty: 125 Mbit/s for each rank that shares it
+  std::string bandwidth;        ///< of the link; empty: 100 Mbit/s for each rank that shares it
   std::string latency = "0ms";  ///< one way, beyond what the link has
   std::optional<int> ranks;     ///< without it 4, or 2 where there are fewer cores
   std::string out;              ///< a folder; empty: .course/lab/NAME

@@ -188,7 +188,7 @@ class CommandLine {
         ->required()
         ->check(CLI::IsMember({"slow-network", "two-hosts"}));
     command->add_option("--bandwidth", lab_.bandwidth,
-                        "of the link: 200Mbit, 2Gbit (125Mbit for each rank that shares it)");
+                        "of the link: 200Mbit, 2Gbit (100Mbit for each rank that shares it)");
     command->add_option("--latency", lab_.latency, "one way, beyond the link's own: 200us, 2ms (0ms)");
     command->add_option("--ranks", lab_.ranks, "MPI ranks, 2 to 16 (4, or 2 on fewer cores)");
     command->add_option("--out", lab_.out, "write the timelines there (.course/lab/NAME)");

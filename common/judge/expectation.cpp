@@ -83,22 +83,23 @@ std::string unless_combination(const Round& round, const std::set<std::string>& 
 
 }  // namespace
 
+std::string Expectation::unmet(const JudgedRound& judged, bool first, const LessonInfo& lesson) const {
+  const Round round(judged, first);
+  if (text == "pass") return round.unless_all(Status::Passed, "passed");
+  if (text == "todo") return round.unless_all(Status::Todo, "todo");
+  if (text.starts_with("mistake:")) return unless_named(round, lesson.mistake(text.substr(8)));
+  if (text.starts_with("mistakes:")) return unless_combination(round, split(text.substr(9)));
+  throw std::invalid_argument("cannot expect " + text +
+                              "; expected pass, todo, mistake:ID or mistakes:ID,ID");
+}
+
+std::string Expectation::unmet_later(const JudgedRound& round, const LessonInfo& lesson) const {
+  return unmet(round, false, lesson);
+}
+
 std::string Expectation::unmet(const std::vector<JudgedRound>& rounds, const LessonInfo& lesson) const {
   for (std::size_t i = 0; i < rounds.size(); ++i) {
-    const Round round(rounds[i], i == 0);
-    std::string amiss;
-    if (text == "pass") {
-      amiss = round.unless_all(Status::Passed, "passed");
-    } else if (text == "todo") {
-      amiss = round.unless_all(Status::Todo, "todo");
-    } else if (text.starts_with("mistake:")) {
-      amiss = unless_named(round, lesson.mistake(text.substr(8)));
-    } else if (text.starts_with("mistakes:")) {
-      amiss = unless_combination(round, split(text.substr(9)));
-    } else {
-      throw std::invalid_argument("cannot expect " + text +
-                                  "; expected pass, todo, mistake:ID or mistakes:ID,ID");
-    }
+    const std::string amiss = unmet(rounds[i], i == 0, lesson);
     if (!amiss.empty()) return fmt::format("with seed {}: {}", rounds[i].seed, amiss);
   }
   return "";

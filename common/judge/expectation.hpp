@@ -14,10 +14,18 @@ namespace course {
 struct Expectation {
   std::string text;
 
-  /// Empty when it holds for every seed; otherwise what is amiss. A test that a standstill or a crash ended
-  /// with one seed is not played with the later ones; nothing is asked of it there, and of a task only when
-  /// all its tests were played. Throws std::invalid_argument for another text.
+  bool of_mistakes() const { return text.starts_with("mistake"); }
+
+  /// Empty when it holds for every seed; otherwise what is amiss. Throws std::invalid_argument for another
+  /// text.
   std::string unmet(const std::vector<JudgedRound>& rounds, const LessonInfo& lesson) const;
+
+  /// The same of one later seed. A test that a standstill or a crash ended with one seed is not played with
+  /// the later ones; nothing is asked of it there, and of a task only when all its tests were played.
+  std::string unmet_later(const JudgedRound& round, const LessonInfo& lesson) const;
+
+ private:
+  std::string unmet(const JudgedRound& judged, bool first, const LessonInfo& lesson) const;
 };
 
 }  // namespace course

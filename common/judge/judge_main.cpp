@@ -31,8 +31,6 @@ struct Options {
   std::filesystem::path write_case;
   std::string task;
   int ranks = 1;
-
-  bool expects_mistakes() const { return expect.starts_with("mistake"); }
 };
 
 /// The session of this process and what its tests look up.
@@ -69,8 +67,14 @@ class PlayAll : public testing::Environment {
       if (selected(test.name())) chosen.push_back(test);
     }
     const Options& options = judge.options;
-    judge.session = std::make_unique<Session>(chosen, options.launcher,
-                                              Seeds{options.seed, options.seeds, options.expects_mistakes()});
+    Seeds seeds{options.seed, options.seeds, {}};
+    const Expectation expected{options.expect};
+    if (expected.of_mistakes()) {
+      seeds.tells = [&judge, expected](const JudgedRound& round) {
+        return expected.unmet_later(round, judge.lesson).empty();
+      };
+    }
+    judge.session = std::make_unique<Session>(chosen, options.launcher, std::move(seeds));
     // GoogleTest would catch what is thrown here and tell it to a printer alone.
     try {
       judge.session->play();

@@ -1,11 +1,12 @@
 #include "judge/session.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 
+#include "judge/compare.hpp"
 #include "judge/parallel.hpp"
 
 namespace course {
@@ -35,21 +36,31 @@ Session::Session(std::vector<GradedTest> tests, LauncherOptions options, Seeds s
     : tests_(std::move(tests)), launcher_(std::move(options)), seeds_(seeds) {}
 
 void Session::play() {
-  play_rounds(0, 1);
-  for (int begin = 1; begin < seeds_.count; begin += rounds_at_once)
-    play_rounds(begin, std::min(seeds_.count, begin + rounds_at_once));
+  judged_.resize(static_cast<std::size_t>(seeds_.count));
+  play_rounds({0}, Inputs::All);
+  for (int begin = 1; begin < seeds_.count; begin += rounds_at_once) {
+    std::vector<int> indices(static_cast<std::size_t>(std::min(seeds_.count - begin, rounds_at_once)));
+    std::iota(indices.begin(), indices.end(), begin);
+    play_rounds(indices, Inputs::OneWithRanks);
+    if (!seeds_.tells) continue;
+    std::erase_if(indices, [&](int i) { return seeds_.tells(judged_[static_cast<std::size_t>(i)]); });
+    play_rounds(indices, Inputs::All);
+  }
 }
 
-void Session::play_rounds(int begin, int end) {
+void Session::play_rounds(const std::vector<int>& indices, Inputs inputs) {
   std::vector<Round> rounds;
-  for (int i = begin; i < end; ++i) rounds.push_back(draw(choose(i), i));
+  for (const int i : indices) rounds.push_back(draw(choose(i), i, inputs));
   take(rounds, launcher_.play(cases(rounds)));
-  for (Round& round : rounds)
-    judged_.push_back({seeds_.first + judged_.size(), round.tests, judge_round(round)});
-  for (int i = std::max(1, begin); i < end; ++i) {
-    for (TestVerdict& verdict : judged_[static_cast<std::size_t>(i)].verdicts) verdict.witness = nullptr;
+  for (std::size_t r = 0; r < rounds.size(); ++r) {
+    const auto index = static_cast<std::size_t>(indices[r]);
+    judged_[index] = {seeds_.first + index, rounds[r].tests, judge_round(rounds[r])};
+    if (index == 0) {
+      first_round_ = std::move(rounds[r]);
+    } else {
+      for (TestVerdict& verdict : judged_[index].verdicts) verdict.witness = nullptr;
+    }
   }
-  if (begin == 0) first_round_ = std::move(rounds.front());
 }
 
 Tests Session::choose(int round) const {
@@ -68,7 +79,7 @@ Tests Session::candidates(const Tests& tests) const {
   const auto has_failed = [](const TestVerdict& verdict) {
     return verdict.status == TestVerdict::Status::Failed;
   };
-  if (!seeds_.only_what_failed || std::ranges::none_of(verdicts(), has_failed)) return tests;
+  if (!seeds_.tells || std::ranges::none_of(verdicts(), has_failed)) return tests;
   Tests failed;
   for (const GradedTest* test : tests) {
     if (has_failed(verdict_on(*test))) failed.push_back(test);
@@ -96,26 +107,51 @@ bool Session::fails_on_large_alone(const GradedTest& test) const {
 }
 
 const TestVerdict& Session::verdict_on(const GradedTest& test) const {
-  return verdicts()[static_cast<std::size_t>(&test - tests_.data())];
+  return verdicts()[place_of(test)];
 }
 
-std::vector<Example> Session::draw_examples(const GradedTest& test, std::uint64_t seed) {
-  Draw stream = Draw(seed).fork(test.name());
-  const auto& examples = test.hidden ? test.task->hidden_examples : test.task->examples;
-  return examples(stream, std::max(1, test.ranks));
+std::size_t Session::place_of(const GradedTest& test) const {
+  return static_cast<std::size_t>(&test - tests_.data());
 }
 
-Session::Round Session::draw(Tests tests, int index) const {
+bool Session::was_wrong(const GradedTest& test, std::size_t example) const {
+  const std::vector<Played>& played = first_round_.played[place_of(test)].examples;
+  return example < played.size() && played[example].outcome->ending != Outcome::Ending::NotPlayed &&
+         !is_right(played[example]);
+}
+
+std::vector<std::size_t> Session::playable(const GradedTest& test,
+                                           const std::vector<Example>& examples) const {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (!examples[i].large || fails_on_large_alone(test)) all.push_back(i);
+  }
+  return all;
+}
+
+std::vector<Example> Session::inputs_of(const GradedTest& test, int index, Inputs inputs) const {
   const std::uint64_t seed = seeds_.first + static_cast<std::uint64_t>(index);
-  const bool one_input = index > 0 && !seeds_.only_what_failed;
+  Draw stream = Draw(seed).fork(test.name());
+  const auto& draw_examples = test.hidden ? test.task->hidden_examples : test.task->examples;
+  const std::vector<Example> all = draw_examples(stream, std::max(1, test.ranks));
+  if (index == 0) return all;
+  std::vector<std::size_t> places = playable(test, all);
+  if (inputs == Inputs::OneWithRanks && test.ranks > 0 && !places.empty()) {
+    std::vector<std::size_t> wrong;
+    std::ranges::copy_if(places, std::back_inserter(wrong), [&](auto i) { return was_wrong(test, i); });
+    const std::vector<std::size_t>& from = wrong.empty() ? places : wrong;
+    const int last = static_cast<int>(from.size()) - 1;
+    places = {from[Draw(seed).fork(test.name() + ", which input").integer(0, last)]};
+  }
+  std::vector<Example> chosen;
+  for (const std::size_t i : places) chosen.push_back(all[i]);
+  return chosen;
+}
+
+Session::Round Session::draw(Tests tests, int index, Inputs inputs) const {
   Round round;
   for (const GradedTest* test : tests) {
-    std::vector<Example> all = draw_examples(*test, seed);
-    if (index > 0 && !fails_on_large_alone(*test)) std::erase_if(all, std::mem_fn(&Example::large));
-    if (one_input && test->ranks > 0 && !all.empty()) {
-      const int last = static_cast<int>(all.size()) - 1;
-      all = {all[Draw(seed).fork(test->name() + ", which input").integer(0, last)]};
-    }
+    std::vector<Example> all = inputs_of(*test, index, inputs);
     round.truths.emplace_back(all.size());
     round.examples.push_back(std::move(all));
   }

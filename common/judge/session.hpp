@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "judge/verdict.hpp"
@@ -10,7 +10,7 @@ namespace course {
 
 /// What came of the tests that were played with one seed.
 struct JudgedRound {
-  std::uint64_t seed;
+  std::uint64_t seed = 0;
   std::vector<const GradedTest*> tests;
   std::vector<TestVerdict> verdicts;  ///< by test
 };
@@ -18,13 +18,17 @@ struct JudgedRound {
 struct Seeds {
   std::uint64_t first = 1;
   int count = 1;
+  /// Of a submission with a mistake: whether what came of a later seed tells what it should. Empty for
+  /// others.
+  ///
   /// With a later seed a task of several ranks is played at one of its world sizes, which take turns, and on
-  /// one of its inputs, which is drawn. A submission with a mistake is played with the tasks that it failed
-  /// with the first seed alone, on all inputs, which together tell its name, at one of the world sizes at
-  /// which it failed: of the larger half, but the largest only where it is the only one. Some mistakes take
-  /// an odd ring to show, most show in a large one, and the largest takes longer than the others together.
-  /// Large examples are left out (Example::large).
-  bool only_what_failed = false;
+  /// one of its inputs, which is drawn; large examples are left out (Example::large). A mistake is played
+  /// with the tasks that it failed with the first seed alone, at one of the world sizes at which it failed:
+  /// of the larger half, but the largest only where it is the only one. Some mistakes take an odd ring to
+  /// show, most show in a large one, and the largest takes longer than the others together. Where the input
+  /// that was drawn, of those that came out wrong with the first seed, does not tell, the seed is played
+  /// again with all.
+  std::function<bool(const JudgedRound&)> tells;
 };
 
 /// Plays the chosen tests of a lesson with one or more seeds in as few launches as possible, and keeps
@@ -50,16 +54,22 @@ class Session {
     std::vector<PlayedTest> played;
   };
 
-  /// The seeds from the begin'th to before the end'th.
-  void play_rounds(int begin, int end);
+  enum class Inputs { All, OneWithRanks };
+
+  /// Plays and judges the seeds with these indices.
+  void play_rounds(const std::vector<int>& indices, Inputs inputs);
   std::vector<const GradedTest*> choose(int round) const;
   /// Of one task's tests, those that a later seed may play.
   std::vector<const GradedTest*> candidates(const std::vector<const GradedTest*>& tests) const;
   /// With the examples and truths of what the index'th seed plays.
-  Round draw(std::vector<const GradedTest*> tests, int index) const;
+  Round draw(std::vector<const GradedTest*> tests, int index, Inputs inputs) const;
+  std::vector<Example> inputs_of(const GradedTest& test, int index, Inputs inputs) const;
+  /// Of a later seed's examples, which may be played: by index.
+  std::vector<std::size_t> playable(const GradedTest& test, const std::vector<Example>& examples) const;
+  bool was_wrong(const GradedTest& test, std::size_t example) const;  ///< with the first seed
   bool fails_on_large_alone(const GradedTest& test) const;
   const TestVerdict& verdict_on(const GradedTest& test) const;  ///< with the first seed
-  static std::vector<Example> draw_examples(const GradedTest& test, std::uint64_t seed);
+  std::size_t place_of(const GradedTest& test) const;           ///< in tests_
   static std::vector<std::size_t> counts(const Round& round);
   static std::vector<Case> cases(const std::vector<Round>& rounds);
   static void take(std::vector<Round>& rounds, std::vector<Outcome> outcomes);

@@ -12,7 +12,7 @@
 #include "demo/exchange.hpp"
 #include "demo/loading.hpp"
 #include "demo/ring_entry.hpp"
-#include "lab/fastest.hpp"
+#include "lab/repeated.hpp"
 #include "lab/subjects.hpp"
 #include "player/adapter.hpp"
 #include "player/case.hpp"
@@ -32,9 +32,18 @@ const TiledBlockAttention& tiled_block(const Plan& plan) {
   return *demo::require_entry<decltype(course_demo_tiled_block)>(plan.block, "course_demo_tiled_block")();
 }
 
-CallResult fastest_of(Fastest& call, int calls) {
-  for (int i = 0; i < calls; ++i) call.again();
-  return call.collect();
+bool says_when_it_computes(const Recording& recording) {
+  const std::vector<Span>& spans = recording.result.trace.spans;
+  return std::any_of(spans.begin(), spans.end(),
+                     [](const Span& span) { return span.kind == Span::Kind::Compute; });
+}
+
+/// What a ring does, to be drawn.
+CallResult drawn(const std::string& name, const Repeated::Call& call, MPI_Comm comm) {
+  Repeated calls(name, call, Repeated::Look::Fastest, comm);
+  for (int i = 0; i < trace_calls; ++i) calls.again();
+  if (!says_when_it_computes(calls.recording())) take_gaps_for_compute(calls.recording());
+  return calls.collect();
 }
 
 /// One rank's tensors of a forward ring, with numbers as they may come out of a layer norm.
@@ -89,14 +98,14 @@ class RingCalls {
  public:
   RingCalls(const Rings& rings, Shard& shard, MPI_Comm comm) : rings_(rings), shard_(shard), comm_(comm) {}
 
-  Fastest::Call blocking(const TiledBlockAttention& block) {
+  Repeated::Call blocking(const TiledBlockAttention& block) {
     return [this, &block](ComputeLog& log) {
       rings_.blocking(shard_.q(), shard_.k(), shard_.v(), shard_.o(), shard_.lse(), shard_.shard_tokens(),
                       timed_whole(block, log), comm_);
     };
   }
 
-  Fastest::Call overlapped(const TiledBlockAttention& block) {
+  Repeated::Call overlapped(const TiledBlockAttention& block) {
     return [this, &block](ComputeLog& log) {
       rings_.overlapped(shard_.q(), shard_.k(), shard_.v(), shard_.o(), shard_.lse(), shard_.shard_tokens(),
                         demo::timed(block, log), comm_);
@@ -104,7 +113,7 @@ class RingCalls {
   }
 
   /// As many blocks as the ring has, all of the rank's own.
-  Fastest::Call compute_alone(const TiledBlockAttention& block) {
+  Repeated::Call compute_alone(const TiledBlockAttention& block) {
     return [this, &block](ComputeLog& log) {
       const BlockAttention inside = timed_whole(block, log);
       AttentionState state(shard_.q().heads(), shard_.q().seq(), shard_.q().head_dim());
@@ -131,17 +140,11 @@ class LoggingWatch : public ComputeWatch {
   ComputeLog& log_;
 };
 
-bool says_when_it_computes(const Recording& recording) {
-  const std::vector<Span>& spans = recording.result.trace.spans;
-  return std::any_of(spans.begin(), spans.end(),
-                     [](const Span& span) { return span.kind == Span::Kind::Compute; });
-}
-
-/// How long a call takes, at its fastest.
-double seconds_of(const Fastest::Call& call, int calls, MPI_Comm comm) {
-  Fastest fastest("", call, comm);
-  for (int i = 0; i < calls; ++i) fastest.again();
-  return fastest.seconds();
+/// How long a call takes.
+double seconds_of(const Repeated::Call& call, int calls, MPI_Comm comm) {
+  Repeated repeated("", call, Repeated::Look::Median, comm);
+  for (int i = 0; i < calls; ++i) repeated.again();
+  return repeated.seconds();
 }
 
 /// The laboratory on one link.
@@ -164,13 +167,16 @@ class Laboratory {
     RingCalls calls(rings_, shard, comm_);
     const TiledBlockAttention unaided = without_progress(work_);
     const TiledBlockAttention idle = no_work();
-    std::vector<Fastest> all;
-    all.emplace_back("compute alone", calls.compute_alone(work_), comm_);
-    all.emplace_back("blocking hops", calls.blocking(idle), comm_);
-    all.emplace_back("overlapped hops", calls.overlapped(idle), comm_);
-    all.emplace_back("blocking", calls.blocking(work_), comm_);
-    all.emplace_back("nonblocking, no progress", calls.overlapped(unaided), comm_);
-    all.emplace_back("nonblocking with progress", calls.overlapped(work_), comm_);
+    std::vector<Repeated> all;
+    const auto add = [&](const char* name, const Repeated::Call& call) {
+      all.emplace_back(name, call, Repeated::Look::Median, comm_);
+    };
+    add("compute alone", calls.compute_alone(work_));
+    add("blocking hops", calls.blocking(idle));
+    add("overlapped hops", calls.overlapped(idle));
+    add("blocking", calls.blocking(work_));
+    add("nonblocking, no progress", calls.overlapped(unaided));
+    add("nonblocking with progress", calls.overlapped(work_));
     repeat(all, work_over_transfer);
     measured.compute_alone_s = all[0].seconds();
     measured.blocking_transfers_s = all[1].seconds();
@@ -181,21 +187,21 @@ class Laboratory {
 
  private:
   static constexpr Index most_tokens = 65536, least_tokens = 64;
-  static constexpr double shortest_block_s = 0.08;
+  static constexpr double shortest_block_s = 0.04;
 
   std::vector<int> tokens_each(std::int64_t tokens) const {
     return std::vector<int>(static_cast<std::size_t>(ranks_), static_cast<int>(tokens));
   }
 
   /// In turn, so that what else the machine does meets all of them alike.
-  void repeat(std::vector<Fastest>& all, double work_over_transfer) const {
-    constexpr double enough_s = 60, least_rounds = 3, most_rounds = 20;
+  void repeat(std::vector<Repeated>& all, double work_over_transfer) const {
+    constexpr double enough_s = 60, least_rounds = 3, most_rounds = 60;
     double round_s = 0;
     const auto rounds = [&] {
       return static_cast<int>(std::clamp(enough_s / round_s, least_rounds, most_rounds));
     };
     for (int round = 1; round == 1 || round <= rounds(); ++round) {
-      for (Fastest& one : all) {
+      for (Repeated& one : all) {
         say_(fmt::format("work at {:g} times the transfer: {}, round {}", work_over_transfer, one.name(),
                          round));
         one.again();
@@ -206,7 +212,7 @@ class Laboratory {
 
   /// F and B of a workload, while all ranks compute, and while all send.
   void measure_speeds(Measured& measured) {
-    constexpr int calls = 8;
+    constexpr int calls = 16;
     Shard shard(measured.work, tokens_each(measured.work.tokens), rank_of(comm_));
     RingCalls ring(rings_, shard, comm_);
     const TiledBlockAttention idle = no_work();
@@ -218,7 +224,7 @@ class Laboratory {
 
   /// Speeds depend a little on the size, so the size is chosen twice.
   void choose_workload(Measured& measured) {
-    measured.work = {2048, 1, 32};
+    measured.work = {2048, 1, 16};
     say_("measuring the speed of a rank and of the link");
     measure_speeds(measured);
     size_for(measured);
@@ -275,10 +281,7 @@ CallResult play_case(const Plan& plan, MPI_Comm comm) {
     Call one(inputs, manifest.arguments, &comm, watch);
     function->second(one);
   };
-  Fastest fastest(manifest.function, call, comm);
-  for (int i = 0; i < trace_calls; ++i) fastest.again();
-  if (!says_when_it_computes(fastest.best())) take_gaps_for_compute(fastest.best());
-  return fastest.collect();
+  return drawn(manifest.function, call, comm);
 }
 
 CallResult run_ring(const Plan& plan, MPI_Comm comm) {
@@ -288,13 +291,11 @@ CallResult run_ring(const Plan& plan, MPI_Comm comm) {
   const TiledBlockAttention& tiles = tiled_block(plan);
   if (void* const entry = demo::find_entry(plan.subject, "course_demo_overlapped_ring")) {
     RingCalls calls({nullptr, reinterpret_cast<decltype(&course_demo_overlapped_ring)>(entry)}, shard, comm);
-    Fastest fastest("overlapped ring", calls.overlapped(tiles), comm);
-    return fastest_of(fastest, trace_calls);
+    return drawn("overlapped ring", calls.overlapped(tiles), comm);
   }
   const auto entry = demo::require_entry<decltype(course_demo_ring)>(plan.subject, "course_demo_ring");
   RingCalls calls({entry, nullptr}, shard, comm);
-  Fastest fastest("blocking ring", calls.blocking(tiles), comm);
-  return fastest_of(fastest, trace_calls);
+  return drawn("blocking ring", calls.blocking(tiles), comm);
 }
 
 std::vector<Measured> run_laboratory(const Plan& plan, const Say& say, MPI_Comm comm) {

@@ -25,8 +25,8 @@ struct Plan {
 /// One call as all ranks saw it.
 struct CallResult {
   std::string name;
-  double seconds = 0;  ///< from the moment when all had begun to the last end, of the fastest call
-  int calls = 1;       ///< of which this is the fastest
+  double seconds = 0;  ///< from the moment when all had begun to the last end
+  int calls = 1;       ///< of which this is one: Repeated::Look
   std::vector<demo::RankResult> ranks;
 };
 

@@ -72,7 +72,7 @@ std::string table(const Measured& measured, const Finding& finding) {
 
 std::string setting_text(const Measured& measured, int ranks, const Page& page) {
   const Finding finding = read(measured, ranks);
-  std::string text = fmt::format("{}, the fastest of {}\n", setting_title(measured),
+  std::string text = fmt::format("{}, the median of {}\n", setting_title(measured),
                                  plural(measured.rings.at(0).calls, "call"));
   text[0] = 'W';
   text +=
@@ -190,7 +190,7 @@ std::string laboratory_text(const LaboratoryTitle& title, const Result& result, 
       "          blocks: lesson 04, {}, on real numbers, in tiles; what has no progress calls no MPI between "
       "them\n",
       whose(title.blocking_code), whose(title.overlap_code), whose(title.block_code));
-  text += "  times   of the fastest of several calls, all in turn\n\n";
+  text += "  times   of the median of several calls, all in turn\n\n";
   for (const Measured& measured : result.settings) text += setting_text(measured, result.ranks, page);
   return text + targets_text(promised(title, result));
 }
