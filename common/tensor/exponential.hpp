@@ -43,7 +43,7 @@ inline float exponentiate(std::span<float> row, float shift) {
     }
   }
   float sum = std::accumulate(sums.begin(), sums.end(), 0.0f);
-  for (; i < row.size(); ++i) sum += row[i] = exponential(row[i] - shift);
+  for (float& x : row.subspan(i)) sum += x = exponential(x - shift);
   return sum;
 }
 
