@@ -18,11 +18,7 @@
 include(Python)
 
 set(COURSE_REGISTRY ${CMAKE_SOURCE_DIR}/lessons/registry.json)
-# How many seeds the tests with the label seeds draw inputs with. On several ranks right answers play one input a seed;
-# mistakes, which are told by all inputs together, cost more there, and ranks take turns on a small machine.
-set(COURSE_SEEDS 200 CACHE STRING "Seeds for lessons on one rank")
-set(COURSE_MPI_SEEDS 100 CACHE STRING "Seeds for solutions and variants of lessons with MPI")
-set(COURSE_MPI_MISTAKE_SEEDS 24 CACHE STRING "Seeds for mutants and combinations of lessons with MPI")
+set(COURSE_SEEDS 200 CACHE STRING "With how many seeds the tests with the label seeds draw their inputs")
 # A second compiler learns nothing from them: their warnings are off.
 option(COURSE_MISTAKES "Build mutants and combinations with the tests" ON)
 add_custom_target(course_tests)
@@ -250,14 +246,7 @@ endmacro()
 
 # The same with many seeds.
 macro(add_seeds_test name subject)
-  set(seeds ${COURSE_SEEDS})
-  if(mpi)
-    set(seeds ${COURSE_MPI_MISTAKE_SEEDS})
-    if("${ARGN}" MATCHES "--expect;pass")
-      set(seeds ${COURSE_MPI_SEEDS})
-    endif()
-  endif()
-  add_judge_test(seeds.${name} ${subject} "${lesson};seeds" ${ARGN} --seeds ${seeds})
+  add_judge_test(seeds.${name} ${subject} "${lesson};seeds" ${ARGN} --seeds ${COURSE_SEEDS})
   set_tests_properties(seeds.${name} PROPERTIES TIMEOUT 1200)
 endmacro()
 

@@ -41,7 +41,7 @@ void Session::play() {
   for (int begin = 1; begin < seeds_.count; begin += rounds_at_once) {
     std::vector<int> indices(static_cast<std::size_t>(std::min(seeds_.count - begin, rounds_at_once)));
     std::iota(indices.begin(), indices.end(), begin);
-    play_rounds(indices, Inputs::OneWithRanks);
+    play_rounds(indices, Inputs::Few);
     if (!seeds_.tells) continue;
     std::erase_if(indices, [&](int i) { return seeds_.tells(judged_[static_cast<std::size_t>(i)]); });
     play_rounds(indices, Inputs::All);
@@ -136,7 +136,8 @@ std::vector<Example> Session::inputs_of(const GradedTest& test, int index, Input
   const std::vector<Example> all = draw_examples(stream, std::max(1, test.ranks));
   if (index == 0) return all;
   std::vector<std::size_t> places = playable(test, all);
-  if (inputs == Inputs::OneWithRanks && test.ranks > 0 && !places.empty()) {
+  const bool one = inputs == Inputs::Few && (test.ranks > 0 || seeds_.tells);
+  if (one && !places.empty()) {
     std::vector<std::size_t> wrong;
     std::ranges::copy_if(places, std::back_inserter(wrong), [&](auto i) { return was_wrong(test, i); });
     const std::vector<std::size_t>& from = wrong.empty() ? places : wrong;

@@ -25,9 +25,9 @@ struct Seeds {
   /// one of its inputs, which is drawn; large examples are left out (Example::large). A mistake is played
   /// with the tasks that it failed with the first seed alone, at one of the world sizes at which it failed:
   /// of the larger half, but the largest only where it is the only one. Some mistakes take an odd ring to
-  /// show, most show in a large one, and the largest takes longer than the others together. Where the input
-  /// that was drawn, of those that came out wrong with the first seed, does not tell, the seed is played
-  /// again with all.
+  /// show, most show in a large one, and the largest takes longer than the others together. It is played on
+  /// one input, with one rank as well, which is drawn from those that came out wrong with the first seed; a
+  /// seed for which that does not tell is played again on all.
   std::function<bool(const JudgedRound&)> tells;
 };
 
@@ -54,7 +54,7 @@ class Session {
     std::vector<PlayedTest> played;
   };
 
-  enum class Inputs { All, OneWithRanks };
+  enum class Inputs { All, Few };
 
   /// Plays and judges the seeds with these indices.
   void play_rounds(const std::vector<int>& indices, Inputs inputs);
