@@ -114,12 +114,10 @@ std::size_t Session::place_of(const GradedTest& test) const {
   return static_cast<std::size_t>(&test - tests_.data());
 }
 
-bool Session::failed(const GradedTest& test, std::size_t example) const {
-  const std::vector<Played>& all = first_round_.played[place_of(test)].examples;
-  if (example >= all.size()) return false;
-  const Played& played = all[example];
-  const bool wrong = played.outcome->ending != Outcome::Ending::NotPlayed && !is_right(played);
-  return wrong || verdict_on(test).witness == &played;
+bool Session::was_wrong(const GradedTest& test, std::size_t example) const {
+  const std::vector<Played>& played = first_round_.played[place_of(test)].examples;
+  return example < played.size() && played[example].outcome->ending != Outcome::Ending::NotPlayed &&
+         !is_right(played[example]);
 }
 
 std::vector<std::size_t> Session::playable(const GradedTest& test,
@@ -140,9 +138,9 @@ std::vector<Example> Session::inputs_of(const GradedTest& test, int index, Input
   std::vector<std::size_t> places = playable(test, all);
   const bool one = inputs == Inputs::Few && (test.ranks > 0 || seeds_.tells);
   if (one && !places.empty()) {
-    std::vector<std::size_t> bad;
-    std::ranges::copy_if(places, std::back_inserter(bad), [&](auto i) { return failed(test, i); });
-    const std::vector<std::size_t>& from = bad.empty() ? places : bad;
+    std::vector<std::size_t> wrong;
+    std::ranges::copy_if(places, std::back_inserter(wrong), [&](auto i) { return was_wrong(test, i); });
+    const std::vector<std::size_t>& from = wrong.empty() ? places : wrong;
     const int last = static_cast<int>(from.size()) - 1;
     places = {from[Draw(seed).fork(test.name() + ", which input").integer(0, last)]};
   }

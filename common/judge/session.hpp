@@ -26,7 +26,7 @@ struct Seeds {
   /// with the tasks that it failed with the first seed alone, at one of the world sizes at which it failed:
   /// of the larger half, but the largest only where it is the only one. Some mistakes take an odd ring to
   /// show, most show in a large one, and the largest takes longer than the others together. It is played on
-  /// one input, with one rank as well, which is drawn from those that failed with the first seed; a
+  /// one input, with one rank as well, which is drawn from those that came out wrong with the first seed; a
   /// seed for which that does not tell is played again on all.
   std::function<bool(const JudgedRound&)> tells;
 };
@@ -66,8 +66,7 @@ class Session {
   std::vector<Example> inputs_of(const GradedTest& test, int index, Inputs inputs) const;
   /// Of a later seed's examples, which may be played: by index.
   std::vector<std::size_t> playable(const GradedTest& test, const std::vector<Example>& examples) const;
-  /// With the first seed: wrong, or what the verdict speaks of.
-  bool failed(const GradedTest& test, std::size_t example) const;
+  bool was_wrong(const GradedTest& test, std::size_t example) const;  ///< with the first seed
   bool fails_on_large_alone(const GradedTest& test) const;
   const TestVerdict& verdict_on(const GradedTest& test) const;  ///< with the first seed
   std::size_t place_of(const GradedTest& test) const;           ///< in tests_
