@@ -195,10 +195,10 @@ class Laboratory {
 
   /// In turn, so that what else the machine does meets all of them alike.
   void repeat(std::vector<Repeated>& all, double work_over_transfer) const {
-    constexpr double enough_s = 60, least_rounds = 3, most_rounds = 60;
+    constexpr double enough_s = 60, most_rounds = 60;
     double round_s = 0;
     const auto rounds = [&] {
-      return static_cast<int>(std::clamp(enough_s / round_s, least_rounds, most_rounds));
+      return static_cast<int>(std::clamp<double>(enough_s / round_s, least_rounds, most_rounds));
     };
     for (int round = 1; round == 1 || round <= rounds(); ++round) {
       for (Repeated& one : all) {
@@ -212,14 +212,13 @@ class Laboratory {
 
   /// F and B of a workload, while all ranks compute, and while all send.
   void measure_speeds(Measured& measured) {
-    constexpr int calls = 16;
     Shard shard(measured.work, tokens_each(measured.work.tokens), rank_of(comm_));
     RingCalls ring(rings_, shard, comm_);
     const TiledBlockAttention idle = no_work();
     measured.flops =
-        ranks_ * block_operations(measured.work) / seconds_of(ring.compute_alone(work_), calls, comm_);
+        ranks_ * block_operations(measured.work) / seconds_of(ring.compute_alone(work_), speed_calls, comm_);
     measured.bytes_per_s =
-        (ranks_ - 1) * hop_bytes(measured.work) / seconds_of(ring.overlapped(idle), calls, comm_);
+        (ranks_ - 1) * hop_bytes(measured.work) / seconds_of(ring.overlapped(idle), speed_calls, comm_);
   }
 
   /// Speeds depend a little on the size, so the size is chosen twice.

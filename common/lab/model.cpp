@@ -30,10 +30,9 @@ double overlapped_s(const RingParts& ring) {
 }
 
 double setting_s(const RingParts& ring) {
-  constexpr int rounds = 3;
-  const double speeds_s = blocking_s(ring);
   const double alone_s = compute_alone_s(ring) + 2 * (ring.ranks - 1) * ring.transfer_s;
-  return rounds * (speeds_s + alone_s + 2 * blocking_s(ring) + overlapped_s(ring));
+  return speed_calls * blocking_s(ring) +
+         least_rounds * (alone_s + 2 * blocking_s(ring) + overlapped_s(ring));
 }
 
 double exposed_share(double ring_s, double compute_alone) {

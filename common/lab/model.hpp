@@ -43,8 +43,11 @@ double blocking_s(const RingParts& ring);
 /// The first block hides the first hop, and so on; the last block has no hop to hide: (P - 1) max(W, T) + W.
 double overlapped_s(const RingParts& ring);
 
-/// What the laboratory takes for one such ring at the least: three rounds of the computation alone, the hops
-/// alone of both rings, and three rings, and before them as many measurements of the first two.
+/// How often the laboratory measures F and B before it begins, and plays its rings at the least.
+inline constexpr int speed_calls = 9, least_rounds = 3;
+
+/// What the laboratory takes for one such ring at the least: the measurements of F and B, then rounds of the
+/// computation alone, of the hops alone of both rings, and of three rings.
 double setting_s(const RingParts& ring);
 inline constexpr double longest_setting_s = 300;  ///< what would take longer is not begun
 

@@ -91,8 +91,8 @@ TEST(Model, PredictsRings) {
 }
 
 TEST(Model, KnowsHowLongASettingTakes) {
-  // Three times: 8 + 3 to measure the speeds, 8 alone, 3 + 3 of hops, 11 and 11 and 8.
-  EXPECT_DOUBLE_EQ(setting_s({4, 2, 1}), 3 * (11 + 8 + 6 + 22 + 8));
+  // Nine times 8 + 3 for the speeds; then three rounds of 8 alone, 3 + 3 of hops, 11 and 11 and 8.
+  EXPECT_DOUBLE_EQ(setting_s({4, 2, 1}), 9 * 11 + 3 * (8 + 6 + 22 + 8));
   EXPECT_LT(setting_s({8, 1, 0.5}), longest_setting_s);
   EXPECT_GT(setting_s({16, 2, 1}), longest_setting_s);
 }
