@@ -38,7 +38,7 @@ std::string filter_of(const GradingOrder& order) {
 
 std::vector<std::string> judge_command(const Checkout& checkout, const GradingOrder& order,
                                        const fs::path& report) {
-  std::vector<std::string> command{order.tree / "bin" / ("judge_lesson" + order.lesson->id),
+  std::vector<std::string> command{judge_of(order.tree, *order.lesson),
                                    "--registry",
                                    checkout.root / "lessons" / "registry.json",
                                    "--subject",
@@ -61,6 +61,10 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
 }
 
 }  // namespace
+
+fs::path judge_of(const fs::path& tree, const LessonInfo& lesson) {
+  return tree / "bin" / ("judge_lesson" + lesson.id);
+}
 
 fs::path built_in_player(const fs::path& tree, const LessonInfo& lesson) {
   return tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo");

@@ -20,6 +20,9 @@ struct TestSelection {
 /// The names of the tests chosen. Throws UsageError when the lesson has no such task or world size.
 std::vector<std::string> selected_tests(const LessonInfo& lesson, const TestSelection& selection);
 
+/// The judge that this build has for a lesson.
+std::filesystem::path judge_of(const std::filesystem::path& tree, const LessonInfo& lesson);
+
 /// The player that this build has for a lesson.
 std::filesystem::path built_in_player(const std::filesystem::path& tree, const LessonInfo& lesson);
 

@@ -61,14 +61,15 @@ std::string forbidden_symbol(const std::string& nm_output, const AllowedSymbols&
 }
 
 std::string kernel_entry(const std::string& objdump_output) {
-  constexpr std::array entries{"syscall", "sysenter", "sysret", "int"};
+  constexpr std::array entries{"syscall", "sysenter", "sysexit", "sysexitl", "sysexitq",
+                               "sysret",  "sysretl",  "sysretq", "int",      "svc"};
   for (const std::string& line : program::lines_of(objdump_output)) {
-    const std::size_t tab = line.rfind('\t');
+    const std::size_t tab = line.find('\t');
     if (tab == std::string::npos) continue;
     std::istringstream words(line.substr(tab));
-    std::string mnemonic;
-    words >> mnemonic;
-    if (std::find(entries.begin(), entries.end(), mnemonic) != entries.end()) return mnemonic;
+    for (std::string word; words >> word;) {  // prefixes stand before the instruction
+      if (std::find(entries.begin(), entries.end(), word) != entries.end()) return word;
+    }
   }
   return "";
 }

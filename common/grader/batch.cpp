@@ -100,7 +100,8 @@ class Batch {
     play(waiting);
     const std::string table = write_table();
     fmt::print("{}", table);
-    return program::succeeded;
+    const bool complete = std::ranges::all_of(items_, [&](const Item& item) { return is_graded(item); });
+    return complete ? program::succeeded : program::failed;
   }
 
  private:
@@ -136,7 +137,7 @@ class Batch {
   bool is_graded(const Item& item) const {
     const std::optional<Json> result = read_json(item.result);
     try {
-      return result && result->at("files_hash") == item.files_hash &&
+      return result && result->at("complete") && result->at("files_hash") == item.files_hash &&
              terms_from(result->at("terms")) == terms_;
     } catch (const std::exception&) {
       return false;
@@ -206,8 +207,10 @@ class Batch {
   void add_row(const Item& item, std::string& csv, std::string& text) const {
     const std::optional<Json> result = read_json(item.result);
     const bool graded = result && !result->is_discarded();
-    const std::string note =
-        graded ? presentable(first_diagnosis(*result)) : "not graded: see " + item.log.filename().string();
+    const std::string log = ": see " + item.log.filename().string();
+    const std::string note = !graded                  ? "not graded" + log
+                             : !(*result)["complete"] ? "not graded in full" + log
+                                                      : presentable(first_diagnosis(*result));
     const int points = graded ? (*result)["points"].get<int>() : 0;
     const int max_points = graded ? (*result)["max_points"].get<int>() : all_points();
     csv += fmt::format("{},{},{}", quoted(item.name), points, max_points);

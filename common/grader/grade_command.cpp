@@ -65,6 +65,20 @@ Isolation chosen_isolation(const std::optional<std::string>& asked) {
   return isolation;
 }
 
+/// A judge that fails takes no other lesson's grade with it.
+LessonGrade graded_or_skipped(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder,
+                              const Terms& terms) {
+  try {
+    return grade_lesson(checkout, lesson, folder, terms);
+  } catch (const std::runtime_error& error) {
+    const std::string why = std::string("could not be graded: ") + error.what();
+    program::complain("lesson " + lesson.id + " " + why);
+    LessonGrade grade{program::standing_as_a_whole(lesson, program::Status::Skipped, why), {}};
+    grade.failed = true;
+    return grade;
+  }
+}
+
 Report grade_submission(const Checkout& checkout, const fs::path& folder, const Terms& terms) {
   const auto begin = std::chrono::steady_clock::now();
   Report report{
@@ -76,7 +90,7 @@ Report grade_submission(const Checkout& checkout, const fs::path& folder, const 
   };
   for (const LessonInfo& lesson : checkout.lessons) {
     const double before = seconds();
-    report.lessons.push_back(grade_lesson(checkout, lesson, folder, terms));
+    report.lessons.push_back(graded_or_skipped(checkout, lesson, folder, terms));
     report.lessons.back().seconds = seconds() - before;
   }
   report.seconds = seconds();
@@ -90,14 +104,14 @@ std::string formatted(const Report& report, const std::string& format) {
   return text_report(report);
 }
 
-void announce(const Terms& terms, const Checkout& checkout) {
-  program::complain("isolation: " + to_string(terms.isolation));
-  if (terms.isolation == Isolation::Namespaces) return;
-  const Confinement confinement(terms.isolation, {});
+void announce(Isolation isolation, const Checkout& checkout) {
+  program::complain("isolation: " + to_string(isolation));
+  if (isolation == Isolation::Namespaces) return;
+  const Confinement confinement(isolation, {});
   const fs::path solutions = checkout.root / "solutions";
-  if (terms.isolation == Isolation::None || readable_confined(confinement, solutions)) {
+  if (isolation == Isolation::None || readable_confined(confinement, solutions)) {
     program::complain("submitted code can read " + solutions.string() +
-                      (terms.isolation == Isolation::None ? "" : ": chmod o-rx the checkout to prevent it"));
+                      (isolation == Isolation::None ? "" : ": chmod o-rx the checkout to prevent it"));
   }
 }
 
@@ -108,25 +122,29 @@ int grade(Checkout checkout, const GradeOptions& options) {
   if (options.submissions && (options.format == "junit" || options.format == "gradescope"))
     throw UsageError("--format " + options.format +
                      " is of one submission; --submissions writes JSON reports");
-  checkout.lessons = chosen_lessons(checkout.lessons, options.lessons);
+  // First, so that one file of points serves assignments of single lessons.
   if (options.points) override_points(checkout.lessons, *options.points);
-  Terms terms{options.seed.value_or(0), chosen_isolation(options.isolation), commit_of(checkout),
-              compiler_version(), scope_of(checkout.lessons)};
+  checkout.lessons = chosen_lessons(checkout.lessons, options.lessons);
+  const Isolation isolation = chosen_isolation(options.isolation);
   if (!options.prepared) {
-    announce(terms, checkout);
+    announce(isolation, checkout);
     build_tools(checkout);
   }
+  Terms terms{options.seed.value_or(0),   isolation,
+              commit_of(checkout),        judges_hash(checkout),
+              compiler_version(checkout), scope_of(checkout.lessons)};
   if (options.submissions) return grade_all(checkout, options, terms);
   if (!options.seed) terms.seed = drawn_seed();
   const fs::path folder = options.submission.value_or(checkout.root);
   if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
-  const std::string text = formatted(grade_submission(checkout, folder, terms), options.format);
+  const Report report = grade_submission(checkout, folder, terms);
+  const std::string text = formatted(report, options.format);
   if (options.output) {
     program::write_text(*options.output, text);
   } else {
     fmt::print("{}", text);
   }
-  return program::succeeded;
+  return report.is_complete() ? program::succeeded : program::failed;
 }
 
 }  // namespace course::grader

@@ -17,7 +17,8 @@ struct LessonGrade {
   program::LessonStanding standing;
   /// By name, hidden ones too; empty when nothing was played.
   std::map<std::string, program::TestResult> tests;
-  double seconds = 0;  ///< that grading took
+  double seconds = 0;   ///< that grading took
+  bool failed = false;  ///< the grader, not the submission: skipped
 };
 
 /// How the judge is to play what a workshop has made: confined, with hidden tests.

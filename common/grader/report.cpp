@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "course/report_json.hpp"
@@ -56,6 +57,10 @@ Json tests_json(const LessonGrade& grade) {
 
 }  // namespace
 
+bool Report::is_complete() const {
+  return std::ranges::none_of(lessons, &LessonGrade::failed);
+}
+
 int Report::points() const {
   int sum = 0;
   for (const LessonGrade& grade : lessons) sum += grade.standing.points();
@@ -89,6 +94,7 @@ std::string json_report(const Report& report) {
   for (std::size_t i = 0; i < report.lessons.size(); ++i)
     json["lessons"][i]["tests"] = tests_json(report.lessons[i]);
   json["submission"] = report.submission;
+  json["complete"] = report.is_complete();
   json["points"] = report.points();
   json["max_points"] = report.max_points();
   json["skipped_max_points"] = report.skipped_max_points();

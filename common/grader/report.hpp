@@ -15,6 +15,7 @@ struct Report {
   std::vector<LessonGrade> lessons;
   double seconds = 0;  ///< that grading took
 
+  bool is_complete() const;  ///< the grader failed at no lesson
   int points() const;
   int max_points() const;          ///< of what could be graded
   int skipped_max_points() const;  ///< of lessons that this machine cannot grade

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "judge/utf8.hpp"
+
 namespace course::grader {
 
 using program::Status;
@@ -12,24 +14,6 @@ using program::TaskStanding;
 namespace {
 
 constexpr const char* replacement = "\xEF\xBF\xBD";  // U+FFFD
-
-/// The bytes of the UTF-8 character that begins at `at`; 0 when none does.
-std::size_t utf8_length(const std::string& text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Longer than need be, a surrogate, or beyond the last character.
-  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  const bool outside = (first == 0xED && byte(1) > 0x9F) || (first == 0xF4 && byte(1) > 0x8F);
-  return overlong || outside ? 0 : length;
-}
 
 bool allowed_in_xml(const std::string& character) {
   if (character.size() == 1) {

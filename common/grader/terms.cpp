@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "course/child.hpp"
+#include "course/facts.hpp"
+#include "course/grading.hpp"
+#include "course/text_file.hpp"
 
 namespace course::grader {
 
@@ -25,8 +29,20 @@ std::string commit_of(const program::Checkout& checkout) {
   return said.exit.code == 0 ? said.first_line() : "unknown";
 }
 
-std::string compiler_version() {
-  return capture({.argv = {"c++", "--version"}, .folder = {}, .environment = {}}).first_line();
+std::string judges_hash(const program::Checkout& checkout) {
+  std::vector<std::string> programs;
+  for (const LessonInfo& lesson : checkout.lessons) {
+    const std::filesystem::path judge = program::judge_of(checkout.build(), lesson);
+    // A lesson that this machine cannot grade may have none.
+    programs.push_back(std::filesystem::exists(judge) ? program::read_text(judge) : "");
+  }
+  return program::content_hash(programs);
+}
+
+std::string compiler_version(const program::Checkout& checkout) {
+  const std::string cache = program::read_text(checkout.build() / "CMakeCache.txt");
+  const std::string compiler = program::cache_entry(cache, "CMAKE_CXX_COMPILER");
+  return capture({.argv = {compiler, "--version"}, .folder = {}, .environment = {}}).first_line();
 }
 
 std::string scope_of(const std::vector<LessonInfo>& lessons) {
@@ -40,16 +56,15 @@ std::string scope_of(const std::vector<LessonInfo>& lessons) {
 }
 
 nlohmann::ordered_json to_json(const Terms& terms) {
-  return {{"seed", terms.seed},
-          {"isolation", to_string(terms.isolation)},
-          {"commit", terms.commit},
-          {"compiler", terms.compiler},
-          {"scope", terms.scope}};
+  return {{"seed", terms.seed},         {"isolation", to_string(terms.isolation)},
+          {"commit", terms.commit},     {"judges", terms.judges},
+          {"compiler", terms.compiler}, {"scope", terms.scope}};
 }
 
 Terms terms_from(const nlohmann::ordered_json& json) {
-  return {json.at("seed"), isolation_named(json.at("isolation")), json.at("commit"), json.at("compiler"),
-          json.at("scope")};
+  return {json.at("seed"),     isolation_named(json.at("isolation")),
+          json.at("commit"),   json.at("judges"),
+          json.at("compiler"), json.at("scope")};
 }
 
 }  // namespace course::grader

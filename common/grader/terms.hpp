@@ -15,6 +15,7 @@ struct Terms {
   std::uint64_t seed = 0;  ///< that inputs are drawn with, public and hidden
   Isolation isolation = Isolation::None;
   std::string commit;    ///< of the course that graded, "-dirty" appended when its files differ from it
+  std::string judges;    ///< tells the built judges from those of any other state of the course
   std::string compiler;  ///< its version line
   std::string scope;     ///< the tasks and their points: "01.1=40 01.2=60"
 
@@ -27,7 +28,12 @@ std::uint64_t drawn_seed();
 /// The commit that a checkout is at; "unknown" where there is no git.
 std::string commit_of(const program::Checkout& checkout);
 
-std::string compiler_version();
+/// Of the judges of the checkout's lessons, as they are built.
+std::string judges_hash(const program::Checkout& checkout);
+
+/// The version line of the compiler that the build tree is configured for. Throws std::runtime_error when
+/// there is no such tree.
+std::string compiler_version(const program::Checkout& checkout);
 
 std::string scope_of(const std::vector<LessonInfo>& lessons);
 

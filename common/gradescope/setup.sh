@@ -11,12 +11,15 @@ trap 'rm -rf "$trial"' EXIT
 
 lessons=()
 [ ! -s "$source/lessons.txt" ] || read -r -d '' -a lessons <"$source/lessons.txt" || true
+points=()
+[ ! -s "$source/points.json" ] || points=(--points "$source/points.json")
 chmod +x "$course/course" "$source/run_autograder"
 
 # The image is used on other machines than the one that makes it.
 export COURSE_PORTABLE=1
 cp "$course"/solutions/*/*.cpp "$trial/"
-(cd "$course" && ./course grade ${lessons[@]+"${lessons[@]}"} --submission "$trial" --output "$trial/report.txt")
+(cd "$course" && ./course grade ${lessons[@]+"${lessons[@]}"} ${points[@]+"${points[@]}"} \
+  --submission "$trial" --output "$trial/report.txt")
 cat "$trial/report.txt"
 if ! awk '/ of [0-9]+ points$/ && $(NF - 3) != $(NF - 1) { wrong = 1 } END { exit wrong }' "$trial/report.txt"; then
   echo 'setup.sh: the solutions do not get all points in this image: it cannot grade' >&2

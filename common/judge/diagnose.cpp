@@ -93,7 +93,7 @@ Played compare(const Task& task, const Example& example, const Answer& truth, co
   }
   try {
     played.answer = join_outputs(task, outcome, played.truth);
-  } catch (const std::runtime_error& error) {
+  } catch (const std::exception& error) {  // shapes that do not fit together, too
     played.complaint = error.what();
   }
   return played;

@@ -256,6 +256,11 @@ QKV minilm_qkv(Index first_token, Index tokens, const std::vector<Index>& heads,
   return made;
 }
 
+std::vector<Index> two_real_heads(Draw& draw) {
+  const int first = draw.integer(0, 11);
+  return {first, (first + draw.integer(1, 11)) % 12};
+}
+
 Tensor minilm_d_o(Index first_token, Index tokens, const std::vector<Index>& heads) {
   static const Tensor d_o = read_npy<float>(std::filesystem::path(COURSE_DATA_DIR) / "minilm" / "do.npy");
   return excerpt(d_o, first_token, tokens, heads);

@@ -87,6 +87,9 @@ QKV very_negative_qkv(Draw& draw, Index heads, Index queries, Index keys, Index 
 /// std::out_of_range for tokens or heads that are not there, std::invalid_argument for no heads.
 QKV minilm_qkv(Index first_token, Index tokens, const std::vector<Index>& heads, float q_factor = 1);
 
+/// Two different ones of the sentence encoder's heads.
+std::vector<Index> two_real_heads(Draw& draw);
+
 /// The real gradient that arrives at the output of those tokens and heads, [heads, tokens, 32]. It is small:
 /// its largest entry is 4.5e-3 (see data/README.md).
 Tensor minilm_d_o(Index first_token, Index tokens, const std::vector<Index>& heads);

@@ -94,7 +94,7 @@ class Identities {
     const bool lse_counts = std::ranges::any_of(d_lse_, [](double value) { return value != 0; });
     expect(off, over_keys(dk_slack_) + rounding(norm(d_lse_) * norm(flat(q_))),
            fmt::format("the sum of dk over the keys is off by {:.2g}, should be {}", off,
-                       lse_counts ? "sum(d_lse q) / sqrt(d)" : "0"));
+                       lse_counts ? "sum(d_lse q) / sqrt(d) over queries that see a key" : "0"));
   }
 
   void sum_of_dv(std::span<const double> lse) {

@@ -214,7 +214,7 @@ class Launch {
   Scratch scratch_;
   int world_size_;
   std::vector<fs::path> folders_;
-  std::vector<const std::map<std::string, std::int64_t>*> outputs_;
+  std::vector<const std::map<std::string, WantedOutput>*> outputs_;
   std::vector<std::vector<int>> world_ranks_;
 };
 

@@ -13,6 +13,12 @@
 
 namespace course {
 
+/// An output that is read back from a player.
+struct WantedOutput {
+  std::int64_t largest_file = 0;  ///< bytes
+  Index log_columns = 0;          ///< of a log: it has any number of rows of so many ints; 0: no log
+};
+
 /// A call to be played: what each rank is given.
 struct Case {
   std::string
@@ -21,7 +27,7 @@ struct Case {
   std::string function;
   Arguments arguments;
   std::vector<std::map<std::string, Tensor>> inputs;  ///< by rank
-  std::map<std::string, std::int64_t> outputs;        ///< those to read, and how long a file may be
+  std::map<std::string, WantedOutput> outputs;
   int ranks() const { return static_cast<int>(inputs.size()); }
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <stdexcept>
 #include <system_error>
 
@@ -45,6 +46,21 @@ Descriptor open_output(const PlayedFolder& folder, int rank, const std::string& 
   return found;
 }
 
+/// Logs hold ranks, counts and fingerprints.
+bool is_an_int(float x) {
+  return x == std::trunc(x) && std::abs(x) < 0x1p31f;
+}
+
+void require_log(const std::string& file, const Tensor& log, Index columns) {
+  if (log.rank() != 2 || log.extent(1) != columns) {
+    refuse(file, "has the shape " + to_string(log.shape()) + ", expected rows of " + std::to_string(columns));
+  }
+  const std::vector<float>& values = log.values();
+  const auto odd = std::find_if_not(values.begin(), values.end(), is_an_int);
+  if (odd != values.end())
+    refuse(file, "holds " + std::to_string(*odd) + ", expected numbers that an int holds");
+}
+
 }  // namespace
 
 bool has_report(const PlayedFolder& folder, int rank) {
@@ -62,7 +78,7 @@ RankReport read_report(const PlayedFolder& folder, int rank) {
 }
 
 Outcome read_outcome(const PlayedFolder& folder, int ranks,
-                     const std::map<std::string, std::int64_t>& largest_outputs) {
+                     const std::map<std::string, WantedOutput>& wanted) {
   Outcome outcome;
   for (int rank = 0; rank < ranks; ++rank) {
     outcome.reports.push_back(read_report(folder, rank));
@@ -79,10 +95,12 @@ Outcome read_outcome(const PlayedFolder& folder, int ranks,
   for (int rank = 0; rank < ranks; ++rank) {
     std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
     const std::vector<std::string>& named = outcome.reports[rank].outputs;
-    for (const auto& [name, largest] : largest_outputs) {
+    for (const auto& [name, output] : wanted) {
       if (std::find(named.begin(), named.end(), name) == named.end()) continue;
       const std::string file = name + ".npy";
-      outputs.emplace(name, read_npy<float>(file, open_output(folder, rank, file, largest).release()));
+      Tensor tensor = read_npy<float>(file, open_output(folder, rank, file, output.largest_file).release());
+      if (output.log_columns > 0) require_log(file, tensor, output.log_columns);
+      outputs.emplace(name, std::move(tensor));
     }
   }
   return outcome;

@@ -25,9 +25,9 @@ bool has_report(const PlayedFolder& folder, int rank);
 /// Throws std::runtime_error naming the file and what is wrong with it.
 RankReport read_report(const PlayedFolder& folder, int rank);
 
-/// The ranks' reports and those outputs that are asked for, each file no longer than the given bytes. Throws
+/// The ranks' reports and those outputs that are asked for. Throws
 /// std::runtime_error naming the file and what is wrong with it.
 Outcome read_outcome(const PlayedFolder& folder, int ranks,
-                     const std::map<std::string, std::int64_t>& largest_outputs);
+                     const std::map<std::string, WantedOutput>& wanted);
 
 }  // namespace course

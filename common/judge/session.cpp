@@ -171,7 +171,7 @@ std::vector<Case> Session::cases(const std::vector<Round>& rounds) {
       for (std::size_t j = 0; j < round.examples[i].size(); ++j) {
         const Example& example = round.examples[i][j];
         all.push_back({round.tests[i]->name(), task.id, task.function, example.arguments,
-                       shards_of(task, example), largest_outputs(task, round.truths[i][j])});
+                       shards_of(task, example), wanted_outputs(task, round.truths[i][j])});
       }
     }
   }

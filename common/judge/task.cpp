@@ -27,14 +27,14 @@ std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Exa
   return shards;
 }
 
-std::map<std::string, std::int64_t> largest_outputs(const Task& task, const Answer& truth) {
-  std::map<std::string, std::int64_t> largest;
-  for (const std::string& log : task.logs) largest[log] = largest_log;
+std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answer& truth) {
+  std::map<std::string, WantedOutput> wanted;
+  for (const auto& [name, columns] : task.logs) wanted[name] = {largest_log, columns};
   for (const Output& output : task.outputs) {
-    largest[output.name] =
-        largest_header + truth.at(output.name).size() * static_cast<std::int64_t>(sizeof(double));
+    const Index numbers = truth.at(output.name).size();
+    wanted[output.name] = {largest_header + numbers * static_cast<std::int64_t>(sizeof(double)), 0};
   }
-  return largest;
+  return wanted;
 }
 
 namespace {

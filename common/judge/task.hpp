@@ -74,8 +74,9 @@ struct Task {
   std::vector<AnswerCheck> answer_checks = {};
   /// Axis along which an input is cut into shards; an input that is not named is given whole to every rank.
   std::map<std::string, Index> split_axis = {};
-  /// What else the adapter returns, for `explain`: logs of a few kilobytes.
-  std::vector<std::string> logs = {};
+  /// What else the adapter returns, for `explain`: logs of a few kilobytes, any number of rows of so many
+  /// columns of ints.
+  std::map<std::string, Index> logs = {};
   /// What a right answer may be off by, as a part of the truth's norm, must stay below this on every example:
   /// a test whose tolerance is as large as what it compares passes anything. An example whose answer cancels
   /// so far that float32 cannot keep below is an error of the lesson.
@@ -100,8 +101,8 @@ void add_hidden_examples(LessonJudge& judge);
 /// Every rank's inputs, cut from the example's.
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);
 
-/// The outputs and logs that are read back from a player, and how many bytes a file of one may have.
-std::map<std::string, std::int64_t> largest_outputs(const Task& task, const Answer& truth);
+/// The outputs and logs that are read back from a player.
+std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answer& truth);
 
 /// The ranks' outputs joined. Throws std::runtime_error naming an output that is missing or whose shape is
 /// not what `truth` has.

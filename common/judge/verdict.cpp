@@ -60,11 +60,12 @@ std::string patterns(const Task& task, const Played& witness, const std::vector<
   return changed.empty() ? text : text + "\n" + changed;
 }
 
-/// What is wrong on a hidden input, without a number of it: what a function throws or prints may quote its
-/// input.
+/// What is wrong on a hidden input, without a number of it: what a function throws, prints or hands over may
+/// quote its input.
 std::string without_values(const Task& task, const Played& played) {
   const std::string where = "on a hidden input";
   if (played.outcome->ending == Outcome::Ending::Threw) return "the function threw " + where;
+  if (played.outcome->ending == Outcome::Ending::Crashed) return "the program crashed " + where;
   if (played.outcome->ending == Outcome::Ending::Lost) return "there is no usable result " + where;
   if (played.answer.empty()) return played.complaint + "\n" + where;
   std::string wrong;

@@ -112,17 +112,38 @@ LoadedCase load_case(const fs::path& folder, int world_rank, bool keep_inputs) {
   return loaded;
 }
 
-const Adapter& load_subject(const fs::path& path) {
-  void* library = dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw std::runtime_error(std::string("cannot load the submission: ") + dlerror());
-  const auto find_adapter = reinterpret_cast<decltype(&course_adapter)>(dlsym(library, "course_adapter"));
-  if (find_adapter == nullptr) throw std::runtime_error(path.string() + " has no course_adapter");
-  return find_adapter();
-}
+/// The submission. What is wrong with loading it is told in every case.
+class Subject {
+ public:
+  explicit Subject(const fs::path& path) {
+    void* library = dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      wrong_ = std::string("cannot load the submission: ") + dlerror();
+      return;
+    }
+    const auto find_adapter = reinterpret_cast<decltype(&course_adapter)>(dlsym(library, "course_adapter"));
+    if (find_adapter == nullptr) {
+      wrong_ = path.string() + " has no course_adapter";
+    } else {
+      adapter_ = &find_adapter();
+    }
+  }
+
+  /// Throws std::runtime_error when there is none.
+  const Adapter& adapter() const {
+    if (adapter_ == nullptr) throw std::runtime_error(wrong_);
+    return *adapter_;
+  }
+
+ private:
+  const Adapter* adapter_ = nullptr;
+  std::string wrong_;
+};
 
 /// Calls the function; what it throws goes into the report.
-void call_function(const Adapter& adapter, const std::string& function, Call& call, RankReport& report) {
+void call_function(const Subject& subject, const std::string& function, Call& call, RankReport& report) {
   try {
+    const Adapter& adapter = subject.adapter();
     const auto found = adapter.find(function);
     if (found == adapter.end()) throw std::invalid_argument("the adapter has no function " + function);
     found->second(call);
@@ -153,7 +174,7 @@ void write_outputs(const fs::path& folder, const Call& call, RankReport& report)
   write_report(folder, report);
 }
 
-void play_case(const Adapter& adapter, LoadedCase& loaded, Stage& stage, MemoryMeter& memory) {
+void play_case(const Subject& subject, LoadedCase& loaded, Stage& stage, MemoryMeter& memory) {
   const void* communicator = stage.enter(loaded.manifest, loaded.rank);
   if (loaded.rank >= 0) {
     Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator, stage.compute_watch());
@@ -161,7 +182,7 @@ void play_case(const Adapter& adapter, LoadedCase& loaded, Stage& stage, MemoryM
     const std::int64_t before = memory.reset();
     set_phase(Phase::Computing);
     stage.begin_watching(own_status);
-    call_function(adapter, loaded.manifest.function, call, report);
+    call_function(subject, loaded.manifest.function, call, report);
     stage.end_watching(report);
     if (before >= 0) report.peak_bytes = MemoryMeter::peak() - before;
     write_outputs(output_folder(loaded.folder, loaded.rank), call, report);
@@ -186,12 +207,12 @@ int play(int argc, char** argv, Stage& stage) {
     if (!options.keep_inputs) prctl(PR_SET_DUMPABLE, 0);
     stage.meet();
     catch_crashes();
-    const Adapter& adapter = load_subject(options.subject);
+    const Subject subject(options.subject);
     for (std::size_t i = 0; i < cases.size(); ++i) {
       // In this order: a rank that is not yet in the case must never look as if it were done with it.
       set_phase(Phase::Starting);
       own_status->case_index = static_cast<std::int32_t>(i);
-      play_case(adapter, cases[i], stage, memory);
+      play_case(subject, cases[i], stage, memory);
     }
     stage.meet();
     set_phase(Phase::Done);

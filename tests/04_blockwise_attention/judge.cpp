@@ -201,11 +201,6 @@ Index ragged_block(Draw& draw, Index keys) {
   return block;
 }
 
-std::vector<Index> two_real_heads(Draw& draw) {
-  const int first = draw.integer(0, 11);
-  return {first, (first + draw.integer(1, 11)) % 12};
-}
-
 std::vector<Example> examples(Draw& draw, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, QKV qkv, Index block) {

@@ -112,7 +112,7 @@ Task ring_attention_task() {
           .mistakes = known_mistakes(),
           .conduct = ring_conduct(),
           .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
-          .logs = {block_log::output},
+          .logs = {{block_log::output, block_log::columns}},
           .explain = ring_forward::explain};
 }
 

@@ -73,9 +73,4 @@ inline Index ragged_block(Draw& draw, Index tokens) {
   return block;
 }
 
-inline std::vector<Index> two_real_heads(Draw& draw) {
-  const int first = draw.integer(0, 11);
-  return {first, (first + draw.integer(1, 11)) % 12};
-}
-
 }  // namespace examples

@@ -135,11 +135,6 @@ QKV with_steep_queries(QKV qkv) {
   return qkv;
 }
 
-std::vector<Index> two_real_heads(Draw& draw) {
-  const int first = draw.integer(0, 11);
-  return {first, (first + draw.integer(1, 11)) % 12};
-}
-
 std::vector<Example> examples(Draw& draw, int ranks) {
   std::vector<Example> all;
   const auto add = [&](std::string what, const std::vector<int>& shards, QKV qkv) {
@@ -237,7 +232,7 @@ Task ring_task() {
             .answer_checks = {passes_gradient_checks(ring_backward::problem),
                               is_right_on_every_rank(ring_backward::problem)},
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
-            .logs = {block_log::output},
+            .logs = {{block_log::output, block_log::columns}},
             .largest_tolerance = largest_tolerance,
             .mistakes_cancel = true,
             .explain = explain};

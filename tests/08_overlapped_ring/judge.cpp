@@ -158,7 +158,7 @@ Task forward_task() {
             .mistakes = ring_forward::mistakes_of_moving(),
             .conduct = ring_conduct(conduct::forward_hops),
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
-            .logs = {block_log::output},
+            .logs = {{block_log::output, block_log::columns}},
             .explain = ring_forward::explain};
   task.conduct.push_back(conduct::uses_memory_at_most(ring_forward::memory_limit, ""));
   return task;
@@ -179,7 +179,7 @@ Task backward_task() {
             .answer_checks = {passes_gradient_checks(ring_backward::problem),
                               is_right_on_every_rank(ring_backward::problem)},
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
-            .logs = {block_log::output},
+            .logs = {{block_log::output, block_log::columns}},
             .largest_tolerance = 3e-2,
             .mistakes_cancel = true,
             .explain = explain};

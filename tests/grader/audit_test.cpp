@@ -91,6 +91,9 @@ TEST(KernelEntry, IsAnInstructionNotAName) {
   EXPECT_EQ(kernel_entry("   0:\tendbr64\n   4:\tsyscall\n"), "syscall");
   EXPECT_EQ(kernel_entry("   4:\tint    $0x80\n"), "int");
   EXPECT_EQ(kernel_entry("   4:\tint3\n"), "");
+  EXPECT_EQ(kernel_entry("   4:\trepz syscall\n"), "syscall");
+  EXPECT_EQ(kernel_entry("   4:\trex.W syscall\n"), "syscall");
+  EXPECT_EQ(kernel_entry("   4:\tsvc\t#0x0\n"), "svc");
 }
 
 }  // namespace

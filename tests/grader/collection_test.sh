@@ -92,9 +92,11 @@ submit_odd() {
 
 results="$work/results"
 
+echo '{"03": {"1": 5}}' >"$work/points.json" # one file serves assignments of other lessons, too
+
 grade() {
   COURSE_ROOT=$course_root COURSE_BUILD=$build "$build/bin/course-program" grade 01 --submissions "$all" --output "$results" --seed 20261121 \
-    --jobs "$jobs" --prepared >"$work/out" 2>"$work/err" </dev/null
+    --jobs "$jobs" --points "$work/points.json" --prepared >"$work/out" 2>"$work/err" </dev/null
 }
 
 interrupt_it() {
@@ -132,4 +134,25 @@ sort "$work/expected" >"$work/expected.sorted"
 tail -n +2 "$results/grades.csv" | sed 's/^"\([^"]*\)",\([0-9]*\),.*/\1 \2/' | sort >"$work/points"
 check 'every submission has the points that it should' diff "$work/expected.sorted" "$work/points"
 check 'nothing is left of those who attacked' is "$(pgrep -c course-orphan)" 0
+
+# ---- a judge that fails costs no other lesson its grade, and is not forgotten ----
+
+broken="$work/broken build"
+mkdir -p "$broken/bin"
+ln -s "$build"/[!b]* "$broken/"
+ln -s "$build"/bin/* "$broken/bin/"
+rm "$broken/bin/judge_lesson01"
+printf '#!/bin/sh\nexit 2\n' >"$broken/bin/judge_lesson01" && chmod +x "$broken/bin/judge_lesson01"
+mkdir -p "$work/two/flat" && cp "$course_root"/solutions/0[12]_*/*.cpp "$work/two/flat/"
+out=$(COURSE_ROOT=$course_root COURSE_BUILD=$broken "$broken/bin/course-program" grade 01 02 --submission "$work/two/flat" --prepared 2>/dev/null)
+check 'a judge that fails is exit code 1' is $? 1
+check 'its lesson is skipped' has "$out" 'lesson 01 safe_softmax: skipped'
+check 'the report says why' has "$out" 'could not be graded: the judge of lesson 01 ended with exit code 2'
+check 'another lesson has its grade' has "$out" 'lesson 02 online_softmax: passed, 100 of 100 points'
+for again in first second; do
+  COURSE_ROOT=$course_root COURSE_BUILD=$broken "$broken/bin/course-program" grade 01 --submissions "$work/two" --prepared >"$work/out" 2>"$work/err"
+  check "a folder of submissions with a judge that fails is exit code 1, the $again time" is $? 1
+  err=$(cat "$work/err")
+  check "what could not be graded is graded again, the $again time" lacks "$err" 'already graded'
+done
 conclude

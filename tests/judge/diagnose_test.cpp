@@ -46,6 +46,16 @@ std::string complaint(const Task& task) {
   return "";
 }
 
+TEST(Compare, ComplainsOfRanksWhoseShapesDoNotFitTogether) {
+  Task task = task_with({3, 4}, {0, 0});
+  Outcome outcome = returned({3, 4});
+  outcome.outputs.push_back({{"o", Tensor({1, 2})}});
+  const Played played = compare(task, example, task.truth(example), outcome);
+  EXPECT_TRUE(played.answer.empty());
+  EXPECT_NE(played.complaint.find("cannot concatenate shapes [2], [1, 2]"), std::string::npos)
+      << played.complaint;
+}
+
 TEST(LargestTolerance, EndsAJudgeWhoseExampleAllowsMore) {
   Task task = task_with({3, 4.05}, {0, 0});  // off by 1 % of the norm, so that 8 % are allowed
   EXPECT_EQ(complaint(task), "") << "unless the task says so, anything may be allowed";

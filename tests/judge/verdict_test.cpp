@@ -92,6 +92,19 @@ TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
     EXPECT_EQ(verdict_on(values, true).text, "o is wrong on a hidden input");
 }
 
+TEST(Verdict, TellsNothingThatThePlayerSaidOfAHiddenInput) {
+  const Task task = one_output();
+  const GradedTest test{&task, 0, true};
+  const Example example{"an input", {}};
+  for (const Ending ending : {Ending::Threw, Ending::Crashed, Ending::Lost}) {
+    const Outcome ended = outcome(ending, "x: runtime error: 1.5");
+    const PlayedTest played{&test, {compare(task, example, task.truth(example), ended)}};
+    const std::string text = judge({played}).at(0).text;
+    EXPECT_TRUE(text.ends_with("on a hidden input")) << text;
+    EXPECT_EQ(text.find("1.5"), std::string::npos) << text;
+  }
+}
+
 TEST(Verdict, SaysNoRankWhereThereIsOne) {
   const Task task = one_output();
   const Example example{"an input", {}};
