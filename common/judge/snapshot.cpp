@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "judge/standstill.hpp"
+#include "judge/utf8.hpp"
 
 namespace course {
 
