@@ -95,7 +95,8 @@ class Played {
     const Scratch folder;
     program::write_text(folder.path() / lesson_.files.front(), text_);
     return task_of(
-        grade_lesson(checkout_, lesson_, folder.path(), {4711, strongest_isolation(), "", "", ""}).standing);
+        grade_lesson(checkout_, lesson_, folder.path(), {4711, strongest_isolation(), "", "", "", ""})
+            .standing);
   }
 
   /// Without having been examined.
@@ -111,7 +112,8 @@ class Played {
         workshop.make({{{lesson_.files.front(), text_}}, {}, ""}, Examination::Skipped);
     if (!obstacle.empty())
       return task_of(program::standing_as_a_whole(lesson_, program::Status::Failed, obstacle));
-    program::GradingOrder order = grading_order(checkout_, lesson_, workshop, {seed, isolation, "", "", ""});
+    program::GradingOrder order =
+        grading_order(checkout_, lesson_, workshop, {seed, isolation, "", "", "", ""});
     order.hidden = hidden;
     const program::LessonRecord record{"", "", program::grade(checkout_, order)};
     return task_of(program::standing_of(lesson_, {}, &record, ""));
