@@ -53,19 +53,6 @@ bool explains(const Mistake& mistake, const std::vector<const Played*>& all, boo
   return supported;
 }
 
-/// Throws std::logic_error when `allowed` is more than the task may allow on any example. A truth that is
-/// zero throughout is compared exactly, whatever is allowed.
-void require_sharp(const Task& task, const Example& example, const std::string& output, double allowed) {
-  if (allowed < task.largest_tolerance || std::isinf(allowed)) return;
-  throw std::logic_error(
-      fmt::format("task {}, {}: {} may be off by {:.2g} of its norm, expected less than {:.2g}", task.id,
-                  example.what, output, allowed, task.largest_tolerance));
-}
-
-}  // namespace
-
-namespace {
-
 /// By output. Throws std::invalid_argument that names the task and the example.
 std::map<std::string, double> tolerances(const Task& task, const Example& example, const Answer& truth,
                                          const Answer& baseline) {
@@ -77,7 +64,6 @@ std::map<std::string, double> tolerances(const Task& task, const Example& exampl
       throw std::invalid_argument("task " + task.id + ", output " + output.name + ", on " + example.what +
                                   ": " + error.what());
     }
-    require_sharp(task, example, output.name, all[output.name]);
   }
   return all;
 }
@@ -97,6 +83,16 @@ Played compare(const Task& task, const Example& example, const Answer& truth, co
     played.complaint = error.what();
   }
   return played;
+}
+
+void require_sharp(const Task& task, const Played& played) {
+  for (const auto& [output, allowed] : played.tolerance) {
+    // A truth that is zero throughout is compared exactly, whatever is allowed.
+    if (allowed < task.largest_tolerance || std::isinf(allowed)) continue;
+    throw std::logic_error(
+        fmt::format("task {}, {}: {} may be off by {:.2g} of its norm, expected less than {:.2g}", task.id,
+                    played.example->what, output, allowed, task.largest_tolerance));
+  }
 }
 
 bool is_right(const Played& played) {

@@ -24,6 +24,9 @@ struct Played {
 
 Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome);
 
+/// Throws std::logic_error when an answer may be off by more than the task may allow on any example.
+void require_sharp(const Task& task, const Played& played);
+
 /// Whether every output is within its tolerance of the truth.
 bool is_right(const Played& played);
 

@@ -67,7 +67,7 @@ class PlayAll : public testing::Environment {
       if (selected(test.name())) chosen.push_back(test);
     }
     const Options& options = judge.options;
-    Seeds seeds{options.seed, options.seeds, {}};
+    Seeds seeds{options.seed, options.seeds, !options.expect.empty(), {}};
     const Expectation expected{options.expect};
     if (expected.of_mistakes()) {
       seeds.tells = [&judge, expected](const JudgedRound& round) {

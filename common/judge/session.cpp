@@ -190,12 +190,14 @@ void Session::take(std::vector<Round>& rounds, std::vector<Outcome> outcomes) {
   }
 }
 
-std::vector<TestVerdict> Session::judge_round(Round& round) {
+std::vector<TestVerdict> Session::judge_round(Round& round) const {
   for (std::size_t i = 0; i < round.tests.size(); ++i)
     round.played.push_back({round.tests[i], std::vector<Played>(round.examples[i].size())});
-  for_each_in_parallel(counts(round), [&round](std::size_t i, std::size_t j) {
-    round.played[i].examples[j] =
-        compare(*round.tests[i]->task, round.examples[i][j], round.truths[i][j], round.outcomes[i][j]);
+  for_each_in_parallel(counts(round), [&](std::size_t i, std::size_t j) {
+    const Task& task = *round.tests[i]->task;
+    Played& played = round.played[i].examples[j];
+    played = compare(task, round.examples[i][j], round.truths[i][j], round.outcomes[i][j]);
+    if (seeds_.must_be_sharp) require_sharp(task, played);
   });
   return judge(round.played);
 }

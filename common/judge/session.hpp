@@ -18,6 +18,9 @@ struct JudgedRound {
 struct Seeds {
   std::uint64_t first = 1;
   int count = 1;
+  /// Whether an example on which a task may allow too much ends all. So the course tests itself; elsewhere a
+  /// seed that drew such an example is no reason to judge nothing, since the others are as sharp as ever.
+  bool must_be_sharp = false;
   /// Of a submission with a mistake: whether what came of a later seed tells what it should. Empty for
   /// others.
   ///
@@ -73,7 +76,7 @@ class Session {
   static std::vector<std::size_t> counts(const Round& round);
   static std::vector<Case> cases(const std::vector<Round>& rounds);
   static void take(std::vector<Round>& rounds, std::vector<Outcome> outcomes);
-  static std::vector<TestVerdict> judge_round(Round& round);
+  std::vector<TestVerdict> judge_round(Round& round) const;
 
   std::vector<GradedTest> tests_;
   Launcher launcher_;

@@ -79,7 +79,7 @@ struct Task {
   std::map<std::string, Index> logs = {};
   /// What a right answer may be off by, as a part of the truth's norm, must stay below this on every example:
   /// a test whose tolerance is as large as what it compares passes anything. An example whose answer cancels
-  /// so far that float32 cannot keep below is an error of the lesson.
+  /// so far that float32 cannot keep below is an error of the lesson; see require_sharp().
   double largest_tolerance = 1;
   /// Whether a mistake's answer may cancel to far less than the truth: an answer then equals it when they
   /// differ by little against the truth's norm, too.

@@ -39,7 +39,7 @@ const Example example{"some input", {}};
 std::string complaint(const Task& task) {
   const Outcome outcome = returned({3, 4});
   try {
-    compare(task, example, task.truth(example), outcome);
+    require_sharp(task, compare(task, example, task.truth(example), outcome));
   } catch (const std::logic_error& error) {
     return error.what();
   }
