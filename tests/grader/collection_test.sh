@@ -138,8 +138,10 @@ check 'nothing is left of those who attacked' is "$(pgrep -c course-orphan)" 0
 # ---- a judge that fails costs no other lesson its grade, and is not forgotten ----
 
 broken="$work/broken build"
-mkdir -p "$broken/bin"
-ln -s "$build"/[!b]* "$broken/"
+mkdir "$broken"
+ln -s "$build"/* "$broken/"
+rm "$broken/bin"
+mkdir "$broken/bin"
 ln -s "$build"/bin/* "$broken/bin/"
 rm "$broken/bin/judge_lesson01"
 printf '#!/bin/sh\nexit 2\n' >"$broken/bin/judge_lesson01" && chmod +x "$broken/bin/judge_lesson01"
