@@ -19,6 +19,8 @@ constexpr double baseline_factor = 8;
 /// score is that large, since exp(s) is off by the rounding of s. The baseline's own error may be small by
 /// luck.
 constexpr double rounding_floor = 4e-6;
+/// Five roundings of float32: over terms before they cancel, half of all baselines are off by half of one.
+constexpr double rounding_of_terms = 3e-7;
 
 bool same_special(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b;
@@ -168,6 +170,27 @@ double tolerance(const Tensor64& baseline, const Tensor64& truth) {
     throw std::invalid_argument("the baseline is not near the truth: its relative error is infinite");
   }
   return allowed_beside(error);
+}
+
+namespace {
+
+/// The largest norm of a group of `x` as a multiple of the norm of the same group of `y`, where that is not
+/// 0.
+double largest_ratio(const Tensor64& x, const Tensor64& y) {
+  const Index groups = group_count(y), size = y.size() / groups;
+  double largest = 0;
+  for (Index group = 0; group < groups; ++group) {
+    const double below = sum_of_squares(y, group * size, size);
+    if (below > 0) largest = std::max(largest, std::sqrt(sum_of_squares(x, group * size, size) / below));
+  }
+  return largest;
+}
+
+}  // namespace
+
+double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms) {
+  return std::max(tolerance(baseline, truth),
+                  rounding_of_terms * largest_ratio(terms, truth) + rounding_floor);
 }
 
 double allowed_beside(double baseline_error) {

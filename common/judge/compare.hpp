@@ -24,6 +24,11 @@ double relative_error(const Tensor64& answer, const Tensor64& truth, const Tenso
 /// shape or an infinite error: every answer would pass.
 double tolerance(const Tensor64& baseline, const Tensor64& truth);
 
+/// The same of a truth that is what is left when its terms cancel; `terms` is the truth as it would be if
+/// they did not. Of few entries the baseline may be right by luck, so not less than a few roundings of the
+/// terms either.
+double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms);
+
 /// The same of a baseline's error, however that was measured: what another right order of the operations may
 /// cost.
 double allowed_beside(double baseline_error);

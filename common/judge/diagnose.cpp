@@ -53,16 +53,22 @@ bool explains(const Mistake& mistake, const std::vector<const Played*>& all, boo
   return supported;
 }
 
+double tolerance_of(const std::string& output, const Played& played) {
+  const Tensor64& baseline = played.baseline.at(output);
+  const Tensor64& truth = played.truth.at(output);
+  if (played.terms.empty()) return tolerance(baseline, truth);
+  return tolerance(baseline, truth, played.terms.at(output));
+}
+
 /// By output. Throws std::invalid_argument that names the task and the example.
-std::map<std::string, double> tolerances(const Task& task, const Example& example, const Answer& truth,
-                                         const Answer& baseline) {
+std::map<std::string, double> tolerances(const Task& task, const Played& played) {
   std::map<std::string, double> all;
   for (const Output& output : task.outputs) {
     try {
-      all[output.name] = tolerance(baseline.at(output.name), truth.at(output.name));
+      all[output.name] = tolerance_of(output.name, played);
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument("task " + task.id + ", output " + output.name + ", on " + example.what +
-                                  ": " + error.what());
+      throw std::invalid_argument("task " + task.id + ", output " + output.name + ", on " +
+                                  played.example->what + ": " + error.what());
     }
   }
   return all;
@@ -71,8 +77,9 @@ std::map<std::string, double> tolerances(const Task& task, const Example& exampl
 }  // namespace
 
 Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome) {
-  Played played{&example, &outcome, truth, task.baseline(example), {}, {}, {}};
-  played.tolerance = tolerances(task, example, played.truth, played.baseline);
+  Played played{&example, &outcome, truth, task.baseline(example), {}, {}, {}, {}};
+  if (task.terms) played.terms = task.terms(example);
+  played.tolerance = tolerances(task, played);
   if (outcome.ending != Outcome::Ending::Finished) {
     played.complaint = outcome.text;
     return played;

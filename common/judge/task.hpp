@@ -69,6 +69,8 @@ struct Task {
   std::function<Answer(const Example&)> truth;
   /// The same in float32: its error says what a right answer may be off by.
   std::function<Answer(const Example&)> baseline;
+  /// What the truth would be if none of its terms cancelled, where they do.
+  std::function<Answer(const Example&)> terms = {};
   std::vector<Mistake> mistakes = {};
   std::vector<Conduct> conduct = {};
   std::vector<AnswerCheck> answer_checks = {};

@@ -77,27 +77,33 @@ Gradients64 uncancelled_gradients(const AttentionProblem& x) {
   return terms;
 }
 
-AnswerCheck is_right_on_every_rank(std::function<AttentionProblem(const Example&)> problem) {
-  return [problem = std::move(problem)](const Played& played) -> std::vector<Finding> {
-    if (!is_right(played)) return {};
-    const Example& example = *played.example;
-    const Gradients64 terms = uncancelled_gradients(problem(example));
-    std::vector<Finding> findings;
-    for (const auto& [name, of_output] : {std::pair{"dq", &terms.dq}, {"dk", &terms.dk}, {"dv", &terms.dv}}) {
-      const Tensor64& truth = played.truth.at(name);
-      const double allowed = allowed_beside(
-          std::ranges::max(errors_by_rank(played.baseline.at(name), truth, *of_output, example)));
-      const std::vector<double> errors = errors_by_rank(played.answer.at(name), truth, *of_output, example);
-      for (int rank = 0; rank < example.ranks(); ++rank) {
-        if (errors[rank] <= allowed) continue;
-        findings.push_back(
-            {"", fmt::format("{} on rank {} is off by {:.2g} of the norm of its terms before they "
-                             "cancel; float32 explains {:.2g}",
-                             name, rank, errors[rank], allowed)});
-      }
-    }
-    return findings;
+std::function<Answer(const Example&)> gradients_terms(
+    std::function<AttentionProblem(const Example&)> problem) {
+  return [problem = std::move(problem)](const Example& example) {
+    Gradients64 terms = uncancelled_gradients(problem(example));
+    return Answer{{"dq", std::move(terms.dq)}, {"dk", std::move(terms.dk)}, {"dv", std::move(terms.dv)}};
   };
+}
+
+std::vector<Finding> is_right_on_every_rank(const Played& played) {
+  if (!is_right(played)) return {};
+  const Example& example = *played.example;
+  std::vector<Finding> findings;
+  for (const char* name : {"dq", "dk", "dv"}) {
+    const Tensor64& truth = played.truth.at(name);
+    const Tensor64& terms = played.terms.at(name);
+    const double allowed =
+        allowed_beside(std::ranges::max(errors_by_rank(played.baseline.at(name), truth, terms, example)));
+    const std::vector<double> errors = errors_by_rank(played.answer.at(name), truth, terms, example);
+    for (int rank = 0; rank < example.ranks(); ++rank) {
+      if (errors[rank] <= allowed) continue;
+      findings.push_back(
+          {"", fmt::format("{} on rank {} is off by {:.2g} of the norm of its terms before they "
+                           "cancel; float32 explains {:.2g}",
+                           name, rank, errors[rank], allowed)});
+    }
+  }
+  return findings;
 }
 
 }  // namespace course

@@ -2,6 +2,7 @@
 #include "judge/conduct.hpp"
 #include "judge/gradient_checks.hpp"
 #include "judge/task.hpp"
+#include "judge/uncancelled.hpp"
 #include "mistakes.hpp"
 #include "reference/reference.hpp"
 
@@ -152,6 +153,7 @@ Task attention_task(std::string id, std::string function) {
           .examples = attention_examples,
           .truth = attention_truth,
           .baseline = attention_baseline,
+          .terms = gradients_terms(problem_of),
           .mistakes = mistakes::of_blocks(),
           .answer_checks = {passes_gradient_checks(problem_of)},
           .largest_tolerance = largest_tolerance,

@@ -20,7 +20,8 @@ Task backward_task() {
                       {"dv", {"head", "row", "col"}, 1}},
           .examples = {},
           .truth = ring_backward::truth,
-          .baseline = ring_backward::baseline};
+          .baseline = ring_backward::baseline,
+          .terms = gradients_terms(ring_backward::problem)};
 }
 
 Outcome returned(const Answer& answer, const Example& example) {
@@ -39,8 +40,7 @@ std::string said_of(const Answer& answer, const Example& example) {
   const Outcome outcome = returned(answer, example);
   const Played played = compare(backward_task(), example, ring_backward::truth(example), outcome);
   std::string text;
-  for (const Finding& finding : is_right_on_every_rank(ring_backward::problem)(played))
-    text += finding.text + "\n";
+  for (const Finding& finding : is_right_on_every_rank(played)) text += finding.text + "\n";
   return text;
 }
 
