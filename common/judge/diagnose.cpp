@@ -77,7 +77,7 @@ std::map<std::string, double> tolerances(const Task& task, const Played& played)
 }  // namespace
 
 Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome) {
-  Played played{&example, &outcome, truth, task.baseline(example), {}, {}, {}, {}};
+  Played played{&example, &outcome, truth, task.baseline(example), {}, {}, {}};
   if (task.terms) played.terms = task.terms(example);
   played.tolerance = tolerances(task, played);
   if (outcome.ending != Outcome::Ending::Finished) {
