@@ -76,6 +76,21 @@ TEST(Tolerance, NeedsABaselineNearTheTruth) {
   EXPECT_NO_THROW(tolerance(masked, masked));
 }
 
+TEST(Tolerance, IsNotLessThanWhatRoundingTheTermsCosts) {
+  // By head; of the second, a thousandth of the terms is left, and a third has none.
+  const Tensor64 truth({3, 2}, {3, 4, 0.003, 0.004, 0, 0});
+  const Tensor64 terms({3, 2}, {3, 4, 3, 4, 1, 1});
+  Tensor64 answer = truth;
+  answer[2] += 5 * 0x1p-23;  // a rounding or two of the second head's terms
+  EXPECT_GT(relative_error(answer, truth), tolerance(truth, truth)) << "a baseline that is right by luck";
+  EXPECT_LT(relative_error(answer, truth), tolerance(truth, truth, terms));
+  EXPECT_LT(tolerance(truth, truth, terms), 1e-3) << "far below the truth's own norm all the same";
+  Tensor64 baseline = truth;
+  baseline[2] *= 1.01;
+  EXPECT_EQ(tolerance(baseline, truth, terms), tolerance(baseline, truth))
+      << "the baseline's error, if larger";
+}
+
 }  // namespace
 
 }  // namespace course
