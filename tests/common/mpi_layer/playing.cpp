@@ -159,6 +159,7 @@ int main(int argc, char** argv) {
   test_standstills();
   test_facts();
   test_right_programs();
+  test_guarded_buffers();
   test_overlap();
   std::array<int, 2> totals{passed, failed};
   PMPI_Allreduce(MPI_IN_PLACE, totals.data(), 2, MPI_INT, MPI_SUM, comm);

@@ -67,6 +67,7 @@ void receive_byte(int from, int tag = 0);
 void test_standstills();
 void test_facts();
 void test_right_programs();
+void test_guarded_buffers();
 void test_overlap();
 
 }  // namespace mpi_layer_tests
