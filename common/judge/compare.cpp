@@ -21,6 +21,13 @@ constexpr double baseline_factor = 8;
 constexpr double rounding_floor = 4e-6;
 /// Five roundings of float32: over terms before they cancel, half of all baselines are off by half of one.
 constexpr double rounding_of_terms = 3e-7;
+/// How often a right answer rounds the exponent of a weight, by 2^-24 of it each time: the score itself, and
+/// an lse that is rounded at each merge of two blocks.
+constexpr double roundings_of_an_exponent = 4;
+
+double rounding_of_weights(double exponent) {
+  return roundings_of_an_exponent * 0x1p-24 * exponent;
+}
 
 bool same_special(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b;
@@ -160,7 +167,7 @@ double relative_error(const Tensor64& answer, const Tensor64& truth, const Tenso
   return worst;
 }
 
-double tolerance(const Tensor64& baseline, const Tensor64& truth) {
+double tolerance(const Tensor64& baseline, const Tensor64& truth, double exponent) {
   if (baseline.shape() != truth.shape()) {
     throw std::invalid_argument("the baseline has the shape " + to_string(baseline.shape()) +
                                 ", and the truth " + to_string(truth.shape()));
@@ -169,7 +176,7 @@ double tolerance(const Tensor64& baseline, const Tensor64& truth) {
   if (!std::isfinite(error)) {
     throw std::invalid_argument("the baseline is not near the truth: its relative error is infinite");
   }
-  return allowed_beside(error);
+  return allowed_beside(error, exponent);
 }
 
 namespace {
@@ -188,13 +195,13 @@ double largest_ratio(const Tensor64& x, const Tensor64& y) {
 
 }  // namespace
 
-double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms) {
-  return std::max(tolerance(baseline, truth),
-                  rounding_of_terms * largest_ratio(terms, truth) + rounding_floor);
+double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms, double exponent) {
+  const double rounding = rounding_of_terms + rounding_of_weights(exponent);
+  return std::max(tolerance(baseline, truth), rounding * largest_ratio(terms, truth) + rounding_floor);
 }
 
-double allowed_beside(double baseline_error) {
-  return baseline_factor * baseline_error + rounding_floor;
+double allowed_beside(double baseline_error, double exponent) {
+  return std::max(baseline_factor * baseline_error, rounding_of_weights(exponent)) + rounding_floor;
 }
 
 std::vector<double> typical_magnitudes(const Tensor64& truth) {

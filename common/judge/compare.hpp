@@ -22,16 +22,19 @@ double relative_error(const Tensor64& answer, const Tensor64& truth, const Tenso
 /// How far a right float32 answer may be from the truth on this example: a multiple of the float32 baseline's
 /// own error, and not less than a few roundings. Throws std::invalid_argument when the baseline has another
 /// shape or an infinite error: every answer would pass.
-double tolerance(const Tensor64& baseline, const Tensor64& truth);
+///
+/// A baseline may be near the truth by luck, so not less either than what rounding costs any right answer:
+/// @param exponent the largest score behind an output made of weights exp(score - lse), else 0. Float32 keeps
+///   a score s to within 2^-24 |s|, and the weight is off by that much of itself.
+double tolerance(const Tensor64& baseline, const Tensor64& truth, double exponent = 0);
 
 /// The same of a truth that is what is left when its terms cancel; `terms` is the truth as it would be if
-/// they did not. Of few entries the baseline may be right by luck, so not less than a few roundings of the
-/// terms either.
-double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms);
+/// they did not. What is rounded are the terms.
+double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms, double exponent = 0);
 
 /// The same of a baseline's error, however that was measured: what another right order of the operations may
 /// cost.
-double allowed_beside(double baseline_error);
+double allowed_beside(double baseline_error, double exponent = 0);
 
 /// Of every entry, the root mean square of its group (see relative_error); 0 where no entry of it is finite.
 std::vector<double> typical_magnitudes(const Tensor64& truth);

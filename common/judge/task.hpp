@@ -71,6 +71,10 @@ struct Task {
   std::function<Answer(const Example&)> baseline;
   /// What the truth would be if none of its terms cancelled, where they do.
   std::function<Answer(const Example&)> terms = {};
+  /// The largest score behind an output that is made of weights exp(score - lse), by output: float32 rounds
+  /// the score, and the weight is then off by as much of itself (see tolerance()). An output without weights,
+  /// such as lse, is not named.
+  std::function<std::map<std::string, double>(const Example&)> exponents = {};
   std::vector<Mistake> mistakes = {};
   std::vector<Conduct> conduct = {};
   std::vector<AnswerCheck> answer_checks = {};

@@ -93,7 +93,8 @@ std::vector<Finding> is_right_on_every_rank(const Played& played) {
     const Tensor64& truth = played.truth.at(name);
     const Tensor64& terms = played.terms.at(name);
     const double allowed =
-        allowed_beside(std::ranges::max(errors_by_rank(played.baseline.at(name), truth, terms, example)));
+        allowed_beside(std::ranges::max(errors_by_rank(played.baseline.at(name), truth, terms, example)),
+                       played.exponents.at(name));
     const std::vector<double> errors = errors_by_rank(played.answer.at(name), truth, terms, example);
     for (int rank = 0; rank < example.ranks(); ++rank) {
       if (errors[rank] <= allowed) continue;

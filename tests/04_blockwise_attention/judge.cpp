@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "judge/conduct.hpp"
+#include "judge/exponents.hpp"
 #include "judge/task.hpp"
 #include "reference/reference.hpp"
 
@@ -253,7 +254,8 @@ Task task(std::string id, std::string function) {
             .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
             .examples = examples,
             .truth = answer<double>,
-            .baseline = answer<float>};
+            .baseline = answer<float>,
+            .exponents = scores_behind({"o"})};
   made.mistakes = {{"scale_missing", scale_missing},
                    {"scale_after_softmax", scale_on_output},
                    {"scale_after_softmax", scale_on_weights},

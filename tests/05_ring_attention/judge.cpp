@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "judge/conduct.hpp"
+#include "judge/exponents.hpp"
 #include "judge/log_reading.hpp"
 #include "judge/ring_forward.hpp"
 #include "judge/task.hpp"
@@ -109,6 +110,7 @@ Task ring_attention_task() {
           .examples = examples,
           .truth = ring_forward::truth,
           .baseline = ring_forward::baseline,
+          .exponents = scores_behind({"o"}),
           .mistakes = known_mistakes(),
           .conduct = ring_conduct(),
           .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "judge/conduct.hpp"
+#include "judge/exponents.hpp"
 #include "judge/gradient_checks.hpp"
 #include "judge/log_reading.hpp"
 #include "judge/ring_backward.hpp"
@@ -155,6 +156,7 @@ Task forward_task() {
             .examples = forward_examples,
             .truth = ring_forward::truth,
             .baseline = ring_forward::baseline,
+            .exponents = scores_behind({"o"}),
             .mistakes = ring_forward::mistakes_of_moving(),
             .conduct = ring_conduct(conduct::forward_hops),
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
@@ -174,6 +176,7 @@ Task backward_task() {
             .truth = ring_backward::truth,
             .baseline = ring_backward::baseline,
             .terms = gradients_terms(ring_backward::problem),
+            .exponents = scores_behind({"dq", "dk", "dv"}),
             .mistakes = ring_backward::mistakes({"one_block_short", "own_block_every_time", "v_left_behind",
                                                  "dk_dv_kept_local", "one_hop_short_of_home"}),
             .conduct = ring_conduct(conduct::backward_hops),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -89,6 +90,20 @@ TEST(Tolerance, IsNotLessThanWhatRoundingTheTermsCosts) {
   baseline[2] *= 1.01;
   EXPECT_EQ(tolerance(baseline, truth, terms), tolerance(baseline, truth))
       << "the baseline's error, if larger";
+}
+
+TEST(Tolerance, IsNotLessThanWhatRoundingTheExponentsCosts) {
+  const double score = 2e4;
+  const Tensor64 truth({1, 2}, {3, 4});
+  // Both weights of an lse that is half a step of float32 too small: 2^-10 at 2e4.
+  const Tensor64 answer({1, 2}, {3 * std::exp(0x1p-10), 4 * std::exp(0x1p-10)});
+  EXPECT_GT(relative_error(answer, truth), tolerance(truth, truth)) << "a baseline that is right by luck";
+  EXPECT_LT(relative_error(answer, truth), tolerance(truth, truth, score));
+  EXPECT_LT(tolerance(truth, truth, score), 1e-2) << "far below the truth's own norm all the same";
+  EXPECT_LT(tolerance(truth, truth, 1.0), 2 * tolerance(truth, truth)) << "ordinary scores change little";
+  const Tensor64 terms({1, 2}, {300, 400});
+  EXPECT_GE(tolerance(truth, truth, terms, score), 100 * (tolerance(truth, truth, score) - 4e-6))
+      << "of the terms before they cancel";
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "judge/task.hpp"
+
+namespace course {
+
+/// The largest magnitude of a score q_i . k_j / sqrt(head_dim) of the example's q [heads, queries, head_dim]
+/// and k [heads, keys, head_dim]; 0 where there is none.
+double largest_score(const Example& example);
+
+/// The largest score for each of these outputs, as a task's exponents.
+std::function<std::map<std::string, double>(const Example&)> scores_behind(std::vector<std::string> outputs);
+
+}  // namespace course
