@@ -7,6 +7,7 @@
 #   lesson05_mutant_ID.so         tests/05_*/mutants/ID.*    test  mutant.lesson05.ID
 #   lesson05_variant_ID.so        tests/05_*/variants/ID.*   test  variant.lesson05.ID
 #   lesson05_combination_ID.so    tests/05_*/combinations/*  test  combination.lesson05.ID
+#   lesson05_answer_ID.so         tests/ledger/answers/05_*  test  answer.lesson05.ID
 #   bin/PROGRAM                   lessons/05_*/PROGRAM.cpp   test  program.lesson05.PROGRAM, of lessons on one rank
 # Mutants, variants and the solution are tested once more with many seeds: seeds.mutant.lesson05.ID (label seeds).
 # A handout has no solution of a lesson until it is released, and no mutants, variants and combinations: what follows
@@ -105,6 +106,7 @@ function(add_lesson json)
     foreach(kind mutant variant combination)
       add_judged_files(${kind})
     endforeach()
+    add_answers()
     add_python_tests()
   endif()
   add_lesson_programs()
@@ -210,8 +212,8 @@ macro(add_subject kind sources)
     # longer than -O0, whose code is far slower.
     set(options -O1 -DEIGEN_DONT_VECTORIZE)
   endif()
-  if("${kind}" MATCHES "^(mutant|combination)_")
-    list(APPEND options -w) # a mistake often leaves something unused
+  if("${kind}" MATCHES "^(mutant|combination|answer)_")
+    list(APPEND options -w) # a mistake often leaves something unused, and an old answer may displease a new compiler
     if(COURSE_SANITIZE)
       list(APPEND options -fno-sanitize=all) # the judge that names them is what the sanitizers look at
     endif()
@@ -221,7 +223,7 @@ macro(add_subject kind sources)
     precompile_eigen(${lesson}_${kind} "${options}")
   endif()
   if(COURSE_MISTAKES OR NOT "${kind}" MATCHES "^(mutant|combination)_")
-    if(NOT "${kind}" MATCHES "^(student|drill)$")
+    if(NOT "${kind}" MATCHES "^(student|drill)$|^answer_")
       add_dependencies(${lesson}_tests ${lesson}_${kind})
     endif()
   endif()
@@ -235,9 +237,23 @@ macro(judge_command)
   set(judge $<TARGET_FILE:judge_${lesson}> --registry ${COURSE_REGISTRY} --player ${player})
 endmacro()
 
+# Sets ledger: the judge's options by which a submission's verdicts have to be those recorded in tests/ledger. A handout
+# has no ledger. Under a sanitizer memory is not measured, and a read out of bounds ends what otherwise gives an answer.
+macro(find_in_ledger submission)
+  set(ledger)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/tests/ledger AND NOT COURSE_SANITIZE)
+    set(ledger --ledger ${CMAKE_SOURCE_DIR}/tests/ledger/verdicts/${lesson}.tsv --ledger-entry ${submission})
+  endif()
+endmacro()
+
 # Adds a ctest test that starts the judge. MPI tests use both cores of a small machine.
 macro(add_judge_test name subject labels)
-  add_test(NAME ${name} COMMAND ${judge} --subject $<TARGET_FILE:${lesson}_${subject}> ${ARGN})
+  set(ledger)
+  if(NOT "${subject}" STREQUAL "student")
+    string(REGEX REPLACE "^(mutant|variant|combination|answer)_" "\\1." submission ${subject})
+    find_in_ledger(${submission})
+  endif()
+  add_test(NAME ${name} COMMAND ${judge} --subject $<TARGET_FILE:${lesson}_${subject}> ${ARGN} ${ledger})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 300)
   if(mpi)
     set_tests_properties(${name} PROPERTIES PROCESSORS 2)
@@ -354,4 +370,28 @@ macro(add_judged_files kind)
     add_judge_test(${kind}.${lesson}.${stem} ${kind}_${target} "${lesson};course;${kind}" --expect ${expected})
     add_seeds_test(${kind}.${lesson}.${stem} ${kind}_${target} --expect ${expected})
   endforeach()
+endmacro()
+
+# Answers to the headers as they once were, which have to compile and to be judged for ever: right.cpp, and a mistake's
+# ID.cpp. Like a student's file they are compiled by a test, and only where slow tests run.
+macro(add_answers)
+  file(GLOB found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/ledger/answers/${folder}/*.cpp)
+  if(found AND NOT COURSE_SANITIZE)
+    add_custom_target(${lesson}_answers DEPENDS judge_${lesson} player_solo player_mpi)
+    add_test(NAME answer.${lesson}.build COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ${lesson}_answers)
+    set_tests_properties(answer.${lesson}.build PROPERTIES FIXTURES_SETUP ${lesson}_answers LABELS "${lesson};slow"
+                         RESOURCE_LOCK ninja TIMEOUT 600)
+    foreach(path ${found})
+      cmake_path(GET path STEM LAST_ONLY stem)
+      add_subject(answer_${stem} ${path})
+      set_target_properties(${lesson}_answer_${stem} PROPERTIES EXCLUDE_FROM_ALL ON)
+      add_dependencies(${lesson}_answers ${lesson}_answer_${stem})
+      set(expected mistake:${stem})
+      if(stem STREQUAL "right")
+        set(expected pass --hidden)
+      endif()
+      add_judge_test(answer.${lesson}.${stem} answer_${stem} "${lesson};slow" --expect ${expected})
+      set_tests_properties(answer.${lesson}.${stem} PROPERTIES FIXTURES_REQUIRED ${lesson}_answers)
+    endforeach()
+  endif()
 endmacro()

@@ -64,9 +64,10 @@ macro(add_python_patches kind)
 endmacro()
 
 macro(add_python_test test subject expected)
+  find_in_ledger(python.${test})
   add_test(NAME python.${lesson}.${test}
            COMMAND $<TARGET_FILE:judge_${lesson}> --registry ${COURSE_REGISTRY} --player ${COURSE_PYTHON_FOUND}
-                   --player ${COURSE_PYTHON_PLAYER} --subject ${subject} --expect ${expected})
+                   --player ${COURSE_PYTHON_PLAYER} --subject ${subject} --expect ${expected} ${ledger})
   set_tests_properties(python.${lesson}.${test} PROPERTIES LABELS "${lesson};course;python" TIMEOUT 300)
   if(mpi)
     set_tests_properties(python.${lesson}.${test} PROPERTIES PROCESSORS 2)

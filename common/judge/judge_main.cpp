@@ -9,6 +9,7 @@
 #include "judge/agreement.hpp"
 #include "judge/expectation.hpp"
 #include "judge/keep.hpp"
+#include "judge/ledger.hpp"
 #include "judge/session.hpp"
 
 namespace course {
@@ -21,6 +22,9 @@ struct Options {
   std::uint64_t seed = 1;
   int seeds = 1;
   std::string expect;
+  std::filesystem::path ledger;
+  std::string ledger_entry;
+  bool ledger_record = false;
   std::filesystem::path report;
   std::filesystem::path keep;
   std::string replay_options;
@@ -198,6 +202,40 @@ void keep_failures(const Judge& judge) {
   }
 }
 
+bool is_expected(const Judge& judge) {
+  const std::string& expect = judge.options.expect;
+  const std::string amiss = Expectation{expect}.unmet(judge.session->judged(), judge.lesson);
+  if (amiss.empty()) {
+    fmt::print("as expected: {}\n", expect);
+  } else {
+    fmt::print("expected {}, but {}\n", expect, amiss);
+  }
+  return amiss.empty();
+}
+
+bool is_as_recorded(const Judge& judge) {
+  const auto& [file, entry] = std::tie(judge.options.ledger, judge.options.ledger_entry);
+  const JudgedRound& round = judge.session->judged().front();
+  const bool complete = round.tests.size() == judge.all_tests.size();
+  if (judge.options.ledger_record) {
+    Ledger::record(file, entry, round, complete);
+    fmt::print("recorded: {} in {}\n", entry, file.string());
+    return true;
+  }
+  const Ledger ledger(file);
+  if (!ledger.has_lesson()) {
+    fmt::print("not compared with the ledger: there is no {}\n", file.string());
+    return true;
+  }
+  const std::string differences = ledger.differences(entry, round, complete);
+  if (differences.empty()) {
+    fmt::print("as recorded: {}\n", entry);
+  } else {
+    fmt::print("not as recorded in {}, {}:\n{}", file.string(), entry, differences);
+  }
+  return differences.empty();
+}
+
 Options parse(int argc, char** argv) {
   Options options;
   CLI::App app{"Judges one lesson: plays a submission and compares what it returns with the reference."};
@@ -219,6 +257,14 @@ Options parse(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--expect", options.expect,
                  "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so");
+  CLI::Option* ledger = app.add_option(
+      "--ledger", options.ledger, "the recorded verdicts of this lesson, which the first seed's must equal");
+  CLI::Option* entry =
+      app.add_option("--ledger-entry", options.ledger_entry, "the submission's name in the ledger");
+  ledger->needs(entry);
+  entry->needs(ledger);
+  app.add_flag("--ledger-record", options.ledger_record, "write the verdicts into the ledger instead")
+      ->envname("COURSE_RECORD_LEDGER");
   app.add_option("--report", options.report, "write the verdicts as JSON");
   app.add_option("--keep", options.keep, "keep the first failing case of each test in this folder");
   app.add_option("--replay-options", options.replay_options,
@@ -301,14 +347,9 @@ int run(int argc, char** argv) {
   if (judge.session == nullptr) return 2;  // --gtest_list_tests, or a filter that fits nothing
   if (!judge.options.report.empty()) write_report(judge);
   if (!judge.options.keep.empty()) keep_failures(judge);
-  if (judge.options.expect.empty()) return failed == 0 ? 0 : 1;
-  const std::string amiss = Expectation{judge.options.expect}.unmet(judge.session->judged(), judge.lesson);
-  if (amiss.empty()) {
-    fmt::print("as expected: {}\n", judge.options.expect);
-  } else {
-    fmt::print("expected {}, but {}\n", judge.options.expect, amiss);
-  }
-  return amiss.empty() ? 0 : 1;
+  const bool as_expected = judge.options.expect.empty() ? failed == 0 : is_expected(judge);
+  const bool as_recorded = judge.options.ledger.empty() || is_as_recorded(judge);
+  return as_expected && as_recorded ? 0 : 1;
 }
 
 }  // namespace
