@@ -22,11 +22,8 @@ constexpr double rounding_floor = 4e-6;
 /// Five roundings of float32: over terms before they cancel, half of all baselines are off by half of one.
 constexpr double rounding_of_terms = 3e-7;
 /// How often a right answer rounds the exponent of a weight, by up to 2^-24 of it each time: the score
-/// itself, and forward an lse of its own at each merge of two blocks.
-constexpr double roundings_forward = 4;
-/// Backward the lse is given, and a gradient sums over many scores: of their roundings the root mean square
-/// counts, 2^-23 / sqrt(12) of the score.
-constexpr double roundings_backward = 0.6;
+/// itself, and an lse of its own at each merge of two blocks.
+constexpr double roundings_of_an_exponent = 4;
 
 bool same_special(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b;
@@ -175,7 +172,7 @@ double tolerance(const Tensor64& baseline, const Tensor64& truth, double exponen
   if (!std::isfinite(error)) {
     throw std::invalid_argument("the baseline is not near the truth: its relative error is infinite");
   }
-  return std::max(allowed_beside(error), roundings_forward * 0x1p-24 * exponent);
+  return std::max(allowed_beside(error), roundings_of_an_exponent * 0x1p-24 * exponent);
 }
 
 namespace {
@@ -194,13 +191,9 @@ double largest_ratio(const Tensor64& x, const Tensor64& y) {
 
 }  // namespace
 
-double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms, double exponent) {
+double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms) {
   return std::max(tolerance(baseline, truth),
-                  rounding_of_terms_with(exponent) * largest_ratio(terms, truth) + rounding_floor);
-}
-
-double rounding_of_terms_with(double exponent) {
-  return rounding_of_terms + roundings_backward * 0x1p-24 * exponent;
+                  rounding_of_terms * largest_ratio(terms, truth) + rounding_floor);
 }
 
 double allowed_beside(double baseline_error) {

@@ -28,12 +28,10 @@ double relative_error(const Tensor64& answer, const Tensor64& truth, const Tenso
 ///   a score s to within 2^-24 |s|, and the weight is off by that much of itself.
 double tolerance(const Tensor64& baseline, const Tensor64& truth, double exponent = 0);
 
-/// The same of a gradient, which is what is left when its terms cancel; `terms` is the truth as it would be
-/// if they did not. What is rounded are the terms.
-double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms, double exponent = 0);
-
-/// What rounding costs a right gradient, as a part of the norm of its terms.
-double rounding_of_terms_with(double exponent);
+/// The same of a truth that is what is left when its terms cancel; `terms` is the truth as it would be if
+/// they did not. Of few entries the baseline may be right by luck, so not less than a few roundings of the
+/// terms either.
+double tolerance(const Tensor64& baseline, const Tensor64& truth, const Tensor64& terms);
 
 /// The same of a baseline's error, however that was measured: what another right order of the operations may
 /// cost.

@@ -53,20 +53,21 @@ bool explains(const Mistake& mistake, const std::vector<const Played*>& all, boo
   return supported;
 }
 
-double tolerance_of(const std::string& output, const Played& played) {
-  const double exponent = played.exponents.at(output);
+double tolerance_of(const std::string& output, const Played& played, double exponent) {
   const Tensor64& baseline = played.baseline.at(output);
   const Tensor64& truth = played.truth.at(output);
   if (played.terms.empty()) return tolerance(baseline, truth, exponent);
-  return tolerance(baseline, truth, played.terms.at(output), exponent);
+  return tolerance(baseline, truth, played.terms.at(output));
 }
 
 /// By output. Throws std::invalid_argument that names the task and the example.
 std::map<std::string, double> tolerances(const Task& task, const Played& played) {
   std::map<std::string, double> all;
+  std::map<std::string, double> exponents;
+  if (task.exponents) exponents = task.exponents(*played.example);
   for (const Output& output : task.outputs) {
     try {
-      all[output.name] = tolerance_of(output.name, played);
+      all[output.name] = tolerance_of(output.name, played, exponents[output.name]);
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("task " + task.id + ", output " + output.name + ", on " +
                                   played.example->what + ": " + error.what());
@@ -80,8 +81,6 @@ std::map<std::string, double> tolerances(const Task& task, const Played& played)
 Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome) {
   Played played{&example, &outcome, truth, task.baseline(example), {}, {}, {}};
   if (task.terms) played.terms = task.terms(example);
-  if (task.exponents) played.exponents = task.exponents(example);
-  for (const Output& output : task.outputs) played.exponents.try_emplace(output.name, 0);
   played.tolerance = tolerances(task, played);
   if (outcome.ending != Outcome::Ending::Finished) {
     played.complaint = outcome.text;

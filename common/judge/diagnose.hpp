@@ -16,12 +16,11 @@ struct Played {
   const Example* example = nullptr;
   const Outcome* outcome = nullptr;
   Answer truth;
-  Answer baseline;                               ///< the task's
-  std::map<std::string, double> tolerance;       ///< by output
-  Answer answer;                                 ///< joined outputs; empty when there are none to compare
-  std::string complaint;                         ///< why there are none: crash, standstill, wrong shape
-  Answer terms = {};                             ///< the task's; empty where it has none
-  std::map<std::string, double> exponents = {};  ///< by output, 0 where the task names none
+  Answer baseline;                          ///< the task's
+  std::map<std::string, double> tolerance;  ///< by output
+  Answer answer;                            ///< joined outputs; empty when there are none to compare
+  std::string complaint;                    ///< why there are none: crash, standstill, wrong shape
+  Answer terms = {};                        ///< the task's; empty where it has none
 };
 
 Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome);

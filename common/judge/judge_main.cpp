@@ -2,15 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "judge/agreement.hpp"
-#include "judge/expectation.hpp"
+#include "judge/candidates.hpp"
 #include "judge/keep.hpp"
-#include "judge/ledger.hpp"
 #include "judge/session.hpp"
+#include "judge/verdict_text.hpp"
 
 namespace course {
 
@@ -22,9 +23,10 @@ struct Options {
   std::uint64_t seed = 1;
   int seeds = 1;
   std::string expect;
-  std::filesystem::path ledger;
+  LedgerFile ledger;
   std::string ledger_entry;
-  bool ledger_record = false;
+  std::filesystem::path candidates;
+  std::filesystem::path verdicts;
   std::filesystem::path report;
   std::filesystem::path keep;
   std::string replay_options;
@@ -61,6 +63,10 @@ struct Judge {
   }
 };
 
+Seeds seeds(const Options& options) {
+  return {options.seed, options.seeds, false, {}};
+}
+
 /// GoogleTest decides which tests run; all of them are then played before the first is judged.
 class PlayAll : public testing::Environment {
  public:
@@ -71,14 +77,8 @@ class PlayAll : public testing::Environment {
       if (selected(test.name())) chosen.push_back(test);
     }
     const Options& options = judge.options;
-    Seeds seeds{options.seed, options.seeds, !options.expect.empty(), {}};
-    const Expectation expected{options.expect};
-    if (expected.of_mistakes()) {
-      seeds.tells = [&judge, expected](const JudgedRound& round) {
-        return expected.unmet_later(round, judge.lesson).empty();
-      };
-    }
-    judge.session = std::make_unique<Session>(chosen, options.launcher, std::move(seeds));
+    judge.session = std::make_unique<Session>(chosen, options.launcher,
+                                              seeds_for(seeds(options), options.expect, judge.lesson));
     // GoogleTest would catch what is thrown here and tell it to a printer alone.
     try {
       judge.session->play();
@@ -114,43 +114,14 @@ class GradedTestBody : public testing::Test {
   std::string name_;
 };
 
-std::string indented(const std::string& text) {
-  std::string result;
-  for (const char c : text) result += c == '\n' ? std::string("\n      ") : std::string(1, c);
-  return result;
-}
-
-/// One line a passed test, a paragraph a failed one.
 class Printer : public testing::EmptyTestEventListener {
  public:
   void OnTestEnd(const testing::TestInfo& info) override {
     const Judge& judge = Judge::instance();
     if (judge.not_played != nullptr) return;  // GoogleTest skips every test
-    const TestVerdict& verdict = judge.verdict(info.name());
-    const std::string title = fmt::format("{}.{}", info.test_suite_name(), info.name());
-    switch (verdict.status) {
-      case TestVerdict::Status::Passed:
-        fmt::print("PASS  {}\n", title);
-        return;
-      case TestVerdict::Status::Todo:
-        fmt::print("TODO  {}   {}\n", title, verdict.text);
-        return;
-      case TestVerdict::Status::NotPlayed:
-        fmt::print("FAIL  {}   not played: an earlier case of this task ended the player\n", title);
-        return;
-      case TestVerdict::Status::Failed:
-        fmt::print("FAIL  {}   {}\n", title, indented(verdict.text));
-        print_names(verdict);
-    }
-  }
-
- private:
-  static void print_names(const TestVerdict& verdict) {
-    const Judge& judge = Judge::instance();
-    for (const std::string& id : verdict.mistakes) {
-      fmt::print("      looks like: {}.   ./course hint {}\n", judge.lesson.mistake(id).what,
-                 judge.lesson.id);
-    }
+    const std::vector<GradedTest>& tests = judge.session->tests();
+    const auto test = std::ranges::find(tests, info.name(), &GradedTest::name);
+    fmt::print("{}", verdict_text(judge.lesson, *test, judge.verdict(info.name())));
   }
 };
 
@@ -202,38 +173,15 @@ void keep_failures(const Judge& judge) {
   }
 }
 
-bool is_expected(const Judge& judge) {
-  const std::string& expect = judge.options.expect;
-  const std::string amiss = Expectation{expect}.unmet(judge.session->judged(), judge.lesson);
-  if (amiss.empty()) {
-    fmt::print("as expected: {}\n", expect);
-  } else {
-    fmt::print("expected {}, but {}\n", expect, amiss);
-  }
-  return amiss.empty();
-}
-
-bool is_as_recorded(const Judge& judge) {
-  const auto& [file, entry] = std::tie(judge.options.ledger, judge.options.ledger_entry);
-  const JudgedRound& round = judge.session->judged().front();
-  const bool complete = round.tests.size() == judge.all_tests.size();
-  if (judge.options.ledger_record) {
-    Ledger::record(file, entry, round, complete);
-    fmt::print("recorded: {} in {}\n", entry, file.string());
-    return true;
-  }
-  const Ledger ledger(file);
-  if (!ledger.has_lesson()) {
-    fmt::print("not compared with the ledger: there is no {}\n", file.string());
-    return true;
-  }
-  const std::string differences = ledger.differences(entry, round, complete);
-  if (differences.empty()) {
-    fmt::print("as recorded: {}\n", entry);
-  } else {
-    fmt::print("not as recorded in {}, {}:\n{}", file.string(), entry, differences);
-  }
-  return differences.empty();
+/// Whether the submission came out as it should; without --expect it should pass.
+bool is_as_it_should(const Judge& judge, bool passed) {
+  const Options& options = judge.options;
+  const std::vector<JudgedRound>& rounds = judge.session->judged();
+  const bool complete = rounds.front().tests.size() == judge.all_tests.size();
+  const Check check = check_candidate({"", "", options.expect, options.hidden, options.ledger_entry}, rounds,
+                                      judge.lesson, options.ledger, complete);
+  fmt::print("{}", check.text);
+  return check.holds && (passed || !options.expect.empty());
 }
 
 Options parse(int argc, char** argv) {
@@ -257,13 +205,18 @@ Options parse(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--expect", options.expect,
                  "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so");
-  CLI::Option* ledger = app.add_option(
-      "--ledger", options.ledger, "the recorded verdicts of this lesson, which the first seed's must equal");
+  CLI::Option* ledger =
+      app.add_option("--ledger", options.ledger.path,
+                     "the recorded verdicts of this lesson, which the first seed's must equal");
   CLI::Option* entry =
       app.add_option("--ledger-entry", options.ledger_entry, "the submission's name in the ledger");
-  ledger->needs(entry);
   entry->needs(ledger);
-  app.add_flag("--ledger-record", options.ledger_record, "write the verdicts into the ledger instead")
+  CLI::Option* candidates =
+      app.add_option("--candidates", options.candidates,
+                     "in place of --subject: a file with many, and what to expect of each");
+  candidates->needs(
+      app.add_option("--verdicts", options.verdicts, "with --candidates: the folder for what came of them"));
+  app.add_flag("--ledger-record", options.ledger.record, "write the verdicts into the ledger instead")
       ->envname("COURSE_RECORD_LEDGER");
   app.add_option("--report", options.report, "write the verdicts as JSON");
   app.add_option("--keep", options.keep, "keep the first failing case of each test in this folder");
@@ -281,7 +234,8 @@ Options parse(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     for (const char* needed : {"--subject", "--player"}) {
-      if (options.write_case.empty() && app.count(needed) == 0) throw CLI::RequiredError(needed);
+      const bool given = app.count(needed) > 0 || (*candidates && std::string_view(needed) == "--subject");
+      if (options.write_case.empty() && !given) throw CLI::RequiredError(needed);
     }
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error) == 0 ? 0 : 2);
@@ -319,6 +273,16 @@ int write_case(const LessonJudge& lesson_judge, const Options& options) {
   throw std::invalid_argument("lesson " + lesson_judge.id + " has no task '" + options.task + "'");
 }
 
+int test_candidates(Judge& judge) {
+  const Options& options = judge.options;
+  add_hidden_examples(judge.lesson_judge);
+  for (Task& task : judge.lesson_judge.tasks) task = remembering(std::move(task));
+  CandidateTests tests(judge.lesson, tests_of(judge.lesson_judge, judge.lesson, false),
+                       tests_of(judge.lesson_judge, judge.lesson, true), options.launcher, seeds(options),
+                       options.ledger);
+  return tests.run(read_candidates(options.candidates), options.verdicts) ? 0 : 1;
+}
+
 int run(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   // What goes wrong in drawing or judging ends in main, which says what it was.
@@ -336,6 +300,7 @@ int run(int argc, char** argv) {
                               judge.options.user);
     judge.options.launcher.confinement = &*judge.confinement;
   }
+  if (!judge.options.candidates.empty()) return test_candidates(judge);
   judge.all_tests = tests_of(judge.lesson_judge, judge.lesson, judge.options.hidden);
   register_tests(judge);
   testing::AddGlobalTestEnvironment(new PlayAll);
@@ -347,9 +312,7 @@ int run(int argc, char** argv) {
   if (judge.session == nullptr) return 2;  // --gtest_list_tests, or a filter that fits nothing
   if (!judge.options.report.empty()) write_report(judge);
   if (!judge.options.keep.empty()) keep_failures(judge);
-  const bool as_expected = judge.options.expect.empty() ? failed == 0 : is_expected(judge);
-  const bool as_recorded = judge.options.ledger.empty() || is_as_recorded(judge);
-  return as_expected && as_recorded ? 0 : 1;
+  return is_as_it_should(judge, failed == 0) ? 0 : 1;
 }
 
 }  // namespace

@@ -30,10 +30,32 @@ Tests of_one_world_size(const Tests& tests, int round) {
   return chosen;
 }
 
+std::vector<Example> draw_examples(const GradedTest& test, std::uint64_t seed) {
+  Draw stream = Draw(seed).fork(test.name());
+  const auto& draw = test.hidden ? test.task->hidden_examples : test.task->examples;
+  return draw(stream, std::max(1, test.ranks));
+}
+
+Examples shared(std::vector<Example> examples) {
+  Examples all;
+  for (Example& example : examples) all.push_back(std::make_shared<const Example>(std::move(example)));
+  return all;
+}
+
 }  // namespace
 
-Session::Session(std::vector<GradedTest> tests, LauncherOptions options, Seeds seeds)
-    : tests_(std::move(tests)), launcher_(std::move(options)), seeds_(seeds) {}
+const Examples& SharedExamples::of(const GradedTest& test, std::uint64_t seed) {
+  const auto [place, is_new] = drawn_.try_emplace({test.name(), seed});
+  if (is_new) {
+    std::vector<Example> examples = draw_examples(test, seed);
+    for (Example& example : examples) example.worked.keep();
+    place->second = shared(std::move(examples));
+  }
+  return place->second;
+}
+
+Session::Session(std::vector<GradedTest> tests, LauncherOptions options, Seeds seeds, SharedExamples* shared)
+    : tests_(std::move(tests)), launcher_(std::move(options)), seeds_(std::move(seeds)), shared_(shared) {}
 
 void Session::play() {
   judged_.resize(static_cast<std::size_t>(seeds_.count));
@@ -96,7 +118,7 @@ Tests Session::candidates(const Tests& tests) const {
 /// How many examples each test of a round has.
 std::vector<std::size_t> Session::counts(const Round& round) {
   std::vector<std::size_t> all;
-  for (const std::vector<Example>& examples : round.examples) all.push_back(examples.size());
+  for (const Examples& examples : round.examples) all.push_back(examples.size());
   return all;
 }
 
@@ -120,20 +142,18 @@ bool Session::was_wrong(const GradedTest& test, std::size_t example) const {
          !is_right(played[example]);
 }
 
-std::vector<std::size_t> Session::playable(const GradedTest& test,
-                                           const std::vector<Example>& examples) const {
+std::vector<std::size_t> Session::playable(const GradedTest& test, const Examples& examples) const {
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    if (!examples[i].large || fails_on_large_alone(test)) all.push_back(i);
+    if (!examples[i]->large || fails_on_large_alone(test)) all.push_back(i);
   }
   return all;
 }
 
-std::vector<Example> Session::inputs_of(const GradedTest& test, int index, Inputs inputs) const {
+Examples Session::inputs_of(const GradedTest& test, int index, Inputs inputs) const {
   const std::uint64_t seed = seeds_.first + static_cast<std::uint64_t>(index);
-  Draw stream = Draw(seed).fork(test.name());
-  const auto& draw_examples = test.hidden ? test.task->hidden_examples : test.task->examples;
-  const std::vector<Example> all = draw_examples(stream, std::max(1, test.ranks));
+  if (index == 0 && shared_ != nullptr) return shared_->of(test, seed);
+  const Examples all = shared(draw_examples(test, seed));
   if (index == 0) return all;
   std::vector<std::size_t> places = playable(test, all);
   const bool one = inputs == Inputs::Few && (test.ranks > 0 || seeds_.tells);
@@ -144,7 +164,7 @@ std::vector<Example> Session::inputs_of(const GradedTest& test, int index, Input
     const int last = static_cast<int>(from.size()) - 1;
     places = {from[Draw(seed).fork(test.name() + ", which input").integer(0, last)]};
   }
-  std::vector<Example> chosen;
+  Examples chosen;
   for (const std::size_t i : places) chosen.push_back(all[i]);
   return chosen;
 }
@@ -152,13 +172,13 @@ std::vector<Example> Session::inputs_of(const GradedTest& test, int index, Input
 Session::Round Session::draw(Tests tests, int index, Inputs inputs) const {
   Round round;
   for (const GradedTest* test : tests) {
-    std::vector<Example> all = inputs_of(*test, index, inputs);
+    Examples all = inputs_of(*test, index, inputs);
     round.truths.emplace_back(all.size());
     round.examples.push_back(std::move(all));
   }
   round.tests = std::move(tests);
   for_each_in_parallel(counts(round), [&round](std::size_t i, std::size_t j) {
-    round.truths[i][j] = round.tests[i]->task->truth(round.examples[i][j]);
+    round.truths[i][j] = round.tests[i]->task->truth(*round.examples[i][j]);
   });
   return round;
 }
@@ -169,7 +189,7 @@ std::vector<Case> Session::cases(const std::vector<Round>& rounds) {
     for (std::size_t i = 0; i < round.tests.size(); ++i) {
       const Task& task = *round.tests[i]->task;
       for (std::size_t j = 0; j < round.examples[i].size(); ++j) {
-        const Example& example = round.examples[i][j];
+        const Example& example = *round.examples[i][j];
         all.push_back({round.tests[i]->name(), task.id, task.function, example.arguments,
                        shards_of(task, example), wanted_outputs(task, round.truths[i][j])});
       }
@@ -182,7 +202,7 @@ std::vector<Case> Session::cases(const std::vector<Round>& rounds) {
 void Session::take(std::vector<Round>& rounds, std::vector<Outcome> outcomes) {
   auto next = outcomes.begin();
   for (Round& round : rounds) {
-    for (const std::vector<Example>& examples : round.examples) {
+    for (const Examples& examples : round.examples) {
       const auto end = next + static_cast<std::ptrdiff_t>(examples.size());
       round.outcomes.emplace_back(std::make_move_iterator(next), std::make_move_iterator(end));
       next = end;
@@ -196,7 +216,7 @@ std::vector<TestVerdict> Session::judge_round(Round& round) const {
   for_each_in_parallel(counts(round), [&](std::size_t i, std::size_t j) {
     const Task& task = *round.tests[i]->task;
     Played& played = round.played[i].examples[j];
-    played = compare(task, round.examples[i][j], round.truths[i][j], round.outcomes[i][j]);
+    played = compare(task, *round.examples[i][j], round.truths[i][j], round.outcomes[i][j]);
     if (seeds_.must_be_sharp) require_sharp(task, played);
   });
   return judge(round.played);

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "judge/verdict.hpp"
@@ -34,11 +37,25 @@ struct Seeds {
   std::function<bool(const JudgedRound&)> tells;
 };
 
+using Examples = std::vector<std::shared_ptr<const Example>>;
+
+/// The examples of one seed, by test. Every submission that is played with them finds what was worked out of
+/// them for the one before, where the tasks are remembering().
+class SharedExamples {
+ public:
+  const Examples& of(const GradedTest& test, std::uint64_t seed);
+
+ private:
+  std::map<std::pair<std::string, std::uint64_t>, Examples> drawn_;
+};
+
 /// Plays the chosen tests of a lesson with one or more seeds in as few launches as possible, and keeps
 /// everything that the first seed's verdicts refer to.
 class Session {
  public:
-  Session(std::vector<GradedTest> tests, LauncherOptions options, Seeds seeds);
+  /// @param shared where the first seed's examples are kept; must live as long. Null: here alone.
+  Session(std::vector<GradedTest> tests, LauncherOptions options, Seeds seeds,
+          SharedExamples* shared = nullptr);
 
   void play();
 
@@ -51,7 +68,7 @@ class Session {
  private:
   struct Round {
     std::vector<const GradedTest*> tests;
-    std::vector<std::vector<Example>> examples;  ///< by test
+    std::vector<Examples> examples;  ///< by test
     std::vector<std::vector<Answer>> truths;
     std::vector<std::vector<Outcome>> outcomes;
     std::vector<PlayedTest> played;
@@ -66,9 +83,9 @@ class Session {
   std::vector<const GradedTest*> candidates(const std::vector<const GradedTest*>& tests) const;
   /// With the examples and truths of what the index'th seed plays.
   Round draw(std::vector<const GradedTest*> tests, int index, Inputs inputs) const;
-  std::vector<Example> inputs_of(const GradedTest& test, int index, Inputs inputs) const;
+  Examples inputs_of(const GradedTest& test, int index, Inputs inputs) const;
   /// Of a later seed's examples, which may be played: by index.
-  std::vector<std::size_t> playable(const GradedTest& test, const std::vector<Example>& examples) const;
+  std::vector<std::size_t> playable(const GradedTest& test, const Examples& examples) const;
   bool was_wrong(const GradedTest& test, std::size_t example) const;  ///< with the first seed
   bool fails_on_large_alone(const GradedTest& test) const;
   const TestVerdict& verdict_on(const GradedTest& test) const;  ///< with the first seed
@@ -81,6 +98,7 @@ class Session {
   std::vector<GradedTest> tests_;
   Launcher launcher_;
   Seeds seeds_;
+  SharedExamples* shared_;
   Round first_round_;  ///< which the first seed's verdicts refer to
   std::vector<JudgedRound> judged_;
 };

@@ -13,6 +13,21 @@ constexpr std::int64_t largest_header = 4096;  // of a .npy file
 
 }  // namespace
 
+Task remembering(Task task) {
+  int number = 0;
+  const auto remember = [&number](std::function<Answer(const Example&)>& function) {
+    if (!function) return;
+    function = [work_out = std::move(function), number = number++](const Example& example) {
+      return example.worked.of(number, [&] { return work_out(example); });
+    };
+  };
+  remember(task.truth);
+  remember(task.baseline);
+  remember(task.terms);
+  for (Mistake& mistake : task.mistakes) remember(mistake.answer);
+  return task;
+}
+
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example) {
   std::vector<std::map<std::string, Tensor>> shards(example.ranks());
   const std::vector<int> offsets = shard_offsets(example.shard_tokens);

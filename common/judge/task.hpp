@@ -7,9 +7,13 @@
 
 #include "judge/draw.hpp"
 #include "judge/launcher.hpp"
+#include "judge/worked.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
+
+/// A function's outputs by name, whole.
+using Answer = std::map<std::string, Tensor64>;
 
 /// One input of a task, whole: the judge cuts it into the ranks' shards.
 struct Example {
@@ -20,11 +24,9 @@ struct Example {
   /// So large that an instrument sees memory. Played with the first seed, and with later ones only by a
   /// submission that nothing else finds wrong.
   bool large = false;
+  Worked<Answer> worked = {};  ///< what the functions of a remembering() task gave
   int ranks() const { return shard_tokens.empty() ? 1 : static_cast<int>(shard_tokens.size()); }
 };
-
-/// A function's outputs by name, whole.
-using Answer = std::map<std::string, Tensor64>;
 
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
 struct Mistake {
@@ -103,6 +105,9 @@ LessonJudge lesson_judge();
 
 /// Gives tasks their hidden examples: tests/NN_name/hidden.cpp, which no handout holds.
 void add_hidden_examples(LessonJudge& judge);
+
+/// The same task; its truth, baseline, terms and mistakes are worked out once for an example that keeps them.
+Task remembering(Task task);
 
 /// Every rank's inputs, cut from the example's.
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);

@@ -92,10 +92,8 @@ std::vector<Finding> is_right_on_every_rank(const Played& played) {
   for (const char* name : {"dq", "dk", "dv"}) {
     const Tensor64& truth = played.truth.at(name);
     const Tensor64& terms = played.terms.at(name);
-    const double baseline_error =
-        std::ranges::max(errors_by_rank(played.baseline.at(name), truth, terms, example));
     const double allowed =
-        std::max(allowed_beside(baseline_error), rounding_of_terms_with(played.exponents.at(name)));
+        allowed_beside(std::ranges::max(errors_by_rank(played.baseline.at(name), truth, terms, example)));
     const std::vector<double> errors = errors_by_rank(played.answer.at(name), truth, terms, example);
     for (int rank = 0; rank < example.ranks(); ++rank) {
       if (errors[rank] <= allowed) continue;

@@ -1,6 +1,5 @@
 #include "examples.hpp"
 #include "judge/conduct.hpp"
-#include "judge/exponents.hpp"
 #include "judge/gradient_checks.hpp"
 #include "judge/task.hpp"
 #include "judge/uncancelled.hpp"
@@ -155,7 +154,6 @@ Task attention_task(std::string id, std::string function) {
           .truth = attention_truth,
           .baseline = attention_baseline,
           .terms = gradients_terms(problem_of),
-          .exponents = scores_behind({"dq", "dk", "dv"}),
           .mistakes = mistakes::of_blocks(),
           .answer_checks = {passes_gradient_checks(problem_of)},
           .largest_tolerance = largest_tolerance,

@@ -5,7 +5,6 @@
 
 #include "judge/conduct.hpp"
 #include "judge/diagnose.hpp"
-#include "judge/exponents.hpp"
 #include "judge/log_reading.hpp"
 #include "judge/ring_backward.hpp"
 #include "judge/ring_forward.hpp"
@@ -227,7 +226,6 @@ Task ring_task() {
             .truth = ring_backward::truth,
             .baseline = ring_backward::baseline,
             .terms = gradients_terms(ring_backward::problem),
-            .exponents = scores_behind({"dq", "dk", "dv"}),
             .mistakes = ring_backward::mistakes(
                 {"dk_dv_kept_local", "own_share_only", "dk_and_dv_swapped", "overwritten_not_accumulated",
                  "own_block_every_time", "v_left_behind", "one_block_short", "delta_left_out",

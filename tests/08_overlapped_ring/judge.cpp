@@ -176,7 +176,6 @@ Task backward_task() {
             .truth = ring_backward::truth,
             .baseline = ring_backward::baseline,
             .terms = gradients_terms(ring_backward::problem),
-            .exponents = scores_behind({"dq", "dk", "dv"}),
             .mistakes = ring_backward::mistakes({"one_block_short", "own_block_every_time", "v_left_behind",
                                                  "dk_dv_kept_local", "one_hop_short_of_home"}),
             .conduct = ring_conduct(conduct::backward_hops),

@@ -101,10 +101,6 @@ TEST(Tolerance, IsNotLessThanWhatRoundingTheExponentsCosts) {
   EXPECT_LT(relative_error(answer, truth), tolerance(truth, truth, score));
   EXPECT_LT(tolerance(truth, truth, score), 1e-2) << "far below the truth's own norm all the same";
   EXPECT_LT(tolerance(truth, truth, 1.0), 2 * tolerance(truth, truth)) << "ordinary scores change little";
-  const Tensor64 terms({1, 2}, {300, 400});
-  EXPECT_GT(tolerance(truth, truth, terms, score), 0.1)
-      << "a score that large leaves nothing of such a gradient";
-  EXPECT_LT(tolerance(truth, truth, terms, 100.0), 1e-3);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ TEST(LargestScore, IsZeroWithoutKeys) {
 
 TEST(ScoresBehind, NamesTheOutputsThatAreMadeOfWeights) {
   const Example example = example_of(Tensor({1, 1, 1}, {5}), Tensor({1, 1, 1}, {2}));
-  const std::map<std::string, double> expected{{"dk", 10}, {"dq", 10}};
-  EXPECT_EQ(scores_behind({"dq", "dk"})(example), expected);
+  const std::map<std::string, double> expected{{"o", 10}, {"weights", 10}};
+  EXPECT_EQ(scores_behind({"o", "weights"})(example), expected);
 }
 
 }  // namespace
