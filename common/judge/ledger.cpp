@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>

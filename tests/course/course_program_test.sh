@@ -8,6 +8,9 @@ set -u
 # shellcheck source=tests/course/student_copy.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/student_copy.sh"
 
+# Whether the JSON $2 has the shape that the ledger has under the name $1.
+has_shape() { printf '%s' "$2" | "$build/bin/json_shape" "$course_root/tests/ledger/json/$1.json"; }
+
 # ---- where the student is ----
 
 test_status() {
@@ -19,6 +22,7 @@ test_status() {
   check 'status as JSON: exit 0' is "$code" 0
   check 'one object' is "${out:0:1}${out: -1}" '{}'
   check 'with the lesson as todo' has "$out" '"status": "todo"'
+  check 'in the recorded shape' has_shape lessons "$out"
   check 'and nothing on stderr' is "$err" ''
 }
 
@@ -69,6 +73,7 @@ test_pass() {
   check 'check as JSON: exit 0' is "$code" 0
   check 'one object' is "${out:0:1}${out: -1}" '{}'
   check 'no diagnosis' has "$out" '"diagnosis": null'
+  check 'in the recorded shape' has_shape lessons "$out"
   check 'no test lines beside it' lacks "$out" PASS
   course
   check 'status knows it' has "$out" '100 of 100  passed'
@@ -111,6 +116,7 @@ test_failure() {
   course check 01 --seed 7 --json
   check 'another seed, as JSON: exit 1' is "$code" 1
   check 'the diagnosis names the mistake' has "$out" 'looks like: the softmax runs down the columns'
+  check 'in the recorded shape' has_shape lessons "$out"
 }
 
 test_violence() {
@@ -217,6 +223,7 @@ test_skipped() {
   course check 05 --json
   check 'as JSON: exit 3' is "$code" 3
   check 'skipped' has "$out" '"status": "skipped"'
+  check 'in the recorded shape' has_shape lessons "$out"
   mv "$work/05_ring_attention" "$copy/tests/"
 }
 
@@ -349,6 +356,7 @@ test_doctor() {
   check 'and what is missing' has "$out" 'CMake has not found Eigen3'
   course doctor --json
   check 'doctor as JSON: one object' is "${out:0:1}${out: -1}" '{}'
+  check 'in the recorded shape' has_shape doctor "$out"
 }
 
 test_test() {
@@ -418,41 +426,31 @@ test_demo() {
 
 # ---- wrong usage ----
 
-test_usage() {
-  local arguments
-  while IFS= read -r arguments; do
+# Runs the demo itself, for which a stub stands in the copy; sets code, out and err.
+real_demo() {
+  COURSE_ROOT=$copy timeout 60 "$build/bin/ring_demo" "$@" >"$work/out" 2>"$work/err" </dev/null
+  code=$?
+  out=$(cat "$work/out")
+  err=$(cat "$work/err")
+}
+
+# The ledger's table: an exit code and a command on each line. What was misused says why in one line.
+test_exit_codes() {
+  local expected arguments
+  while IFS=$'\t' read -r expected arguments; do
     # shellcheck disable=SC2086  # one argument a word
-    course $arguments
-    check "'$arguments': exit 2" is "$code" 2
+    case $arguments in
+      'demo '*) real_demo ${arguments#demo } ;;
+      *) course $arguments ;;
+    esac
+    check "'$arguments': exit $expected" is "$code" "$expected"
+    [ "$expected" = 2 ] || continue
     check "'$arguments': one line" lines "$err" 1
     check "'$arguments': nothing on stdout" is "$out" ''
-  done <<'ARGUMENTS'
-nonsense
---nonsense
-check
-check 99
-check 05.9
-check 01 --nonsense
-check 01 02
-check 01 --task 9
-check 01.1 --task 2
-check 01 --ranks 3
-check 01 --ranks two
-check 03 --ranks 6
-check 01 --seed -1
-check 01 --sanitize --player x
-hint
-hint 99
-hint 01.1 --task 2
-show 01.1
-reset
-replay
-replay nothing
-replay lesson01.1 --subject mine
-test -j 0
-test --lesson 99
-test --all --lesson 01
-ARGUMENTS
+  done <"$course_root/tests/ledger/exit_codes.tsv"
+}
+
+test_usage() {
   course --help
   check '--help: exit 0' is "$code" 0
   check 'on stdout' has "$out" 'check'
@@ -488,5 +486,6 @@ test_unreadable_results
 test_doctor
 test_test
 test_demo
+test_exit_codes
 test_usage
 conclude

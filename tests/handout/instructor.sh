@@ -18,7 +18,8 @@ make_instructor() {
   fi
   mkdir "$instructor"
   (cd "$course_root" && git ls-files -z --cached --others --exclude-standard |
-    while IFS= read -r -d '' file; do [ ! -e "$file" ] || cp -P --parents "$file" "$instructor"; done)
+    while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
+    tar --null --files-from=- -c) | tar -x -C "$instructor"
   git init --quiet --initial-branch=main "$instructor"
   commit_all "$instructor" 'the course'
 }
