@@ -204,7 +204,13 @@ class CommandLine {
   void add_test() {
     CLI::App* command = add_command("test", "the course's own tests",
                                     [this](const Checkout& checkout) { return test(checkout, test_); });
-    command->add_flag("--all", test_.all, "sanitizers, a second compiler, many seeds, formatting as well");
+    CLI::Option* all = command->add_flag(
+        "--all", test_.all, "sanitizers, a second compiler, a few more seeds, formatting as well");
+    command
+        ->add_option("--soak", test_.soak,
+                     "only play all that is known to be right or wrong with so many seeds, such as 200")
+        ->check(CLI::PositiveNumber)
+        ->excludes(all);
     command->add_option("--lesson", test_.lesson, "only what is about this lesson");
     command->add_option("-j,--jobs", test_.jobs, "how many at once")->check(CLI::PositiveNumber);
   }

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t slowest_shown = 5;
+constexpr int few_seeds = 4;  ///< of --all
 
 int processors() {
   cpu_set_t set;
@@ -31,7 +32,10 @@ int processors() {
 class Tests {
  public:
   Tests(const Checkout& checkout, const TestOptions& options)
-      : checkout_(checkout), all_(options.all), jobs_(options.jobs > 0 ? options.jobs : processors()) {
+      : checkout_(checkout),
+        all_(options.all),
+        soak_(options.soak),
+        jobs_(options.jobs > 0 ? options.jobs : processors()) {
     if (!options.lesson.empty())
       lesson_ = &choose_whole_lesson(checkout.lessons, options.lesson, "test --lesson");
     if (lesson_ != nullptr && all_)
@@ -56,9 +60,11 @@ class Tests {
  private:
   /// With --all warnings are errors, which is nothing to bother a student's own builds with.
   fs::path tree_for_tests() const {
-    if (!all_) return checkout_.build();
+    if (!all_ && soak_ == 0) return checkout_.build();
     const fs::path tree = checkout_.build() / "strict";
-    configure(checkout_.root, tree, {"--preset", "student", "-DCOURSE_WERROR=ON"});
+    const int seeds = soak_ > 0 ? soak_ : few_seeds;
+    configure(checkout_.root, tree,
+              {"--preset", "student", "-DCOURSE_WERROR=ON", "-DCOURSE_SEEDS=" + std::to_string(seeds)});
     return tree;
   }
 
@@ -67,9 +73,10 @@ class Tests {
   }
 
   TestFilter filter() const {
-    // The tests with many seeds begin with the one seed of those that they are named after.
+    // The tests with several seeds begin with the one seed of those that they are named after.
     if (all_) return {{"^(solution|course|seeds|slow)$"}, "^(student|mutant|variant|combination)$"};
     TestFilter filter{{"^(solution|course)$"}, "^student$"};
+    if (soak_ > 0) filter = {{"^seeds$"}, "^handout$"};
     if (lesson_ != nullptr) filter.all_of.push_back("^lesson" + lesson_->id + "$");
     return filter;
   }
@@ -116,6 +123,7 @@ class Tests {
   const Checkout& checkout_;
   const LessonInfo* lesson_ = nullptr;
   bool all_;
+  int soak_;
   int jobs_;
   std::vector<TestRow> rows_;
   ProgressLine clock_;

@@ -8,6 +8,7 @@ namespace course::program {
 
 struct TestOptions {
   bool all = false;
+  int soak = 0;        ///< with how many seeds, instead of the other tests; 0: not asked for
   std::string lesson;  ///< as choose_lesson understands it; empty: every lesson
   int jobs = 0;        ///< 0: as many as there are processors
 };
