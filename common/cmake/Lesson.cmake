@@ -7,6 +7,7 @@
 #   lesson05_mutant_ID.so         tests/05_*/mutants/ID.*    test  mutant.lesson05.ID
 #   lesson05_variant_ID.so        tests/05_*/variants/ID.*   test  variant.lesson05.ID
 #   lesson05_combination_ID.so    tests/05_*/combinations/*  test  combination.lesson05.ID
+#   lesson05_eigen_maps.so        tests/05_*/variants/eigen_maps.cpp with a student's options, for ./course bench
 #   bin/PROGRAM                   lessons/05_*/PROGRAM.cpp   test  program.lesson05.PROGRAM, of lessons on one rank
 # Mutants, variants and the solution are tested once more with many seeds: seeds.mutant.lesson05.ID (label seeds).
 # A handout has no solution of a lesson until it is released, and no mutants, variants and combinations: what follows
@@ -93,8 +94,11 @@ function(add_lesson json)
   add_subject(student "${student}")
   add_subject(drill "${drill}")
   set_target_properties(${lesson}_drill PROPERTIES EXCLUDE_FROM_ALL ON)
+  if(EXISTS ${tests}/variants/eigen_maps.cpp)
+    add_subject(eigen_maps ${tests}/variants/eigen_maps.cpp)
+    set_target_properties(${lesson}_eigen_maps PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   file(GLOB given_out CONFIGURE_DEPENDS ${solution}/*.cpp)
-  find_uses_of_eigen()
   if(given_out)
     list(TRANSFORM files PREPEND ${solution}/ OUTPUT_VARIABLE solved)
     add_subject(solution "${solved}")
@@ -108,34 +112,6 @@ function(add_lesson json)
     add_python_tests()
   endif()
   add_lesson_programs()
-endfunction()
-
-# Sets uses_eigen: whether the lesson's files include Eigen/Core, which takes longer to read than all else in them.
-macro(find_uses_of_eigen)
-  set(uses_eigen OFF)
-  file(GLOB kept CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/skeletons/${folder}/*.cpp)
-  foreach(file ${given_out} ${kept})
-    file(STRINGS ${file} includes REGEX "#include <Eigen/Core>")
-    if(includes)
-      set(uses_eigen ON)
-    endif()
-  endforeach()
-endmacro()
-
-# Lets a subject take Eigen/Core precompiled. That is compiled once with a student's options and once with those of
-# mutants and their kind.
-function(precompile_eigen subject options)
-  string(MAKE_C_IDENTIFIER "eigen_core${options}" precompiled)
-  if(NOT TARGET ${precompiled})
-    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${precompiled}.cpp CONTENT "")
-    add_library(${precompiled} OBJECT ${CMAKE_BINARY_DIR}/${precompiled}.cpp)
-    target_link_libraries(${precompiled} PRIVATE course_flags)
-    target_compile_definitions(${precompiled} PRIVATE COURSE_CHECK_BOUNDS)
-    target_include_directories(${precompiled} SYSTEM PRIVATE ${EIGEN3_INCLUDE_DIRS})
-    target_compile_options(${precompiled} PRIVATE ${options})
-    target_precompile_headers(${precompiled} PRIVATE <Eigen/Core>)
-  endif()
-  target_precompile_headers(${subject} REUSE_FROM ${precompiled})
 endfunction()
 
 # The programs beside a lesson's text, such as lessons/02_*/lse_form.cpp. One that calls the lesson's functions is built
@@ -181,7 +157,7 @@ function(strings_of json field result)
 endfunction()
 
 function(lesson_settings target folder mpi)
-  target_link_libraries(${target} PRIVATE course_flags)
+  target_link_libraries(${target} PRIVATE course_flags linear_algebra)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/lessons/${folder})
   target_include_directories(${target} SYSTEM PRIVATE ${EIGEN3_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE COURSE_CHECK_BOUNDS)
@@ -205,7 +181,12 @@ macro(add_subject kind sources)
     target_link_options(${lesson}_${kind} PRIVATE -Wl,--no-undefined)
   endif()
   set(options)
-  if(NOT "${kind}" MATCHES "^(student|drill|solution)$")
+  if("${kind}" MATCHES "^(student|drill|solution|eigen_maps)$")
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # Else -O2 leaves a plain loop over a row as it is, one number at a time, which clang++ does not.
+      set(options -fvect-cost-model=dynamic)
+    endif()
+  else()
     # Speed is not their point; compiling them all is. Eigen without vectors takes a sixth less to compile, and -O1 no
     # longer than -O0, whose code is far slower.
     set(options -O1 -DEIGEN_DONT_VECTORIZE)
@@ -217,11 +198,8 @@ macro(add_subject kind sources)
     endif()
   endif()
   target_compile_options(${lesson}_${kind} PRIVATE ${options})
-  if(uses_eigen)
-    precompile_eigen(${lesson}_${kind} "${options}")
-  endif()
   if(COURSE_MISTAKES OR NOT "${kind}" MATCHES "^(mutant|combination)_")
-    if(NOT "${kind}" MATCHES "^(student|drill)$")
+    if(NOT "${kind}" MATCHES "^(student|drill|eigen_maps)$")
       add_dependencies(${lesson}_tests ${lesson}_${kind})
     endif()
   endif()
