@@ -8,6 +8,7 @@
 #   lesson05_variant_ID.so        tests/05_*/variants/ID.*   test  variant.lesson05.ID
 #   lesson05_combination_ID.so    tests/05_*/combinations/*  test  combination.lesson05.ID
 #   lesson05_answer_ID.so         tests/ledger/answers/05_*  test  answer.lesson05.ID
+#   lesson05_eigen_maps.so        tests/05_*/variants/eigen_maps.cpp with a student's options, for ./course bench
 #   bin/PROGRAM                   lessons/05_*/PROGRAM.cpp   test  program.lesson05.PROGRAM, of lessons on one rank
 # Candidates.cmake has what tests solutions, skeletons, mutants, variants, combinations and answers.
 # A handout has no solution of a lesson until it is released, and no mutants, variants and combinations: what follows
@@ -73,6 +74,10 @@ function(add_lesson json)
   add_subject(${lesson} student ${student})
   add_subject(${lesson} drill ${drill})
   set_target_properties(${lesson}_drill PROPERTIES EXCLUDE_FROM_ALL ON)
+  if(EXISTS ${tests}/variants/eigen_maps.cpp)
+    add_subject(${lesson} eigen_maps ${tests}/variants/eigen_maps.cpp)
+    set_target_properties(${lesson}_eigen_maps PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   file(GLOB given_out CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/solutions/${folder}/*.cpp)
   if(NOT given_out)
     set(solution)
@@ -152,7 +157,7 @@ endfunction()
 
 function(lesson_settings target lesson)
   recall(${lesson} folder mpi)
-  target_link_libraries(${target} PRIVATE course_flags)
+  target_link_libraries(${target} PRIVATE course_flags linear_algebra)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/lessons/${folder})
   target_include_directories(${target} SYSTEM PRIVATE ${EIGEN3_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE COURSE_CHECK_BOUNDS)
@@ -184,7 +189,12 @@ endfunction()
 # What a subject of that kind is compiled with beside the course's flags.
 function(options_of kind result)
   set(options)
-  if(NOT kind MATCHES "^(student|drill|solution)$")
+  if(kind MATCHES "^(student|drill|solution|eigen_maps)$")
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # Else -O2 leaves a plain loop over a row as it is, one number at a time, which clang++ does not.
+      set(options -fvect-cost-model=dynamic)
+    endif()
+  else()
     # Speed is not their point; compiling them all is. Eigen without vectors takes a sixth less to compile, and -O1 no
     # longer than -O0, whose code is far slower.
     set(options -O1 -DEIGEN_DONT_VECTORIZE)

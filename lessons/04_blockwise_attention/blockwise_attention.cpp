@@ -1,9 +1,9 @@
 #include "blockwise_attention.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "lesson/not_implemented.hpp"

@@ -1,8 +1,8 @@
 #include "attention_backward.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "lesson/not_implemented.hpp"

@@ -2,7 +2,8 @@
 
 #include <span>
 
-#include "tensor/exponential.hpp"  // yours to use: course::exponentiate(row, shift)
+#include "tensor/exponential.hpp"     // yours to use: course::exponentiate(row, shift)
+#include "tensor/linear_algebra.hpp"  // and course::gemm, maximum, dot, axpy, scal
 #include "tensor/view.hpp"
 
 namespace lesson06 {

@@ -1,9 +1,9 @@
 #include "blockwise_attention.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "lesson/not_implemented.hpp"
@@ -15,18 +15,8 @@ using course::Index;
 //> task 1
 namespace {
 
-using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 /// A tile's scores are made, exponentiated and used while they are still in the cache.
 constexpr Index tile_queries = 256;
-
-Eigen::Map<const Matrix> as_eigen(course::MatrixView<const float> view) {
-  return {view.data(), view.rows(), view.cols()};
-}
-
-Eigen::Map<Matrix> as_eigen(course::MatrixView<float> view) {
-  return {view.data(), view.rows(), view.cols()};
-}
 
 }  // namespace
 
@@ -40,23 +30,24 @@ void attend_block(course::MatrixView<const float> q, course::MatrixView<const fl
   //| throw course::NotImplemented("task 1, one block");
   if (k.rows() == 0) return;  // else m would stay -inf, and -inf - (-inf) is not a number
   const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
-  Matrix scores;
+  const auto room = std::make_unique_for_overwrite<float[]>(std::min(tile_queries, q.rows()) * k.rows());
   for (Index first = 0; first < q.rows(); first += tile_queries) {
     const Index queries = std::min(tile_queries, q.rows() - first);
-    auto o_tile = as_eigen(o.rows(first, queries));
+    const course::MatrixView<float> scores(room.get(), queries, k.rows());
+    const course::MatrixView<float> o_tile = o.rows(first, queries);
 
-    scores.noalias() = scale * as_eigen(q.rows(first, queries)) * as_eigen(k).transpose();
+    course::gemm(scale, q.rows(first, queries), course::transposed(k), 0.0f, scores);
     for (Index i = 0; i < queries; ++i) {
-      auto row = scores.row(i);
+      const std::span<float> row = scores.row(i);
       const float old_m = m[first + i];
-      const float new_m = std::max(old_m, row.maxCoeff());
-      const float rescale = std::exp(old_m - new_m);  // of -inf it is 0; a vectorised exp's is not quite
-      const float sum = course::exponentiate({row.data(), static_cast<std::size_t>(row.size())}, new_m);
+      const float new_m = std::max(old_m, course::maximum(row));
+      const float rescale = std::exp(old_m - new_m);  // of the first block it is exp(-inf), which is 0
+      const float sum = course::exponentiate(row, new_m);
       m[first + i] = new_m;
       l[first + i] = rescale * l[first + i] + sum;
-      o_tile.row(i) *= rescale;
+      course::scal(rescale, o_tile.row(i));
     }
-    o_tile.noalias() += scores * as_eigen(v);
+    course::gemm(1.0f, scores, v, 1.0f, o_tile);
   }
   //< task 1
 }

@@ -1,8 +1,8 @@
 #include "attention_backward.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "lesson/not_implemented.hpp"
@@ -11,39 +11,27 @@ namespace lesson06 {
 
 using course::Index;
 
-//> task 1
-namespace {
-
-using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-Eigen::Map<const Matrix> as_eigen(course::MatrixView<const float> view) {
-  return {view.data(), view.rows(), view.cols()};
-}
-
-Eigen::Map<Matrix> as_eigen(course::MatrixView<float> view) {
-  return {view.data(), view.rows(), view.cols()};
-}
-
-/// A tile's weights and their gradients are made and used while they are still in the cache.
-constexpr Index tile_queries = 256;
-
-}  // namespace
-
-//< task 1
 void softmax_backward(course::MatrixView<const float> p, course::MatrixView<const float> dp,
                       std::span<const float> d_lse, course::MatrixView<float> ds) {
   //> task 1
   //| // Each row has a Jacobian of its own. Must it be written down to be multiplied with?
   //| throw course::NotImplemented("task 1, the softmax backwards");
   for (Index i = 0; i < p.rows(); ++i) {
-    const auto p_row = as_eigen(p).row(i);
-    const auto dp_row = as_eigen(dp).row(i);
-    const float delta = p_row.dot(dp_row) - d_lse[i];
-    as_eigen(ds).row(i) = p_row.array() * (dp_row.array() - delta);
+    const float delta = course::dot(p.row(i), dp.row(i)) - d_lse[i];
+    for (Index j = 0; j < p.cols(); ++j) ds(i, j) = p(i, j) * (dp(i, j) - delta);
   }
   //< task 1
 }
 
+//> task 2
+namespace {
+
+/// A tile's weights and their gradients are made and used while they are still in the cache.
+constexpr Index tile_queries = 256;
+
+}  // namespace
+
+//< task 2
 void block_backward(course::MatrixView<const float> q, course::MatrixView<const float> k,
                     course::MatrixView<const float> v, course::MatrixView<const float> d_o,
                     std::span<const float> lse, std::span<const float> delta, std::span<const Index> visible,
@@ -55,26 +43,29 @@ void block_backward(course::MatrixView<const float> q, course::MatrixView<const 
   //| throw course::NotImplemented("task 2, one block backwards");
   const Index keys = k.rows();
   const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
-  Matrix p;
-  Matrix ds;
+  const Index room = std::min(tile_queries, q.rows()) * keys;
+  const auto p_room = std::make_unique_for_overwrite<float[]>(room);
+  const auto ds_room = std::make_unique_for_overwrite<float[]>(room);
   for (Index first = 0; first < q.rows(); first += tile_queries) {
     const Index queries = std::min(tile_queries, q.rows() - first);
-    const auto q_tile = as_eigen(q.rows(first, queries));
-    const auto d_o_tile = as_eigen(d_o.rows(first, queries));
+    const course::MatrixView<const float> q_tile = q.rows(first, queries);
+    const course::MatrixView<const float> d_o_tile = d_o.rows(first, queries);
+    const course::MatrixView<float> p(p_room.get(), queries, keys);
+    const course::MatrixView<float> ds(ds_room.get(), queries, keys);
 
-    p.noalias() = scale * q_tile * as_eigen(k).transpose();
-    ds.noalias() = d_o_tile * as_eigen(v).transpose();  // so far this is dp
+    course::gemm(scale, q_tile, course::transposed(k), 0.0f, p);
+    course::gemm(1.0f, d_o_tile, course::transposed(v), 0.0f, ds);  // so far this is dp
     for (Index i = 0; i < queries; ++i) {
       const Index seen = visible[first + i];
-      course::exponentiate({p.row(i).data(), static_cast<std::size_t>(seen)}, lse[first + i]);
-      auto p_row = p.row(i).array();
-      auto ds_row = ds.row(i).array();
-      p_row.tail(keys - seen) = 0;
-      ds_row = scale * p_row * (ds_row - delta[first + i]);  // dq and dk both want it scaled
+      const std::span<float> p_row = p.row(i);
+      const std::span<float> ds_row = ds.row(i);
+      course::exponentiate(p_row.first(seen), lse[first + i]);
+      std::ranges::fill(p_row.subspan(seen), 0.0f);
+      for (Index j = 0; j < keys; ++j) ds_row[j] = p_row[j] * (ds_row[j] - delta[first + i]);
     }
-    as_eigen(dv).noalias() += p.transpose() * d_o_tile;
-    as_eigen(dq.rows(first, queries)).noalias() += ds * as_eigen(k);
-    as_eigen(dk).noalias() += ds.transpose() * q_tile;
+    course::gemm(1.0f, course::transposed(p), d_o_tile, 1.0f, dv);
+    course::gemm(scale, ds, k, 1.0f, dq.rows(first, queries));
+    course::gemm(scale, course::transposed(ds), q_tile, 1.0f, dk);
   }
   //< task 2
 }
@@ -94,8 +85,7 @@ void attention_backward(course::HeadsView<const float> q, course::HeadsView<cons
   std::vector<Index> seen(q.seq());
   for (Index head = 0; head < q.heads(); ++head) {
     for (Index i = 0; i < q.seq(); ++i) {
-      const auto o_row = as_eigen(o.head(head)).row(i);
-      delta[i] = o_row.dot(as_eigen(d_o.head(head)).row(i)) - d_lse(head, i);
+      delta[i] = course::dot(o.head(head).row(i), d_o.head(head).row(i)) - d_lse(head, i);
     }
     for (Index first = 0; first < k.seq(); first += block) {
       const Index keys = std::min(block, k.seq() - first);
