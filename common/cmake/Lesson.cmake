@@ -82,6 +82,7 @@ function(add_lesson json)
     target_sources(judge_${lesson} PRIVATE ${tests}/hidden.cpp) # inputs that only a grade plays
   endif()
   target_link_libraries(judge_${lesson}_public PUBLIC judge)
+  link_attention_where_used()
   target_include_directories(judge_${lesson}_public SYSTEM PUBLIC ${EIGEN3_INCLUDE_DIRS})
   add_custom_target(${lesson}_tests DEPENDS judge_${lesson} player_solo player_mpi)
   add_dependencies(course_tests ${lesson}_tests)
@@ -109,6 +110,18 @@ function(add_lesson json)
   endif()
   add_lesson_programs()
 endfunction()
+
+# Links what a judge of attention needs, which takes long to build, if the judge includes any of it.
+macro(link_attention_where_used)
+  file(GLOB sources ${tests}/*.cpp ${tests}/*.hpp)
+  foreach(file ${sources})
+    file(STRINGS ${file} includes REGEX "#include \"(reference/reference|judge/(gradient_checks|ring_[a-z]+|uncancelled)).hpp\"")
+    if(includes)
+      target_link_libraries(judge_${lesson}_public PUBLIC judge_attention)
+      break()
+    endif()
+  endforeach()
+endmacro()
 
 # Sets uses_eigen: whether the lesson's files include Eigen/Core, which takes longer to read than all else in them.
 macro(find_uses_of_eigen)
