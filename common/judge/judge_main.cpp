@@ -1,41 +1,23 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "judge/agreement.hpp"
 #include "judge/expectation.hpp"
 #include "judge/keep.hpp"
+#include "judge/options.hpp"
+#include "judge/report.hpp"
 #include "judge/session.hpp"
 
 namespace course {
 
 namespace {
 
-struct Options {
-  LauncherOptions launcher;
-  std::filesystem::path registry;
-  std::uint64_t seed = 1;
-  int seeds = 1;
-  std::string expect;
-  std::filesystem::path report;
-  std::filesystem::path keep;
-  std::string replay_options;
-  std::string isolation;
-  std::optional<uid_t> user;
-  bool hidden = false;
-  Limits limits;
-  std::filesystem::path write_case;
-  std::string task;
-  int ranks = 1;
-};
-
 /// The session of this process and what its tests look up.
 struct Judge {
-  Options options;
+  JudgeOptions options;
   LessonJudge lesson_judge;
   LessonInfo lesson;
   std::vector<GradedTest> all_tests;
@@ -66,7 +48,7 @@ class PlayAll : public testing::Environment {
     for (const GradedTest& test : judge.all_tests) {
       if (selected(test.name())) chosen.push_back(test);
     }
-    const Options& options = judge.options;
+    const JudgeOptions& options = judge.options;
     Seeds seeds{options.seed, options.seeds, !options.expect.empty(), {}};
     const Expectation expected{options.expect};
     if (expected.of_mistakes()) {
@@ -162,25 +144,18 @@ const char* status_name(TestVerdict::Status status) {
 }
 
 void write_report(const Judge& judge) {
-  nlohmann::json tests = nlohmann::json::array();
+  JudgeReport report{judge.lesson.id, judge.options.seed, {}};
   for (std::size_t i = 0; i < judge.session->tests().size(); ++i) {
     const GradedTest& test = judge.session->tests()[i];
     const TestVerdict& verdict = judge.session->verdicts()[i];
-    tests.push_back({{"task", test.task->id},
-                     {"ranks", test.ranks},
-                     {"hidden", test.hidden},
-                     {"status", status_name(verdict.status)},
-                     {"text", verdict.text},
-                     {"mistakes", verdict.mistakes}});
+    report.tests.push_back({test.task->id,
+                            test.ranks,
+                            test.hidden,
+                            status_name(verdict.status),
+                            verdict.text,
+                            {verdict.mistakes.begin(), verdict.mistakes.end()}});
   }
-  const nlohmann::json report{{"lesson", judge.lesson.id}, {"seed", judge.options.seed}, {"tests", tests}};
-  const std::filesystem::path part = judge.options.report.string() + ".part";
-  std::ofstream file(part);
-  // A text may hold what a submission has thrown or printed: any bytes.
-  file << report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  file.close();
-  if (!file) throw std::runtime_error("cannot write " + part.string());
-  std::filesystem::rename(part, judge.options.report);
+  write_judge_report(judge.options.report, report);
 }
 
 void keep_failures(const Judge& judge) {
@@ -196,51 +171,6 @@ void keep_failures(const Judge& judge) {
     fmt::print("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
                folder.filename().string(), more.empty() ? "" : " " + more);
   }
-}
-
-Options parse(int argc, char** argv) {
-  Options options;
-  CLI::App app{"Judges one lesson: plays a submission and compares what it returns with the reference."};
-  std::string player;
-  CLI::Option* write_case =
-      app.add_option("--write-case", options.write_case, "only write an input of --task on --ranks there");
-  app.add_option("--task", options.task, "with --write-case")->needs(write_case);
-  app.add_option("--ranks", options.ranks, "with --write-case")
-      ->needs(write_case)
-      ->check(CLI::PositiveNumber);
-  app.add_option("--subject", options.launcher.subject, "the shared object to judge");
-  app.add_option("--player", options.launcher.player, "the command that plays cases");
-  app.add_option("--registry", options.registry, "lessons/registry.json")->required();
-  app.add_option("--case-limit", options.launcher.case_limit_s,
-                 "seconds without progress before a case is stuck");
-  app.add_option("--seed", options.seed, "the seed that inputs are drawn with");
-  app.add_option("--seeds", options.seeds,
-                 "how many seeds, counted up from --seed; after the first one world size each")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--expect", options.expect,
-                 "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so");
-  app.add_option("--report", options.report, "write the verdicts as JSON");
-  app.add_option("--keep", options.keep, "keep the first failing case of each test in this folder");
-  app.add_option("--replay-options", options.replay_options,
-                 "with --keep: what to type after ./course replay CASE for it to be played as here");
-  app.add_option("--isolation", options.isolation,
-                 "play code that is not trusted: namespaces, user or none, each with limits")
-      ->check(CLI::IsMember({"namespaces", "user", "none"}));
-  app.add_option("--user", options.user, "with --isolation: the user that it runs as; root only");
-  app.add_flag("--hidden", options.hidden, "the lesson's hidden tests, too");
-  app.add_option("--launch-limit", options.limits.wall_s,
-                 "with --isolation: seconds that one launch may take");
-  app.add_option("--memory-limit", options.limits.memory_bytes,
-                 "with --isolation: bytes that a launch may hold");
-  try {
-    app.parse(argc, argv);
-    for (const char* needed : {"--subject", "--player"}) {
-      if (options.write_case.empty() && app.count(needed) == 0) throw CLI::RequiredError(needed);
-    }
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error) == 0 ? 0 : 2);
-  }
-  return options;
 }
 
 std::vector<GradedTest> tests_of(const LessonJudge& lesson_judge, const LessonInfo& lesson, bool hidden) {
@@ -264,7 +194,7 @@ void register_tests(const Judge& judge) {
   }
 }
 
-int write_case(const LessonJudge& lesson_judge, const Options& options) {
+int write_case(const LessonJudge& lesson_judge, const JudgeOptions& options) {
   for (const Task& task : lesson_judge.tasks) {
     if (task.id != options.task) continue;
     write_largest_case(options.write_case, task, options.ranks, options.seed);
@@ -278,7 +208,7 @@ int run(int argc, char** argv) {
   // What goes wrong in drawing or judging ends in main, which says what it was.
   GTEST_FLAG_SET(catch_exceptions, false);
   Judge& judge = Judge::instance();
-  judge.options = parse(argc, argv);
+  judge.options = parse_options(argc, argv);
   judge.lesson_judge = lesson_judge();
   if (!judge.options.write_case.empty()) return write_case(judge.lesson_judge, judge.options);
   if (judge.options.hidden) add_hidden_examples(judge.lesson_judge);
