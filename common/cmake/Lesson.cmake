@@ -150,9 +150,22 @@ function(add_judge lesson)
     target_sources(judge_${lesson} PRIVATE ${tests}/hidden.cpp) # inputs that only a grade plays
   endif()
   target_link_libraries(judge_${lesson}_public PUBLIC judge)
+  link_attention_where_used(judge_${lesson}_public ${tests})
   target_include_directories(judge_${lesson}_public SYSTEM PUBLIC ${EIGEN3_INCLUDE_DIRS})
   add_custom_target(${lesson}_tests DEPENDS judge_${lesson} player_solo player_mpi)
   add_dependencies(course_tests ${lesson}_tests)
+endfunction()
+
+# Links what a judge of attention needs, which takes long to build, if the judge includes any of it.
+function(link_attention_where_used target tests)
+  file(GLOB sources ${tests}/*.cpp ${tests}/*.hpp)
+  foreach(file ${sources})
+    file(STRINGS ${file} includes REGEX "#include \"(reference/reference|judge/(gradient_checks|ring_[a-z]+|uncancelled)).hpp\"")
+    if(includes)
+      target_link_libraries(${target} PUBLIC judge_attention)
+      break()
+    endif()
+  endforeach()
 endfunction()
 
 function(lesson_settings target lesson)

@@ -10,7 +10,7 @@
 
 #include "course/child.hpp"
 #include "course/text_file.hpp"
-#include "judge/launcher.hpp"
+#include "judge/mpirun.hpp"
 
 namespace course::program {
 

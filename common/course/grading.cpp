@@ -1,7 +1,6 @@
 #include "course/grading.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 
@@ -10,6 +9,7 @@
 #include "course/lesson_argument.hpp"
 #include "course/standing.hpp"
 #include "course/text_file.hpp"
+#include "judge/report.hpp"
 #include "judge/scratch.hpp"
 
 namespace course::program {
@@ -60,6 +60,14 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
   return command;
 }
 
+Status status_in_report(const std::string& name) {
+  try {
+    return status_named(name);
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(std::string("the judge's report is unreadable: ") + error.what());
+  }
+}
+
 }  // namespace
 
 fs::path judge_of(const fs::path& tree, const LessonInfo& lesson) {
@@ -92,23 +100,16 @@ std::vector<std::string> selected_tests(const LessonInfo& lesson, const TestSele
                    " is tested on " + asked + " ranks; the lesson's world sizes are " + known);
 }
 
-std::map<std::string, TestResult> parse_judge_report(const std::string& text) {
+std::map<std::string, TestResult> judged_results(const std::string& report) {
   std::map<std::string, TestResult> results;
-  try {
-    const nlohmann::json report = nlohmann::json::parse(text);
-    for (const nlohmann::json& test : report.at("tests")) {
-      const int ranks = test.at("ranks");
-      const std::string name = test.at("task").get<std::string>() +
-                               (ranks > 0 ? ".ranks" + std::to_string(ranks) : "") +
-                               (test.at("hidden") ? hidden_suffix : "");
-      TestResult result{status_named(test.at("status")), test.at("text"), test.at("mistakes")};
-      if (result.text.empty() && result.status == Status::Failed) {
-        result.text = "not played: an earlier case ended the player";
-      }
-      results[name] = std::move(result);
+  for (JudgeReport::Test& test : parse_judge_report(report).tests) {
+    TestResult result{status_in_report(test.status), std::move(test.text), std::move(test.mistakes)};
+    if (result.text.empty() && result.status == Status::Failed) {
+      result.text = "not played: an earlier case ended the player";
     }
-  } catch (const std::exception& error) {
-    throw std::runtime_error(std::string("the judge's report is unreadable: ") + error.what());
+    const std::string name = test.task + (test.ranks > 0 ? ".ranks" + std::to_string(test.ranks) : "") +
+                             (test.hidden ? hidden_suffix : "");
+    results[name] = std::move(result);
   }
   return results;
 }
@@ -128,7 +129,7 @@ std::map<std::string, TestResult> grade(const Checkout& checkout, const GradingO
     throw std::runtime_error("the judge of lesson " + order.lesson->id + " ended with exit code " +
                              std::to_string(exit.code) + " and no report");
   }
-  return parse_judge_report(read_text(report));
+  return judged_results(read_text(report));
 }
 
 }  // namespace course::program

@@ -48,6 +48,6 @@ struct GradingOrder {
 std::map<std::string, TestResult> grade(const Checkout& checkout, const GradingOrder& order);
 
 /// The results in a judge's --report file. Throws std::runtime_error.
-std::map<std::string, TestResult> parse_judge_report(const std::string& text);
+std::map<std::string, TestResult> judged_results(const std::string& report);
 
 }  // namespace course::program

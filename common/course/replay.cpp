@@ -13,7 +13,8 @@
 #include "course/lesson_argument.hpp"
 #include "course/terminal.hpp"
 #include "course/words.hpp"
-#include "judge/launcher.hpp"
+#include "judge/mpirun.hpp"
+#include "player/case.hpp"
 
 namespace course::program {
 

@@ -14,7 +14,7 @@
 #include "demo/progress_line.hpp"
 #include "demo/status_file.hpp"
 #include "demo/watch.hpp"
-#include "judge/launcher.hpp"
+#include "judge/mpirun.hpp"
 #include "judge/process.hpp"
 #include "judge/scratch.hpp"
 

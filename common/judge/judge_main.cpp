@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "judge/agreement.hpp"
 #include "judge/candidates.hpp"
 #include "judge/keep.hpp"
+#include "judge/options.hpp"
+#include "judge/report.hpp"
 #include "judge/session.hpp"
 #include "judge/verdict_text.hpp"
 
@@ -17,31 +17,9 @@ namespace course {
 
 namespace {
 
-struct Options {
-  LauncherOptions launcher;
-  std::filesystem::path registry;
-  std::uint64_t seed = 1;
-  int seeds = 1;
-  std::string expect;
-  LedgerFile ledger;
-  std::string ledger_entry;
-  std::filesystem::path candidates;
-  std::filesystem::path verdicts;
-  std::filesystem::path report;
-  std::filesystem::path keep;
-  std::string replay_options;
-  std::string isolation;
-  std::optional<uid_t> user;
-  bool hidden = false;
-  Limits limits;
-  std::filesystem::path write_case;
-  std::string task;
-  int ranks = 1;
-};
-
 /// The session of this process and what its tests look up.
 struct Judge {
-  Options options;
+  JudgeOptions options;
   LessonJudge lesson_judge;
   LessonInfo lesson;
   std::vector<GradedTest> all_tests;
@@ -63,7 +41,7 @@ struct Judge {
   }
 };
 
-Seeds seeds(const Options& options) {
+Seeds seeds(const JudgeOptions& options) {
   return {options.seed, options.seeds, false, {}};
 }
 
@@ -76,7 +54,7 @@ class PlayAll : public testing::Environment {
     for (const GradedTest& test : judge.all_tests) {
       if (selected(test.name())) chosen.push_back(test);
     }
-    const Options& options = judge.options;
+    const JudgeOptions& options = judge.options;
     judge.session = std::make_unique<Session>(chosen, options.launcher,
                                               seeds_for(seeds(options), options.expect, judge.lesson));
     // GoogleTest would catch what is thrown here and tell it to a printer alone.
@@ -137,25 +115,18 @@ const char* status_name(TestVerdict::Status status) {
 }
 
 void write_report(const Judge& judge) {
-  nlohmann::json tests = nlohmann::json::array();
+  JudgeReport report{judge.lesson.id, judge.options.seed, {}};
   for (std::size_t i = 0; i < judge.session->tests().size(); ++i) {
     const GradedTest& test = judge.session->tests()[i];
     const TestVerdict& verdict = judge.session->verdicts()[i];
-    tests.push_back({{"task", test.task->id},
-                     {"ranks", test.ranks},
-                     {"hidden", test.hidden},
-                     {"status", status_name(verdict.status)},
-                     {"text", verdict.text},
-                     {"mistakes", verdict.mistakes}});
+    report.tests.push_back({test.task->id,
+                            test.ranks,
+                            test.hidden,
+                            status_name(verdict.status),
+                            verdict.text,
+                            {verdict.mistakes.begin(), verdict.mistakes.end()}});
   }
-  const nlohmann::json report{{"lesson", judge.lesson.id}, {"seed", judge.options.seed}, {"tests", tests}};
-  const std::filesystem::path part = judge.options.report.string() + ".part";
-  std::ofstream file(part);
-  // A text may hold what a submission has thrown or printed: any bytes.
-  file << report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  file.close();
-  if (!file) throw std::runtime_error("cannot write " + part.string());
-  std::filesystem::rename(part, judge.options.report);
+  write_judge_report(judge.options.report, report);
 }
 
 void keep_failures(const Judge& judge) {
@@ -175,72 +146,13 @@ void keep_failures(const Judge& judge) {
 
 /// Whether the submission came out as it should; without --expect it should pass.
 bool is_as_it_should(const Judge& judge, bool passed) {
-  const Options& options = judge.options;
+  const JudgeOptions& options = judge.options;
   const std::vector<JudgedRound>& rounds = judge.session->judged();
   const bool complete = rounds.front().tests.size() == judge.all_tests.size();
   const Check check = check_candidate({"", "", options.expect, options.hidden, options.ledger_entry}, rounds,
-                                      judge.lesson, options.ledger, complete);
+                                      judge.lesson, {options.ledger, options.ledger_record}, complete);
   fmt::print("{}", check.text);
   return check.holds && (passed || !options.expect.empty());
-}
-
-Options parse(int argc, char** argv) {
-  Options options;
-  CLI::App app{"Judges one lesson: plays a submission and compares what it returns with the reference."};
-  std::string player;
-  CLI::Option* write_case =
-      app.add_option("--write-case", options.write_case, "only write an input of --task on --ranks there");
-  app.add_option("--task", options.task, "with --write-case")->needs(write_case);
-  app.add_option("--ranks", options.ranks, "with --write-case")
-      ->needs(write_case)
-      ->check(CLI::PositiveNumber);
-  app.add_option("--subject", options.launcher.subject, "the shared object to judge");
-  app.add_option("--player", options.launcher.player, "the command that plays cases");
-  app.add_option("--registry", options.registry, "lessons/registry.json")->required();
-  app.add_option("--case-limit", options.launcher.case_limit_s,
-                 "seconds without progress before a case is stuck");
-  app.add_option("--seed", options.seed, "the seed that inputs are drawn with");
-  app.add_option("--seeds", options.seeds,
-                 "how many seeds, counted up from --seed; after the first one world size each")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--expect", options.expect,
-                 "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so");
-  CLI::Option* ledger =
-      app.add_option("--ledger", options.ledger.path,
-                     "the recorded verdicts of this lesson, which the first seed's must equal");
-  CLI::Option* entry =
-      app.add_option("--ledger-entry", options.ledger_entry, "the submission's name in the ledger");
-  entry->needs(ledger);
-  CLI::Option* candidates =
-      app.add_option("--candidates", options.candidates,
-                     "in place of --subject: a file with many, and what to expect of each");
-  candidates->needs(
-      app.add_option("--verdicts", options.verdicts, "with --candidates: the folder for what came of them"));
-  app.add_flag("--ledger-record", options.ledger.record, "write the verdicts into the ledger instead")
-      ->envname("COURSE_RECORD_LEDGER");
-  app.add_option("--report", options.report, "write the verdicts as JSON");
-  app.add_option("--keep", options.keep, "keep the first failing case of each test in this folder");
-  app.add_option("--replay-options", options.replay_options,
-                 "with --keep: what to type after ./course replay CASE for it to be played as here");
-  app.add_option("--isolation", options.isolation,
-                 "play code that is not trusted: namespaces, user or none, each with limits")
-      ->check(CLI::IsMember({"namespaces", "user", "none"}));
-  app.add_option("--user", options.user, "with --isolation: the user that it runs as; root only");
-  app.add_flag("--hidden", options.hidden, "the lesson's hidden tests, too");
-  app.add_option("--launch-limit", options.limits.wall_s,
-                 "with --isolation: seconds that one launch may take");
-  app.add_option("--memory-limit", options.limits.memory_bytes,
-                 "with --isolation: bytes that a launch may hold");
-  try {
-    app.parse(argc, argv);
-    for (const char* needed : {"--subject", "--player"}) {
-      const bool given = app.count(needed) > 0 || (*candidates && std::string_view(needed) == "--subject");
-      if (options.write_case.empty() && !given) throw CLI::RequiredError(needed);
-    }
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error) == 0 ? 0 : 2);
-  }
-  return options;
 }
 
 std::vector<GradedTest> tests_of(const LessonJudge& lesson_judge, const LessonInfo& lesson, bool hidden) {
@@ -264,7 +176,7 @@ void register_tests(const Judge& judge) {
   }
 }
 
-int write_case(const LessonJudge& lesson_judge, const Options& options) {
+int write_case(const LessonJudge& lesson_judge, const JudgeOptions& options) {
   for (const Task& task : lesson_judge.tasks) {
     if (task.id != options.task) continue;
     write_largest_case(options.write_case, task, options.ranks, options.seed);
@@ -274,12 +186,12 @@ int write_case(const LessonJudge& lesson_judge, const Options& options) {
 }
 
 int test_candidates(Judge& judge) {
-  const Options& options = judge.options;
+  const JudgeOptions& options = judge.options;
   add_hidden_examples(judge.lesson_judge);
   for (Task& task : judge.lesson_judge.tasks) task = remembering(std::move(task));
   CandidateTests tests(judge.lesson, tests_of(judge.lesson_judge, judge.lesson, false),
                        tests_of(judge.lesson_judge, judge.lesson, true), options.launcher, seeds(options),
-                       options.ledger);
+                       {options.ledger, options.ledger_record});
   return tests.run(read_candidates(options.candidates), options.verdicts) ? 0 : 1;
 }
 
@@ -288,7 +200,7 @@ int run(int argc, char** argv) {
   // What goes wrong in drawing or judging ends in main, which says what it was.
   GTEST_FLAG_SET(catch_exceptions, false);
   Judge& judge = Judge::instance();
-  judge.options = parse(argc, argv);
+  judge.options = parse_options(argc, argv);
   judge.lesson_judge = lesson_judge();
   if (!judge.options.write_case.empty()) return write_case(judge.lesson_judge, judge.options);
   if (judge.options.hidden) add_hidden_examples(judge.lesson_judge);

@@ -65,14 +65,4 @@ class Launcher {
 /// the world's order, which has the same neighbours.
 std::vector<int> shuffled_world_ranks(int ranks, int world_size);
 
-/// The start of a command line for `ranks` processes on this machine, more than cores if need be.
-std::vector<std::string> mpirun(int ranks);
-
-/// What mpirun needs in its environment on one host; as root, Open MPI's two permissions too.
-std::map<std::string, std::string> mpirun_environment();
-
-/// What makes a program keep its temporary files in this folder, and Open MPI the memory that its ranks
-/// share.
-std::map<std::string, std::string> temporary_files_in(const std::filesystem::path& folder);
-
 }  // namespace course

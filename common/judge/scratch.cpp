@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdint>
-#include <regex>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace course {
@@ -27,8 +29,8 @@ std::filesystem::path parent_folder() {
 }
 
 /// Nobody else's folders are named so: what a killed process has left is removed by name.
-constexpr const char* beginning = "ra-course.";
-constexpr const char* mkdtemp_end = "XXXXXX";
+constexpr std::string_view beginning = "ra-course.";
+constexpr std::string_view mkdtemp_end = "XXXXXX";
 /// Between making its folder and locking it a process has a moment in which it looks dead.
 constexpr std::chrono::minutes youngest_leftover{1};
 
@@ -46,11 +48,17 @@ bool is_old(const std::filesystem::path& folder) {
   return !error && std::filesystem::file_time_type::clock::now() - changed > youngest_leftover;
 }
 
+/// Whether mkdtemp makes such names.
+bool is_made_name(std::string_view name) {
+  return name.starts_with(beginning) && name.size() == beginning.size() + mkdtemp_end.size() &&
+         std::all_of(name.begin() + beginning.size(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
 /// Whether it has the name and the owner of a folder that this user's processes make.
 bool may_be_ours(const std::filesystem::path& folder) {
-  static const std::regex made_name(std::string(beginning) + "[A-Za-z0-9]{6}");
   struct stat status {};
-  return std::regex_match(folder.filename().string(), made_name) && lstat(folder.c_str(), &status) == 0 &&
+  return is_made_name(folder.filename().string()) && lstat(folder.c_str(), &status) == 0 &&
          S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 
@@ -73,7 +81,7 @@ void remove_leftovers(const std::filesystem::path& parent) {
 Scratch::Scratch() {
   const std::filesystem::path parent = parent_folder();
   remove_leftovers(parent);
-  std::string pattern = parent / (std::string(beginning) + mkdtemp_end);
+  std::string pattern = parent / (std::string(beginning) + std::string(mkdtemp_end));
   if (mkdtemp(pattern.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), "cannot make a folder like " + pattern);
   }

@@ -8,7 +8,7 @@
 #include "course/errors.hpp"
 #include "course/terminal.hpp"
 #include "course/text_file.hpp"
-#include "judge/launcher.hpp"
+#include "judge/mpirun.hpp"
 
 namespace course::lab {
 

@@ -19,7 +19,7 @@
 #include "course/child.hpp"
 #include "course/errors.hpp"
 #include "course/text_file.hpp"
-#include "judge/launcher.hpp"
+#include "judge/mpirun.hpp"
 #include "lab/quantity.hpp"
 
 namespace course::lab {

@@ -32,24 +32,33 @@ Map<T> head_of(TensorOf<T>& tensor, Index head) {
   return {view.data(), view.rows(), view.cols()};
 }
 
-/// Replaces each row of x by its softmax; returns the rows' logsumexp.
+/// Replaces each row of x by its softmax; `lse` gets the rows' logsumexp.
 template <class T>
-Vector<T> softmax_in_place(Eigen::Ref<Matrix<T>> x) {
-  Vector<T> lse(x.rows());
-  for (Index i = 0; i < x.rows(); ++i) {
-    // PropagateNaN, so that a NaN beside -inf is not taken for a masked row.
-    const T m = x.cols() == 0 ? kMinusInfinity<T> : x.row(i).template maxCoeff<Eigen::PropagateNaN>();
-    if (m == kMinusInfinity<T>) {
-      x.row(i).setZero();
-      lse(i) = kMinusInfinity<T>;
-      continue;
-    }
-    x.row(i) = (x.row(i).array() - m).unaryExpr([](T s) { return std::exp(s); });
-    const T l = x.row(i).sum();
-    x.row(i) /= l;
-    lse(i) = m + std::log(l);
-  }
-  return lse;
+void softmax_of_rows(Matrix<T>& x, T* lse) {
+  for (Index i = 0; i < x.rows(); ++i)
+    lse[i] = softmax_in_place(std::span<T>(x.row(i).data(), static_cast<std::size_t>(x.cols())));
+}
+
+// Each form of product is compiled once for double and once for float.
+
+template <class T>
+Matrix<T> times(ConstMap<T> a, ConstMap<T> b, T factor = 1) {
+  return factor * (a * b);
+}
+
+template <class T>
+Matrix<T> times_transposed(ConstMap<T> a, ConstMap<T> b, T factor = 1) {
+  return factor * (a * b.transpose());
+}
+
+template <class T>
+Matrix<T> transposed_times(ConstMap<T> a, ConstMap<T> b, T factor = 1) {
+  return factor * (a.transpose() * b);
+}
+
+template <class T>
+ConstMap<T> numbers_of(const Matrix<T>& matrix) {
+  return {matrix.data(), matrix.rows(), matrix.cols()};
 }
 
 template <class T>
@@ -60,7 +69,7 @@ T score_scale(Index head_dim) {
 /// S = q k^T / sqrt(head_dim) of one head, [queries, keys]; -inf where the mask hides the key.
 template <class T>
 Matrix<T> masked_scores(ConstMap<T> q, ConstMap<T> k, Mask mask) {
-  Matrix<T> scores = score_scale<T>(q.cols()) * (q * k.transpose());
+  Matrix<T> scores = times_transposed<T>(q, k, score_scale<T>(q.cols()));
   for (Index i = 0; i < scores.rows(); ++i) {
     for (Index j = 0; j < scores.cols(); ++j) {
       if (!mask.visible(i, j)) scores(i, j) = kMinusInfinity<T>;
@@ -86,15 +95,6 @@ void require_shapes(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T
 }  // namespace
 
 template <class T>
-Softmax<T> softmax(const TensorOf<T>& x) {
-  Softmax<T> result{x, TensorOf<T>({x.matrix().rows()})};
-  const MatrixView<T> p = result.p.matrix();
-  Eigen::Map<Vector<T>>(result.lse.data(), p.rows()) =
-      softmax_in_place<T>(Map<T>(p.data(), p.rows(), p.cols()));
-  return result;
-}
-
-template <class T>
 Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, Mask mask) {
   require_shapes(q, k, v);
   const Index heads = q.extent(0);
@@ -102,8 +102,8 @@ Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorO
   Attention<T> result{TensorOf<T>({heads, queries, v.extent(2)}), TensorOf<T>({heads, queries})};
   for (Index head = 0; head < heads; ++head) {
     Matrix<T> p = masked_scores<T>(head_of(q, head), head_of(k, head), mask);
-    Eigen::Map<Vector<T>>(result.lse.data() + head * queries, queries) = softmax_in_place<T>(p);
-    head_of(result.o, head) = p * head_of(v, head);
+    softmax_of_rows(p, result.lse.data() + head * queries);
+    head_of(result.o, head) = times<T>(numbers_of(p), head_of(v, head));
   }
   return result;
 }
@@ -135,23 +135,22 @@ AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T
     const ConstMap<T> v_h = head_of(v, head);
     const ConstMap<T> d_o_h = head_of(d_o, head);
     Matrix<T> p = masked_scores<T>(head_of(q, head), head_of(k, head), mask);
-    softmax_in_place<T>(p);
+    Vector<T> lse(p.rows());
+    softmax_of_rows(p, lse.data());
 
-    const Matrix<T> o = p * v_h;
+    const Matrix<T> o = times<T>(numbers_of(p), v_h);
     const Vector<T> d = o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
     const Eigen::Map<const Vector<T>> d_lse_h(d_lse.data() + head * q.extent(1), q.extent(1));
-    const Matrix<T> d_p = d_o_h * v_h.transpose();
+    const Matrix<T> d_p = times_transposed<T>(d_o_h, v_h);
     const Matrix<T> d_s = p.cwiseProduct(d_p.colwise() - (d - d_lse_h));
 
-    head_of(result.dv, head) = p.transpose() * d_o_h;
-    head_of(result.dq, head) = scale * (d_s * head_of(k, head));
-    head_of(result.dk, head) = scale * (d_s.transpose() * head_of(q, head));
+    head_of(result.dv, head) = transposed_times<T>(numbers_of(p), d_o_h);
+    head_of(result.dq, head) = times<T>(numbers_of(d_s), head_of(k, head), scale);
+    head_of(result.dk, head) = transposed_times<T>(numbers_of(d_s), head_of(q, head), scale);
   }
   return result;
 }
 
-template Softmax<float> softmax(const TensorOf<float>&);
-template Softmax<double> softmax(const TensorOf<double>&);
 template Attention<float> attention(const TensorOf<float>&, const TensorOf<float>&, const TensorOf<float>&,
                                     Mask);
 template Attention<double> attention(const TensorOf<double>&, const TensorOf<double>&,

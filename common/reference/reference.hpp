@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reference/softmax.hpp"
 #include "tensor/tensor.hpp"
 
 /// The answers, written for reading: dense Eigen, every score in memory at once, std::exp throughout (Eigen's
@@ -13,17 +14,6 @@ struct Mask {
   Index offset = 0;  ///< keys - queries aligns the last query with the last key
   bool visible(Index query, Index key) const { return kind == Kind::None || key <= query + offset; }
 };
-
-template <class T>
-struct Softmax {
-  TensorOf<T> p;    ///< [rows, cols]; a row whose maximum is -inf is all zeros
-  TensorOf<T> lse;  ///< [rows]; -inf for such a row
-};
-
-/// Row softmax and logsumexp of x [rows, cols]: p_ij = exp(x_ij - m_i) / l_i, lse_i = m_i + log l_i.
-/// Entries may be -inf (masked). A row with no columns counts as masked.
-template <class T>
-Softmax<T> softmax(const TensorOf<T>& x);
 
 template <class T>
 struct Attention {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "judge/task.hpp"
-#include "reference/reference.hpp"
+#include "reference/softmax.hpp"
 
 using namespace course;
 

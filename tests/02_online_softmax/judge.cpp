@@ -2,7 +2,7 @@
 
 #include "judge/task.hpp"
 #include "mistakes.hpp"
-#include "reference/reference.hpp"
+#include "reference/softmax.hpp"
 
 using namespace course;
 using namespace course::lesson02_mistakes;

@@ -6,7 +6,7 @@
 #include "judge/conduct.hpp"
 #include "judge/task.hpp"
 #include "mpi_layer/facts.hpp"
-#include "reference/reference.hpp"
+#include "reference/softmax.hpp"
 #include "ring/shards.hpp"
 #include "softmax_steps.hpp"
 

@@ -153,7 +153,7 @@ TEST(ReportJson, SurvivesBytesThatAreNotUtf8) {
 }
 
 TEST(JudgeReport, GivesResultsByTestName) {
-  const std::map<std::string, TestResult> results = parse_judge_report(
+  const std::map<std::string, TestResult> results = judged_results(
       R"({"lesson": "05", "seed": 1, "tests": [
             {"task": "1", "ranks": 0, "hidden": false, "status": "passed", "text": "", "mistakes": []},
             {"task": "2", "ranks": 3, "hidden": false, "status": "failed",
@@ -163,8 +163,8 @@ TEST(JudgeReport, GivesResultsByTestName) {
   EXPECT_EQ(results.at("1").status, Status::Passed);
   EXPECT_EQ(results.at("2.ranks3").mistakes, (std::vector<std::string>{"one_block_short"}));
   EXPECT_EQ(results.at("2.ranks8").text, "not played: an earlier case ended the player");
-  EXPECT_THROW(parse_judge_report("{}"), std::runtime_error);
-  EXPECT_THROW(parse_judge_report("Killed"), std::runtime_error);
+  EXPECT_THROW(judged_results("{}"), std::runtime_error);
+  EXPECT_THROW(judged_results("Killed"), std::runtime_error);
 }
 
 }  // namespace

@@ -1,0 +1,153 @@
+#include "judge/options.hpp"
+
+#include <getopt.h>
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+// getopt and not CLI11, which alone takes longer to compile than the rest of judge_main.cpp: everybody's
+// first check of a lesson waits for it.
+
+namespace course {
+
+namespace {
+
+/// An option's text as a number that is at least `least`.
+template <class Number>
+void set_number(Number& number, const std::string& text, Number least) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < least) {
+    throw std::invalid_argument("expected a number of at least " + std::to_string(least) + ", got '" + text +
+                                "'");
+  }
+}
+
+struct Option {
+  const char* name;
+  const char* argument;  ///< what --help calls it; nullptr: the option has none
+  const char* what;
+  void (*set)(JudgeOptions&, const std::string&);
+};
+
+using O = JudgeOptions;
+using S = const std::string;
+
+const std::array options{
+    Option{"write-case", "FOLDER", "only write an input of --task on --ranks there",
+           [](O& o, S& text) { o.write_case = text; }},
+    Option{"task", "ID", "with --write-case", [](O& o, S& text) { o.task = text; }},
+    Option{"ranks", "N", "with --write-case", [](O& o, S& text) { set_number(o.ranks, text, 1); }},
+    Option{"subject", "FILE", "the shared object to judge", [](O& o, S& text) { o.launcher.subject = text; }},
+    Option{"player", "WORD...", "the command that plays cases",
+           [](O& o, S& text) { o.launcher.player.push_back(text); }},
+    Option{"registry", "FILE", "lessons/registry.json", [](O& o, S& text) { o.registry = text; }},
+    Option{"case-limit", "SECONDS", "without progress before a case is stuck",
+           [](O& o, S& text) { set_number(o.launcher.case_limit_s, text, 0.0); }},
+    Option{"seed", "N", "the seed that inputs are drawn with",
+           [](O& o, S& text) { set_number(o.seed, text, std::uint64_t{0}); }},
+    Option{"seeds", "N", "how many seeds, counted up from --seed; after the first one world size each",
+           [](O& o, S& text) { set_number(o.seeds, text, 1); }},
+    Option{"expect", "WHAT", "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so",
+           [](O& o, S& text) { o.expect = text; }},
+    Option{"ledger", "FILE", "the recorded verdicts of this lesson, which the first seed's must equal",
+           [](O& o, S& text) { o.ledger = text; }},
+    Option{"ledger-entry", "NAME", "the submission's name in the ledger",
+           [](O& o, S& text) { o.ledger_entry = text; }},
+    Option{"ledger-record", nullptr,
+           "write the verdicts into the ledger instead; so does COURSE_RECORD_LEDGER in the environment",
+           [](O& o, S&) { o.ledger_record = true; }},
+    Option{"candidates", "FILE", "in place of --subject: a file with many, and what to expect of each",
+           [](O& o, S& text) { o.candidates = text; }},
+    Option{"verdicts", "FOLDER", "with --candidates: where to write what came of them",
+           [](O& o, S& text) { o.verdicts = text; }},
+    Option{"report", "FILE", "write the verdicts as JSON", [](O& o, S& text) { o.report = text; }},
+    Option{"keep", "FOLDER", "keep the first failing case of each test there",
+           [](O& o, S& text) { o.keep = text; }},
+    Option{"replay-options", "TEXT",
+           "with --keep: what to type after ./course replay CASE for it to be played as here",
+           [](O& o, S& text) { o.replay_options = text; }},
+    Option{"isolation", "KIND", "play code that is not trusted: namespaces, user or none, each with limits",
+           [](O& o, S& text) { o.isolation = to_string(isolation_named(text)); }},
+    Option{"user", "UID", "with --isolation: the user that it runs as; root only",
+           [](O& o, S& text) { set_number(o.user.emplace(), text, uid_t{0}); }},
+    Option{"hidden", nullptr, "the lesson's hidden tests, too", [](O& o, S&) { o.hidden = true; }},
+    Option{"launch-limit", "SECONDS", "with --isolation: what one launch may take",
+           [](O& o, S& text) { set_number(o.limits.wall_s, text, 0.0); }},
+    Option{"memory-limit", "BYTES", "with --isolation: what a launch may hold",
+           [](O& o, S& text) { set_number(o.limits.memory_bytes, text, std::int64_t{0}); }},
+};
+
+void print_help() {
+  std::puts("Judges one lesson: plays a submission and compares what it returns with the reference.");
+  for (const Option& option : options) {
+    const std::string name = std::string("--") + option.name +
+                             (option.argument != nullptr ? std::string(" ") + option.argument : "");
+    std::printf("  %-24s %s\n", name.c_str(), option.what);
+  }
+}
+
+[[noreturn]] void refuse(const std::string& why) {
+  std::fprintf(stderr, "judge: %s; --help says more\n", why.c_str());
+  std::exit(2);
+}
+
+/// The options as getopt takes them, --help last.
+std::vector<option> for_getopt() {
+  std::vector<option> all;
+  for (const Option& known : options) {
+    all.push_back({known.name, known.argument != nullptr ? required_argument : no_argument, nullptr, 0});
+  }
+  all.push_back({"help", no_argument, nullptr, 0});
+  all.push_back({});
+  return all;
+}
+
+void require(const std::set<std::string>& given, const std::string& needed) {
+  if (!given.contains(needed)) refuse("--" + needed + " is required");
+}
+
+}  // namespace
+
+JudgeOptions parse_options(int argc, char** argv) {
+  JudgeOptions result;
+  std::set<std::string> given;
+  const std::vector<option> known = for_getopt();
+  int index = 0;
+  for (int found = 0; (found = getopt_long(argc, argv, "", known.data(), &index)) != -1;) {
+    if (found == '?') std::exit(2);  // getopt has said why
+    const std::string name = known[static_cast<std::size_t>(index)].name;
+    if (name == "help") {
+      print_help();
+      std::exit(0);
+    }
+    try {
+      options[static_cast<std::size_t>(index)].set(result, optarg != nullptr ? optarg : "");
+    } catch (const std::invalid_argument& error) {
+      refuse("--" + name + ": " + error.what());
+    }
+    given.insert(name);
+  }
+  // A player's further words.
+  if (optind < argc && !given.contains("player")) refuse(std::string("unexpected '") + argv[optind] + "'");
+  result.launcher.player.insert(result.launcher.player.end(), argv + optind, argv + argc);
+  require(given, "registry");
+  for (const char* of_case : {"task", "ranks"}) {
+    if (given.contains(of_case)) require(given, "write-case");
+  }
+  if (given.contains("ledger-entry")) require(given, "ledger");
+  if (given.contains("candidates")) require(given, "verdicts");
+  if (!given.contains("write-case")) {
+    require(given, "player");
+    if (!given.contains("candidates")) require(given, "subject");
+  }
+  const char* record = std::getenv("COURSE_RECORD_LEDGER");
+  result.ledger_record |= record != nullptr && *record != '\0';
+  return result;
+}
+
+}  // namespace course

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "confine/confinement.hpp"
+#include "judge/launcher.hpp"
+
+namespace course {
+
+/// What a judge's command line asks for.
+struct JudgeOptions {
+  LauncherOptions launcher;
+  std::filesystem::path registry;
+  std::uint64_t seed = 1;
+  int seeds = 1;
+  std::string expect;
+  std::filesystem::path ledger;
+  std::string ledger_entry;
+  bool ledger_record = false;
+  std::filesystem::path candidates;
+  std::filesystem::path verdicts;
+  std::filesystem::path report;
+  std::filesystem::path keep;
+  std::string replay_options;
+  std::string isolation;
+  std::optional<uid_t> user;
+  bool hidden = false;
+  Limits limits;
+  std::filesystem::path write_case;
+  std::string task;
+  int ranks = 1;
+};
+
+/// Ends the process with 0 where help is asked for and with 2 where the arguments are wrong, which it says on
+/// stderr.
+JudgeOptions parse_options(int argc, char** argv);
+
+}  // namespace course

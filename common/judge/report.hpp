@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace course {
+
+/// What a judge writes with --report: one JSON object for ./course, which starts it.
+struct JudgeReport {
+  struct Test {
+    std::string task;
+    int ranks = 0;  ///< 0: the task is played on one rank
+    bool hidden = false;
+    std::string status;  ///< "passed", "failed" or "todo"
+    std::string text;    ///< the diagnosis
+    std::vector<std::string> mistakes;
+  };
+  std::string lesson;
+  std::uint64_t seed = 0;
+  std::vector<Test> tests;
+};
+
+/// Writes it whole or not at all. Throws std::runtime_error with the path.
+void write_judge_report(const std::filesystem::path& path, const JudgeReport& report);
+/// Throws std::runtime_error with what is wrong with the text.
+JudgeReport parse_judge_report(const std::string& text);
+
+}  // namespace course
