@@ -21,12 +21,8 @@ FileLock lock_builds(const fs::path& root) {
 }
 
 std::string progress_text(const std::string& title, const BuildCount& count, double seconds) {
-  std::string text =
-      fmt::format("building {}: {} of {}, {}", title, count.done, count.total, duration(seconds));
-  if (count.done >= 5 && seconds > 5) {
-    text += fmt::format(", about {} left", duration(seconds * (count.total - count.done) / count.done));
-  }
-  return text;
+  return fmt::format("building {}: {} of {}, {}, about {} left", title, count.done, count.total,
+                     duration(seconds), duration(seconds_left(count, seconds)));
 }
 
 /// Beside the build tree, so that a configuration which was interrupted is done again.
@@ -51,6 +47,7 @@ BuildResult build(const BuildOrder& order) {
   if (order.jobs > 0) command.insert(command.end(), {"-j", std::to_string(order.jobs)});
   NinjaOutput output;
   ProgressLine progress;
+  progress.show("building " + order.title);
   const ChildExit exit =
       run({.argv = command, .folder = {}, .environment = {{"NINJA_STATUS", output.ninja_status}}},
           [&](const std::string& line) {

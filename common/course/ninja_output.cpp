@@ -11,7 +11,17 @@ bool is_noise(const std::string& line) {
          line.starts_with("ninja: Entering directory") || line.starts_with("ninja: build stopped");
 }
 
+/// Whether ninja plans the build again after this step.
+bool counts_anew(const std::string& title) {
+  return title.starts_with("Re-checking ") || title.starts_with("Re-running ");
+}
+
 }  // namespace
+
+double seconds_left(const BuildCount& count, double seconds) {
+  constexpr int usual_steps = 3;
+  return (count.total - count.done) * (seconds + usual_steps) / (count.done + usual_steps);
+}
 
 BuildStep& NinjaOutput::current() {
   if (!open_) steps_.push_back({title_, false, {}});
@@ -25,6 +35,7 @@ std::optional<BuildCount> NinjaOutput::add(const std::string& line) {
   if (std::sscanf(line.c_str(), "[%d/%d] %n", &count.done, &count.total, &length) == 2 && length > 0) {
     title_ = line.substr(static_cast<std::size_t>(length));
     open_ = false;
+    if (counts_anew(title_)) return std::nullopt;
     return count;
   }
   if (line.starts_with("FAILED: ")) {

@@ -19,6 +19,10 @@ struct BuildCount {
   int total = 0;
 };
 
+/// The seconds that a build may yet take, which has taken `seconds` so far: as long a step as these and three
+/// more of a second each, so that the first of them decides little.
+double seconds_left(const BuildCount& count, double seconds);
+
 /// Takes ninja's output apart. NINJA_STATUS must be `ninja_status`.
 class NinjaOutput {
  public:

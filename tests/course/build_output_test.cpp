@@ -23,6 +23,19 @@ TEST(NinjaOutput, CountsSteps) {
   EXPECT_FALSE(output.add("common/a.cpp:1:2: warning: [3/40] is no step here").has_value());
 }
 
+TEST(NinjaOutput, CountsNoStepBeforeThePlanIsMade) {
+  NinjaOutput output;
+  EXPECT_FALSE(output.add("[0/2] Re-checking globbed directories...").has_value());
+  EXPECT_FALSE(output.add("[0/1] Re-running CMake...").has_value());
+}
+
+TEST(SecondsLeft, AreEstimatedFromTheFirstStepOn) {
+  EXPECT_DOUBLE_EQ(seconds_left({0, 12}, 0), 12);  // a second a step
+  EXPECT_DOUBLE_EQ(seconds_left({1, 13}, 5), 24);  // one slow step is not everything
+  EXPECT_DOUBLE_EQ(seconds_left({97, 197}, 47), 50);
+  EXPECT_DOUBLE_EQ(seconds_left({12, 12}, 30), 0);
+}
+
 TEST(NinjaOutput, KeepsWhatEachStepPrinted) {
   const NinjaOutput output = read({"[0/2] Re-checking globbed directories...", "[1/3] Building a.o",
                                    "[2/3] Building b.o", "b.cpp:1: warning: unused", "[3/3] Building c.o",

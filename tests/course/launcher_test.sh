@@ -31,7 +31,7 @@ new_machine() {
   : >"$machine/calls"
   user=0
   local tool
-  for tool in bash sh env cat rm mkdir mv grep tail sleep readlink flock; do
+  for tool in bash sh env cat cp rm mkdir mv grep tail sleep readlink flock; do
     ! command -v "$tool" >/dev/null || ln -s "$(command -v "$tool")" "$machine/bin/$tool"
   done
   write_fakes
@@ -76,9 +76,13 @@ case "$*" in
   [ ! -e "$MACHINE/slow" ] || sleep 0.3
   echo "end of build" >>"$MACHINE/calls"
   [ ! -e "$MACHINE/ninja-says" ] || { cat "$MACHINE/ninja-says"; exit 1; }
-  if [ -e "$2/bin/course-program" ]; then echo "ninja: no work to do."; else
-    echo "[1/1] Linking CXX executable bin/course-program"
-    mkdir -p "$2/bin" && mv "$MACHINE/program" "$2/bin/course-program"
+  if [ -e "$2/bin/$4" ]; then echo "ninja: no work to do."; else
+    echo "[0/2] Re-checking globbed directories..."
+    echo "[2/8] Building CXX object main.cpp.o"
+    [ ! -e "$MACHINE/slow-steps" ] || { sleep 5 && echo "[5/8] Building CXX object check.cpp.o"; }
+    echo "[8/8] Linking CXX executable bin/$4"
+    mkdir -p "$2/bin"
+    for built in course-program "$4"; do cp "$MACHINE/program" "$2/bin/$built"; done
   fi ;;
 esac
 FAKE
@@ -155,7 +159,7 @@ test_root_installs() {
   forget_calls
   course demo fail
   check 'second call: only the build is looked at' is "$(calls)" \
-    "cmake --build $checkout/build --target course-program"$'\nend of build'
+    "cmake --build $checkout/build --target course-tools"$'\nend of build'
   check 'second call: says nothing' is "$err" ''
   check 'the exit code is the program'\''s' is "$code" 7
 
@@ -326,8 +330,42 @@ test_help() {
   check '--help with nothing installed: lists the commands' has "$out" 'check 05'
   check '--help with nothing installed: changes nothing' is "$(calls)" ''
   course demo
+  forget_calls
   course demo --help
   check '--help: the program answers when it is there' has "$out" '<demo><--help> in'
+  course check --help
+  check 'check --help: the program answers' has "$out" '<check><--help> in'
+  check '--help builds nothing, nor looks whether it should' is "$(calls)" ''
+  rm "$checkout/build/bin/course-tools"
+  course demo --help
+  check '--help: of a program that is not built the commands' has "$out" 'check 05'
+  check '--help: nor is it built then' is "$(calls)" ''
+}
+
+# What is built for a command, in ninja's own words.
+test_programs() {
+  new_machine "$debian"
+  local command program
+  for command in '' check watch hint show reset drill replay --json 'check 05 --player grade'; do
+    forget_calls
+    # shellcheck disable=SC2086  # words
+    course $command
+    check "course-program is all that '$command' needs" has "$(calls)" 'build --target course-program'
+  done
+  program=$(sed -n 's/^    {"\([a-z]*\)", ".*"},$/\1/p' "$course_root/common/course/tools.hpp")
+  check 'the commands of course-tools are found' is "$(wc -w <<<"$program" | tr -d ' ')" 9
+  for command in $program; do
+    forget_calls
+    course "$command"
+    check "$command needs course-tools" has "$(calls)" 'build --target course-tools'
+  done
+}
+
+test_estimate() {
+  new_machine "$debian"
+  : >"$machine/slow-steps"
+  course demo
+  check 'the first build: how far it is and how long it may take' has "$err" 'building the course program: 5 of 8, about 3 s left'
 }
 
 test_places() {
