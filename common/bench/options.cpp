@@ -12,6 +12,8 @@ namespace {
 void declare(CLI::App& app, Options& options) {
   app.add_option("--forward", options.forward, "the shared object of lesson 04");
   CLI::Option* backward = app.add_option("--backward", options.backward, "the shared object of lesson 06");
+  app.add_option("--eigen-forward", options.eigen_forward, "with --forward: one that it is held against");
+  app.add_option("--eigen-backward", options.eigen_backward, "with --backward: one that it is held against");
   CLI::Option* ring = app.add_option("--ring", options.ring, "the shared object of lesson 05");
   CLI::Option* block =
       app.add_option("--block", options.block, "with --ring: the shared object of lesson 04");

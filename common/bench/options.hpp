@@ -12,6 +12,8 @@ struct Options {
   std::string help;  ///< not empty: print it and do nothing else
   std::filesystem::path forward;
   std::filesystem::path backward;
+  std::filesystem::path eigen_forward;   ///< lesson 04 written with Eigen's own expressions
+  std::filesystem::path eigen_backward;  ///< lesson 06, in the same way
   std::filesystem::path ring;
   std::filesystem::path block;
   std::filesystem::path ring_backward;  ///< with `backward` as its block

@@ -40,6 +40,14 @@ std::vector<BenchLesson> look_at_lessons(const Checkout& checkout) {
   return all;
 }
 
+/// Whether a lesson's solution is here a second time, written with Eigen's own expressions.
+bool has_eigen_maps(const Checkout& checkout, const std::string& id) {
+  return std::any_of(checkout.lessons.begin(), checkout.lessons.end(), [&](const LessonInfo& lesson) {
+    return lesson.id == id &&
+           fs::exists(checkout.root / "tests" / lesson.folder() / "variants" / "eigen_maps.cpp");
+  });
+}
+
 /// Runs a command that takes minutes, its newest line on screen. Throws Unavailable with its last one when it
 /// fails.
 void prepare(const std::string& what, const std::vector<std::string>& argv) {
@@ -106,8 +114,17 @@ int bench(const Checkout& checkout, const BenchOptions& options) {
     targets.push_back(library(id)->second);
     command.insert(command.end(), {option, checkout.build() / "lib" / (library(id)->second + ".so")});
   };
+  const auto add_eigen_maps = [&](const char* option, const std::string& id) {
+    const auto found = subjects.libraries.find(id);
+    if (found == none || !found->second.ends_with("_solution") || !has_eigen_maps(checkout, id)) return;
+    const std::string target = "lesson" + id + "_eigen_maps";
+    targets.push_back(target);
+    command.insert(command.end(), {option, checkout.build() / "lib" / (target + ".so")});
+  };
   if (library(timed_forward) != none) add("--forward", timed_forward);
   if (library(timed_backward) != none) add("--backward", timed_backward);
+  add_eigen_maps("--eigen-forward", timed_forward);
+  add_eigen_maps("--eigen-backward", timed_backward);
   if (library(timed_forward) != none && library(timed_ring) != none) {
     add("--ring", timed_ring);
     add("--block", timed_forward);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "lesson/not_implemented.hpp"
@@ -43,15 +42,14 @@ void block_backward(course::MatrixView<const float> q, course::MatrixView<const 
   //| throw course::NotImplemented("task 2, one block backwards");
   const Index keys = k.rows();
   const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
-  const Index room = std::min(tile_queries, q.rows()) * keys;
-  const auto p_room = std::make_unique_for_overwrite<float[]>(room);
-  const auto ds_room = std::make_unique_for_overwrite<float[]>(room);
+  std::vector<float> p_room(std::min(tile_queries, q.rows()) * keys);
+  std::vector<float> ds_room(p_room.size());
   for (Index first = 0; first < q.rows(); first += tile_queries) {
     const Index queries = std::min(tile_queries, q.rows() - first);
     const course::MatrixView<const float> q_tile = q.rows(first, queries);
     const course::MatrixView<const float> d_o_tile = d_o.rows(first, queries);
-    const course::MatrixView<float> p(p_room.get(), queries, keys);
-    const course::MatrixView<float> ds(ds_room.get(), queries, keys);
+    const course::MatrixView<float> p(p_room.data(), queries, keys);
+    const course::MatrixView<float> ds(ds_room.data(), queries, keys);
 
     course::gemm(scale, q_tile, course::transposed(k), 0.0f, p);
     course::gemm(1.0f, d_o_tile, course::transposed(v), 0.0f, ds);  // so far this is dp

@@ -39,12 +39,15 @@ TEST(Bench, TimesEveryLessonThatItIsGiven) {
   const Finished all =
       run("--json --forward " + library("lesson04_solution") + " --backward " + library("lesson06_solution") +
           " --ring " + library("lesson05_solution") + " --block " + library("lesson04_solution") +
-          " --ring-backward " + library("lesson07_solution"));
+          " --ring-backward " + library("lesson07_solution") + " --eigen-forward " +
+          library("lesson04_eigen_maps") + " --eigen-backward " + library("lesson06_eigen_maps"));
   ASSERT_EQ(all.code, 0) << all.output;
   std::set<std::string> names;
+  std::set<std::string> against;
   const nlohmann::json report = nlohmann::json::parse(all.output);
   for (const nlohmann::json& row : report.at("rows")) {
     names.insert(row.at("name"));
+    if (!row.at("against").is_null()) against.insert(row.at("against"));
     EXPECT_GT(row.at("value"), 0) << row;
     EXPECT_EQ(row.at("against").is_null(), row.at("ratio").is_null()) << row;
   }
@@ -53,6 +56,8 @@ TEST(Bench, TimesEveryLessonThatItIsGiven) {
                                           "a ring of two, each rank", "one rank, forward and backward",
                                           "two ranks at once, each by itself, forward and backward",
                                           "a ring of two, each rank, forward and backward"}));
+  EXPECT_EQ(against.count("forward with Eigen's maps, d = 8"), 1u);
+  EXPECT_EQ(against.count("backward with Eigen's maps, d = 8"), 1u);
 }
 
 TEST(Bench, DoesNotTimeAWrongAnswer) {
