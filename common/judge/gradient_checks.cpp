@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "judge/diagnose.hpp"
+#include "judge/dot.hpp"
 #include "judge/draw.hpp"
 
 namespace course {
@@ -14,10 +15,6 @@ namespace course {
 namespace {
 
 using View = MatrixView<const double>;
-
-double dot(std::span<const double> a, std::span<const double> b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
 
 double norm(std::span<const double> x) {
   return std::sqrt(dot(x, x));

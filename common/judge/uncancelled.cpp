@@ -8,6 +8,7 @@
 
 #include "judge/compare.hpp"
 #include "judge/diagnose.hpp"
+#include "judge/dot.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -15,10 +16,6 @@ namespace course {
 namespace {
 
 using View = MatrixView<const double>;
-
-double dot(std::span<const double> a, std::span<const double> b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
 
 /// sum_c |a_c b_c|
 double dot_of_magnitudes(std::span<const double> a, std::span<const double> b) {
