@@ -135,7 +135,7 @@ void compile_with_clang(TestRow& row, const Checkout& checkout, int jobs) {
             {"--preset", "student", "-DCMAKE_CXX_COMPILER=clang++", "-DCMAKE_BUILD_TYPE=None",
              "-DCOURSE_WERROR=ON", "-DCOURSE_MISTAKES=OFF"});
   const BuildResult built =
-      build({checkout.root, tree, {"course_tests", "course-program"}, "everything with clang++", jobs});
+      build({checkout.root, tree, {"course_tests", "course-tools"}, "everything with clang++", jobs});
   if (!built.succeeded)
     fail(row, "clang++ does not compile everything without a warning", failure_text(built));
 }
