@@ -117,17 +117,17 @@ class StudentLine : public CommandLine {
   bool spoil_ = false;
 };
 
-/// Whether the command is one of course-tools. Before a command stand only flags.
-bool asks_for_tool(int argc, char** argv) {
+/// The command among the arguments, before which stand only flags; nullptr where there is none.
+const char* command_of(int argc, char** argv) {
   const auto command =
       std::find_if(argv + std::min(argc, 1), argv + argc, [](const char* word) { return *word != '-'; });
-  return command != argv + argc && is_tool(*command);
+  return command == argv + argc ? nullptr : *command;
 }
 
 /// Becomes course-tools, which lies beside this program. Returns an exit code where it does not.
-int become_tools(char** argv) {
+int become_tools(const std::string& command, char** argv) {
   execv((std::filesystem::read_symlink("/proc/self/exe").parent_path() / "course-tools").c_str(), argv);
-  complain("course-tools, which has this command, is not built: ./course builds it");
+  complain("course-tools, which has this command, is not built: ./course " + command + " builds it");
   return unavailable;
 }
 
@@ -137,5 +137,7 @@ int become_tools(char** argv) {
 
 int main(int argc, char** argv) {
   using namespace course::program;
-  return asks_for_tool(argc, argv) ? become_tools(argv) : StudentLine().run(argc, argv);
+  const char* command = command_of(argc, argv);
+  if (command != nullptr && is_tool(command)) return become_tools(command, argv);
+  return StudentLine().run(argc, argv);
 }

@@ -109,44 +109,41 @@ CandidateTests::CandidateTests(const LessonInfo& lesson, std::vector<GradedTest>
       seeds_(std::move(seeds)),
       ledger_(std::move(ledger)) {}
 
-bool CandidateTests::run(const std::vector<Candidate>& candidates, const fs::path& folder) {
+void CandidateTests::run(const std::vector<Candidate>& candidates, const fs::path& folder) {
   fs::remove_all(folder);
   fs::create_directories(folder);
-  bool all_hold = true;
   for (const Candidate& candidate : candidates) {
-    const bool holds = run(candidate, folder);
-    fmt::print("{}  {}\n", holds ? "holds" : "fails", candidate.name);
+    Check check;
+    try {
+      check = play(candidate, folder);
+    } catch (const std::exception& error) {
+      check.add(false, fmt::format("it could not be judged: {}\n", error.what()));
+    }
+    write(folder / candidate.name, check);
+    fmt::print("{}  {}\n", check.holds ? "holds" : "fails", candidate.name);
     std::fflush(stdout);
-    all_hold &= holds;
   }
-  return all_hold;
 }
 
-bool CandidateTests::run(const Candidate& candidate, const fs::path& folder) {
-  Check check;
-  try {
-    LauncherOptions options = options_;
-    options.subject = candidate.subject;
-    Session session(candidate.hidden ? all_tests_ : public_tests_, options,
-                    seeds_for(seeds_, candidate.expect, lesson_), &examples_);
-    session.play();
-    for (const JudgedRound& round : session.judged()) {
-      for (const TestVerdict& verdict : round.verdicts) require_known(verdict.mistakes, lesson_);
-    }
-    const JudgedRound& first = session.judged().front();
-    check.text = verdict_texts(first, lesson_);
-    const Check compared = check_candidate(candidate, session.judged(), lesson_, ledger_, true);
-    check.add(compared.holds, compared.text);
-    for (std::size_t i = 0; candidate.expect == "pass" && i < first.tests.size(); ++i) {
-      write(folder / (candidate.name + "." + first.tests[i]->name()),
-            {first.verdicts[i].status == TestVerdict::Status::Passed,
-             verdict_text(lesson_, *first.tests[i], first.verdicts[i])});
-    }
-  } catch (const std::exception& error) {
-    check.add(false, fmt::format("it could not be judged: {}\n", error.what()));
+Check CandidateTests::play(const Candidate& candidate, const fs::path& folder) {
+  LauncherOptions options = options_;
+  options.subject = candidate.subject;
+  Session session(candidate.hidden ? all_tests_ : public_tests_, options,
+                  seeds_for(seeds_, candidate.expect, lesson_), &examples_);
+  session.play();
+  for (const JudgedRound& round : session.judged()) {
+    for (const TestVerdict& verdict : round.verdicts) require_known(verdict.mistakes, lesson_);
   }
-  write(folder / candidate.name, check);
-  return check.holds;
+  const JudgedRound& first = session.judged().front();
+  for (std::size_t i = 0; candidate.expect == "pass" && i < first.tests.size(); ++i) {
+    write(folder / (candidate.name + "." + first.tests[i]->name()),
+          {first.verdicts[i].status == TestVerdict::Status::Passed,
+           verdict_text(lesson_, *first.tests[i], first.verdicts[i])});
+  }
+  Check check{true, verdict_texts(first, lesson_)};
+  const Check compared = check_candidate(candidate, session.judged(), lesson_, ledger_, true);
+  check.add(compared.holds, compared.text);
+  return check;
 }
 
 }  // namespace course

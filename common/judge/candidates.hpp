@@ -54,11 +54,12 @@ class CandidateTests {
 
   /// Writes into `folder`, which is emptied first, what the tests named after the candidates have to say: a
   /// file NAME for each, and NAME.TEST for each graded test of one that should pass. The first line is
-  /// "holds" or "fails". Returns whether all hold.
-  bool run(const std::vector<Candidate>& candidates, const std::filesystem::path& folder);
+  /// "holds" or "fails".
+  void run(const std::vector<Candidate>& candidates, const std::filesystem::path& folder);
 
  private:
-  bool run(const Candidate& candidate, const std::filesystem::path& folder);
+  /// What came of one, which is written down graded test by graded test where it should pass.
+  Check play(const Candidate& candidate, const std::filesystem::path& folder);
 
   const LessonInfo& lesson_;
   std::vector<GradedTest> public_tests_, all_tests_;

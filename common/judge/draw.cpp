@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "judge/dot.hpp"
 #include "tensor/npy.hpp"
 
 namespace course {
@@ -53,10 +54,6 @@ Tensor head_values(Draw& draw, Index heads, Index keys, Index head_dim) {
     for (Index i = 0; i < rows.size(); ++i) rows.data()[i] = static_cast<float>(mean + scale * draw.normal());
   }
   return v;
-}
-
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
 /// A direction, all equally likely.

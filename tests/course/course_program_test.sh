@@ -454,10 +454,20 @@ test_usage() {
   course --help
   check '--help: exit 0' is "$code" 0
   check 'on stdout' has "$out" 'check'
+  check 'with the commands of course-tools' has "$out" "grade  "
   course check --help
   check 'check --help: exit 0' is "$code" 0
   copy="$work/nowhere" course
   check 'no course there: exit 3' is "$code" 3
+}
+
+# course-program where course-tools, which lies beside it otherwise, was never built.
+test_tools_not_built() {
+  cp "$build/bin/course-program" "$work/"
+  out='' err=$(COURSE_ROOT=$copy "$work/course-program" --json grade 01 2>&1)
+  code=$?
+  check 'a command of course-tools, not built: exit 3' is "$code" 3
+  check 'it is said' is "$err" 'course: course-tools, which has this command, is not built: ./course grade builds it'
 }
 
 if [ $# -gt 1 ]; then
@@ -488,4 +498,5 @@ test_test
 test_demo
 test_exit_codes
 test_usage
+test_tools_not_built
 conclude

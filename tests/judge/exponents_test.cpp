@@ -28,7 +28,8 @@ TEST(LargestScore, IsZeroWithoutKeys) {
 }
 
 TEST(ScoresBehind, NamesTheOutputsThatAreMadeOfWeights) {
-  const Example example = example_of(Tensor({1, 1, 1}, {5}), Tensor({1, 1, 1}, {2}));
+  const Example example =
+      example_of(Tensor({1, 1, 1}, std::vector<float>{5}), Tensor({1, 1, 1}, std::vector<float>{2}));
   const std::map<std::string, double> expected{{"o", 10}, {"weights", 10}};
   EXPECT_EQ(scores_behind({"o", "weights"})(example), expected);
 }
