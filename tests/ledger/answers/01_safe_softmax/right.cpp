@@ -1,9 +1,10 @@
+#include "safe_softmax.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "lesson/not_implemented.hpp"
-#include "safe_softmax.hpp"
 
 namespace lesson01 {
 

@@ -1,9 +1,10 @@
+#include "online_softmax.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "lesson/not_implemented.hpp"
-#include "online_softmax.hpp"
 
 namespace lesson02 {
 

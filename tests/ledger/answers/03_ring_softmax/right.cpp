@@ -1,7 +1,8 @@
+#include "ring_softmax.hpp"
+
 #include <cmath>
 
 #include "lesson/not_implemented.hpp"
-#include "ring_softmax.hpp"
 
 namespace lesson03 {
 

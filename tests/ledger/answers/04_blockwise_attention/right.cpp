@@ -1,10 +1,11 @@
+#include "blockwise_attention.hpp"
+
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "blockwise_attention.hpp"
 #include "lesson/not_implemented.hpp"
 
 namespace lesson04 {

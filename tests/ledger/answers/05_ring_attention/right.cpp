@@ -1,9 +1,10 @@
+#include "ring_attention.hpp"
+
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "lesson/not_implemented.hpp"
-#include "ring_attention.hpp"
 
 namespace lesson05 {
 

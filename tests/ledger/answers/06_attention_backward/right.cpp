@@ -1,9 +1,10 @@
+#include "attention_backward.hpp"
+
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "attention_backward.hpp"
 #include "lesson/not_implemented.hpp"
 
 namespace lesson06 {

@@ -1,10 +1,11 @@
+#include "ring_backward.hpp"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <vector>
 
 #include "lesson/not_implemented.hpp"
-#include "ring_backward.hpp"
 
 namespace lesson07 {
 

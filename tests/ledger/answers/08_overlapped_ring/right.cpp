@@ -1,3 +1,5 @@
+#include "overlapped_ring.hpp"
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "lesson/not_implemented.hpp"
-#include "overlapped_ring.hpp"
 
 namespace lesson08 {
 
