@@ -40,7 +40,7 @@ check 'it names the lesson to write' has "$err" 'lesson 04 (blockwise_attention)
 course test
 check 'test of a fresh handout: exit 0' is "$code" 0
 course test --lesson 05
-check 'of which one is the skeleton of lesson 05' is "$(tail -n 1 <<<"$out")" '1 passed, 0 failed, 0 skipped'
+check 'of which two play the skeleton of lesson 05' is "$(tail -n 1 <<<"$out")" '2 passed, 0 failed, 0 skipped'
 for lesson in $(lessons); do
   course check "$lesson"
   check "check of the skeleton of $lesson: exit 1" is "$code" 1
