@@ -29,7 +29,7 @@ function(add_verdict_test lesson set name labels)
                        PASS_REGULAR_EXPRESSION "^holds")
 endfunction()
 
-# A candidate that is compiled with the tests, and plays once more with many seeds.
+# A candidate that is compiled with the tests, and is played once more with COURSE_SEEDS seeds.
 function(add_compiled_candidate lesson set name kind expect hidden labels)
   set(subject $<TARGET_FILE:${lesson}_${kind}>)
   string(REGEX REPLACE "^(mutant|variant|combination)_" "\\1." entry ${kind})
@@ -62,7 +62,7 @@ function(add_skeleton lesson)
   add_compiled_candidate(${lesson} given skeleton.${lesson} skeleton todo public "${lesson};course")
 endfunction()
 
-# One test a task and world size, beside the one of all with many seeds.
+# One test a task and world size, beside the one of them all.
 function(add_solution lesson)
   recall(${lesson} mpi)
   add_subject(${lesson} solution ${ARGN})
