@@ -11,7 +11,7 @@
 #include "bench/rows.hpp"
 #include "bench/worker.hpp"
 #include "demo/failure.hpp"
-#include "judge/mpirun.hpp"
+#include "runner/mpirun.hpp"
 
 namespace course::bench {
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "bench/contender.hpp"
-#include "demo/progress_line.hpp"
+#include "course/terminal/progress_line.hpp"
 
 namespace course::bench {
 

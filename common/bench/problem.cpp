@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "judge/draw.hpp"
+#include "judge/numbers/input_generator.hpp"
 #include "reference/reference.hpp"
 #include "tensor/npy.hpp"
 
@@ -28,12 +28,12 @@ double backward_operations(const Extents& extents) {
 }
 
 Problem::Problem(const Extents& size) : extents(size) {
-  Draw draw(1);
-  QKV drawn = random_qkv(draw, size.heads, size.tokens, size.tokens, size.head_dim);
+  InputGenerator generator(1);
+  QKV drawn = random_qkv(generator, size.heads, size.tokens, size.tokens, size.head_dim);
   q = std::move(drawn.q);
   k = std::move(drawn.k);
   v = std::move(drawn.v);
-  d_o = draw.normal(q.shape());
+  d_o = generator.normal(q.shape());
   reference::Attention<float> forward = reference::attention(q, k, v);
   o = std::move(forward.o);
   lse = std::move(forward.lse);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "judge/compare.hpp"
+#include "judge/numbers/compare.hpp"
 #include "reference/reference.hpp"
 #include "ring/shards.hpp"
 
@@ -99,24 +99,24 @@ reference::AttentionGradients<T> piecewise_gradients(const Input& input, const s
   return {concatenate(dq, 1), std::move(dk), std::move(dv)};
 }
 
-double largest_difference(const Tensor64& answer, const Tensor64& truth) {
+double largest_difference(const Tensor64& answer, const Tensor64& expected) {
   double largest = 0;
-  for (Index i = 0; i < truth.size(); ++i) {
-    const double difference = std::abs(answer[i] - truth[i]);
+  for (Index i = 0; i < expected.size(); ++i) {
+    const double difference = std::abs(answer[i] - expected[i]);
     if (!(difference <= largest))
       largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
   }
   return largest;
 }
 
-Deviation deviation(const Tensor64& answer, const Tensor64& truth) {
-  return {largest_difference(answer, truth), relative_error(answer, truth)};
+Deviation deviation(const Tensor64& answer, const Tensor64& expected) {
+  return {largest_difference(answer, expected), relative_error(answer, expected)};
 }
 
 using Answer = reference::Attention<double>;
 
-Deviations deviations(const Answer& answer, const Answer& truth) {
-  return {deviation(answer.o, truth.o), deviation(answer.lse, truth.lse)};
+Deviations deviations(const Answer& answer, const Answer& expected) {
+  return {deviation(answer.o, expected.o), deviation(answer.lse, expected.lse)};
 }
 
 Answer rows_of(const Answer& answer, Index first, Index count) {
@@ -125,8 +125,9 @@ Answer rows_of(const Answer& answer, Index first, Index count) {
 
 using Gradients = reference::AttentionGradients<double>;
 
-GradientDeviations deviations(const Gradients& answer, const Gradients& truth) {
-  return {deviation(answer.dq, truth.dq), deviation(answer.dk, truth.dk), deviation(answer.dv, truth.dv)};
+GradientDeviations deviations(const Gradients& answer, const Gradients& expected) {
+  return {deviation(answer.dq, expected.dq), deviation(answer.dk, expected.dk),
+          deviation(answer.dv, expected.dv)};
 }
 
 Gradients rows_of(const Gradients& all, Index first, Index count) {
@@ -174,14 +175,14 @@ ForwardReference::ForwardReference(const Input& input, const std::vector<int>& s
                                    const Progress& progress)
     : rows_(rows_to_compare(shard_tokens, most_scores / (input.heads() * input.seq()))),
       rows_by_shard_(rows_by_shard(rows_, shard_tokens)) {
-  truth_ = PiecewiseReference<double>(input, rows_).compute(progress);
+  expected_ = PiecewiseReference<double>(input, rows_).compute(progress);
   const auto float32 = PiecewiseReference<float>(input, rows_).compute(progress);
   const Answer baseline{cast<double>(float32.o), cast<double>(float32.lse)};
   blank_.rows = static_cast<Index>(rows_.size());
   blank_.seq = input.seq();
-  blank_.baseline = deviations(baseline, truth_);
-  blank_.tolerance_o = tolerance(baseline.o, truth_.o);
-  blank_.tolerance_lse = tolerance(baseline.lse, truth_.lse);
+  blank_.baseline = deviations(baseline, expected_);
+  blank_.tolerance_o = tolerance(baseline.o, expected_.o);
+  blank_.tolerance_lse = tolerance(baseline.lse, expected_.lse);
 }
 
 Comparison ForwardReference::compare(const Tensor& o, const Tensor& lse) const {
@@ -189,10 +190,10 @@ Comparison ForwardReference::compare(const Tensor& o, const Tensor& lse) const {
   Comparison result = blank_;
   Index first = 0;
   for (const Index count : rows_by_shard_) {
-    result.by_rank.push_back(deviations(rows_of(answer, first, count), rows_of(truth_, first, count)));
+    result.by_rank.push_back(deviations(rows_of(answer, first, count), rows_of(expected_, first, count)));
     first += count;
   }
-  result.overall = deviations(answer, truth_);
+  result.overall = deviations(answer, expected_);
   return result;
 }
 
@@ -202,13 +203,13 @@ BackwardReference::BackwardReference(const Input& input, std::vector<int> shard_
   blank_.heads = input.heads();
   blank_.heads_compared = std::clamp<Index>(most_scores / (input.seq() * input.seq()), 1, input.heads());
   heads_ = spread(blank_.heads_compared, blank_.heads);
-  truth_ = piecewise_gradients<double>(input, heads_, progress);
+  expected_ = piecewise_gradients<double>(input, heads_, progress);
   const auto float32 = piecewise_gradients<float>(input, heads_, progress);
   const Gradients baseline{cast<double>(float32.dq), cast<double>(float32.dk), cast<double>(float32.dv)};
-  blank_.baseline = deviations(baseline, truth_);
-  blank_.tolerance_dq = tolerance(baseline.dq, truth_.dq);
-  blank_.tolerance_dk = tolerance(baseline.dk, truth_.dk);
-  blank_.tolerance_dv = tolerance(baseline.dv, truth_.dv);
+  blank_.baseline = deviations(baseline, expected_);
+  blank_.tolerance_dq = tolerance(baseline.dq, expected_.dq);
+  blank_.tolerance_dk = tolerance(baseline.dk, expected_.dk);
+  blank_.tolerance_dv = tolerance(baseline.dv, expected_.dv);
 }
 
 GradientComparison BackwardReference::compare(const Tensor& dq, const Tensor& dk, const Tensor& dv) const {
@@ -218,9 +219,9 @@ GradientComparison BackwardReference::compare(const Tensor& dq, const Tensor& dk
   const std::vector<int> offsets = shard_offsets(shard_tokens_);
   for (std::size_t rank = 0; rank < shard_tokens_.size(); ++rank) {
     result.by_rank.push_back(deviations(rows_of(answer, offsets[rank], shard_tokens_[rank]),
-                                        rows_of(truth_, offsets[rank], shard_tokens_[rank])));
+                                        rows_of(expected_, offsets[rank], shard_tokens_[rank])));
   }
-  result.overall = deviations(answer, truth_);
+  result.overall = deviations(answer, expected_);
   return result;
 }
 

@@ -10,10 +10,11 @@
 
 namespace course::demo {
 
-/// How far an output is from the truth.
+/// How far an output is from the expected answer.
 struct Deviation {
-  double largest = 0;   ///< of the absolute differences
-  double relative = 0;  ///< the norm of the difference over the norm of the truth, of the worst head
+  double largest = 0;  ///< of the absolute differences
+  double relative =
+      0;  ///< the norm of the difference over the norm of the expected answer, of the worst head
 };
 
 struct Deviations {
@@ -61,7 +62,7 @@ using Progress = std::function<void(const std::string&)>;
 
 /// What o [heads, seq, head_dim] and lse [heads, seq] of an input should be, computed once for any number of
 /// rings: reference::attention in float64. Where all of it would take more than a few seconds, rows evenly
-/// spread over every shard stand for the rest; each is compared with the truth over all keys.
+/// spread over every shard stand for the rest; each is compared with the expected answer over all keys.
 class ForwardReference {
  public:
   ForwardReference(const Input& input, const std::vector<int>& shard_tokens, const Progress& progress);
@@ -71,8 +72,8 @@ class ForwardReference {
  private:
   std::vector<Index> rows_;
   std::vector<Index> rows_by_shard_;
-  reference::Attention<double> truth_;  ///< of these rows
-  Comparison blank_;                    ///< with all that does not depend on an answer
+  reference::Attention<double> expected_;  ///< of these rows
+  Comparison blank_;                       ///< with all that does not depend on an answer
 };
 
 /// The same of dq, dk and dv [heads, seq, head_dim]: reference::attention_gradients in float64, for
@@ -87,7 +88,7 @@ class BackwardReference {
  private:
   std::vector<int> shard_tokens_;
   std::vector<Index> heads_;
-  reference::AttentionGradients<double> truth_;  ///< of these heads
+  reference::AttentionGradients<double> expected_;  ///< of these heads
   GradientComparison blank_;
 };
 

@@ -120,7 +120,7 @@ std::vector<double> largest(std::vector<double> numbers, MPI_Comm comm) {
   return reduced(std::move(numbers), MPI_MAX, comm);
 }
 
-void meet(MPI_Comm comm) {
+void barrier(MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(comm, &request), [] { return "MPI_Ibarrier"; });
   sleep_until_complete(request);

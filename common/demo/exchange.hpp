@@ -31,7 +31,7 @@ std::vector<double> largest(std::vector<double> numbers, MPI_Comm comm);
 
 /// Returns when all ranks have called it. They sleep meanwhile, so that those which still work have the
 /// cores.
-void meet(MPI_Comm comm);
+void barrier(MPI_Comm comm);
 
 /// The first messages between neighbours set connections up: better now than while a clock runs.
 void connect_neighbours(MPI_Comm comm);

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "demo/failure.hpp"
-#include "judge/draw.hpp"
+#include "judge/numbers/input_generator.hpp"
 #include "tensor/npy.hpp"
 
 namespace course::demo {
@@ -123,8 +123,8 @@ Input read_own(const OwnFiles& files, bool backward) {
 }
 
 Input draw_input(const Sizes& sizes) {
-  Draw draw(sizes.seed);
-  QKV drawn = random_qkv(draw, sizes.heads, sizes.seq, sizes.seq, sizes.head_dim);
+  InputGenerator generator(sizes.seed);
+  QKV drawn = random_qkv(generator, sizes.heads, sizes.seq, sizes.seq, sizes.head_dim);
   Input input{std::move(drawn.q), std::move(drawn.k), std::move(drawn.v), {}, ""};
   input.shape = input.q.shape();
   input.description = fmt::format("generated at random, seed {}", sizes.seed);

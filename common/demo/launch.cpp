@@ -10,13 +10,13 @@
 #include <sstream>
 #include <thread>
 
+#include "course/terminal/progress_line.hpp"
 #include "demo/failure.hpp"
-#include "demo/progress_line.hpp"
 #include "demo/status_file.hpp"
 #include "demo/watch.hpp"
-#include "judge/mpirun.hpp"
-#include "judge/process.hpp"
-#include "judge/scratch.hpp"
+#include "runner/mpirun.hpp"
+#include "runner/subprocess.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::demo {
 
@@ -78,7 +78,9 @@ class RankOutput {
 class Launch {
  public:
   explicit Launch(const LaunchPlan& plan)
-      : plan_(plan), status_(scratch_.path() / "status", plan.ranks), output_(scratch_.path() / "output") {}
+      : plan_(plan),
+        status_(temporary_.path() / "status", plan.ranks),
+        output_(temporary_.path() / "output") {}
 
   int run() {
     Process process(command());
@@ -97,16 +99,16 @@ class Launch {
     command.argv = mpirun(plan_.ranks);
     command.argv.push_back(fs::read_symlink("/proc/self/exe").parent_path() / "ring_demo_rank");
     command.argv.insert(command.argv.end(), plan_.arguments.begin(), plan_.arguments.end());
-    command.argv.insert(command.argv.end(), {"--status", scratch_.path() / "status", "--report",
+    command.argv.insert(command.argv.end(), {"--status", temporary_.path() / "status", "--report",
                                              report_path(), "--columns", std::to_string(plan_.columns)});
     if (plan_.colour) command.argv.push_back("--colour");
     command.environment = mpirun_environment();
-    command.environment.merge(temporary_files_in(scratch_.path()));
-    command.output = scratch_.path() / "output";
+    command.environment.merge(temporary_files_in(temporary_.path()));
+    command.output = temporary_.path() / "output";
     return command;
   }
 
-  fs::path report_path() const { return scratch_.path() / "report"; }
+  fs::path report_path() const { return temporary_.path() / "report"; }
 
   /// Until mpirun ends, or there is a reason to end it.
   std::optional<std::string> wait(Process& process) {
@@ -157,7 +159,7 @@ class Launch {
   }
 
   const LaunchPlan& plan_;
-  Scratch scratch_;
+  TemporaryFolder temporary_;
   StatusFile status_;
   RankOutput output_;
   ProgressLine progress_;

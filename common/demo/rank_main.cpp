@@ -4,12 +4,12 @@
 #include <fstream>
 #include <iostream>
 
+#include "course/terminal/progress_line.hpp"
 #include "demo/comparison.hpp"
 #include "demo/exchange.hpp"
 #include "demo/failure.hpp"
 #include "demo/input.hpp"
 #include "demo/output_folder.hpp"
-#include "demo/progress_line.hpp"
 #include "demo/report.hpp"
 #include "demo/ring_run.hpp"
 #include "demo/save.hpp"

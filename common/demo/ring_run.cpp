@@ -42,7 +42,7 @@ void run_once(const Ring& ring, const Shard& shard, ShardOutput& output, MPI_Com
   if (shard.d_o) ring.backward(shard, output, log, counting("backward"), comm);
   const mpi_layer::Report report = mpi_layer::end();
   set_phase(page, Phase::Finished);
-  meet(comm);
+  barrier(comm);
   output.result = result_of(report, begin_s, log.spans());
   output.result.tokens = shard.q.extent(1);
 }

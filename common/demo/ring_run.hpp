@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "demo/rings.hpp"
-#include "player/status.hpp"
+#include "protocol/status_page.hpp"
 
 namespace course::demo {
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "judge/standstill.hpp"
-#include "player/status.hpp"
+#include "protocol/status_page.hpp"
+#include "runner/deadlock.hpp"
 
 namespace course::demo {
 

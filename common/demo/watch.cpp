@@ -38,9 +38,9 @@ std::optional<std::string> find_casualty(const std::vector<RankSnapshot>& ranks)
 std::optional<std::string> Watch::look(const std::vector<RankSnapshot>& ranks, Clock::time_point now) {
   note_progress(ranks, now);
   if (std::optional<std::string> casualty = find_casualty(ranks)) return casualty;
-  if (quiet_s_ >= proven_standstill_s) {
-    const std::optional<Standstill> still = find_standstill(ranks);
-    if (still && quiet_s_ >= (still->proven ? proven_standstill_s : standstill_s)) {
+  if (quiet_s_ >= proven_deadlock_s) {
+    const std::optional<Deadlock> still = find_deadlock(ranks);
+    if (still && quiet_s_ >= (still->proven ? proven_deadlock_s : deadlock_s)) {
       return "the ring stands still\n" + still->text;
     }
   }

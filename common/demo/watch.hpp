@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/standstill.hpp"
+#include "runner/deadlock.hpp"
 
 namespace course::demo {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <sstream>
 
-#include "course/text_file.hpp"
+#include "course/workspace/text_file.hpp"
 
 namespace course::grader {
 

@@ -12,11 +12,11 @@
 #include <system_error>
 #include <thread>
 
-#include "course/errors.hpp"
-#include "course/terminal.hpp"
-#include "course/text_file.hpp"
+#include "course/terminal/terminal.hpp"
+#include "course/workspace/text_file.hpp"
 #include "grader/shown_text.hpp"
 #include "grader/submission.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::grader {
 
@@ -79,10 +79,10 @@ class Worker {
 /// One run over a folder of submissions.
 class Batch {
  public:
-  Batch(const Checkout& checkout, const GradeOptions& options, Terms terms)
+  Batch(const Checkout& checkout, const GradeOptions& options, GradingManifest manifest)
       : checkout_(checkout),
         options_(options),
-        terms_(std::move(terms)),
+        manifest_(std::move(manifest)),
         results_(results_folder(options)),
         reports_(results_ / "reports") {
     fs::create_directories(reports_);
@@ -114,8 +114,8 @@ class Batch {
     const fs::path path = results_ / "run.json";
     const std::optional<Json> kept = read_json(path);
     if (!options_.seed)
-      terms_.seed = kept && kept->contains("seed") ? (*kept)["seed"].get<std::uint64_t>() : drawn_seed();
-    program::write_text(path, to_json(terms_).dump(2) + "\n");
+      manifest_.seed = kept && kept->contains("seed") ? (*kept)["seed"].get<std::uint64_t>() : drawn_seed();
+    program::write_text(path, to_json(manifest_).dump(2) + "\n");
   }
 
   void collect_items() {
@@ -133,12 +133,12 @@ class Batch {
     std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) { return a.name < b.name; });
   }
 
-  /// Whether its result is of these files and these terms.
+  /// Whether its result is of these files and these manifest.
   bool is_graded(const Item& item) const {
     const std::optional<Json> result = read_json(item.result);
     try {
       return result && result->at("complete") && result->at("files_hash") == item.files_hash &&
-             terms_from(result->at("terms")) == terms_;
+             manifest_from(result->at("terms")) == manifest_;
     } catch (const std::exception&) {
       return false;
     }
@@ -184,7 +184,7 @@ class Batch {
     for (const LessonInfo& lesson : checkout_.lessons) words.push_back(lesson.id);
     words.insert(words.end(),
                  {"--prepared", "--submission", item.folder, "--format", "json", "--output", item.result,
-                  "--seed", std::to_string(terms_.seed), "--isolation", to_string(terms_.isolation)});
+                  "--seed", std::to_string(manifest_.seed), "--isolation", to_string(manifest_.isolation)});
     if (options_.points) words.insert(words.end(), {"--points", *options_.points});
     return words;
   }
@@ -256,7 +256,7 @@ class Batch {
 
   const Checkout& checkout_;
   const GradeOptions& options_;
-  Terms terms_;
+  GradingManifest manifest_;
   fs::path results_;
   fs::path reports_;  ///< in a folder of their own: a submission may have any name
   std::vector<Item> items_;
@@ -264,11 +264,11 @@ class Batch {
 
 }  // namespace
 
-int grade_all(const Checkout& checkout, const GradeOptions& options, Terms terms) {
+int grade_all(const Checkout& checkout, const GradeOptions& options, GradingManifest manifest) {
   if (!fs::is_directory(*options.submissions)) {
     throw UsageError("--submissions: " + options.submissions->string() + " is not a folder");
   }
-  return Batch(checkout, options, std::move(terms)).run();
+  return Batch(checkout, options, std::move(manifest)).run();
 }
 
 }  // namespace course::grader

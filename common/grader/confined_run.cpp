@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "judge/scratch.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::grader {
 
@@ -54,8 +54,8 @@ ConfinedRun run_confined(const Confinement& confinement, const std::vector<std::
 }
 
 bool readable_confined(const Confinement& confinement, const fs::path& path) {
-  const Scratch scratch;
-  return run_confined(confinement, {"test", "-r", path}, {}, scratch.path() / "output.txt").succeeded();
+  const TemporaryFolder temporary;
+  return run_confined(confinement, {"test", "-r", path}, {}, temporary.path() / "output.txt").succeeded();
 }
 
 }  // namespace course::grader

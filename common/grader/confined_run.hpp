@@ -1,7 +1,7 @@
 #pragma once
 
-#include "confine/confinement.hpp"
-#include "judge/process.hpp"
+#include "runner/confinement.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::grader {
 

@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <chrono>
 
-#include "course/build.hpp"
-#include "course/errors.hpp"
-#include "course/lesson_argument.hpp"
-#include "course/terminal.hpp"
-#include "course/text_file.hpp"
+#include "course/build/build.hpp"
+#include "course/terminal/terminal.hpp"
+#include "course/workspace/lesson_argument.hpp"
+#include "course/workspace/text_file.hpp"
 #include "grader/batch.hpp"
 #include "grader/confined_run.hpp"
 #include "grader/points.hpp"
 #include "grader/report.hpp"
 #include "grader/submission.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::grader {
 
@@ -67,22 +67,22 @@ Isolation chosen_isolation(const std::optional<std::string>& asked) {
 
 /// A judge that fails takes no other lesson's grade with it.
 LessonGrade graded_or_skipped(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder,
-                              const Terms& terms) {
+                              const GradingManifest& manifest) {
   try {
-    return grade_lesson(checkout, lesson, folder, terms);
+    return grade_lesson(checkout, lesson, folder, manifest);
   } catch (const std::runtime_error& error) {
     const std::string why = std::string("could not be graded: ") + error.what();
     program::complain("lesson " + lesson.id + " " + why);
-    LessonGrade grade{program::standing_as_a_whole(lesson, program::Status::Skipped, why), {}};
+    LessonGrade grade{program::lesson_status_as_a_whole(lesson, program::Status::Skipped, why), {}};
     grade.failed = true;
     return grade;
   }
 }
 
-Report grade_submission(const Checkout& checkout, const fs::path& folder, const Terms& terms) {
+Report grade_submission(const Checkout& checkout, const fs::path& folder, const GradingManifest& manifest) {
   const auto begin = std::chrono::steady_clock::now();
   Report report{
-      fs::absolute(folder).lexically_normal().filename(), terms, files_hash(folder, checkout.lessons), {}};
+      fs::absolute(folder).lexically_normal().filename(), manifest, files_hash(folder, checkout.lessons), {}};
   if (report.submission.empty())
     report.submission = fs::absolute(folder).lexically_normal().parent_path().filename();
   const auto seconds = [&begin] {
@@ -90,7 +90,7 @@ Report grade_submission(const Checkout& checkout, const fs::path& folder, const 
   };
   for (const LessonInfo& lesson : checkout.lessons) {
     const double before = seconds();
-    report.lessons.push_back(graded_or_skipped(checkout, lesson, folder, terms));
+    report.lessons.push_back(graded_or_skipped(checkout, lesson, folder, manifest));
     report.lessons.back().seconds = seconds() - before;
   }
   report.seconds = seconds();
@@ -130,14 +130,14 @@ int grade(Checkout checkout, const GradeOptions& options) {
     announce(isolation, checkout);
     build_tools(checkout);
   }
-  Terms terms{options.seed.value_or(0),   isolation,
-              commit_of(checkout),        judges_hash(checkout),
-              compiler_version(checkout), scope_of(checkout.lessons)};
-  if (options.submissions) return grade_all(checkout, options, terms);
-  if (!options.seed) terms.seed = drawn_seed();
+  GradingManifest manifest{options.seed.value_or(0),   isolation,
+                           commit_of(checkout),        judges_hash(checkout),
+                           compiler_version(checkout), scope_of(checkout.lessons)};
+  if (options.submissions) return grade_all(checkout, options, manifest);
+  if (!options.seed) manifest.seed = drawn_seed();
   const fs::path folder = options.submission.value_or(checkout.root);
   if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
-  const Report report = grade_submission(checkout, folder, terms);
+  const Report report = grade_submission(checkout, folder, manifest);
   const std::string text = formatted(report, options.format);
   if (options.output) {
     program::write_text(*options.output, text);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "course/checkout.hpp"
+#include "course/workspace/checkout.hpp"
 
 namespace course::grader {
 

@@ -8,7 +8,7 @@
 namespace course::grader {
 
 using Json = nlohmann::ordered_json;
-using program::LessonStanding;
+using program::LessonStatus;
 using program::Status;
 using program::TaskStanding;
 
@@ -44,7 +44,7 @@ std::string output_of(const LessonGrade& grade, const TaskStanding& task) {
 
 /// What a student sees of a task.
 Json task_entry(const LessonGrade& grade, const TaskStanding& task) {
-  const LessonInfo& lesson = *grade.standing.lesson;
+  const LessonInfo& lesson = *grade.lesson_status.lesson;
   return {{"name", title_of(lesson, *task.task)},
           {"name_format", "text"},
           {"number", number_of(lesson, *task.task)},
@@ -60,7 +60,7 @@ Json task_entry(const LessonGrade& grade, const TaskStanding& task) {
 
 /// A hidden test: whether it passed, and no word about its input. It has no points, which are the task's.
 Json hidden_entry(const LessonGrade& grade, const TaskInfo& task, const TaskTest& test, std::size_t place) {
-  const LessonInfo& lesson = *grade.standing.lesson;
+  const LessonInfo& lesson = *grade.lesson_status.lesson;
   const std::vector<int> ranks = test.ranks == 0 ? std::vector<int>{} : std::vector{test.ranks};
   const std::string on = test.ranks == 0 ? "" : fmt::format(" on {} ranks", test.ranks);
   const bool passed = test.status == Status::Passed;
@@ -76,7 +76,7 @@ Json hidden_entry(const LessonGrade& grade, const TaskInfo& task, const TaskTest
 }
 
 void add_entries(Json& tests, const LessonGrade& grade) {
-  for (const TaskStanding& task : grade.standing.tasks) {
+  for (const TaskStanding& task : grade.lesson_status.tasks) {
     tests.push_back(task_entry(grade, task));
     std::size_t place = 0;
     for (const TaskTest& test : tests_of(grade, *task.task)) {
@@ -88,9 +88,9 @@ void add_entries(Json& tests, const LessonGrade& grade) {
 std::string summary(const Report& report) {
   std::string text = fmt::format("{} of {} points", report.points(), report.max_points());
   for (const LessonGrade& grade : report.lessons) {
-    if (grade.standing.status != Status::Skipped) continue;
+    if (grade.lesson_status.status != Status::Skipped) continue;
     text += fmt::format("\nlesson {} was skipped: its {} points could not be graded on this machine",
-                        grade.standing.lesson->id, grade.standing.lesson->max_points());
+                        grade.lesson_status.lesson->id, grade.lesson_status.lesson->max_points());
   }
   return presentable(text);
 }
@@ -101,7 +101,7 @@ Json extra_data(const Report& report) {
           {"files_hash", report.files_hash},
           {"max_points", report.max_points()},
           {"skipped_max_points", report.skipped_max_points()},
-          {"terms", to_json(report.terms)}};
+          {"terms", to_json(report.manifest)}};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace course::grader {
 
-using program::LessonStanding;
+using program::LessonStatus;
 using program::Status;
 using program::TaskStanding;
 
@@ -23,7 +23,7 @@ void set_seconds(pugi::xml_node element, double seconds) {
   set(element, "time", fmt::format("{:.3f}", seconds));
 }
 
-std::size_t count(const LessonStanding& lesson, bool skipped) {
+std::size_t count(const LessonStatus& lesson, bool skipped) {
   return static_cast<std::size_t>(
       std::count_if(lesson.tasks.begin(), lesson.tasks.end(), [&](const TaskStanding& task) {
         return skipped ? task.status == Status::Skipped
@@ -31,7 +31,7 @@ std::size_t count(const LessonStanding& lesson, bool skipped) {
       }));
 }
 
-void add_properties(pugi::xml_node suite, const Report& report, const LessonStanding& lesson) {
+void add_properties(pugi::xml_node suite, const Report& report, const LessonStatus& lesson) {
   pugi::xml_node properties = suite.append_child("properties");
   const auto add = [&](const char* name, const std::string& value) {
     pugi::xml_node property = properties.append_child("property");
@@ -42,23 +42,24 @@ void add_properties(pugi::xml_node suite, const Report& report, const LessonStan
   add("files_hash", report.files_hash);
   add("points", std::to_string(lesson.points()));
   add("max_points", std::to_string(lesson.lesson->max_points()));
-  add("seed", std::to_string(report.terms.seed));
-  add("isolation", to_string(report.terms.isolation));
-  add("commit", report.terms.commit);
-  add("compiler", report.terms.compiler);
+  add("seed", std::to_string(report.manifest.seed));
+  add("isolation", to_string(report.manifest.isolation));
+  add("commit", report.manifest.commit);
+  add("compiler", report.manifest.compiler);
 }
 
 /// How each of the task's tests went, hidden ones too: names and outcomes, no text of a judge's.
 std::string outcomes(const LessonGrade& grade, const TaskInfo& task) {
   std::string text;
   for (const TaskTest& test : tests_of(grade, task)) {
-    text += fmt::format("lesson{}.{}: {}\n", grade.standing.lesson->id, test.name, to_string(test.status));
+    text +=
+        fmt::format("lesson{}.{}: {}\n", grade.lesson_status.lesson->id, test.name, to_string(test.status));
   }
   return text;
 }
 
 void add_testcase(pugi::xml_node suite, const LessonGrade& grade, const TaskStanding& task) {
-  const LessonInfo& lesson = *grade.standing.lesson;
+  const LessonInfo& lesson = *grade.lesson_status.lesson;
   pugi::xml_node testcase = suite.append_child("testcase");
   set(testcase, "classname", "course.lesson" + lesson.id);
   set(testcase, "name", title_of(lesson, *task.task));
@@ -75,7 +76,7 @@ void add_testcase(pugi::xml_node suite, const LessonGrade& grade, const TaskStan
 }
 
 void add_suite(pugi::xml_node suites, const Report& report, const LessonGrade& grade) {
-  const LessonStanding& lesson = grade.standing;
+  const LessonStatus& lesson = grade.lesson_status;
   pugi::xml_node suite = suites.append_child("testsuite");
   set(suite, "name", "lesson" + lesson.lesson->id);
   set(suite, "tests", std::to_string(lesson.tasks.size()));
@@ -97,8 +98,8 @@ std::string junit_report(const Report& report) {
   pugi::xml_node suites = document.append_child("testsuites");
   std::size_t tests = 0, failures = 0;
   for (const LessonGrade& grade : report.lessons) {
-    tests += grade.standing.tasks.size();
-    failures += count(grade.standing, false);
+    tests += grade.lesson_status.tasks.size();
+    failures += count(grade.lesson_status, false);
   }
   set(suites, "name", report.submission);
   set(suites, "tests", std::to_string(tests));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "course/grading.hpp"
+#include "course/workspace/judging.hpp"
 #include "grader/workshop.hpp"
 #include "skeleton/skeleton.hpp"
 
@@ -36,31 +36,31 @@ std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInf
 }  // namespace
 
 program::GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson,
-                                    const Workshop& workshop, const Terms& terms) {
+                                    const Workshop& workshop, const GradingManifest& manifest) {
   program::GradingOrder order;
   order.lesson = &lesson;
   order.tests = program::selected_tests(lesson, {});
   order.tree = checkout.build();
   order.subject = workshop.subject();
   order.player = {workshop.player()};
-  order.seed = terms.seed;
+  order.seed = manifest.seed;
   order.quiet = true;
-  order.confined_as = {to_string(terms.isolation), workshop.user()};
+  order.confined_as = {to_string(manifest.isolation), workshop.user()};
   order.hidden = true;
   return order;
 }
 
 LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson, const fs::path& submission,
-                         const Terms& terms) {
+                         const GradingManifest& manifest) {
   const HandedIn handed_in = take(submission, lesson);
   const auto [status, why] = look_at(checkout, lesson, handed_in);
-  if (status != Status::Passed) return {program::standing_as_a_whole(lesson, status, why), {}};
-  Workshop workshop(checkout, lesson, terms.isolation);
+  if (status != Status::Passed) return {program::lesson_status_as_a_whole(lesson, status, why), {}};
+  Workshop workshop(checkout, lesson, manifest.isolation);
   const std::string obstacle = workshop.make(handed_in);
-  if (!obstacle.empty()) return {program::standing_as_a_whole(lesson, Status::Failed, obstacle), {}};
+  if (!obstacle.empty()) return {program::lesson_status_as_a_whole(lesson, Status::Failed, obstacle), {}};
   const program::LessonRecord record{
-      "", "", program::grade(checkout, grading_order(checkout, lesson, workshop, terms))};
-  return {program::standing_of(lesson, {}, &record, ""), record.tests};
+      "", "", program::grade(checkout, grading_order(checkout, lesson, workshop, manifest))};
+  return {program::lesson_status_of(lesson, {}, &record, ""), record.tests};
 }
 
 }  // namespace course::grader

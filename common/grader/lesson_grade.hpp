@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "course/grading.hpp"
-#include "course/standing.hpp"
-#include "grader/terms.hpp"
+#include "course/workspace/judging.hpp"
+#include "course/workspace/lesson_status.hpp"
+#include "grader/grading_manifest.hpp"
 #include "grader/workshop.hpp"
 
 namespace course::grader {
 
 /// What one lesson of a submission is worth.
 struct LessonGrade {
-  program::LessonStanding standing;
+  program::LessonStatus lesson_status;
   /// By name, hidden ones too; empty when nothing was played.
   std::map<std::string, program::TestResult> tests;
   double seconds = 0;   ///< that grading took
@@ -23,11 +23,12 @@ struct LessonGrade {
 
 /// How the judge is to play what a workshop has made: confined, with hidden tests.
 program::GradingOrder grading_order(const program::Checkout& checkout, const LessonInfo& lesson,
-                                    const Workshop& workshop, const Terms& terms);
+                                    const Workshop& workshop, const GradingManifest& manifest);
 
-/// Grades one lesson of a submission. Whatever the submission does, there is a standing with a status and,
-/// short of a pass, a diagnosis for each task. Throws std::runtime_error when the grader itself cannot work.
+/// Grades one lesson of a submission. Whatever the submission does, there is a lesson_status with a status
+/// and, short of a pass, a diagnosis for each task. Throws std::runtime_error when the grader itself cannot
+/// work.
 LessonGrade grade_lesson(const program::Checkout& checkout, const LessonInfo& lesson,
-                         const std::filesystem::path& submission, const Terms& terms);
+                         const std::filesystem::path& submission, const GradingManifest& manifest);
 
 }  // namespace course::grader

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "course/errors.hpp"
-#include "course/text_file.hpp"
+#include "course/workspace/text_file.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::grader {
 

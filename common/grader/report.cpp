@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "course/report_json.hpp"
-#include "course/text_file.hpp"
+#include "course/commands/report_json.hpp"
+#include "course/workspace/text_file.hpp"
 #include "grader/shown_text.hpp"
 
 namespace course::grader {
 
 using Json = nlohmann::ordered_json;
-using program::LessonStanding;
+using program::LessonStatus;
 using program::Status;
 using program::TaskStanding;
 
@@ -21,12 +21,13 @@ namespace {
 int max_points_of(const Report& report, bool skipped) {
   int sum = 0;
   for (const LessonGrade& grade : report.lessons) {
-    if ((grade.standing.status == Status::Skipped) == skipped) sum += grade.standing.lesson->max_points();
+    if ((grade.lesson_status.status == Status::Skipped) == skipped)
+      sum += grade.lesson_status.lesson->max_points();
   }
   return sum;
 }
 
-std::string task_text(const LessonStanding& lesson, const TaskStanding& task) {
+std::string task_text(const LessonStatus& lesson, const TaskStanding& task) {
   std::string text =
       fmt::format("  {:<6} {}.{} {}: {} of {} points\n", to_string(task.status), lesson.lesson->id,
                   task.task->id, task.task->name, task.points(), task.task->points);
@@ -35,7 +36,7 @@ std::string task_text(const LessonStanding& lesson, const TaskStanding& task) {
   return text;
 }
 
-std::string lesson_text(const LessonStanding& lesson) {
+std::string lesson_text(const LessonStatus& lesson) {
   std::string text =
       fmt::format("lesson {} {}: {}, {} of {} points\n", lesson.lesson->id, lesson.lesson->name,
                   to_string(lesson.status), lesson.points(), lesson.lesson->max_points());
@@ -46,7 +47,7 @@ std::string lesson_text(const LessonStanding& lesson) {
 Json tests_json(const LessonGrade& grade) {
   Json tests = Json::array();
   for (const auto& [name, result] : grade.tests) {
-    tests.push_back({{"name", "lesson" + grade.standing.lesson->id + "." + name},
+    tests.push_back({{"name", "lesson" + grade.lesson_status.lesson->id + "." + name},
                      {"hidden", name.ends_with(program::hidden_suffix)},
                      {"status", to_string(result.status)},
                      {"text", result.text},
@@ -63,7 +64,7 @@ bool Report::is_complete() const {
 
 int Report::points() const {
   int sum = 0;
-  for (const LessonGrade& grade : lessons) sum += grade.standing.points();
+  for (const LessonGrade& grade : lessons) sum += grade.lesson_status.points();
   return sum;
 }
 
@@ -77,20 +78,20 @@ int Report::skipped_max_points() const {
 
 std::string text_report(const Report& report) {
   std::string text;
-  for (const LessonGrade& grade : report.lessons) text += lesson_text(grade.standing);
+  for (const LessonGrade& grade : report.lessons) text += lesson_text(grade.lesson_status);
   text += fmt::format("{}: {} of {} points", report.submission, report.points(), report.max_points());
   if (report.skipped_max_points() > 0) {
     text += fmt::format("; {} points could not be graded on this machine", report.skipped_max_points());
   }
   return text + fmt::format("\ngraded in {:.1f} s with seed {}, isolation {}, commit {}, {}\n",
-                            report.seconds, report.terms.seed, to_string(report.terms.isolation),
-                            report.terms.commit, report.terms.compiler);
+                            report.seconds, report.manifest.seed, to_string(report.manifest.isolation),
+                            report.manifest.commit, report.manifest.compiler);
 }
 
 std::string json_report(const Report& report) {
-  std::vector<LessonStanding> standings;
-  for (const LessonGrade& grade : report.lessons) standings.push_back(grade.standing);
-  Json json = Json::parse(program::report_json(standings));
+  std::vector<LessonStatus> lesson_statuses;
+  for (const LessonGrade& grade : report.lessons) lesson_statuses.push_back(grade.lesson_status);
+  Json json = Json::parse(program::report_json(lesson_statuses));
   for (std::size_t i = 0; i < report.lessons.size(); ++i)
     json["lessons"][i]["tests"] = tests_json(report.lessons[i]);
   json["submission"] = report.submission;
@@ -100,7 +101,7 @@ std::string json_report(const Report& report) {
   json["skipped_max_points"] = report.skipped_max_points();
   json["seconds"] = report.seconds;
   json["files_hash"] = report.files_hash;
-  json["terms"] = to_json(report.terms);
+  json["terms"] = to_json(report.manifest);
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

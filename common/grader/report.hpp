@@ -10,7 +10,7 @@ namespace course::grader {
 /// The grades of one submission.
 struct Report {
   std::string submission;  ///< its folder's name
-  Terms terms;
+  GradingManifest manifest;
   std::string files_hash;  ///< of all that was handed in
   std::vector<LessonGrade> lessons;
   double seconds = 0;  ///< that grading took
@@ -32,7 +32,7 @@ std::string json_report(const Report& report);
 std::string junit_report(const Report& report);
 /// Gradescope's results.json. A test a task with its points; and one without points for each hidden test,
 /// that students see once grades are published: as long as a test is hidden they do not see their total, and
-/// "hidden" would be for ever. The terms are in extra_data alone.
+/// "hidden" would be for ever. The manifest are in extra_data alone.
 /// Source: https://gradescope-autograders.readthedocs.io/en/latest/specs/
 std::string gradescope_report(const Report& report);
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "judge/utf8.hpp"
+#include "runner/utf8.hpp"
 
 namespace course::grader {
 
@@ -23,8 +23,8 @@ bool allowed_in_xml(const std::string& character) {
   return character != "\xEF\xBF\xBE" && character != "\xEF\xBF\xBF";
 }
 
-/// What described() of a standing takes its text from: the first test that failed, else the first that is
-/// still to do.
+/// What described() of a lesson_status takes its text from: the first test that failed, else the first that
+/// is still to do.
 const TaskTest* telling_test(const std::vector<TaskTest>& tests) {
   for (const Status status : {Status::Failed, Status::Todo}) {
     const auto found =
@@ -100,9 +100,9 @@ std::string diagnosis_of(const LessonGrade& grade, const TaskStanding& task) {
   const std::vector<TaskTest> tests = tests_of(grade, *task.task);
   const TaskTest* telling = telling_test(tests);
   const bool of_hidden = telling != nullptr && telling->hidden;
-  const std::string why = of_hidden
-                              ? without_judges_words(*grade.standing.lesson, grade.tests.at(telling->name))
-                              : task.diagnosis;
+  const std::string why =
+      of_hidden ? without_judges_words(*grade.lesson_status.lesson, grade.tests.at(telling->name))
+                : task.diagnosis;
   return presentable(failing_ranks(tests) + why);
 }
 

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "confine/descriptor.hpp"
-#include "course/text_file.hpp"
+#include "course/workspace/text_file.hpp"
+#include "runner/descriptor.hpp"
 
 namespace course::grader {
 

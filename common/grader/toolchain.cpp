@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "course/child.hpp"
-#include "course/text_file.hpp"
-#include "course/words.hpp"
-#include "judge/scratch.hpp"
+#include "course/build/child.hpp"
+#include "course/terminal/words.hpp"
+#include "course/workspace/text_file.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::grader {
 
@@ -88,11 +88,11 @@ std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInf
   for (const fs::directory_entry& entry : fs::directory_iterator(checkout.root / folder)) {
     if (entry.path().extension() == ".hpp") text += "#include \"" + entry.path().filename().string() + "\"\n";
   }
-  const Scratch scratch;
-  program::write_text(scratch.path() / "contract.cpp", text);
+  const TemporaryFolder temporary;
+  program::write_text(temporary.path() / "contract.cpp", text);
   compile.insert(compile.end(),
                  {"-I" + (checkout.root / folder).string(), "-I" + (checkout.root / "common").string(), "-M",
-                  scratch.path() / "contract.cpp"});
+                  temporary.path() / "contract.cpp"});
   const Captured said = capture({.argv = compile, .folder = {}, .environment = {}});
   if (said.exit.code != 0)
     throw std::runtime_error("the contract of lesson " + lesson.id + " does not compile: " + said.output);

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "course/text_file.hpp"
+#include "course/workspace/text_file.hpp"
 #include "grader/audit.hpp"
 #include "grader/confined_run.hpp"
 
@@ -67,11 +67,11 @@ Workshop::Workshop(const program::Checkout& checkout, const LessonInfo& lesson, 
   fs::copy_file(checkout.build() / "bin" / player_.filename(), player_);
   confinement_.hand_over(at("objects"));
   // Entered by the confined user's group, listed and changed by nobody but the grader.
-  if (chown(scratch_.path().c_str(), geteuid(),
+  if (chown(temporary_.path().c_str(), geteuid(),
             confinement_.user() == geteuid() ? getegid() : confinement_.user()) != 0 ||
-      chmod(scratch_.path().c_str(), 0750) != 0) {
+      chmod(temporary_.path().c_str(), 0750) != 0) {
     throw std::system_error(errno, std::generic_category(),
-                            "cannot open " + scratch_.path().string() + " to its user");
+                            "cannot open " + temporary_.path().string() + " to its user");
   }
 }
 

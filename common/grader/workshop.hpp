@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <string>
 
-#include "confine/confinement.hpp"
 #include "grader/submission.hpp"
 #include "grader/toolchain.hpp"
-#include "judge/scratch.hpp"
+#include "runner/confinement.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::grader {
 
@@ -30,7 +30,7 @@ class Workshop {
   uid_t user() const { return confinement_.user(); }
 
  private:
-  std::filesystem::path at(const char* name) const { return scratch_.path() / name; }
+  std::filesystem::path at(const char* name) const { return temporary_.path() / name; }
   std::filesystem::path object_of(const std::string& file) const;
   std::string compile(const std::string& file, const std::string& text) const;
   std::string examine(const std::string& file) const;
@@ -41,7 +41,7 @@ class Workshop {
   const LessonInfo& lesson_;
   Toolchain tools_;
   Confinement confinement_;
-  Scratch scratch_;
+  TemporaryFolder temporary_;
   std::filesystem::path subject_;
   std::filesystem::path player_;
 };

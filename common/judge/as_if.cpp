@@ -5,7 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "judge/precision.hpp"
+#include "judge/numbers/precision.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -86,10 +86,10 @@ const std::vector<Hypothesis>& hypotheses() {
   return all;
 }
 
-/// Whether the truth of the changed examples explains all that was played and admits the change.
+/// Whether the expected answer of the changed examples explains all that was played and admits the change.
 bool explains(const Change& change, const Task& task, const std::vector<const Played*>& all) {
   Task changed = task;
-  changed.mistakes = {{"", [&](const Example& example) { return task.truth(*change(example)); }}};
+  changed.mistakes = {{"", [&](const Example& example) { return task.expected(*change(example)); }}};
   std::vector<const Played*> admitting;
   std::ranges::copy_if(all, std::back_inserter(admitting),
                        [&](const Played* played) { return change(*played->example).has_value(); });

@@ -7,34 +7,34 @@
 #include <set>
 #include <stdexcept>
 
-#include "judge/compare.hpp"
+#include "judge/numbers/compare.hpp"
 #include "judge/parallel.hpp"
 
 namespace course {
 
 namespace {
 
-/// How much farther from the truth than from the student a mistake must lie to explain anything.
+/// How much farther from the expected answer than from the student a mistake must lie to explain anything.
 constexpr double clearly = 4;
 
 enum class Evidence { Refutes, Neutral, Supports };
 
-Evidence weigh_output(const Tensor64& answer, const Tensor64& truth, const Tensor64& mistaken,
+Evidence weigh_output(const Tensor64& answer, const Tensor64& expected, const Tensor64& mistaken,
                       double tolerance, bool mistakes_cancel) {
   const double allowed = mistake_factor * tolerance;
   if (mistaken.shape() != answer.shape()) return Evidence::Refutes;
-  if (relative_error(answer, mistaken, mistakes_cancel ? truth : mistaken) > allowed)
+  if (relative_error(answer, mistaken, mistakes_cancel ? expected : mistaken) > allowed)
     return Evidence::Refutes;
-  const bool wrong = relative_error(answer, truth) > tolerance;
-  return wrong && relative_error(mistaken, truth) > clearly * allowed ? Evidence::Supports
-                                                                      : Evidence::Neutral;
+  const bool wrong = relative_error(answer, expected) > tolerance;
+  return wrong && relative_error(mistaken, expected) > clearly * allowed ? Evidence::Supports
+                                                                         : Evidence::Neutral;
 }
 
 Evidence weigh_example(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
   const Answer mistaken = mistake.answer(*played.example);
   Evidence evidence = Evidence::Neutral;
   for (const auto& [name, answer] : played.answer) {
-    const Evidence output = weigh_output(answer, played.truth.at(name), mistaken.at(name),
+    const Evidence output = weigh_output(answer, played.expected.at(name), mistaken.at(name),
                                          played.tolerance.at(name), mistakes_cancel);
     if (output == Evidence::Refutes) return output;
     evidence = std::max(evidence, output);
@@ -55,9 +55,9 @@ bool explains(const Mistake& mistake, const std::vector<const Played*>& all, boo
 
 double tolerance_of(const std::string& output, const Played& played, double exponent) {
   const Tensor64& baseline = played.baseline.at(output);
-  const Tensor64& truth = played.truth.at(output);
-  if (played.terms.empty()) return tolerance(baseline, truth, exponent);
-  return tolerance(baseline, truth, played.terms.at(output));
+  const Tensor64& expected = played.expected.at(output);
+  if (played.cancellation_free.empty()) return tolerance(baseline, expected, exponent);
+  return tolerance(baseline, expected, played.cancellation_free.at(output));
 }
 
 /// By output. Throws std::invalid_argument that names the task and the example.
@@ -78,16 +78,16 @@ std::map<std::string, double> tolerances(const Task& task, const Played& played)
 
 }  // namespace
 
-Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome) {
-  Played played{&example, &outcome, truth, task.baseline(example), {}, {}, {}};
-  if (task.terms) played.terms = task.terms(example);
+Played compare(const Task& task, const Example& example, const Answer& expected, const Outcome& outcome) {
+  Played played{&example, &outcome, expected, task.baseline(example), {}, {}, {}};
+  if (task.cancellation_free) played.cancellation_free = task.cancellation_free(example);
   played.tolerance = tolerances(task, played);
   if (outcome.ending != Outcome::Ending::Finished) {
     played.complaint = outcome.text;
     return played;
   }
   try {
-    played.answer = join_outputs(task, outcome, played.truth);
+    played.answer = join_outputs(task, outcome, played.expected);
   } catch (const std::exception& error) {  // shapes that do not fit together, too
     played.complaint = error.what();
   }
@@ -96,7 +96,7 @@ Played compare(const Task& task, const Example& example, const Answer& truth, co
 
 void require_sharp(const Task& task, const Played& played) {
   for (const auto& [output, allowed] : played.tolerance) {
-    // A truth that is zero throughout is compared exactly, whatever is allowed.
+    // An expected answer that is zero throughout is compared exactly, whatever is allowed.
     if (allowed < task.largest_tolerance || std::isinf(allowed)) continue;
     throw std::logic_error(
         fmt::format("task {}, {}: {} may be off by {:.2g} of its norm, expected less than {:.2g}", task.id,
@@ -107,7 +107,7 @@ void require_sharp(const Task& task, const Played& played) {
 bool is_right(const Played& played) {
   if (played.answer.empty()) return false;
   return std::all_of(played.answer.begin(), played.answer.end(), [&](const auto& entry) {
-    return relative_error(entry.second, played.truth.at(entry.first)) <= played.tolerance.at(entry.first);
+    return relative_error(entry.second, played.expected.at(entry.first)) <= played.tolerance.at(entry.first);
   });
 }
 

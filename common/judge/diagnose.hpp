@@ -15,25 +15,25 @@ inline constexpr double mistake_factor = 8;
 struct Played {
   const Example* example = nullptr;
   const Outcome* outcome = nullptr;
-  Answer truth;
+  Answer expected;
   Answer baseline;                          ///< the task's
   std::map<std::string, double> tolerance;  ///< by output
   Answer answer;                            ///< joined outputs; empty when there are none to compare
-  std::string complaint;                    ///< why there are none: crash, standstill, wrong shape
-  Answer terms = {};                        ///< the task's; empty where it has none
+  std::string complaint;                    ///< why there are none: crash, deadlock, wrong shape
+  Answer cancellation_free = {};            ///< the task's; empty where it has none
 };
 
-Played compare(const Task& task, const Example& example, const Answer& truth, const Outcome& outcome);
+Played compare(const Task& task, const Example& example, const Answer& expected, const Outcome& outcome);
 
 /// Throws std::logic_error when an answer may be off by more than the task may allow on any example.
 void require_sharp(const Task& task, const Played& played);
 
-/// Whether every output is within its tolerance of the truth.
+/// Whether every output is within its tolerance of the expected answer.
 bool is_right(const Played& played);
 
 /// The mistakes that explain all that was played, right answers as well as wrong ones: those whose answer
-/// equals the student's wherever there is one, and is clearly not the truth where the student's is wrong. A
-/// name is earned only when one mistake is left.
+/// equals the student's wherever there is one, and is clearly not the expected answer where the student's is
+/// wrong. A name is earned only when one mistake is left.
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all);
 
 }  // namespace course

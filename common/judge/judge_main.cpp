@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "judge/agreement.hpp"
-#include "judge/candidates.hpp"
-#include "judge/keep.hpp"
+#include "judge/candidates/candidates.hpp"
+#include "judge/kept_case.hpp"
 #include "judge/options.hpp"
-#include "judge/report.hpp"
 #include "judge/session.hpp"
 #include "judge/verdict_text.hpp"
+#include "protocol/judge_report.hpp"
 
 namespace course {
 

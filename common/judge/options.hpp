@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "confine/confinement.hpp"
-#include "judge/launcher.hpp"
+#include "runner/confinement.hpp"
+#include "runner/launcher.hpp"
 
 namespace course {
 

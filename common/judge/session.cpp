@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "judge/compare.hpp"
+#include "judge/numbers/compare.hpp"
 #include "judge/parallel.hpp"
 
 namespace course {
@@ -31,7 +31,7 @@ Tests of_one_world_size(const Tests& tests, int round) {
 }
 
 std::vector<Example> draw_examples(const GradedTest& test, std::uint64_t seed) {
-  Draw stream = Draw(seed).fork(test.name());
+  InputGenerator stream = InputGenerator(seed).fork(test.name());
   const auto& draw = test.hidden ? test.task->hidden_examples : test.task->examples;
   return draw(stream, std::max(1, test.ranks));
 }
@@ -162,7 +162,7 @@ Examples Session::inputs_of(const GradedTest& test, int index, Inputs inputs) co
     std::ranges::copy_if(places, std::back_inserter(wrong), [&](auto i) { return was_wrong(test, i); });
     const std::vector<std::size_t>& from = wrong.empty() ? places : wrong;
     const int last = static_cast<int>(from.size()) - 1;
-    places = {from[Draw(seed).fork(test.name() + ", which input").integer(0, last)]};
+    places = {from[InputGenerator(seed).fork(test.name() + ", which input").integer(0, last)]};
   }
   Examples chosen;
   for (const std::size_t i : places) chosen.push_back(all[i]);
@@ -178,7 +178,7 @@ Session::Round Session::draw(Tests tests, int index, Inputs inputs) const {
   }
   round.tests = std::move(tests);
   for_each_in_parallel(counts(round), [&round](std::size_t i, std::size_t j) {
-    round.truths[i][j] = round.tests[i]->task->truth(*round.examples[i][j]);
+    round.truths[i][j] = round.tests[i]->task->expected(*round.examples[i][j]);
   });
   return round;
 }

@@ -21,9 +21,9 @@ Task remembering(Task task) {
       return example.worked.of(number, [&] { return work_out(example); });
     };
   };
-  remember(task.truth);
+  remember(task.expected);
   remember(task.baseline);
-  remember(task.terms);
+  remember(task.cancellation_free);
   for (Mistake& mistake : task.mistakes) remember(mistake.answer);
   return task;
 }
@@ -42,11 +42,11 @@ std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Exa
   return shards;
 }
 
-std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answer& truth) {
+std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answer& expected) {
   std::map<std::string, WantedOutput> wanted;
   for (const auto& [name, columns] : task.logs) wanted[name] = {largest_log, columns};
   for (const Output& output : task.outputs) {
-    const Index numbers = truth.at(output.name).size();
+    const Index numbers = expected.at(output.name).size();
     wanted[output.name] = {largest_header + numbers * static_cast<std::int64_t>(sizeof(double)), 0};
   }
   return wanted;
@@ -59,7 +59,7 @@ Tensor64 join_output(const Output& output, const Outcome& outcome) {
   for (std::size_t rank = 0; rank < outcome.outputs.size(); ++rank) {
     const auto found = outcome.outputs[rank].find(output.name);
     if (found == outcome.outputs[rank].end()) {
-      throw std::runtime_error(doer(rank, outcome.outputs.size()) + " returned no " + output.name);
+      throw std::runtime_error(rank_label(rank, outcome.outputs.size()) + " returned no " + output.name);
     }
     parts.push_back(cast<double>(found->second));
   }
@@ -68,14 +68,14 @@ Tensor64 join_output(const Output& output, const Outcome& outcome) {
 
 }  // namespace
 
-Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& truth) {
+Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& expected) {
   Answer answer;
   for (const Output& output : task.outputs) {
     Tensor64 joined = join_output(output, outcome);
-    const Shape& expected = truth.at(output.name).shape();
-    if (joined.shape() != expected) {
+    const Shape& shape = expected.at(output.name).shape();
+    if (joined.shape() != shape) {
       throw std::runtime_error(output.name + " has the shape " + to_string(joined.shape()) + ", expected " +
-                               to_string(expected));
+                               to_string(shape));
     }
     answer.emplace(output.name, std::move(joined));
   }

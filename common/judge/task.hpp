@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "judge/draw.hpp"
-#include "judge/launcher.hpp"
+#include "judge/numbers/input_generator.hpp"
 #include "judge/worked.hpp"
+#include "runner/launcher.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
@@ -50,11 +50,11 @@ struct Finding {
 };
 
 /// A look at one example's outcome, finished or not.
-using Conduct = std::function<std::vector<Finding>(const Example&, const Outcome&)>;
+using CommunicationCheck = std::function<std::vector<Finding>(const Example&, const Outcome&)>;
 
 struct Played;  // diagnose.hpp
 
-/// A look at one example's answer beside the truth; there is one to look at.
+/// A look at one example's answer beside the expected answer; there is one to look at.
 using AnswerCheck = std::function<std::vector<Finding>(const Played&)>;
 
 /// How one task of a lesson is judged. All functions but the examples are called from several threads at
@@ -64,33 +64,33 @@ struct Task {
   std::string function;  ///< as the adapter knows it
   std::vector<Output> outputs;
   /// Draws the inputs for a world of `ranks`; called once a seed.
-  std::function<std::vector<Example>(Draw& draw, int ranks)> examples;
+  std::function<std::vector<Example>(InputGenerator& generator, int ranks)> examples;
   /// More inputs, which only a grade plays and whose diagnoses give nothing away; may be empty.
-  std::function<std::vector<Example>(Draw& draw, int ranks)> hidden_examples = {};
+  std::function<std::vector<Example>(InputGenerator& generator, int ranks)> hidden_examples = {};
   /// The right answer in float64.
-  std::function<Answer(const Example&)> truth;
+  std::function<Answer(const Example&)> expected;
   /// The same in float32: its error says what a right answer may be off by.
   std::function<Answer(const Example&)> baseline;
-  /// What the truth would be if none of its terms cancelled, where they do.
-  std::function<Answer(const Example&)> terms = {};
+  /// What the expected answer would be if none of its terms cancelled, where they do.
+  std::function<Answer(const Example&)> cancellation_free = {};
   /// The largest score behind an output that is made of weights exp(score - lse), by output: float32 rounds
   /// the score, and the weight is then off by as much of itself (see tolerance()). An output without weights,
   /// such as lse, is not named.
   std::function<std::map<std::string, double>(const Example&)> exponents = {};
   std::vector<Mistake> mistakes = {};
-  std::vector<Conduct> conduct = {};
+  std::vector<CommunicationCheck> communication_checks = {};
   std::vector<AnswerCheck> answer_checks = {};
   /// Axis along which an input is cut into shards; an input that is not named is given whole to every rank.
   std::map<std::string, Index> split_axis = {};
   /// What else the adapter returns, for `explain`: logs of a few kilobytes, any number of rows of so many
   /// columns of ints.
   std::map<std::string, Index> logs = {};
-  /// What a right answer may be off by, as a part of the truth's norm, must stay below this on every example:
-  /// a test whose tolerance is as large as what it compares passes anything. An example whose answer cancels
-  /// so far that float32 cannot keep below is an error of the lesson; see require_sharp().
+  /// What a right answer may be off by, as a part of the expected answer's norm, must stay below this on
+  /// every example: a test whose tolerance is as large as what it compares passes anything. An example whose
+  /// answer cancels so far that float32 cannot keep below is an error of the lesson; see require_sharp().
   double largest_tolerance = 1;
-  /// Whether a mistake's answer may cancel to far less than the truth: an answer then equals it when they
-  /// differ by little against the truth's norm, too.
+  /// Whether a mistake's answer may cancel to far less than the expected answer: an answer then equals it
+  /// when they differ by little against the expected answer's norm, too.
   bool mistakes_cancel = false;
   /// A wrong answer in words, from what else the player returned; may be empty.
   std::function<std::string(const Example&, const Outcome&)> explain = {};
@@ -106,17 +106,18 @@ LessonJudge lesson_judge();
 /// Gives tasks their hidden examples: tests/NN_name/hidden.cpp, which no handout holds.
 void add_hidden_examples(LessonJudge& judge);
 
-/// The same task; its truth, baseline, terms and mistakes are worked out once for an example that keeps them.
+/// The same task; its expected and cancellation-free answers, baseline and mistakes are worked out once for
+/// an example that keeps them.
 Task remembering(Task task);
 
 /// Every rank's inputs, cut from the example's.
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);
 
 /// The outputs and logs that are read back from a player.
-std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answer& truth);
+std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answer& expected);
 
 /// The ranks' outputs joined. Throws std::runtime_error naming an output that is missing or whose shape is
-/// not what `truth` has.
-Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& truth);
+/// not what `expected` has.
+Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& expected);
 
 }  // namespace course

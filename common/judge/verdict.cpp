@@ -7,9 +7,9 @@
 #include <map>
 
 #include "judge/as_if.hpp"
-#include "judge/compare.hpp"
+#include "judge/numbers/compare.hpp"
+#include "judge/numbers/error_pattern.hpp"
 #include "judge/parallel.hpp"
-#include "judge/pattern.hpp"
 
 namespace course {
 
@@ -19,7 +19,7 @@ std::vector<Finding> findings_on(const Task& task, const Played& played) {
   using Ending = Outcome::Ending;
   if (played.outcome->ending == Ending::NotPlayed || played.outcome->ending == Ending::Todo) return {};
   std::vector<Finding> all;
-  for (const Conduct& look : task.conduct) {
+  for (const CommunicationCheck& look : task.communication_checks) {
     for (Finding& finding : look(*played.example, *played.outcome)) all.push_back(std::move(finding));
   }
   if (played.answer.empty()) return all;
@@ -33,11 +33,11 @@ std::string wrong_outputs(const Task& task, const Played& played) {
   std::string text;
   for (const Output& output : task.outputs) {
     const Tensor64& answer = played.answer.at(output.name);
-    const Tensor64& truth = played.truth.at(output.name);
+    const Tensor64& expected = played.expected.at(output.name);
     const double allowed = played.tolerance.at(output.name);
-    if (relative_error(answer, truth) <= allowed) continue;
+    if (relative_error(answer, expected) <= allowed) continue;
     if (!text.empty()) text += "\n";
-    text += locate(output, answer, truth, allowed, played.example->shard_tokens);
+    text += locate(output, answer, expected, allowed, played.example->shard_tokens);
   }
   if (task.explain) {
     const std::string explanation = task.explain(*played.example, *played.outcome);
@@ -52,8 +52,9 @@ std::string patterns(const Task& task, const Played& witness, const std::vector<
   if (witness.answer.empty() || is_right(witness)) return "";
   std::string text;
   for (const Output& output : task.outputs) {
-    const std::string line = pattern(output, witness.answer.at(output.name), witness.truth.at(output.name),
-                                     witness.tolerance.at(output.name), witness.example->shard_tokens);
+    const std::string line =
+        error_pattern(output, witness.answer.at(output.name), witness.expected.at(output.name),
+                      witness.tolerance.at(output.name), witness.example->shard_tokens);
     if (!line.empty()) text += "\n" + line;
   }
   const std::string changed = as_if(task, witness, all);
@@ -70,7 +71,7 @@ std::string without_values(const Task& task, const Played& played) {
   if (played.answer.empty()) return played.complaint + "\n" + where;
   std::string wrong;
   for (const Output& output : task.outputs) {
-    const double error = relative_error(played.answer.at(output.name), played.truth.at(output.name));
+    const double error = relative_error(played.answer.at(output.name), played.expected.at(output.name));
     if (error <= played.tolerance.at(output.name)) continue;
     wrong += (wrong.empty() ? "" : ", ") + output.name;
   }
@@ -81,8 +82,8 @@ std::string without_values(const Task& task, const Played& played) {
 bool is_nan_for_a_number(const Played& played) {
   return std::any_of(played.answer.begin(), played.answer.end(), [&](const auto& output) {
     const std::vector<double>& answer = output.second.values();
-    const std::vector<double>& truth = played.truth.at(output.first).values();
-    return !std::equal(answer.begin(), answer.end(), truth.begin(), [](double given, double expected) {
+    const std::vector<double>& expected = played.expected.at(output.first).values();
+    return !std::equal(answer.begin(), answer.end(), expected.begin(), [](double given, double expected) {
       return !std::isnan(given) || !std::isfinite(expected);
     });
   });

@@ -15,7 +15,7 @@
 #include "lab/repeated.hpp"
 #include "lab/subjects.hpp"
 #include "player/adapter.hpp"
-#include "player/case.hpp"
+#include "protocol/case.hpp"
 #include "ring/shards.hpp"
 #include "tensor/npy.hpp"
 
@@ -130,7 +130,7 @@ class RingCalls {
 };
 
 /// Logs the computation that an adapter hands to the lesson's function, where the adapter tells of it.
-class LoggingWatch : public ComputeWatch {
+class LoggingWatch : public ComputeObserver {
  public:
   explicit LoggingWatch(ComputeLog& log) : log_(log) {}
   void begin(std::span<const ComputeBuffer>) override { log_.begin("block"); }

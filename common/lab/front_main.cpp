@@ -6,15 +6,15 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "course/errors.hpp"
-#include "course/interruption.hpp"
-#include "course/terminal.hpp"
+#include "course/terminal/terminal.hpp"
 #include "demo/failure.hpp"
 #include "demo/output_folder.hpp"
-#include "judge/scratch.hpp"
 #include "lab/launch.hpp"
 #include "lab/quantity.hpp"
 #include "lab/report.hpp"
+#include "protocol/errors.hpp"
+#include "runner/interruption.hpp"
+#include "runner/temporary_folder.hpp"
 #include "trace/tiles.hpp"
 
 namespace course::lab {
@@ -53,9 +53,9 @@ std::string written(const std::vector<std::string>& files) {
 
 int trace(const Orders& orders) {
   demo::OutputFolder folder(orders.out);
-  const Scratch scratch;
+  const TemporaryFolder temporary;
   const Result result =
-      launch(orders.plan, {.ranks = orders.ranks, .limit_s = 60, .network = nullptr}, scratch.path());
+      launch(orders.plan, {.ranks = orders.ranks, .limit_s = 60, .network = nullptr}, temporary.path());
   const std::vector<RankTrace> traces = traces_of(result.call);
   folder.add("timeline.svg", svg_timeline(with_joined_tiles(traces), trace_heading(orders.trace, result)));
   folder.add("trace.json", chrome_trace(traces));
@@ -89,11 +89,11 @@ std::vector<std::string> add_pictures(demo::OutputFolder& folder, const Laborato
 
 int laboratory(const Orders& orders) {
   demo::OutputFolder folder(orders.out);
-  const Scratch scratch;
+  const TemporaryFolder temporary;
   const Network network({.bandwidth = parse_bandwidth(orders.bandwidth),
                          .latency_s = parse_latency(orders.latency),
                          .two_hosts = orders.laboratory.name == "two-hosts"},
-                        scratch.path());
+                        temporary.path());
   LaboratoryTitle title = orders.laboratory;
   title.link = network.description();
   title.limits = network.limits();
@@ -101,7 +101,7 @@ int laboratory(const Orders& orders) {
   // For two settings, of which the second takes a fraction of the first, on a machine that may get busier.
   const double limit_s = 3 * longest_setting_s;
   const Result result =
-      launch(orders.plan, {.ranks = orders.ranks, .limit_s = limit_s, .network = &network}, scratch.path());
+      launch(orders.plan, {.ranks = orders.ranks, .limit_s = limit_s, .network = &network}, temporary.path());
   const std::vector<std::string> files = in_folder(orders.out, add_pictures(folder, title, result));
   folder.commit();
   fmt::print("{}", orders.json ? laboratory_json(title, result, files)

@@ -30,8 +30,8 @@ double predicted_s(const Measured& measured, int ranks, std::size_t ring) {
 
 }  // namespace
 
-Finding read(const Measured& measured, int ranks) {
-  Finding finding{measured.compute_alone_s / ranks, per_hop(measured.overlapped_transfers_s, ranks), {}};
+Reading read(const Measured& measured, int ranks) {
+  Reading finding{measured.compute_alone_s / ranks, per_hop(measured.overlapped_transfers_s, ranks), {}};
   for (std::size_t ring = 0; ring < measured.rings.size(); ++ring) {
     finding.exposed.push_back({measured.rings[ring].name,
                                exposed_share(measured.rings[ring].seconds, measured.compute_alone_s),
@@ -43,7 +43,7 @@ Finding read(const Measured& measured, int ranks) {
 std::vector<Target> targets(const std::vector<Measured>& settings, int ranks) {
   std::vector<Target> all;
   for (const Measured& measured : settings) {
-    const Finding finding = read(measured, ranks);
+    const Reading finding = read(measured, ranks);
     const double hidden = finding.exposed.at(progressed).measured;
     if (measured.work_over_transfer > 1) {
       all.push_back({"with progress: exposed, at most", hidden, hidden_share, hidden <= hidden_share});

@@ -16,7 +16,7 @@ struct Exposed {
 };
 
 /// What a setting showed.
-struct Finding {
+struct Reading {
   double work_s = 0;             ///< of one block, measured without a message
   double transfer_s = 0;         ///< of one hop of the overlapped ring, measured without a block
   std::vector<Exposed> exposed;  ///< by ring
@@ -24,7 +24,7 @@ struct Finding {
 
 /// Reads a setting: the model's predictions are made of the computation alone and the transfers alone, each
 /// measured in the same run.
-Finding read(const Measured& measured, int ranks);
+Reading read(const Measured& measured, int ranks);
 
 /// A promise of the course and what became of it.
 struct Target {

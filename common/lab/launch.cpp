@@ -4,11 +4,11 @@
 
 #include <stdexcept>
 
-#include "course/child.hpp"
-#include "course/errors.hpp"
-#include "course/terminal.hpp"
-#include "course/text_file.hpp"
-#include "judge/mpirun.hpp"
+#include "course/build/child.hpp"
+#include "course/terminal/terminal.hpp"
+#include "course/workspace/text_file.hpp"
+#include "protocol/errors.hpp"
+#include "runner/mpirun.hpp"
 
 namespace course::lab {
 
@@ -48,24 +48,24 @@ class Listener {
   std::string rest_;
 };
 
-program::ChildCommand command_for(const fs::path& plan, const LaunchOrder& order, const fs::path& scratch) {
+program::ChildCommand command_for(const fs::path& plan, const LaunchOrder& order, const fs::path& temporary) {
   program::ChildCommand command{};
   command.argv = order.network != nullptr ? order.network->mpirun(order.ranks) : mpirun(order.ranks);
   command.argv.push_back(fs::read_symlink("/proc/self/exe").parent_path() / "ring_lab_rank");
   command.argv.push_back(plan);
   command.environment = order.network != nullptr ? order.network->environment() : mpirun_environment();
-  command.environment.merge(temporary_files_in(scratch));
+  command.environment.merge(temporary_files_in(temporary));
   command.limit_s = order.limit_s;
   return command;
 }
 
 }  // namespace
 
-Result launch(Plan plan, const LaunchOrder& order, const fs::path& scratch) {
-  plan.result = scratch / "result.json";
-  program::write_text(scratch / "plan.json", to_text(plan));
+Result launch(Plan plan, const LaunchOrder& order, const fs::path& temporary) {
+  plan.result = temporary / "result.json";
+  program::write_text(temporary / "plan.json", to_text(plan));
   Listener listener;
-  const program::ChildExit exit = program::run(command_for(scratch / "plan.json", order, scratch),
+  const program::ChildExit exit = program::run(command_for(temporary / "plan.json", order, temporary),
                                                [&](const std::string& line) { listener.hear(line); });
   listener.clear();
   if (exit.timed_out) {

@@ -17,6 +17,6 @@ struct LaunchOrder {
 /// Starts the MPI program with the plan, shows its progress, and returns its result. Nothing that was started
 /// outlives the call. Throws std::runtime_error with what a rank or mpirun had to say, Unavailable where
 /// mpirun cannot be started.
-Result launch(Plan plan, const LaunchOrder& order, const std::filesystem::path& scratch);
+Result launch(Plan plan, const LaunchOrder& order, const std::filesystem::path& temporary);
 
 }  // namespace course::lab

@@ -15,12 +15,12 @@
 #include <system_error>
 #include <utility>
 
-#include "course/checkout.hpp"
-#include "course/child.hpp"
-#include "course/errors.hpp"
-#include "course/text_file.hpp"
-#include "judge/mpirun.hpp"
+#include "course/build/child.hpp"
+#include "course/workspace/checkout.hpp"
+#include "course/workspace/text_file.hpp"
 #include "lab/quantity.hpp"
+#include "protocol/errors.hpp"
+#include "runner/mpirun.hpp"
 
 namespace course::lab {
 
@@ -176,7 +176,7 @@ std::vector<std::vector<std::string>> shaping_commands(const std::string& device
           with({"parent", "1:1", "handle", "10:"}, bucket)};
 }
 
-Network::Network(const LinkOrder& order, const std::filesystem::path& scratch) : order_(order) {
+Network::Network(const LinkOrder& order, const std::filesystem::path& temporary) : order_(order) {
   const std::string obstacle = obstacle_to(order);
   if (!obstacle.empty() && order.two_hosts) throw Unavailable("two hosts cannot be made here: " + obstacle);
   if (!obstacle.empty() && order.latency_s > 0) {
@@ -190,7 +190,7 @@ Network::Network(const LinkOrder& order, const std::filesystem::path& scratch) :
   settle_tcp();
   command({"ip", "link", "set", "lo", "up"});
   if (order.two_hosts) {
-    set_up_two_hosts(scratch);
+    set_up_two_hosts(temporary);
   } else {
     for (const auto& argv : shaping_commands("lo", order_)) command(argv);
   }
@@ -198,7 +198,7 @@ Network::Network(const LinkOrder& order, const std::filesystem::path& scratch) :
 
 Network::~Network() = default;
 
-void Network::set_up_two_hosts(const std::filesystem::path& scratch) {
+void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
   const std::string own_name = "host-a";
   if (sethostname(own_name.data(), own_name.size()) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot name a host");
@@ -211,7 +211,7 @@ void Network::set_up_two_hosts(const std::filesystem::path& scratch) {
   command(other_->inside({"ip", "link", "set", "link-b", "up"}));
   for (const auto& argv : shaping_commands("link-a", order_)) command(argv);
   for (const auto& argv : shaping_commands("link-b", order_)) command(other_->inside(argv));
-  agent_ = scratch / "agent";
+  agent_ = temporary / "agent";
   program::write_text(
       agent_,
       "#!/bin/sh\n# mpirun calls this as it would call ssh: a host's name, then a command.\nshift\nexec " +

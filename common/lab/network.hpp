@@ -29,9 +29,9 @@ class Network {
   /// Moves this process into a namespace of its own and sets the link up. Without root it tries a user
   /// namespace. Where the machine does not allow that, one host gets the loopback as it is, and limits() says
   /// so; two hosts are an Unavailable.
-  /// @param scratch where the launch agent is written
+  /// @param temporary where the launch agent is written
   /// @throws Unavailable, std::runtime_error with what ip or tc said
-  Network(const LinkOrder& order, const std::filesystem::path& scratch);
+  Network(const LinkOrder& order, const std::filesystem::path& temporary);
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -50,7 +50,7 @@ class Network {
  private:
   class Host;
 
-  void set_up_two_hosts(const std::filesystem::path& scratch);
+  void set_up_two_hosts(const std::filesystem::path& temporary);
 
   LinkOrder order_;
   std::string limits_;

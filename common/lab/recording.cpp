@@ -17,7 +17,7 @@ Recording record(const std::function<void(ComputeLog&)>& call, MPI_Comm comm) {
   call(log);
   recording.end_s = demo::now_s();
   const mpi_layer::Report report = mpi_layer::end();
-  demo::meet(comm);
+  demo::barrier(comm);
   recording.result = demo::result_of(report, recording.begin_s, log.spans());
   return recording;
 }

@@ -57,7 +57,7 @@ std::string padded(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, characters), ' ') + text;
 }
 
-std::string table(const Measured& measured, const Finding& finding) {
+std::string table(const Measured& measured, const Reading& finding) {
   std::string text = fmt::format("  {:<27}{:>10}{:>12}{:>18}\n", "", "time", "exposed", "the model says");
   text += fmt::format("  {:<27}", "computation alone") +
           padded(format_duration(measured.compute_alone_s), 10) + "\n";
@@ -71,7 +71,7 @@ std::string table(const Measured& measured, const Finding& finding) {
 }
 
 std::string setting_text(const Measured& measured, int ranks, const Page& page) {
-  const Finding finding = read(measured, ranks);
+  const Reading finding = read(measured, ranks);
   std::string text = fmt::format("{}, the median of {}\n", setting_title(measured),
                                  plural(measured.rings.at(0).calls, "call"));
   text[0] = 'W';
@@ -119,7 +119,7 @@ Json per_rank_json(const CallResult& call) {
 }
 
 Json setting_json(const Measured& measured, int ranks) {
-  const Finding finding = read(measured, ranks);
+  const Reading finding = read(measured, ranks);
   Json rings = Json::array();
   for (std::size_t ring = 0; ring < measured.rings.size(); ++ring) {
     rings.push_back({{"name", finding.exposed[ring].ring},
@@ -218,7 +218,7 @@ std::string laboratory_json(const LaboratoryTitle& title, const Result& result,
 }
 
 std::string laboratory_svg(const LaboratoryTitle& title, const Measured& measured, int ranks) {
-  const Finding finding = read(measured, ranks);
+  const Reading finding = read(measured, ranks);
   std::vector<std::string> documents;
   for (std::size_t ring = 0; ring < measured.rings.size(); ++ring) {
     documents.push_back(

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "player/status.hpp"
+#include "protocol/status_page.hpp"
 
 namespace course::mpi_layer {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "mpi_layer/facts.hpp"
-#include "player/compute_watch.hpp"
-#include "player/status.hpp"
+#include "protocol/compute_observer.hpp"
+#include "protocol/fact_kinds.hpp"
+#include "protocol/status_page.hpp"
 #include "trace/trace.hpp"
 
 /// Definitions of MPI_Send, MPI_Recv, ... that stand before the library's own (the profiling interface, MPI

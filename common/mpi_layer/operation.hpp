@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mpi_layer/communicators.hpp"
-#include "player/status.hpp"
+#include "protocol/status_page.hpp"
 
 namespace course::mpi_layer {
 

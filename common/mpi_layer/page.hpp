@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "mpi_layer/mpi_layer.hpp"
-#include "player/status.hpp"
+#include "protocol/status_page.hpp"
 
 namespace course::mpi_layer {
 

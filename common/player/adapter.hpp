@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "player/case.hpp"
-#include "player/compute_watch.hpp"
+#include "protocol/case.hpp"
+#include "protocol/compute_observer.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
@@ -16,11 +16,11 @@ namespace course {
 class Call {
  public:
   Call(std::map<std::string, Tensor> inputs, Arguments arguments, const void* communicator,
-       ComputeWatch& compute_watch)
+       ComputeObserver& compute_observer)
       : inputs_(std::move(inputs)),
         arguments_(std::move(arguments)),
         communicator_(communicator),
-        compute_watch_(compute_watch) {}
+        compute_watch_(compute_observer) {}
 
   /// Throws std::invalid_argument naming the input that the case lacks.
   const Tensor& input(const std::string& name) const { return find(inputs_, name, "input"); }
@@ -45,7 +45,7 @@ class Call {
   }
 
   /// To be told of the computation that the function is handed, where an instrument wants to see it.
-  ComputeWatch& compute_watch() const { return compute_watch_; }
+  ComputeObserver& compute_observer() const { return compute_watch_; }
 
  private:
   template <class Value>
@@ -61,7 +61,7 @@ class Call {
   Arguments arguments_;
   std::map<std::string, Tensor> outputs_;
   const void* communicator_;
-  ComputeWatch& compute_watch_;
+  ComputeObserver& compute_watch_;
 };
 
 /// The functions that a lesson's adapter can call, by the name that a case uses.

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "protocol/block_log.hpp"
 #include "ring/block_attention.hpp"
-#include "ring/block_log.hpp"
 #include "tensor/tensor.hpp"
 
 /// The block computations that players give to a ring, in graded runs the same for everybody. Plain, a query

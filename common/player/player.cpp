@@ -176,7 +176,7 @@ void write_outputs(const fs::path& folder, const Call& call, RankReport& report)
 void play_case(const Subject& subject, LoadedCase& loaded, Stage& stage, MemoryMeter& memory) {
   const void* communicator = stage.enter(loaded.manifest, loaded.rank);
   if (loaded.rank >= 0) {
-    Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator, stage.compute_watch());
+    Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator, stage.compute_observer());
     RankReport report;
     const std::int64_t before = memory.reset();
     set_phase(Phase::Computing);
@@ -204,7 +204,7 @@ int play(int argc, char** argv, Stage& stage) {
     MemoryMeter memory;
     // Nobody of the same user, such as another rank's code, may look into this process; a debugger may.
     if (!options.keep_inputs) prctl(PR_SET_DUMPABLE, 0);
-    stage.meet();
+    stage.barrier();
     catch_crashes();
     const Subject subject(options.subject);
     for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -213,7 +213,7 @@ int play(int argc, char** argv, Stage& stage) {
       own_status->case_index = static_cast<std::int32_t>(i);
       play_case(subject, cases[i], stage, memory);
     }
-    stage.meet();
+    stage.barrier();
     set_phase(Phase::Done);
     return 0;
   } catch (const std::exception& error) {

@@ -17,7 +17,7 @@ void sleep_until_complete(MPI_Request request) {
   }
 }
 
-class LayerWatch : public course::ComputeWatch {
+class LayerWatch : public course::ComputeObserver {
   void begin(std::span<const course::ComputeBuffer> buffers) override {
     course::mpi_layer::compute_begins(buffers);
   }
@@ -31,7 +31,7 @@ class MpiStage : public course::Stage {
 
   int world_rank() const override { return world_rank_; }
 
-  void meet() override {
+  void barrier() override {
     MPI_Request request;
     PMPI_Ibarrier(MPI_COMM_WORLD, &request);
     sleep_until_complete(request);
@@ -48,7 +48,7 @@ class MpiStage : public course::Stage {
         status);
   }
 
-  course::ComputeWatch& compute_watch() override { return compute_watch_; }
+  course::ComputeObserver& compute_observer() override { return compute_watch_; }
 
   void end_watching(course::RankReport& report) override {
     course::mpi_layer::Report seen = course::mpi_layer::end();
@@ -58,7 +58,7 @@ class MpiStage : public course::Stage {
   }
 
   void leave() override {
-    meet();
+    barrier();
     if (comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
   }
 

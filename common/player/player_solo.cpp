@@ -5,15 +5,15 @@ namespace {
 class SoloStage : public course::Stage {
  public:
   int world_rank() const override { return 0; }
-  void meet() override {}
+  void barrier() override {}
   const void* enter(const course::CaseManifest&, int) override { return nullptr; }
   void begin_watching(course::RankStatus*) override {}
-  course::ComputeWatch& compute_watch() override { return nobody_; }
+  course::ComputeObserver& compute_observer() override { return nobody_; }
   void end_watching(course::RankReport&) override {}
   void leave() override {}
 
  private:
-  course::ComputeWatch nobody_;
+  course::ComputeObserver nobody_;
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "player/case.hpp"
-#include "player/compute_watch.hpp"
-#include "player/status.hpp"
+#include "protocol/case.hpp"
+#include "protocol/compute_observer.hpp"
+#include "protocol/status_page.hpp"
 
 namespace course {
 
@@ -12,13 +12,13 @@ class Stage {
   virtual ~Stage() = default;
   virtual int world_rank() const = 0;
   /// Waits for every process without using up a core.
-  virtual void meet() = 0;
+  virtual void barrier() = 0;
   /// Enters a case that this process plays as `rank`; returns a pointer to its communicator, or null.
   /// Collective over the world: a process without a part calls it with rank -1.
   virtual const void* enter(const CaseManifest& manifest, int rank) = 0;
   virtual void begin_watching(RankStatus* status) = 0;
   /// What adapters tell of the computation; lives as long as the stage.
-  virtual ComputeWatch& compute_watch() = 0;
+  virtual ComputeObserver& compute_observer() = 0;
   virtual void end_watching(RankReport& report) = 0;
   /// Leaves the case; collective over the world like enter().
   virtual void leave() = 0;

@@ -4,8 +4,9 @@
 #include "tensor/tensor.hpp"
 
 /// The answers, written for reading: dense Eigen, every score in memory at once, std::exp throughout (Eigen's
-/// vectorised exp(-inf) is a tiny positive number, not 0). T = double is the truth that answers are held to;
-/// T = float is the same arithmetic in float32, whose error says how much a right float32 answer may be off.
+/// vectorised exp(-inf) is a tiny positive number, not 0). T = double is the expected answer that answers are
+/// held to; T = float is the same arithmetic in float32, whose error says how much a right float32 answer may
+/// be off.
 namespace course::reference {
 
 /// What a query may see. `None` is full attention; `Causal` lets query i see keys 0 .. i + offset.

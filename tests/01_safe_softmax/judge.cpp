@@ -101,20 +101,20 @@ Answer epsilon_in_denominator(const Example& example, float epsilon) {
   return float_softmax(x, maxima, standard_exp, epsilon);
 }
 
-std::vector<Example> examples(Draw& draw, int) {
+std::vector<Example> examples(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, Tensor x) {
     all.push_back({std::move(what), {{"x", std::move(x)}}});
   };
-  const int rows = draw.integer(2, 9);
+  const int rows = generator.integer(2, 9);
   // Rows that fill whole vector registers: what is left over, Eigen hands to std::exp, where exp(-inf) is 0.
-  const int whole = 16 * draw.integer(1, 2);
-  add("ordinary scores", score_rows(draw, rows, draw.integer(2, 40)));
-  add("rows that are masked, wholly or in part", masked_rows(draw, 8, whole));
-  add("rows near -2e4, -150, +2e4, and scores more than 110 apart", wide_rows(draw, 8, whole));
-  add("a maximum that comes last", late_maximum_rows(draw, 5, draw.integer(5, 60)));
-  add("few columns, masked wholly or in part", masked_rows(draw, 8, draw.integer(2, 7)));
-  add("one column", score_rows(draw, 4, 1));
+  const int whole = 16 * generator.integer(1, 2);
+  add("ordinary scores", score_rows(generator, rows, generator.integer(2, 40)));
+  add("rows that are masked, wholly or in part", masked_rows(generator, 8, whole));
+  add("rows near -2e4, -150, +2e4, and scores more than 110 apart", wide_rows(generator, 8, whole));
+  add("a maximum that comes last", late_maximum_rows(generator, 5, generator.integer(5, 60)));
+  add("few columns, masked wholly or in part", masked_rows(generator, 8, generator.integer(2, 7)));
+  add("one column", score_rows(generator, 4, 1));
   add("no columns", Tensor({3, 0}));
   add("no rows", Tensor({0, 5}));
   return all;
@@ -125,7 +125,7 @@ Task task(std::string id, std::string function, Output output) {
           .function = std::move(function),
           .outputs = {std::move(output)},
           .examples = examples,
-          .truth = answer<double>,
+          .expected = answer<double>,
           .baseline = answer<float>};
 }
 

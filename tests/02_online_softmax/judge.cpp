@@ -24,10 +24,10 @@ Answer merge_answer(const Example& example) {
 
 /// States [rows, parts] with m near `level`. m need not be the largest score seen, so l is any positive
 /// number.
-Example states(Draw& draw, std::string what, Index rows, Index parts, float level = 0) {
+Example states(InputGenerator& generator, std::string what, Index rows, Index parts, float level = 0) {
   Example example{std::move(what), {{"m", Tensor({rows, parts})}, {"l", Tensor({rows, parts})}}};
-  for (float& m : example.inputs["m"].values()) m = level + static_cast<float>(draw.uniform(-4, 4));
-  for (float& l : example.inputs["l"].values()) l = static_cast<float>(std::exp(draw.uniform(-2, 4)));
+  for (float& m : example.inputs["m"].values()) m = level + static_cast<float>(generator.uniform(-4, 4));
+  for (float& l : example.inputs["l"].values()) l = static_cast<float>(std::exp(generator.uniform(-2, 4)));
   return example;
 }
 
@@ -37,27 +37,28 @@ void forget(Example& example, Index row, Index part) {
 }
 
 /// Two states a row; the later one's m is larger by about `step`.
-Example apart(Draw& draw, std::string what, float step) {
-  Example example = states(draw, std::move(what), 6, 2);
+Example apart(InputGenerator& generator, std::string what, float step) {
+  Example example = states(generator, std::move(what), 6, 2);
   for (Index row = 0; row < 6; ++row) example.inputs["m"].matrix()(row, 1) += step;
   return example;
 }
 
-Example one_is_empty(Draw& draw) {
-  Example example = states(draw, "two states, one of which has seen nothing", 6, 2, -150);
+Example one_is_empty(InputGenerator& generator) {
+  Example example = states(generator, "two states, one of which has seen nothing", 6, 2, -150);
   for (Index row = 0; row < 6; ++row) forget(example, row, row % 2);
   return example;
 }
 
-Example both_are_empty(Draw& draw) {
-  Example example = states(draw, "two states that have both seen nothing", 2, 2);
+Example both_are_empty(InputGenerator& generator) {
+  Example example = states(generator, "two states that have both seen nothing", 2, 2);
   for (Index i = 0; i < 4; ++i) forget(example, i / 2, i % 2);
   return example;
 }
 
-Example some_are_empty(Draw& draw) {
-  Example example = states(
-      draw, "five states merged one after another, the first two of which have seen nothing", 5, 5, -150);
+Example some_are_empty(InputGenerator& generator) {
+  Example example =
+      states(generator, "five states merged one after another, the first two of which have seen nothing", 5,
+             5, -150);
   for (Index row = 0; row < 5; ++row) {
     forget(example, row, 0);
     forget(example, row, 1);
@@ -65,17 +66,17 @@ Example some_are_empty(Draw& draw) {
   return example;
 }
 
-std::vector<Example> merge_examples(Draw& draw, int) {
-  return {states(draw, "two ordinary states", 8, 2),
-          apart(draw, "two states, the later one's m larger by 20", 20),
-          apart(draw, "two states, the later one's m smaller by 20", -20),
-          apart(draw, "two states, the later one's m larger by 120", 120),
-          apart(draw, "two states, the later one's m smaller by 120", -120),
-          states(draw, "five states merged one after another", 6, 5),
-          states(draw, "two states near -2e4", 6, 2, -2e4),
-          one_is_empty(draw),
-          both_are_empty(draw),
-          some_are_empty(draw)};
+std::vector<Example> merge_examples(InputGenerator& generator, int) {
+  return {states(generator, "two ordinary states", 8, 2),
+          apart(generator, "two states, the later one's m larger by 20", 20),
+          apart(generator, "two states, the later one's m smaller by 20", -20),
+          apart(generator, "two states, the later one's m larger by 120", 120),
+          apart(generator, "two states, the later one's m smaller by 120", -120),
+          states(generator, "five states merged one after another", 6, 5),
+          states(generator, "two states near -2e4", 6, 2, -2e4),
+          one_is_empty(generator),
+          both_are_empty(generator),
+          some_are_empty(generator)};
 }
 
 // Task 2: one pass over a row, played for every row of a score matrix with the same values.
@@ -102,27 +103,27 @@ Example rows_of(std::string what, Tensor scores, Tensor values, int block) {
 }
 
 /// Values whose mean is not 0, so that a wrong sum of weights shows.
-Tensor values_for(Draw& draw, const Tensor& scores, Index d) {
-  Tensor values = draw.normal({scores.extent(1), d});
+Tensor values_for(InputGenerator& generator, const Tensor& scores, Index d) {
+  Tensor values = generator.normal({scores.extent(1), d});
   for (float& value : values.values()) value += 1.0f;
   return values;
 }
 
-Example rows_of(Draw& draw, std::string what, Tensor scores, int block) {
-  Tensor values = values_for(draw, scores, draw.integer(4, 9));
+Example rows_of(InputGenerator& generator, std::string what, Tensor scores, int block) {
+  Tensor values = values_for(generator, scores, generator.integer(4, 9));
   return rows_of(std::move(what), std::move(scores), std::move(values), block);
 }
 
-Tensor near(Draw& draw, float level, float step) {
+Tensor near(InputGenerator& generator, float level, float step) {
   Tensor scores({4, 17});
-  for (float& score : scores.values()) score = level + step * static_cast<float>(draw.integer(0, 9));
+  for (float& score : scores.values()) score = level + step * static_cast<float>(generator.integer(0, 9));
   return scores;
 }
 
 /// Eight rows of a sentence encoder's real scores, with q doubled.
-Example real_rows(Draw& draw) {
-  const int first_token = draw.integer(0, 400);
-  const QKV qkv = minilm_qkv(first_token, 61, {draw.integer(0, 11)}, 2);
+Example real_rows(InputGenerator& generator) {
+  const int first_token = generator.integer(0, 400);
+  const QKV qkv = minilm_qkv(first_token, 61, {generator.integer(0, 11)}, 2);
   const auto q = qkv.q.heads().head(0);
   const auto k = qkv.k.heads().head(0);
   Tensor scores({8, k.rows()});
@@ -135,23 +136,24 @@ Example real_rows(Draw& draw) {
   return rows_of("real scores, q doubled", std::move(scores), {{k.rows(), k.cols()}, qkv.v.values()}, 16);
 }
 
-std::vector<Example> attention_examples(Draw& draw, int) {
-  const auto ordinary = [&](Index rows, Index n) { return score_rows(draw, rows, n); };
-  const int block = draw.integer(3, 7);
-  return {
-      rows_of(draw, "ordinary scores", ordinary(5, draw.integer(12, 30)), block),
-      rows_of(draw, "a maximum that comes last", late_maximum_rows(draw, 5, draw.integer(16, 40)), 4),
-      rows_of(draw, "scores near -150", near(draw, -150, 0.5), 5),
-      rows_of(draw, "scores near -2e4", near(draw, -2e4, 0.5), 5),
-      rows_of(draw, "scores near -1e10", near(draw, -1e10, 1024), 5),
-      rows_of(draw, "rows that are masked, wholly or in part", masked_rows(draw, 8, draw.integer(9, 25)), 4),
-      rows_of(draw, "rows near -2e4, -150, +2e4, and scores more than 110 apart",
-              wide_rows(draw, 8, draw.integer(9, 25)), 4),
-      real_rows(draw),
-      rows_of(draw, "one score a block", ordinary(3, 11), 1),
-      rows_of(draw, "a block longer than the row", ordinary(3, 11), 64),
-      rows_of(draw, "one score", ordinary(3, 1), 4),
-      rows_of(draw, "no scores", ordinary(3, 0), 4)};
+std::vector<Example> attention_examples(InputGenerator& generator, int) {
+  const auto ordinary = [&](Index rows, Index n) { return score_rows(generator, rows, n); };
+  const int block = generator.integer(3, 7);
+  return {rows_of(generator, "ordinary scores", ordinary(5, generator.integer(12, 30)), block),
+          rows_of(generator, "a maximum that comes last",
+                  late_maximum_rows(generator, 5, generator.integer(16, 40)), 4),
+          rows_of(generator, "scores near -150", near(generator, -150, 0.5), 5),
+          rows_of(generator, "scores near -2e4", near(generator, -2e4, 0.5), 5),
+          rows_of(generator, "scores near -1e10", near(generator, -1e10, 1024), 5),
+          rows_of(generator, "rows that are masked, wholly or in part",
+                  masked_rows(generator, 8, generator.integer(9, 25)), 4),
+          rows_of(generator, "rows near -2e4, -150, +2e4, and scores more than 110 apart",
+                  wide_rows(generator, 8, generator.integer(9, 25)), 4),
+          real_rows(generator),
+          rows_of(generator, "one score a block", ordinary(3, 11), 1),
+          rows_of(generator, "a block longer than the row", ordinary(3, 11), 64),
+          rows_of(generator, "one score", ordinary(3, 1), 4),
+          rows_of(generator, "no scores", ordinary(3, 0), 4)};
 }
 
 // Task 3: the merge of two normalised parts, played for every row of two outputs.
@@ -176,42 +178,44 @@ Answer normalised_answer(const Example& example) {
   return {{"o", cast<double>(o)}, {"lse", cast<double>(weights.lse)}};
 }
 
-Tensor lse_near(Draw& draw, Index rows, float level) {
+Tensor lse_near(InputGenerator& generator, Index rows, float level) {
   Tensor lse({rows});
-  for (float& value : lse.values()) value = level + static_cast<float>(draw.uniform(-2, 2));
+  for (float& value : lse.values()) value = level + static_cast<float>(generator.uniform(-2, 2));
   return lse;
 }
 
 /// Two parts of `rows` rows, with lse near `level_a` and `level_b`. At -inf a part has seen nothing and its o
 /// is 0.
-Example parts(Draw& draw, std::string what, float level_a, float level_b) {
-  const Shape shape{6, draw.integer(4, 9)};
-  const auto o_at = [&](float level) { return level == minus_infinity ? Tensor(shape) : draw.normal(shape); };
+Example parts(InputGenerator& generator, std::string what, float level_a, float level_b) {
+  const Shape shape{6, generator.integer(4, 9)};
+  const auto o_at = [&](float level) {
+    return level == minus_infinity ? Tensor(shape) : generator.normal(shape);
+  };
   return {std::move(what),
           {{"o", o_at(level_a)},
-           {"lse", lse_near(draw, 6, level_a)},
+           {"lse", lse_near(generator, 6, level_a)},
            {"o_b", o_at(level_b)},
-           {"lse_b", lse_near(draw, 6, level_b)}}};
+           {"lse_b", lse_near(generator, 6, level_b)}}};
 }
 
-Example equal_parts(Draw& draw) {
-  Example example = parts(draw, "two parts of equal lse", 1, 1);
+Example equal_parts(InputGenerator& generator) {
+  Example example = parts(generator, "two parts of equal lse", 1, 1);
   example.inputs["lse_b"] = example.inputs["lse"];
   return example;
 }
 
-std::vector<Example> normalised_examples(Draw& draw, int) {
-  return {parts(draw, "two ordinary parts", 1, 2),
-          equal_parts(draw),
-          parts(draw, "two parts, the later one's lse larger by 20", 3, 23),
-          parts(draw, "two parts, the later one's lse larger by 120", 3, 123),
-          parts(draw, "two parts, the later one's lse smaller by 120", 3, -117),
-          parts(draw, "two parts, lse near -150", -150, -150),
-          parts(draw, "two parts, lse near +2e4", 2e4, 2e4),
-          parts(draw, "two parts, lse near -2e4", -2e4, -2e4),
-          parts(draw, "an accumulator that has seen nothing", minus_infinity, 1),
-          parts(draw, "a later part that has seen nothing", 1, minus_infinity),
-          parts(draw, "two parts that have both seen nothing", minus_infinity, minus_infinity)};
+std::vector<Example> normalised_examples(InputGenerator& generator, int) {
+  return {parts(generator, "two ordinary parts", 1, 2),
+          equal_parts(generator),
+          parts(generator, "two parts, the later one's lse larger by 20", 3, 23),
+          parts(generator, "two parts, the later one's lse larger by 120", 3, 123),
+          parts(generator, "two parts, the later one's lse smaller by 120", 3, -117),
+          parts(generator, "two parts, lse near -150", -150, -150),
+          parts(generator, "two parts, lse near +2e4", 2e4, 2e4),
+          parts(generator, "two parts, lse near -2e4", -2e4, -2e4),
+          parts(generator, "an accumulator that has seen nothing", minus_infinity, 1),
+          parts(generator, "a later part that has seen nothing", 1, minus_infinity),
+          parts(generator, "two parts that have both seen nothing", minus_infinity, minus_infinity)};
 }
 
 }  // namespace
@@ -223,21 +227,21 @@ LessonJudge course::lesson_judge() {
                    .function = "merge",
                    .outputs = {{"lse", {"merged state"}}},
                    .examples = merge_examples,
-                   .truth = merge_answer<double>,
+                   .expected = merge_answer<double>,
                    .baseline = merge_answer<float>,
                    .mistakes = merge_mistakes()};
   const Task attention{.id = "2",
                        .function = "online_attention",
                        .outputs = {o, lse},
                        .examples = attention_examples,
-                       .truth = attention_answer<double>,
+                       .expected = attention_answer<double>,
                        .baseline = attention_answer<float>,
                        .mistakes = attention_mistakes()};
   const Task normalised{.id = "3",
                         .function = "merge_normalised",
                         .outputs = {o, lse},
                         .examples = normalised_examples,
-                        .truth = normalised_answer<double>,
+                        .expected = normalised_answer<double>,
                         .baseline = normalised_answer<float>,
                         .mistakes = normalised_mistakes()};
   return {"02", {merge, attention, normalised}};

@@ -3,9 +3,9 @@
 #include <numeric>
 #include <string>
 
-#include "judge/conduct.hpp"
+#include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
-#include "mpi_layer/facts.hpp"
+#include "protocol/fact_kinds.hpp"
 #include "reference/softmax.hpp"
 #include "ring/shards.hpp"
 #include "softmax_steps.hpp"
@@ -18,17 +18,17 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t state_bytes = sizeof(SoftmaxState);
 
 /// Normal scores around 4, so that the logsumexp, whose relative error is judged, stays away from 0.
-Tensor ordinary(Draw& draw, int tokens) {
-  Tensor x = draw.normal({tokens}, 2);
+Tensor ordinary(InputGenerator& generator, int tokens) {
+  Tensor x = generator.normal({tokens}, 2);
   for (float& score : x.values()) score += 4;
   return x;
 }
 
 /// One query's scaled scores against the keys of real input, q doubled.
-Tensor real_scores(Draw& draw, int tokens) {
-  const QKV real = minilm_qkv(0, tokens, {draw.integer(0, 11)}, 2);
+Tensor real_scores(InputGenerator& generator, int tokens) {
+  const QKV real = minilm_qkv(0, tokens, {generator.integer(0, 11)}, 2);
   const MatrixView<const float> keys = real.k.heads().head(0);
-  const std::span<const float> query = real.q.heads().head(0).row(draw.integer(0, tokens - 1));
+  const std::span<const float> query = real.q.heads().head(0).row(generator.integer(0, tokens - 1));
   Tensor scores({tokens});
   for (Index j = 0; j < tokens; ++j) {
     scores[j] = std::inner_product(query.begin(), query.end(), keys.row(j).begin(), 0.0f) /
@@ -37,26 +37,27 @@ Tensor real_scores(Draw& draw, int tokens) {
   return scores;
 }
 
-std::vector<int> uneven_shards(Draw& draw, int ranks) {
+std::vector<int> uneven_shards(InputGenerator& generator, int ranks) {
   std::vector<int> shards;
-  for (int rank = 0; rank < ranks; ++rank) shards.push_back(draw.integer(1, 12));
-  shards[draw.integer(0, ranks - 1)] += 13;
+  for (int rank = 0; rank < ranks; ++rank) shards.push_back(generator.integer(1, 12));
+  shards[generator.integer(0, ranks - 1)] += 13;
   return shards;
 }
 
 /// An example with every rank's scores within 5 of its own level.
-Example levels(Draw& draw, std::string what, const std::vector<double>& level_by_rank) {
-  const std::vector<int> shards = uneven_shards(draw, static_cast<int>(level_by_rank.size()));
+Example levels(InputGenerator& generator, std::string what, const std::vector<double>& level_by_rank) {
+  const std::vector<int> shards = uneven_shards(generator, static_cast<int>(level_by_rank.size()));
   std::vector<Tensor> pieces;
   for (std::size_t rank = 0; rank < shards.size(); ++rank) {
-    pieces.push_back(draw.uniform_tensor({shards[rank]}, level_by_rank[rank] - 5, level_by_rank[rank] + 5));
+    pieces.push_back(
+        generator.uniform_tensor({shards[rank]}, level_by_rank[rank] - 5, level_by_rank[rank] + 5));
   }
   return {std::move(what), {{"x", concatenate(pieces, 0)}}, {}, shards};
 }
 
 /// Ordinary scores with one rank's all -inf.
-Example masked_rank(Draw& draw, std::string what, std::vector<int> shards, int masked) {
-  Tensor x = ordinary(draw, std::accumulate(shards.begin(), shards.end(), 0));
+Example masked_rank(InputGenerator& generator, std::string what, std::vector<int> shards, int masked) {
+  Tensor x = ordinary(generator, std::accumulate(shards.begin(), shards.end(), 0));
   std::fill_n(x.values().begin() + shard_offsets(shards)[masked], shards[masked], minus_infinity);
   return {std::move(what), {{"x", std::move(x)}}, {}, std::move(shards)};
 }
@@ -74,33 +75,34 @@ std::vector<int> all_on_one_rank(int ranks, int owner, int tokens) {
   return shards;
 }
 
-std::vector<Example> examples(Draw& draw, int ranks) {
+std::vector<Example> examples(InputGenerator& generator, int ranks) {
   std::vector<Example> all;
   const auto add = [&](std::string what, std::vector<int> shards) {
-    Tensor x = ordinary(draw, std::accumulate(shards.begin(), shards.end(), 0));
+    Tensor x = ordinary(generator, std::accumulate(shards.begin(), shards.end(), 0));
     all.push_back({std::move(what), {{"x", std::move(x)}}, {}, std::move(shards)});
   };
   const int last = ranks - 1;
-  add("even shards", even_shards(ranks * draw.integer(3, 12), ranks));
-  add("uneven shards", uneven_shards(draw, ranks));
-  add("a long row", even_shards(draw.integer(1000, 2000), ranks));
+  add("even shards", even_shards(ranks * generator.integer(3, 12), ranks));
+  add("uneven shards", uneven_shards(generator, ranks));
+  add("a long row", even_shards(generator.integer(1000, 2000), ranks));
   all.push_back(
-      {"a real row of attention scores", {{"x", real_scores(draw, 211)}}, {}, even_shards(211, ranks)});
+      {"a real row of attention scores", {{"x", real_scores(generator, 211)}}, {}, even_shards(211, ranks)});
   add("one score on each rank", std::vector<int>(ranks, 1));
-  add("scores on the last rank alone", all_on_one_rank(ranks, last, draw.integer(1, 9)));
-  add("scores on rank 0 alone", all_on_one_rank(ranks, 0, draw.integer(1, 9)));
-  add("scores on one rank in the middle alone", all_on_one_rank(ranks, ranks / 2, draw.integer(1, 9)));
+  add("scores on the last rank alone", all_on_one_rank(ranks, last, generator.integer(1, 9)));
+  add("scores on rank 0 alone", all_on_one_rank(ranks, 0, generator.integer(1, 9)));
+  add("scores on one rank in the middle alone", all_on_one_rank(ranks, ranks / 2, generator.integer(1, 9)));
   add("no scores at all", std::vector<int>(ranks, 0));
-  all.push_back(levels(draw, "scores that rise by 130 from rank 0 to the last", rising(ranks, -40, 90)));
-  all.push_back(levels(draw, "scores that fall by 130 from rank 0 to the last", rising(ranks, 90, -40)));
+  all.push_back(levels(generator, "scores that rise by 130 from rank 0 to the last", rising(ranks, -40, 90)));
+  all.push_back(levels(generator, "scores that fall by 130 from rank 0 to the last", rising(ranks, 90, -40)));
   std::vector<double> level(ranks, 2);
   level[last] = 25;
-  all.push_back(levels(draw, "a maximum on the last rank", level));
-  all.push_back(levels(draw, "scores near -150", rising(ranks, -150, -145)));
-  all.push_back(levels(draw, "scores near -2e4", rising(ranks, -20000, -19995)));
+  all.push_back(levels(generator, "a maximum on the last rank", level));
+  all.push_back(levels(generator, "scores near -150", rising(ranks, -150, -145)));
+  all.push_back(levels(generator, "scores near -2e4", rising(ranks, -20000, -19995)));
   if (ranks > 1) {
-    all.push_back(masked_rank(draw, "rank 0's scores masked", uneven_shards(draw, ranks), 0));
-    all.push_back(masked_rank(draw, "the last rank's scores masked", uneven_shards(draw, ranks), last));
+    all.push_back(masked_rank(generator, "rank 0's scores masked", uneven_shards(generator, ranks), 0));
+    all.push_back(
+        masked_rank(generator, "the last rank's scores masked", uneven_shards(generator, ranks), last));
   }
   all.push_back({"a row that is masked throughout",
                  {{"x", Tensor({3 * ranks}, minus_infinity)}},
@@ -109,7 +111,7 @@ std::vector<Example> examples(Draw& draw, int ranks) {
   return all;
 }
 
-Answer truth(const Example& example) {
+Answer expected(const Example& example) {
   const Tensor64 x = cast<double>(example.inputs.at("x"));
   const reference::Softmax<double> row = reference::softmax(Tensor64({1, x.size()}, x.values()));
   return {{"p", {{x.size()}, row.p.values()}}, {"lse", Tensor64({example.ranks()}, row.lse[0])}};
@@ -166,7 +168,7 @@ Answer result_not_shared(const Example& example) {
 
 /// The same, where it is only `output` that was computed before the state was shared.
 Answer result_shared_too_late_for(const std::string& output, const Example& example) {
-  Answer mixed = truth(example);
+  Answer mixed = expected(example);
   mixed[output] = result_not_shared(example).at(output);
   return mixed;
 }
@@ -182,7 +184,7 @@ Answer sends_before_merging(const Example& example) {
 /// passes on; after rank 0 a rank is given the states of the ranks before it, and rank 0's again and again.
 Answer odd_world_size(const Example& example, bool rank_0_merges_its_own_again) {
   const int ranks = example.ranks();
-  if (ranks % 2 == 0) return truth(example);
+  if (ranks % 2 == 0) return expected(example);
   const std::vector<SoftmaxState> local = local_states(example);
   std::vector<SoftmaxState> states = local;
   for (int rank = rank_0_merges_its_own_again ? 0 : 1; rank < ranks; ++rank) {
@@ -220,18 +222,18 @@ Answer merged_state_travels(const Example& example) {
 }
 
 /// What `look` has to say, unless the world's communicator was used, whose ranks are others: then only that.
-Conduct unless_on_the_world(const Conduct& look) {
-  const Conduct world = conduct::uses_only_its_communicator("world_communicator");
+CommunicationCheck unless_on_the_world(const CommunicationCheck& look) {
+  const CommunicationCheck world = checks::uses_only_its_communicator("world_communicator");
   return [=](const Example& example, const Outcome& outcome) {
     return world(example, outcome).empty() ? look(example, outcome) : std::vector<Finding>{};
   };
 }
 
 /// The mistake's name is for a rank that is alone: among several, who sends to itself has made another one.
-Conduct sends_nothing_to_itself() {
+CommunicationCheck sends_nothing_to_itself() {
   return [](const Example& example, const Outcome& outcome) {
     const char* name = example.ranks() == 1 ? "sends_to_itself_alone" : "";
-    return conduct::never_talks_to_itself(name)(example, outcome);
+    return checks::never_talks_to_itself(name)(example, outcome);
   };
 }
 
@@ -241,16 +243,16 @@ bool any_source_in(const Facts& facts) {
 }
 
 /// A source of -1 is what rank 0 computes by mistake; ranks that name any source elsewhere mean to.
-Conduct names_its_sources() {
+CommunicationCheck names_its_sources() {
   return [](const Example& example, const Outcome& outcome) {
     const bool meant = std::count_if(outcome.facts.begin(), outcome.facts.end(), any_source_in) > 1;
-    return conduct::names_its_sources(meant ? "" : "minus_one_is_any_source")(example, outcome);
+    return checks::names_its_sources(meant ? "" : "minus_one_is_any_source")(example, outcome);
   };
 }
 
 /// In a chain every rank but the last passes a state on to the next.
 std::vector<Finding> passes_its_state_on(const Example& example, const Outcome& outcome) {
-  if (!conduct::traffic_was_measured(outcome)) return {};
+  if (!checks::traffic_was_measured(outcome)) return {};
   for (int rank = 0; rank + 1 < static_cast<int>(outcome.reports.size()); ++rank) {
     const auto& sent = outcome.reports[rank].bytes_sent_to;
     const auto to_next = sent.find(rank + 1);
@@ -262,39 +264,39 @@ std::vector<Finding> passes_its_state_on(const Example& example, const Outcome& 
   return {};
 }
 
-Conduct rotates_no_more_than_needed() {
+CommunicationCheck rotates_no_more_than_needed() {
   const auto limit = [](const Example& example, int) { return (example.ranks() - 1) * state_bytes; };
-  return conduct::sends_at_most(limit, "");
+  return checks::sends_at_most(limit, "");
 }
 
-Conduct gathers_nothing() {
-  return conduct::gathers_at_most([](const Example&, int) { return 0; }, "");
+CommunicationCheck gathers_nothing() {
+  return checks::gathers_at_most([](const Example&, int) { return 0; }, "");
 }
 
-bool holds_every_rank(const Example& example, const Standstill& still) {
-  return still.kind == Standstill::Kind::Cycle && static_cast<int>(still.ranks.size()) == example.ranks();
+bool holds_every_rank(const Example& example, const Deadlock& still) {
+  return still.kind == Deadlock::Kind::Cycle && static_cast<int>(still.ranks.size()) == example.ranks();
 }
 
-bool waits_for_itself_alone(const Example& example, const Standstill& still) {
+bool waits_for_itself_alone(const Example& example, const Deadlock& still) {
   return example.ranks() == 1 && holds_every_rank(example, still);
 }
 
-bool every_rank_sends(const Example& example, const Standstill& still) {
+bool every_rank_sends(const Example& example, const Deadlock& still) {
   return example.ranks() > 1 && still.all_send && holds_every_rank(example, still);
 }
 
-bool is_cycle_of_receives(const Example& example, const Standstill& still) {
+bool is_cycle_of_receives(const Example& example, const Deadlock& still) {
   return example.ranks() > 1 && still.all_receive && holds_every_rank(example, still);
 }
 
-bool every_rank_receives(const Example& example, const Standstill& still) {
+bool every_rank_receives(const Example& example, const Deadlock& still) {
   return is_cycle_of_receives(example, still) &&
          std::count(still.receives.begin(), still.receives.end(), 0) == std::ssize(still.receives);
 }
 
 /// Only rank 0 waits for its first message: those that all other ranks have had show that some do send first,
 /// so it is the last rank that does not serve rank 0.
-bool last_rank_never_sends(const Example& example, const Standstill& still) {
+bool last_rank_never_sends(const Example& example, const Deadlock& still) {
   const auto rank_0 = std::find(still.ranks.begin(), still.ranks.end(), 0) - still.ranks.begin();
   return example.ranks() % 2 == 1 && is_cycle_of_receives(example, still) && still.receives[rank_0] == 0 &&
          std::count(still.receives.begin(), still.receives.end(), 0) == 1;
@@ -305,12 +307,12 @@ Task task(std::string id, std::string function) {
           .function = std::move(function),
           .outputs = {{"p", {"col"}}, {"lse", {"rank"}}},
           .examples = examples,
-          .truth = truth,
+          .expected = expected,
           .baseline = baseline,
-          .conduct = {conduct::uses_only_its_communicator("world_communicator"),
-                      unless_on_the_world(sends_nothing_to_itself()), conduct::uses_only_known_calls(),
-                      conduct::finishes_its_requests(),
-                      conduct::stands_still(waits_for_itself_alone, "sends_to_itself_alone")},
+          .communication_checks = {checks::uses_only_its_communicator("world_communicator"),
+                                   unless_on_the_world(sends_nothing_to_itself()),
+                                   checks::uses_only_known_calls(), checks::finishes_its_requests(),
+                                   checks::deadlocks(waits_for_itself_alone, "sends_to_itself_alone")},
           .split_axis = {{"x", 0}}};
 }
 
@@ -323,20 +325,20 @@ LessonJudge course::lesson_judge() {
       {"result_not_shared", [](const Example& x) { return result_shared_too_late_for("p", x); }},
       {"result_not_shared", [](const Example& x) { return result_shared_too_late_for("lse", x); }},
       {"sends_before_merging", sends_before_merging}};
-  chain.conduct.push_back(unless_on_the_world(passes_its_state_on));
+  chain.communication_checks.push_back(unless_on_the_world(passes_its_state_on));
 
   Task rotation = task("2", "rotation_softmax");
   rotation.mistakes = {{"odd_world_size", [](const Example& x) { return odd_world_size(x, false); }},
                        {"odd_world_size", [](const Example& x) { return odd_world_size(x, true); }},
                        {"own_state_every_hop", own_state_every_hop},
                        {"merged_state_travels", merged_state_travels}};
-  for (Conduct& look : std::vector<Conduct>{
-           unless_on_the_world(conduct::sends_only_to_next("wrong_direction")),
+  for (CommunicationCheck& look : std::vector<CommunicationCheck>{
+           unless_on_the_world(checks::sends_only_to_next("wrong_direction")),
            unless_on_the_world(names_its_sources()), rotates_no_more_than_needed(), gathers_nothing(),
-           conduct::stands_still(every_rank_sends, "every_rank_sends_first"),
-           conduct::stands_still(every_rank_receives, "every_rank_receives_first"),
-           conduct::stands_still(last_rank_never_sends, "odd_world_size")}) {
-    rotation.conduct.push_back(std::move(look));
+           checks::deadlocks(every_rank_sends, "every_rank_sends_first"),
+           checks::deadlocks(every_rank_receives, "every_rank_receives_first"),
+           checks::deadlocks(last_rank_never_sends, "odd_world_size")}) {
+    rotation.communication_checks.push_back(std::move(look));
   }
   return {"03", {chain, rotation}};
 }

@@ -10,16 +10,17 @@ Example example_of(std::string what, QKV qkv, int block) {
           {{"block", {static_cast<double>(block)}}}};
 }
 
-std::vector<Example> examples(Draw& draw, int) {
-  const int keys = draw.integer(40, 120);
-  const int queries = draw.integer(20, 90);
-  const int block = draw.integer(2, keys - 1);
-  const Index first = draw.integer(0, 380);
-  return {example_of("ordinary scores", random_qkv(draw, 2, queries, keys, draw.integer(2, 40)), block),
-          example_of("steep scores", random_qkv(draw, 2, queries, keys, 16, 6), block),
-          example_of("a late maximum", late_maximum_qkv(draw, 3, queries, keys, 9), block),
-          example_of("scores far apart", wide_scores_qkv(draw, 3, queries, keys, 9), block),
-          example_of("real input", minilm_qkv(first, 130, {draw.integer(0, 11)}, 3), 48)};
+std::vector<Example> examples(InputGenerator& generator, int) {
+  const int keys = generator.integer(40, 120);
+  const int queries = generator.integer(20, 90);
+  const int block = generator.integer(2, keys - 1);
+  const Index first = generator.integer(0, 380);
+  return {
+      example_of("ordinary scores", random_qkv(generator, 2, queries, keys, generator.integer(2, 40)), block),
+      example_of("steep scores", random_qkv(generator, 2, queries, keys, 16, 6), block),
+      example_of("a late maximum", late_maximum_qkv(generator, 3, queries, keys, 9), block),
+      example_of("scores far apart", wide_scores_qkv(generator, 3, queries, keys, 9), block),
+      example_of("real input", minilm_qkv(first, 130, {generator.integer(0, 11)}, 3), 48)};
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "judge/conduct.hpp"
-#include "judge/exponents.hpp"
+#include "judge/attention/exponents.hpp"
+#include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
 #include "reference/reference.hpp"
 
@@ -196,47 +196,51 @@ Example example_of(std::string what, QKV qkv, Index block) {
 /// A block size whose last block lacks at least two keys. With a single key of padding that takes all the
 /// weight, lse would be log(1 + next to nothing), of which float32 keeps no digit: the mistake could not be
 /// recognised.
-Index ragged_block(Draw& draw, Index keys) {
-  Index block = draw.integer(3, static_cast<int>(keys / 3));
+Index ragged_block(InputGenerator& generator, Index keys) {
+  Index block = generator.integer(3, static_cast<int>(keys / 3));
   while ((keys + 1) % block < 2) ++block;
   return block;
 }
 
-std::vector<Example> examples(Draw& draw, int) {
+std::vector<Example> examples(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, QKV qkv, Index block) {
     all.push_back(example_of(std::move(what), std::move(qkv), block));
   };
-  const Index keys = draw.integer(16, 40);
+  const Index keys = generator.integer(16, 40);
   const Index queries = keys + 3;
-  add("ordinary scores, a shorter last block", random_qkv(draw, 3, queries, keys, 8),
-      ragged_block(draw, keys));
-  add("a maximum that comes last", late_maximum_qkv(draw, 2, queries, keys, 5), ragged_block(draw, keys));
-  add("scores more than 110 apart", wide_scores_qkv(draw, 2, queries, keys, 6), ragged_block(draw, keys));
-  add("all scores near -20, a shorter last block", very_negative_qkv(draw, 2, 9, keys, 7, -20),
-      ragged_block(draw, keys));
+  add("ordinary scores, a shorter last block", random_qkv(generator, 3, queries, keys, 8),
+      ragged_block(generator, keys));
+  add("a maximum that comes last", late_maximum_qkv(generator, 2, queries, keys, 5),
+      ragged_block(generator, keys));
+  add("scores more than 110 apart", wide_scores_qkv(generator, 2, queries, keys, 6),
+      ragged_block(generator, keys));
+  add("all scores near -20, a shorter last block", very_negative_qkv(generator, 2, 9, keys, 7, -20),
+      ragged_block(generator, keys));
   // Here the blocks divide the keys: what padding leaves of o would be below float32's range, and exp's
   // choice.
-  add("all scores near -150", very_negative_qkv(draw, 2, 9, 24, 7, -150), 6);
-  add("all scores near -2e4", very_negative_qkv(draw, 1, 9, 30, 16, -2e4), 10);
-  add("real q, k, v", minilm_qkv(draw.integer(0, 460), 50, two_real_heads(draw)), draw.integer(8, 16));
-  add("real q, k, v with q doubled", minilm_qkv(draw.integer(0, 460), 50, two_real_heads(draw), 2), 17);
-  add("blocks of one key", random_qkv(draw, 2, 6, 11, 3), 1);
-  add("blocks that divide the keys", random_qkv(draw, 2, 7, 24, 9), 8);
-  add("a block larger than all keys", random_qkv(draw, 2, 8, 13, 5), 64);
-  add("more queries than a tile is likely to hold", random_qkv(draw, 1, 300, 20, 4), 7);
-  add("head_dim 1", random_qkv(draw, 2, 6, 15, 1), 4);
-  add("one query", random_qkv(draw, 2, 1, 19, 4), 5);
-  add("one key", random_qkv(draw, 2, 5, 1, 4), 3);
-  add("no queries", random_qkv(draw, 2, 0, 6, 4), 4);
-  add("no keys", random_qkv(draw, 2, 4, 0, 4), 4);
+  add("all scores near -150", very_negative_qkv(generator, 2, 9, 24, 7, -150), 6);
+  add("all scores near -2e4", very_negative_qkv(generator, 1, 9, 30, 16, -2e4), 10);
+  add("real q, k, v", minilm_qkv(generator.integer(0, 460), 50, two_real_heads(generator)),
+      generator.integer(8, 16));
+  add("real q, k, v with q doubled", minilm_qkv(generator.integer(0, 460), 50, two_real_heads(generator), 2),
+      17);
+  add("blocks of one key", random_qkv(generator, 2, 6, 11, 3), 1);
+  add("blocks that divide the keys", random_qkv(generator, 2, 7, 24, 9), 8);
+  add("a block larger than all keys", random_qkv(generator, 2, 8, 13, 5), 64);
+  add("more queries than a tile is likely to hold", random_qkv(generator, 1, 300, 20, 4), 7);
+  add("head_dim 1", random_qkv(generator, 2, 6, 15, 1), 4);
+  add("one query", random_qkv(generator, 2, 1, 19, 4), 5);
+  add("one key", random_qkv(generator, 2, 5, 1, 4), 3);
+  add("no queries", random_qkv(generator, 2, 0, 6, 4), 4);
+  add("no keys", random_qkv(generator, 2, 4, 0, 4), 4);
   return all;
 }
 
-std::vector<Example> examples_and_a_long_one(Draw& draw, int ranks) {
-  std::vector<Example> all = examples(draw, ranks);
-  all.push_back(
-      example_of("1024 queries and 2048 keys", random_qkv(draw, 1, 1024, 2048, 4), draw.integer(64, 100)));
+std::vector<Example> examples_and_a_long_one(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = examples(generator, ranks);
+  all.push_back(example_of("1024 queries and 2048 keys", random_qkv(generator, 1, 1024, 2048, 4),
+                           generator.integer(64, 100)));
   all.back().large = true;
   return all;
 }
@@ -253,7 +257,7 @@ Task task(std::string id, std::string function) {
             .function = std::move(function),
             .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
             .examples = examples,
-            .truth = answer<double>,
+            .expected = answer<double>,
             .baseline = answer<float>,
             .exponents = scores_behind({"o"})};
   made.mistakes = {{"scale_missing", scale_missing},
@@ -272,7 +276,7 @@ LessonJudge course::lesson_judge() {
 
   Task all_blocks = task("2", "blockwise_attention");
   all_blocks.examples = examples_and_a_long_one;
-  all_blocks.conduct = {conduct::uses_memory_at_most(memory_limit, "scores_materialised")};
+  all_blocks.communication_checks = {checks::uses_memory_at_most(memory_limit, "scores_materialised")};
   std::vector<Mistake>& mistakes = all_blocks.mistakes;
   mistakes.push_back(wrong_loop("divided_every_block", {.divide_every_block = true, .divide_at_end = false}));
   mistakes.push_back(wrong_loop("final_division_missing", {.divide_at_end = false}));

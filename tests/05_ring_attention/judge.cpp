@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "judge/conduct.hpp"
-#include "judge/exponents.hpp"
-#include "judge/log_reading.hpp"
-#include "judge/ring_forward.hpp"
+#include "judge/attention/attended_blocks.hpp"
+#include "judge/attention/exponents.hpp"
+#include "judge/attention/ring_forward.hpp"
+#include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
 
 using namespace course;
@@ -32,9 +32,9 @@ int forward(int rank, int hop, int world_size) {
   return (rank + hop) % world_size;
 }
 
-std::vector<Example> worlds(Draw& draw, int) {
+std::vector<Example> worlds(InputGenerator& generator, int) {
   std::vector<Example> all;
-  for (const int world_size : {1, 2, 3, 4, 5, 8, draw.integer(9, 40)}) {
+  for (const int world_size : {1, 2, 3, 4, 5, 8, generator.integer(9, 40)}) {
     all.push_back({"a world of " + std::to_string(world_size),
                    {},
                    {{"world_size", {static_cast<double>(world_size)}}}});
@@ -47,42 +47,43 @@ Task block_owner_task() {
           .function = "block_owner",
           .outputs = {{"owner", {"holder", "hop"}}},
           .examples = worlds,
-          .truth = owners(log_reading::holder),
+          .expected = owners(log_reading::holder),
           .baseline = owners(log_reading::holder),
           .mistakes = {{"negative_modulo", owners(after_the_sign_of_cpp)}, {"owner_off", owners(forward)}}};
 }
 
 // Task 2: inputs
 
-std::vector<Example> examples(Draw& draw, int ranks) {
-  std::vector<Example> all = ring_forward::on_all_kinds_of_shards(draw, ranks, 1);
+std::vector<Example> examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = ring_forward::on_all_kinds_of_shards(generator, ranks, 1);
   const auto add = [&](std::string what, const std::vector<int>& shards, QKV qkv) {
     all.push_back(ring_forward::make_example(std::move(what), shards, std::move(qkv)));
   };
   const auto real = [&](int tokens, float q_factor) {
-    const std::vector<Index> heads{draw.integer(0, 3), draw.integer(4, 7), draw.integer(8, 11)};
-    return minilm_qkv(draw.integer(0, 512 - tokens), tokens, heads, q_factor);
+    const std::vector<Index> heads{generator.integer(0, 3), generator.integer(4, 7),
+                                   generator.integer(8, 11)};
+    return minilm_qkv(generator.integer(0, 512 - tokens), tokens, heads, q_factor);
   };
-  const std::vector<int> shards = unequal_shards(draw, ranks);
+  const std::vector<int> shards = unequal_shards(generator, ranks);
   const int n = total_tokens(shards);
-  add("a row maximum that comes last", shards, late_maximum_qkv(draw, 3, n, n, 8));
-  add("scores more than 110 apart", shards, wide_scores_qkv(draw, 2, n, n, 6));
-  add("scores near -150", shards, very_negative_qkv(draw, 2, n, n, 5, -150));
-  add("scores near -2e4", shards, very_negative_qkv(draw, 2, n, n, 5, -2e4));
+  add("a row maximum that comes last", shards, late_maximum_qkv(generator, 3, n, n, 8));
+  add("scores more than 110 apart", shards, wide_scores_qkv(generator, 2, n, n, 6));
+  add("scores near -150", shards, very_negative_qkv(generator, 2, n, n, 5, -150));
+  add("scores near -2e4", shards, very_negative_qkv(generator, 2, n, n, 5, -2e4));
   add("real queries, keys and values", even_shards(29, ranks), real(29, 1));
   add("real keys and values with the queries doubled", shards, real(n, 2));
-  std::ranges::move(ring_forward::with_large_blocks(draw, ranks), std::back_inserter(all));
+  std::ranges::move(ring_forward::with_large_blocks(generator, ranks), std::back_inserter(all));
   return all;
 }
 
 // Task 2: conduct
 
 std::int64_t bytes_of_a_ring(const Example& example, int) {
-  return conduct::bytes_of_hops(conduct::forward_hops, example);
+  return checks::bytes_of_hops(checks::forward_hops, example);
 }
 
-std::vector<Conduct> ring_conduct() {
-  using namespace conduct;
+std::vector<CommunicationCheck> ring_checks() {
+  using namespace checks;
   const Recognises one_hop_more = sent_one_hop_more(forward_hops, 4);
   return {
       first_of({uses_only_its_communicator("world_communicator"),
@@ -94,7 +95,7 @@ std::vector<Conduct> ring_conduct() {
       keeps_buffers_apart("receives_over_the_send_buffer"),
       named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
       named_if(uses_memory_at_most(ring_forward::memory_limit, ""), held_everything, "everything_gathered"),
-      stands_still(every_rank_sends, "every_rank_sends_first")};
+      deadlocks(every_rank_sends, "every_rank_sends_first")};
 }
 
 std::vector<Mistake> known_mistakes() {
@@ -108,11 +109,11 @@ Task ring_attention_task() {
           .function = "ring_attention",
           .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
           .examples = examples,
-          .truth = ring_forward::truth,
+          .expected = ring_forward::expected,
           .baseline = ring_forward::baseline,
           .exponents = scores_behind({"o"}),
           .mistakes = known_mistakes(),
-          .conduct = ring_conduct(),
+          .communication_checks = ring_checks(),
           .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
           .logs = {{block_log::output, block_log::columns}},
           .explain = ring_forward::explain};

@@ -14,20 +14,21 @@ using mistakes::mask_of;
 enum class LseGradient { Zero, Drawn };
 
 /// Of either sign and never near 0.
-inline Tensor lse_gradients(Draw& draw, Shape shape) {
+inline Tensor lse_gradients(InputGenerator& generator, Shape shape) {
   Tensor made(std::move(shape));
   for (float& value : made.values()) {
-    value = static_cast<float>((2 * draw.integer(0, 1) - 1) * draw.uniform(0.5, 2));
+    value = static_cast<float>((2 * generator.integer(0, 1) - 1) * generator.uniform(0.5, 2));
   }
   return made;
 }
 
-inline Example rows_example(std::string what, Draw& draw, const Tensor& scores, LseGradient lse_gradient) {
+inline Example rows_example(std::string what, InputGenerator& generator, const Tensor& scores,
+                            LseGradient lse_gradient) {
   const Index rows = scores.extent(0);
-  Tensor d_lse = lse_gradient == LseGradient::Drawn ? lse_gradients(draw, {rows}) : Tensor({rows});
+  Tensor d_lse = lse_gradient == LseGradient::Drawn ? lse_gradients(generator, {rows}) : Tensor({rows});
   return {std::move(what),
           {{"p", reference::softmax(scores).p},
-           {"dp", draw.normal(scores.shape())},
+           {"dp", generator.normal(scores.shape())},
            {"d_lse", std::move(d_lse)}}};
 }
 
@@ -67,8 +68,8 @@ inline Example attention_example(std::string what, QKV qkv, Tensor d_o, Tensor d
 }
 
 /// A size of blocks of which the last is shorter by two entries at least.
-inline Index ragged_block(Draw& draw, Index tokens) {
-  Index block = draw.integer(3, static_cast<int>(tokens / 3));
+inline Index ragged_block(InputGenerator& generator, Index tokens) {
+  Index block = generator.integer(3, static_cast<int>(tokens / 3));
   while ((tokens + 1) % block < 2) ++block;
   return block;
 }

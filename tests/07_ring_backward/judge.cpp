@@ -3,13 +3,13 @@
 #include <limits>
 #include <numeric>
 
-#include "judge/conduct.hpp"
+#include "judge/attention/attended_blocks.hpp"
+#include "judge/attention/cancellation_free_norm.hpp"
+#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring_forward.hpp"
+#include "judge/communication_checks.hpp"
 #include "judge/diagnose.hpp"
-#include "judge/log_reading.hpp"
-#include "judge/ring_backward.hpp"
-#include "judge/ring_forward.hpp"
 #include "judge/task.hpp"
-#include "judge/uncancelled.hpp"
 
 using namespace course;
 
@@ -81,17 +81,18 @@ Example shards_example(std::string what, const std::vector<int>& shards, int hea
            {"head_dim", {static_cast<double>(head_dim)}}}};
 }
 
-std::vector<Example> worlds(Draw& draw, int) {
+std::vector<Example> worlds(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, const std::vector<int>& shards) {
-    all.push_back(shards_example(std::move(what), shards, draw.integer(1, 16), draw.integer(1, 64)));
+    all.push_back(
+        shards_example(std::move(what), shards, generator.integer(1, 16), generator.integer(1, 64)));
   };
   for (const int ranks : {1, 2, 3, 4, 5, 8}) {
-    add("equal shards, P = " + std::to_string(ranks), std::vector<int>(ranks, draw.integer(1, 50)));
-    add("unequal shards, P = " + std::to_string(ranks), unequal_shards(draw, ranks));
+    add("equal shards, P = " + std::to_string(ranks), std::vector<int>(ranks, generator.integer(1, 50)));
+    add("unequal shards, P = " + std::to_string(ranks), unequal_shards(generator, ranks));
   }
   std::vector<int> shards(4);
-  shards[draw.integer(0, 3)] = draw.integer(1, 9);
+  shards[generator.integer(0, 3)] = generator.integer(1, 9);
   add("all tokens on one rank", shards);
   all.push_back(shards_example("8 shards of 524288 tokens, 32 heads of dimension 128",
                                std::vector<int>(8, 524288), 32, 128));
@@ -103,7 +104,7 @@ Task traffic_task() {
           .function = "backward_traffic",
           .outputs = {{"bytes", {"sender", "K and V, dK and dV"}}},
           .examples = worlds,
-          .truth = bytes(right),
+          .expected = bytes(right),
           .baseline = bytes(right),
           .mistakes = {{"useless_last_hop", bytes(keys_and_values_come_home)},
                        {"one_hop_short_of_home", bytes(gradients_do_not)},
@@ -135,62 +136,62 @@ QKV with_steep_queries(QKV qkv) {
   return qkv;
 }
 
-std::vector<Example> examples(Draw& draw, int ranks) {
+std::vector<Example> examples(InputGenerator& generator, int ranks) {
   std::vector<Example> all;
   const auto add = [&](std::string what, const std::vector<int>& shards, QKV qkv) {
-    Tensor d_o = draw.normal(qkv.q.shape());
+    Tensor d_o = generator.normal(qkv.q.shape());
     all.push_back(ring_backward::make_example(std::move(what), shards, std::move(qkv), std::move(d_o)));
   };
-  for (Example& forward : ring_forward::on_all_kinds_of_shards(draw, ranks, 2))
-    all.push_back(ring_backward::with_gradient(draw, std::move(forward)));
-  std::vector<int> shards = unequal_shards(draw, ranks);
-  shards[draw.integer(0, ranks - 1)] += 12;
+  for (Example& forward : ring_forward::on_all_kinds_of_shards(generator, ranks, 2))
+    all.push_back(ring_backward::with_gradient(generator, std::move(forward)));
+  std::vector<int> shards = unequal_shards(generator, ranks);
+  shards[generator.integer(0, ranks - 1)] += 12;
   const int n = total_tokens(shards);
   add("queries whose scores are more than 110 apart", shards,
-      with_steep_queries(random_qkv(draw, 2, n, n, 6)));
-  add("scores near -150", shards, very_negative_qkv(draw, 2, n, n, 5, -150));
-  add("scores near -300", shards, very_negative_qkv(draw, 2, n, n, 5, -300));
+      with_steep_queries(random_qkv(generator, 2, n, n, 6)));
+  add("scores near -150", shards, very_negative_qkv(generator, 2, n, n, 5, -150));
+  add("scores near -300", shards, very_negative_qkv(generator, 2, n, n, 5, -300));
   const auto add_real = [&](std::string what, int tokens, Index every, float q_factor) {
-    all.push_back(ring_backward::real_example(draw, std::move(what), even_shards(tokens, ranks),
-                                              two_real_heads(draw), every, q_factor));
+    all.push_back(ring_backward::real_example(generator, std::move(what), even_shards(tokens, ranks),
+                                              two_real_heads(generator), every, q_factor));
   };
   add_real("real q, k, v and d_o", 53, 1, 1);
   // Were all queries doubled, most of the weight would be on one key, and the gradient of a whole head
   // would cancel.
   add_real("real q, k, v and d_o with every third query doubled", 96, 3, 2);
-  for (Example& large : ring_forward::with_large_blocks(draw, ranks))
-    all.push_back(ring_backward::with_gradient(draw, std::move(large)));
+  for (Example& large : ring_forward::with_large_blocks(generator, ranks))
+    all.push_back(ring_backward::with_gradient(generator, std::move(large)));
   return all;
 }
 
 // Task 2: conduct
 
 std::int64_t bytes_of_a_ring(const Example& example, int) {
-  return conduct::bytes_of_hops(conduct::backward_hops, example);
+  return checks::bytes_of_hops(checks::backward_hops, example);
 }
 
 /// With a right answer, so that it is not the gradients that went too far.
 bool made_one_hop_more(const Task& task, const Example& example, const Outcome& outcome) {
-  return conduct::sent_one_hop_more(conduct::backward_hops, 3)(example, outcome) &&
-         is_right(compare(task, example, task.truth(example), outcome));
+  return checks::sent_one_hop_more(checks::backward_hops, 3)(example, outcome) &&
+         is_right(compare(task, example, task.expected(example), outcome));
 }
 
 /// Two more blocks with their gradients, and as much again for copies that MPI itself or a message of several
 /// tensors takes.
 std::int64_t memory_of_a_ring(const Example& example) {
-  return conduct::memory_of_blocks(example, 2 * (2 * 2 + 1));
+  return checks::memory_of_blocks(example, 2 * (2 * 2 + 1));
 }
 
 bool is_alone(const Example& example, const Outcome&) {
   return example.ranks() == 1;
 }
 
-bool waits_for_itself_alone(const Example& example, const Standstill& still) {
-  return example.ranks() == 1 && still.kind == Standstill::Kind::Cycle;
+bool waits_for_itself_alone(const Example& example, const Deadlock& still) {
+  return example.ranks() == 1 && still.kind == Deadlock::Kind::Cycle;
 }
 
-std::vector<Conduct> ring_conduct(const Task& task) {
-  using namespace conduct;
+std::vector<CommunicationCheck> ring_checks(const Task& task) {
+  using namespace checks;
   const auto one_hop_more = [task](const Example& example, const Outcome& outcome) {
     return made_one_hop_more(task, example, outcome);
   };
@@ -204,8 +205,8 @@ std::vector<Conduct> ring_conduct(const Task& task) {
           keeps_buffers_apart("receives_over_the_send_buffer"),
           named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
           named_if(uses_memory_at_most(memory_of_a_ring, ""), held_everything, "everything_gathered"),
-          stands_still(every_rank_sends, "every_rank_sends_first"),
-          stands_still(waits_for_itself_alone, "sends_to_itself_alone")};
+          deadlocks(every_rank_sends, "every_rank_sends_first"),
+          deadlocks(waits_for_itself_alone, "sends_to_itself_alone")};
 }
 
 std::string explain(const Example& example, const Outcome& outcome) {
@@ -223,9 +224,9 @@ Task ring_task() {
                         {"dk", {"head", "row", "col"}, 1},
                         {"dv", {"head", "row", "col"}, 1}},
             .examples = examples,
-            .truth = ring_backward::truth,
+            .expected = ring_backward::expected,
             .baseline = ring_backward::baseline,
-            .terms = gradients_terms(ring_backward::problem),
+            .cancellation_free = cancellation_free_gradients_of(ring_backward::problem),
             .mistakes = ring_backward::mistakes(
                 {"dk_dv_kept_local", "own_share_only", "dk_and_dv_swapped", "overwritten_not_accumulated",
                  "own_block_every_time", "v_left_behind", "one_block_short", "delta_left_out",
@@ -236,7 +237,7 @@ Task ring_task() {
             .largest_tolerance = largest_tolerance,
             .mistakes_cancel = true,
             .explain = explain};
-  made.conduct = ring_conduct(made);
+  made.communication_checks = ring_checks(made);
   return made;
 }
 

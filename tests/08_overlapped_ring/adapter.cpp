@@ -22,7 +22,7 @@ ComputeBuffer buffer(HeadsView<T> x) {
 /// While it lives the instruments know that a block is being computed.
 class Computing {
  public:
-  Computing(course::ComputeWatch& watch, const std::vector<ComputeBuffer>& buffers) : watch_(watch) {
+  Computing(course::ComputeObserver& watch, const std::vector<ComputeBuffer>& buffers) : watch_(watch) {
     watch_.begin(buffers);
   }
   ~Computing() { watch_.end(); }
@@ -39,7 +39,7 @@ class Computing {
   Computing& operator=(const Computing&) = delete;
 
  private:
-  course::ComputeWatch& watch_;
+  course::ComputeObserver& watch_;
 };
 
 /// Rows of `setups` are the members of Setup in their order.
@@ -60,7 +60,7 @@ void overlapped_ring_attention(course::Call& call) {
   course::plain::BlockLog log;
   const auto accumulate = [&](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                               int owner, AttentionState& state, const BetweenTiles& between_tiles) {
-    Computing computing(call.compute_watch(), {buffer(q), buffer(k), buffer(v)});
+    Computing computing(call.compute_observer(), {buffer(q), buffer(k), buffer(v)});
     log.add(owner, k, v);
     course::plain::accumulate(q, k, v, state, computing.after_a_tile(between_tiles));
   };
@@ -78,7 +78,7 @@ void overlapped_ring_backward(course::Call& call) {
                               HeadsView<const float> d_o, MatrixView<const float> lse,
                               MatrixView<const float> delta, int owner, HeadsView<float> dq,
                               HeadsView<float> dk, HeadsView<float> dv, const BetweenTiles& between_tiles) {
-    Computing computing(call.compute_watch(),
+    Computing computing(call.compute_observer(),
                         {buffer(q), buffer(k), buffer(v), buffer(d_o), buffer(dq), buffer(dk), buffer(dv)});
     log.add(owner, k, v);
     course::plain::accumulate_backward(q, k, v, d_o, lse, delta, dq, dk, dv,

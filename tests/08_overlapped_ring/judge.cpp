@@ -1,21 +1,21 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/conduct.hpp"
-#include "judge/exponents.hpp"
-#include "judge/gradient_checks.hpp"
-#include "judge/log_reading.hpp"
-#include "judge/ring_backward.hpp"
-#include "judge/ring_forward.hpp"
+#include "judge/attention/attended_blocks.hpp"
+#include "judge/attention/cancellation_free_norm.hpp"
+#include "judge/attention/exponents.hpp"
+#include "judge/attention/gradient_checks.hpp"
+#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring_forward.hpp"
+#include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
-#include "judge/uncancelled.hpp"
-#include "mpi_layer/facts.hpp"
+#include "protocol/fact_kinds.hpp"
 #include "tokens_to_hide.hpp"
 
 using namespace course;
-using conduct::bytes_of_block;
-using conduct::Hops;
-using conduct::Recognises;
+using checks::bytes_of_block;
+using checks::Hops;
+using checks::Recognises;
 
 namespace {
 
@@ -24,33 +24,33 @@ namespace {
 enum class Wire { Float32, Bf16, Mixed };
 
 /// Rows of one kind: machines from a laptop core to an accelerator, links from Ethernet to NVLink.
-Example setups(Draw& draw, std::string what, Wire wire, bool grouped, bool causal) {
+Example setups(InputGenerator& generator, std::string what, Wire wire, bool grouped, bool causal) {
   constexpr Index rows = 6;
   Tensor all({rows, tokens_to_hide::columns});
   for (Index i = 0; i < rows; ++i) {
     const auto power_of_ten = [&](double low, double high) {
-      return static_cast<float>(std::pow(10.0, draw.uniform(low, high)));
+      return static_cast<float>(std::pow(10.0, generator.uniform(low, high)));
     };
-    const float key_heads = static_cast<float>(draw.integer(1, 16));
+    const float key_heads = static_cast<float>(generator.integer(1, 16));
     const auto row = all.matrix().row(i);
     row[tokens_to_hide::flops] = power_of_ten(10, 15);
     row[tokens_to_hide::link] = power_of_ten(8, 12);
     row[tokens_to_hide::element] = wire == Wire::Float32 ? 4 : 2;
     row[tokens_to_hide::gradient] = wire == Wire::Bf16 ? 2 : 4;
     row[tokens_to_hide::key_heads] = key_heads;
-    row[tokens_to_hide::query_heads] = key_heads * static_cast<float>(grouped ? draw.integer(2, 8) : 1);
+    row[tokens_to_hide::query_heads] = key_heads * static_cast<float>(grouped ? generator.integer(2, 8) : 1);
     row[tokens_to_hide::causal] = causal ? 1 : 0;
   }
   return {std::move(what), {{"setups", std::move(all)}}};
 }
 
-std::vector<Example> all_setups(Draw& draw, int) {
-  return {setups(draw, "bf16", Wire::Bf16, false, false),
-          setups(draw, "float32", Wire::Float32, false, false),
-          setups(draw, "bf16 with float32 gradients", Wire::Mixed, false, false),
-          setups(draw, "a causal mask", Wire::Bf16, false, true),
-          setups(draw, "grouped queries", Wire::Bf16, true, false),
-          setups(draw, "all of it", Wire::Mixed, true, true)};
+std::vector<Example> all_setups(InputGenerator& generator, int) {
+  return {setups(generator, "bf16", Wire::Bf16, false, false),
+          setups(generator, "float32", Wire::Float32, false, false),
+          setups(generator, "bf16 with float32 gradients", Wire::Mixed, false, false),
+          setups(generator, "a causal mask", Wire::Bf16, false, true),
+          setups(generator, "grouped queries", Wire::Bf16, true, false),
+          setups(generator, "all of it", Wire::Mixed, true, true)};
 }
 
 Task tokens_task() {
@@ -58,69 +58,70 @@ Task tokens_task() {
           .function = "tokens_to_hide",
           .outputs = {{"forward", {"setup", "number"}}, {"backward", {"setup", "number"}}},
           .examples = all_setups,
-          .truth = tokens_to_hide::by(tokens_to_hide::right_tokens),
+          .expected = tokens_to_hide::by(tokens_to_hide::right_tokens),
           .baseline = tokens_to_hide::by(tokens_to_hide::right_tokens),
           .mistakes = tokens_to_hide::known_mistakes()};
 }
 
 // Inputs of the rings
 
-std::vector<Index> three_real_heads(Draw& draw) {
-  return {draw.integer(0, 3), draw.integer(4, 7), draw.integer(8, 11)};
+std::vector<Index> three_real_heads(InputGenerator& generator) {
+  return {generator.integer(0, 3), generator.integer(4, 7), generator.integer(8, 11)};
 }
 
-std::vector<Example> forward_examples(Draw& draw, int ranks) {
-  std::vector<Example> all = ring_forward::on_all_kinds_of_shards(draw, ranks, 1);
-  const std::vector<int> shards = unequal_shards(draw, ranks);
+std::vector<Example> forward_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = ring_forward::on_all_kinds_of_shards(generator, ranks, 1);
+  const std::vector<int> shards = unequal_shards(generator, ranks);
   const int n = total_tokens(shards);
   const auto add = [&](std::string what, QKV qkv) {
     all.push_back(ring_forward::make_example(std::move(what), shards, std::move(qkv)));
   };
-  add("a row maximum that comes last", late_maximum_qkv(draw, 3, n, n, 8));
-  add("scores more than 110 apart", wide_scores_qkv(draw, 2, n, n, 6));
-  add("scores near -2e4", very_negative_qkv(draw, 2, n, n, 5, -2e4));
+  add("a row maximum that comes last", late_maximum_qkv(generator, 3, n, n, 8));
+  add("scores more than 110 apart", wide_scores_qkv(generator, 2, n, n, 6));
+  add("scores near -2e4", very_negative_qkv(generator, 2, n, n, 5, -2e4));
   add("real keys and values with the queries doubled",
-      minilm_qkv(draw.integer(0, 512 - n), n, three_real_heads(draw), 2));
-  std::ranges::move(ring_forward::with_large_blocks(draw, ranks), std::back_inserter(all));
+      minilm_qkv(generator.integer(0, 512 - n), n, three_real_heads(generator), 2));
+  std::ranges::move(ring_forward::with_large_blocks(generator, ranks), std::back_inserter(all));
   return all;
 }
 
-std::vector<Example> backward_examples(Draw& draw, int ranks) {
-  std::vector<Example> forward = ring_forward::on_all_kinds_of_shards(draw, ranks, 2);
-  const std::vector<int> shards = even_shards(draw.integer(30, 40), ranks);
+std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> forward = ring_forward::on_all_kinds_of_shards(generator, ranks, 2);
+  const std::vector<int> shards = even_shards(generator.integer(30, 40), ranks);
   const int n = total_tokens(shards);
   forward.push_back(
-      ring_forward::make_example("scores near -150", shards, very_negative_qkv(draw, 2, n, n, 5, -150)));
-  std::ranges::move(ring_forward::with_large_blocks(draw, ranks), std::back_inserter(forward));
+      ring_forward::make_example("scores near -150", shards, very_negative_qkv(generator, 2, n, n, 5, -150)));
+  std::ranges::move(ring_forward::with_large_blocks(generator, ranks), std::back_inserter(forward));
   std::vector<Example> all;
-  for (Example& one : forward) all.push_back(ring_backward::with_gradient(draw, std::move(one)));
-  all.push_back(ring_backward::real_example(draw, "real q, k, v and d_o", shards, three_real_heads(draw)));
+  for (Example& one : forward) all.push_back(ring_backward::with_gradient(generator, std::move(one)));
+  all.push_back(
+      ring_backward::real_example(generator, "real q, k, v and d_o", shards, three_real_heads(generator)));
   return all;
 }
 
-// Conduct
+// CommunicationCheck
 
 /// What is done to buffers that MPI still has. Each may entail those below it. A function that throws leaves
 /// requests open, but that is not what is wrong with it.
-Conduct leaves_open_buffers_alone() {
-  using namespace conduct;
+CommunicationCheck leaves_open_buffers_alone() {
+  using namespace checks;
   using namespace mpi_layer;
-  const Conduct look = first_of({finishes_its_requests("leaked_request"),
-                                 without_fact(fact_reused_before_wait, "swapped_before_wait"),
-                                 keeps_buffers_apart("overwrites_the_send_buffer"),
-                                 without_fact(fact_computed_on_arriving, "computes_on_arriving"),
-                                 without_fact(fact_receive_buffer_changed, "computes_on_arriving"),
-                                 without_fact(fact_send_buffer_changed, "overwrites_the_send_buffer")});
+  const CommunicationCheck look = first_of(
+      {finishes_its_requests("leaked_request"), without_fact(fact_reused_before_wait, "swapped_before_wait"),
+       keeps_buffers_apart("overwrites_the_send_buffer"),
+       without_fact(fact_computed_on_arriving, "computes_on_arriving"),
+       without_fact(fact_receive_buffer_changed, "computes_on_arriving"),
+       without_fact(fact_send_buffer_changed, "overwrites_the_send_buffer")});
   return [look](const Example& example, const Outcome& outcome) {
     return outcome.ending == Outcome::Ending::Finished ? look(example, outcome) : std::vector<Finding>{};
   };
 }
 
 /// Who leaves empty blocks out has nothing to hide a transfer behind: said only where there are none.
-Conduct hides_its_transfers() {
-  using namespace conduct;
-  const Conduct look = first_of({without_fact(mpi_layer::fact_waited_at_once, "waits_at_once"),
-                                 without_fact(mpi_layer::fact_no_progress, "no_progress")});
+CommunicationCheck hides_its_transfers() {
+  using namespace checks;
+  const CommunicationCheck look = first_of({without_fact(mpi_layer::fact_waited_at_once, "waits_at_once"),
+                                            without_fact(mpi_layer::fact_no_progress, "no_progress")});
   return [look](const Example& example, const Outcome& outcome) {
     const bool all_work = std::ranges::all_of(example.shard_tokens, [](int tokens) { return tokens > 0; });
     return all_work ? look(example, outcome) : std::vector<Finding>{};
@@ -129,11 +130,11 @@ Conduct hides_its_transfers() {
 
 /// Two more blocks and three of gradients, and as much again for the outputs and what MPI itself takes.
 std::int64_t memory_of_the_backward_ring(const Example& example) {
-  return conduct::memory_of_blocks(example, 2 * (2 + 3));
+  return checks::memory_of_blocks(example, 2 * (2 + 3));
 }
 
-std::vector<Conduct> ring_conduct(Hops hops) {
-  using namespace conduct;
+std::vector<CommunicationCheck> ring_checks(Hops hops) {
+  using namespace checks;
   const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
   return {first_of({uses_only_its_communicator("world_communicator"),
                     named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
@@ -154,15 +155,15 @@ Task forward_task() {
             .function = "overlapped_ring_attention",
             .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
             .examples = forward_examples,
-            .truth = ring_forward::truth,
+            .expected = ring_forward::expected,
             .baseline = ring_forward::baseline,
             .exponents = scores_behind({"o"}),
             .mistakes = ring_forward::mistakes_of_moving(),
-            .conduct = ring_conduct(conduct::forward_hops),
+            .communication_checks = ring_checks(checks::forward_hops),
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
             .logs = {{block_log::output, block_log::columns}},
             .explain = ring_forward::explain};
-  task.conduct.push_back(conduct::uses_memory_at_most(ring_forward::memory_limit, ""));
+  task.communication_checks.push_back(checks::uses_memory_at_most(ring_forward::memory_limit, ""));
   return task;
 }
 
@@ -173,19 +174,19 @@ Task backward_task() {
                         {"dk", {"head", "row", "col"}, 1},
                         {"dv", {"head", "row", "col"}, 1}},
             .examples = backward_examples,
-            .truth = ring_backward::truth,
+            .expected = ring_backward::expected,
             .baseline = ring_backward::baseline,
-            .terms = gradients_terms(ring_backward::problem),
+            .cancellation_free = cancellation_free_gradients_of(ring_backward::problem),
             .mistakes = ring_backward::mistakes({"one_block_short", "own_block_every_time", "v_left_behind",
                                                  "dk_dv_kept_local", "one_hop_short_of_home"}),
-            .conduct = ring_conduct(conduct::backward_hops),
+            .communication_checks = ring_checks(checks::backward_hops),
             .answer_checks = {passes_gradient_checks(ring_backward::problem), is_right_on_every_rank},
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
             .logs = {{block_log::output, block_log::columns}},
             .largest_tolerance = 3e-2,
             .mistakes_cancel = true,
             .explain = explain};
-  task.conduct.push_back(conduct::uses_memory_at_most(memory_of_the_backward_ring, ""));
+  task.communication_checks.push_back(checks::uses_memory_at_most(memory_of_the_backward_ring, ""));
   return task;
 }
 

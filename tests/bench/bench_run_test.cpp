@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "judge/scratch.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::bench {
 
@@ -18,7 +18,7 @@ struct Finished {
 
 /// course_bench on small problems, stdout and, with `and_errors`, stderr.
 Finished run(const std::string& options, bool and_errors = false) {
-  const Scratch work;
+  const TemporaryFolder work;
   const std::string command = std::string(COURSE_BENCH) + " --work " + work.path().string() +
                               " --heads 2 --tokens 40 --head-dims 8 --ring-head-dim 4 --repetitions 1 "
                               "--min-seconds 0.001 " +

@@ -1,5 +1,3 @@
-#include "judge/draw.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "judge/numbers/input_generator.hpp"
 #include "reference/reference.hpp"
 #include "tensor/npy.hpp"
 
@@ -64,12 +63,12 @@ struct Size {
 const std::vector<Size> kSizes = {{3, 7, 11, 5}, {2, 4, 2, 1}, {1, 1, 3, 2}, {2, 5, 40, 32}, {4, 2, 5, 64}};
 
 /// Calls `check` with what `make` makes from many seeds in all sizes.
-void for_many(const std::function<QKV(Draw&, const Size&)>& make,
+void for_many(const std::function<QKV(InputGenerator&, const Size&)>& make,
               const std::function<void(const QKV&)>& check) {
   for (int seed = 0; seed < kSeeds && !testing::Test::HasFailure(); ++seed) {
     for (const Size& size : kSizes) {
-      Draw draw(seed);
-      const QKV x = make(draw, size);
+      InputGenerator generator(seed);
+      const QKV x = make(generator, size);
       SCOPED_TRACE("seed " + std::to_string(seed) + ", q " + to_string(x.q.shape()));
       EXPECT_EQ(x.q.shape(), (Shape{size.heads, size.queries, size.head_dim}));
       EXPECT_EQ(x.k.shape(), (Shape{size.heads, size.keys, size.head_dim}));
@@ -79,25 +78,25 @@ void for_many(const std::function<QKV(Draw&, const Size&)>& make,
   }
 }
 
-QKV random_of(Draw& draw, const Size& s) {
-  return random_qkv(draw, s.heads, s.queries, s.keys, s.head_dim);
+QKV random_of(InputGenerator& generator, const Size& s) {
+  return random_qkv(generator, s.heads, s.queries, s.keys, s.head_dim);
 }
-QKV late_of(Draw& draw, const Size& s) {
-  return late_maximum_qkv(draw, s.heads, s.queries, s.keys, s.head_dim);
+QKV late_of(InputGenerator& generator, const Size& s) {
+  return late_maximum_qkv(generator, s.heads, s.queries, s.keys, s.head_dim);
 }
-QKV wide_of(Draw& draw, const Size& s) {
-  return wide_scores_qkv(draw, s.heads, s.queries, s.keys, s.head_dim);
+QKV wide_of(InputGenerator& generator, const Size& s) {
+  return wide_scores_qkv(generator, s.heads, s.queries, s.keys, s.head_dim);
 }
-std::function<QKV(Draw&, const Size&)> very_negative_of(double level) {
-  return [level](Draw& draw, const Size& s) {
-    return very_negative_qkv(draw, s.heads, s.queries, s.keys, s.head_dim, level);
+std::function<QKV(InputGenerator&, const Size&)> very_negative_of(double level) {
+  return [level](InputGenerator& generator, const Size& s) {
+    return very_negative_qkv(generator, s.heads, s.queries, s.keys, s.head_dim, level);
   };
 }
 
-TEST(Draw, SameSeedSameNumbers) {
-  Draw a(5);
-  Draw b(5);
-  Draw c(6);
+TEST(InputGenerator, SameSeedSameNumbers) {
+  InputGenerator a(5);
+  InputGenerator b(5);
+  InputGenerator c(6);
   const Tensor numbers = a.normal({4, 5});
   EXPECT_EQ(numbers.values(), b.normal({4, 5}).values());
   EXPECT_NE(numbers.values(), c.normal({4, 5}).values());
@@ -106,43 +105,43 @@ TEST(Draw, SameSeedSameNumbers) {
 
 // The C++ standard fixes every number of std::mt19937_64; this recomputes what is to be made of them, which
 // the standard library's own distributions would make differently.
-TEST(Draw, NumbersFollowFromTheGeneratorAlone) {
+TEST(InputGenerator, NumbersFollowFromTheGeneratorAlone) {
   constexpr double kTwoPi = 6.283185307179586;
-  std::mt19937_64 generator(9);
-  const auto fraction = [&] { return std::ldexp(static_cast<double>(generator() >> 11), -53); };
-  Draw draw(9);
+  std::mt19937_64 bits(9);
+  const auto fraction = [&] { return std::ldexp(static_cast<double>(bits() >> 11), -53); };
+  InputGenerator generator(9);
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_EQ(draw.integer(-500, 499), static_cast<int>((generator() >> 32) * 1000 >> 32) - 500);
-    EXPECT_EQ(draw.uniform(0, 1), fraction());
+    EXPECT_EQ(generator.integer(-500, 499), static_cast<int>((bits() >> 32) * 1000 >> 32) - 500);
+    EXPECT_EQ(generator.uniform(0, 1), fraction());
     const double radius = std::sqrt(-2 * std::log(1 - fraction()));
-    EXPECT_NEAR(draw.normal(), radius * std::cos(kTwoPi * fraction()), 1e-13);
+    EXPECT_NEAR(generator.normal(), radius * std::cos(kTwoPi * fraction()), 1e-13);
   }
 }
 
-TEST(Draw, IntegersReachBothEndsEvenly) {
-  Draw draw(1);
+TEST(InputGenerator, IntegersReachBothEndsEvenly) {
+  InputGenerator generator(1);
   std::map<int, int> counts;
-  for (int i = 0; i < 60000; ++i) ++counts[draw.integer(-2, 3)];
+  for (int i = 0; i < 60000; ++i) ++counts[generator.integer(-2, 3)];
   EXPECT_EQ(counts.size(), 6u);
   EXPECT_EQ(counts.begin()->first, -2);
   for (const auto& [value, count] : counts) EXPECT_NEAR(count, 10000, 600) << value;
-  EXPECT_EQ(draw.integer(4, 4), 4);
+  EXPECT_EQ(generator.integer(4, 4), 4);
 }
 
-TEST(Draw, IntegersCoverTheWholeRangeOfInt) {
-  Draw draw(2);
+TEST(InputGenerator, IntegersCoverTheWholeRangeOfInt) {
+  InputGenerator generator(2);
   int negative = 0;
   for (int i = 0; i < 1000; ++i) {
-    negative += draw.integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max()) < 0;
+    negative += generator.integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max()) < 0;
   }
   EXPECT_NEAR(negative, 500, 100);
-  EXPECT_THROW(draw.integer(3, 2), std::invalid_argument);
+  EXPECT_THROW(generator.integer(3, 2), std::invalid_argument);
 }
 
-TEST(Draw, NormalNumbersHaveTheRightMoments) {
-  Draw draw(3);
+TEST(InputGenerator, NormalNumbersHaveTheRightMoments) {
+  InputGenerator generator(3);
   constexpr int kCount = 200000;
-  const Tensor x = draw.normal({kCount}, 3);
+  const Tensor x = generator.normal({kCount}, 3);
   double moments[5] = {};
   for (const float value : x.values()) {
     for (int power = 1; power < 5; ++power) moments[power] += std::pow(value / 3, power) / kCount;
@@ -154,9 +153,9 @@ TEST(Draw, NormalNumbersHaveTheRightMoments) {
   for (const float value : x.values()) EXPECT_TRUE(std::isfinite(value));
 }
 
-TEST(Draw, UniformNumbersFillTheirRange) {
-  Draw draw(4);
-  const Tensor x = draw.uniform_tensor({50, 200}, -2, 6);
+TEST(InputGenerator, UniformNumbersFillTheirRange) {
+  InputGenerator generator(4);
+  const Tensor x = generator.uniform_tensor({50, 200}, -2, 6);
   const auto [low, high] = std::minmax_element(x.values().begin(), x.values().end());
   EXPECT_GE(*low, -2);
   EXPECT_LT(*low, -1.99);
@@ -165,38 +164,38 @@ TEST(Draw, UniformNumbersFillTheirRange) {
   EXPECT_NEAR(std::accumulate(x.values().begin(), x.values().end(), 0.0) / 10000, 2, 0.1);
 }
 
-TEST(Draw, ForksDifferFromEachOtherAndFromTheirOrigin) {
-  const Draw draw(7);
+TEST(InputGenerator, ForksDifferFromEachOtherAndFromTheirOrigin) {
+  const InputGenerator generator(7);
   std::set<float> first_numbers;
-  std::vector<Draw> all = {draw,
-                           draw.fork(""),
-                           draw.fork("a"),
-                           draw.fork("b"),
-                           draw.fork("ab"),
-                           draw.fork("ba"),
-                           draw.fork("a").fork("a"),
-                           Draw(8).fork("a")};
-  for (Draw& each : all) first_numbers.insert(each.normal({1})[0]);
+  std::vector<InputGenerator> all = {generator,
+                                     generator.fork(""),
+                                     generator.fork("a"),
+                                     generator.fork("b"),
+                                     generator.fork("ab"),
+                                     generator.fork("ba"),
+                                     generator.fork("a").fork("a"),
+                                     InputGenerator(8).fork("a")};
+  for (InputGenerator& each : all) first_numbers.insert(each.normal({1})[0]);
   EXPECT_EQ(first_numbers.size(), all.size());
 }
 
-TEST(Draw, AForkDependsOnSeedAndLabelAlone) {
-  Draw draw(7);
-  Draw before = draw.fork("inputs");
-  draw.normal({100});
-  Draw after = draw.fork("inputs");
+TEST(InputGenerator, AForkDependsOnSeedAndLabelAlone) {
+  InputGenerator generator(7);
+  InputGenerator before = generator.fork("inputs");
+  generator.normal({100});
+  InputGenerator after = generator.fork("inputs");
   EXPECT_EQ(before.normal({10}).values(), after.normal({10}).values());
-  Draw untouched(7);
+  InputGenerator untouched(7);
   untouched.fork("other");
   untouched.normal({100});
-  EXPECT_EQ(draw.integer(0, 1 << 30), untouched.integer(0, 1 << 30));
+  EXPECT_EQ(generator.integer(0, 1 << 30), untouched.integer(0, 1 << 30));
 }
 
 TEST(AttentionInput, SameSeedSameTensors) {
   for (const auto& make : {random_of, late_of, wide_of}) {
-    Draw a(1);
-    Draw b(1);
-    Draw c(2);
+    InputGenerator a(1);
+    InputGenerator b(1);
+    InputGenerator c(2);
     const QKV x = make(a, {2, 3, 4, 5});
     const QKV same = make(b, {2, 3, 4, 5});
     EXPECT_EQ(x.q.values(), same.q.values());
@@ -208,10 +207,10 @@ TEST(AttentionInput, SameSeedSameTensors) {
 
 // An output computed from another head's q, k or v is far from the right one.
 TEST(AttentionInput, HeadsDiffer) {
-  for (const auto& make : std::vector<std::function<QKV(Draw&, const Size&)>>{random_of, late_of, wide_of,
-                                                                              very_negative_of(-150)}) {
-    Draw draw(3);
-    const QKV x = make(draw, {2, 6, 9, 4});
+  for (const auto& make : std::vector<std::function<QKV(InputGenerator&, const Size&)>>{
+           random_of, late_of, wide_of, very_negative_of(-150)}) {
+    InputGenerator generator(3);
+    const QKV x = make(generator, {2, 6, 9, 4});
     const auto swapped = [](const Tensor& t) {
       return concatenate<float>({slice(t, 0, 1, 1), slice(t, 0, 0, 1)}, 0);
     };
@@ -232,18 +231,18 @@ TEST(AttentionInput, HeadsDiffer) {
 }
 
 TEST(AttentionInput, MayBeEmpty) {
-  for (const auto& make : std::vector<std::function<QKV(Draw&, const Size&)>>{random_of, late_of, wide_of,
-                                                                              very_negative_of(-150)}) {
-    Draw draw(3);
-    EXPECT_EQ(make(draw, {2, 3, 0, 4}).k.shape(), (Shape{2, 0, 4}));
-    EXPECT_EQ(make(draw, {2, 0, 3, 4}).q.shape(), (Shape{2, 0, 4}));
+  for (const auto& make : std::vector<std::function<QKV(InputGenerator&, const Size&)>>{
+           random_of, late_of, wide_of, very_negative_of(-150)}) {
+    InputGenerator generator(3);
+    EXPECT_EQ(make(generator, {2, 3, 0, 4}).k.shape(), (Shape{2, 0, 4}));
+    EXPECT_EQ(make(generator, {2, 0, 3, 4}).q.shape(), (Shape{2, 0, 4}));
   }
 }
 
 TEST(RandomQkv, ScoresHaveTheGivenScaleAndGrowFromHeadToHead) {
   for (const double scale : {0.1, 1.0, 10.0}) {
-    Draw draw(5);
-    const QKV x = random_qkv(draw, 4, 100, 120, 16, scale);
+    InputGenerator generator(5);
+    const QKV x = random_qkv(generator, 4, 100, 120, 16, scale);
     double before = 0;
     for (Index head = 0; head < 4; ++head) {
       double sum_of_squares = 0;
@@ -288,8 +287,8 @@ TEST(VeryNegativeQkv, ScoresLieNearTheirLevelButDiffer) {
 
 // The softmax of a row is neither uniform nor all on one key, and exp of its scores is 0 in float32.
 TEST(VeryNegativeQkv, RowsAreOrdinaryOnceShifted) {
-  Draw draw(6);
-  const QKV x = very_negative_qkv(draw, 2, 40, 50, 16, -150);
+  InputGenerator generator(6);
+  const QKV x = very_negative_qkv(generator, 2, 40, 50, 16, -150);
   double mean_spread = 0;
   for_each_row(x, [&](const std::vector<double>& scores, Index) {
     mean_spread += spread(scores) / 80;
@@ -331,9 +330,9 @@ TEST(MinilmQkv, RefusesWhatIsNotThere) {
 
 TEST(ScoreRows, SameSeedSameMatrix) {
   for (const auto& make : {score_rows, masked_rows, wide_rows, late_maximum_rows}) {
-    Draw a(1);
-    Draw b(1);
-    Draw c(2);
+    InputGenerator a(1);
+    InputGenerator b(1);
+    InputGenerator c(2);
     const Tensor x = make(a, 5, 7);
     EXPECT_EQ(x.shape(), (Shape{5, 7}));
     EXPECT_EQ(x.values(), make(b, 5, 7).values());
@@ -346,9 +345,9 @@ TEST(ScoreRows, SameSeedSameMatrix) {
 TEST(MaskedRows, FourRowsHoldEveryKindOfMask) {
   std::set<std::string> first_kinds;
   for (int seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
-    Draw draw(seed);
+    InputGenerator generator(seed);
     const Index cols = 2 + seed % 20;
-    const Tensor x = masked_rows(draw, 4, cols);
+    const Tensor x = masked_rows(generator, 4, cols);
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::vector<Index> masked(4);
     Index long_starts = 0;
@@ -367,15 +366,15 @@ TEST(MaskedRows, FourRowsHoldEveryKindOfMask) {
 }
 
 TEST(MaskedRows, OneColumnIsMaskedOrNot) {
-  Draw draw(1);
-  const Tensor x = masked_rows(draw, 400, 1);
+  InputGenerator generator(1);
+  const Tensor x = masked_rows(generator, 400, 1);
   EXPECT_EQ(std::count(x.values().begin(), x.values().end(), kMinusInfinity), 100);
 }
 
 TEST(WideRows, FourRowsHoldEveryKind) {
   for (int seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
-    Draw draw(seed);
-    const Tensor x = wide_rows(draw, 4, 2 + seed % 20);
+    InputGenerator generator(seed);
+    const Tensor x = wide_rows(generator, 4, 2 + seed % 20);
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::set<double> levels;
     Index wide = 0;
@@ -396,8 +395,8 @@ TEST(WideRows, FourRowsHoldEveryKind) {
 
 TEST(LateMaximumRows, LastColumnsAreFarAboveTheOthers) {
   for (int seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
-    Draw draw(seed);
-    const Tensor x = late_maximum_rows(draw, 6, 2 + seed % 20);
+    InputGenerator generator(seed);
+    const Tensor x = late_maximum_rows(generator, 6, 2 + seed % 20);
     for (Index row = 0; row < 6; ++row) expect_late_maximum(row_of(x, row));
   }
 }

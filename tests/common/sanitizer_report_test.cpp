@@ -1,4 +1,4 @@
-#include "judge/sanitizer_report.hpp"
+#include "runner/sanitizer_report.hpp"
 
 #include <gtest/gtest.h>
 

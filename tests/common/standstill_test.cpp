@@ -1,9 +1,9 @@
-#include "judge/standstill.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <memory>
+
+#include "runner/deadlock.hpp"
 
 namespace course {
 namespace {
@@ -61,26 +61,26 @@ std::vector<RankSnapshot> sending_ring(int size) {
 }
 
 TEST(FindStandstill, SeesNoneWhileARankComputes) {
-  EXPECT_FALSE(find_standstill({blocked({receive(1)}), in_phase(Phase::Computing)}));
-  EXPECT_FALSE(find_standstill({blocked({receive(1)}), in_phase(Phase::Starting)}));
+  EXPECT_FALSE(find_deadlock({blocked({receive(1)}), in_phase(Phase::Computing)}));
+  EXPECT_FALSE(find_deadlock({blocked({receive(1)}), in_phase(Phase::Starting)}));
 }
 
 TEST(FindStandstill, SeesNoneWhenAllHaveFinished) {
-  EXPECT_FALSE(find_standstill({in_phase(Phase::Finished), in_phase(Phase::Finished)}));
+  EXPECT_FALSE(find_deadlock({in_phase(Phase::Finished), in_phase(Phase::Finished)}));
 }
 
 TEST(FindStandstill, SeesNoneWhileARankIsStillInAnotherCase) {
   std::vector<RankSnapshot> ranks{blocked({receive(1)}), in_phase(Phase::Finished)};
   ranks[0].case_index = 1;
-  EXPECT_FALSE(find_standstill(ranks));
+  EXPECT_FALSE(find_deadlock(ranks));
 }
 
 TEST(FindStandstill, NamesTheCycleOfASendFirstRing) {
   std::vector<RankSnapshot> ranks = sending_ring(3);
   ranks[2].receives = 4;
-  const std::optional<Standstill> still = find_standstill(ranks);
+  const std::optional<Deadlock> still = find_deadlock(ranks);
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
   EXPECT_EQ(still->ranks, (std::vector<int>{0, 1, 2}));
   EXPECT_TRUE(still->all_send);
   EXPECT_TRUE(still->proven);
@@ -92,64 +92,64 @@ TEST(FindStandstill, NamesTheCycleOfASendFirstRing) {
 }
 
 TEST(FindStandstill, GivesTheCycleInWaitingOrder) {
-  const auto still = find_standstill({blocked({send(2)}), blocked({send(0)}), blocked({send(1)})});
+  const auto still = find_deadlock({blocked({send(2)}), blocked({send(0)}), blocked({send(1)})});
   ASSERT_TRUE(still);
   EXPECT_EQ(still->ranks, (std::vector<int>{0, 2, 1}));
 }
 
 TEST(FindStandstill, FindsACycleBehindWhichOthersQueue) {
-  const auto still = find_standstill({blocked({receive(1)}), blocked({send(2)}), blocked({send(1)})});
+  const auto still = find_deadlock({blocked({receive(1)}), blocked({send(2)}), blocked({send(1)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
   EXPECT_EQ(still->ranks, (std::vector<int>{1, 2}));
   EXPECT_PRED2(contains, still->text, "rank 0 waits in MPI_Recv from rank 1");
 }
 
 TEST(FindStandstill, TellsACycleOfReceivesFromOneOfSends) {
-  const auto still = find_standstill({blocked({receive(1)}), blocked({receive(0)})});
+  const auto still = find_deadlock({blocked({receive(1)}), blocked({receive(0)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
   EXPECT_FALSE(still->all_send);
   EXPECT_TRUE(still->proven);
 }
 
 TEST(FindStandstill, TakesAReceiveFromAnyoneForACycleWhenNobodySends) {
-  const auto still = find_standstill({blocked({receive(any_peer, any_tag)}), blocked({receive(0)})});
+  const auto still = find_deadlock({blocked({receive(any_peer, any_tag)}), blocked({receive(0)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
   EXPECT_TRUE(still->proven);
   EXPECT_PRED2(contains, still->text, "from any rank (any tag");
 }
 
 TEST(FindStandstill, KnowsARankThatWaitsForItself) {
-  const auto still = find_standstill({blocked({send(0)})});
+  const auto still = find_deadlock({blocked({send(0)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
   EXPECT_TRUE(still->proven);
   EXPECT_PRED2(contains, still->text, "rank 0 waits for itself");
 }
 
 TEST(FindStandstill, ProvesNothingWhileASendFindsItsReceive) {
-  const auto still = find_standstill({blocked({send(1)}), blocked({receive(0)}), blocked({receive(0)})});
+  const auto still = find_deadlock({blocked({send(1)}), blocked({receive(0)}), blocked({receive(0)})});
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
 }
 
 TEST(FindStandstill, SeesThatAnOpenReceiveMeetsASend) {
-  const auto still = find_standstill({blocked({send(1)}), blocked({send(0), open(receive(0))})});
+  const auto still = find_deadlock({blocked({send(1)}), blocked({send(0), open(receive(0))})});
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
-  EXPECT_NE(still->kind, Standstill::Kind::Cycle);
+  EXPECT_NE(still->kind, Deadlock::Kind::Cycle);
 }
 
 TEST(FindStandstill, ProvesNothingWhileOneEndOfAMessageHasNotSeenItsCompletion) {
   std::vector<RankSnapshot> ranks{blocked({send(1)}), blocked({send(0)})};
   ranks[1].received_sum[0] = 17;
-  auto still = find_standstill(ranks);
+  auto still = find_deadlock(ranks);
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
   ranks[0].sent_sum[1] = 17;
-  still = find_standstill(ranks);
+  still = find_deadlock(ranks);
   ASSERT_TRUE(still);
   EXPECT_TRUE(still->proven);
 }
@@ -157,13 +157,13 @@ TEST(FindStandstill, ProvesNothingWhileOneEndOfAMessageHasNotSeenItsCompletion) 
 TEST(FindStandstill, ProvesNothingAboutRanksThatPollOrHaveMorePendingThanThePageHolds) {
   std::vector<RankSnapshot> ranks = sending_ring(2);
   ranks[1].phase = Phase::Polling;
-  auto still = find_standstill(ranks);
+  auto still = find_deadlock(ranks);
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
   EXPECT_PRED2(contains, still->text, "rank 1 polls with MPI_Send to rank 0");
   ranks = sending_ring(2);
   ranks[0].pending_complete = false;
-  still = find_standstill(ranks);
+  still = find_deadlock(ranks);
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
 }
@@ -171,17 +171,16 @@ TEST(FindStandstill, ProvesNothingAboutRanksThatPollOrHaveMorePendingThanThePage
 TEST(FindStandstill, ProvesNothingAboutACallItDoesNotKnow) {
   PendingOperation unknown = operation(Kind::Receive, "MPI_Mprobe", any_peer, any_tag);
   unknown.communicator = unknown_communicator;
-  const auto still = find_standstill({blocked({unknown}), blocked({receive(0)})});
+  const auto still = find_deadlock({blocked({unknown}), blocked({receive(0)})});
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
   EXPECT_PRED2(contains, still->text, "rank 0 waits in MPI_Mprobe (before any receive)");
 }
 
 TEST(FindStandstill, NamesTagsThatDiffer) {
-  const auto still =
-      find_standstill({blocked({receive(2)}), blocked({send(2, 0)}), blocked({receive(1, 1)})});
+  const auto still = find_deadlock({blocked({receive(2)}), blocked({send(2, 0)}), blocked({receive(1, 1)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  EXPECT_EQ(still->kind, Deadlock::Kind::NoMatch);
   EXPECT_TRUE(still->proven);
   EXPECT_PRED2(contains, still->text, "rank 1 sends tag 0, rank 2 receives tag 1: they never meet");
 }
@@ -189,26 +188,25 @@ TEST(FindStandstill, NamesTagsThatDiffer) {
 TEST(FindStandstill, NamesCommunicatorsThatDiffer) {
   PendingOperation elsewhere = send(1);
   elsewhere.communicator = 99;
-  const auto still = find_standstill({blocked({elsewhere}), blocked({receive(0)})});
+  const auto still = find_deadlock({blocked({elsewhere}), blocked({receive(0)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  EXPECT_EQ(still->kind, Deadlock::Kind::NoMatch);
   EXPECT_TRUE(still->proven);
   EXPECT_PRED2(contains, still->text, "rank 0 sends on another communicator");
   EXPECT_PRED2(contains, still->text, "before any receive, another communicator than the one given)");
 }
 
 TEST(FindStandstill, NamesARankOutsideTheCase) {
-  const auto still = find_standstill({blocked({send(outside_peer)}), in_phase(Phase::Finished)});
+  const auto still = find_deadlock({blocked({send(outside_peer)}), in_phase(Phase::Finished)});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  EXPECT_EQ(still->kind, Deadlock::Kind::NoMatch);
   EXPECT_PRED2(contains, still->text, "rank 0 waits for a rank that has no part in the case");
 }
 
 TEST(FindStandstill, NamesTheRankThatFinishedWithoutSending) {
-  const auto still =
-      find_standstill({in_phase(Phase::Finished), blocked({receive(0)}), blocked({receive(1)})});
+  const auto still = find_deadlock({in_phase(Phase::Finished), blocked({receive(0)}), blocked({receive(1)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_EQ(still->kind, Deadlock::Kind::WaitsForFinished);
   EXPECT_EQ(still->ranks, (std::vector<int>{1, 2}));
   EXPECT_TRUE(still->proven);
   EXPECT_PRED2(contains, still->text,
@@ -216,25 +214,25 @@ TEST(FindStandstill, NamesTheRankThatFinishedWithoutSending) {
 }
 
 TEST(FindStandstill, SaysThatAnotherRankThrew) {
-  const auto still = find_standstill({in_phase(Phase::Threw), blocked({send(0)})});
+  const auto still = find_deadlock({in_phase(Phase::Threw), blocked({send(0)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_EQ(still->kind, Deadlock::Kind::WaitsForFinished);
   EXPECT_PRED2(contains, still->text, "rank 0 has thrown an exception\n");
   EXPECT_PRED2(contains, still->text, "which has thrown an exception and will not receive any more");
 }
 
 TEST(FindStandstill, LetsASendThatAFinishedRankLeftOpenArrive) {
-  const auto still = find_standstill({in_phase(Phase::Finished, {open(send(1))}), blocked({receive(0)})});
+  const auto still = find_deadlock({in_phase(Phase::Finished, {open(send(1))}), blocked({receive(0)})});
   ASSERT_TRUE(still);
-  EXPECT_NE(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_NE(still->kind, Deadlock::Kind::WaitsForFinished);
   EXPECT_FALSE(still->proven);
 }
 
 TEST(FindStandstill, NeedsEveryRequestOfAWaitall) {
-  const auto still = find_standstill(
+  const auto still = find_deadlock(
       {blocked({receive(1), receive(2)}), blocked({send(0), send(2)}), in_phase(Phase::Finished)});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_EQ(still->kind, Deadlock::Kind::WaitsForFinished);
   EXPECT_FALSE(still->proven) << "rank 1's send to rank 0 still has to complete";
 }
 
@@ -242,18 +240,18 @@ TEST(FindStandstill, IsContentWithOneRequestOfAWaitany) {
   const std::vector<RankSnapshot> ranks{blocked({any_of(receive(1)), any_of(receive(2))}),
                                         blocked({any_of(send(0)), any_of(send(2))}),
                                         in_phase(Phase::Finished)};
-  auto still = find_standstill(ranks);
+  auto still = find_deadlock(ranks);
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+  EXPECT_EQ(still->kind, Deadlock::Kind::NoMatch);
   EXPECT_FALSE(still->proven);
 }
 
 TEST(FindStandstill, NamesWhoIsInWhichCollective) {
   const auto still =
-      find_standstill({blocked({collective("MPI_Barrier")}), blocked({collective("MPI_Bcast", 1, 0)}),
-                       blocked({collective("MPI_Barrier")})});
+      find_deadlock({blocked({collective("MPI_Barrier")}), blocked({collective("MPI_Bcast", 1, 0)}),
+                     blocked({collective("MPI_Barrier")})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
+  EXPECT_EQ(still->kind, Deadlock::Kind::CollectiveMismatch);
   EXPECT_FALSE(still->proven);
   EXPECT_PRED2(contains, still->text,
                "rank 1 waits in MPI_Bcast with root 0 (collective call 1, 8 bytes, before any receive)");
@@ -262,25 +260,25 @@ TEST(FindStandstill, NamesWhoIsInWhichCollective) {
 }
 
 TEST(FindStandstill, NamesWhoIsInNoCollective) {
-  const auto still = find_standstill({blocked({collective("MPI_Barrier")}), blocked({receive(0)})});
+  const auto still = find_deadlock({blocked({collective("MPI_Barrier")}), blocked({receive(0)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
+  EXPECT_EQ(still->kind, Deadlock::Kind::CollectiveMismatch);
   EXPECT_TRUE(still->proven);
   EXPECT_PRED2(contains, still->text, "rank 0 is in MPI_Barrier, rank 1 is in no collective:");
 }
 
 TEST(FindStandstill, ProvesNothingAboutACollectiveThatOneRankMayLeaveAlone) {
-  const auto still = find_standstill({blocked({collective("MPI_Bcast", 1, 0)}), blocked({receive(0)})});
+  const auto still = find_deadlock({blocked({collective("MPI_Bcast", 1, 0)}), blocked({receive(0)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
+  EXPECT_EQ(still->kind, Deadlock::Kind::CollectiveMismatch);
   EXPECT_FALSE(still->proven);
 }
 
 TEST(FindStandstill, PrefersACycleToThoseWhoWaitForItInACollective) {
   const auto still =
-      find_standstill({blocked({send(1)}), blocked({send(0)}), blocked({collective("MPI_Barrier")})});
+      find_deadlock({blocked({send(1)}), blocked({send(0)}), blocked({collective("MPI_Barrier")})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
   EXPECT_TRUE(still->proven);
 }
 
@@ -288,35 +286,35 @@ TEST(FindStandstill, ProvesACycleWhateverTheOthersDo) {
   std::vector<RankSnapshot> ranks{blocked({send(1)}), blocked({send(0)}),
                                   in_phase(Phase::Polling, {receive(0)})};
   ranks.push_back(blocked({collective("MPI_Bcast", 1, 0)}));
-  auto still = find_standstill(ranks);
+  auto still = find_deadlock(ranks);
   ASSERT_TRUE(still);
   EXPECT_EQ(still->ranks, (std::vector<int>{0, 1}));
   EXPECT_TRUE(still->proven);
   ranks[0].received_sum[1] = 17;
-  still = find_standstill(ranks);
+  still = find_deadlock(ranks);
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
 }
 
 TEST(FindStandstill, DoesNotTakeARankThatNeedsOneOfManyForPartOfAProvenCycle) {
-  const auto still = find_standstill({blocked({any_of(receive(1)), any_of(receive(2))}),
-                                      blocked({receive(0)}), in_phase(Phase::Polling, {receive(1)})});
+  const auto still = find_deadlock({blocked({any_of(receive(1)), any_of(receive(2))}), blocked({receive(0)}),
+                                    in_phase(Phase::Polling, {receive(1)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::Cycle);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
   EXPECT_FALSE(still->proven);
 }
 
 TEST(FindStandstill, NamesRootsThatDiffer) {
   const auto still =
-      find_standstill({blocked({collective("MPI_Bcast", 1, 0)}), blocked({collective("MPI_Bcast", 1, 1)})});
+      find_deadlock({blocked({collective("MPI_Bcast", 1, 0)}), blocked({collective("MPI_Bcast", 1, 1)})});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::CollectiveMismatch);
+  EXPECT_EQ(still->kind, Deadlock::Kind::CollectiveMismatch);
   EXPECT_FALSE(still->proven);
 }
 
 TEST(FindStandstill, ProvesNothingWhileAllAreInOneCollective) {
   const auto still =
-      find_standstill({blocked({collective("MPI_Barrier")}), blocked({collective("MPI_Barrier")})});
+      find_deadlock({blocked({collective("MPI_Barrier")}), blocked({collective("MPI_Barrier")})});
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
 }
@@ -324,21 +322,21 @@ TEST(FindStandstill, ProvesNothingWhileAllAreInOneCollective) {
 TEST(FindStandstill, ProvesNothingWhileACollectiveThatOthersHaveLeftMayEnd) {
   std::vector<RankSnapshot> ranks{blocked({receive(1)}), blocked({collective("MPI_Barrier")})};
   ranks[0].collectives = 1;
-  const auto still = find_standstill(ranks);
+  const auto still = find_deadlock(ranks);
   ASSERT_TRUE(still);
   EXPECT_FALSE(still->proven);
 }
 
 TEST(FindStandstill, NamesTheRankThatFinishedWithoutTheCollective) {
-  const auto still = find_standstill({blocked({collective("MPI_Barrier")}), in_phase(Phase::Finished)});
+  const auto still = find_deadlock({blocked({collective("MPI_Barrier")}), in_phase(Phase::Finished)});
   ASSERT_TRUE(still);
-  EXPECT_EQ(still->kind, Standstill::Kind::WaitsForFinished);
+  EXPECT_EQ(still->kind, Deadlock::Kind::WaitsForFinished);
   EXPECT_TRUE(still->proven);
   EXPECT_PRED2(contains, still->text, "rank 1 has finished and will not call MPI_Barrier");
 }
 
 TEST(FindStandstill, IsCompactForManyRanks) {
-  const auto still = find_standstill(sending_ring(8));
+  const auto still = find_deadlock(sending_ring(8));
   ASSERT_TRUE(still);
   EXPECT_EQ(still->text,
             "ranks 0 to 7 each wait in MPI_Send to rank (r + 1) mod 8 (tag 0, 8 bytes, before any receive)\n"
@@ -351,7 +349,7 @@ TEST(FindStandstill, KeepsManyRanksCompleteWhereTheyDiffer) {
   ranks[3].pending[0].tag = 5;
   ranks[7] = in_phase(Phase::Finished);
   ranks[8] = in_phase(Phase::Finished);
-  const auto still = find_standstill(ranks);
+  const auto still = find_deadlock(ranks);
   ASSERT_TRUE(still);
   EXPECT_EQ(still->text,
             "ranks 0 to 2 and 4 to 6 each wait in MPI_Send to rank (r + 1) mod 9 (tag 0, 8 bytes, before any "
@@ -363,9 +361,9 @@ TEST(FindStandstill, KeepsManyRanksCompleteWhereTheyDiffer) {
 
 TEST(FindStandstill, BearsAnyPeerAndTag) {
   for (const int number : {-1000, -3, 2, 1 << 30}) {
-    const auto still = find_standstill({blocked({send(number, number)}), blocked({receive(number, number)})});
+    const auto still = find_deadlock({blocked({send(number, number)}), blocked({receive(number, number)})});
     ASSERT_TRUE(still);
-    EXPECT_EQ(still->kind, Standstill::Kind::NoMatch);
+    EXPECT_EQ(still->kind, Deadlock::Kind::NoMatch);
   }
 }
 

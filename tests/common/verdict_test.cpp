@@ -12,8 +12,8 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 const std::string about_nan = "outputs start as NaN";
 
-/// A task whose right answer is `truth`, and that knows one mistake, whose answer is `mistaken`.
-Task task_with(std::vector<float> truth, std::vector<float> mistaken) {
+/// A task whose right answer is `expected`, and that knows one mistake, whose answer is `mistaken`.
+Task task_with(std::vector<float> expected, std::vector<float> mistaken) {
   const auto always = [](std::vector<float> values) {
     const Index size = std::ssize(values);
     return [answer = cast<double>(Tensor({size}, std::move(values)))](const Example&) {
@@ -24,8 +24,8 @@ Task task_with(std::vector<float> truth, std::vector<float> mistaken) {
             .function = "f",
             .outputs = {{"o", {"row"}}},
             .examples = {},
-            .truth = always(truth),
-            .baseline = always(truth)};
+            .expected = always(expected),
+            .baseline = always(expected)};
   task.mistakes = {{"known", always(std::move(mistaken))}};
   return task;
 }
@@ -40,7 +40,7 @@ TestVerdict verdict_on(std::vector<float> answer) {
   const Index size = std::ssize(answer);
   outcome.outputs = {{{"o", Tensor({size}, std::move(answer))}}};
   const GradedTest test{&task, 0};
-  const Played played = compare(task, example, task.truth(example), outcome);
+  const Played played = compare(task, example, task.expected(example), outcome);
   return judge({{&test, {played}}}).front();
 }
 

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "course/errors.hpp"
-#include "course/grading.hpp"
-#include "course/lesson_argument.hpp"
-#include "course/words.hpp"
+#include "course/terminal/words.hpp"
+#include "course/workspace/judging.hpp"
+#include "course/workspace/lesson_argument.hpp"
 #include "lessons.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::program {
 

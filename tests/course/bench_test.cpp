@@ -1,4 +1,4 @@
-#include "course/bench.hpp"
+#include "course/commands/bench.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "course/diagnostics.hpp"
-#include "course/ninja_output.hpp"
+#include "course/build/diagnostics.hpp"
+#include "course/build/ninja_output.hpp"
 #include "lessons.hpp"
 
 namespace course::program {

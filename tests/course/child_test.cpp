@@ -1,4 +1,4 @@
-#include "course/child.hpp"
+#include "course/build/child.hpp"
 
 #include <gtest/gtest.h>
 

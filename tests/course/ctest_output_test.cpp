@@ -1,8 +1,8 @@
-#include "course/ctest_output.hpp"
+#include "course/selftest/ctest_output.hpp"
 
 #include <gtest/gtest.h>
 
-#include "course/test_plan.hpp"
+#include "course/selftest/test_plan.hpp"
 
 namespace course::program {
 

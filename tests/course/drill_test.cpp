@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <fstream>
 
-#include "course/contract.hpp"
-#include "course/drill_file.hpp"
-#include "course/drill_history.hpp"
-#include "course/errors.hpp"
-#include "course/text_file.hpp"
-#include "judge/scratch.hpp"
+#include "course/drill/drill_file.hpp"
+#include "course/drill/drill_history.hpp"
+#include "course/workspace/contract.hpp"
+#include "course/workspace/text_file.hpp"
 #include "lessons.hpp"
+#include "protocol/errors.hpp"
+#include "runner/temporary_folder.hpp"
 #include "skeleton/skeleton.hpp"
 
 namespace course::program {
@@ -61,9 +61,9 @@ TEST(Drill, CanBeMadeOfEveryTaskOfEveryLesson) {
 }
 
 TEST(Drill, StartsFromMyOwnAnswerWhereThereIsNoSolution) {
-  const Scratch scratch;
-  const Checkout checkout{scratch.path(), two_lessons()};
-  const fs::path folder = scratch.path() / "lessons" / "01_safe_softmax";
+  const TemporaryFolder temporary;
+  const Checkout checkout{temporary.path(), two_lessons()};
+  const fs::path folder = temporary.path() / "lessons" / "01_safe_softmax";
   write_text(folder / "safe_softmax.hpp",
              "/// Task 1. P.\nvoid softmax(int x);\n/// Task 2. L.\nint lse(int x);\n");
   write_text(folder / "safe_softmax.cpp",
@@ -78,19 +78,19 @@ TEST(Drill, StartsFromMyOwnAnswerWhereThereIsNoSolution) {
 }
 
 TEST(Drill, KeepsWhatWasWrittenBefore) {
-  const Scratch scratch;
-  const Checkout checkout{scratch.path(), two_lessons()};
+  const TemporaryFolder temporary;
+  const Checkout checkout{temporary.path(), two_lessons()};
   const LessonInfo& lesson = checkout.lessons[0];
   EXPECT_TRUE(write_drill(checkout, lesson, {{"safe_softmax.cpp", "one"}}).empty());
   EXPECT_TRUE(write_drill(checkout, lesson, {{"safe_softmax.cpp", "one"}}).empty());
   const fs::path kept = write_drill(checkout, lesson, {{"safe_softmax.cpp", "two"}});
-  EXPECT_EQ(read_text(scratch.path() / kept / "safe_softmax.cpp"), "one");
-  EXPECT_EQ(read_text(scratch.path() / drill_folder(lesson) / "safe_softmax.cpp"), "two");
+  EXPECT_EQ(read_text(temporary.path() / kept / "safe_softmax.cpp"), "one");
+  EXPECT_EQ(read_text(temporary.path() / drill_folder(lesson) / "safe_softmax.cpp"), "two");
 }
 
 TEST(DrillHistory, RemembersTimesAndFindsTheBest) {
-  const Scratch scratch;
-  const Checkout checkout{scratch.path(), two_lessons()};
+  const TemporaryFolder temporary;
+  const Checkout checkout{temporary.path(), two_lessons()};
   EXPECT_TRUE(read_drills(checkout).empty());
   remember_drill(checkout, {"05", "2", "2025-01-31 10:00:00", 300.5, 4, true});
   remember_drill(checkout, {"05", "2", "2025-02-01 10:00:00", 200, 2, true});

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "course/check.hpp"
-#include "course/text_file.hpp"
+#include "course/commands/check.hpp"
+#include "course/workspace/text_file.hpp"
 #include "lessons.hpp"
 
 namespace course::program {

@@ -1,4 +1,4 @@
-#include "course/handout_content.hpp"
+#include "course/handout/handout_content.hpp"
 
 #include <gtest/gtest.h>
 

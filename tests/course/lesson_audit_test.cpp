@@ -1,12 +1,12 @@
-#include "course/lesson_audit.hpp"
+#include "course/selftest/lesson_audit.hpp"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "course/text_file.hpp"
-#include "judge/scratch.hpp"
+#include "course/workspace/text_file.hpp"
 #include "lessons.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::program {
 
@@ -24,7 +24,7 @@ constexpr const char* patch =
 class LessonAudit : public testing::Test {
  protected:
   LessonAudit() {
-    checkout_.root = scratch_.path();
+    checkout_.root = temporary_.path();
     checkout_.lessons = two_lessons();
     checkout_.lessons.resize(1);
     lesson().title = lesson().part = lesson().teaches = "words";
@@ -62,7 +62,7 @@ class LessonAudit : public testing::Test {
   const fs::path registry = "lessons/registry.json";
 
  private:
-  const Scratch scratch_;
+  const TemporaryFolder temporary_;
   Checkout checkout_;
 };
 

@@ -1,11 +1,11 @@
-#include "course/replay.hpp"
+#include "course/commands/replay.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "course/errors.hpp"
 #include "lessons.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::program {
 

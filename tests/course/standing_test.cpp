@@ -1,12 +1,11 @@
-#include "course/standing.hpp"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "course/grading.hpp"
-#include "course/next_step.hpp"
-#include "course/report_json.hpp"
+#include "course/commands/next_step.hpp"
+#include "course/commands/report_json.hpp"
+#include "course/workspace/judging.hpp"
+#include "course/workspace/lesson_status.hpp"
 #include "lessons.hpp"
 
 namespace course::program {
@@ -34,20 +33,20 @@ TestResult wrong() {
   return {Status::Failed, "o[0] is 1, should be 2", {"one_block_short"}};
 }
 
-LessonStanding standing(std::map<std::string, TestResult> tests) {
+LessonStatus lesson_status(std::map<std::string, TestResult> tests) {
   const LessonRecord known = record(std::move(tests));
-  return standing_of(ring(), written, &known, "");
+  return lesson_status_of(ring(), written, &known, "");
 }
 
 TEST(Standing, PassesWhenEveryTestOfEveryTaskPasses) {
-  const LessonStanding all = standing({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", passed()}});
+  const LessonStatus all = lesson_status({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", passed()}});
   EXPECT_EQ(all.status, Status::Passed);
   EXPECT_EQ(all.points(), 100);
   EXPECT_EQ(all.open_task(), nullptr);
 }
 
 TEST(Standing, GivesATaskItsPointsOnlyWhole) {
-  const LessonStanding some = standing({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", wrong()}});
+  const LessonStatus some = lesson_status({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", wrong()}});
   EXPECT_EQ(some.status, Status::Failed);
   EXPECT_EQ(some.points(), 20);
   EXPECT_EQ(some.open_task()->task->id, "2");
@@ -56,7 +55,7 @@ TEST(Standing, GivesATaskItsPointsOnlyWhole) {
 }
 
 TEST(Standing, SaysWhichTestsWereNotPlayed) {
-  const LessonStanding partial = standing({{"1", passed()}, {"2.ranks3", passed()}});
+  const LessonStatus partial = lesson_status({{"1", passed()}, {"2.ranks3", passed()}});
   EXPECT_EQ(partial.status, Status::Failed);
   EXPECT_EQ(partial.open_task()->diagnosis, "not checked yet: 2.ranks1");
   EXPECT_TRUE(partial.open_task()->unfinished);
@@ -64,42 +63,42 @@ TEST(Standing, SaysWhichTestsWereNotPlayed) {
 }
 
 TEST(Standing, IsTodoOnlyWhereNothingWasWritten) {
-  const LessonStanding half = standing({{"1", passed()}, {"2.ranks1", todo()}, {"2.ranks3", todo()}});
+  const LessonStatus half = lesson_status({{"1", passed()}, {"2.ranks1", todo()}, {"2.ranks3", todo()}});
   EXPECT_EQ(half.tasks[1].status, Status::Todo);
-  const LessonStanding mixed = standing({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", todo()}});
+  const LessonStatus mixed = lesson_status({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", todo()}});
   EXPECT_EQ(mixed.tasks[1].status, Status::Failed);
-  const LessonStanding skeleton = standing_of(ring(), {{}, true, "abc"}, nullptr, "");
+  const LessonStatus skeleton = lesson_status_of(ring(), {{}, true, "abc"}, nullptr, "");
   EXPECT_EQ(skeleton.status, Status::Todo);
 }
 
 TEST(Standing, IsForTheFilesAsTheyAre) {
   const LessonRecord old{"other", "", {{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", passed()}}};
-  const LessonStanding changed = standing_of(ring(), written, &old, "");
+  const LessonStatus changed = lesson_status_of(ring(), written, &old, "");
   EXPECT_EQ(changed.status, Status::Failed);
   EXPECT_TRUE(changed.stale);
   EXPECT_EQ(changed.points(), 0);
   const LessonRecord broken{"abc", "a.cpp:1: error: no", {}};
-  EXPECT_EQ(standing_of(ring(), written, &broken, "").tasks[0].diagnosis,
+  EXPECT_EQ(lesson_status_of(ring(), written, &broken, "").tasks[0].diagnosis,
             "does not compile: a.cpp:1: error: no");
-  EXPECT_EQ(standing_of(ring(), {{"lessons/a.cpp"}, false, ""}, &old, "").obstacle,
+  EXPECT_EQ(lesson_status_of(ring(), {{"lessons/a.cpp"}, false, ""}, &old, "").obstacle,
             "lessons/a.cpp is missing");
-  EXPECT_EQ(standing_of(ring(), written, &old, "no mpirun").status, Status::Skipped);
+  EXPECT_EQ(lesson_status_of(ring(), written, &old, "no mpirun").status, Status::Skipped);
 }
 
 TEST(NextStep, GoesOnAfterALessonAndRound) {
   const std::vector<LessonInfo> lessons = two_lessons();
   const LessonFiles untouched{{}, true, ""};
-  const std::vector<LessonStanding> standings{standing_of(lessons[0], untouched, nullptr, ""),
-                                              standing_of(lessons[1], untouched, nullptr, "")};
+  const std::vector<LessonStatus> lesson_statuses{lesson_status_of(lessons[0], untouched, nullptr, ""),
+                                                  lesson_status_of(lessons[1], untouched, nullptr, "")};
   EXPECT_TRUE(
-      next_step(standings, "").starts_with("next: lesson 01: read lessons/01_safe_softmax/README.md"));
-  EXPECT_TRUE(next_step(standings, "01").starts_with("next: lesson 05:"));
-  EXPECT_TRUE(next_step(standings, "05").starts_with("next: lesson 01:"));
+      next_step(lesson_statuses, "").starts_with("next: lesson 01: read lessons/01_safe_softmax/README.md"));
+  EXPECT_TRUE(next_step(lesson_statuses, "01").starts_with("next: lesson 05:"));
+  EXPECT_TRUE(next_step(lesson_statuses, "05").starts_with("next: lesson 01:"));
 }
 
 /// The first line that the end of a check says of the lesson.
 std::string score_line(std::map<std::string, TestResult> tests) {
-  const std::string text = verdict_text({}, standing(std::move(tests)));
+  const std::string text = verdict_text({}, lesson_status(std::move(tests)));
   return text.substr(0, text.find('\n'));
 }
 
@@ -121,7 +120,7 @@ TEST(VerdictText, SaysWhatWasCheckedWhenItWasAPart) {
 }
 
 TEST(ReportJson, HasTheContractsFields) {
-  const LessonStanding some = standing({{"1", passed()}, {"2.ranks1", wrong()}, {"2.ranks3", wrong()}});
+  const LessonStatus some = lesson_status({{"1", passed()}, {"2.ranks1", wrong()}, {"2.ranks3", wrong()}});
   const nlohmann::json report = nlohmann::json::parse(report_json({some}));
   const nlohmann::json expected = {
       {"lessons",
@@ -148,7 +147,7 @@ TEST(ReportJson, HasTheContractsFields) {
 }
 
 TEST(ReportJson, SurvivesBytesThatAreNotUtf8) {
-  const LessonStanding odd = standing({{"1", {Status::Failed, "it printed \xff\xfe", {}}}});
+  const LessonStatus odd = lesson_status({{"1", {Status::Failed, "it printed \xff\xfe", {}}}});
   EXPECT_TRUE(nlohmann::json::accept(report_json({odd})));
 }
 

@@ -1,10 +1,10 @@
-#include "course/test_steps.hpp"
+#include "course/selftest/test_steps.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "judge/scratch.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::program {
 
@@ -16,7 +16,7 @@ using Outcome = TestRow::Outcome;
 class Steps : public testing::Test {
  protected:
   Steps() {
-    setenv("PATH", scratch_.path().c_str(), 1);
+    setenv("PATH", temporary_.path().c_str(), 1);
     unsetenv("CI");
     unsetenv("COURSE_NO_SKIP");
   }
@@ -25,7 +25,7 @@ class Steps : public testing::Test {
   const Checkout checkout{"/", {}};
 
  private:
-  const Scratch scratch_;
+  const TemporaryFolder temporary_;
   const std::string path_ = std::getenv("PATH");
 };
 

@@ -1,4 +1,4 @@
-#include "course/test_table.hpp"
+#include "course/selftest/test_table.hpp"
 
 #include <gtest/gtest.h>
 

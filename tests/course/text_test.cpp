@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "course/facts.hpp"
-#include "course/hints.hpp"
-#include "course/show.hpp"
-#include "course/terminal.hpp"
-#include "course/text_file.hpp"
+#include "course/commands/machine_facts.hpp"
+#include "course/commands/show.hpp"
+#include "course/terminal/terminal.hpp"
+#include "course/workspace/hints.hpp"
+#include "course/workspace/text_file.hpp"
 
 namespace course::program {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "judge/draw.hpp"
+#include "judge/numbers/input_generator.hpp"
 #include "reference/reference.hpp"
 #include "ring/shards.hpp"
 
@@ -30,8 +30,8 @@ TEST(RowsToCompare, AscendWithoutRepetition) {
 }
 
 Input random_input(Index heads, Index seq, Index head_dim) {
-  Draw draw(3);
-  QKV drawn = random_qkv(draw, heads, seq, seq, head_dim);
+  InputGenerator generator(3);
+  QKV drawn = random_qkv(generator, heads, seq, seq, head_dim);
   return {std::move(drawn.q), std::move(drawn.k), std::move(drawn.v), {heads, seq, head_dim}, "random"};
 }
 
@@ -67,11 +67,11 @@ TEST(Compare, FindsOneWrongValueAndItsRank) {
 
 TEST(Compare, SaysOfEveryAnswerByItselfHowFarItIsOff) {
   const Input input = random_input(2, 40, 8);
-  const ForwardReference truth(input, even_shards(40, 3), [](const std::string&) {});
+  const ForwardReference expected(input, even_shards(40, 3), [](const std::string&) {});
   const reference::Attention<float> right = reference::attention(input.q, input.k, input.v);
-  const Comparison before = truth.compare(right.o, right.lse);
-  EXPECT_FALSE(truth.compare(Tensor({2, 40, 8}), right.lse).passed());
-  const Comparison after = truth.compare(right.o, right.lse);
+  const Comparison before = expected.compare(right.o, right.lse);
+  EXPECT_FALSE(expected.compare(Tensor({2, 40, 8}), right.lse).passed());
+  const Comparison after = expected.compare(right.o, right.lse);
   EXPECT_TRUE(after.passed());
   EXPECT_EQ(after.by_rank.size(), 3u);
   EXPECT_EQ(after.overall.o.relative, before.overall.o.relative);
@@ -97,7 +97,7 @@ TEST(Compare, TakesASampleOfALongSequence) {
 
 Input random_input_with_gradient(Index heads, Index seq, Index head_dim) {
   Input input = random_input(heads, seq, head_dim);
-  input.d_o = Draw(4).normal({heads, seq, head_dim});
+  input.d_o = InputGenerator(4).normal({heads, seq, head_dim});
   return input;
 }
 

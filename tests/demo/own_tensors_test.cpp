@@ -32,9 +32,9 @@ TEST_P(OwnTensors, ComeBackInTheirShape) {
   const auto folded = [&](const Tensor& tensor) {
     return cast<double>(Tensor({tensor.size() / (seq * dim), seq, dim}, tensor.values()));
   };
-  const auto truth = reference::attention(folded(tensors[0]), folded(tensors[1]), folded(tensors[2]));
-  for (Index i = 0; i < o.size(); ++i) ASSERT_NEAR(o[i], truth.o[i], 1e-4) << "o, value " << i;
-  for (Index i = 0; i < lse.size(); ++i) ASSERT_NEAR(lse[i], truth.lse[i], 1e-4) << "lse, value " << i;
+  const auto expected = reference::attention(folded(tensors[0]), folded(tensors[1]), folded(tensors[2]));
+  for (Index i = 0; i < o.size(); ++i) ASSERT_NEAR(o[i], expected.o[i], 1e-4) << "o, value " << i;
+  for (Index i = 0; i < lse.size(); ++i) ASSERT_NEAR(lse[i], expected.lse[i], 1e-4) << "lse, value " << i;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -56,10 +56,10 @@ TEST_F(RingDemo, WritesGradientsInTheShapeOfOwnTensors) {
   }
   ASSERT_EQ(run("--ranks 2 --q q.npy --k k.npy --v v.npy --do g.npy --out out").code, 0);
   const auto folded = [&](const Tensor& tensor) { return cast<double>(Tensor({6, 5, 4}, tensor.values())); };
-  const auto truth = reference::attention_gradients(folded(tensors[0]), folded(tensors[1]),
-                                                    folded(tensors[2]), folded(tensors[3]));
+  const auto expected = reference::attention_gradients(folded(tensors[0]), folded(tensors[1]),
+                                                       folded(tensors[2]), folded(tensors[3]));
   for (const auto& [name, expected] :
-       {std::pair{"dq.npy", &truth.dq}, {"dk.npy", &truth.dk}, {"dv.npy", &truth.dv}}) {
+       {std::pair{"dq.npy", &expected.dq}, {"dk.npy", &expected.dk}, {"dv.npy", &expected.dv}}) {
     const Tensor gradient = read_npy<float>(folder_ / "out" / name);
     EXPECT_EQ(gradient.shape(), shape);
     for (Index i = 0; i < gradient.size(); ++i) ASSERT_NEAR(gradient[i], (*expected)[i], 1e-3) << name << i;

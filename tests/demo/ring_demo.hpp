@@ -25,7 +25,7 @@ class RingDemo : public testing::Test {
     fs::create_directories(folder_ / "root");
   }
 
-  /// Whatever happened: no scratch file and no rank is left.
+  /// Whatever happened: no temporary file and no rank is left.
   void TearDown() override {
     EXPECT_TRUE(fs::is_empty(folder_ / "tmp")) << "something was left in the temporary folder";
     EXPECT_FALSE(is_running(marker())) << "a rank still runs";

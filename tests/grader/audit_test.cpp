@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "course/text_file.hpp"
+#include "course/workspace/text_file.hpp"
 
 namespace course::grader {
 namespace {

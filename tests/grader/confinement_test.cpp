@@ -1,11 +1,11 @@
-#include "confine/confinement.hpp"
+#include "runner/confinement.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "grader/confined_run.hpp"
-#include "judge/scratch.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::grader {
 namespace {
@@ -20,21 +20,21 @@ class ConfinementTest : public testing::TestWithParam<Isolation> {
   }
   ConfinedRun run(const std::string& script, const Limits& limits = {}) {
     const Confinement confinement(GetParam(), limits);
-    fs::create_directories(scratch_.path() / "room");
-    fs::permissions(scratch_.path(), fs::perms(0711));
-    confinement.hand_over(scratch_.path() / "room");
-    return run_confined(confinement, {"sh", "-c", script}, {{}, scratch_.path() / "room"},
-                        scratch_.path() / "output.txt");
+    fs::create_directories(temporary_.path() / "room");
+    fs::permissions(temporary_.path(), fs::perms(0711));
+    confinement.hand_over(temporary_.path() / "room");
+    return run_confined(confinement, {"sh", "-c", script}, {{}, temporary_.path() / "room"},
+                        temporary_.path() / "output.txt");
   }
 
-  Scratch scratch_;
+  TemporaryFolder temporary_;
 };
 
 TEST_P(ConfinementTest, RunsACommandAndTellsHowItEnded) {
   const ConfinedRun good = run("echo hello; echo $HOME > \"$HOME/here\"");
   EXPECT_TRUE(good.succeeded()) << good.output;
   EXPECT_EQ(good.output, "hello\n");
-  EXPECT_TRUE(fs::exists(scratch_.path() / "room" / "here"));
+  EXPECT_TRUE(fs::exists(temporary_.path() / "room" / "here"));
   EXPECT_EQ(run("exit 7").exit.code, 7);
 }
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "course/text_file.hpp"
-#include "judge/scratch.hpp"
+#include "course/workspace/text_file.hpp"
 #include "results_shape.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::grader {
 
@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 /// A folder like Gradescope's /autograder whose course program is a script.
 class Autograder : public testing::Test {
  protected:
-  fs::path root() const { return scratch_.path() / "auto grader"; }
+  fs::path root() const { return temporary_.path() / "auto grader"; }
   fs::path results() const { return root() / "results"; }
   fs::path source() const { return root() / "source"; }
 
@@ -39,9 +39,10 @@ class Autograder : public testing::Test {
 
   /// Runs run_autograder; returns results.json.
   Json run(int limit_s = 60) const {
-    const std::string command =
-        "AUTOGRADER_ROOT='" + root().string() + "' AUTOGRADER_LIMIT_S=" + std::to_string(limit_s) +
-        " bash '" GRADESCOPE_FOLDER "/run_autograder' >'" + (scratch_.path() / "stdout").string() + "' 2>&1";
+    const std::string command = "AUTOGRADER_ROOT='" + root().string() +
+                                "' AUTOGRADER_LIMIT_S=" + std::to_string(limit_s) +
+                                " bash '" GRADESCOPE_FOLDER "/run_autograder' >'" +
+                                (temporary_.path() / "stdout").string() + "' 2>&1";
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
     const std::string text = program::read_text(results() / "results.json");
@@ -59,7 +60,7 @@ class Autograder : public testing::Test {
   }
 
  private:
-  Scratch scratch_;
+  TemporaryFolder temporary_;
 };
 
 TEST_F(Autograder, TheGradersReportIsTheResult) {

@@ -40,7 +40,7 @@ TEST(Gradescope, AdversarialNamesKeepTheShape) {
   for (const std::string& text : adversarial_texts()) {
     Report report = report_with("wrong");
     report.submission = text;
-    report.terms.compiler = text;
+    report.manifest.compiler = text;
     EXPECT_EQ(wrong_in_results(gradescope_report(report)), "");
   }
 }
@@ -155,7 +155,7 @@ TEST(Gradescope, ATaskWithoutPointsIsNoPassEither) {
 
 TEST(Gradescope, ATimeOutIsNoPointsWithTheReason) {
   const Report report = report_of(
-      {{program::standing_as_a_whole(lessons()[0], Status::Failed, "it ran for more than 120 s"), {}}});
+      {{program::lesson_status_as_a_whole(lessons()[0], Status::Failed, "it ran for more than 120 s"), {}}});
   const Json results = Json::parse(gradescope_report(report));
   EXPECT_EQ(results.at("score"), 0);
   EXPECT_EQ(entry(results, "01.1").at("output"), "it ran for more than 120 s");

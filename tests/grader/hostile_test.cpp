@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "confine/processes.hpp"
-#include "course/grading.hpp"
-#include "course/text_file.hpp"
+#include "course/workspace/judging.hpp"
+#include "course/workspace/text_file.hpp"
 #include "grader/confined_run.hpp"
 #include "grader/lesson_grade.hpp"
 #include "grader/workshop.hpp"
+#include "runner/processes.hpp"
 
 // Plays one submission of tests/grader/hostile in each way that its first lines speak of:
 //   // what: what it tries
@@ -92,11 +92,11 @@ class Played {
 
   /// As ./course grade has it.
   program::TaskStanding graded() const {
-    const Scratch folder;
+    const TemporaryFolder folder;
     program::write_text(folder.path() / lesson_.files.front(), text_);
     return task_of(
         grade_lesson(checkout_, lesson_, folder.path(), {4711, strongest_isolation(), "", "", "", ""})
-            .standing);
+            .lesson_status);
   }
 
   /// Without having been examined.
@@ -111,16 +111,16 @@ class Played {
     const std::string obstacle =
         workshop.make({{{lesson_.files.front(), text_}}, {}, ""}, Examination::Skipped);
     if (!obstacle.empty())
-      return task_of(program::standing_as_a_whole(lesson_, program::Status::Failed, obstacle));
+      return task_of(program::lesson_status_as_a_whole(lesson_, program::Status::Failed, obstacle));
     program::GradingOrder order =
         grading_order(checkout_, lesson_, workshop, {seed, isolation, "", "", "", ""});
     order.hidden = hidden;
     const program::LessonRecord record{"", "", program::grade(checkout_, order)};
-    return task_of(program::standing_of(lesson_, {}, &record, ""));
+    return task_of(program::lesson_status_of(lesson_, {}, &record, ""));
   }
 
-  program::TaskStanding task_of(const program::LessonStanding& standing) const {
-    return *std::ranges::find_if(standing.tasks,
+  program::TaskStanding task_of(const program::LessonStatus& lesson_status) const {
+    return *std::ranges::find_if(lesson_status.tasks,
                                  [&](const program::TaskStanding& task) { return task.task->id == task_; });
   }
 
@@ -136,11 +136,11 @@ bool leaves_processes() {
   return !left.empty();
 }
 
-bool fits(const program::TaskStanding& standing, const std::string& expected) {
-  const bool passed = standing.status == program::Status::Passed;
+bool fits(const program::TaskStanding& lesson_status, const std::string& expected) {
+  const bool passed = lesson_status.status == program::Status::Passed;
   std::istringstream alternatives(expected);
   for (std::string part; std::getline(alternatives, part, '|');) {
-    if (passed ? part == "passed" : standing.diagnosis.find(part) != std::string::npos) return true;
+    if (passed ? part == "passed" : lesson_status.diagnosis.find(part) != std::string::npos) return true;
   }
   return false;
 }
@@ -196,12 +196,13 @@ class HostileTest {
   template <class Play>
   void check(const std::string& way, const Play& play) {
     const std::string expected = for_this_place(checkout_, expected_.at(way));
-    const program::TaskStanding standing = play();
-    const std::string said = standing.status == program::Status::Passed ? "passed" : standing.diagnosis;
+    const program::TaskStanding lesson_status = play();
+    const std::string said =
+        lesson_status.status == program::Status::Passed ? "passed" : lesson_status.diagnosis;
     const bool clean = !leaves_processes();
-    const bool right = fits(standing, expected) && clean;
+    const bool right = fits(lesson_status, expected) && clean;
     fmt::print("{}  {}: {}\n", right ? "PASS" : "FAIL", way, said);
-    if (!fits(standing, expected)) fmt::print("      expected: {}\n", expected);
+    if (!fits(lesson_status, expected)) fmt::print("      expected: {}\n", expected);
     if (!clean) fmt::print("      processes are left behind\n");
     if (!right) ++failures_;
   }

@@ -133,7 +133,7 @@ TEST(Junit, AdversarialNamesKeepTheShape) {
   for (const std::string& text : adversarial_texts()) {
     Report report = report_with("wrong");
     report.submission = text;
-    report.terms.compiler = text;
+    report.manifest.compiler = text;
     EXPECT_EQ(wrong_in_junit(junit_report(report)), "");
   }
 }

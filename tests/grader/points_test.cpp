@@ -2,21 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include "course/errors.hpp"
-#include "course/text_file.hpp"
-#include "judge/scratch.hpp"
+#include "course/workspace/text_file.hpp"
+#include "protocol/errors.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::grader {
 namespace {
 
 std::vector<LessonInfo> lessons_with(const std::string& text) {
-  const Scratch scratch;
-  program::write_text(scratch.path() / "points.json", text);
+  const TemporaryFolder temporary;
+  program::write_text(temporary.path() / "points.json", text);
   LessonInfo lesson;
   lesson.id = "05";
   lesson.tasks = {{"1", "owner", 20, {}}, {"2", "ring", 80, {1, 2}}};
   std::vector<LessonInfo> lessons{lesson};
-  override_points(lessons, scratch.path() / "points.json");
+  override_points(lessons, temporary.path() / "points.json");
   return lessons;
 }
 

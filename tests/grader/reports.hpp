@@ -16,7 +16,7 @@ inline constexpr const char* secret_value = "0.7310585786";
 /// A grade as grade_lesson makes it from what a judge said of a lesson's tests.
 inline LessonGrade graded(const LessonInfo& lesson, std::map<std::string, program::TestResult> tests) {
   const program::LessonRecord record{"", "", std::move(tests)};
-  return {program::standing_of(lesson, {}, &record, ""), record.tests, 1.25};
+  return {program::lesson_status_of(lesson, {}, &record, ""), record.tests, 1.25};
 }
 
 inline const std::vector<LessonInfo>& lessons() {
@@ -52,8 +52,9 @@ inline Report report_with(const std::string& diagnosis) {
 /// Lesson 05 cannot be graded here.
 inline Report report_with_skipped() {
   using program::Status;
-  return report_of({graded(lessons()[0], {{"1", result(Status::Passed)}, {"2", result(Status::Passed)}}),
-                    {program::standing_as_a_whole(lessons()[1], Status::Skipped, "there is no mpirun"), {}}});
+  return report_of(
+      {graded(lessons()[0], {{"1", result(Status::Passed)}, {"2", result(Status::Passed)}}),
+       {program::lesson_status_as_a_whole(lessons()[1], Status::Skipped, "there is no mpirun"), {}}});
 }
 
 /// What players and compilers may print, and nobody should have to think of.

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "course/text_file.hpp"
-#include "judge/scratch.hpp"
+#include "course/workspace/text_file.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course::grader {
 namespace {
@@ -20,16 +20,16 @@ class TakeTest : public testing::Test {
     lesson_.name = "safe_softmax";
     lesson_.files = {"safe_softmax.cpp"};
   }
-  fs::path flat() const { return scratch_.path() / "safe_softmax.cpp"; }
-  fs::path deep() const { return scratch_.path() / "lessons" / "01_safe_softmax" / "safe_softmax.cpp"; }
-  HandedIn taken() const { return take(scratch_.path(), lesson_); }
+  fs::path flat() const { return temporary_.path() / "safe_softmax.cpp"; }
+  fs::path deep() const { return temporary_.path() / "lessons" / "01_safe_softmax" / "safe_softmax.cpp"; }
+  HandedIn taken() const { return take(temporary_.path(), lesson_); }
   void expect_refused(const std::string& why) const {
     const HandedIn handed_in = taken();
     EXPECT_TRUE(handed_in.texts.empty());
     EXPECT_NE(handed_in.refusal.find(why), std::string::npos) << handed_in.refusal;
   }
 
-  Scratch scratch_;
+  TemporaryFolder temporary_;
   LessonInfo lesson_;
 };
 
@@ -43,19 +43,19 @@ TEST_F(TakeTest, FindsAFileInTheCoursesLayoutOrFlat) {
 
 TEST_F(TakeTest, LeavesEverythingElseAlone) {
   program::write_text(flat(), "mine");
-  program::write_text(scratch_.path() / "tests" / "judge.cpp", "patched");
-  program::write_text(scratch_.path() / "main.cpp", "int main() {}");
+  program::write_text(temporary_.path() / "tests" / "judge.cpp", "patched");
+  program::write_text(temporary_.path() / "main.cpp", "int main() {}");
   EXPECT_EQ(taken().texts.size(), 1U);
 }
 
 TEST_F(TakeTest, FollowsNoLink) {
-  program::write_text(scratch_.path() / "elsewhere" / "safe_softmax.cpp", "secret");
-  fs::create_symlink(scratch_.path() / "elsewhere" / "safe_softmax.cpp", flat());
+  program::write_text(temporary_.path() / "elsewhere" / "safe_softmax.cpp", "secret");
+  fs::create_symlink(temporary_.path() / "elsewhere" / "safe_softmax.cpp", flat());
   expect_refused("link");
   fs::remove(flat());
-  fs::create_directory(scratch_.path() / "lessons");
-  fs::create_directory_symlink(scratch_.path() / "elsewhere",
-                               scratch_.path() / "lessons" / "01_safe_softmax");
+  fs::create_directory(temporary_.path() / "lessons");
+  fs::create_directory_symlink(temporary_.path() / "elsewhere",
+                               temporary_.path() / "lessons" / "01_safe_softmax");
   expect_refused("link");
 }
 
@@ -76,19 +76,19 @@ TEST_F(TakeTest, ReadsNoHundredMegabytes) {
 }
 
 TEST_F(TakeTest, NamesAFolderThatIsNotThere) {
-  EXPECT_THROW(take(scratch_.path() / "nobody", lesson_), std::runtime_error);
+  EXPECT_THROW(take(temporary_.path() / "nobody", lesson_), std::runtime_error);
 }
 
 TEST_F(TakeTest, KnowsFilesByTheirContent) {
-  const std::string nothing = files_hash(scratch_.path(), {lesson_});
+  const std::string nothing = files_hash(temporary_.path(), {lesson_});
   program::write_text(flat(), "one");
-  const std::string one = files_hash(scratch_.path(), {lesson_});
+  const std::string one = files_hash(temporary_.path(), {lesson_});
   program::write_text(flat(), "two");
-  const std::string two = files_hash(scratch_.path(), {lesson_});
+  const std::string two = files_hash(temporary_.path(), {lesson_});
   EXPECT_NE(nothing, one);
   EXPECT_NE(one, two);
-  program::write_text(scratch_.path() / "notes.txt", "three");
-  EXPECT_EQ(files_hash(scratch_.path(), {lesson_}), two);
+  program::write_text(temporary_.path() / "notes.txt", "three");
+  EXPECT_EQ(files_hash(temporary_.path(), {lesson_}), two);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <deque>
 #include <stdexcept>
 
-#include "judge/precision.hpp"
-#include "judge/ring_forward.hpp"
+#include "judge/attention/ring_forward.hpp"
+#include "judge/numbers/precision.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -19,13 +19,13 @@ Task attention_task() {
           .function = "f",
           .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
           .examples = {},
-          .truth = ring_forward::truth,
+          .expected = ring_forward::expected,
           .baseline = ring_forward::baseline};
 }
 
-Example random_example(Draw& draw, std::vector<int> shards) {
-  const int keys = shards.empty() ? draw.integer(3, 20) : total_tokens(shards);
-  QKV qkv = random_qkv(draw, 2, keys, keys, draw.integer(3, 8));
+Example random_example(InputGenerator& generator, std::vector<int> shards) {
+  const int keys = shards.empty() ? generator.integer(3, 20) : total_tokens(shards);
+  QKV qkv = random_qkv(generator, 2, keys, keys, generator.integer(3, 8));
   return {"some input", {{"q", qkv.q}, {"k", qkv.k}, {"v", qkv.v}}, {}, std::move(shards)};
 }
 
@@ -43,16 +43,17 @@ Outcome returned(const Answer& wrong, int ranks) {
 
 /// What is said of somebody who computes `answer` on a few examples, of one rank and of three.
 std::string said_of(const std::function<Answer(const Example&)>& answer, int seed) {
-  Draw draw(static_cast<std::uint64_t>(seed));
+  InputGenerator generator(static_cast<std::uint64_t>(seed));
   const Task task = attention_task();
   std::deque<Example> examples;
   std::deque<Outcome> outcomes;
   std::deque<Played> played;
   std::vector<const Played*> all;
   for (const int ranks : {0, 3, 0, 3}) {
-    examples.push_back(random_example(draw, ranks > 0 ? unequal_shards(draw, ranks) : std::vector<int>{}));
+    examples.push_back(
+        random_example(generator, ranks > 0 ? unequal_shards(generator, ranks) : std::vector<int>{}));
     outcomes.push_back(returned(answer(examples.back()), std::max(1, ranks)));
-    played.push_back(compare(task, examples.back(), task.truth(examples.back()), outcomes.back()));
+    played.push_back(compare(task, examples.back(), task.expected(examples.back()), outcomes.back()));
     all.push_back(&played.back());
   }
   return as_if(task, *all.front(), all);
@@ -87,11 +88,11 @@ TEST(AsIf, NamesTheKeyThatIsMissing) {
 }
 
 TEST(AsIf, NamesWhatEveryShardLacks) {
-  Draw draw(1);
+  InputGenerator generator(1);
   const Task task = attention_task();
-  const Example example = random_example(draw, {3, 1, 0, 4});
+  const Example example = random_example(generator, {3, 1, 0, 4});
   const Outcome outcome = returned(without_keys(example, {2, 3, 7}), 4);
-  const Played played = compare(task, example, task.truth(example), outcome);
+  const Played played = compare(task, example, task.expected(example), outcome);
   EXPECT_EQ(as_if(task, played, {&played}), "every answer is as if the last key of every shard were missing");
 }
 
@@ -113,7 +114,7 @@ TEST(AsIf, NamesInputsThatWereRounded) {
 
 TEST(AsIf, SaysNothingOfOtherAnswers) {
   for (int seed = 1; seed <= 20; ++seed) {
-    Draw noise(static_cast<std::uint64_t>(seed));
+    InputGenerator noise(static_cast<std::uint64_t>(seed));
     const auto noisy = [&](const Example& example) {
       Answer answer = ring_forward::baseline(example);
       for (double& x : answer["o"].values()) x += 0.003 * noise.normal();
@@ -142,13 +143,13 @@ TEST(AsIf, LeavesAloneWhatItCannotChange) {
                   .function = "f",
                   .outputs = {{"o", {"head", "row", "col"}, 1}},
                   .examples = {},
-                  .truth = reads_pairs,
+                  .expected = reads_pairs,
                   .baseline = reads_pairs};
-  Draw draw(1);
-  const Tensor k = draw.normal({2, 5, 3});
+  InputGenerator generator(1);
+  const Tensor k = generator.normal({2, 5, 3});
   const Example example{"some input", {{"k", k}, {"v", k}, {"pair", k}}};
-  const Outcome outcome = returned({{"o", cast<double>(draw.normal({2, 5, 3}))}}, 1);
-  const Played played = compare(task, example, task.truth(example), outcome);
+  const Outcome outcome = returned({{"o", cast<double>(generator.normal({2, 5, 3}))}}, 1);
+  const Played played = compare(task, example, task.expected(example), outcome);
   EXPECT_EQ(as_if(task, played, {&played}), "");
 }
 

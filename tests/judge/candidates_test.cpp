@@ -1,17 +1,17 @@
-#include "judge/candidates.hpp"
+#include "judge/candidates/candidates.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "judge/scratch.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course {
 
 namespace {
 
 std::vector<Candidate> read(const std::string& text) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   std::ofstream(folder.path() / "candidates") << text;
   return read_candidates(folder.path() / "candidates");
 }
@@ -47,7 +47,7 @@ struct Counting {
   int truths = 0, mistakes = 0;
   Task task() {
     Task made;
-    made.truth = made.baseline = [this](const Example&) {
+    made.expected = made.baseline = [this](const Example&) {
       return Answer{{"o", Tensor64({1}, std::vector<double>(1, ++truths))}};
     };
     made.mistakes = {{"known", [this](const Example&) {
@@ -63,8 +63,8 @@ TEST(Remembering, WorksOutAnExampleOnce) {
   const Task task = counting.task();
   Example example{"some input", {}};
   example.worked.keep();
-  const double first = task.truth(example).at("o")[0];
-  EXPECT_EQ(task.truth(example).at("o")[0], first);
+  const double first = task.expected(example).at("o")[0];
+  EXPECT_EQ(task.expected(example).at("o")[0], first);
   task.mistakes[0].answer(example);
   task.mistakes[0].answer(example);
   EXPECT_EQ(counting.truths, 1);
@@ -76,13 +76,13 @@ TEST(Remembering, ForgetsWithACopy) {
   Counting counting;
   const Task task = counting.task();
   Example example{"some input", {}};
-  task.truth(example);
-  task.truth(example);
+  task.expected(example);
+  task.expected(example);
   EXPECT_EQ(counting.truths, 2) << "nothing was to be kept";
   example.worked.keep();
-  task.truth(example);
+  task.expected(example);
   const Example copy = example;
-  task.truth(copy);
+  task.expected(copy);
   EXPECT_EQ(counting.truths, 4) << "a copy is made to be changed";
 }
 

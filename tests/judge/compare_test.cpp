@@ -1,4 +1,4 @@
-#include "judge/compare.hpp"
+#include "judge/numbers/compare.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,39 +19,39 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST(Locate, JudgesAnEntryByItsOwnGroup) {
   // Row 1 is a million times smaller than row 0: its error is nothing beside the whole tensor's magnitude.
-  const Tensor64 truth({2, 3}, {1e6, 1e6, 1e6, 1, 1, 1});
-  Tensor64 answer = truth;
+  const Tensor64 expected({2, 3}, {1e6, 1e6, 1e6, 1, 1, 1});
+  Tensor64 answer = expected;
   answer[4] = 2;
-  ASSERT_GT(relative_error(answer, truth), 1e-3);
-  const std::string text = locate(matrix, answer, truth, 1e-3, {});
+  ASSERT_GT(relative_error(answer, expected), 1e-3);
+  const std::string text = locate(matrix, answer, expected, 1e-3, {});
   EXPECT_TRUE(has(text, "p[row 1, col 1] is 2, should be 1")) << text;
   EXPECT_TRUE(has(text, "; 1 of 6 wrong, all in row 1 of 2")) << text;
 }
 
 TEST(Locate, TakesTheEntryThatIsFarthestOffInItsGroup) {
-  const Tensor64 truth({2, 2}, {1e6, 1e6, 1, 1});
-  Tensor64 answer = truth;
+  const Tensor64 expected({2, 2}, {1e6, 1e6, 1, 1});
+  Tensor64 answer = expected;
   answer[0] = 1.1e6;  // off by a tenth of its group
   answer[3] = 3;      // by twice
-  EXPECT_TRUE(has(locate(matrix, answer, truth, 1e-3, {}), "p[row 1, col 1] is 3, should be 1"));
+  EXPECT_TRUE(has(locate(matrix, answer, expected, 1e-3, {}), "p[row 1, col 1] is 3, should be 1"));
 }
 
 TEST(Locate, LeavesOutEntriesOfGroupsThatAreRight) {
-  Tensor64 truth({2, 100});
-  for (double& value : truth.values()) value = 1;
-  Tensor64 answer = truth;
+  Tensor64 expected({2, 100});
+  for (double& value : expected.values()) value = 1;
+  Tensor64 answer = expected;
   answer[7] = 1.002;  // the row is right: 2e-3 on one entry of a hundred is 2e-4
   answer[150] = 5;
-  const std::string text = locate(matrix, answer, truth, 1e-3, {});
+  const std::string text = locate(matrix, answer, expected, 1e-3, {});
   EXPECT_TRUE(has(text, "; 1 of 200 wrong, all in row 1 of 2")) << text;
 }
 
 TEST(Locate, NamesAnEntryWhateverIsWrong) {
-  const Tensor64 truth({2, 2}, {1, 2, 0, 0});
+  const Tensor64 expected({2, 2}, {1, 2, 0, 0});
   for (const double wrong : {1e-30, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
-    Tensor64 answer = truth;
+    Tensor64 answer = expected;
     answer[3] = wrong;
-    const std::string text = locate(matrix, answer, truth, 1e-3, {});
+    const std::string text = locate(matrix, answer, expected, 1e-3, {});
     EXPECT_TRUE(has(text, "p[row 1, col 1]") && has(text, "; 1 of 4 wrong")) << text;
   }
 }
@@ -66,41 +66,46 @@ TEST(RelativeError, IsTheWorstGroups) {
 }
 
 TEST(Tolerance, NeedsABaselineNearTheTruth) {
-  const Tensor64 truth({2}, {1, 2});
-  EXPECT_GT(tolerance(truth, truth), 0);
-  EXPECT_THROW(tolerance(Tensor64({2}, {1, infinity}), truth), std::invalid_argument);
-  EXPECT_THROW(tolerance(Tensor64({2}, {1, std::numeric_limits<double>::quiet_NaN()}), truth),
+  const Tensor64 expected({2}, {1, 2});
+  EXPECT_GT(tolerance(expected, expected), 0);
+  EXPECT_THROW(tolerance(Tensor64({2}, {1, infinity}), expected), std::invalid_argument);
+  EXPECT_THROW(tolerance(Tensor64({2}, {1, std::numeric_limits<double>::quiet_NaN()}), expected),
                std::invalid_argument);
-  EXPECT_THROW(tolerance(Tensor64({1, 2}, {1, 2}), truth), std::invalid_argument);
-  EXPECT_THROW(tolerance(Tensor64({1}, std::vector<double>{1}), truth), std::invalid_argument);
+  EXPECT_THROW(tolerance(Tensor64({1, 2}, {1, 2}), expected), std::invalid_argument);
+  EXPECT_THROW(tolerance(Tensor64({1}, std::vector<double>{1}), expected), std::invalid_argument);
   const Tensor64 masked({2}, {-infinity, 2});
   EXPECT_NO_THROW(tolerance(masked, masked));
 }
 
 TEST(Tolerance, IsNotLessThanWhatRoundingTheTermsCosts) {
   // By head; of the second, a thousandth of the terms is left, and a third has none.
-  const Tensor64 truth({3, 2}, {3, 4, 0.003, 0.004, 0, 0});
+  const Tensor64 expected({3, 2}, {3, 4, 0.003, 0.004, 0, 0});
   const Tensor64 terms({3, 2}, {3, 4, 3, 4, 1, 1});
-  Tensor64 answer = truth;
+  Tensor64 answer = expected;
   answer[2] += 5 * 0x1p-23;  // a rounding or two of the second head's terms
-  EXPECT_GT(relative_error(answer, truth), tolerance(truth, truth)) << "a baseline that is right by luck";
-  EXPECT_LT(relative_error(answer, truth), tolerance(truth, truth, terms));
-  EXPECT_LT(tolerance(truth, truth, terms), 1e-3) << "far below the truth's own norm all the same";
-  Tensor64 baseline = truth;
+  EXPECT_GT(relative_error(answer, expected), tolerance(expected, expected))
+      << "a baseline that is right by luck";
+  EXPECT_LT(relative_error(answer, expected), tolerance(expected, expected, terms));
+  EXPECT_LT(tolerance(expected, expected, terms), 1e-3)
+      << "far below the expected answer's own norm all the same";
+  Tensor64 baseline = expected;
   baseline[2] *= 1.01;
-  EXPECT_EQ(tolerance(baseline, truth, terms), tolerance(baseline, truth))
+  EXPECT_EQ(tolerance(baseline, expected, terms), tolerance(baseline, expected))
       << "the baseline's error, if larger";
 }
 
 TEST(Tolerance, IsNotLessThanWhatRoundingTheExponentsCosts) {
   const double score = 2e4;
-  const Tensor64 truth({1, 2}, {3, 4});
+  const Tensor64 expected({1, 2}, {3, 4});
   // Both weights of an lse that is half a step of float32 too small: 2^-10 at 2e4.
   const Tensor64 answer({1, 2}, {3 * std::exp(0x1p-10), 4 * std::exp(0x1p-10)});
-  EXPECT_GT(relative_error(answer, truth), tolerance(truth, truth)) << "a baseline that is right by luck";
-  EXPECT_LT(relative_error(answer, truth), tolerance(truth, truth, score));
-  EXPECT_LT(tolerance(truth, truth, score), 1e-2) << "far below the truth's own norm all the same";
-  EXPECT_LT(tolerance(truth, truth, 1.0), 2 * tolerance(truth, truth)) << "ordinary scores change little";
+  EXPECT_GT(relative_error(answer, expected), tolerance(expected, expected))
+      << "a baseline that is right by luck";
+  EXPECT_LT(relative_error(answer, expected), tolerance(expected, expected, score));
+  EXPECT_LT(tolerance(expected, expected, score), 1e-2)
+      << "far below the expected answer's own norm all the same";
+  EXPECT_LT(tolerance(expected, expected, 1.0), 2 * tolerance(expected, expected))
+      << "ordinary scores change little";
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Task task_with(std::vector<double> baseline, std::vector<double> mistaken) {
             .function = "f",
             .outputs = {{"o", {"row"}}},
             .examples = {},
-            .truth = always({3, 4}),
+            .expected = always({3, 4}),
             .baseline = always(std::move(baseline))};
   task.mistakes = {{"known", always(std::move(mistaken))}};
   return task;
@@ -39,7 +39,7 @@ const Example example{"some input", {}};
 std::string complaint(const Task& task) {
   const Outcome outcome = returned({3, 4});
   try {
-    require_sharp(task, compare(task, example, task.truth(example), outcome));
+    require_sharp(task, compare(task, example, task.expected(example), outcome));
   } catch (const std::logic_error& error) {
     return error.what();
   }
@@ -50,7 +50,7 @@ TEST(Compare, ComplainsOfRanksWhoseShapesDoNotFitTogether) {
   Task task = task_with({3, 4}, {0, 0});
   Outcome outcome = returned({3, 4});
   outcome.outputs.push_back({{"o", Tensor({1, 2})}});
-  const Played played = compare(task, example, task.truth(example), outcome);
+  const Played played = compare(task, example, task.expected(example), outcome);
   EXPECT_TRUE(played.answer.empty());
   EXPECT_NE(played.complaint.find("cannot concatenate shapes [2], [1, 2]"), std::string::npos)
       << played.complaint;
@@ -70,7 +70,7 @@ bool explained(std::vector<double> mistaken, std::vector<float> answer, bool mis
   Task task = task_with({3, 4}, std::move(mistaken));
   task.mistakes_cancel = mistakes_cancel;
   const Outcome outcome = returned(std::move(answer));
-  const Played played = compare(task, example, task.truth(example), outcome);
+  const Played played = compare(task, example, task.expected(example), outcome);
   return explaining_mistakes(task, {&played}) == std::vector<std::string>{"known"};
 }
 

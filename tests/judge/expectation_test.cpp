@@ -1,4 +1,4 @@
-#include "judge/expectation.hpp"
+#include "judge/candidates/expectation.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "judge/exponents.hpp"
+#include "judge/attention/exponents.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "judge/gradient_checks.hpp"
+#include "judge/attention/gradient_checks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "judge/draw.hpp"
+#include "judge/numbers/input_generator.hpp"
 
 namespace course {
 
@@ -14,7 +14,7 @@ namespace {
 
 using Kinds = std::set<std::string>;
 
-constexpr double sharp = 1e-6;  // of the truth's norm: differences are good for as much
+constexpr double sharp = 1e-6;  // of the expected answer's norm: differences are good for as much
 
 /// What of a line tells one check from another.
 std::string kind_of(const std::string& line) {
@@ -29,12 +29,12 @@ enum class LseGradient { Zero, Drawn };
 
 AttentionProblem problem(int seed, LseGradient lse_gradient, Index queries, Index keys,
                          Index offset = 1 << 20) {
-  Draw draw(seed);
-  const QKV qkv = random_qkv(draw, 2, queries, keys, 4);
+  InputGenerator generator(seed);
+  const QKV qkv = random_qkv(generator, 2, queries, keys, 4);
   Tensor d_lse({2, queries});
-  if (lse_gradient == LseGradient::Drawn) d_lse = draw.normal({2, queries});
+  if (lse_gradient == LseGradient::Drawn) d_lse = generator.normal({2, queries});
   return {cast<double>(qkv.q), cast<double>(qkv.k),
-          cast<double>(qkv.v), cast<double>(draw.normal({2, queries, 4})),
+          cast<double>(qkv.v), cast<double>(generator.normal({2, queries, 4})),
           cast<double>(d_lse), {reference::Mask::Kind::Causal, offset}};
 }
 

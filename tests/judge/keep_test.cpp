@@ -1,12 +1,11 @@
-#include "judge/keep.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 
-#include "judge/scratch.hpp"
+#include "judge/kept_case.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course {
 
@@ -31,8 +30,8 @@ TEST(KeptCase, HasTheRanksThatPlayedItAndWhatTheyReported) {
   outcome.reports.resize(2);
   outcome.reports[1].ending = "threw";
   outcome.reports[1].what = "bytes that are no text: \xff\xfe";
-  const Scratch scratch;
-  const std::filesystem::path folder = scratch.path() / "case";
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path() / "case";
   keep_case(folder, task, {&example, &outcome, {{"p", Tensor64({3})}}, {}, {}, {}, {}});
 
   EXPECT_EQ(read_manifest(folder).world_ranks, (std::vector<int>{5, 4}));

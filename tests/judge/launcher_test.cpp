@@ -1,4 +1,4 @@
-#include "judge/launcher.hpp"
+#include "runner/launcher.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "judge/ledger.hpp"
+#include "judge/candidates/ledger.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "judge/scratch.hpp"
+#include "runner/temporary_folder.hpp"
 
 namespace course {
 
@@ -40,7 +40,7 @@ class Ledgers : public testing::Test {
   const TestVerdict failed{Status::Failed, "", {}, nullptr};
   const TestVerdict off{Status::Failed, "", {"off"}, nullptr};
   const TestVerdict not_played{Status::NotPlayed, "", {}, nullptr};
-  const Scratch folder_;
+  const TemporaryFolder folder_;
   const std::filesystem::path file_ = folder_.path() / "lesson09.tsv";
 
  private:

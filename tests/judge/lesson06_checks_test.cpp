@@ -57,13 +57,13 @@ struct Seen {
 
 Seen seen_by_checks(const Task& task) {
   Seen seen;
-  Draw draw(1);
-  for (const Example& example : task.examples(draw, 1)) {
+  InputGenerator generator(1);
+  for (const Example& example : task.examples(generator, 1)) {
     if (example.large) continue;
     for (const Mistake& mistake : task.mistakes) {
       const Answer answer = mistake.answer(example);
       const Outcome outcome = returned(answer);
-      const Played played = compare(task, example, task.truth(example), outcome);
+      const Played played = compare(task, example, task.expected(example), outcome);
       const Kinds kinds = broken(task, played);
       const bool right = is_right(played);
       EXPECT_EQ(kinds.empty(), right) << mistake.id << " on " << example.what << ": " << joined(kinds);

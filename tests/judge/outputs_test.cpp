@@ -1,11 +1,11 @@
-#include "judge/outputs.hpp"
+#include "runner/outputs.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <limits>
 
-#include "judge/scratch.hpp"
+#include "runner/temporary_folder.hpp"
 #include "tensor/npy.hpp"
 
 namespace course {
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 class Played {
  public:
   explicit Played(const Tensor& log) {
-    const fs::path folder = output_folder(scratch_.path() / "case", 0);
+    const fs::path folder = output_folder(temporary_.path() / "case", 0);
     fs::create_directories(folder);
     write_npy(folder / "log.npy", log);
     RankReport report;
@@ -27,7 +27,7 @@ class Played {
   }
 
   Outcome read() const {
-    return read_outcome({scratch_.path(), "case", getuid()}, 1, {{"log", {1 << 20, 4}}});
+    return read_outcome({temporary_.path(), "case", getuid()}, 1, {{"log", {1 << 20, 4}}});
   }
 
   std::string refusal() const {
@@ -40,7 +40,7 @@ class Played {
   }
 
  private:
-  Scratch scratch_;
+  TemporaryFolder temporary_;
 };
 
 TEST(Outputs, ReadALogOfAnyNumberOfRows) {

@@ -1,5 +1,3 @@
-#include "judge/pattern.hpp"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -7,9 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "judge/compare.hpp"
-#include "judge/draw.hpp"
-#include "judge/precision.hpp"
+#include "judge/numbers/compare.hpp"
+#include "judge/numbers/error_pattern.hpp"
+#include "judge/numbers/input_generator.hpp"
+#include "judge/numbers/precision.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -35,15 +34,15 @@ Tensor64 returned(const Tensor64& x) {
 /// A right output [heads, rows, cols] of several ranks, with heads of different magnitudes.
 struct Right {
   explicit Right(int seed)
-      : draw(static_cast<std::uint64_t>(seed)), shards(unequal_shards(draw, draw.integer(2, 5))) {
+      : generator(static_cast<std::uint64_t>(seed)), shards(unequal_shards(generator, generator.integer(2, 5))) {
     const Index rows = total_tokens(shards);
-    truth = Tensor64({draw.integer(3, 5), rows, draw.integer(4, 9)});
-    for (Index i = 0; i < truth.size(); ++i)
-      truth[i] = draw.normal() * std::pow(10.0, static_cast<double>(head(i)) - 2);
+    expected = Tensor64({generator.integer(3, 5), rows, generator.integer(4, 9)});
+    for (Index i = 0; i < expected.size(); ++i)
+      expected[i] = generator.normal() * std::pow(10.0, static_cast<double>(head(i)) - 2);
   }
 
-  Index head(Index i) const { return i / truth.extent(2) / truth.extent(1); }
-  Index row(Index i) const { return i / truth.extent(2) % truth.extent(1); }
+  Index head(Index i) const { return i / expected.extent(2) / expected.extent(1); }
+  Index row(Index i) const { return i / expected.extent(2) % expected.extent(1); }
   int rank(Index i) const {
     int rank = 0;
     for (Index left = row(i); left >= shards[rank]; ++rank) left -= shards[rank];
@@ -55,22 +54,22 @@ struct Right {
     for (std::size_t r = 0; r < shards.size(); ++r) {
       if (shards[r] > 1) candidates.push_back(static_cast<int>(r));
     }
-    return one_of(draw, candidates);
+    return one_of(generator, candidates);
   }
   std::string pattern_of(const Tensor64& answer) const {
-    return pattern(heads, returned(answer), truth, tolerated, shards);
+    return error_pattern(heads, returned(answer), expected, tolerated, shards);
   }
-  /// The truth with every entry changed by change(i, value).
+  /// The expected answer with every entry changed by change(i, value).
   template <class Change>
   Tensor64 with(Change change) const {
-    Tensor64 answer = truth;
-    for (Index i = 0; i < answer.size(); ++i) answer[i] = change(i, truth[i]);
+    Tensor64 answer = expected;
+    for (Index i = 0; i < answer.size(); ++i) answer[i] = change(i, expected[i]);
     return answer;
   }
 
-  Draw draw;
+  InputGenerator generator;
   std::vector<int> shards;
-  Tensor64 truth;
+  Tensor64 expected;
 };
 
 // One corruption, and the words for it
@@ -121,11 +120,13 @@ TEST(Pattern, FactorOfARank) {
 TEST(Pattern, FactorsOfRows) {
   for (int seed = 1; seed <= seeds; ++seed) {
     Right right(seed);
-    std::vector<double> factors(static_cast<std::size_t>(right.truth.extent(0) * right.truth.extent(1)));
-    for (double& factor : factors) factor = right.draw.uniform(1.5, 4);
+    std::vector<double> factors(
+        static_cast<std::size_t>(right.expected.extent(0) * right.expected.extent(1)));
+    for (double& factor : factors) factor = right.generator.uniform(1.5, 4);
     const auto [least, most] = std::ranges::minmax(factors);
-    const std::string text = right.pattern_of(right.with(
-        [&](Index i, double x) { return factors[static_cast<std::size_t>(i / right.truth.extent(2))] * x; }));
+    const std::string text = right.pattern_of(right.with([&](Index i, double x) {
+      return factors[static_cast<std::size_t>(i / right.expected.extent(2))] * x;
+    }));
     EXPECT_EQ(text, fmt::format("o: every wrong row is off by one factor of its own, from {:.6g} to {:.6g}",
                                 least, most))
         << seed;
@@ -134,14 +135,14 @@ TEST(Pattern, FactorsOfRows) {
 
 TEST(Pattern, ConstantOfAllEntries) {
   for (int seed = 1; seed <= seeds; ++seed) {
-    Draw draw(static_cast<std::uint64_t>(seed));
-    Tensor64 truth({draw.integer(5, 40)});
-    for (double& x : truth.values()) x = draw.normal();
-    truth[0] = -infinity;
+    InputGenerator generator(static_cast<std::uint64_t>(seed));
+    Tensor64 expected({generator.integer(5, 40)});
+    for (double& x : expected.values()) x = generator.normal();
+    expected[0] = -infinity;
     for (const double constant : {0.25, -0.75}) {
-      Tensor64 answer = truth;
+      Tensor64 answer = expected;
       for (double& x : answer.values()) x += constant;
-      EXPECT_EQ(pattern(entries, returned(answer), truth, tolerated, {}),
+      EXPECT_EQ(error_pattern(entries, returned(answer), expected, tolerated, {}),
                 fmt::format("lse: every entry is {} {} than it should be", std::abs(constant),
                             constant > 0 ? "more" : "less"))
           << seed;
@@ -152,13 +153,13 @@ TEST(Pattern, ConstantOfAllEntries) {
 TEST(Pattern, HeadsThatHaveChangedPlaces) {
   for (int seed = 1; seed <= seeds; ++seed) {
     Right right(seed);
-    const Index n = right.truth.extent(0);
-    const Index head_size = right.truth.size() / n;
-    const Index first = right.draw.integer(0, static_cast<int>(n) - 2);
-    const Index second = right.draw.integer(static_cast<int>(first) + 1, static_cast<int>(n) - 1);
+    const Index n = right.expected.extent(0);
+    const Index head_size = right.expected.size() / n;
+    const Index first = right.generator.integer(0, static_cast<int>(n) - 2);
+    const Index second = right.generator.integer(static_cast<int>(first) + 1, static_cast<int>(n) - 1);
     const auto taken_from = [&](auto source) {
       return right.pattern_of(right.with([&](Index i, double) {
-        return right.truth[i + (source(right.head(i)) - right.head(i)) * head_size];
+        return right.expected[i + (source(right.head(i)) - right.head(i)) * head_size];
       }));
     };
     EXPECT_EQ(taken_from([&](Index head) { return head == first    ? second
@@ -178,18 +179,18 @@ TEST(Pattern, HeadsThatHaveChangedPlaces) {
 TEST(Pattern, ShardsInAnotherRanksPlace) {
   for (int seed = 1; seed <= seeds; ++seed) {
     Right right(seed);
-    const int ranks = right.draw.integer(3, 6);
-    const int each = right.draw.integer(1, 5);
+    const int ranks = right.generator.integer(3, 6);
+    const int each = right.generator.integer(1, 5);
     right.shards.assign(static_cast<std::size_t>(ranks), each);
-    right.truth = Tensor64({2, ranks * each, 6});
-    for (double& x : right.truth.values()) x = right.draw.normal();
+    right.expected = Tensor64({2, ranks * each, 6});
+    for (double& x : right.expected.values()) x = right.generator.normal();
     const auto taken_from = [&](auto source) {
       return right.pattern_of(right.with([&](Index i, double) {
-        return right.truth[i + (source(right.rank(i)) - right.rank(i)) * each * 6];
+        return right.expected[i + (source(right.rank(i)) - right.rank(i)) * each * 6];
       }));
     };
-    const int rank = right.draw.integer(0, ranks - 1);
-    const int other = (rank + right.draw.integer(1, ranks - 1)) % ranks;
+    const int rank = right.generator.integer(0, ranks - 1);
+    const int other = (rank + right.generator.integer(1, ranks - 1)) % ranks;
     EXPECT_EQ(taken_from([&](int r) { return r == rank ? other : r; }),
               fmt::format("o: rank {} returned what rank {} should", rank, other))
         << seed;
@@ -204,7 +205,7 @@ TEST(Pattern, NoNumbers) {
     Right right(seed);
     const int rank = right.some_rank();
     const Index count =
-        right.truth.size() / right.truth.extent(1) * right.shards[static_cast<std::size_t>(rank)];
+        right.expected.size() / right.expected.extent(1) * right.shards[static_cast<std::size_t>(rank)];
     const auto holding = [&](double value) {
       return right.pattern_of(
           right.with([&](Index i, double x) { return right.rank(i) == rank ? value : x; }));
@@ -213,7 +214,7 @@ TEST(Pattern, NoNumbers) {
     EXPECT_EQ(holding(-infinity), fmt::format("o: the {} wrong entries are infinite", count)) << seed;
     EXPECT_TRUE(has(holding(0), "wrong entries are exactly 0")) << seed;
     const std::string some = right.pattern_of(right.with([&](Index i, double x) {
-      return right.rank(i) == rank ? std::nan("") : x + right.draw.normal() + 1e3;
+      return right.rank(i) == rank ? std::nan("") : x + right.generator.normal() + 1e3;
     }));
     EXPECT_TRUE(has(some, fmt::format("o: {} of the ", count))) << some;
     EXPECT_TRUE(has(some, fmt::format("NaN, all in the shard of rank {} of ", rank))) << some;
@@ -243,17 +244,18 @@ TEST(Pattern, Rounding) {
 TEST(Pattern, UnrelatedNumbersHaveNone) {
   for (int seed = 1; seed <= 4 * seeds; ++seed) {
     Right right(seed);
-    const std::vector<double> magnitude = typical_magnitudes(right.truth);
+    const std::vector<double> magnitude = typical_magnitudes(right.expected);
     for (const double size : {2e-5, 5e-5, 1e-4, 1.0 / 512, 0.1, 1.0, 100.0}) {
       const auto noisy = [&](double share) {
         return right.pattern_of(right.with([&](Index i, double x) {
-          const double noise = size * magnitude[static_cast<std::size_t>(i)] * right.draw.normal();
-          return right.draw.uniform(0, 1) < share ? x + noise : x;
+          const double noise = size * magnitude[static_cast<std::size_t>(i)] * right.generator.normal();
+          return right.generator.uniform(0, 1) < share ? x + noise : x;
         }));
       };
       for (const double share : {1.0, 0.3, 0.02}) EXPECT_EQ(noisy(share), "") << seed << " " << size;
     }
-    EXPECT_EQ(right.pattern_of(right.with([&](Index, double) { return 1e-6 * right.draw.normal(); })), "")
+    EXPECT_EQ(right.pattern_of(right.with([&](Index, double) { return 1e-6 * right.generator.normal(); })),
+              "")
         << seed;
     EXPECT_EQ(right.pattern_of(right.with([](Index, double) { return 1e6; })), "") << seed;
   }
@@ -264,7 +266,7 @@ TEST(Pattern, RoundNumbersThatAreFarOffHaveNone) {
     Right right(seed);
     for (const double size : {0.05, 1.0}) {
       EXPECT_EQ(right.pattern_of(right.with([&](Index, double x) {
-        return rounded_to(bfloat16, x * (1 + size * right.draw.normal()));
+        return rounded_to(bfloat16, x * (1 + size * right.generator.normal()));
       })),
                 "")
           << seed;
@@ -273,68 +275,69 @@ TEST(Pattern, RoundNumbersThatAreFarOffHaveNone) {
 }
 
 TEST(Pattern, ZeroAmongWholeNumbersIsNone) {
-  const Tensor64 truth({3, 3}, {0, 2, 1, 1, 0, 2, 2, 1, 0});
+  const Tensor64 expected({3, 3}, {0, 2, 1, 1, 0, 2, 2, 1, 0});
   const Tensor64 answer({3, 3}, {0, 0, 1, 1, 0, 0, 2, 0, 0});
-  EXPECT_EQ(pattern(matrix, answer, truth, tolerated, {}), "");
+  EXPECT_EQ(error_pattern(matrix, answer, expected, tolerated, {}), "");
 }
 
 TEST(Pattern, NoiseNextToTheToleranceHasNone) {
-  Draw draw(1);
-  Tensor64 truth({8, 400, 16});
-  for (double& x : truth.values()) x = draw.normal();
+  InputGenerator generator(1);
+  Tensor64 expected({8, 400, 16});
+  for (double& x : expected.values()) x = generator.normal();
   for (const double size : {1.1, 2.0, 3.9, 4.1, 8.0}) {
-    Tensor64 answer = truth;
-    for (double& x : answer.values()) x += size * tolerated * draw.normal();
-    EXPECT_EQ(pattern(heads, answer, truth, tolerated, {}), "") << size;
+    Tensor64 answer = expected;
+    for (double& x : answer.values()) x += size * tolerated * generator.normal();
+    EXPECT_EQ(error_pattern(heads, answer, expected, tolerated, {}), "") << size;
   }
 }
 
 TEST(Pattern, FewNumbersProveNothing) {
-  const Tensor64 truth({1, 2}, {1.25, -0.5});
-  EXPECT_EQ(pattern(matrix, Tensor64({1, 2}, {2.5, -0.5}), truth, tolerated, {}), "");
-  EXPECT_EQ(pattern(matrix, Tensor64({1, 2}, {2.5, -1}), truth, tolerated, {}), "");
+  const Tensor64 expected({1, 2}, {1.25, -0.5});
+  EXPECT_EQ(error_pattern(matrix, Tensor64({1, 2}, {2.5, -0.5}), expected, tolerated, {}), "");
+  EXPECT_EQ(error_pattern(matrix, Tensor64({1, 2}, {2.5, -1}), expected, tolerated, {}), "");
   // Every row of one column is its own multiple of what it should be.
-  Draw draw(1);
+  InputGenerator generator(1);
   Tensor64 column({30, 1});
   Tensor64 answer({30, 1});
   for (Index i = 0; i < 30; ++i) {
-    column[i] = draw.normal();
-    answer[i] = draw.normal();
+    column[i] = generator.normal();
+    answer[i] = generator.normal();
   }
-  EXPECT_EQ(pattern(matrix, answer, column, tolerated, {}), "");
+  EXPECT_EQ(error_pattern(matrix, answer, column, tolerated, {}), "");
 }
 
 TEST(Pattern, AlikePartsAreNotToldApart) {
-  Draw draw(1);
-  Tensor64 truth({4, 5, 6});
-  for (Index i = 0; i < 60; ++i) truth[i] = draw.normal();
-  for (Index i = 60; i < 120; ++i) truth[i] = truth[i - 30];  // heads 1, 2 and 3 are the same
-  Tensor64 answer = truth;
-  std::copy_n(truth.data() + 30, 30, answer.data());  // head 0 holds what 1, 2 or 3 should
-  EXPECT_EQ(pattern(heads, answer, truth, tolerated, {}), "");
+  InputGenerator generator(1);
+  Tensor64 expected({4, 5, 6});
+  for (Index i = 0; i < 60; ++i) expected[i] = generator.normal();
+  for (Index i = 60; i < 120; ++i) expected[i] = expected[i - 30];  // heads 1, 2 and 3 are the same
+  Tensor64 answer = expected;
+  std::copy_n(expected.data() + 30, 30, answer.data());  // head 0 holds what 1, 2 or 3 should
+  EXPECT_EQ(error_pattern(heads, answer, expected, tolerated, {}), "");
 }
 
 TEST(Pattern, RowsOfZerosAreNoMaskedRow) {
-  Draw draw(1);
-  Tensor64 truth({6, 8});
-  for (Index i = 8; i < truth.size(); ++i) truth[i] = draw.normal();  // row 0 is masked
-  Tensor64 answer = truth;
+  InputGenerator generator(1);
+  Tensor64 expected({6, 8});
+  for (Index i = 8; i < expected.size(); ++i) expected[i] = generator.normal();  // row 0 is masked
+  Tensor64 answer = expected;
   std::fill_n(answer.data() + 8, 8, 0.0);
-  for (Index i = 24; i < 32; ++i) answer[i] = draw.normal();
-  EXPECT_EQ(pattern(matrix, answer, truth, tolerated, {}), "");
+  for (Index i = 24; i < 32; ++i) answer[i] = generator.normal();
+  EXPECT_EQ(error_pattern(matrix, answer, expected, tolerated, {}), "");
 }
 
 TEST(Pattern, RightAnswersHaveNone) {
   for (int seed = 1; seed <= seeds; ++seed) {
     Right right(seed);
-    EXPECT_EQ(right.pattern_of(right.truth), "") << seed;
-    EXPECT_EQ(right.pattern_of(right.with(
-                  [&](Index, double x) { return x * (1 + 0.9 * tolerated * right.draw.uniform(-1, 1)); })),
+    EXPECT_EQ(right.pattern_of(right.expected), "") << seed;
+    EXPECT_EQ(right.pattern_of(right.with([&](Index, double x) {
+      return x * (1 + 0.9 * tolerated * right.generator.uniform(-1, 1));
+    })),
               "")
         << seed;
   }
-  EXPECT_EQ(pattern(heads, Tensor64({2, 0, 3}), Tensor64({2, 0, 3}), tolerated, {}), "");
-  EXPECT_EQ(pattern(heads, Tensor64({0, 2, 3}), Tensor64({0, 2, 3}), tolerated, {0, 2}), "");
+  EXPECT_EQ(error_pattern(heads, Tensor64({2, 0, 3}), Tensor64({2, 0, 3}), tolerated, {}), "");
+  EXPECT_EQ(error_pattern(heads, Tensor64({0, 2, 3}), Tensor64({0, 2, 3}), tolerated, {0, 2}), "");
 }
 
 // Where the wrong entries lie
@@ -343,17 +346,17 @@ TEST(Pattern, RightAnswersHaveNone) {
 template <class Wrong>
 std::string where(Right& right, const std::vector<int>& shards, Wrong wrong) {
   const Tensor64 answer =
-      right.with([&](Index i, double x) { return wrong(i) ? 1e3 + right.draw.normal() : x; });
-  const std::string text = locate(heads, returned(answer), right.truth, tolerated, shards);
+      right.with([&](Index i, double x) { return wrong(i) ? 1e3 + right.generator.normal() : x; });
+  const std::string text = locate(heads, returned(answer), right.expected, tolerated, shards);
   return text.substr(text.find(" wrong") + 6);
 }
 
 TEST(Locality, IsTheNarrowestThatHoldsAllWrongEntries) {
   for (int seed = 1; seed <= seeds; ++seed) {
     Right right(seed);
-    const Index n = right.truth.extent(0);
-    const Index rows = right.truth.extent(1);
-    const Index cols = right.truth.extent(2);
+    const Index n = right.expected.extent(0);
+    const Index rows = right.expected.extent(1);
+    const Index cols = right.expected.extent(2);
     EXPECT_EQ(where(right, {}, [&](Index i) { return right.head(i) % 2 == 0 && right.head(i) < 3; }),
               fmt::format(", all in heads 0 and 2 of {}", n))
         << seed;
@@ -372,7 +375,7 @@ TEST(Locality, NamesWholeShards) {
   for (int seed = 1; seed <= seeds; ++seed) {
     Right right(seed);
     const int rank = right.some_rank();
-    const Index rows = right.truth.extent(1);
+    const Index rows = right.expected.extent(1);
     const int first = shard_offsets(right.shards)[static_cast<std::size_t>(rank)];
     const int last = first + right.shards[static_cast<std::size_t>(rank)] - 1;
     EXPECT_EQ(where(right, right.shards, [&](Index i) { return right.rank(i) == rank; }),
@@ -390,8 +393,8 @@ TEST(Locality, OfScatteredEntriesTellsNoHeadsAndColumns) {
   for (int seed = 1; seed <= seeds; ++seed) {
     for (const double share : {0.02, 0.1, 0.5}) {
       Right right(seed);
-      Draw choice = right.draw.fork("choice");
-      std::vector<bool> wrong(static_cast<std::size_t>(right.truth.size()));
+      InputGenerator choice = right.generator.fork("choice");
+      std::vector<bool> wrong(static_cast<std::size_t>(right.expected.size()));
       for (std::size_t i = 0; i < wrong.size(); ++i) wrong[i] = choice.uniform(0, 1) < share;
       wrong[0] = true;
       const std::string text = where(right, {}, [&](Index i) { return wrong[static_cast<std::size_t>(i)]; });

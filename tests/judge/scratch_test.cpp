@@ -1,5 +1,3 @@
-#include "judge/scratch.hpp"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,6 +7,8 @@
 #include <cstdlib>
 #include <string>
 #include <vector>
+
+#include "runner/temporary_folder.hpp"
 
 namespace course {
 
@@ -25,8 +25,8 @@ class Other {
     pid_ = fork();
     if (pid_ == 0) {
       setenv("TMPDIR", parent.c_str(), 1);
-      const Scratch scratch;
-      const std::string path = scratch.path();
+      const TemporaryFolder temporary;
+      const std::string path = temporary.path();
       [[maybe_unused]] const auto written = write(ends[1], path.c_str(), path.size());
       for (;;) pause();
     }
@@ -56,7 +56,7 @@ class Other {
 };
 
 TEST(ScratchFolder, OfAProcessThatWasKilledIsRemovedByTheNext) {
-  const Scratch parent;
+  const TemporaryFolder parent;
   Other living(parent.path());
   Other killed(parent.path());
   killed.end();
@@ -68,7 +68,7 @@ TEST(ScratchFolder, OfAProcessThatWasKilledIsRemovedByTheNext) {
 }
 
 TEST(ScratchFolder, LeavesWhatOthersHaveMade) {
-  const Scratch parent;
+  const TemporaryFolder parent;
   const Other killed(parent.path());
   const std::string name = killed.folder().filename();
   std::vector<fs::path> theirs{parent.path() / "course.backup", parent.path() / (name + "s"),
@@ -88,8 +88,8 @@ TEST(ScratchFolder, LeavesWhatOthersHaveMade) {
 TEST(ScratchFolder, GoesWithItsObject) {
   fs::path folder;
   {
-    const Scratch scratch;
-    folder = scratch.path();
+    const TemporaryFolder temporary;
+    folder = temporary.path();
     EXPECT_TRUE(fs::is_directory(folder));
   }
   EXPECT_FALSE(fs::exists(folder));

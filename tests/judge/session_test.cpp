@@ -13,10 +13,10 @@ Task blunt_task() {
           .function = "no_such_function",
           .outputs = {{"o", {"row"}}},
           .examples =
-              [](Draw&, int) {
+              [](InputGenerator&, int) {
                 return std::vector<Example>{{"some input", {{"x", Tensor({1, 1})}}}};
               },
-          .truth = always,
+          .expected = always,
           .baseline = always,
           .largest_tolerance = 0};
 }

@@ -1,11 +1,10 @@
-#include "judge/uncancelled.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "judge/attention/cancellation_free_norm.hpp"
+#include "judge/attention/ring_backward.hpp"
 #include "judge/diagnose.hpp"
-#include "judge/ring_backward.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -19,9 +18,9 @@ Task backward_task() {
                       {"dk", {"head", "row", "col"}, 1},
                       {"dv", {"head", "row", "col"}, 1}},
           .examples = {},
-          .truth = ring_backward::truth,
+          .expected = ring_backward::expected,
           .baseline = ring_backward::baseline,
-          .terms = gradients_terms(ring_backward::problem)};
+          .cancellation_free = cancellation_free_gradients_of(ring_backward::problem)};
 }
 
 Outcome returned(const Answer& answer, const Example& example) {
@@ -38,17 +37,17 @@ Outcome returned(const Answer& answer, const Example& example) {
 
 std::string said_of(const Answer& answer, const Example& example) {
   const Outcome outcome = returned(answer, example);
-  const Played played = compare(backward_task(), example, ring_backward::truth(example), outcome);
+  const Played played = compare(backward_task(), example, ring_backward::expected(example), outcome);
   std::string text;
   for (const Finding& finding : is_right_on_every_rank(played)) text += finding.text + "\n";
   return text;
 }
 
 /// What arrives at the queries of one rank is a millionth of what arrives at the others.
-Example with_a_faint_rank(Draw& draw, const std::vector<int>& shards, int faint) {
+Example with_a_faint_rank(InputGenerator& generator, const std::vector<int>& shards, int faint) {
   const int n = total_tokens(shards);
-  QKV qkv = random_qkv(draw, 2, n, n, 5);
-  Tensor d_o = draw.normal(qkv.q.shape());
+  QKV qkv = random_qkv(generator, 2, n, n, 5);
+  Tensor d_o = generator.normal(qkv.q.shape());
   for (Index head = 0; head < 2; ++head) {
     for (int i = 0; i < shards[faint]; ++i) {
       for (float& value : d_o.heads().head(head).row(shard_offsets(shards)[faint] + i)) value *= 1e-6f;
@@ -58,40 +57,42 @@ Example with_a_faint_rank(Draw& draw, const std::vector<int>& shards, int faint)
 }
 
 TEST(UncancelledGradients, AreNoLessThanTheGradients) {
-  Draw draw(1);
+  InputGenerator generator(1);
   for (int i = 0; i < 20; ++i) {
-    const std::vector<int> shards = any_shards(draw, draw.integer(1, 5), 2);
+    const std::vector<int> shards = any_shards(generator, generator.integer(1, 5), 2);
     const int n = total_tokens(shards);
-    const Example example =
-        ring_backward::make_example("", shards, random_qkv(draw, 2, n, n, 5), draw.normal({2, n, 5}));
-    const Gradients64 terms = uncancelled_gradients(ring_backward::problem(example));
-    const Answer truth = ring_backward::truth(example);
-    for (const auto& [name, magnitude] : {std::pair{"dq", &terms.dq}, {"dk", &terms.dk}, {"dv", &terms.dv}}) {
+    const Example example = ring_backward::make_example("", shards, random_qkv(generator, 2, n, n, 5),
+                                                        generator.normal({2, n, 5}));
+    const Gradients64 cancellation_free = cancellation_free_gradients(ring_backward::problem(example));
+    const Answer expected = ring_backward::expected(example);
+    for (const auto& [name, magnitude] : {std::pair{"dq", &cancellation_free.dq},
+                                          {"dk", &cancellation_free.dk},
+                                          {"dv", &cancellation_free.dv}}) {
       for (Index j = 0; j < magnitude->size(); ++j)
-        EXPECT_GE((*magnitude)[j] * (1 + 1e-12), std::abs(truth.at(name)[j])) << name;
+        EXPECT_GE((*magnitude)[j] * (1 + 1e-12), std::abs(expected.at(name)[j])) << name;
     }
   }
 }
 
 TEST(RightOnEveryRank, HoldsForFloat32) {
-  Draw draw(2);
+  InputGenerator generator(2);
   for (int i = 0; i < 10; ++i) {
-    const std::vector<int> shards = any_shards(draw, draw.integer(1, 5), 2);
+    const std::vector<int> shards = any_shards(generator, generator.integer(1, 5), 2);
     const int n = total_tokens(shards);
-    const Example drawn =
-        ring_backward::make_example("", shards, random_qkv(draw, 2, n, n, 5, 3), draw.normal({2, n, 5}));
+    const Example drawn = ring_backward::make_example("", shards, random_qkv(generator, 2, n, n, 5, 3),
+                                                      generator.normal({2, n, 5}));
     EXPECT_EQ(said_of(ring_backward::baseline(drawn), drawn), "");
-    const Example real = ring_backward::real_example(draw, "real", shards, {draw.integer(0, 11)});
+    const Example real = ring_backward::real_example(generator, "real", shards, {generator.integer(0, 11)});
     EXPECT_EQ(said_of(ring_backward::baseline(real), real), "");
   }
 }
 
 TEST(RightOnEveryRank, SeesAFaintRankThatIsWrong) {
-  Draw draw(3);
+  InputGenerator generator(3);
   const std::vector<int> shards{4, 3, 5};
   for (const int faint : {0, 1, 2}) {
-    const Example example = with_a_faint_rank(draw, shards, faint);
-    Answer answer = ring_backward::truth(example);
+    const Example example = with_a_faint_rank(generator, shards, faint);
+    Answer answer = ring_backward::expected(example);
     EXPECT_EQ(said_of(answer, example), "");
     for (Index head = 0; head < 2; ++head) {
       for (int i = 0; i < shards[faint]; ++i) {
@@ -100,16 +101,17 @@ TEST(RightOnEveryRank, SeesAFaintRankThatIsWrong) {
       }
     }
     const Task task = backward_task();
-    EXPECT_TRUE(is_right(compare(task, example, ring_backward::truth(example), returned(answer, example))));
+    EXPECT_TRUE(
+        is_right(compare(task, example, ring_backward::expected(example), returned(answer, example))));
     EXPECT_EQ(said_of(answer, example).find("dq on rank " + std::to_string(faint) + " is off by"), 0u);
   }
 }
 
 TEST(RightOnEveryRank, IsSilentWhereTheAnswerIsWrongAnyway) {
-  Draw draw(4);
+  InputGenerator generator(4);
   const std::vector<int> shards{4, 3, 5};
-  const Example example = ring_backward::real_example(draw, "real", shards, {1, 5});
-  Answer answer = ring_backward::truth(example);
+  const Example example = ring_backward::real_example(generator, "real", shards, {1, 5});
+  Answer answer = ring_backward::expected(example);
   for (double& value : answer.at("dk").values()) value *= 2;
   EXPECT_EQ(said_of(answer, example), "");
 }

@@ -19,7 +19,7 @@ Outcome outcome(Ending ending, const std::string& text) {
 TestVerdict judged(const std::vector<Outcome>& outcomes) {
   Task task;
   task.id = "1";
-  task.conduct = {[](const Example&, const Outcome& seen) {
+  task.communication_checks = {[](const Example&, const Outcome& seen) {
     return seen.ending == Ending::Crashed ? std::vector<Finding>{{"wild_pointer", ""}}
                                           : std::vector<Finding>{};
   }};
@@ -60,7 +60,7 @@ Task one_output() {
             .function = "f",
             .outputs = {{"o", {"row"}}},
             .examples = {},
-            .truth = always({1.5, -2.5, 3.25, 4.75}),
+            .expected = always({1.5, -2.5, 3.25, 4.75}),
             .baseline = always({1.5, -2.5, 3.25, 4.75})};
   task.mistakes = {{"tripled", always({4.5, -7.5, 9.75, 14.25})}};
   return task;
@@ -72,7 +72,7 @@ TestVerdict verdict_on(std::vector<float> values, bool hidden) {
   const Example example{"an input", {}};
   Outcome returned = outcome(Ending::Finished, "");
   returned.outputs = {{{"o", Tensor({4}, std::move(values))}}};
-  PlayedTest played{&test, {compare(task, example, task.truth(example), returned)}};
+  PlayedTest played{&test, {compare(task, example, task.expected(example), returned)}};
   return judge({played}).at(0);
 }
 
@@ -98,7 +98,7 @@ TEST(Verdict, TellsNothingThatThePlayerSaidOfAHiddenInput) {
   const Example example{"an input", {}};
   for (const Ending ending : {Ending::Threw, Ending::Crashed, Ending::Lost}) {
     const Outcome ended = outcome(ending, "x: runtime error: 1.5");
-    const PlayedTest played{&test, {compare(task, example, task.truth(example), ended)}};
+    const PlayedTest played{&test, {compare(task, example, task.expected(example), ended)}};
     const std::string text = judge({played}).at(0).text;
     EXPECT_TRUE(text.ends_with("on a hidden input")) << text;
     EXPECT_EQ(text.find("1.5"), std::string::npos) << text;
@@ -110,9 +110,9 @@ TEST(Verdict, SaysNoRankWhereThereIsOne) {
   const Example example{"an input", {}};
   Outcome nothing = outcome(Ending::Finished, "");
   nothing.outputs.resize(1);
-  EXPECT_EQ(compare(task, example, task.truth(example), nothing).complaint, "the function returned no o");
+  EXPECT_EQ(compare(task, example, task.expected(example), nothing).complaint, "the function returned no o");
   nothing.outputs.resize(2);
-  EXPECT_EQ(compare(task, example, task.truth(example), nothing).complaint, "rank 0 returned no o");
+  EXPECT_EQ(compare(task, example, task.expected(example), nothing).complaint, "rank 0 returned no o");
 }
 
 }  // namespace

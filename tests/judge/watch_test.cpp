@@ -1,7 +1,7 @@
-#include "judge/watch.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+#include "runner/launch_monitor.hpp"
 
 namespace course {
 
@@ -16,14 +16,14 @@ std::string said_of(Phase phase, int ranks) {
   snapshot.text = "no idea";
   for (int rank = 0; rank < ranks; ++rank) world_ranks[static_cast<std::size_t>(rank)] = rank;
   const std::vector<std::vector<int>> cases{world_ranks};
-  Watch watch(cases, 0, getpid());
+  LaunchMonitor watch(cases, 0, getpid());
   while (true) {
     const std::optional<Outcome> outcome = watch.look({static_cast<std::size_t>(ranks), snapshot});
     if (outcome) return outcome->text;
   }
 }
 
-TEST(Watch, NamesNoRankWhereThereIsOne) {
+TEST(LaunchMonitor, NamesNoRankWhereThereIsOne) {
   EXPECT_EQ(said_of(Phase::Computing, 1), "stuck in compute: nothing happened for 0 s");
   EXPECT_EQ(said_of(Phase::Computing, 2), "stuck in compute: nothing happened for 0 s (rank 0, 1)");
   EXPECT_EQ(said_of(Phase::Threw, 1), "threw: no idea");

@@ -135,7 +135,7 @@ Measured measured(double work_over_transfer, double compute, double blocking, do
 }
 
 TEST(Laboratory, ReadsWhatWasExposedBesideTheModel) {
-  const Finding finding = read(measured(2, 2.0, 2.6, 2.5, 2.02, 0.5), 2);
+  const Reading finding = read(measured(2, 2.0, 2.6, 2.5, 2.02, 0.5), 2);
   EXPECT_DOUBLE_EQ(finding.work_s, 1);
   EXPECT_DOUBLE_EQ(finding.transfer_s, 0.5);
   ASSERT_EQ(finding.exposed.size(), 3u);

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "../demo/running.hpp"
-#include "course/child.hpp"
+#include "course/build/child.hpp"
 
 /// Runs of ring_lab: what it starts, writes and leaves behind. Nothing here looks at how long anything took.
 namespace course {

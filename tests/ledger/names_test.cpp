@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "course/child.hpp"
+#include "course/build/child.hpp"
 
 // ctest's tests and their labels, by which ./course test, editors and scripts choose them. A line of
 // tests.tsv has a name, its labels and, where a machine may lack it, what the test needs: then it is compared

@@ -1,4 +1,4 @@
-"""The page by which the judge sees, while a rank plays, what it is doing: common/player/status.hpp, in ctypes."""
+"""The page by which the judge sees, while a rank plays, what it is doing: common/protocol/status_page.hpp, in ctypes."""
 
 import ctypes
 import enum

@@ -80,17 +80,17 @@ bool unchanged(const std::vector<RankSnapshot>& before, const std::vector<RankSn
 
 }  // namespace
 
-bool find_proven(Standstill& found) {
+bool find_proven(Deadlock& found) {
   const std::vector<RankSnapshot> before = look();
   const std::vector<RankSnapshot> after = look();
-  const std::optional<Standstill> still = find_standstill(after);
+  const std::optional<Deadlock> still = find_deadlock(after);
   if (!unchanged(before, after) || !still || !still->proven) return false;
   found = *still;
   return true;
 }
 
-Standstill provoke(const std::function<void()>& function, const std::function<void()>& rescue) {
-  Standstill found{.kind = Standstill::Kind::NoMatch, .ranks = {}, .receives = {}, .text = "none was proven"};
+Deadlock provoke(const std::function<void()>& function, const std::function<void()>& rescue) {
+  Deadlock found{.kind = Deadlock::Kind::NoMatch, .ranks = {}, .receives = {}, .text = "none was proven"};
   const int round = shared->rescues + 1;
   PMPI_Barrier(comm);
   std::thread rescuer([&] {
@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
   next = (rank + 1) % ranks;
   previous = (rank + ranks - 1) % ranks;
   MPI_Win window = share();
-  test_standstills();
+  test_deadlocks();
   test_facts();
   test_right_programs();
   test_guarded_buffers();

@@ -7,26 +7,26 @@
 #include <functional>
 #include <string>
 
-#include "judge/standstill.hpp"
 #include "mpi_layer/mpi_layer.hpp"
+#include "runner/deadlock.hpp"
 
 /// Tests of the MPI layer run under mpirun -n 3. Every check counts on every rank; the exit code is 0 when
 /// all of them passed on all ranks.
 namespace mpi_layer_tests {
 
+using course::Deadlock;
 using course::Phase;
 using course::RankSnapshot;
 using course::RankStatus;
 using course::Span;
-using course::Standstill;
 using namespace course::mpi_layer;
 
 inline constexpr int ranks = 3;
 
-/// What the ranks share: their pages, and the signals by which a test ends a standstill that it provoked.
+/// What the ranks share: their pages, and the signals by which a test ends a deadlock that it provoked.
 struct Shared {
   std::array<RankStatus, ranks> pages;
-  std::atomic<int> rescues;  ///< so many standstills are to be ended
+  std::atomic<int> rescues;  ///< so many deadlocks are to be ended
 };
 
 extern Shared* shared;
@@ -51,12 +51,12 @@ struct Played {
 /// Plays one case on all ranks, as a player does.
 Played play(const std::function<void()>& function, Options options = {.synchronous_sends = true});
 
-/// Two looks at the same state, the second of which finds a standstill that is proven.
-bool find_proven(Standstill& found);
+/// Two looks at the same state, the second of which finds a deadlock that is proven.
+bool find_proven(Deadlock& found);
 
 /// Plays a function that stands still. Once rank 0 has found that proven, or given up, every rank's rescue
 /// makes the missing calls, past the layer. What was found is told on rank 0 alone.
-Standstill provoke(const std::function<void()>& function, const std::function<void()>& rescue);
+Deadlock provoke(const std::function<void()>& function, const std::function<void()>& rescue);
 
 bool contains(const std::string& text, const std::string& part);
 
@@ -64,7 +64,7 @@ bool contains(const std::string& text, const std::string& part);
 void send_byte(int to, int tag = 0);
 void receive_byte(int from, int tag = 0);
 
-void test_standstills();
+void test_deadlocks();
 void test_facts();
 void test_right_programs();
 void test_guarded_buffers();

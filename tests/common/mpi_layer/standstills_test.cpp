@@ -31,20 +31,20 @@ void test_sends_are_synchronous() {
 }
 
 void test_send_first_cycle() {
-  const Standstill found = provoke(
+  const Deadlock found = provoke(
       [] {
         char byte = 1;
         MPI_Send(&byte, 1, MPI_CHAR, next, 0, comm);
       },
       [] { receive_byte(previous); });
   if (rank != 0) return;
-  CHECK(found.kind == Standstill::Kind::Cycle && found.all_send);
+  CHECK(found.kind == Deadlock::Kind::Cycle && found.all_send);
   CHECK(found.ranks == (std::vector<int>{0, 1, 2}));
   CHECK(contains(found.text, "rank 2 waits in MPI_Send to rank 0 (tag 0, 1 byte, before any receive)"));
 }
 
 void test_requests_in_the_wrong_direction() {
-  const Standstill found = provoke(
+  const Deadlock found = provoke(
       [] {
         char out = 1;
         char in = 0;
@@ -58,14 +58,14 @@ void test_requests_in_the_wrong_direction() {
         send_byte(previous);
       });
   if (rank != 0) return;
-  CHECK(found.kind == Standstill::Kind::Cycle && !found.all_send);
+  CHECK(found.kind == Deadlock::Kind::Cycle && !found.all_send);
   CHECK(contains(found.text, "MPI_Waitall(MPI_Irecv) from rank 1"));
   CHECK(contains(found.text, "MPI_Waitall(MPI_Isend) to rank 1"));
 }
 
 /// The first message of the two has arrived, and only the second is held up.
-void test_standstill_after_a_hop() {
-  const Standstill found = provoke(
+void test_deadlock_after_a_hop() {
+  const Deadlock found = provoke(
       [] {
         char out = 1;
         char in = 0;
@@ -77,12 +77,12 @@ void test_standstill_after_a_hop() {
       },
       [] { send_byte(next, 1); });
   if (rank != 0) return;
-  CHECK(found.kind == Standstill::Kind::Cycle && !found.all_send);
+  CHECK(found.kind == Deadlock::Kind::Cycle && !found.all_send);
   CHECK(contains(found.text, "rank 0 waits in MPI_Recv from rank 2 (tag 1, 1 byte, after 1 receive)"));
 }
 
 void test_tags_that_differ() {
-  const Standstill found = provoke(
+  const Deadlock found = provoke(
       [] {
         char byte = 1;
         if (rank == 0) MPI_Send(&byte, 1, MPI_CHAR, 1, 0, comm);
@@ -93,13 +93,13 @@ void test_tags_that_differ() {
         if (rank == 1) receive_byte(0, 0);
       });
   if (rank != 0) return;
-  CHECK(found.kind == Standstill::Kind::NoMatch);
+  CHECK(found.kind == Deadlock::Kind::NoMatch);
   CHECK(contains(found.text, "rank 0 sends tag 0, rank 1 receives tag 1"));
 }
 
 void test_communicators_that_differ() {
   MPI_Comm other = MPI_COMM_NULL;
-  const Standstill found = provoke(
+  const Deadlock found = provoke(
       [&] {
         char byte = 1;
         MPI_Comm_dup(comm, &other);
@@ -113,12 +113,12 @@ void test_communicators_that_differ() {
       });
   PMPI_Comm_free(&other);
   if (rank != 0) return;
-  CHECK(found.kind == Standstill::Kind::NoMatch);
+  CHECK(found.kind == Deadlock::Kind::NoMatch);
   CHECK(contains(found.text, "rank 0 sends on another communicator than the one on which rank 1 receives"));
 }
 
 void test_waiting_for_a_finished_rank() {
-  const Standstill found = provoke(
+  const Deadlock found = provoke(
       [] {
         char byte = 1;
         if (rank == 1) MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, comm, MPI_STATUS_IGNORE);
@@ -127,11 +127,11 @@ void test_waiting_for_a_finished_rank() {
         if (rank == 0) send_byte(1);
       });
   if (rank != 0) return;
-  CHECK(found.kind == Standstill::Kind::WaitsForFinished && found.ranks == std::vector<int>{1});
+  CHECK(found.kind == Deadlock::Kind::WaitsForFinished && found.ranks == std::vector<int>{1});
 }
 
 void test_barrier_without_everybody() {
-  const Standstill found = provoke(
+  const Deadlock found = provoke(
       [] {
         char byte = 1;
         if (rank != 2) MPI_Barrier(comm);
@@ -144,16 +144,16 @@ void test_barrier_without_everybody() {
         send_byte(2);
       });
   if (rank != 0) return;
-  CHECK(found.kind == Standstill::Kind::CollectiveMismatch);
+  CHECK(found.kind == Deadlock::Kind::CollectiveMismatch);
   CHECK(contains(found.text, "ranks 0 and 1 are in MPI_Barrier, rank 2 is in no collective"));
 }
 
-/// Many right messages of every kind, and a judge that looks without pause: it must never prove a standstill.
+/// Many right messages of every kind, and a judge that looks without pause: it must never prove a deadlock.
 void test_nothing_is_proven_of_a_program_that_runs() {
   std::atomic<bool> over{false};
   std::atomic<int> wrongly_proven{0};
   std::thread judge([&] {
-    Standstill found{};
+    Deadlock found{};
     while (rank == 0 && !over) wrongly_proven += find_proven(found) ? 1 : 0;
   });
   const Played played = play([] {
@@ -197,11 +197,11 @@ void test_tests_in_a_row_are_polling() {
 
 }  // namespace
 
-void test_standstills() {
+void test_deadlocks() {
   test_sends_are_synchronous();
   test_send_first_cycle();
   test_requests_in_the_wrong_direction();
-  test_standstill_after_a_hop();
+  test_deadlock_after_a_hop();
   test_tags_that_differ();
   test_communicators_that_differ();
   test_waiting_for_a_finished_rank();

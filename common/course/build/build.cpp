@@ -1,0 +1,85 @@
+#include "course/build/build.hpp"
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+
+#include "course/build/child.hpp"
+#include "course/terminal/terminal.hpp"
+#include "course/workspace/text_file.hpp"
+#include "course/build/file_lock.hpp"
+
+namespace course::program {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Every tree lies in build/, and one lock, the launcher's too, keeps two builds apart.
+FileLock lock_builds(const fs::path& root) {
+  return FileLock(root / "build" / ".lock", "another ./course to finish building");
+}
+
+std::string progress_text(const std::string& title, const BuildCount& count, double seconds) {
+  return fmt::format("building {}: {} of {}, {}, about {} left", title, count.done, count.total,
+                     duration(seconds), duration(seconds_left(count, seconds)));
+}
+
+/// Beside the build tree, so that a configuration which was interrupted is done again.
+fs::path configuring_mark(const fs::path& tree) {
+  return tree / ".configuring";
+}
+
+bool is_configured(const fs::path& root, const fs::path& tree) {
+  const fs::path cache = tree / "CMakeCache.txt";
+  if (!fs::exists(cache) || fs::exists(configuring_mark(tree))) return false;
+  // A checkout that was moved has a cache that names the old place.
+  return ("\n" + read_text(cache)).find("\nCMAKE_HOME_DIRECTORY:INTERNAL=" + root.string() + "\n") !=
+         std::string::npos;
+}
+
+}  // namespace
+
+BuildResult build(const BuildOrder& order) {
+  const FileLock lock = lock_builds(order.root);
+  std::vector<std::string> command{"cmake", "--build", order.tree, "--target"};
+  command.insert(command.end(), order.targets.begin(), order.targets.end());
+  if (order.jobs > 0) command.insert(command.end(), {"-j", std::to_string(order.jobs)});
+  NinjaOutput output;
+  ProgressLine progress;
+  progress.show("building " + order.title);
+  const ChildExit exit =
+      run({.argv = command, .folder = {}, .environment = {{"NINJA_STATUS", output.ninja_status}}},
+          [&](const std::string& line) {
+            const std::optional<BuildCount> count = output.add(line);
+            if (count) progress.show(progress_text(order.title, *count, progress.seconds()));
+          });
+  return {exit.code == 0, output.steps()};
+}
+
+void configure(const fs::path& root, const fs::path& tree, const std::vector<std::string>& arguments) {
+  const FileLock lock = lock_builds(root);
+  if (is_configured(root, tree)) return;
+  ProgressLine progress;
+  progress.show("configuring " + fs::relative(tree, root).string());
+  write_text(configuring_mark(tree), "");
+  std::vector<std::string> command{"cmake", "--fresh", "-B", tree};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const Captured said = capture({.argv = command, .folder = root, .environment = {}});
+  progress.clear();
+  if (said.exit.code != 0)
+    throw std::runtime_error("cmake could not configure " + tree.string() + ":\n" + said.output);
+  fs::remove(configuring_mark(tree));
+}
+
+std::string failure_text(const BuildResult& result) {
+  std::string text;
+  for (const BuildStep& step : result.steps) {
+    if (!step.failed && !step.title.empty()) continue;
+    if (!step.title.empty()) text += step.title + "\n";
+    for (const std::string& line : step.lines) text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace course::program

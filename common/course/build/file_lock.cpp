@@ -1,0 +1,66 @@
+#include "course/build/file_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+
+#include "course/terminal/terminal.hpp"
+#include "protocol/errors.hpp"
+#include "runner/interruption.hpp"
+
+namespace course::program {
+
+namespace {
+
+constexpr std::chrono::minutes patience{15};
+constexpr std::chrono::milliseconds retry_interval{100};
+
+bool try_lock(int file) {
+  while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    // A file system without locks: two calls at once are then not kept apart.
+    if (errno != EINTR) return true;
+  }
+  return true;
+}
+
+}  // namespace
+
+FileLock::FileLock(const std::filesystem::path& path, const std::string& whom) {
+  std::error_code ignored;  // opening says more
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ < 0) {
+    throw Unavailable("cannot write to " + path.parent_path().string() + " (" + std::strerror(errno) +
+                      "): it must belong to you");
+  }
+  if (try_lock(file_)) return;
+  complain("waiting for " + whom);
+  try {
+    wait_for_lock(path);
+  } catch (...) {
+    close(file_);
+    throw;
+  }
+}
+
+void FileLock::wait_for_lock(const std::filesystem::path& path) const {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!try_lock(file_)) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error(path.string() + " has been held for 15 minutes by another ./course");
+    }
+    pause_for(retry_interval);
+  }
+}
+
+FileLock::~FileLock() {
+  close(file_);
+}
+
+}  // namespace course::program

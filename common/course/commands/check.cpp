@@ -1,0 +1,185 @@
+#include "course/commands/check.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "course/build/build.hpp"
+#include "course/build/diagnostics.hpp"
+#include "course/build/saved_build.hpp"
+#include "course/commands/next_step.hpp"
+#include "course/commands/report_json.hpp"
+#include "course/terminal/terminal.hpp"
+#include "course/terminal/words.hpp"
+#include "course/workspace/judging.hpp"
+#include "course/workspace/lesson_argument.hpp"
+#include "course/workspace/lesson_status.hpp"
+#include "course/workspace/saved_results.hpp"
+#include "course/workspace/text_file.hpp"
+#include "protocol/errors.hpp"
+
+namespace course::program {
+
+namespace fs = std::filesystem;
+using Results = std::map<std::string, TestResult>;
+
+namespace {
+
+/// One call of ./course check.
+class Check {
+ public:
+  Check(const Checkout& checkout, const CheckOptions& options)
+      : checkout_(checkout), options_(options), choice_(choose(checkout, options)), lesson_(*choice_.lesson) {
+    tests_ = selected_tests(lesson_, {choice_.task, options.ranks});
+  }
+
+  int run() {
+    if (const std::string obstacle = checkout_.obstacle(lesson_); !obstacle.empty()) return skip(obstacle);
+    if (options_.sanitize && lesson_.needs_mpi()) {
+      throw Unavailable(
+          "--sanitize is for lessons on one rank: Open MPI itself is not built for sanitizers, and lesson " +
+          lesson_.id + " needs it");
+    }
+    if (options_.player) return check_with_own_player(*options_.player);
+    files_ = look_at_files(checkout_, lesson_);
+    if (!files_.missing.empty() || files_.untouched) return report({});
+    const auto [built, hash] = build_student();
+    const std::string diagnostics =
+        student_diagnostics(built.steps, "lesson" + lesson_.id + "_student", checkout_.root);
+    std::fputs(diagnostics.c_str(), stderr);
+    if (!built.succeeded && diagnostics.empty()) judge_not_built(built);
+    const LessonRecord record = built.succeeded ? LessonRecord{hash, "", grade(checkout_, order())}
+                                                : LessonRecord{hash, first_error(diagnostics), {}};
+    remember(record);
+    return report(record.tests);
+  }
+
+ private:
+  static LessonChoice choose(const Checkout& checkout, const CheckOptions& options) {
+    LessonChoice choice = choose_lesson(checkout.lessons, options.lesson, options.task);
+    if (options.sanitize && options.player) {
+      throw UsageError("--sanitize is about the built-in player; it does not go with --player");
+    }
+    return choice;
+  }
+
+  fs::path tree() const { return options_.sanitize ? checkout_.build() / "sanitize" : checkout_.build(); }
+
+  BuildOrder build_order(const fs::path& in, const std::vector<std::string>& targets) const {
+    return {checkout_.root, in, targets, "lesson " + lesson_.id};
+  }
+
+  void build_judge() const {
+    const BuildResult built = build(build_order(checkout_.build(), {"judge_lesson" + lesson_.id}));
+    if (!built.succeeded) judge_not_built(built);
+  }
+
+  /// With sanitizers only what runs the student's code is built again: a judge takes minutes.
+  SavedBuild build_student() const {
+    std::vector<fs::path> sources;
+    for (const std::string& file : lesson_.files)
+      sources.push_back(checkout_.root / Checkout::student_file(lesson_, file));
+    std::vector<std::string> targets{"lesson" + lesson_.id + "_check"};
+    if (options_.sanitize) {
+      configure(checkout_.root, tree(), {"--preset", "sanitize"});
+      build_judge();
+      targets = {"lesson" + lesson_.id + "_student", built_in_player(tree(), lesson_).filename()};
+    }
+    return build_as_saved(build_order(tree(), targets), sources, subject());
+  }
+
+  fs::path subject() const { return tree() / "lib" / ("lesson" + lesson_.id + "_student.so"); }
+
+  [[noreturn]] void judge_not_built(const BuildResult& built) const {
+    throw std::runtime_error("the judge of lesson " + lesson_.id + " could not be built:\n" +
+                             failure_text(built));
+  }
+
+  GradingOrder order() const {
+    return {&lesson_,      tests_,          checkout_.build(), subject(), {built_in_player(tree(), lesson_)},
+            options_.seed, ".course/cases", options_.json};
+  }
+
+  /// The results become part of what is known of these files; what was known of other contents is forgotten.
+  void remember(const LessonRecord& now) const {
+    update_progress(checkout_, [&](Progress& progress) {
+      LessonRecord& known = progress.lessons[lesson_.id];
+      if (known.hash != now.hash || !now.build_error.empty() || !known.build_error.empty()) {
+        known = {now.hash, now.build_error, {}};
+      }
+      for (const auto& [name, result] : now.tests) known.tests[name] = result;
+    });
+  }
+
+  int skip(const std::string& why) const {
+    if (options_.json) fmt::print("{}\n", report_json({lesson_status_of(lesson_, files_, nullptr, why)}));
+    throw Unavailable("lesson " + lesson_.id + " is skipped: " + why);
+  }
+
+  /// Someone's player in another language: the student's C++ files have no part in it, and nothing is
+  /// remembered.
+  int check_with_own_player(const std::string& player) const {
+    GradingOrder own = order();
+    own.player = words_of(player);
+    own.replay_options = "--player " + shell_word(player);
+    build_judge();
+    own.subject = Checkout::lesson_folder(lesson_);
+    const LessonRecord record{"", "", grade(checkout_, own)};
+    const LessonStatus lesson_status = lesson_status_of(lesson_, {}, &record, "");
+    return conclude(lesson_status, own_player_text(lesson_status), record.tests);
+  }
+
+  int report(const Results& results) const {
+    const LessonStatus lesson_status = lesson_status_of(checkout_, lesson_, read_progress(checkout_));
+    return conclude(lesson_status, verdict_text(checkout_, lesson_status), results);
+  }
+
+  /// The exit code is for what was asked for, which may be less than the lesson.
+  int conclude(const LessonStatus& lesson_status, const std::string& verdict, const Results& results) const {
+    if (options_.problems) print_problems(lesson_status);
+    if (options_.json) {
+      fmt::print("{}\n", report_json({lesson_status}));
+    } else {
+      fmt::print("{}", verdict);
+    }
+    const bool passed = std::all_of(tests_.begin(), tests_.end(), [&](const std::string& test) {
+      const auto found = results.find(test);
+      return found != results.end() && found->second.status == Status::Passed;
+    });
+    return passed ? succeeded : failed;
+  }
+
+  /// For editors. What does not compile has the compiler's own lines.
+  void print_problems(const LessonStatus& lesson_status) const {
+    if (!lesson_status.obstacle.empty()) return;
+    std::fflush(stdout);
+    for (const TaskStanding& task : lesson_status.tasks) {
+      if (task.status == Status::Passed) continue;
+      const TaskPlace place = task_place(checkout_, lesson_, task.task->id);
+      fmt::print(stderr, "{}\n", problem_line(place, lesson_, task));
+    }
+  }
+
+  const Checkout& checkout_;
+  const CheckOptions& options_;
+  LessonChoice choice_;
+  const LessonInfo& lesson_;
+  std::vector<std::string> tests_;
+  LessonFiles files_;
+};
+
+}  // namespace
+
+std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStanding& task) {
+  std::string text;
+  for (const std::string& line : lines_of(task.diagnosis)) text += (text.empty() ? "" : "; ") + line;
+  return fmt::format("{}:{}: {}: lesson{}.{}: {}", place.file.string(), place.line,
+                     task.status == Status::Todo ? "warning" : "error", lesson.id, task.task->id, text);
+}
+
+int check(const Checkout& checkout, const CheckOptions& options) {
+  return Check(checkout, options).run();
+}
+
+}  // namespace course::program

@@ -1,0 +1,118 @@
+#include "course/commands/hint.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "course/terminal/terminal.hpp"
+#include "course/workspace/hints.hpp"
+#include "course/workspace/lesson_argument.hpp"
+#include "course/workspace/lesson_status.hpp"
+#include "course/workspace/text_file.hpp"
+#include "protocol/errors.hpp"
+
+namespace course::program {
+
+namespace {
+
+std::vector<std::string> hints_for(const Checkout& checkout, const LessonInfo& lesson,
+                                   const std::string& task) {
+  const std::filesystem::path file = Checkout::lesson_folder(lesson) / "hints.md";
+  if (!std::filesystem::exists(checkout.root / file))
+    throw Unavailable("lesson " + lesson.id + " has no " + file.string());
+  std::vector<std::string> hints = parse_hints(read_text(checkout.root / file))[task];
+  if (hints.empty()) throw Unavailable(file.string() + " has no hint for task " + task);
+  return hints;
+}
+
+/// The lesson as the last check found it, whatever has become of the file since; nullopt when there was none.
+std::optional<LessonStatus> at_last_check(const LessonInfo& lesson, const Progress& progress) {
+  const auto record = progress.lessons.find(lesson.id);
+  if (record == progress.lessons.end()) return std::nullopt;
+  return lesson_status_of(lesson, {{}, false, record->second.hash}, &record->second, "");
+}
+
+/// The first task that failed at the last check. Where none did, the first that is not passed as the file
+/// stands; empty when all are.
+std::string task_in_need(const LessonStatus& now, const std::optional<LessonStatus>& last) {
+  if (now.open_task() == nullptr) return "";
+  if (last && last->obstacle.empty()) {
+    for (const TaskStanding& task : last->tasks) {
+      if (task.status == Status::Failed && !task.unfinished) return task.task->id;
+    }
+  }
+  return now.open_task()->task->id;
+}
+
+/// "lessons/01_safe_softmax/README.md:148 (Common mistakes)"
+std::string where_mistakes_are_explained(const Checkout& checkout, const LessonInfo& lesson) {
+  const std::filesystem::path file = Checkout::lesson_folder(lesson) / "README.md";
+  if (!std::filesystem::exists(checkout.root / file)) return "";
+  const std::vector<std::string> lines = lines_of(read_text(checkout.root / file));
+  const auto heading = std::find(lines.begin(), lines.end(), "## Common mistakes");
+  if (heading == lines.end()) return file.string();
+  return fmt::format("{}:{} (Common mistakes)", file.string(), heading - lines.begin() + 1);
+}
+
+/// What the last check said of the task: the mistakes that it named, else the first line of its diagnosis.
+void print_last_verdict(const Checkout& checkout, const LessonStatus& last, const std::string& id) {
+  const LessonInfo& lesson = *last.lesson;
+  const auto task =
+      std::find_if(last.tasks.begin(), last.tasks.end(),
+                   [&](const TaskStanding& lesson_status) { return lesson_status.task->id == id; });
+  if (task->status != Status::Failed || task->unfinished) return;
+  if (task->mistakes.empty()) {
+    fmt::print("the last check said: {}\n\n", task->diagnosis.substr(0, task->diagnosis.find('\n')));
+    return;
+  }
+  for (const std::string& mistake : task->mistakes) {
+    const auto known = std::find_if(lesson.mistakes.begin(), lesson.mistakes.end(),
+                                    [&](const MistakeInfo& info) { return info.id == mistake; });
+    if (known == lesson.mistakes.end()) continue;  // named by another version of the course
+    fmt::print("the last check looked like: {}\n  it shows on: {}\n", known->what, known->exposed_by);
+  }
+  const std::string where = where_mistakes_are_explained(checkout, lesson);
+  if (!where.empty()) fmt::print("  explained in {}\n", where);
+  fmt::print("\n");
+}
+
+}  // namespace
+
+int hint(const Checkout& checkout, const HintOptions& options) {
+  LessonChoice choice = choose_lesson(checkout.lessons, options.lesson, options.task);
+  const LessonInfo& lesson = *choice.lesson;
+  const Progress progress = read_progress(checkout);
+  const std::optional<LessonStatus> last = at_last_check(lesson, progress);
+  if (choice.task.empty()) {
+    choice.task = task_in_need(lesson_status_of(checkout, lesson, progress), last);
+    if (choice.task.empty()) {
+      fmt::print("lesson {} is passed; for a task's hints all the same: ./course hint {}.{}\n", lesson.id,
+                 lesson.id, lesson.tasks.front().id);
+      return succeeded;
+    }
+  }
+  const std::vector<std::string> hints = hints_for(checkout, lesson, choice.task);
+  const std::string key = lesson.id + "." + choice.task;
+  const auto shown = progress.hints.find(key);
+  const int count = static_cast<int>(hints.size());
+  const int before = shown == progress.hints.end() ? 0 : std::clamp(shown->second, 0, count);
+  if (before == count && !options.again) {
+    if (last) print_last_verdict(checkout, *last, choice.task);
+    fmt::print(
+        "there are no more hints for {}; the last again: ./course hint {} --again{}\n", key, key,
+        checkout.has_solution(lesson) ? "; the solution: ./course show " + lesson.id + " --spoil" : "");
+    return succeeded;
+  }
+  const int number = options.again ? std::max(before, 1) : before + 1;
+  if (last) print_last_verdict(checkout, *last, choice.task);
+  fmt::print("{}\n\n{}\n",
+             painted(fmt::format("task {}, {}: hint {} of {}", choice.task, lesson.task(choice.task).name,
+                                 number, count),
+                     Colour::Bold),
+             hints[static_cast<std::size_t>(number - 1)]);
+  update_progress(checkout, [&](Progress& now) { now.hints[key] = number; });
+  return succeeded;
+}
+
+}  // namespace course::program

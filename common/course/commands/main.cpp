@@ -1,0 +1,143 @@
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "course/commands/check.hpp"
+#include "course/commands/command_line.hpp"
+#include "course/commands/hint.hpp"
+#include "course/commands/replay.hpp"
+#include "course/commands/reset.hpp"
+#include "course/commands/show.hpp"
+#include "course/commands/status.hpp"
+#include "course/commands/tools.hpp"
+#include "course/commands/watch.hpp"
+#include "course/drill/drill.hpp"
+#include "course/terminal/terminal.hpp"
+#include "protocol/errors.hpp"
+
+namespace course::program {
+
+namespace {
+
+/// The commands that a student works with. Those of course-tools are there for --help and for messages.
+class StudentLine : public CommandLine {
+ public:
+  StudentLine() : CommandLine([this](const Checkout& checkout) { return show_status(checkout, json_); }) {
+    add_check();
+    add_watch();
+    add_hint();
+    add_show();
+    add_reset();
+    add_drill();
+    add_replay();
+    for (const ToolCommand& tool : tool_commands) app_.add_subcommand(tool.name, tool.what);
+  }
+
+ private:
+  void add_check() {
+    CLI::App* command = add_command("check", "grade my answer to a lesson", [this](const Checkout& checkout) {
+      check_.json = check_.json || json_;
+      return check(checkout, check_);
+    });
+    command->add_option("lesson", check_.lesson, "05, 05.2, ring_attention or a path in its folder")
+        ->required();
+    command->add_option("--task", check_.task, "only this task");
+    command->add_option("--ranks", check_.ranks, "only on so many ranks");
+    command->add_option("--seed", check_.seed, "the seed that inputs are drawn with")
+        ->check(CLI::NonNegativeNumber);
+    command->add_option("--player", check_.player,
+                        "a command that plays cases in place of the built-in player");
+    command->add_flag("--sanitize", check_.sanitize, "with address and undefined-behaviour sanitizers");
+    command->add_flag("--json", check_.json, "one JSON object on stdout and nothing else");
+    command->add_flag("--problems", check_.problems,
+                      "a line of the form FILE:LINE: error: ... a task, for editors");
+  }
+
+  void add_watch() {
+    CLI::App* command =
+        add_command("watch", "check at each save; on to the next lesson after a pass",
+                    [this](const Checkout& checkout) { return watch(checkout, lesson_, check_.problems); });
+    command->add_option("lesson", lesson_, "05 or ring_attention; without it, the first that is not passed");
+    command->add_flag("--problems", check_.problems, "as for check");
+  }
+
+  void add_hint() {
+    CLI::App* command = add_command("hint", "the next hint, one at a time",
+                                    [this](const Checkout& checkout) { return hint(checkout, hint_); });
+    command->add_option("lesson", hint_.lesson, "05 or 05.2; without a task, the first that failed")
+        ->required();
+    command->add_option("--task", hint_.task, "for this task");
+    command->add_flag("--again", hint_.again, "the last hint once more");
+  }
+
+  void add_show() {
+    CLI::App* command = add_command("show", "the solution beside mine", [this](const Checkout& checkout) {
+      return show(checkout, lesson_, spoil_);
+    });
+    command->add_option("lesson", lesson_, "05 or ring_attention")->required();
+    command->add_flag("--spoil", spoil_, "before a pass, too");
+  }
+
+  void add_reset() {
+    CLI::App* command = add_command("reset", "back to the skeleton; keeps a backup",
+                                    [this](const Checkout& checkout) { return reset(checkout, lesson_); });
+    command->add_option("lesson", lesson_, "05 or ring_attention")->required();
+  }
+
+  void add_drill() {
+    CLI::App* command = add_command("drill", "write a routine from an empty body, against the clock",
+                                    [this](const Checkout& checkout) { return drill(checkout, drill_); });
+    command->add_option("task", drill_.task,
+                        "05.2; 05: one of its tasks; without it, one of a passed lesson");
+    command->add_flag("--history", drill_.history, "the times so far, and start nothing");
+  }
+
+  void add_replay() {
+    CLI::App* command = add_command("replay", "play a kept case again",
+                                    [this](const Checkout& checkout) { return replay(checkout, replay_); });
+    command->add_option("case", replay_.case_name, "a name in .course/cases, or a case's folder")->required();
+    command->add_option("--gdb", replay_.gdb_rank, "run this rank under gdb");
+    command
+        ->add_option("--gdb-port", replay_.gdb_port,
+                     "with --gdb: wait there for a debugger, such as an editor's")
+        ->check(CLI::Range(1, 65535));
+    command->add_option("--subject", replay_.subject, "whose code to run")
+        ->check(CLI::IsMember({"student", "solution"}));
+    command->add_option("--player", replay_.player,
+                        "a command that plays the case in place of the built-in player");
+    command->add_option("--limit", replay_.limit_s, "seconds before it is ended; not under gdb")
+        ->check(CLI::PositiveNumber);
+  }
+
+  CheckOptions check_;
+  HintOptions hint_;
+  DrillOptions drill_;
+  ReplayOptions replay_;
+  std::string lesson_;
+  bool spoil_ = false;
+};
+
+/// The command among the arguments, before which stand only flags; nullptr where there is none.
+const char* command_of(int argc, char** argv) {
+  const auto command =
+      std::find_if(argv + std::min(argc, 1), argv + argc, [](const char* word) { return *word != '-'; });
+  return command == argv + argc ? nullptr : *command;
+}
+
+/// Becomes course-tools, which lies beside this program. Returns an exit code where it does not.
+int become_tools(const std::string& command, char** argv) {
+  execv((std::filesystem::read_symlink("/proc/self/exe").parent_path() / "course-tools").c_str(), argv);
+  complain("course-tools, which has this command, is not built: ./course " + command + " builds it");
+  return unavailable;
+}
+
+}  // namespace
+
+}  // namespace course::program
+
+int main(int argc, char** argv) {
+  using namespace course::program;
+  const char* command = command_of(argc, argv);
+  if (command != nullptr && is_tool(command)) return become_tools(command, argv);
+  return StudentLine().run(argc, argv);
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "course/workspace/checkout.hpp"
+
+namespace course::program {
+
+/// One drill that has ended.
+struct DrillRecord {
+  std::string lesson;  ///< "05"
+  std::string task;    ///< "2"
+  std::string date;    ///< when it ended, local time: "2025-01-31 23:59:59"
+  double seconds = 0;  ///< from the start to the save that passed, or to giving up
+  int checks = 0;
+  bool passed = false;  ///< else given up
+};
+
+/// .course/drill.json, oldest first. A file that cannot be read is put aside with a word on stderr.
+std::vector<DrillRecord> read_drills(const Checkout& checkout);
+
+/// Adds one to the file; simultaneous calls take turns.
+void remember_drill(const Checkout& checkout, const DrillRecord& record);
+
+/// Those of one lesson (an id), or of one of its tasks; empty means any.
+std::vector<DrillRecord> drills_of(const std::vector<DrillRecord>& all, const std::string& lesson,
+                                   const std::string& task);
+
+/// One row a task: how often it was drilled and passed, the best and the last time.
+std::string drill_table(const std::vector<DrillRecord>& drills, const std::vector<LessonInfo>& lessons);
+
+/// One line a drill of one task, and its best time.
+std::string drill_list(const std::vector<DrillRecord>& drills);
+
+}  // namespace course::program

@@ -1,0 +1,107 @@
+#include "course/terminal/terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace course::program {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+bool capable_terminal(std::FILE* stream) {
+  const std::string term = variable("TERM");
+  return isatty(fileno(stream)) != 0 && !term.empty() && term != "dumb";
+}
+
+const char* escape(Colour colour) {
+  switch (colour) {
+    case Colour::Green:
+      return "\033[32m";
+    case Colour::Red:
+      return "\033[31m";
+    case Colour::Yellow:
+      return "\033[33m";
+    case Colour::Grey:
+      return "\033[90m";
+    case Colour::Bold:
+      return "\033[1m";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool colour_on(std::FILE* stream) {
+  return capable_terminal(stream) && variable("NO_COLOR").empty();
+}
+
+std::string painted(const std::string& text, Colour colour) {
+  static const bool on = colour_on(stdout);
+  return on ? escape(colour) + text + "\033[0m" : text;
+}
+
+bool utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string value = variable(name);
+    if (value.empty()) continue;
+    return value.find("UTF-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+int columns(std::FILE* stream, int otherwise) {
+  const int asked = std::atoi(variable("COLUMNS").c_str());
+  if (asked > 0) return asked;
+  winsize size{};
+  if (isatty(fileno(stream)) != 0 && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return size.ws_col;
+  }
+  return otherwise;
+}
+
+void complain(const std::string& text) {
+  std::fflush(stdout);  // so that the two streams stay in order where they go to one place
+  std::fprintf(stderr, "course: %s\n", text.c_str());
+}
+
+std::string duration(double seconds) {
+  const long whole = static_cast<long>(seconds + 0.5);
+  if (whole < 60) return std::to_string(whole) + " s";
+  if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
+}
+
+ProgressLine::ProgressLine(std::chrono::seconds interval)
+    : start_(std::chrono::steady_clock::now()),
+      shown_(start_),
+      interval_(interval),
+      rewrites_(capable_terminal(stderr)) {}
+
+void ProgressLine::show(const std::string& text) {
+  const auto now = std::chrono::steady_clock::now();
+  if (rewrites_) {
+    const std::size_t width = static_cast<std::size_t>(columns(stderr, 80)) - 1;
+    std::fprintf(stderr, "\r\033[K%s", text.substr(0, width).c_str());
+    visible_ = true;
+  } else if (now - shown_ >= interval_) {
+    complain(text);
+    shown_ = now;
+  }
+}
+
+void ProgressLine::clear() {
+  if (visible_) std::fprintf(stderr, "\r\033[K");
+  visible_ = false;
+}
+
+double ProgressLine::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+}  // namespace course::program

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "course/workspace/checkout.hpp"
+
+namespace course::program {
+
+/// What a lesson's header says of a task.
+struct Contract {
+  std::string text;      ///< the comment and the declaration, as they stand there
+  std::string function;  ///< the name declared
+};
+
+/// The declaration whose comment starts with "/// Task T." in a header's text; nullopt when there is none.
+std::optional<Contract> parse_contract(const std::string& header, const std::string& task);
+
+/// The same from the headers in the lesson's folder.
+std::optional<Contract> contract_of(const Checkout& checkout, const LessonInfo& lesson,
+                                    const std::string& task);
+
+/// Where a student finds a task in the lesson's files.
+struct TaskPlace {
+  std::filesystem::path file;  ///< from the root
+  int line = 1;
+};
+
+/// The definition of the task's function in the student's files; the first file's first line where it cannot
+/// be told.
+TaskPlace task_place(const Checkout& checkout, const LessonInfo& lesson, const std::string& task);
+
+}  // namespace course::program

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "judge/task.hpp"
+#include "reference/reference.hpp"
+
+namespace course {
+
+/// Attention's inputs, and the gradients that arrive at its outputs.
+struct AttentionProblem {
+  Tensor64 q, k, v;  ///< [heads, queries, d], [heads, keys, d] twice
+  Tensor64 d_o;      ///< [heads, queries, d]
+  Tensor64 d_lse;    ///< [heads, queries]
+  reference::Mask mask;
+};
+
+using Gradients64 = reference::AttentionGradients<double>;
+
+/// How far gradients may be from the expected answer: for each head the norm of the difference.
+struct GradientSlack {
+  std::vector<double> dq, dk, dv;
+};
+
+/// `relative` errors of the expected answer's norms, head by head.
+GradientSlack slack_of(const Gradients64& expected, double dq, double dk, double dv);
+
+/// Which of the four identities `gradients` break by more than `slack` can explain, one line each:
+///   sum_j dk_j = sum_i d_lse_i q_i / sqrt(d)   softmax does not change when all keys move alike; lse moves
+///   sum_j dv_j = sum_i d_o_i                   weights sum to 1; over the queries that see a key
+///   <dq, q> = <dk, k>                          scores are bilinear in q and k
+///   <dv, v> = <d_o, o>                         o is linear in v
+/// A factor that is wrong in dq and dk alike breaks none of them.
+std::vector<std::string> broken_identities(const AttentionProblem& problem, const Gradients64& gradients,
+                                           const GradientSlack& slack);
+
+/// Which of dq, dk and dv disagree with central differences of sum(o * d_o) + sum(lse * d_lse), taken in
+/// float64 along one direction of random signs for each, one line each. Needs the forward pass only.
+std::vector<std::string> broken_differences(const AttentionProblem& problem, const Gradients64& gradients,
+                                            const GradientSlack& slack);
+
+/// The outputs dq, dk and dv, joined over all ranks, break an identity or disagree with central differences.
+/// Neither needs a gradient of the reference; only how much they may be off by is measured against its norm.
+AnswerCheck passes_gradient_checks(std::function<AttentionProblem(const Example&)> problem);
+
+}  // namespace course

@@ -1,0 +1,222 @@
+#include "judge/communication_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "protocol/fact_kinds.hpp"
+#include "ring/shards.hpp"
+
+namespace course::checks {
+
+namespace {
+
+/// One finding for the first rank whose measure exceeds its limit.
+template <class Measure, class Limit>
+std::vector<Finding> at_most(const Outcome& outcome, Measure measure, Limit limit, const std::string& mistake,
+                             const char* what) {
+  for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
+    const std::int64_t seen = measure(outcome.reports[rank]);
+    const std::int64_t allowed = limit(static_cast<int>(rank));
+    if (seen > allowed) {
+      const std::string who = rank_label(rank, outcome.reports.size());
+      return {{mistake, fmt::format("{} {} {} bytes, at most {} are allowed", who, what, seen, allowed)}};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+CommunicationCheck without_fact(const char* kind, std::string mistake) {
+  return
+      [kind, mistake = std::move(mistake)](const Example&, const Outcome& outcome) -> std::vector<Finding> {
+        for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
+          for (const auto& [seen, text] : outcome.facts[rank]) {
+            if (seen != kind) continue;
+            const bool alone = outcome.facts.size() == 1;
+            return {{mistake, alone ? text : fmt::format("rank {}: {}", rank, text)}};
+          }
+        }
+        return {};
+      };
+}
+
+std::int64_t bytes_sent(const RankReport& report) {
+  std::int64_t bytes = 0;
+  for (const auto& [peer, sent] : report.bytes_sent_to) bytes += sent;
+  return bytes;
+}
+
+std::int64_t bytes_of_block(const Example& example, int tokens) {
+  const Tensor& k = example.inputs.at("k");
+  return 2 * k.extent(0) * tokens * k.extent(2) * static_cast<std::int64_t>(sizeof(float));
+}
+
+int forward_hops(int ranks) {
+  return ranks - 1;
+}
+
+int backward_hops(int ranks) {
+  return ranks == 1 ? 0 : 2 * ranks - 1;
+}
+
+Recognises sent_one_hop_more(Hops hops, int fewest_ranks) {
+  return [=](const Example& example, const Outcome& outcome) {
+    if (example.ranks() < fewest_ranks) return false;
+    const std::vector<int>& shards = example.shard_tokens;
+    const int rounds = (hops(example.ranks()) + 1) / example.ranks();  // of all blocks
+    const std::int64_t unpadded = bytes_of_block(example, rounds * total_tokens(shards));
+    const std::int64_t padded = bytes_of_block(example, rounds * largest_shard(shards) * example.ranks());
+    return std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
+      return bytes_sent(report) == unpadded || bytes_sent(report) == padded;
+    });
+  };
+}
+
+std::int64_t bytes_of_hops(Hops hops, const Example& example) {
+  return bytes_of_block(example, largest_shard(example.shard_tokens) * hops(example.ranks()));
+}
+
+std::int64_t memory_of_blocks(const Example& example, int blocks) {
+  const std::int64_t block = bytes_of_block(example, largest_shard(example.shard_tokens));
+  return block < 256 * 1024 ? std::numeric_limits<std::int64_t>::max() : blocks * block;
+}
+
+CommunicationCheck named_if(CommunicationCheck look, Recognises recognises, std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> findings = look(example, outcome);
+    for (Finding& finding : findings) {
+      if (recognises(example, outcome)) finding.mistake = mistake;
+    }
+    return findings;
+  };
+}
+
+CommunicationCheck first_of(std::vector<CommunicationCheck> looks) {
+  return [looks = std::move(looks)](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    for (const CommunicationCheck& look : looks) {
+      std::vector<Finding> findings = look(example, outcome);
+      if (!findings.empty()) return findings;
+    }
+    return {};
+  };
+}
+
+bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    const int previous = (rank + example.ranks() - 1) % example.ranks();
+    for (const auto& [peer, bytes] : outcome.reports[rank].bytes_sent_to) {
+      if (bytes > 0 && peer != previous) return false;
+    }
+  }
+  return true;
+}
+
+bool gathered(const Example&, const Outcome& outcome) {
+  for (const auto& [kind, text] : outcome.facts[0]) {
+    if (kind == mpi_layer::fact_collective &&
+        (text.starts_with("MPI_Allgather") || text.starts_with("MPI_Iallgather"))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool held_everything(const Example& example, const Outcome& outcome) {
+  return std::ranges::any_of(outcome.reports, [&](const RankReport& report) {
+    return report.peak_bytes >= bytes_of_block(example, total_tokens(example.shard_tokens));
+  });
+}
+
+bool every_rank_sends(const Example&, const Deadlock& deadlock) {
+  return deadlock.kind == Deadlock::Kind::Cycle && deadlock.all_send && deadlock.ranks.size() > 1;
+}
+
+std::int64_t control_bytes(const Example& example, int) {
+  return 64 * example.ranks();
+}
+
+bool traffic_was_measured(const Outcome& outcome) {
+  return std::all_of(outcome.reports.begin(), outcome.reports.end(),
+                     [](const RankReport& report) { return report.collective_bytes >= 0; });
+}
+
+CommunicationCheck uses_only_its_communicator(std::string mistake) {
+  return without_fact(mpi_layer::fact_world, std::move(mistake));
+}
+
+CommunicationCheck names_its_sources(std::string mistake) {
+  return without_fact(mpi_layer::fact_any_source, std::move(mistake));
+}
+
+CommunicationCheck never_talks_to_itself(std::string mistake) {
+  return without_fact(mpi_layer::fact_self_message, std::move(mistake));
+}
+
+CommunicationCheck keeps_buffers_apart(std::string mistake) {
+  return without_fact(mpi_layer::fact_overlapping_buffers, std::move(mistake));
+}
+
+CommunicationCheck uses_only_known_calls() {
+  return first_of(
+      {without_fact(mpi_layer::fact_lifecycle, ""), without_fact(mpi_layer::fact_uncommon_call, "")});
+}
+
+CommunicationCheck finishes_its_requests(std::string mistake) {
+  return without_fact(mpi_layer::fact_unfinished_request, std::move(mistake));
+}
+
+CommunicationCheck sends_at_most(std::function<std::int64_t(const Example&, int)> limit,
+                                 std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) {
+    return at_most(
+        outcome, bytes_sent, [&](int rank) { return limit(example, rank); }, mistake, "sent");
+  };
+}
+
+CommunicationCheck gathers_at_most(std::function<std::int64_t(const Example&, int)> limit,
+                                   std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) {
+    const auto received = [](const RankReport& report) { return report.collective_bytes; };
+    return at_most(
+        outcome, received, [&](int rank) { return limit(example, rank); }, mistake,
+        "received through collectives");
+  };
+}
+
+CommunicationCheck sends_only_to_next(std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    const int world_size = example.ranks();
+    if (world_size < 3) return {};
+    for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
+      const int next = (static_cast<int>(rank) + 1) % world_size;
+      for (const auto& [peer, bytes] : outcome.reports[rank].bytes_sent_to) {
+        if (peer == next || bytes == 0) continue;
+        return {{mistake, fmt::format("rank {} sent {} bytes to rank {}; it should send to rank {} only",
+                                      rank, bytes, peer, next)}};
+      }
+    }
+    return {};
+  };
+}
+
+CommunicationCheck uses_memory_at_most(std::function<std::int64_t(const Example&)> limit,
+                                       std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) {
+    const auto peak = [](const RankReport& report) { return report.peak_bytes; };
+    return at_most(
+        outcome, peak, [&](int) { return limit(example); }, mistake, "held at its peak");
+  };
+}
+
+CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)> recognises,
+                             std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    if (!outcome.deadlock || !recognises(example, *outcome.deadlock)) return {};
+    return {{mistake, ""}};
+  };
+}
+
+}  // namespace course::checks

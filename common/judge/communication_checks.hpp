@@ -1,0 +1,104 @@
+#pragma once
+
+#include "judge/task.hpp"
+
+namespace course::checks {
+
+/// Bytes that a rank sent point to point.
+std::int64_t bytes_sent(const RankReport& report);
+
+/// The bytes of keys and values of so many tokens, in the shape of the example's k.
+std::int64_t bytes_of_block(const Example& example, int tokens);
+
+/// Tells a mistake from other causes of the same finding.
+using Recognises = std::function<bool(const Example&, const Outcome&)>;
+
+/// How often a rank has to send a pair of tensors as large as keys and values.
+using Hops = int (*)(int ranks);
+
+/// P - 1 of keys and values.
+int forward_hops(int ranks);
+
+/// P - 1 of keys and values, P of their gradients; alone in the ring nobody sends anything.
+int backward_hops(int ranks);
+
+/// What `look` finds carries the mistake's name only where the mistake is recognised; other causes go
+/// unnamed.
+CommunicationCheck named_if(CommunicationCheck look, Recognises recognises, std::string mistake);
+
+/// The findings of the first that has any: what follows from it is no finding of its own.
+CommunicationCheck first_of(std::vector<CommunicationCheck> looks);
+
+/// Recognised: no rank sent to another than rank - 1 modulo P.
+bool sent_only_to_previous(const Example& example, const Outcome& outcome);
+
+/// Recognised, in worlds of `fewest_ranks` or more: every rank sent every block once more than `hops` asks
+/// for, each message as long as its block or as the largest one. In smaller worlds sending something twice
+/// may make as many bytes.
+Recognises sent_one_hop_more(Hops hops, int fewest_ranks);
+
+/// Recognised: rank 0 was in MPI_Allgather or one of its kind.
+bool gathered(const Example& example, const Outcome& outcome);
+
+/// Recognised: a rank held as many bytes as the keys and values of all ranks at its peak.
+bool held_everything(const Example& example, const Outcome& outcome);
+
+/// Recognised: a cycle of two or more ranks that all wait in a send.
+bool every_rank_sends(const Example& example, const Deadlock& deadlock);
+
+/// What collectives may bring: sizes and the like, but no keys and values.
+std::int64_t control_bytes(const Example& example, int rank);
+
+/// A rank's instruments noted a fact of this kind (mpi_layer/facts.hpp): one finding, of the first such rank.
+CommunicationCheck without_fact(const char* kind, std::string mistake);
+
+/// Whether every rank's player counts bytes. Where one does not, what was not sent is not known.
+bool traffic_was_measured(const Outcome& outcome);
+
+/// A rank used MPI_COMM_WORLD (mistake) in place of the communicator it was given.
+CommunicationCheck uses_only_its_communicator(std::string mistake);
+
+/// A rank received from MPI_ANY_SOURCE.
+CommunicationCheck names_its_sources(std::string mistake);
+
+/// A rank sent to, or received from, itself.
+CommunicationCheck never_talks_to_itself(std::string mistake);
+
+/// A receive buffer overlapped one that was still being sent.
+CommunicationCheck keeps_buffers_apart(std::string mistake);
+
+/// A rank started or ended MPI, which is its caller's, or made a call that the MPI layer notes and does not
+/// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.
+CommunicationCheck uses_only_known_calls();
+
+/// A request was left open when the function returned: it may still read or write memory that is no longer
+/// the function's.
+CommunicationCheck finishes_its_requests(std::string mistake = "");
+
+/// A rank sent more point-to-point bytes than `limit` (by rank) allows.
+CommunicationCheck sends_at_most(std::function<std::int64_t(const Example&, int rank)> limit,
+                                 std::string mistake);
+
+/// The limit of so many hops, each message padded to the largest shard's length.
+std::int64_t bytes_of_hops(Hops hops, const Example& example);
+
+/// A rank sent to another than rank + 1 modulo P. Says nothing for P < 3, where both neighbours are one.
+CommunicationCheck sends_only_to_next(std::string mistake);
+
+/// Collectives brought a rank more bytes than `limit` allows.
+CommunicationCheck gathers_at_most(std::function<std::int64_t(const Example&, int rank)> limit,
+                                   std::string mistake);
+
+/// The limit of so many pairs of tensors as large as the largest shard's keys and values. Where those are
+/// small, what MPI takes the first time it is used is large beside them: no limit there.
+std::int64_t memory_of_blocks(const Example& example, int blocks);
+
+/// A call's peak memory exceeded `limit` bytes, on any rank. Says nothing where memory was not measured.
+CommunicationCheck uses_memory_at_most(std::function<std::int64_t(const Example&)> limit,
+                                       std::string mistake);
+
+/// A deadlock that `recognises` takes for its own.
+CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)> recognises,
+                             std::string mistake);
+
+}  // namespace course::checks

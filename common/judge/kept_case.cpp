@@ -1,0 +1,56 @@
+#include "judge/kept_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "tensor/npy.hpp"
+
+namespace course {
+
+void keep_case(const std::filesystem::path& folder, const Task& task, const Played& played) {
+  const Example& example = *played.example;
+  const Outcome& outcome = *played.outcome;
+  Launcher::write_case(folder, {"", task.id, task.function, example.arguments, shards_of(task, example), {}},
+                       outcome.world_ranks);
+  for (int rank = 0; rank < std::ssize(outcome.reports); ++rank) {
+    const std::filesystem::path out = output_folder(folder, rank);
+    std::filesystem::create_directories(out);
+    write_report(out, outcome.reports[rank]);
+    if (outcome.outputs.empty()) continue;
+    for (const auto& [name, tensor] : outcome.outputs[rank]) write_npy(out / (name + ".npy"), tensor);
+  }
+  std::filesystem::create_directories(folder / "expected");
+  for (const auto& [name, tensor] : played.expected) write_npy(folder / "expected" / (name + ".npy"), tensor);
+}
+
+namespace {
+
+Index numbers_in(const Example& example) {
+  Index numbers = 0;
+  for (const auto& [name, tensor] : example.inputs) numbers += tensor.size();
+  return numbers;
+}
+
+}  // namespace
+
+void write_largest_case(const std::filesystem::path& folder, const Task& task, int ranks,
+                        std::uint64_t seed) {
+  InputGenerator generator(seed);
+  const std::vector<Example> examples = task.examples(generator, ranks);
+  const Example& largest =
+      *std::max_element(examples.begin(), examples.end(),
+                        [](const Example& a, const Example& b) { return numbers_in(a) < numbers_in(b); });
+  if (largest.ranks() != ranks) {
+    throw std::invalid_argument(fmt::format("--ranks {}: task {} draws its inputs for {}", ranks, task.id,
+                                            largest.ranks() == 1 ? "one rank" : "another number of ranks"));
+  }
+  std::vector<int> world_ranks(ranks);
+  std::iota(world_ranks.begin(), world_ranks.end(), 0);
+  Launcher::write_case(folder, {"", task.id, task.function, largest.arguments, shards_of(task, largest), {}},
+                       world_ranks);
+}
+
+}  // namespace course

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge/task.hpp"
+
+namespace course {
+
+/// The norm of `answer - expected` over the norm of `expected`, the worst of the groups of the first axis
+/// (heads, rows): [heads, rows, cols] has a group for each head and [rows, 1] one for each row, which is then
+/// an entry by itself; a tensor of one axis is one group, in which a small entry may be off by much of
+/// itself. An entry that is NaN or infinite must be so in both, else the error is infinite. Where the
+/// expected answer's norm is 0 (masked rows), any difference at all is an infinite error.
+double relative_error(const Tensor64& answer, const Tensor64& expected);
+
+/// The same over the larger norm of `expected` and `scale`, which has its shape: where `expected` cancels to
+/// next to nothing, float32 leaves rounding of the size of the terms.
+double relative_error(const Tensor64& answer, const Tensor64& expected, const Tensor64& scale);
+
+/// How far a right float32 answer may be from the expected answer on this example: a multiple of the float32
+/// baseline's own error, and not less than a few roundings. Throws std::invalid_argument when the baseline
+/// has another shape or an infinite error: every answer would pass.
+///
+/// A baseline may be near the expected answer by luck, so not less either than what rounding costs any right
+/// answer:
+/// @param exponent the largest score behind an output made of weights exp(score - lse), else 0. Float32 keeps
+///   a score s to within 2^-24 |s|, and the weight is off by that much of itself.
+double tolerance(const Tensor64& baseline, const Tensor64& expected, double exponent = 0);
+
+/// The same of an expected answer that is what is left when its terms cancel; `cancellation_free` is the
+/// expected answer as it would be if they did not. Of few entries the baseline may be right by luck, so not
+/// less than a few roundings of the terms either.
+double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& cancellation_free);
+
+/// The same of a baseline's error, however that was measured: what another right order of the operations may
+/// cost.
+double allowed_beside(double baseline_error);
+
+/// Of every entry, the root mean square of its group (see relative_error); 0 where no entry of it is finite.
+std::vector<double> typical_magnitudes(const Tensor64& expected);
+
+/// How far every entry is off, as a part of its typical magnitude: 0 in a group whose error is within the
+/// tolerance, infinite where one of the two is no number and the other is something else, and where the
+/// group's expected is 0. An entry that is off by more than the tolerance is a wrong one.
+std::vector<double> off_by(const Tensor64& answer, const Tensor64& expected, double tolerance);
+
+/// Where and by how much an output is wrong whose relative error is above the tolerance, in words:
+/// "rank 1: o[head 0, row 17, col 4] is 0.31, should be 0.47", the relative error by rank, how many entries
+/// are wrong and where they lie.
+std::string locate(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
+                   const std::vector<int>& shard_tokens);
+
+}  // namespace course

@@ -1,0 +1,382 @@
+#include "judge/numbers/error_pattern.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "judge/diagnose.hpp"
+#include "judge/numbers/compare.hpp"
+#include "judge/numbers/error_location.hpp"
+#include "judge/numbers/precision.hpp"
+#include "ring/shards.hpp"
+
+namespace course {
+
+namespace {
+
+/// The logarithm of how many times less often than once something must be met by chance to be told.
+const double proof = std::log(1e6);
+/// What one entry may add to that: none proves anything alone.
+const double most_from_one = std::log(1e4);
+/// What a single entry may be off from what a pattern says, as a multiple of what all may on average.
+constexpr double worst_entry = 4;
+constexpr std::size_t most_told = 4;
+
+/// An output cut into parts of one kind, each the flat indices of one head, one row or one rank's shard.
+struct Cut {
+  std::string unit;  ///< "head"; "rank" for shards; empty where the whole is one part
+  std::vector<std::vector<Index>> parts;
+  bool numbered = true;  ///< whether a part's place in `parts` is its number
+};
+
+/// The flat indices that have first .. first + count - 1 on an axis, ascending.
+std::vector<Index> entries_of(const Shape& shape, Index axis, Index first, Index count) {
+  const auto product = [](auto begin, auto end) {
+    return std::accumulate(begin, end, Index{1}, std::multiplies<>());
+  };
+  const Index outer = product(shape.begin(), shape.begin() + axis);
+  const Index inner = product(shape.begin() + axis + 1, shape.end());
+  std::vector<Index> entries;
+  for (Index i = 0; i < outer; ++i) {
+    const Index begin = (i * shape[axis] + first) * inner;
+    for (Index j = 0; j < count * inner; ++j) entries.push_back(begin + j);
+  }
+  return entries;
+}
+
+/// Into ranks' shards, where there are several, and of two axes or more along each that has two indices or
+/// more.
+std::vector<Cut> cuts_of(const Output& output, const Shape& shape, const std::vector<int>& shard_tokens) {
+  std::vector<Cut> all;
+  if (shard_tokens.size() > 1 && output.axes[output.join_axis] != "rank") {
+    Cut& shards = all.emplace_back(Cut{"rank", {}});
+    const std::vector<int> offsets = shard_offsets(shard_tokens);
+    for (std::size_t rank = 0; rank < shard_tokens.size(); ++rank)
+      shards.parts.push_back(entries_of(shape, output.join_axis, offsets[rank], shard_tokens[rank]));
+  }
+  for (Index axis = 0; axis < std::ssize(shape); ++axis) {
+    if (shape[axis] < 2 || shape.size() < 2) continue;
+    Cut& cut = all.emplace_back(Cut{output.axes[axis], {}});
+    for (Index i = 0; i < shape[axis]; ++i) cut.parts.push_back(entries_of(shape, axis, i, 1));
+  }
+  return all;
+}
+
+/// The whole, what cuts_of() has, and of [heads, rows, cols] every row of every head by itself.
+std::vector<Cut> levels_of(const Output& output, const Shape& shape, const std::vector<int>& shard_tokens) {
+  std::vector<Index> whole(element_count(shape));
+  std::iota(whole.begin(), whole.end(), 0);
+  std::vector<Cut> levels{{"", {std::move(whole)}}};
+  std::ranges::move(cuts_of(output, shape, shard_tokens), std::back_inserter(levels));
+  if (shape.size() != 3) return levels;
+  Cut& vectors = levels.emplace_back(Cut{output.axes[1], {}, false});
+  for (Index first = 0; first < element_count(shape); first += shape[2]) {
+    std::vector<Index>& vector = vectors.parts.emplace_back(shape[2]);
+    std::iota(vector.begin(), vector.end(), first);
+  }
+  return levels;
+}
+
+/// How well some numbers fit an answer.
+struct Fit {
+  bool fits = false;
+  double proven = 0;  ///< the logarithm of how seldom it would by chance
+};
+
+/// Reads one wrong output.
+class Reader {
+ public:
+  Reader(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
+         const std::vector<int>& shard_tokens)
+      : output_(output),
+        answer_(answer),
+        expected_(expected),
+        shard_tokens_(shard_tokens),
+        tolerance_(tolerance),
+        allowed_(mistake_factor * tolerance),
+        off_(off_by(answer, expected, tolerance)),
+        scale_(typical_magnitudes(expected)) {
+    for (Index i = 0; i < expected_.size(); ++i) {
+      if (is_wrong(i)) wrong_.push_back(i);
+    }
+  }
+
+  std::string text() const {
+    if (wrong_.size() < 2) return "";
+    for (const auto look : {&Reader::no_numbers, &Reader::displaced, &Reader::scaled, &Reader::rounded}) {
+      if (const std::string words = (this->*look)(); !words.empty()) return output_.name + ": " + words;
+    }
+    return "";
+  }
+
+ private:
+  bool is_wrong(Index i) const { return off_[i] > tolerance_; }
+
+  // What is there instead of numbers
+
+  std::string no_numbers() const {
+    const auto is_nan = [&](Index i) { return std::isnan(answer_[i]); };
+    const auto is_infinite = [&](Index i) { return std::isinf(answer_[i]); };
+    if (const std::string words = count_words(is_nan, "NaN"); !words.empty()) return words;
+    if (const std::string words = count_words(is_infinite, "infinite"); !words.empty()) return words;
+    // Where whole numbers are asked for, a wrong one may well be 0.
+    const bool all_zero = std::ranges::all_of(
+        wrong_, [&](Index i) { return answer_[i] == 0 && expected_[i] != std::round(expected_[i]); });
+    return all_zero ? fmt::format("the {} wrong entries are exactly 0", wrong_.size()) : "";
+  }
+
+  template <class Is>
+  std::string count_words(Is is, const char* what) const {
+    std::vector<Index> entries;
+    std::ranges::copy_if(wrong_, std::back_inserter(entries), is);
+    if (entries.empty()) return "";
+    if (entries.size() == wrong_.size())
+      return fmt::format("the {} wrong entries are {}", wrong_.size(), what);
+    const std::string where = locality(output_, expected_.shape(), entries, shard_tokens_);
+    return fmt::format("{} of the {} wrong entries {} {}{}", entries.size(), wrong_.size(),
+                       entries.size() == 1 ? "is" : "are", what, where.empty() ? "" : ", all in " + where);
+  }
+
+  // Whose place it belongs in
+
+  std::string displaced() const {
+    for (const Cut& cut : cuts_of(output_, expected_.shape(), shard_tokens_)) {
+      std::map<Index, Index>
+          source;  // of a part of the answer: the part of the expected answer that it equals
+      for (Index part = 0; part < std::ssize(cut.parts); ++part) {
+        if (const std::optional<Index> from = source_of(cut, part)) source[part] = *from;
+      }
+      if (source.empty()) continue;
+      const std::string words = shift_words(cut, source);
+      return words.empty() ? source_words(cut, source) : words;
+    }
+    return "";
+  }
+
+  /// The only part of the expected answer, other than its own, that a wrong part of the answer equals.
+  std::optional<Index> source_of(const Cut& cut, Index part) const {
+    const std::vector<Index>& entries = cut.parts[part];
+    if (std::ranges::none_of(entries, [&](Index i) { return is_wrong(i); })) return std::nullopt;
+    std::optional<Index> found;
+    double proven = 0;
+    for (Index from = 0; from < std::ssize(cut.parts); ++from) {
+      const std::vector<Index>& others = cut.parts[from];
+      if (from == part || others.size() != entries.size() || is_constant(others)) continue;
+      const Fit fit = fit_of(
+          entries, [&](std::size_t k) { return expected_[others[k]]; },
+          [&](std::size_t k) { return scale_[others[k]]; });
+      if (!fit.fits) continue;
+      if (found) return std::nullopt;
+      found = from;
+      proven = fit.proven;
+    }
+    const double tried = std::log(static_cast<double>(cut.parts.size()));
+    return proven >= proof + tried ? found : std::nullopt;
+  }
+
+  /// Such as a row that is masked: what is one number throughout belongs in no place in particular.
+  bool is_constant(const std::vector<Index>& entries) const {
+    return std::ranges::all_of(entries, [&](Index i) { return expected_[i] == expected_[entries.front()]; });
+  }
+
+  static const char* verb(const Cut& cut) { return cut.unit == "rank" ? "returned" : "holds"; }
+
+  /// Three parts or more that all have what the one so many places before or after them should.
+  static std::string shift_words(const Cut& cut, const std::map<Index, Index>& source) {
+    const Index count = std::ssize(cut.parts);
+    std::vector<Index> parts;
+    std::vector<Index> shifts;
+    for (const auto& [part, from] : source) {
+      parts.push_back(part);
+      shifts.push_back((part - from + count) % count);
+    }
+    const Index shift = shifts.front();
+    if (source.size() < 3 || std::ranges::count(shifts, shift) < std::ssize(shifts)) return "";
+    const bool before = 2 * shift <= count;
+    const Index places = before ? shift : count - shift;
+    const bool all = std::ssize(parts) == count;
+    return fmt::format("{} {} what the {} {}{} it should{}",
+                       all ? "every " + cut.unit : "each of " + index_words(cut.unit, parts, count),
+                       verb(cut), cut.unit, places > 1 ? fmt::format("{} places ", places) : "",
+                       before ? "before" : "after", all ? ", cyclically" : "");
+  }
+
+  static std::string source_words(const Cut& cut, const std::map<Index, Index>& source) {
+    std::string text;
+    std::size_t listed = 0;
+    for (const auto& [part, from] : source) {
+      const auto back = source.find(from);
+      const bool swapped = back != source.end() && back->second == part;
+      if (swapped && from < part) continue;
+      if (listed++ == most_told) return text + "; and so on";
+      if (!text.empty()) text += "; ";
+      text += swapped ? fmt::format("{}s {} and {} have changed places", cut.unit, part, from)
+                      : fmt::format("{0} {1} {2} what {0} {3} should", cut.unit, part, verb(cut), from);
+    }
+    return text;
+  }
+
+  // By how much it is off
+
+  std::string scaled() const {
+    for (const Cut& level : levels_of(output_, expected_.shape(), shard_tokens_)) {
+      for (const bool factor : {true, false}) {
+        if (const std::string words = scaled_words(level, factor); !words.empty()) return words;
+      }
+    }
+    return "";
+  }
+
+  /// Whether every wrong part is off by one factor, or one constant.
+  std::string scaled_words(const Cut& cut, bool factor) const {
+    std::map<Index, double> by_part;
+    double proven = 0;
+    for (Index part = 0; part < std::ssize(cut.parts); ++part) {
+      const std::vector<Index>& entries = cut.parts[part];
+      if (std::ranges::none_of(entries, [&](Index i) { return is_wrong(i); })) continue;
+      const double by = by_part[part] = factor ? factor_of(entries) : constant_of(entries);
+      const Fit fit = fit_of(
+          entries,
+          [&](std::size_t k) { return factor ? by * expected_[entries[k]] : by + expected_[entries[k]]; },
+          [&](std::size_t k) { return scale_[entries[k]] * (factor ? std::abs(by) : 1); }, 1);
+      if (!fit.fits) return "";
+      proven += fit.proven;
+    }
+    return proven < proof ? "" : by_words(cut, by_part, factor);
+  }
+
+  /// Least squares, every entry in units of its group's magnitude.
+  double factor_of(const std::vector<Index>& entries) const {
+    double product = 0;
+    double square = 0;
+    for (const Index i : entries) {
+      if (!counts(i)) continue;
+      const double expected = expected_[i] / scale_[i];
+      product += answer_[i] / scale_[i] * expected;
+      square += expected * expected;
+    }
+    return product / square;
+  }
+
+  double constant_of(const std::vector<Index>& entries) const {
+    double difference = 0;
+    double weight = 0;
+    for (const Index i : entries) {
+      if (!counts(i)) continue;
+      difference += (answer_[i] - expected_[i]) / (scale_[i] * scale_[i]);
+      weight += 1 / (scale_[i] * scale_[i]);
+    }
+    return difference / weight;
+  }
+
+  bool counts(Index i) const { return std::isfinite(expected_[i]) && scale_[i] > 0; }
+
+  std::string by_words(const Cut& cut, const std::map<Index, double>& by_part, bool factor) const {
+    const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const auto [first, last] = std::minmax_element(by_part.begin(), by_part.end(), less);
+    const double least = first->second;
+    const double most = last->second;
+    if (cut.unit.empty()) return "every entry " + predicate(least, factor);
+    const bool alike = most - least <= allowed_ * std::max(std::abs(least), std::abs(most));
+    if (alike && (by_part.size() > 1 || !cut.numbered))
+      return fmt::format("every entry of every wrong {} {}", cut.unit, predicate(least, factor));
+    if (by_part.size() > most_told || !cut.numbered) {
+      return fmt::format("every wrong {} is off by one {} of its own, from {} to {}", cut.unit,
+                         factor ? "factor" : "constant", number(least), number(most));
+    }
+    std::string text;
+    for (const auto& [part, by] : by_part) {
+      text += fmt::format("{}every entry of {} {} {}", text.empty() ? "" : ", ", cut.unit, part,
+                          predicate(by, factor));
+    }
+    return text;
+  }
+
+  std::string predicate(double by, bool factor) const {
+    if (factor && std::abs(by + 1) <= allowed_) return "has the wrong sign";
+    if (factor) return fmt::format("is {} times what it should be", number(by));
+    return fmt::format("is {} {} than it should be", number(std::abs(by)), by > 0 ? "more" : "less");
+  }
+
+  /// With no more digits than are certain.
+  std::string number(double value) const {
+    return fmt::format("{:.{}g}", value,
+                       std::clamp(1 + static_cast<int>(std::ceil(-std::log10(allowed_))), 3, 6));
+  }
+
+  // To what it is rounded
+
+  std::string rounded() const {
+    for (const Precision& precision : {bfloat16, float16}) {
+      if (is_rounded_to(precision))
+        return fmt::format("every entry is rounded to {} ({} significant bits)", precision.name,
+                           precision.bits);
+    }
+    return "";
+  }
+
+  /// Whether every entry has that precision and is no farther off than cutting digits takes it. A float32 of
+  /// full precision has it by chance once in two for every bit that must be 0.
+  bool is_rounded_to(const Precision& precision) const {
+    double proven = 0;
+    for (Index i = 0; i < expected_.size(); ++i) {
+      const double given = answer_[i];
+      if (given == expected_[i]) continue;
+      if (!std::isfinite(expected_[i]) || !std::isfinite(given) || rounded_to(precision, given) != given)
+        return false;
+      if (std::abs(given - expected_[i]) > spacing(precision, expected_[i]) + tolerance_ * scale_[i])
+        return false;
+      const double right = static_cast<float>(expected_[i]);
+      if (rounded_to(precision, right) != right) proven += std::log(2.0) * (24 - precision.bits);
+    }
+    return proven >= proof;
+  }
+
+  // How well something fits
+
+  /// How well the answer's entries fit expected(k) where the expected answer does not, k counting them;
+  /// `scale(k)` is what an error is measured by. `chosen` of the expected numbers were chosen so that they
+  /// fit.
+  template <class Expected, class Scale>
+  Fit fit_of(const std::vector<Index>& entries, Expected expected, Scale scale,
+             std::size_t chosen = 0) const {
+    double room = allowed_ * allowed_ * static_cast<double>(entries.size());
+    std::vector<double> gains;
+    for (std::size_t k = 0; k < entries.size(); ++k) {
+      const double given = answer_[entries[k]];
+      const double off = given == expected(k) ? 0 : std::abs(given - expected(k)) / scale(k);
+      if (!(off <= worst_entry * allowed_)) return {};
+      room -= off * off;
+      if (room < 0) return {};
+      const double gain = std::log(std::max(off_[entries[k]], allowed_) / std::max(off, allowed_));
+      gains.push_back(std::min(gain, most_from_one));
+    }
+    // As many as were chosen prove nothing, and those might be the ones that prove most.
+    std::ranges::sort(gains);
+    gains.resize(gains.size() - std::min(chosen, gains.size()));
+    return {true, std::accumulate(gains.begin(), gains.end(), 0.0)};
+  }
+
+  const Output& output_;
+  const Tensor64& answer_;
+  const Tensor64& expected_;
+  const std::vector<int>& shard_tokens_;
+  double tolerance_;
+  double allowed_;  ///< what an answer may differ from what a pattern says
+  std::vector<double> off_;
+  std::vector<double> scale_;
+  std::vector<Index> wrong_;
+};
+
+}  // namespace
+
+std::string error_pattern(const Output& output, const Tensor64& answer, const Tensor64& expected,
+                          double tolerance, const std::vector<int>& shard_tokens) {
+  return Reader(output, answer, expected, tolerance, shard_tokens).text();
+}
+
+}  // namespace course

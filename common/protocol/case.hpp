@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "protocol/status_page.hpp"
+#include "tensor/tensor.hpp"
+
+namespace course {
+
+/// Numbers that a function is called with beside its tensors; a single number is a list of one.
+using Arguments = std::map<std::string, std::vector<double>>;
+
+/// One call of one function on one or more ranks, as it lies in a folder (docs/case-format.md):
+///   case.json              this manifest
+///   rank<r>/<input>.npy    the inputs of rank r, float32
+///   out/rank<r>/<name>.npy, out/rank<r>/report.json   what rank r returned
+struct CaseManifest {
+  std::string function;
+  int ranks = 1;
+  /// world_ranks[r] plays rank r. Another order than the world's exposes the use of MPI_COMM_WORLD.
+  std::vector<int> world_ranks{0};
+  Arguments arguments;
+  std::vector<std::string> inputs;
+};
+
+/// How a rank's call ended, written to report.json beside its outputs.
+struct RankReport {
+  std::string ending = "finished";  ///< finished | threw | todo
+  std::string what;                 ///< the exception's message
+  std::int64_t peak_bytes = -1;     ///< memory of the call beyond what was there before it; -1: not measured
+  std::map<int, std::int64_t> bytes_sent_to;
+  std::int64_t collective_bytes = 0;  ///< -1: neither these nor bytes_sent_to were counted
+  Facts facts;
+  std::vector<std::string> outputs;
+};
+
+void write_manifest(const std::filesystem::path& folder, const CaseManifest& manifest);
+/// Throws std::runtime_error with the path and what is wrong with it.
+CaseManifest read_manifest(const std::filesystem::path& folder);
+
+void write_report(const std::filesystem::path& rank_folder, const RankReport& report);
+/// Throws std::runtime_error with what is wrong with it; `name` is what the message calls the text.
+RankReport parse_report(const std::string& text, const std::filesystem::path& name);
+
+std::filesystem::path input_folder(const std::filesystem::path& folder, int rank);
+std::filesystem::path output_folder(const std::filesystem::path& folder, int rank);
+
+}  // namespace course

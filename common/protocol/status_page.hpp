@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace course {
+
+/// What an instrument noted about a rank: kind (as in mpi_layer/facts.hpp) and text.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// What a rank is doing, as the judge may read it at any moment from a file that the rank has mapped. A
+/// player written in another language need not keep one; its deadlocks are then found by the clock alone.
+enum class Phase : std::uint32_t {
+  Starting,   ///< before the function of the case is called
+  Computing,  ///< inside the submission, outside MPI
+  Blocked,    ///< inside a blocking MPI call; `pending` says what it waits for
+  Polling,    ///< between MPI_Test calls that did not complete; `pending` as for Blocked
+  Finished,   ///< done with the case, waiting for the others
+  Threw,      ///< the function threw; `text` says what
+  Crashed,    ///< a signal came; `signal` says which
+  Done,       ///< all cases played
+};
+
+/// One operation that a rank has started and that has not completed, as far as the rank has seen.
+struct PendingOperation {
+  enum class Kind : std::uint32_t { Send, Receive, Collective } kind;
+  /// Whether the rank waits for it: not now (it was started earlier and may still be met by another rank),
+  /// for each one that says All, or for one of those that say Any.
+  enum class Need : std::uint32_t { None, All, Any } need;
+  std::int32_t peer;   ///< rank in the case's communicator; any_peer for MPI_ANY_SOURCE; a collective's root,
+                       ///< or any_peer
+  std::int32_t tag;    ///< any_tag for MPI_ANY_TAG; for a collective its number on the communicator, from 1
+  std::int64_t bytes;  ///< of the caller's buffer
+  std::uint64_t communicator;  ///< equal on two ranks when they mean the same communicator's context
+  char call[32];               ///< "MPI_Recv"; "MPI_Wait(MPI_Irecv)" for a request that is waited for
+};
+
+inline constexpr std::int32_t any_peer = -1;
+inline constexpr std::int32_t any_tag = -1;
+inline constexpr std::int32_t outside_peer = -2;  ///< a rank that is not in the case's communicator
+/// The communicator of an operation that the MPI layer knows nothing about: it may match anything.
+inline constexpr std::uint64_t unknown_communicator = 0;
+inline constexpr std::uint64_t case_communicator = 1;  ///< the one that the function was given
+inline constexpr int max_pending = 32;
+inline constexpr int max_summed_ranks = 64;
+
+/// One rank's page. `sequence` is odd while the rank writes the fields below it (a seqlock).
+struct RankStatus {
+  std::atomic<std::uint32_t> phase;
+  std::atomic<std::int32_t> case_index;  ///< position in the plan; -1 before the first
+  std::atomic<std::uint64_t> completed;  ///< MPI operations completed since the start
+  std::atomic<std::uint64_t> sequence;
+  std::int32_t pid;
+  std::int32_t receives;  ///< completed in this case
+  std::int32_t signal;
+  std::int32_t pending_count;  ///< may exceed max_pending; only the first max_pending are kept
+  PendingOperation pending[max_pending];
+  std::uint64_t collectives;  ///< collective operations completed in this case
+  /// For each peer the sum, modulo 2^64, of a hash of (communicator, tag) over the messages of this case
+  /// whose sending (or receiving) this rank has seen complete. While the sender's sum differs from the
+  /// receiver's, one of them is about to see a completion that the other has seen. Peers from
+  /// max_summed_ranks on are not summed.
+  std::uint64_t sent_sum[max_summed_ranks];
+  std::uint64_t received_sum[max_summed_ranks];
+  char text[512];
+  /// What the MPI layer has noted so far, a line "kind<tab>text" each: the report that says it too is written
+  /// only by a rank that comes to its end.
+  char facts[2048];
+};
+
+// The layout is told in docs/case-format.md, to players that are not C++.
+static_assert(sizeof(PendingOperation) == 64 && sizeof(RankStatus) == 5680);
+static_assert(offsetof(RankStatus, pending) == 40 && offsetof(RankStatus, collectives) == 2088);
+static_assert(offsetof(RankStatus, text) == 3120 && offsetof(RankStatus, facts) == 3632);
+
+/// How far a rank has come, in words. Not as a ring step: K and V may travel in one message or in two.
+inline std::string after_receives(int receives) {
+  if (receives == 0) return "before any receive";
+  return "after " + std::to_string(receives) + (receives == 1 ? " receive" : " receives");
+}
+
+}  // namespace course

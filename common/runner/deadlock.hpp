@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/status_page.hpp"
+
+namespace course {
+
+/// How long a deadlock must have lasted before a launch is ended for it.
+inline constexpr double deadlock_s = 2;
+/// A proven one needs no patience, only a second look that finds it unchanged.
+inline constexpr double proven_deadlock_s = 0.3;
+
+/// A plain copy of one rank's page, in the order of the case's ranks.
+struct RankSnapshot {
+  Phase phase = Phase::Starting;
+  std::int32_t pid = 0;  ///< 0: the page is not kept
+  std::int32_t case_index = -1;
+  std::uint64_t completed = 0;
+  std::int32_t receives = 0;  ///< completed in this case
+  std::int32_t signal = 0;
+  std::vector<PendingOperation> pending;
+  std::string text;
+  Facts facts;                   ///< as far as the page had room
+  bool pending_complete = true;  ///< false when the page had no room for all of them
+  std::uint64_t collectives = 0;
+  std::array<std::uint64_t, max_summed_ranks> sent_sum{};
+  std::array<std::uint64_t, max_summed_ranks> received_sum{};
+};
+
+/// Copies the page under its seqlock; retries while the rank is writing, and takes one that never stops
+/// writing (killed halfway) for one that does not wait. Whatever the page holds, the copy is well formed:
+/// enumerators are valid, and texts end and are UTF-8.
+RankSnapshot snapshot(const RankStatus& status);
+/// The same for the rank'th page of an open file; what the file does not hold is zero.
+RankSnapshot snapshot(int file, int rank);
+
+struct Deadlock {
+  enum class Kind { Cycle, WaitsForFinished, CollectiveMismatch, NoMatch } kind;
+  std::vector<int> ranks;     ///< the cycle in waiting order, or the ranks that wait
+  bool all_send = false;      ///< every rank of the cycle waits in a send
+  bool all_receive = false;   ///< every rank of the cycle waits in a receive
+  std::vector<int> receives;  ///< how many each of `ranks` has completed
+  /// The cycle's ranks, or all, will never go on: what they wait for matches no pending operation, and no
+  /// completion is on its way. True at one moment, and so for ever, when no `completed` and no phase has
+  /// changed since an earlier snapshot. It depends on no clock.
+  bool proven = false;
+  std::string text;  ///< several lines: who waits for whom, with call, peer, tag, bytes and receives of each
+};
+
+/// What holds the ranks up, if every rank is inside MPI, polling it, or finished; nullopt while one computes
+/// or is in another case than the others, and when none waits.
+std::optional<Deadlock> find_deadlock(const std::vector<RankSnapshot>& ranks);
+
+}  // namespace course

@@ -1,0 +1,131 @@
+#include "runner/launch_monitor.hpp"
+
+#include <algorithm>
+
+namespace course {
+
+namespace {
+
+/// Time without a core counts for nothing, up to so many times a case's limit.
+constexpr double starvation_limits = 5;
+
+/// "rank 0, 2"; empty if no rank is in that phase.
+std::string ranks_in(Phase phase, const std::vector<RankSnapshot>& ranks) {
+  std::string text;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].phase == phase) text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
+  }
+  return text;
+}
+
+std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].phase != Phase::Threw) continue;
+    Outcome outcome;
+    outcome.ending = Outcome::Ending::Threw;
+    outcome.text =
+        (ranks.size() > 1 ? rank_label(rank, ranks.size()) + " " : "") + "threw: " + ranks[rank].text;
+    return outcome;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world,
+                                        const std::vector<int>& world_ranks) {
+  std::vector<RankSnapshot> ordered;
+  for (const int world_rank : world_ranks) ordered.push_back(world[world_rank]);
+  return ordered;
+}
+
+std::string computing_ranks(const std::vector<RankSnapshot>& ranks) {
+  return ranks_in(Phase::Computing, ranks);
+}
+
+double LaunchMonitor::quiet_s() const {
+  return std::chrono::duration<double>(Clock::now() - last_progress_).count();
+}
+
+std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& world) {
+  note_progress(world);
+  if (case_index_ < 0 || case_index_ >= static_cast<int>(world_ranks_.size())) {
+    return past_limit(world) ? std::optional(stuck("stuck in compute", "before the first case"))
+                             : std::nullopt;
+  }
+  const std::vector<RankSnapshot> ranks = in_case_order(world, world_ranks_[case_index_]);
+  if (std::optional<Outcome> thrown = look_for_throw(ranks)) return thrown;
+  if (std::optional<Outcome> still = look_for_deadlock(ranks)) return still;
+  if (!past_limit(world)) return std::nullopt;
+  if (std::optional<Outcome> thrown = thrown_by(ranks)) return thrown;
+  return stuck_in(ranks);
+}
+
+/// Whether nothing has happened for too long, though there was a core to run on.
+bool LaunchMonitor::past_limit(const std::vector<RankSnapshot>& world) const {
+  const double quiet = quiet_s();
+  if (quiet <= case_limit_s_) return false;
+  return quiet - std::min(starvation_.seconds(world), starvation_limits * case_limit_s_) > case_limit_s_;
+}
+
+void LaunchMonitor::note_progress(const std::vector<RankSnapshot>& world) {
+  std::uint64_t completed = 0;
+  int case_index = world.empty() ? -1 : world[0].case_index;
+  std::uint64_t phases = 0;
+  for (const RankSnapshot& rank : world) {
+    completed += rank.completed;
+    case_index = std::min(case_index, rank.case_index);
+    phases = phases * 31 + static_cast<std::uint64_t>(rank.phase);
+  }
+  if (case_index != case_index_ || completed != completed_ || phases != phases_) {
+    last_progress_ = Clock::now();
+    starvation_.stop();
+  } else if (!starvation_.is_counted() && quiet_s() > case_limit_s_ / 10) {
+    starvation_.start();
+  }
+  case_index_ = case_index;
+  completed_ = completed;
+  phases_ = phases;
+}
+
+/// Ranks that threw while others wait inside MPI: nobody will ever answer those.
+std::optional<Outcome> LaunchMonitor::look_for_throw(const std::vector<RankSnapshot>& ranks) const {
+  const bool others_wait = std::any_of(ranks.begin(), ranks.end(), [](const RankSnapshot& rank) {
+    return rank.phase == Phase::Blocked || rank.phase == Phase::Polling;
+  });
+  if (!others_wait || quiet_s() < proven_deadlock_s) return std::nullopt;
+  return thrown_by(ranks);
+}
+
+std::optional<Outcome> LaunchMonitor::look_for_deadlock(const std::vector<RankSnapshot>& ranks) const {
+  if (quiet_s() < proven_deadlock_s) return std::nullopt;
+  std::optional<Deadlock> still = find_deadlock(ranks);
+  if (!still || quiet_s() < (still->proven ? proven_deadlock_s : deadlock_s)) return std::nullopt;
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Deadlock;
+  outcome.text = still->text;
+  outcome.deadlock = std::move(still);
+  return outcome;
+}
+
+/// Ranks that have not even begun, as far as anybody can see, belong to a player that keeps no page.
+Outcome LaunchMonitor::stuck_in(const std::vector<RankSnapshot>& ranks) const {
+  const bool alone = ranks.size() == 1;
+  const std::string computing = computing_ranks(ranks);
+  if (!computing.empty()) return stuck("stuck in compute", alone ? "" : computing);
+  const std::string silent = ranks_in(Phase::Starting, ranks);
+  if (silent.empty()) return stuck("stuck in compute", "no rank in particular");
+  return stuck("stuck, in compute or in MPI",
+               alone ? "no report; a status page would tell where it is"
+                     : "no report from " + silent + "; a status page would tell where they are");
+}
+
+Outcome LaunchMonitor::stuck(const std::string& how, const std::string& where) const {
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Stuck;
+  outcome.text = how + ": nothing happened for " + std::to_string(static_cast<int>(case_limit_s_)) + " s" +
+                 (where.empty() ? "" : " (" + where + ")");
+  return outcome;
+}
+
+}  // namespace course

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/deadlock.hpp"
+#include "runner/outcome.hpp"
+#include "runner/starvation.hpp"
+
+namespace course {
+
+/// The snapshots of a case's ranks, by rank of the case.
+std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world,
+                                        const std::vector<int>& world_ranks);
+
+/// The ranks that are in the submission's own code, outside MPI: "rank 0, 2"; empty if none is.
+std::string computing_ranks(const std::vector<RankSnapshot>& ranks);
+
+/// Watches one launch from outside and decides when it is over.
+class LaunchMonitor {
+ public:
+  /// @param world_ranks  for each case, who plays its ranks
+  /// @param case_limit_s seconds without progress, though there was a core to run on
+  /// @param launch       the process that was started
+  LaunchMonitor(const std::vector<std::vector<int>>& world_ranks, double case_limit_s, pid_t launch)
+      : world_ranks_(world_ranks), case_limit_s_(case_limit_s), starvation_(launch) {}
+
+  /// Looks at the pages; returns how the current case failed, or nullopt to go on.
+  std::optional<Outcome> look(const std::vector<RankSnapshot>& world);
+
+  int case_index() const { return case_index_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  double quiet_s() const;
+  bool past_limit(const std::vector<RankSnapshot>& world) const;
+  void note_progress(const std::vector<RankSnapshot>& world);
+  std::optional<Outcome> look_for_throw(const std::vector<RankSnapshot>& ranks) const;
+  std::optional<Outcome> look_for_deadlock(const std::vector<RankSnapshot>& ranks) const;
+  Outcome stuck_in(const std::vector<RankSnapshot>& ranks) const;
+  Outcome stuck(const std::string& how, const std::string& where) const;
+
+  const std::vector<std::vector<int>>& world_ranks_;
+  double case_limit_s_;
+  Starvation starvation_;
+  int case_index_ = -1;
+  std::uint64_t completed_ = 0;
+  std::uint64_t phases_ = 0;
+  Clock::time_point last_progress_ = Clock::now();
+};
+
+}  // namespace course

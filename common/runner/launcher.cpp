@@ -1,0 +1,278 @@
+#include "runner/launcher.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "runner/launch_monitor.hpp"
+#include "runner/mpirun.hpp"
+#include "runner/outputs.hpp"
+#include "runner/sanitizer_report.hpp"
+#include "runner/status_pages.hpp"
+#include "runner/subprocess.hpp"
+#include "runner/temporary_folder.hpp"
+#include "tensor/npy.hpp"
+
+namespace course {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto poll_interval = std::chrono::milliseconds(3);
+constexpr double look_interval_s = 0.05;
+constexpr std::size_t sanitizers_words = 1 << 16;  ///< bytes at the end of the output that hold a report
+constexpr int could_not_start = 127;               // as a shell has it
+
+/// A launch reads all its cases before it plays the first: many seeds are played in several, so that a case
+/// that fails does not make all the others be written again.
+constexpr std::size_t cases_per_launch = 256;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string tail(const fs::path& path, std::size_t bytes) {
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, size - static_cast<std::streamoff>(bytes)));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A player that ended before all its cases: a rank that a signal killed, or one that left without a word.
+Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs::path& output) {
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Crashed;
+  outcome.text = sanitizer_report(tail(output, sanitizers_words));
+  if (!outcome.text.empty()) return outcome;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].phase != Phase::Crashed) continue;
+    outcome.text = rank_label(rank, ranks.size()) + " died of signal " + std::to_string(ranks[rank].signal) +
+                   " (" + strsignal(ranks[rank].signal) + ")";
+    if (ranks.size() > 1) outcome.text += " " + after_receives(ranks[rank].receives);
+    return outcome;
+  }
+  if (exit.signal != 0) {
+    outcome.text =
+        "the player died of signal " + std::to_string(exit.signal) + " (" + strsignal(exit.signal) + ")";
+    return outcome;
+  }
+  outcome.ending = Outcome::Ending::Lost;
+  // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a
+  // signal that no handler saw.
+  const std::string computing = computing_ranks(ranks);
+  if (!computing.empty()) {
+    const int signal = exit.code > 128 ? exit.code - 128 : 0;
+    outcome.text = "the process ended in the midst of the function" +
+                   (ranks.size() > 1 ? ", on " + computing : "") +
+                   (signal > 0 ? ", of signal " + std::to_string(signal) + " (" + strsignal(signal) + ")"
+                               : ": a function returns or throws, it does not exit");
+    return outcome;
+  }
+  if (exit.code == could_not_start) {
+    throw std::runtime_error("the player cannot be started: " + tail(output, 2000));
+  }
+  outcome.text = "the player ended with exit code " + std::to_string(exit.code) +
+                 " before the function returned; it printed:\n" + tail(output, 2000);
+  return outcome;
+}
+
+/// One start of the player over some of the cases.
+class Launch {
+ public:
+  Launch(const LauncherOptions& options, const std::vector<Case>& cases,
+         const std::vector<std::size_t>& chosen)
+      : options_(options), world_size_(1) {
+    for (const std::size_t i : chosen) world_size_ = std::max(world_size_, cases[i].ranks());
+    for (const std::size_t i : chosen) {
+      folders_.push_back(temporary_.path() / ("case" + std::to_string(i)));
+      world_ranks_.push_back(shuffled_world_ranks(cases[i].ranks(), world_size_));
+      outputs_.push_back(&cases[i].outputs);
+      Launcher::write_case(folders_.back(), cases[i], world_ranks_.back());
+    }
+  }
+
+  struct Played {
+    std::vector<Outcome>
+        outcomes;     ///< of the first cases, up to and with the one in which the launch was over
+    bool to_the_end;  ///< every case has been played, whatever came of it
+  };
+
+  Played run() {
+    const StatusPages pages(temporary_.path() / "status", world_size_);
+    if (options_.confinement != nullptr) options_.confinement->hand_over(temporary_.path());
+    ReportTrail trail(played_folders(), world_ranks_, world_size_);
+    const auto look = [&] {
+      std::optional<std::vector<RankSnapshot>> seen = pages.look();
+      return seen ? *std::move(seen) : trail.look();
+    };
+    Process process(command());
+    LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid());
+    std::optional<Outcome> failure;
+    const Clock::time_point begin = Clock::now();
+    Clock::time_point looked = begin;
+    while (!process.poll() && !failure) {
+      std::this_thread::sleep_for(poll_interval);
+      if (seconds_since(looked) < look_interval_s) continue;
+      looked = Clock::now();
+      failure = watch.look(look());
+      if (!failure) failure = over_limit(process, seconds_since(begin));
+    }
+    const std::optional<Exit> exit = process.poll();
+    process.kill();
+    if (options_.confinement != nullptr) options_.confinement->sweep(temporary_.path());
+    const std::vector<RankSnapshot> last = look();
+    watch.look(last);
+    // An exit code of 0 proves nothing: the code that was played may have ended the process.
+    const bool well = !failure && exit && exit->code == 0;
+    const int last_case = static_cast<int>(folders_.size()) - 1;
+    const int ended =
+        well ? static_cast<int>(trail.first_unreported()) : std::clamp(watch.case_index(), 0, last_case);
+    return {gather(failure, exit, last, ended), ended == last_case + 1};
+  }
+
+ private:
+  std::optional<Outcome> over_limit(const Process& process, double seconds) const {
+    if (options_.confinement == nullptr) return std::nullopt;
+    const Confinement& confinement = *options_.confinement;
+    std::optional<std::string> exceeded = confinement.exceeded(process.pid(), temporary_.path());
+    if (!exceeded && seconds > confinement.limits().wall_s) {
+      exceeded = "it ran for more than " + std::to_string(std::lround(confinement.limits().wall_s)) + " s";
+    }
+    if (!exceeded) return std::nullopt;
+    Outcome outcome;
+    outcome.ending = Outcome::Ending::OverLimit;
+    outcome.text = "ended: " + *exceeded;
+    return outcome;
+  }
+
+  Command command() const {
+    Command command;
+    if (options_.mpi) command.argv = mpirun(world_size_);
+    command.argv.insert(command.argv.end(), options_.player.begin(), options_.player.end());
+    command.argv.insert(command.argv.end(), {"--subject", fs::absolute(options_.subject), "--status",
+                                             temporary_.path() / "status"});
+    command.argv.insert(command.argv.end(), folders_.begin(), folders_.end());
+    command.environment = mpirun_environment();
+    command.environment.merge(temporary_files_in(temporary_.path()));
+    command.output = output();
+    if (options_.confinement != nullptr) confine(command);
+    return command;
+  }
+
+  void confine(Command& command) const {
+    Room room{{fs::absolute(options_.subject)}, temporary_.path()};
+    for (const std::string& word : options_.player) {
+      if (fs::path(word).is_absolute()) room.readable.emplace_back(word);
+    }
+    command.argv = options_.confinement->wrap(command.argv, command.environment, room);
+    command.environment.clear();
+  }
+
+  fs::path output() const { return temporary_.path() / "output.txt"; }
+
+  /// The outcomes of the `ended` first cases, and that of the one in which the launch was over.
+  std::vector<Outcome> gather(const std::optional<Outcome>& failure, const std::optional<Exit>& exit,
+                              const std::vector<RankSnapshot>& last, int ended) const {
+    std::vector<Outcome> outcomes;
+    const std::vector<PlayedFolder> played = played_folders();
+    for (int i = 0; i < ended; ++i) {
+      try {
+        outcomes.push_back(read_outcome(played[i], static_cast<int>(world_ranks_[i].size()), *outputs_[i]));
+      } catch (const std::runtime_error& error) {
+        outcomes.emplace_back();
+        outcomes.back().ending = Outcome::Ending::Lost;
+        outcomes.back().text = std::string("no usable result: ") + error.what();
+      }
+    }
+    if (ended < static_cast<int>(folders_.size())) {
+      const std::vector<RankSnapshot> ranks = in_case_order(last, world_ranks_[ended]);
+      outcomes.push_back(failure ? *failure : ended_early(ranks, exit.value_or(Exit{}), output()));
+      for (const RankSnapshot& rank : ranks) outcomes.back().facts.push_back(rank.facts);
+    }
+    for (std::size_t i = 0; i < outcomes.size(); ++i) outcomes[i].world_ranks = world_ranks_[i];
+    return outcomes;
+  }
+
+  std::vector<PlayedFolder> played_folders() const {
+    const uid_t owner = options_.confinement != nullptr ? options_.confinement->user() : geteuid();
+    std::vector<PlayedFolder> all;
+    for (const fs::path& folder : folders_) all.push_back({temporary_.path(), folder.filename(), owner});
+    return all;
+  }
+
+  const LauncherOptions& options_;
+  TemporaryFolder temporary_;
+  int world_size_;
+  std::vector<fs::path> folders_;
+  std::vector<const std::map<std::string, WantedOutput>*> outputs_;
+  std::vector<std::vector<int>> world_ranks_;
+};
+
+}  // namespace
+
+std::vector<int> shuffled_world_ranks(int ranks, int world_size) {
+  // A reflection with an odd sum leaves no rank of an even world in its place and one of an odd world, which
+  // then changes places with the next.
+  const int sum = world_size / 2 | 1;
+  std::vector<int> order(world_size);
+  for (int rank = 0; rank < world_size; ++rank) order[rank] = (sum - rank + world_size) % world_size;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (order[rank] == rank) std::swap(order[rank], order[(rank + 1) % world_size]);
+  }
+  order.resize(ranks);
+  return order;
+}
+
+void Launcher::write_case(const fs::path& folder, const Case& test_case,
+                          const std::vector<int>& world_ranks) {
+  CaseManifest manifest{test_case.function, test_case.ranks(), world_ranks, test_case.arguments, {}};
+  for (const auto& [name, tensor] : test_case.inputs.at(0)) manifest.inputs.push_back(name);
+  for (int rank = 0; rank < test_case.ranks(); ++rank) {
+    fs::create_directories(input_folder(folder, rank));
+    for (const auto& [name, tensor] : test_case.inputs[rank]) {
+      write_npy(input_folder(folder, rank) / (name + ".npy"), tensor);
+    }
+  }
+  write_manifest(folder, manifest);
+}
+
+bool Launcher::ended(const Case& test_case) const {
+  return ended_groups_.contains(test_case.group) || ended_tasks_.contains(test_case.task);
+}
+
+std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) {
+  std::vector<Outcome> outcomes(cases.size());
+  std::vector<std::size_t> waiting(cases.size());
+  std::iota(waiting.begin(), waiting.end(), 0);
+  const auto drop_ended = [&] { std::erase_if(waiting, [&](std::size_t i) { return ended(cases[i]); }); };
+  drop_ended();
+  while (!waiting.empty()) {
+    const auto end =
+        waiting.begin() + static_cast<std::ptrdiff_t>(std::min(waiting.size(), cases_per_launch));
+    const std::vector<std::size_t> chosen(waiting.begin(), end);
+    const auto [played, to_the_end] = Launch(options_, cases, chosen).run();
+    for (std::size_t i = 0; i < played.size(); ++i) outcomes[chosen[i]] = played[i];
+    waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(played.size()));
+    if (to_the_end) continue;
+    const Case& last_played = cases[chosen[played.size() - 1]];
+    ended_groups_.insert(last_played.group);
+    const Outcome::Ending last = played.back().ending;
+    if (last == Outcome::Ending::Stuck || last == Outcome::Ending::OverLimit)
+      ended_tasks_.insert(last_played.task);
+    drop_ended();
+  }
+  return outcomes;
+}
+
+}  // namespace course

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "protocol/case.hpp"
+#include "runner/confinement.hpp"
+#include "runner/outcome.hpp"
+#include "tensor/tensor.hpp"
+
+namespace course {
+
+/// An output that is read back from a player.
+struct WantedOutput {
+  std::int64_t largest_file = 0;  ///< bytes
+  Index log_columns = 0;          ///< of a log: it has any number of rows of so many ints; 0: no log
+};
+
+/// A call to be played: what each rank is given.
+struct Case {
+  std::string group;  ///< once a case ends its launch (crash, deadlock), the rest of its group is not played
+  std::string task;   ///< once one runs past a limit, no other case of its task is played
+  std::string function;
+  Arguments arguments;
+  std::vector<std::map<std::string, Tensor>> inputs;  ///< by rank
+  std::map<std::string, WantedOutput> outputs;
+  int ranks() const { return static_cast<int>(inputs.size()); }
+};
+
+struct LauncherOptions {
+  std::filesystem::path subject;             ///< the shared object under test
+  std::vector<std::string> player;           ///< the player's command, without its arguments
+  bool mpi = false;                          ///< start it under mpirun
+  double case_limit_s = 10;                  ///< of one case outside MPI
+  const Confinement* confinement = nullptr;  ///< for code that is not the user's own
+};
+
+/// Plays cases in as few launches as it can. A case whose player crashes, leaves or stands still ends alone:
+/// the rest is launched again without it and without its group.
+class Launcher {
+ public:
+  explicit Launcher(LauncherOptions options) : options_(std::move(options)) {}
+
+  /// A group or a task that ended in an earlier call is not played in a later one.
+  std::vector<Outcome> play(const std::vector<Case>& cases);
+
+  /// Writes a case as a folder that a player can be pointed at.
+  static void write_case(const std::filesystem::path& folder, const Case& test_case,
+                         const std::vector<int>& world_ranks);
+
+ private:
+  bool ended(const Case& test_case) const;
+
+  LauncherOptions options_;
+  std::set<std::string> ended_groups_;
+  std::set<std::string> ended_tasks_;
+};
+
+/// The world ranks that play the ranks of a case, in a world of `world_size` >= `ranks`: none plays the rank
+/// of its own number, unless it is alone in the world, and from a world of four on they are no rotation of
+/// the world's order, which has the same neighbours.
+std::vector<int> shuffled_world_ranks(int ranks, int world_size);
+
+}  // namespace course

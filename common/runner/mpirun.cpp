@@ -1,0 +1,35 @@
+#include "runner/mpirun.hpp"
+
+#include <unistd.h>
+
+namespace course {
+
+std::vector<std::string> mpirun(int ranks) {
+  return {"mpirun", "-n", std::to_string(ranks), "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
+}
+
+std::map<std::string, std::string> mpirun_environment() {
+  // One host needs no TCP between ranks; Open MPI 5 warns of interfaces that it cannot pair. The others are
+  // what Debian leaves out, which this setting replaces: looking for such devices takes a second.
+  std::map<std::string, std::string> environment{{"OMPI_MCA_btl", "^tcp,uct,openib,ofi"}};
+  // Ranks that hide from each other (player.cpp) cannot copy out of each other's memory; version 5 names it
+  // anew.
+  environment["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none";
+  environment["OMPI_MCA_smsc"] = "^cma,xpmem";
+  if (geteuid() == 0) {
+    environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+    environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  }
+  return environment;
+}
+
+std::map<std::string, std::string> temporary_files_in(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> environment;
+  for (const char* name :
+       {"TMPDIR", "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {
+    environment[name] = folder;
+  }
+  return environment;
+}
+
+}  // namespace course

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/case.hpp"
+#include "runner/deadlock.hpp"
+#include "tensor/tensor.hpp"
+
+namespace course {
+
+/// Who did something, at the beginning of a text: "rank 2", or "the function" where there is one rank.
+inline std::string rank_label(std::size_t rank, std::size_t ranks) {
+  return ranks > 1 ? "rank " + std::to_string(rank) : "the function";
+}
+
+/// What came back from a case.
+struct Outcome {
+  enum class Ending {
+    NotPlayed,
+    Finished,
+    Todo,  ///< a skeleton's exception
+    Threw,
+    Crashed,
+    Deadlock,
+    Stuck,      ///< no progress for as long as the limit
+    OverLimit,  ///< of what a confined player may use
+    Lost,       ///< the player ended without a word
+  } ending = Ending::NotPlayed;
+  std::string text;  ///< one or several lines on anything but Finished
+  std::optional<Deadlock> deadlock;
+  std::vector<int> world_ranks;     ///< world_ranks[r] played rank r; empty unless it was played
+  std::vector<Facts> facts;         ///< by rank; told by ranks that came to no end, too
+  std::vector<RankReport> reports;  ///< by rank; empty unless every rank reported
+  std::vector<std::map<std::string, Tensor>> outputs;  ///< by rank; empty unless Finished
+};
+
+}  // namespace course

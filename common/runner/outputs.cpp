@@ -1,0 +1,109 @@
+#include "runner/outputs.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <stdexcept>
+#include <system_error>
+
+#include "runner/descriptor.hpp"
+#include "tensor/npy.hpp"
+
+namespace course {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t largest_report = 1 << 20;
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+  throw std::runtime_error(path.string() + " " + why);
+}
+
+/// Opens out/rank<r>/<file> in a played folder.
+Descriptor open_output(const PlayedFolder& folder, int rank, const std::string& file, std::int64_t largest) {
+  const fs::path shown = fs::path("out") / ("rank" + std::to_string(rank)) / file;
+  const Descriptor root(open(folder.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor found = open_beneath(root, folder.name / shown);
+  if (found.get() < 0) {
+    if (errno == ENOENT) refuse(shown, "is missing");
+    if (errno == ELOOP || errno == ENOTDIR) refuse(shown, "is or goes through a link");
+    refuse(shown, "cannot be opened: " + std::generic_category().message(errno));
+  }
+  struct stat status {};
+  if (fstat(found.get(), &status) != 0 || !S_ISREG(status.st_mode)) refuse(shown, "is not a regular file");
+  if (status.st_nlink != 1) refuse(shown, "has a second name somewhere");
+  if (status.st_uid != folder.owner) refuse(shown, "belongs to somebody else");
+  if (status.st_size > largest) {
+    refuse(shown,
+           "has " + std::to_string(status.st_size) + " bytes, expected at most " + std::to_string(largest));
+  }
+  return found;
+}
+
+/// Logs hold ranks, counts and fingerprints.
+bool is_an_int(float x) {
+  return x == std::trunc(x) && std::abs(x) < 0x1p31f;
+}
+
+void require_log(const std::string& file, const Tensor& log, Index columns) {
+  if (log.rank() != 2 || log.extent(1) != columns) {
+    refuse(file, "has the shape " + to_string(log.shape()) + ", expected rows of " + std::to_string(columns));
+  }
+  const std::vector<float>& values = log.values();
+  const auto odd = std::find_if_not(values.begin(), values.end(), is_an_int);
+  if (odd != values.end())
+    refuse(file, "holds " + std::to_string(*odd) + ", expected numbers that an int holds");
+}
+
+}  // namespace
+
+bool has_report(const PlayedFolder& folder, int rank) {
+  std::error_code error;
+  const fs::path path = output_folder(folder.root / folder.name, rank) / "report.json";
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+RankReport read_report(const PlayedFolder& folder, int rank) {
+  const Descriptor file = open_output(folder, rank, "report.json", largest_report);
+  std::string text(largest_report, '\0');
+  const ssize_t count = read(file.get(), text.data(), text.size());
+  text.resize(std::max<ssize_t>(count, 0));
+  return parse_report(text, "report.json of rank " + std::to_string(rank));
+}
+
+Outcome read_outcome(const PlayedFolder& folder, int ranks,
+                     const std::map<std::string, WantedOutput>& wanted) {
+  Outcome outcome;
+  for (int rank = 0; rank < ranks; ++rank) {
+    outcome.reports.push_back(read_report(folder, rank));
+    outcome.facts.push_back(outcome.reports.back().facts);
+  }
+  outcome.ending = Outcome::Ending::Finished;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const RankReport& report = outcome.reports[rank];
+    if (report.ending == "finished" || outcome.ending != Outcome::Ending::Finished) continue;
+    outcome.ending = report.ending == "todo" ? Outcome::Ending::Todo : Outcome::Ending::Threw;
+    outcome.text = (ranks > 1 ? "rank " + std::to_string(rank) + " threw: " : "threw: ") + report.what;
+  }
+  if (outcome.ending != Outcome::Ending::Finished) return outcome;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
+    const std::vector<std::string>& named = outcome.reports[rank].outputs;
+    for (const auto& [name, output] : wanted) {
+      if (std::find(named.begin(), named.end(), name) == named.end()) continue;
+      const std::string file = name + ".npy";
+      Tensor tensor = read_npy<float>(file, open_output(folder, rank, file, output.largest_file).release());
+      if (output.log_columns > 0) require_log(file, tensor, output.log_columns);
+      outputs.emplace(name, std::move(tensor));
+    }
+  }
+  return outcome;
+}
+
+}  // namespace course

@@ -1,0 +1,60 @@
+#include "runner/sanitizer_report.hpp"
+
+#include <sstream>
+#include <vector>
+
+namespace course {
+
+namespace {
+
+/// Where a path into what a student edits starts in the line; npos when there is none.
+std::size_t submission_path(const std::string& line) {
+  for (const std::string folder : {"/.course/drill/", "/lessons/"}) {
+    const std::size_t at = line.find(folder);
+    if (at != std::string::npos) return at + 1;
+  }
+  return std::string::npos;
+}
+
+/// A line without its path's start: "lessons/01_safe_softmax/safe_softmax.cpp:28:9: ..." of a line that
+/// starts with a path, "in softmax(...) lessons/..." of a line of a stack.
+std::string shortened(const std::string& line) {
+  const std::size_t path = submission_path(line);
+  if (path == std::string::npos) return line;
+  const std::size_t words = line.find(" in ");
+  if (words == std::string::npos || words > path) return line.substr(path);
+  return line.substr(words + 1, line.rfind(" /", path) - words) + line.substr(path);
+}
+
+std::string up_to(const std::string& text, const std::string& end) {
+  return text.substr(0, text.find(end));
+}
+
+/// AddressSanitizer's report, which starts at line `i`: the kind, the access, and the first line of the stack
+/// that is the submission's own.
+std::string address_report(const std::vector<std::string>& lines, std::size_t i) {
+  const std::string kind = lines[i].substr(lines[i].find("AddressSanitizer"));
+  std::string report = up_to(up_to(kind, " on address"), " on unknown address");
+  for (++i; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    if (line.starts_with("READ ") || line.starts_with("WRITE ")) report += ", " + up_to(line, " at 0x");
+    if (line.starts_with("    #") && submission_path(line) != std::string::npos)
+      return report + "\n" + shortened(line);
+  }
+  return report;
+}
+
+}  // namespace
+
+std::string sanitizer_report(const std::string& printed) {
+  std::vector<std::string> lines;
+  std::istringstream stream(printed);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].find("ERROR: AddressSanitizer: ") != std::string::npos) return address_report(lines, i);
+    if (lines[i].find(": runtime error: ") != std::string::npos) return shortened(lines[i]);
+  }
+  return "";
+}
+
+}  // namespace course

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "runner/deadlock.hpp"
+#include "runner/outputs.hpp"
+
+namespace course {
+
+/// The pages that the players of one launch keep up to date. They are read, not mapped: a player may cut the
+/// file short.
+class StatusPages {
+ public:
+  /// Throws std::system_error when the file cannot be made.
+  StatusPages(const std::filesystem::path& path, int ranks);
+  ~StatusPages();
+  StatusPages(const StatusPages&) = delete;
+  StatusPages& operator=(const StatusPages&) = delete;
+
+  /// Nothing when the player keeps no pages: the first thing that it writes is its process.
+  std::optional<std::vector<RankSnapshot>> look() const;
+
+ private:
+  int count_;
+  int file_ = -1;
+};
+
+/// Follows a player that keeps no pages by the reports that it writes.
+class ReportTrail {
+ public:
+  ReportTrail(std::vector<PlayedFolder> folders, const std::vector<std::vector<int>>& world_ranks,
+              int world_size);
+
+  /// The first case that some rank has not reported; as many as there are cases when all have.
+  std::size_t first_unreported() const;
+
+  /// What the pages would say, as far as the reports tell.
+  std::vector<RankSnapshot> look();
+
+ private:
+  bool complete(std::size_t index) const;
+
+  std::vector<PlayedFolder> folders_;
+  const std::vector<std::vector<int>>& world_ranks_;
+  int world_size_;
+  std::size_t current_ = 0;  ///< all cases before it are reported
+};
+
+}  // namespace course

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+
+namespace course {
+
+/// A private folder in memory (/dev/shm), else under TMPDIR or /tmp, that is removed with everything in it; a
+/// process that is killed leaves it to the next one.
+/// Its path is short: Open MPI makes UNIX sockets below it, whose names end at 108 characters.
+class TemporaryFolder {
+ public:
+  /// Throws std::system_error when no folder can be made.
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int lock_ = -1;  ///< says that this process lives
+};
+
+}  // namespace course

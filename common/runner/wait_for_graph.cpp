@@ -1,0 +1,199 @@
+#include "runner/wait_for_graph.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace course {
+
+namespace {
+
+using Operation = PendingOperation;
+
+bool is_unknown(const Operation& operation) {
+  return operation.communicator == unknown_communicator;
+}
+
+/// Whether the send of `sender` and the receive of `receiver` name each other.
+bool name_each_other(int sender, const Operation& send, int receiver, const Operation& receive) {
+  return send.kind == Operation::Kind::Send && receive.kind == Operation::Kind::Receive &&
+         send.peer == receiver && (receive.peer == sender || receive.peer == any_peer);
+}
+
+bool match(int sender, const Operation& send, int receiver, const Operation& receive) {
+  return name_each_other(sender, send, receiver, receive) && send.communicator == receive.communicator &&
+         (receive.tag == any_tag || receive.tag == send.tag);
+}
+
+bool could_meet(int a, const Operation& x, int b, const Operation& y) {
+  return is_unknown(x) || is_unknown(y) || match(a, x, b, y) || match(b, y, a, x);
+}
+
+/// Whether a collective cannot end on one rank before it has begun on all. The root of a broadcast, to name
+/// one that can, may leave as soon as its data are on their way.
+bool holds_all(const Operation& operation) {
+  const std::string_view call = operation.call;
+  constexpr std::string_view with_data[] = {"MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall",
+                                            "MPI_Reduce_scatter_block"};
+  return call == "MPI_Barrier" ||
+         (operation.bytes > 0 &&
+          std::find(std::begin(with_data), std::end(with_data), call) != std::end(with_data));
+}
+
+bool is_waited_for(const Operation& operation) {
+  return operation.need != Operation::Need::None;
+}
+
+}  // namespace
+
+bool waits(const RankSnapshot& rank) {
+  return rank.phase == Phase::Blocked || rank.phase == Phase::Polling;
+}
+
+bool is_gone(const RankSnapshot& rank) {
+  return rank.phase == Phase::Finished || rank.phase == Phase::Threw || rank.phase == Phase::Crashed ||
+         rank.phase == Phase::Done;
+}
+
+bool WaitForGraph::is_met(int rank, const Operation& operation) const {
+  if (is_unknown(operation)) return true;
+  for (std::size_t other = 0; other < ranks_.size(); ++other) {
+    for (const Operation& candidate : ranks_[other].pending) {
+      if (could_meet(rank, operation, static_cast<int>(other), candidate)) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<Wait> WaitForGraph::unmet(int rank) const {
+  std::vector<Wait> all;
+  if (!waits(ranks_[rank])) return all;
+  for (const Operation& operation : ranks_[rank].pending) {
+    if (!is_waited_for(operation) || operation.kind == Operation::Kind::Collective) continue;
+    const bool met = is_met(rank, operation);
+    if (met && operation.need == Operation::Need::Any) return {};
+    if (!met) all.push_back({rank, &operation});
+  }
+  return all;
+}
+
+const Operation* WaitForGraph::collective(int rank) const {
+  if (!waits(ranks_[rank])) return nullptr;
+  for (const Operation& operation : ranks_[rank].pending) {
+    if (is_waited_for(operation) && operation.kind == Operation::Kind::Collective) return &operation;
+  }
+  return nullptr;
+}
+
+std::vector<int> WaitForGraph::peers(const Wait& wait) const {
+  const int size = static_cast<int>(ranks_.size());
+  const int peer = wait.operation->peer;
+  if (peer >= 0 && peer < size) return {peer};
+  std::vector<int> others;
+  for (int rank = 0; rank < size && peer == any_peer; ++rank) {
+    if (rank != wait.rank) others.push_back(rank);
+  }
+  return others;
+}
+
+bool WaitForGraph::waits_only_for_gone(const Wait& wait) const {
+  const std::vector<int> all = peers(wait);
+  return !all.empty() && std::all_of(all.begin(), all.end(), [&](int peer) { return is_gone(ranks_[peer]); });
+}
+
+/// Depth first: `path` leads to `rank`. On success the path is the cycle, from any of its ranks.
+bool WaitForGraph::extend_cycle(int rank, std::vector<char>& seen, std::vector<Wait>& path) const {
+  seen[rank] = 1;
+  for (const Wait& wait : unmet(rank)) {
+    path.push_back(wait);
+    for (const int peer : peers(wait)) {
+      const auto entry =
+          std::find_if(path.begin(), path.end(), [&](const Wait& one) { return one.rank == peer; });
+      if (entry != path.end()) {
+        path.erase(path.begin(), entry);
+        return true;
+      }
+      if (seen[peer] == 0 && extend_cycle(peer, seen, path)) return true;
+    }
+    path.pop_back();
+  }
+  return false;
+}
+
+std::vector<Wait> WaitForGraph::cycle() const {
+  std::vector<char> seen(ranks_.size(), 0);
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    std::vector<Wait> path;
+    if (seen[rank] != 0 || !extend_cycle(static_cast<int>(rank), seen, path)) continue;
+    const auto lower = [](const Wait& a, const Wait& b) { return a.rank < b.rank; };
+    std::rotate(path.begin(), std::min_element(path.begin(), path.end(), lower), path.end());
+    return path;
+  }
+  return {};
+}
+
+std::vector<NearMiss> WaitForGraph::near_misses() const {
+  std::vector<Wait> all;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (const Wait& wait : unmet(static_cast<int>(rank))) all.push_back(wait);
+  }
+  std::vector<NearMiss> found;
+  for (const Wait& send : all) {
+    for (const Wait& receive : all) {
+      if (name_each_other(send.rank, *send.operation, receive.rank, *receive.operation)) {
+        found.push_back({send, receive});
+      }
+    }
+  }
+  return found;
+}
+
+/// Both know of every message between them that has been completed, so neither is about to find out.
+bool WaitForGraph::sums_agree(int a, int b) const {
+  return ranks_[a].sent_sum[b] == ranks_[b].received_sum[a] &&
+         ranks_[b].sent_sum[a] == ranks_[a].received_sum[b];
+}
+
+/// Where ranks wait in a collective of the case's communicator, it is one that nobody leaves before all have
+/// entered, nobody has left it already, and a rank is in none. Other communicators are not judged: the pages
+/// do not say who belongs to them.
+bool WaitForGraph::collectives_are_final() const {
+  std::size_t inside = 0;
+  for (const RankSnapshot& rank : ranks_) {
+    for (const Operation& operation : rank.pending) {
+      if (operation.kind != Operation::Kind::Collective) continue;
+      const bool next = static_cast<std::uint64_t>(operation.tag) == rank.collectives + 1;
+      if (operation.communicator != case_communicator || !next || !holds_all(operation)) return false;
+      ++inside;
+    }
+  }
+  const auto agrees = [&](const RankSnapshot& rank) { return rank.collectives == ranks_[0].collectives; };
+  return inside == 0 || (inside < ranks_.size() && std::all_of(ranks_.begin(), ranks_.end(), agrees));
+}
+
+bool WaitForGraph::is_final() const {
+  const int size = static_cast<int>(ranks_.size());
+  if (size > max_summed_ranks) return false;
+  for (int rank = 0; rank < size; ++rank) {
+    if (ranks_[rank].phase == Phase::Polling || !ranks_[rank].pending_complete) return false;
+    for (const Operation& operation : ranks_[rank].pending) {
+      if (is_met(rank, operation)) return false;
+    }
+    for (int other = rank; other < size; ++other) {
+      if (!sums_agree(rank, other)) return false;
+    }
+  }
+  return collectives_are_final();
+}
+
+bool WaitForGraph::is_final(const std::vector<Wait>& cycle) const {
+  if (ranks_.size() > max_summed_ranks) return false;
+  return !cycle.empty() && std::all_of(cycle.begin(), cycle.end(), [&](const Wait& wait) {
+    const RankSnapshot& own = ranks_[wait.rank];
+    return own.phase == Phase::Blocked && own.pending_complete &&
+           wait.operation->need == Operation::Need::All && wait.operation->peer >= 0 &&
+           sums_agree(wait.rank, wait.operation->peer);
+  });
+}
+
+}  // namespace course
