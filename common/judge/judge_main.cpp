@@ -25,7 +25,8 @@ struct Judge {
   std::vector<GradedTest> all_tests;
   std::optional<Confinement> confinement;
   std::unique_ptr<Session> session;
-  std::exception_ptr not_played;  ///< why nothing could be played
+  std::vector<JudgedRound> judged;  ///< with every seed
+  std::exception_ptr not_played;    ///< why nothing could be played
 
   static Judge& instance() {
     static Judge judge;
@@ -41,10 +42,6 @@ struct Judge {
   }
 };
 
-Seeds seeds(const JudgeOptions& options) {
-  return {options.seed, options.seeds, false, {}};
-}
-
 /// GoogleTest decides which tests run; all of them are then played before the first is judged.
 class PlayAll : public testing::Environment {
  public:
@@ -55,14 +52,12 @@ class PlayAll : public testing::Environment {
       if (selected(test.name())) chosen.push_back(test);
     }
     const JudgeOptions& options = judge.options;
-    judge.session = std::make_unique<Session>(chosen, options.launcher,
-                                              seeds_for(seeds(options), options.expect, judge.lesson));
+    judge.session =
+        std::make_unique<Session>(chosen, options.launcher, session_options(options.seed, options.expect));
     // GoogleTest would catch what is thrown here and tell it to a printer alone.
     try {
       judge.session->play();
-      for (const JudgedRound& round : judge.session->judged()) {
-        for (const TestVerdict& verdict : round.verdicts) require_known(verdict.mistakes, judge.lesson);
-      }
+      judge.judged = judged(*judge.session, options.seeds, options.expect, judge.lesson);
     } catch (...) {
       judge.not_played = std::current_exception();
       FAIL();
@@ -147,7 +142,7 @@ void keep_failures(const Judge& judge) {
 /// Whether the submission came out as it should; without --expect it should pass.
 bool is_as_it_should(const Judge& judge, bool passed) {
   const JudgeOptions& options = judge.options;
-  const std::vector<JudgedRound>& rounds = judge.session->judged();
+  const std::vector<JudgedRound>& rounds = judge.judged;
   const bool complete = rounds.front().tests.size() == judge.all_tests.size();
   const Check check = check_candidate({"", "", options.expect, options.hidden, options.ledger_entry}, rounds,
                                       judge.lesson, {options.ledger, options.ledger_record}, complete);
@@ -190,8 +185,8 @@ int test_candidates(Judge& judge) {
   add_hidden_examples(judge.lesson_judge);
   for (Task& task : judge.lesson_judge.tasks) task = remembering(std::move(task));
   CandidateTests tests(judge.lesson, tests_of(judge.lesson_judge, judge.lesson, false),
-                       tests_of(judge.lesson_judge, judge.lesson, true), options.launcher, seeds(options),
-                       {options.ledger, options.ledger_record});
+                       tests_of(judge.lesson_judge, judge.lesson, true), options.launcher,
+                       {options.seed, options.seeds}, {options.ledger, options.ledger_record});
   tests.run(read_candidates(options.candidates), options.verdicts);
   return 0;  // what failed, the tests say that are named after the candidates
 }

@@ -75,7 +75,7 @@ std::string without_values(const Task& task, const Played& played) {
     if (error <= played.tolerance.at(output.name)) continue;
     wrong += (wrong.empty() ? "" : ", ") + output.name;
   }
-  return wrong.empty() ? "conduct is wrong " + where : wrong + " is wrong " + where;
+  return wrong.empty() ? "a communication check fails " + where : wrong + " is wrong " + where;
 }
 
 /// Whether an output is NaN somewhere where it should be a number.
@@ -83,8 +83,8 @@ bool is_nan_for_a_number(const Played& played) {
   return std::any_of(played.answer.begin(), played.answer.end(), [&](const auto& output) {
     const std::vector<double>& answer = output.second.values();
     const std::vector<double>& expected = played.expected.at(output.first).values();
-    return !std::equal(answer.begin(), answer.end(), expected.begin(), [](double given, double expected) {
-      return !std::isnan(given) || !std::isfinite(expected);
+    return !std::equal(answer.begin(), answer.end(), expected.begin(), [](double given, double right) {
+      return !std::isnan(given) || !std::isfinite(right);
     });
   });
 }

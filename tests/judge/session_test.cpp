@@ -24,7 +24,8 @@ Task blunt_task() {
 TEST(Session, IsEndedByABluntExampleWhereExamplesMustBeSharpAlone) {
   const Task task = blunt_task();
   for (const bool must_be_sharp : {false, true}) {
-    Session session({{&task, 0}}, {.subject = SUBJECT, .player = {PLAYER_SOLO}}, {1, 1, must_be_sharp, {}});
+    Session session({{&task, 0}}, {.subject = SUBJECT, .player = {PLAYER_SOLO}},
+                    {.must_be_sharp = must_be_sharp});
     if (must_be_sharp) {
       EXPECT_THROW(session.play(), std::logic_error);
     } else {

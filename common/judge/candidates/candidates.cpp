@@ -88,15 +88,23 @@ Check check_candidate(const Candidate& candidate, const std::vector<JudgedRound>
   return check;
 }
 
-Seeds seeds_for(Seeds seeds, const std::string& expect, const LessonInfo& lesson) {
-  seeds.must_be_sharp = !expect.empty();
-  const Expectation expected{expect};
-  if (expected.of_mistakes()) {
-    seeds.tells = [&lesson, expected](const JudgedRound& round) {
+SessionOptions session_options(std::uint64_t seed, const std::string& expect) {
+  return {.seed = seed, .must_be_sharp = !expect.empty()};
+}
+
+std::vector<JudgedRound> judged(Session& session, int seeds, const std::string& expect,
+                                const LessonInfo& lesson) {
+  Sweep::Tells tells;
+  if (const Expectation expected{expect}; expected.of_mistakes()) {
+    tells = [&lesson, expected](const JudgedRound& round) {
       return expected.unmet_later(round, lesson).empty();
     };
   }
-  return seeds;
+  std::vector<JudgedRound> rounds = Sweep(session, std::move(tells)).judged(seeds);
+  for (const JudgedRound& round : rounds) {
+    for (const TestVerdict& verdict : round.verdicts) require_known(verdict.mistakes, lesson);
+  }
+  return rounds;
 }
 
 CandidateTests::CandidateTests(const LessonInfo& lesson, std::vector<GradedTest> public_tests,
@@ -128,20 +136,20 @@ void CandidateTests::run(const std::vector<Candidate>& candidates, const fs::pat
 Check CandidateTests::play(const Candidate& candidate, const fs::path& folder) {
   LauncherOptions options = options_;
   options.subject = candidate.subject;
-  Session session(candidate.hidden ? all_tests_ : public_tests_, options,
-                  seeds_for(seeds_, candidate.expect, lesson_), &examples_);
+  SessionOptions how = session_options(seeds_.first, candidate.expect);
+  how.spare_large = Expectation{candidate.expect}.of_mistakes();
+  how.shared = &examples_;
+  Session session(candidate.hidden ? all_tests_ : public_tests_, options, how);
   session.play();
-  for (const JudgedRound& round : session.judged()) {
-    for (const TestVerdict& verdict : round.verdicts) require_known(verdict.mistakes, lesson_);
-  }
-  const JudgedRound& first = session.judged().front();
+  const std::vector<JudgedRound> rounds = judged(session, seeds_.count, candidate.expect, lesson_);
+  const JudgedRound& first = rounds.front();
   for (std::size_t i = 0; candidate.expect == "pass" && i < first.tests.size(); ++i) {
     write(folder / (candidate.name + "." + first.tests[i]->name()),
           {first.verdicts[i].status == TestVerdict::Status::Passed,
            verdict_text(lesson_, *first.tests[i], first.verdicts[i])});
   }
   Check check{true, verdict_texts(first, lesson_)};
-  const Check compared = check_candidate(candidate, session.judged(), lesson_, ledger_, true);
+  const Check compared = check_candidate(candidate, rounds, lesson_, ledger_, true);
   check.add(compared.holds, compared.text);
   return check;
 }

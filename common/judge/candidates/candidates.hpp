@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/session.hpp"
+#include "judge/candidates/sweep.hpp"
 #include "judge/task.hpp"
 #include "registry/registry.hpp"
 
@@ -22,6 +22,12 @@ struct Candidate {
 /// Reads a file with a line a candidate: name, subject, expectation, "hidden" or "public", and the name in
 /// the ledger or "-", with a tab between them. Throws std::runtime_error with the line that is not so.
 std::vector<Candidate> read_candidates(const std::filesystem::path& file);
+
+/// The seeds that are played: so many from the first on.
+struct Seeds {
+  std::uint64_t first = 1;
+  int count = 1;
+};
 
 /// The recorded verdicts of a lesson.
 struct LedgerFile {
@@ -69,7 +75,12 @@ class CandidateTests {
   SharedExamples examples_;
 };
 
-/// Seeds for a submission of which that is expected.
-Seeds seeds_for(Seeds seeds, const std::string& expect, const LessonInfo& lesson);
+/// How a submission is played of which that is expected; must_be_sharp unless nothing is.
+SessionOptions session_options(std::uint64_t seed, const std::string& expect);
+
+/// The verdicts on a session that was played, and on it with later seeds.
+/// Throws std::invalid_argument for a name that the registry does not have.
+std::vector<JudgedRound> judged(Session& session, int seeds, const std::string& expect,
+                                const LessonInfo& lesson);
 
 }  // namespace course

@@ -13,10 +13,10 @@ namespace {
 using Status = TestVerdict::Status;
 
 /// The verdicts of one seed beside their tests.
-class Round {
+class Verdicts {
  public:
   /// `first`: nothing was ended by an earlier seed.
-  Round(const JudgedRound& judged, bool first)
+  Verdicts(const JudgedRound& judged, bool first)
       : tests_(judged.tests), verdicts_(judged.verdicts), first_(first) {}
 
   std::set<std::string> names() const {
@@ -57,7 +57,7 @@ class Round {
   bool first_;
 };
 
-std::string unless_named(const Round& round, const MistakeInfo& mistake) {
+std::string unless_named(const Verdicts& round, const MistakeInfo& mistake) {
   for (const std::string& task : mistake.tasks) {
     if (!round.fails(task)) return fmt::format("task {} does not fail", task);
   }
@@ -73,7 +73,7 @@ std::set<std::string> split(const std::string& list) {
   return parts;
 }
 
-std::string unless_combination(const Round& round, const std::set<std::string>& allowed) {
+std::string unless_combination(const Verdicts& round, const std::set<std::string>& allowed) {
   if (!round.fails("")) return "no test fails";
   for (const std::string& name : round.names()) {
     if (!allowed.contains(name)) return fmt::format("it is misnamed {}", name);
@@ -84,7 +84,7 @@ std::string unless_combination(const Round& round, const std::set<std::string>& 
 }  // namespace
 
 std::string Expectation::unmet(const JudgedRound& judged, bool first, const LessonInfo& lesson) const {
-  const Round round(judged, first);
+  const Verdicts round(judged, first);
   if (text == "pass") return round.unless_all(Status::Passed, "passed");
   if (text == "todo") return round.unless_all(Status::Todo, "todo");
   if (text.starts_with("mistake:")) return unless_named(round, lesson.mistake(text.substr(8)));

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "judge/session.hpp"
+#include "judge/round.hpp"
 
 namespace course {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "judge/session.hpp"
+#include "judge/round.hpp"
 
 namespace course {
 
