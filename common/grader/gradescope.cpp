@@ -10,7 +10,7 @@ namespace course::grader {
 using Json = nlohmann::ordered_json;
 using program::LessonStatus;
 using program::Status;
-using program::TaskStanding;
+using program::TaskStatus;
 
 namespace {
 
@@ -29,7 +29,7 @@ Json tags_of(const LessonInfo& lesson, const std::vector<int>& ranks) {
   return tags;
 }
 
-std::string output_of(const LessonGrade& grade, const TaskStanding& task) {
+std::string output_of(const LessonGrade& grade, const TaskStatus& task) {
   const std::string diagnosis = diagnosis_of(grade, task);
   switch (task.status) {
     case Status::Passed:
@@ -43,7 +43,7 @@ std::string output_of(const LessonGrade& grade, const TaskStanding& task) {
 }
 
 /// What a student sees of a task.
-Json task_entry(const LessonGrade& grade, const TaskStanding& task) {
+Json task_entry(const LessonGrade& grade, const TaskStatus& task) {
   const LessonInfo& lesson = *grade.lesson_status.lesson;
   return {{"name", title_of(lesson, *task.task)},
           {"name_format", "text"},
@@ -76,7 +76,7 @@ Json hidden_entry(const LessonGrade& grade, const TaskInfo& task, const TaskTest
 }
 
 void add_entries(Json& tests, const LessonGrade& grade) {
-  for (const TaskStanding& task : grade.lesson_status.tasks) {
+  for (const TaskStatus& task : grade.lesson_status.tasks) {
     tests.push_back(task_entry(grade, task));
     std::size_t place = 0;
     for (const TaskTest& test : tests_of(grade, *task.task)) {

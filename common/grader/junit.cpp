@@ -11,7 +11,7 @@ namespace course::grader {
 
 using program::LessonStatus;
 using program::Status;
-using program::TaskStanding;
+using program::TaskStatus;
 
 namespace {
 
@@ -25,7 +25,7 @@ void set_seconds(pugi::xml_node element, double seconds) {
 
 std::size_t count(const LessonStatus& lesson, bool skipped) {
   return static_cast<std::size_t>(
-      std::count_if(lesson.tasks.begin(), lesson.tasks.end(), [&](const TaskStanding& task) {
+      std::count_if(lesson.tasks.begin(), lesson.tasks.end(), [&](const TaskStatus& task) {
         return skipped ? task.status == Status::Skipped
                        : task.status == Status::Failed || task.status == Status::Todo;
       }));
@@ -58,7 +58,7 @@ std::string outcomes(const LessonGrade& grade, const TaskInfo& task) {
   return text;
 }
 
-void add_testcase(pugi::xml_node suite, const LessonGrade& grade, const TaskStanding& task) {
+void add_testcase(pugi::xml_node suite, const LessonGrade& grade, const TaskStatus& task) {
   const LessonInfo& lesson = *grade.lesson_status.lesson;
   pugi::xml_node testcase = suite.append_child("testcase");
   set(testcase, "classname", "course.lesson" + lesson.id);
@@ -85,7 +85,7 @@ void add_suite(pugi::xml_node suites, const Report& report, const LessonGrade& g
   set(suite, "skipped", std::to_string(count(lesson, true)));
   set_seconds(suite, grade.seconds);
   add_properties(suite, report, lesson);
-  for (const TaskStanding& task : lesson.tasks) add_testcase(suite, grade, task);
+  for (const TaskStatus& task : lesson.tasks) add_testcase(suite, grade, task);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace course::grader {
 using Json = nlohmann::ordered_json;
 using program::LessonStatus;
 using program::Status;
-using program::TaskStanding;
+using program::TaskStatus;
 
 namespace {
 
@@ -27,7 +27,7 @@ int max_points_of(const Report& report, bool skipped) {
   return sum;
 }
 
-std::string task_text(const LessonStatus& lesson, const TaskStanding& task) {
+std::string task_text(const LessonStatus& lesson, const TaskStatus& task) {
   std::string text =
       fmt::format("  {:<6} {}.{} {}: {} of {} points\n", to_string(task.status), lesson.lesson->id,
                   task.task->id, task.task->name, task.points(), task.task->points);
@@ -40,7 +40,7 @@ std::string lesson_text(const LessonStatus& lesson) {
   std::string text =
       fmt::format("lesson {} {}: {}, {} of {} points\n", lesson.lesson->id, lesson.lesson->name,
                   to_string(lesson.status), lesson.points(), lesson.lesson->max_points());
-  for (const TaskStanding& task : lesson.tasks) text += task_text(lesson, task);
+  for (const TaskStatus& task : lesson.tasks) text += task_text(lesson, task);
   return text;
 }
 

@@ -9,7 +9,7 @@
 namespace course::grader {
 
 using program::Status;
-using program::TaskStanding;
+using program::TaskStatus;
 
 namespace {
 
@@ -95,7 +95,7 @@ std::string title_of(const LessonInfo& lesson, const TaskInfo& task) {
   return presentable(fmt::format("{}.{} {}", lesson.id, task.id, task.name));
 }
 
-std::string diagnosis_of(const LessonGrade& grade, const TaskStanding& task) {
+std::string diagnosis_of(const LessonGrade& grade, const TaskStatus& task) {
   if (task.status == Status::Passed) return "";
   const std::vector<TaskTest> tests = tests_of(grade, *task.task);
   const TaskTest* telling = telling_test(tests);

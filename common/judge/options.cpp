@@ -80,6 +80,8 @@ const std::array options{
            [](O& o, S& text) { set_number(o.limits.wall_s, text, 0.0); }},
     Option{"memory-limit", "BYTES", "with --isolation: what a launch may hold",
            [](O& o, S& text) { set_number(o.limits.memory_bytes, text, std::int64_t{0}); }},
+    Option{"process-limit", "N", "with --isolation: how many processes and threads a launch may have",
+           [](O& o, S& text) { set_number(o.limits.processes, text, 1); }},
 };
 
 void print_help() {

@@ -58,7 +58,7 @@ TEST(Editor, FindsTheCompilersLines) {
 
 TEST(Editor, FindsTheJudgesLines) {
   const LessonInfo ring = two_lessons()[1];
-  const TaskStanding wrong{
+  const TaskStatus wrong{
       &ring.tasks[1], Status::Failed, "o[0] is 1, should be 2\nlooks like: a mistake", {}};
   const std::string line = problem_line({"lessons/05_ring_attention/ring_attention.cpp", 12}, ring, wrong);
   for (const char* label : checking_tasks) {
@@ -72,7 +72,7 @@ TEST(Editor, FindsTheJudgesLines) {
 
 TEST(Editor, CallsATaskThatIsNotWrittenAWarning) {
   const LessonInfo softmax = two_lessons()[0];
-  const TaskStanding todo{&softmax.tasks[0], Status::Todo, "not written yet", {}};
+  const TaskStatus todo{&softmax.tasks[0], Status::Todo, "not written yet", {}};
   EXPECT_EQ(problem_line({"lessons/a.cpp", 1}, softmax, todo),
             "lessons/a.cpp:1: warning: lesson01.1: not written yet");
 }

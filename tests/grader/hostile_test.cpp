@@ -91,7 +91,7 @@ class Played {
       : checkout_(checkout), lesson_(lesson), task_(std::move(task)), text_(std::move(text)) {}
 
   /// As ./course grade has it.
-  program::TaskStanding graded() const {
+  program::TaskStatus graded() const {
     const TemporaryFolder folder;
     program::write_text(folder.path() / lesson_.files.front(), text_);
     return task_of(
@@ -100,13 +100,13 @@ class Played {
   }
 
   /// Without having been examined.
-  program::TaskStanding unexamined(Isolation isolation) const { return play(isolation, 4711, true); }
+  program::TaskStatus unexamined(Isolation isolation) const { return play(isolation, 4711, true); }
 
   /// On the inputs that a student's own check draws.
-  program::TaskStanding on_public_inputs() const { return play(strongest_isolation(), 1, false); }
+  program::TaskStatus on_public_inputs() const { return play(strongest_isolation(), 1, false); }
 
  private:
-  program::TaskStanding play(Isolation isolation, std::uint64_t seed, bool hidden) const {
+  program::TaskStatus play(Isolation isolation, std::uint64_t seed, bool hidden) const {
     Workshop workshop(checkout_, lesson_, isolation);
     const std::string obstacle =
         workshop.make({{{lesson_.files.front(), text_}}, {}, ""}, Examination::Skipped);
@@ -115,19 +115,25 @@ class Played {
     program::GradingOrder order =
         grading_order(checkout_, lesson_, workshop, {seed, isolation, "", "", "", ""});
     order.hidden = hidden;
+    order.limits = limits_;
     const program::LessonRecord record{"", "", program::grade(checkout_, order)};
     return task_of(program::lesson_status_of(lesson_, {}, &record, ""));
   }
 
-  program::TaskStanding task_of(const program::LessonStatus& lesson_status) const {
+  program::TaskStatus task_of(const program::LessonStatus& lesson_status) const {
     return *std::ranges::find_if(lesson_status.tasks,
-                                 [&](const program::TaskStanding& task) { return task.task->id == task_; });
+                                 [&](const program::TaskStatus& task) { return task.task->id == task_; });
   }
 
   const Checkout& checkout_;
   const LessonInfo& lesson_;
   std::string task_;
   std::string text_;
+  /// Less than a grade allows: how long an attack takes to use up its time, memory and processes says
+  /// nothing. mpirun and eight ranks take 50 processes.
+  const std::vector<std::string> limits_{"--case-limit",    "4",
+                                         "--memory-limit",  std::to_string(512 << 20),
+                                         "--process-limit", lesson_.needs_mpi() ? "64" : "8"};
 };
 
 /// Processes that outlived what started them: orphans end up with the subreaper that this process is.
@@ -136,7 +142,7 @@ bool leaves_processes() {
   return !left.empty();
 }
 
-bool fits(const program::TaskStanding& lesson_status, const std::string& expected) {
+bool fits(const program::TaskStatus& lesson_status, const std::string& expected) {
   const bool passed = lesson_status.status == program::Status::Passed;
   std::istringstream alternatives(expected);
   for (std::string part; std::getline(alternatives, part, '|');) {
@@ -196,7 +202,7 @@ class HostileTest {
   template <class Play>
   void check(const std::string& way, const Play& play) {
     const std::string expected = for_this_place(checkout_, expected_.at(way));
-    const program::TaskStanding lesson_status = play();
+    const program::TaskStatus lesson_status = play();
     const std::string said =
         lesson_status.status == program::Status::Passed ? "passed" : lesson_status.diagnosis;
     const bool clean = !leaves_processes();

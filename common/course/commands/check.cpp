@@ -154,7 +154,7 @@ class Check {
   void print_problems(const LessonStatus& lesson_status) const {
     if (!lesson_status.obstacle.empty()) return;
     std::fflush(stdout);
-    for (const TaskStanding& task : lesson_status.tasks) {
+    for (const TaskStatus& task : lesson_status.tasks) {
       if (task.status == Status::Passed) continue;
       const TaskPlace place = task_place(checkout_, lesson_, task.task->id);
       fmt::print(stderr, "{}\n", problem_line(place, lesson_, task));
@@ -171,7 +171,7 @@ class Check {
 
 }  // namespace
 
-std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStanding& task) {
+std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStatus& task) {
   std::string text;
   for (const std::string& line : lines_of(task.diagnosis)) text += (text.empty() ? "" : "; ") + line;
   return fmt::format("{}:{}: {}: lesson{}.{}: {}", place.file.string(), place.line,

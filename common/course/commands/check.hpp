@@ -24,7 +24,7 @@ struct CheckOptions {
 
 /// A task that is not passed as a compiler would say it: "FILE:LINE: error: lesson05.2: what is wrong; looks
 /// like: ...".
-std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStanding& task);
+std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStatus& task);
 
 /// Grades the student's files of one lesson and prints the verdict. Returns the exit code.
 int check(const Checkout& checkout, const CheckOptions& options);

@@ -38,7 +38,7 @@ std::optional<LessonStatus> at_last_check(const LessonInfo& lesson, const Progre
 std::string task_in_need(const LessonStatus& now, const std::optional<LessonStatus>& last) {
   if (now.open_task() == nullptr) return "";
   if (last && last->obstacle.empty()) {
-    for (const TaskStanding& task : last->tasks) {
+    for (const TaskStatus& task : last->tasks) {
       if (task.status == Status::Failed && !task.unfinished) return task.task->id;
     }
   }
@@ -60,7 +60,7 @@ void print_last_verdict(const Checkout& checkout, const LessonStatus& last, cons
   const LessonInfo& lesson = *last.lesson;
   const auto task =
       std::find_if(last.tasks.begin(), last.tasks.end(),
-                   [&](const TaskStanding& lesson_status) { return lesson_status.task->id == id; });
+                   [&](const TaskStatus& lesson_status) { return lesson_status.task->id == id; });
   if (task->status != Status::Failed || task->unfinished) return;
   if (task->mistakes.empty()) {
     fmt::print("the last check said: {}\n\n", task->diagnosis.substr(0, task->diagnosis.find('\n')));

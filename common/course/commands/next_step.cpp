@@ -42,7 +42,7 @@ std::string step_in(const LessonStatus& lesson_status) {
 }
 
 /// "task 2", "tasks 1 and 3", "tasks 1, 2 and 3"
-std::string tasks_by_number(const std::vector<const TaskStanding*>& tasks) {
+std::string tasks_by_number(const std::vector<const TaskStatus*>& tasks) {
   std::string text = tasks.size() == 1 ? "task " : "tasks ";
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (i > 0) text += i + 1 == tasks.size() ? " and " : ", ";
@@ -51,7 +51,7 @@ std::string tasks_by_number(const std::vector<const TaskStanding*>& tasks) {
   return text;
 }
 
-const char* state_after_part(const TaskStanding& task) {
+const char* state_after_part(const TaskStatus& task) {
   if (task.unplayed) return "not checked since the file changed";
   if (task.unfinished) return "passed as far as it was checked";
   if (task.status == Status::Todo) return "not written yet";
@@ -60,8 +60,8 @@ const char* state_after_part(const TaskStanding& task) {
 
 /// "task 3 passed; tasks 1 and 2 not checked since the file changed"
 std::string score_of_part(const LessonStatus& lesson_status) {
-  std::vector<std::pair<std::string, std::vector<const TaskStanding*>>> groups;
-  for (const TaskStanding& task : lesson_status.tasks) {
+  std::vector<std::pair<std::string, std::vector<const TaskStatus*>>> groups;
+  for (const TaskStatus& task : lesson_status.tasks) {
     const std::string state = state_after_part(task);
     const auto known =
         std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == state; });
@@ -82,7 +82,7 @@ std::string score_of_part(const LessonStatus& lesson_status) {
 
 std::string score(const LessonStatus& lesson_status) {
   const bool in_part = std::any_of(lesson_status.tasks.begin(), lesson_status.tasks.end(),
-                                   [](const TaskStanding& task) { return task.unfinished; });
+                                   [](const TaskStatus& task) { return task.unfinished; });
   if (in_part) return score_of_part(lesson_status);
   const std::string todo =
       lesson_status.todo_tasks() > 0 ? fmt::format("{} todo, ", lesson_status.todo_tasks()) : "";
@@ -124,7 +124,7 @@ std::string own_player_text(const LessonStatus& lesson_status) {
   const LessonInfo& lesson = *lesson_status.lesson;
   const std::string text =
       fmt::format("lesson {} with your own player: {}\n", lesson.id, score(lesson_status));
-  const TaskStanding* open = lesson_status.open_task();
+  const TaskStatus* open = lesson_status.open_task();
   return open == nullptr
              ? text
              : text + fmt::format("next: {}; a hint: ./course hint {}\n", named(*open->task), lesson.id);

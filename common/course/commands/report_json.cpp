@@ -8,7 +8,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Json task_json(const TaskStanding& lesson_status) {
+Json task_json(const TaskStatus& lesson_status) {
   return {
       {"id", lesson_status.task->id},
       {"name", lesson_status.task->name},
@@ -23,7 +23,7 @@ Json lesson_json(const LessonStatus& lesson_status) {
   Json files = Json::array();
   for (const std::string& file : lesson.files) files.push_back(Checkout::student_file(lesson, file).string());
   Json tasks = Json::array();
-  for (const TaskStanding& task : lesson_status.tasks) tasks.push_back(task_json(task));
+  for (const TaskStatus& task : lesson_status.tasks) tasks.push_back(task_json(task));
   return {{"id", lesson.id},
           {"name", lesson.name},
           {"status", to_string(lesson_status.status)},

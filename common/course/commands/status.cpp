@@ -40,7 +40,7 @@ std::string open_tasks(const LessonStatus& lesson_status) {
   std::string text;
   for (const Status status : {Status::Failed, Status::Todo}) {
     std::string ids;
-    for (const TaskStanding& task : lesson_status.tasks) {
+    for (const TaskStatus& task : lesson_status.tasks) {
       if (task.status == status) ids += (ids.empty() ? "" : ", ") + task.task->id;
     }
     if (ids.empty()) continue;

@@ -52,6 +52,7 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
   if (order.confined_as) {
     const auto& [isolation, user] = *order.confined_as;
     command.insert(command.end(), {"--isolation", isolation, "--user", std::to_string(user)});
+    command.insert(command.end(), order.limits.begin(), order.limits.end());
   }
   if (order.hidden) command.push_back("--hidden");
   if (!order.keep.empty()) command.insert(command.end(), {"--keep", order.keep});

@@ -38,7 +38,8 @@ struct GradingOrder {
   bool quiet = false;          ///< the judge's own words are not shown
   /// For code that is not trusted: the isolation's name and the user it runs as.
   std::optional<std::pair<std::string, unsigned>> confined_as = std::nullopt;
-  bool hidden = false;  ///< the lesson's hidden tests, too
+  std::vector<std::string> limits = {};  ///< on it, as options of the judge: {"--memory-limit", "1000000"}
+  bool hidden = false;                   ///< the lesson's hidden tests, too
   /// What has to follow `./course replay CASE`, as typed in a shell, for these cases to be played as here.
   std::string replay_options = {};
 };

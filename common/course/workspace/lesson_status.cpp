@@ -37,8 +37,8 @@ std::vector<std::string> played_names(const TaskInfo& task, const LessonRecord& 
 }
 
 /// A task from what the judge said of its tests.
-TaskStanding judged(const LessonInfo& lesson, const TaskInfo& task, const LessonRecord& record) {
-  TaskStanding lesson_status{&task, Status::Passed, "", {}};
+TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const LessonRecord& record) {
+  TaskStatus lesson_status{&task, Status::Passed, "", {}};
   std::vector<std::string> unplayed;
   bool todo = true;
   const TestResult* worst = nullptr;
@@ -72,8 +72,8 @@ TaskStanding judged(const LessonInfo& lesson, const TaskInfo& task, const Lesson
   return lesson_status;
 }
 
-std::vector<TaskStanding> all_tasks(const LessonInfo& lesson, Status status, const std::string& diagnosis) {
-  std::vector<TaskStanding> tasks;
+std::vector<TaskStatus> all_tasks(const LessonInfo& lesson, Status status, const std::string& diagnosis) {
+  std::vector<TaskStatus> tasks;
   for (const TaskInfo& task : lesson.tasks) tasks.push_back({&task, status, diagnosis, {}});
   return tasks;
 }
@@ -101,13 +101,13 @@ LessonFiles look_at_files(const Checkout& checkout, const LessonInfo& lesson) {
 
 int LessonStatus::points() const {
   int sum = 0;
-  for (const TaskStanding& task : tasks) sum += task.points();
+  for (const TaskStatus& task : tasks) sum += task.points();
   return sum;
 }
 
-static int tasks_that_are(Status status, const std::vector<TaskStanding>& tasks) {
+static int tasks_that_are(Status status, const std::vector<TaskStatus>& tasks) {
   return static_cast<int>(std::count_if(tasks.begin(), tasks.end(),
-                                        [&](const TaskStanding& task) { return task.status == status; }));
+                                        [&](const TaskStatus& task) { return task.status == status; }));
 }
 
 int LessonStatus::passed_tasks() const {
@@ -118,8 +118,8 @@ int LessonStatus::todo_tasks() const {
   return tasks_that_are(Status::Todo, tasks);
 }
 
-const TaskStanding* LessonStatus::open_task() const {
-  for (const TaskStanding& task : tasks) {
+const TaskStatus* LessonStatus::open_task() const {
+  for (const TaskStatus& task : tasks) {
     if (task.status != Status::Passed) return &task;
   }
   return nullptr;

@@ -15,7 +15,7 @@ struct LessonFiles {
 };
 LessonFiles look_at_files(const Checkout& checkout, const LessonInfo& lesson);
 
-struct TaskStanding {
+struct TaskStatus {
   const TaskInfo* task;
   Status status;
   std::string diagnosis;              ///< empty on a pass
@@ -31,12 +31,12 @@ struct LessonStatus {
   Status status;
   bool stale = false;    ///< the files have changed since the last check
   std::string obstacle;  ///< what keeps every test from being played: a file is missing or does not compile
-  std::vector<TaskStanding> tasks;
+  std::vector<TaskStatus> tasks;
   int points() const;
   int passed_tasks() const;
   int todo_tasks() const;  ///< those that were not attempted
   /// The first task that is not passed; nullptr when all are.
-  const TaskStanding* open_task() const;
+  const TaskStatus* open_task() const;
 };
 
 /// What the name of a hidden test ends in, after the name of the public one beside it.
