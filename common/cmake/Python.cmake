@@ -1,7 +1,7 @@
 # The tests of the Python player, on every lesson that has a solution in Python, solutions/05_ring_attention/ring_attention.py:
 #   python.lesson05.solution      passes
 #   python.lesson05.template      cut from the solution, is todo
-#   python.lesson05.mutant.ID     tests/05_*/python/mutants/ID.patch fails and is named
+#   python.lesson05.mutant.ID     tests/05_*/python/mutants/ID.patch fails, and if it is named, then so
 #   python.lesson05.variant.ID    tests/05_*/python/variants/ID.patch passes
 # They exist only where a python3 with NumPy and mpi4py does; ./course doctor says so where it does not.
 
@@ -62,7 +62,7 @@ function(add_python_patches lesson name kind result)
     list(APPEND files ${patched})
     set(expected pass)
     if(kind STREQUAL "mutant")
-      set(expected mistake:${id})
+      set(expected mistakes:${id}) # what only an instrument sees has no name here
     endif()
     add_python_test(${lesson} ${kind}.${id} ${patched} ${expected})
   endforeach()

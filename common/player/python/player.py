@@ -30,8 +30,6 @@ try:
 except ImportError as missing:
     give_up(missing, "the player needs NumPy", "python3-numpy")
 
-from status_page import Phase, StatusPage
-
 ROOT = Path(__file__).resolve().parents[3]
 STARTED_BY_MPIRUN = any(name in os.environ for name in ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"))
 
@@ -91,17 +89,11 @@ class Solo:
 
     world_rank = 0
 
-    def meet(self):
+    def barrier(self):
         pass
 
     def enter(self, case):
         return None
-
-    def begin_watching(self, page):
-        pass
-
-    def end_watching(self, report):
-        pass
 
     def leave(self):
         pass
@@ -167,27 +159,22 @@ def measured(report):
         tracemalloc.stop()
 
 
-def call_function(subject, case, call, page, report):
+def call_function(subject, case, call, report):
     try:
         with measured(report):
             subject.play(case.manifest["function"], call)
     except (Exception, SystemExit) as error:
         report["ending"], report["what"] = subject.ending(error)
-        page.threw(report["what"])
-    else:
-        page.phase = Phase.FINISHED
 
 
-def play_case(subject, case, stage, page):
+def play_case(subject, case, stage):
     comm = stage.enter(case)
     if case.rank is not None:
         call = Call(case.inputs, case.manifest["arguments"], comm)
+        # -1: nobody counts what is sent.
         report = {"ending": "finished", "what": "", "outputs": [], "peak_bytes": -1, "bytes_sent_to": [],
-                  "collective_bytes": 0, "facts": []}
-        page.phase = Phase.COMPUTING
-        stage.begin_watching(page)
-        call_function(subject, case, call, page, report)
-        stage.end_watching(report)
+                  "collective_bytes": -1, "facts": []}
+        call_function(subject, case, call, report)
         outputs = call.outputs if report["ending"] == "finished" else {}
         report["outputs"] = list(outputs)
         case.write(report, outputs)
@@ -195,18 +182,13 @@ def play_case(subject, case, stage, page):
 
 
 def play(options, stage):
-    page = StatusPage(options.status, stage.world_rank)
     subject = Subject(options.subject.absolute())
     cases = [Case(folder, stage.world_rank, options.keep_inputs) for folder in options.cases]
-    stage.meet()
+    stage.barrier()
     subject.load()
-    for index, case in enumerate(cases):
-        # In this order: a rank that is not yet in the case must never look as if it were done with it.
-        page.phase = Phase.STARTING
-        page.case_index = index
-        play_case(subject, case, stage, page)
-    stage.meet()
-    page.phase = Phase.DONE
+    for case in cases:
+        play_case(subject, case, stage)
+    stage.barrier()
 
 
 def make_stage():
@@ -222,7 +204,7 @@ def make_stage():
 def main():
     parser = argparse.ArgumentParser(description="plays cases on a lesson's functions written in Python")
     parser.add_argument("--subject", type=Path, required=True, help="a lesson's folder, or a file in one")
-    parser.add_argument("--status", type=Path, help="the file that the judge watches")
+    parser.add_argument("--status", type=Path, help="not used: this player keeps no status page")
     parser.add_argument("--keep-inputs", action="store_true", help="leave the inputs where they are")
     parser.add_argument("cases", type=Path, nargs="+", metavar="CASE", help="a case's folder")
     options = parser.parse_args()
