@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ struct TaskInfo {
   std::vector<int> ranks;  ///< world sizes to test at; empty for a task on one rank
 };
 
+/// What a lesson is to the programs that run lessons together: they ask for a role, never for a number.
+enum class Role { Block, RingForward, BlockBackward, RingBackward, RingOverlapped };
+
+/// What a message calls it: "the block computation".
+std::string in_words(Role role);
+
 struct LessonInfo {
   std::string id;    ///< "05"
   std::string name;  ///< "ring_attention"
@@ -31,6 +38,7 @@ struct LessonInfo {
   std::vector<std::string> needs;  ///< "mpi"
   std::vector<std::string> files;  ///< what the student edits, in folder()
   bool ring = false;  ///< its demo_entry.cpp has a forward ring, which ./course trace runs as a whole
+  std::optional<Role> role;
   std::vector<TaskInfo> tasks;
   std::vector<MistakeInfo> mistakes;
 
@@ -42,10 +50,14 @@ struct LessonInfo {
   const MistakeInfo& mistake(const std::string& id) const;
 };
 
-/// Reads lessons/registry.json. Throws std::runtime_error with the path and what is wrong.
+/// Reads lessons/registry.json. Throws std::runtime_error with the path and what is wrong, as when two
+/// lessons have one role.
 std::vector<LessonInfo> read_registry(const std::filesystem::path& path);
 
 /// The lesson with this id. Throws std::invalid_argument naming the ids there are.
 const LessonInfo& find_lesson(const std::vector<LessonInfo>& lessons, const std::string& id);
+
+/// The lesson that has this role; null where there is none, as in a handout that does not hold it.
+const LessonInfo* lesson_with(const std::vector<LessonInfo>& lessons, Role role);
 
 }  // namespace course

@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* trace_command = "./course trace";
-constexpr const char* traced_block_lesson = "04";
 constexpr int default_trace_ranks = 4;
 constexpr int most_trace_ranks = 64;
 
@@ -39,7 +38,7 @@ class Trace {
     const Progress progress = read_progress(checkout_);
     subject_ = runnable_subject(checkout_, lesson_, progress, trace_command);
     if (is_ring()) {
-      const LessonInfo& block = held_lesson(checkout_, traced_block_lesson, trace_command);
+      const LessonInfo& block = held_lesson(checkout_, Role::Block, trace_command);
       block_subject_ = runnable_subject(checkout_, block, progress, trace_command);
       block_target_ = subject_target(block, block_subject_);
     }
