@@ -6,14 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "course/build/child.hpp"
 #include "course/commands/machine_facts.hpp"
 #include "course/workspace/judging.hpp"
 #include "course/workspace/text_file.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::grader {
-
-using program::capture;
 
 std::uint64_t drawn_seed() {
   constexpr std::uint64_t exact_in_a_double = std::uint64_t{1} << 53;
@@ -23,9 +21,7 @@ std::uint64_t drawn_seed() {
 
 std::string commit_of(const program::Checkout& checkout) {
   const auto said = capture({.argv = {"git", "-c", "safe.directory=*", "-C", checkout.root, "describe",
-                                      "--always", "--dirty", "--abbrev=12", "--exclude=*"},
-                             .folder = {},
-                             .environment = {}});
+                                      "--always", "--dirty", "--abbrev=12", "--exclude=*"}});
   return said.exit.code == 0 ? said.first_line() : "unknown";
 }
 
@@ -42,7 +38,7 @@ std::string judges_hash(const program::Checkout& checkout) {
 std::string compiler_version(const program::Checkout& checkout) {
   const std::string cache = program::read_text(checkout.build() / "CMakeCache.txt");
   const std::string compiler = program::cache_entry(cache, "CMAKE_CXX_COMPILER");
-  return capture({.argv = {compiler, "--version"}, .folder = {}, .environment = {}}).first_line();
+  return capture({.argv = {compiler, "--version"}}).first_line();
 }
 
 std::string scope_of(const std::vector<LessonInfo>& lessons) {

@@ -6,16 +6,14 @@
 #include <stdexcept>
 #include <utility>
 
-#include "course/build/child.hpp"
 #include "course/terminal/words.hpp"
 #include "course/workspace/text_file.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 
 namespace course::grader {
 
 namespace fs = std::filesystem;
-using program::capture;
-using program::Captured;
 using program::Checkout;
 
 namespace {
@@ -49,8 +47,7 @@ Words options_of(const Words& command, const fs::path& root) {
 
 /// The last command that makes a lesson's shared object, which links it.
 Words link_command(const Checkout& checkout, const std::string& target) {
-  const Captured said = capture(
-      {.argv = {"ninja", "-C", checkout.build(), "-t", "commands", target}, .folder = {}, .environment = {}});
+  const Captured said = capture({.argv = {"ninja", "-C", checkout.build(), "-t", "commands", target}});
   const std::vector<std::string> lines = program::lines_of(said.output);
   if (said.exit.code != 0 || lines.empty()) {
     throw std::runtime_error("the build does not say how " + target + " is linked: " + said.first_line());
@@ -93,7 +90,7 @@ std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInf
   compile.insert(compile.end(),
                  {"-I" + (checkout.root / folder).string(), "-I" + (checkout.root / "common").string(), "-M",
                   temporary.path() / "contract.cpp"});
-  const Captured said = capture({.argv = compile, .folder = {}, .environment = {}});
+  const Captured said = capture({.argv = compile});
   if (said.exit.code != 0)
     throw std::runtime_error("the contract of lesson " + lesson.id + " does not compile: " + said.output);
   std::string dependencies = said.output;

@@ -15,18 +15,17 @@
 #include <system_error>
 #include <utility>
 
-#include "course/build/child.hpp"
 #include "course/workspace/checkout.hpp"
 #include "course/workspace/text_file.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::lab {
 
 namespace {
 
-using program::Captured;
 using program::Unavailable;
 
 constexpr double patience_s = 20;
@@ -51,7 +50,7 @@ void tell_kernel(const char* path, const std::string& text) {
 }
 
 Captured captured(const std::vector<std::string>& argv) {
-  return program::capture({.argv = argv, .folder = {}, .environment = {}, .limit_s = patience_s});
+  return capture({.argv = argv, .limit_s = patience_s});
 }
 
 std::string joined(const std::vector<std::string>& words) {

@@ -5,13 +5,13 @@
 #include <stdexcept>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/build/file_lock.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "course/workspace/text_file.hpp"
 #include "course/workspace/whose_code.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
@@ -44,7 +44,7 @@ bool has_eigen_maps(const Checkout& checkout, const LessonInfo& lesson) {
 void prepare(const std::string& what, const std::vector<std::string>& argv) {
   ProgressLine progress;
   std::string last;
-  const ChildExit exit = run({.argv = argv, .folder = {}, .environment = {}}, [&](const std::string& line) {
+  const Exit exit = run({.argv = argv}, [&](const std::string& line) {
     last = line;
     progress.show(what + ": " + line.substr(0, 60));
   });
@@ -128,7 +128,7 @@ int bench(const Checkout& checkout, const BenchOptions& options) {
   if (options.peers) command.insert(command.end(), {"--peers", python_with_peers(checkout)});
   command.insert(command.end(), {"--work", checkout.build() / "bench"});
   if (options.json) command.push_back("--json");
-  return run({.argv = command, .folder = {}, .environment = {}}).code;
+  return run({.argv = command}).code;
 }
 
 }  // namespace course::program

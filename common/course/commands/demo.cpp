@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "course/workspace/whose_code.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
@@ -175,7 +175,7 @@ int demo(const Checkout& checkout, const std::vector<std::string>& arguments) {
   const BuildResult built = build({checkout.root, checkout.build(), targets, "the demo"});
   if (!built.succeeded) throw std::runtime_error("the demo could not be built:\n" + failure_text(built));
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return run({.argv = command, .folder = {}, .environment = {}}).code;
+  return run({.argv = command}).code;
 }
 
 }  // namespace course::program

@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/workspace/saved_results.hpp"
 #include "course/workspace/whose_code.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
@@ -103,7 +103,7 @@ int lab(const Checkout& checkout, const LabOptions& options) {
                                    "--overlap-code",
                                    overlap.subject};
   if (options.json) command.push_back("--json");
-  return run({.argv = command, .folder = {}, .environment = {}}).code;
+  return run({.argv = command}).code;
 }
 
 }  // namespace course::program

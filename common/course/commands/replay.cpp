@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/build/diagnostics.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/terminal/words.hpp"
@@ -15,6 +14,7 @@
 #include "protocol/case.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
@@ -93,7 +93,7 @@ std::vector<std::string> full_command(const LessonInfo& lesson, const CaseManife
   return command;
 }
 
-void describe_ending(const fs::path& folder, const ChildExit& exit, const ReplayOptions& options) {
+void describe_ending(const fs::path& folder, const Exit& exit, const ReplayOptions& options) {
   if (exit.timed_out) {
     complain(fmt::format(
         "still not done after {}, so it was ended; --limit gives it longer, --gdb RANK looks inside",
@@ -166,10 +166,10 @@ int replay(const Checkout& checkout, const ReplayOptions& options) {
   } else if (options.gdb_rank) {
     fmt::print("for instance: break lesson{}::{}, then run\n", lesson.id, manifest.function);
   }
-  const ChildExit exit = run({.argv = command,
-                              .folder = checkout.root,
-                              .environment = mpirun_environment(),
-                              .limit_s = options.gdb_rank ? 0 : options.limit_s});
+  const Exit exit = run({.argv = command,
+                         .folder = checkout.root,
+                         .environment = mpirun_environment(),
+                         .limit_s = options.gdb_rank ? 0 : options.limit_s});
   describe_ending(folder, exit, options);
   return exit.code == 0 ? succeeded : failed;
 }

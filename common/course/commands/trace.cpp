@@ -5,11 +5,11 @@
 #include <stdexcept>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/saved_results.hpp"
 #include "course/workspace/whose_code.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 
 namespace course::program {
@@ -53,7 +53,7 @@ class Trace {
       command.insert(command.end(), {"--kind", "case", "--case", temporary.path() / "case", "--what",
                                      lesson_.name + ", task " + task()});
     }
-    return program::run({.argv = command, .folder = {}, .environment = {}}).code;
+    return course::run({.argv = command}).code;
   }
 
  private:
@@ -113,9 +113,7 @@ class Trace {
   void write_case(const fs::path& folder) const {
     const Captured said = capture({.argv = {checkout_.build() / "bin" / judge(), "--registry",
                                             checkout_.root / "lessons" / "registry.json", "--write-case",
-                                            folder, "--task", task(), "--ranks", std::to_string(ranks_)},
-                                   .folder = {},
-                                   .environment = {}});
+                                            folder, "--task", task(), "--ranks", std::to_string(ranks_)}});
     if (said.exit.code != 0) throw std::runtime_error(judge() + " has drawn no input: " + said.output);
   }
 

@@ -90,7 +90,7 @@ int release_as_patch(const Checkout& checkout, const LessonInfo& lesson) {
   const std::string nothing =
       lines_of(git(checkout.root, {"hash-object", "-t", "tree", "/dev/null"})).front();
   const std::string solution = fs::path("solutions") / lesson.folder();
-  const ChildExit exit =
+  const Exit exit =
       run(git_command(checkout.root, {"-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false",
                                       "--no-pager", "diff", "--no-ext-diff", "--no-color", "--binary",
                                       "--relative", nothing, "HEAD", "--", solution}));

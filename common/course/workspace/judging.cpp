@@ -4,12 +4,12 @@
 #include <set>
 #include <stdexcept>
 
-#include "course/build/child.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/judge_report.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 
 namespace course::program {
@@ -119,12 +119,11 @@ std::map<std::string, TestResult> grade(const Checkout& checkout, const GradingO
   // A confined player's folder lies in it, and may belong to another user.
   if (order.confined_as) fs::permissions(temporary.path(), fs::perms(0711));
   const fs::path report = temporary.path() / "report.json";
-  const ChildExit exit = run({.argv = judge_command(checkout, order, report),
-                              .folder = checkout.root,
-                              // A judge that is interrupted leaves its own temporary folder: inside this one.
-                              .environment = {{"TMPDIR", temporary.path()}},
-                              .limit_s = 0,
-                              .quiet = order.quiet});
+  const Exit exit = run({.argv = judge_command(checkout, order, report),
+                         .folder = checkout.root,
+                         // A judge that is interrupted leaves its own temporary folder: inside this one.
+                         .environment = {{"TMPDIR", temporary.path()}},
+                         .quiet = order.quiet});
   if (!fs::exists(report)) {
     throw std::runtime_error("the judge of lesson " + order.lesson->id + " ended with exit code " +
                              std::to_string(exit.code) + " and no report");
