@@ -8,8 +8,8 @@
 
 #include "course/commands/machine_facts.hpp"
 #include "course/workspace/judging.hpp"
-#include "course/workspace/text_file.hpp"
 #include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -30,13 +30,13 @@ std::string judges_hash(const program::Checkout& checkout) {
   for (const LessonInfo& lesson : checkout.lessons) {
     const std::filesystem::path judge = program::judge_of(checkout.build(), lesson);
     // A lesson that this machine cannot grade may have none.
-    programs.push_back(std::filesystem::exists(judge) ? program::read_text(judge) : "");
+    programs.push_back(std::filesystem::exists(judge) ? read_text(judge) : "");
   }
-  return program::content_hash(programs);
+  return content_hash(programs);
 }
 
 std::string compiler_version(const program::Checkout& checkout) {
-  const std::string cache = program::read_text(checkout.build() / "CMakeCache.txt");
+  const std::string cache = read_text(checkout.build() / "CMakeCache.txt");
   const std::string compiler = program::cache_entry(cache, "CMAKE_CXX_COMPILER");
   return capture({.argv = {compiler, "--version"}}).first_line();
 }

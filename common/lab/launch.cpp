@@ -5,10 +5,10 @@
 #include <stdexcept>
 
 #include "course/terminal/terminal.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::lab {
 
@@ -63,7 +63,7 @@ Command command_for(const fs::path& plan, const LaunchOrder& order, const fs::pa
 
 Result launch(Plan plan, const LaunchOrder& order, const fs::path& temporary) {
   plan.result = temporary / "result.json";
-  program::write_text(temporary / "plan.json", to_text(plan));
+  write_text(temporary / "plan.json", to_text(plan));
   Listener listener;
   const Exit exit = run(command_for(temporary / "plan.json", order, temporary),
                         [&](const std::string& line) { listener.hear(line); });
@@ -74,7 +74,7 @@ Result launch(Plan plan, const LaunchOrder& order, const fs::path& temporary) {
   }
   if (exit.code == command_not_found) throw program::Unavailable("there is no mpirun on this machine");
   if (exit.code != 0) throw std::runtime_error(listener.reason(exit.code));
-  return result_from(program::read_text(plan.result));
+  return result_from(read_text(plan.result));
 }
 
 }  // namespace course::lab

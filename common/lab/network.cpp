@@ -16,11 +16,11 @@
 #include <utility>
 
 #include "course/workspace/checkout.hpp"
-#include "course/workspace/text_file.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::lab {
 
@@ -211,7 +211,7 @@ void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
   for (const auto& argv : shaping_commands("link-a", order_)) command(argv);
   for (const auto& argv : shaping_commands("link-b", order_)) command(other_->inside(argv));
   agent_ = temporary / "agent";
-  program::write_text(
+  write_text(
       agent_,
       "#!/bin/sh\n# mpirun calls this as it would call ssh: a host's name, then a command.\nshift\nexec " +
           joined(other_->inside({"/bin/sh", "-c", "\"$*\""})) + "\n");

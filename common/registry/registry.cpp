@@ -111,6 +111,16 @@ std::string in_words(Role role) {
       ->words;
 }
 
+std::string test_name(const std::string& task, int ranks, bool hidden) {
+  return task + (ranks > 0 ? ".ranks" + std::to_string(ranks) : "") + (hidden ? hidden_suffix : "");
+}
+
+std::vector<std::string> test_names(const TaskInfo& task) {
+  std::vector<std::string> names;
+  for (const int ranks : task.test_ranks()) names.push_back(test_name(task.id, ranks));
+  return names;
+}
+
 bool LessonInfo::needs_mpi() const {
   return std::find(needs.begin(), needs.end(), "mpi") != needs.end();
 }

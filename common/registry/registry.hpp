@@ -21,7 +21,18 @@ struct TaskInfo {
   std::string name;
   int points = 0;
   std::vector<int> ranks;  ///< world sizes to test at; empty for a task on one rank
+  /// One for each test: the world sizes, or 0 for a task on one rank.
+  std::vector<int> test_ranks() const { return ranks.empty() ? std::vector{0} : ranks; }
 };
+
+/// What the name of a hidden test ends in, after the name of the public one beside it.
+inline constexpr const char* hidden_suffix = ".hidden";
+
+/// The name of a graded test: "1" (with 0 ranks, on one rank), "2.ranks3", "2.ranks3.hidden".
+std::string test_name(const std::string& task, int ranks, bool hidden = false);
+
+/// The names of a task's public tests: {"1"}, or {"2.ranks1", "2.ranks3"}.
+std::vector<std::string> test_names(const TaskInfo& task);
 
 /// What a lesson is to the programs that run lessons together: they ask for a role, never for a number.
 enum class Role { Block, RingForward, BlockBackward, RingBackward, RingOverlapped };
@@ -43,6 +54,8 @@ struct LessonInfo {
   std::vector<MistakeInfo> mistakes;
 
   std::string folder() const { return id + "_" + name; }
+  /// "lesson05", with which the names of its targets and tests begin.
+  std::string tag() const { return "lesson" + id; }
   bool needs_mpi() const;
   int max_points() const;
   /// Throws std::invalid_argument naming what is not there.

@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "course/workspace/text_file.hpp"
 #include "lessons.hpp"
 #include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -8,10 +8,10 @@
 #include "course/build/file_lock.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_status.hpp"
-#include "course/workspace/text_file.hpp"
 #include "course/workspace/whose_code.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

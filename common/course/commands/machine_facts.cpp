@@ -8,9 +8,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "course/workspace/text_file.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

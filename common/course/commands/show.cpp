@@ -9,11 +9,11 @@
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_status.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

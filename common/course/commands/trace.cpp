@@ -75,7 +75,7 @@ class Trace {
   /// Of a lesson's tasks the last is what it comes to.
   std::string task() const { return choice_.task.empty() ? lesson_.tasks.back().id : choice_.task; }
 
-  std::string judge() const { return "judge_lesson" + lesson_.id; }
+  std::string judge() const { return "judge_" + lesson_.tag(); }
   std::string library(const std::string& target) const {
     return checkout_.build() / "lib" / (target + ".so");
   }
@@ -106,8 +106,7 @@ class Trace {
   }
 
   std::string out() const {
-    return options_.out.empty() ? checkout_.state() / "trace" / ("lesson" + lesson_.id)
-                                : fs::path(options_.out);
+    return options_.out.empty() ? checkout_.state() / "trace" / lesson_.tag() : fs::path(options_.out);
   }
 
   void write_case(const fs::path& folder) const {

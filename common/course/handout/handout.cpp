@@ -10,9 +10,9 @@
 #include "course/handout/handout_repository.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

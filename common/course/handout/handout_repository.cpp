@@ -6,9 +6,9 @@
 #include <stdexcept>
 
 #include "course/handout/git.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

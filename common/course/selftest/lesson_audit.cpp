@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "course/workspace/hints.hpp"
-#include "course/workspace/text_file.hpp"
 #include "runner/subprocess.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -10,8 +10,8 @@
 #include "course/build/build.hpp"
 #include "course/handout/git.hpp"
 #include "course/selftest/lesson_audit.hpp"
-#include "course/workspace/text_file.hpp"
 #include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -6,8 +6,8 @@
 
 #include "course/selftest/ctest_output.hpp"
 #include "course/terminal/terminal.hpp"
-#include "course/workspace/text_file.hpp"
 #include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -22,7 +22,7 @@ std::string runnable_subject(const Checkout& checkout, const LessonInfo& lesson,
 }
 
 std::string subject_target(const LessonInfo& lesson, const std::string& subject) {
-  return "lesson" + lesson.id + "_" + subject;
+  return lesson.tag() + "_" + subject;
 }
 
 }  // namespace course::program
