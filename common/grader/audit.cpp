@@ -4,7 +4,7 @@
 #include <array>
 #include <sstream>
 
-#include "course/workspace/text_file.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -30,7 +30,7 @@ std::string without_version(const std::string& name) {
 
 AllowedSymbols::AllowedSymbols(const std::string& text, const std::vector<std::string>& sections) {
   bool applies = false;
-  for (const std::string& line : program::lines_of(text)) {
+  for (const std::string& line : lines_of(text)) {
     if (line.empty() || line.starts_with("# ")) continue;
     if (line.starts_with('[')) {
       applies =
@@ -48,7 +48,7 @@ bool AllowedSymbols::allows(const std::string& demangled) const {
 }
 
 std::string forbidden_symbol(const std::string& nm_output, const AllowedSymbols& allowed) {
-  for (const std::string& line : program::lines_of(nm_output)) {
+  for (const std::string& line : lines_of(nm_output)) {
     std::istringstream words(line);
     std::string kind, name;
     words >> kind;
@@ -63,7 +63,7 @@ std::string forbidden_symbol(const std::string& nm_output, const AllowedSymbols&
 std::string kernel_entry(const std::string& objdump_output) {
   constexpr std::array entries{"syscall", "sysenter", "sysexit", "sysexitl", "sysexitq",
                                "sysret",  "sysretl",  "sysretq", "int",      "svc"};
-  for (const std::string& line : program::lines_of(objdump_output)) {
+  for (const std::string& line : lines_of(objdump_output)) {
     const std::size_t tab = line.find('\t');
     if (tab == std::string::npos) continue;
     std::istringstream words(line.substr(tab));

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "course/terminal/terminal.hpp"
-#include "course/workspace/text_file.hpp"
 #include "grader/shown_text.hpp"
 #include "grader/submission.hpp"
 #include "protocol/errors.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -42,7 +42,7 @@ struct Item {
 
 std::optional<Json> read_json(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
-  return Json::parse(program::read_text(path), nullptr, false);
+  return Json::parse(read_text(path), nullptr, false);
 }
 
 /// A grader at work on one item.
@@ -115,7 +115,7 @@ class Batch {
     const std::optional<Json> kept = read_json(path);
     if (!options_.seed)
       manifest_.seed = kept && kept->contains("seed") ? (*kept)["seed"].get<std::uint64_t>() : drawn_seed();
-    program::write_text(path, to_json(manifest_).dump(2) + "\n");
+    write_text(path, to_json(manifest_).dump(2) + "\n");
   }
 
   void collect_items() {
@@ -200,7 +200,7 @@ class Batch {
     csv += ",note\n";
     text += "\n";
     for (const Item& item : items_) add_row(item, csv, text);
-    program::write_text(results_ / "grades.csv", csv);
+    write_text(results_ / "grades.csv", csv);
     return text + fmt::format("\nreports and grades.csv are in {}\n", results_.string());
   }
 

@@ -40,7 +40,7 @@ ConfinedRun run_confined(const Confinement& confinement, const std::vector<std::
                          const Room& room, const fs::path& output) {
   ConfinedRun run;
   fs::remove(output);
-  Process process({confinement.wrap(command, {}, room), {}, output});
+  Process process({.argv = confinement.wrap(command, {}, room), .output = output});
   const Clock::time_point begin = Clock::now();
   while (!process.poll() && run.exceeded.empty()) {
     std::this_thread::sleep_for(poll_interval);

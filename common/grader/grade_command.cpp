@@ -8,13 +8,13 @@
 #include "course/build/build.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/text_file.hpp"
 #include "grader/batch.hpp"
 #include "grader/confined_run.hpp"
 #include "grader/points.hpp"
 #include "grader/report.hpp"
 #include "grader/submission.hpp"
 #include "protocol/errors.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -40,7 +40,7 @@ void build_tools(const Checkout& checkout) {
   std::vector<std::string> targets{"tensor", "player_solo"};
   for (const LessonInfo& lesson : checkout.lessons) {
     if (!checkout.obstacle(lesson).empty()) continue;
-    targets.insert(targets.end(), {"judge_lesson" + lesson.id, "lesson" + lesson.id + "_adapter"});
+    targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.tag() + "_adapter"});
     if (lesson.needs_mpi()) targets.emplace_back("player_mpi");
   }
   const program::BuildResult built =
@@ -140,7 +140,7 @@ int grade(Checkout checkout, const GradeOptions& options) {
   const Report report = grade_submission(checkout, folder, manifest);
   const std::string text = formatted(report, options.format);
   if (options.output) {
-    program::write_text(*options.output, text);
+    write_text(*options.output, text);
   } else {
     fmt::print("{}", text);
   }

@@ -24,7 +24,7 @@ std::string number_of(const LessonInfo& lesson, const TaskInfo& task) {
 }
 
 Json tags_of(const LessonInfo& lesson, const std::vector<int>& ranks) {
-  Json tags = Json::array({"lesson" + lesson.id});
+  Json tags = Json::array({lesson.tag()});
   for (const int count : ranks) tags.push_back("ranks" + std::to_string(count));
   return tags;
 }

@@ -6,14 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "course/build/child.hpp"
 #include "course/commands/machine_facts.hpp"
 #include "course/workspace/judging.hpp"
-#include "course/workspace/text_file.hpp"
+#include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
-
-using program::capture;
 
 std::uint64_t drawn_seed() {
   constexpr std::uint64_t exact_in_a_double = std::uint64_t{1} << 53;
@@ -23,9 +21,7 @@ std::uint64_t drawn_seed() {
 
 std::string commit_of(const program::Checkout& checkout) {
   const auto said = capture({.argv = {"git", "-c", "safe.directory=*", "-C", checkout.root, "describe",
-                                      "--always", "--dirty", "--abbrev=12", "--exclude=*"},
-                             .folder = {},
-                             .environment = {}});
+                                      "--always", "--dirty", "--abbrev=12", "--exclude=*"}});
   return said.exit.code == 0 ? said.first_line() : "unknown";
 }
 
@@ -34,15 +30,15 @@ std::string judges_hash(const program::Checkout& checkout) {
   for (const LessonInfo& lesson : checkout.lessons) {
     const std::filesystem::path judge = program::judge_of(checkout.build(), lesson);
     // A lesson that this machine cannot grade may have none.
-    programs.push_back(std::filesystem::exists(judge) ? program::read_text(judge) : "");
+    programs.push_back(std::filesystem::exists(judge) ? read_text(judge) : "");
   }
-  return program::content_hash(programs);
+  return content_hash(programs);
 }
 
 std::string compiler_version(const program::Checkout& checkout) {
-  const std::string cache = program::read_text(checkout.build() / "CMakeCache.txt");
+  const std::string cache = read_text(checkout.build() / "CMakeCache.txt");
   const std::string compiler = program::cache_entry(cache, "CMAKE_CXX_COMPILER");
-  return capture({.argv = {compiler, "--version"}, .folder = {}, .environment = {}}).first_line();
+  return capture({.argv = {compiler, "--version"}}).first_line();
 }
 
 std::string scope_of(const std::vector<LessonInfo>& lessons) {

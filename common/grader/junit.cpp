@@ -52,8 +52,7 @@ void add_properties(pugi::xml_node suite, const Report& report, const LessonStat
 std::string outcomes(const LessonGrade& grade, const TaskInfo& task) {
   std::string text;
   for (const TaskTest& test : tests_of(grade, task)) {
-    text +=
-        fmt::format("lesson{}.{}: {}\n", grade.lesson_status.lesson->id, test.name, to_string(test.status));
+    text += fmt::format("{}.{}: {}\n", grade.lesson_status.lesson->tag(), test.name, to_string(test.status));
   }
   return text;
 }
@@ -78,7 +77,7 @@ void add_testcase(pugi::xml_node suite, const LessonGrade& grade, const TaskStat
 void add_suite(pugi::xml_node suites, const Report& report, const LessonGrade& grade) {
   const LessonStatus& lesson = grade.lesson_status;
   pugi::xml_node suite = suites.append_child("testsuite");
-  set(suite, "name", "lesson" + lesson.lesson->id);
+  set(suite, "name", lesson.lesson->tag());
   set(suite, "tests", std::to_string(lesson.tasks.size()));
   set(suite, "failures", std::to_string(count(lesson, false)));
   set(suite, "errors", "0");

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -29,7 +29,7 @@ void override_one(LessonInfo& lesson, const std::string& task_id, const nlohmann
 void override_points(std::vector<LessonInfo>& lessons, const std::filesystem::path& file) {
   nlohmann::json all;
   try {
-    all = nlohmann::json::parse(program::read_text(file));
+    all = nlohmann::json::parse(read_text(file));
   } catch (const nlohmann::json::exception& error) {
     throw UsageError("--points: " + file.string() + " is no JSON: " + error.what());
   } catch (const std::runtime_error& error) {

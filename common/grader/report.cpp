@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "course/commands/report_json.hpp"
-#include "course/workspace/text_file.hpp"
 #include "grader/shown_text.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -31,8 +31,7 @@ std::string task_text(const LessonStatus& lesson, const TaskStatus& task) {
   std::string text =
       fmt::format("  {:<6} {}.{} {}: {} of {} points\n", to_string(task.status), lesson.lesson->id,
                   task.task->id, task.task->name, task.points(), task.task->points);
-  for (const std::string& line : program::lines_of(presentable(task.diagnosis)))
-    text += "         " + line + "\n";
+  for (const std::string& line : lines_of(presentable(task.diagnosis))) text += "         " + line + "\n";
   return text;
 }
 
@@ -47,8 +46,8 @@ std::string lesson_text(const LessonStatus& lesson) {
 Json tests_json(const LessonGrade& grade) {
   Json tests = Json::array();
   for (const auto& [name, result] : grade.tests) {
-    tests.push_back({{"name", "lesson" + grade.lesson_status.lesson->id + "." + name},
-                     {"hidden", name.ends_with(program::hidden_suffix)},
+    tests.push_back({{"name", grade.lesson_status.lesson->tag() + "." + name},
+                     {"hidden", name.ends_with(hidden_suffix)},
                      {"status", to_string(result.status)},
                      {"text", result.text},
                      {"mistakes", result.mistakes}});

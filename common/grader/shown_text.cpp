@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runner/utf8.hpp"
+#include "text/utf8.hpp"
 
 namespace course::grader {
 
@@ -12,16 +12,6 @@ using program::Status;
 using program::TaskStatus;
 
 namespace {
-
-constexpr const char* replacement = "\xEF\xBF\xBD";  // U+FFFD
-
-bool allowed_in_xml(const std::string& character) {
-  if (character.size() == 1) {
-    const auto byte = static_cast<unsigned char>(character[0]);
-    return byte >= 0x20 ? byte != 0x7F : byte == '\t' || byte == '\n';
-  }
-  return character != "\xEF\xBF\xBE" && character != "\xEF\xBF\xBF";
-}
 
 /// What described() of a lesson_status takes its text from: the first test that failed, else the first that
 /// is still to do.
@@ -64,28 +54,21 @@ std::string failing_ranks(const std::vector<TaskTest>& tests) {
 }  // namespace
 
 std::string presentable(const std::string& text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    if (result.size() >= longest_text) {
-      return result + fmt::format("\n[cut here: the whole text has {} bytes]", text.size());
-    }
-    const std::size_t length = utf8_length(text, at);
-    const std::string character = text.substr(at, std::max<std::size_t>(1, length));
-    result += length > 0 && allowed_in_xml(character) ? character : replacement;
-    at += character.size();
-  }
-  return result;
+  const std::string clean = clean_utf8(text);
+  std::size_t end = longest_text;
+  while (end < clean.size() && (clean[end] & 0xC0) == 0x80) ++end;  // in the midst of a character
+  if (end >= clean.size()) return clean;
+  return clean.substr(0, end) + fmt::format("\n[cut here: the whole text has {} bytes]", text.size());
 }
 
 std::vector<TaskTest> tests_of(const LessonGrade& grade, const TaskInfo& task) {
   std::vector<TaskTest> tests;
-  const std::vector<std::string> names = program::test_names(task);
   for (const bool hidden : {false, true}) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const std::string name = names[i] + (hidden ? program::hidden_suffix : "");
+    for (const int ranks : task.test_ranks()) {
+      const std::string name = test_name(task.id, ranks, hidden);
       const auto played = grade.tests.find(name);
       if (played == grade.tests.end()) continue;
-      tests.push_back({name, task.ranks.empty() ? 0 : task.ranks[i], hidden, played->second.status});
+      tests.push_back({name, ranks, hidden, played->second.status});
     }
   }
   return tests;

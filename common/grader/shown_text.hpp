@@ -10,9 +10,8 @@ namespace course::grader {
 /// As much of a text as a report shows, in bytes.
 inline constexpr std::size_t longest_text = 10'000;
 
-/// A text that any format can carry: valid UTF-8 without the characters that XML 1.0 forbids (what stands
-/// there instead is U+FFFD), and when it is longer than longest_text its beginning and a word on that.
-/// Source of the characters: https://www.w3.org/TR/xml/#charsets
+/// A text that any format can carry (clean_utf8); when it is longer than longest_text its beginning and a
+/// word on that.
 std::string presentable(const std::string& text);
 
 /// One test of a task, public or hidden.

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "course/workspace/text_file.hpp"
 #include "runner/descriptor.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -87,7 +87,7 @@ std::string files_hash(const fs::path& folder, const std::vector<LessonInfo>& le
     texts.push_back(lesson.id + handed_in.refusal);
     for (const auto& [file, text] : handed_in.texts) texts.push_back(file + "\n" + text);
   }
-  return program::content_hash(texts);
+  return content_hash(texts);
 }
 
 }  // namespace course::grader

@@ -6,16 +6,14 @@
 #include <stdexcept>
 #include <utility>
 
-#include "course/build/child.hpp"
 #include "course/terminal/words.hpp"
-#include "course/workspace/text_file.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
 namespace fs = std::filesystem;
-using program::capture;
-using program::Captured;
 using program::Checkout;
 
 namespace {
@@ -23,7 +21,7 @@ namespace {
 /// The command that compiles a file, as CMake wrote it down.
 Words compile_command(const Checkout& checkout, const fs::path& file) {
   const fs::path database = checkout.build() / "compile_commands.json";
-  for (const nlohmann::json& entry : nlohmann::json::parse(program::read_text(database))) {
+  for (const nlohmann::json& entry : nlohmann::json::parse(read_text(database))) {
     if (entry.at("file") == file.string()) return program::words_of(entry.at("command").get<std::string>());
   }
   throw std::runtime_error(database.string() + " does not say how " + file.string() + " is compiled");
@@ -49,9 +47,8 @@ Words options_of(const Words& command, const fs::path& root) {
 
 /// The last command that makes a lesson's shared object, which links it.
 Words link_command(const Checkout& checkout, const std::string& target) {
-  const Captured said = capture(
-      {.argv = {"ninja", "-C", checkout.build(), "-t", "commands", target}, .folder = {}, .environment = {}});
-  const std::vector<std::string> lines = program::lines_of(said.output);
+  const Captured said = capture({.argv = {"ninja", "-C", checkout.build(), "-t", "commands", target}});
+  const std::vector<std::string> lines = lines_of(said.output);
   if (said.exit.code != 0 || lines.empty()) {
     throw std::runtime_error("the build does not say how " + target + " is linked: " + said.first_line());
   }
@@ -63,7 +60,7 @@ Words link_command(const Checkout& checkout, const std::string& target) {
 /// Puts marks for what differs, and gives the build's own files their whole paths.
 void prepare_link(const Checkout& checkout, const LessonInfo& lesson, Toolchain& tools) {
   const std::string target = "lib/lesson" + lesson.id + "_student.so";
-  const std::string own_objects = "lesson" + lesson.id + "_student.dir/";
+  const std::string own_objects = lesson.tag() + "_student.dir/";
   bool marked = false;
   for (const std::string& word : link_command(checkout, target)) {
     const fs::path in_build = checkout.build() / word;
@@ -89,11 +86,11 @@ std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInf
     if (entry.path().extension() == ".hpp") text += "#include \"" + entry.path().filename().string() + "\"\n";
   }
   const TemporaryFolder temporary;
-  program::write_text(temporary.path() / "contract.cpp", text);
+  write_text(temporary.path() / "contract.cpp", text);
   compile.insert(compile.end(),
                  {"-I" + (checkout.root / folder).string(), "-I" + (checkout.root / "common").string(), "-M",
                   temporary.path() / "contract.cpp"});
-  const Captured said = capture({.argv = compile, .folder = {}, .environment = {}});
+  const Captured said = capture({.argv = compile});
   if (said.exit.code != 0)
     throw std::runtime_error("the contract of lesson " + lesson.id + " does not compile: " + said.output);
   std::string dependencies = said.output;

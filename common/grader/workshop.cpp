@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "course/workspace/text_file.hpp"
 #include "grader/audit.hpp"
 #include "grader/confined_run.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -33,7 +33,7 @@ constexpr std::size_t shown_errors = 3;
 std::string errors_in(const std::string& output) {
   std::string text;
   std::size_t shown = 0;
-  for (const std::string& line : program::lines_of(output)) {
+  for (const std::string& line : lines_of(output)) {
     const bool is_error = line.find("error: ") != std::string::npos ||
                           line.find("undefined reference") != std::string::npos ||
                           line.find("multiple definition") != std::string::npos;
@@ -90,7 +90,7 @@ fs::path Workshop::object_of(const std::string& file) const {
 
 std::string Workshop::compile(const std::string& file, const std::string& text) const {
   const fs::path source = at("src") / file;
-  program::write_text(source, text);
+  write_text(source, text);
   Words command = tools_.compile;
   command.insert(command.end(),
                  {"-fmax-errors=10", "-I" + at("include").string(), "-o", object_of(file), "-c", source});
@@ -114,12 +114,12 @@ std::string Workshop::examine(const std::string& file) const {
   if (!names.succeeded() || !code.succeeded()) return file + " compiles to an object that cannot be examined";
   std::vector<std::string> sections{"all"};
   sections.insert(sections.end(), lesson_.needs.begin(), lesson_.needs.end());
-  AllowedSymbols allowed(program::read_text(checkout_.root / "common/grader/allowed_symbols.txt"), sections);
-  allowed.add("lesson" + lesson_.id + "::*");  // of its other files
+  AllowedSymbols allowed(read_text(checkout_.root / "common/grader/allowed_symbols.txt"), sections);
+  allowed.add(lesson_.tag() + "::*");  // of its other files
   // Whole files: what a run shows of its output ends after 256 KiB.
-  const std::string forbidden = forbidden_symbol(program::read_text(at("nm.txt")), allowed);
+  const std::string forbidden = forbidden_symbol(read_text(at("nm.txt")), allowed);
   if (!forbidden.empty()) return file + " uses " + forbidden + ", which no answer to this lesson needs";
-  const std::string entry = kernel_entry(program::read_text(at("code.txt")));
+  const std::string entry = kernel_entry(read_text(at("code.txt")));
   if (!entry.empty())
     return file + " holds the instruction " + entry + ", which no answer to this lesson needs";
   return "";

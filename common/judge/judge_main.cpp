@@ -128,8 +128,7 @@ void keep_failures(const Judge& judge) {
   for (std::size_t i = 0; i < judge.session->tests().size(); ++i) {
     const GradedTest& test = judge.session->tests()[i];
     const TestVerdict& verdict = judge.session->verdicts()[i];
-    const std::filesystem::path folder =
-        judge.options.keep / fmt::format("lesson{}.{}", judge.lesson.id, test.name());
+    const std::filesystem::path folder = judge.options.keep / (judge.lesson.tag() + "." + test.name());
     std::filesystem::remove_all(folder);
     if (verdict.status != TestVerdict::Status::Failed || test.hidden) continue;
     keep_case(folder, *test.task, *verdict.witness);
@@ -163,7 +162,7 @@ std::vector<GradedTest> tests_of(const LessonJudge& lesson_judge, const LessonIn
 }
 
 void register_tests(const Judge& judge) {
-  const std::string suite = "lesson" + judge.lesson.id;
+  const std::string suite = judge.lesson.tag();
   for (const GradedTest& test : judge.all_tests) {
     const std::string name = test.name();
     testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, __FILE__, __LINE__,

@@ -16,9 +16,7 @@ struct GradedTest {
   const Task* task;
   int ranks;  ///< 0 for a task on one rank
   bool hidden = false;
-  std::string name() const {
-    return task->id + (ranks > 0 ? ".ranks" + std::to_string(ranks) : "") + (hidden ? ".hidden" : "");
-  }
+  std::string name() const { return test_name(task->id, ranks, hidden); }
 };
 
 struct TestVerdict {

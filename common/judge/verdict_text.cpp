@@ -15,7 +15,7 @@ std::string indented(const std::string& text) {
 }  // namespace
 
 std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict) {
-  const std::string title = fmt::format("lesson{}.{}", lesson.id, test.name());
+  const std::string title = lesson.tag() + "." + test.name();
   switch (verdict.status) {
     case TestVerdict::Status::Passed:
       return fmt::format("PASS  {}\n", title);

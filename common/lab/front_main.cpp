@@ -158,7 +158,7 @@ int run(int argc, char** argv) {
     program::complain(error.what());
     return program::wrong_usage;
   }
-  const program::Interruptible interruptible;
+  const Interruptible interruptible;
   return orders.plan.kind == "laboratory" ? laboratory(orders) : trace(orders);
 }
 
@@ -171,7 +171,7 @@ void look_in_sbin() {
 int guarded_run(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const program::Interrupted& interrupted) {
+  } catch (const Interrupted& interrupted) {
     return interrupted.exit_code;
   } catch (const demo::InputError& error) {
     program::complain(error.what());

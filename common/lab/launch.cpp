@@ -4,11 +4,11 @@
 
 #include <stdexcept>
 
-#include "course/build/child.hpp"
 #include "course/terminal/terminal.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
+#include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::lab {
 
@@ -48,8 +48,8 @@ class Listener {
   std::string rest_;
 };
 
-program::ChildCommand command_for(const fs::path& plan, const LaunchOrder& order, const fs::path& temporary) {
-  program::ChildCommand command{};
+Command command_for(const fs::path& plan, const LaunchOrder& order, const fs::path& temporary) {
+  Command command{};
   command.argv = order.network != nullptr ? order.network->mpirun(order.ranks) : mpirun(order.ranks);
   command.argv.push_back(fs::read_symlink("/proc/self/exe").parent_path() / "ring_lab_rank");
   command.argv.push_back(plan);
@@ -63,10 +63,10 @@ program::ChildCommand command_for(const fs::path& plan, const LaunchOrder& order
 
 Result launch(Plan plan, const LaunchOrder& order, const fs::path& temporary) {
   plan.result = temporary / "result.json";
-  program::write_text(temporary / "plan.json", to_text(plan));
+  write_text(temporary / "plan.json", to_text(plan));
   Listener listener;
-  const program::ChildExit exit = program::run(command_for(temporary / "plan.json", order, temporary),
-                                               [&](const std::string& line) { listener.hear(line); });
+  const Exit exit = run(command_for(temporary / "plan.json", order, temporary),
+                        [&](const std::string& line) { listener.hear(line); });
   listener.clear();
   if (exit.timed_out) {
     throw std::runtime_error(fmt::format("the ranks were not done after {}, so they were ended",
@@ -74,7 +74,7 @@ Result launch(Plan plan, const LaunchOrder& order, const fs::path& temporary) {
   }
   if (exit.code == command_not_found) throw program::Unavailable("there is no mpirun on this machine");
   if (exit.code != 0) throw std::runtime_error(listener.reason(exit.code));
-  return result_from(program::read_text(plan.result));
+  return result_from(read_text(plan.result));
 }
 
 }  // namespace course::lab

@@ -15,18 +15,17 @@
 #include <system_error>
 #include <utility>
 
-#include "course/build/child.hpp"
 #include "course/workspace/checkout.hpp"
-#include "course/workspace/text_file.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
+#include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::lab {
 
 namespace {
 
-using program::Captured;
 using program::Unavailable;
 
 constexpr double patience_s = 20;
@@ -51,7 +50,7 @@ void tell_kernel(const char* path, const std::string& text) {
 }
 
 Captured captured(const std::vector<std::string>& argv) {
-  return program::capture({.argv = argv, .folder = {}, .environment = {}, .limit_s = patience_s});
+  return capture({.argv = argv, .limit_s = patience_s});
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -212,7 +211,7 @@ void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
   for (const auto& argv : shaping_commands("link-a", order_)) command(argv);
   for (const auto& argv : shaping_commands("link-b", order_)) command(other_->inside(argv));
   agent_ = temporary / "agent";
-  program::write_text(
+  write_text(
       agent_,
       "#!/bin/sh\n# mpirun calls this as it would call ssh: a host's name, then a command.\nshift\nexec " +
           joined(other_->inside({"/bin/sh", "-c", "\"$*\""})) + "\n");

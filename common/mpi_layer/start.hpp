@@ -2,8 +2,8 @@
 
 namespace course::mpi_layer {
 
-/// Starts MPI for functions that call it from several threads, as lesson 08's may. Where the library does not
-/// grant that, says so on stderr and ends the process with exit code 3.
+/// Starts MPI for functions that call it from several threads, as an overlapped ring may. Where the library
+/// does not grant that, says so on stderr and ends the process with exit code 3.
 void start(int* argc, char*** argv);
 
 }  // namespace course::mpi_layer

@@ -9,8 +9,8 @@
 #include "tensor/tensor.hpp"
 
 /// The block computations that players give to a ring, in graded runs the same for everybody. Plain, a query
-/// and a key at a time. Handouts hold it: whoever looks here before lesson 06 finds its formulas, though not
-/// its blocks, its mask or its matrix products.
+/// and a key at a time. Handouts hold it: whoever looks here before the lessons on blocks finds their
+/// formulas, though not their blocks, masks or matrix products.
 namespace course::plain {
 
 inline float dot(std::span<const float> a, std::span<const float> b) {

@@ -14,6 +14,19 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonInfo, id, name, title, part, teaches, n
 
 namespace {
 
+struct RoleName {
+  Role role;
+  const char* name;  ///< in the registry
+  const char* words;
+};
+constexpr RoleName role_names[] = {
+    {Role::Block, "block", "the block computation"},
+    {Role::RingForward, "ring_forward", "the blocking ring"},
+    {Role::BlockBackward, "block_backward", "the backward pass of a block"},
+    {Role::RingBackward, "ring_backward", "the backward pass of the blocking ring"},
+    {Role::RingOverlapped, "ring_overlapped", "the overlapped ring"},
+};
+
 template <class Info>
 const Info& find(const std::vector<Info>& all, const std::string& id, const std::string& what) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Info& info) { return info.id == id; });
@@ -69,16 +82,44 @@ std::vector<T> read_list(const nlohmann::json& list, const char* kind, const std
   return all;
 }
 
+Role read_role(const nlohmann::json& value, const std::string& where) {
+  const std::string name = read<std::string>(value, where + ": role");
+  std::string known;
+  for (const RoleName& role : role_names) {
+    if (name == role.name) return role.role;
+    known += (known.empty() ? "" : ", ") + std::string(role.name);
+  }
+  throw std::runtime_error(where + ": there is no role '" + name + "'; there are: " + known);
+}
+
 /// A lesson, its tasks and mistakes first.
 LessonInfo read_lesson(const nlohmann::json& value, const std::string& where) {
   if (value.is_object() && value.contains("tasks")) read_list<TaskInfo>(value["tasks"], "task", where);
   if (value.is_object() && value.contains("mistakes")) {
     read_list<MistakeInfo>(value["mistakes"], "mistake", where);
   }
-  return read<LessonInfo>(value, where);
+  LessonInfo lesson = read<LessonInfo>(value, where);
+  if (value.contains("role")) lesson.role = read_role(value["role"], where);
+  return lesson;
 }
 
 }  // namespace
+
+std::string in_words(Role role) {
+  return std::find_if(std::begin(role_names), std::end(role_names),
+                      [&](const RoleName& name) { return name.role == role; })
+      ->words;
+}
+
+std::string test_name(const std::string& task, int ranks, bool hidden) {
+  return task + (ranks > 0 ? ".ranks" + std::to_string(ranks) : "") + (hidden ? hidden_suffix : "");
+}
+
+std::vector<std::string> test_names(const TaskInfo& task) {
+  std::vector<std::string> names;
+  for (const int ranks : task.test_ranks()) names.push_back(test_name(task.id, ranks));
+  return names;
+}
 
 bool LessonInfo::needs_mpi() const {
   return std::find(needs.begin(), needs.end(), "mpi") != needs.end();
@@ -105,14 +146,26 @@ std::vector<LessonInfo> read_registry(const std::filesystem::path& path) {
   }
   std::vector<LessonInfo> lessons;
   for (std::size_t i = 0; i < registry["lessons"].size(); ++i) {
-    const nlohmann::json& lesson = registry["lessons"][i];
-    lessons.push_back(read_lesson(lesson, path.string() + ": " + title_of("lesson", lesson, i)));
+    const nlohmann::json& entry = registry["lessons"][i];
+    const std::string where = path.string() + ": " + title_of("lesson", entry, i);
+    LessonInfo lesson = read_lesson(entry, where);
+    const LessonInfo* same = lesson.role ? lesson_with(lessons, *lesson.role) : nullptr;
+    if (same != nullptr)
+      throw std::runtime_error(where + ": lesson " + same->id +
+                               " has its role, too: " + entry["role"].get<std::string>());
+    lessons.push_back(std::move(lesson));
   }
   return lessons;
 }
 
 const LessonInfo& find_lesson(const std::vector<LessonInfo>& lessons, const std::string& id) {
   return find(lessons, id, "lesson");
+}
+
+const LessonInfo* lesson_with(const std::vector<LessonInfo>& lessons, Role role) {
+  const auto found = std::find_if(lessons.begin(), lessons.end(),
+                                  [&](const LessonInfo& lesson) { return lesson.role == role; });
+  return found == lessons.end() ? nullptr : &*found;
 }
 
 }  // namespace course

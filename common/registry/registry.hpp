@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,24 @@ struct TaskInfo {
   std::string name;
   int points = 0;
   std::vector<int> ranks;  ///< world sizes to test at; empty for a task on one rank
+  /// One for each test: the world sizes, or 0 for a task on one rank.
+  std::vector<int> test_ranks() const { return ranks.empty() ? std::vector{0} : ranks; }
 };
+
+/// What the name of a hidden test ends in, after the name of the public one beside it.
+inline constexpr const char* hidden_suffix = ".hidden";
+
+/// The name of a graded test: "1" (with 0 ranks, on one rank), "2.ranks3", "2.ranks3.hidden".
+std::string test_name(const std::string& task, int ranks, bool hidden = false);
+
+/// The names of a task's public tests: {"1"}, or {"2.ranks1", "2.ranks3"}.
+std::vector<std::string> test_names(const TaskInfo& task);
+
+/// What a lesson is to the programs that run lessons together: they ask for a role, never for a number.
+enum class Role { Block, RingForward, BlockBackward, RingBackward, RingOverlapped };
+
+/// What a message calls it: "the block computation".
+std::string in_words(Role role);
 
 struct LessonInfo {
   std::string id;    ///< "05"
@@ -31,10 +49,13 @@ struct LessonInfo {
   std::vector<std::string> needs;  ///< "mpi"
   std::vector<std::string> files;  ///< what the student edits, in folder()
   bool ring = false;  ///< its demo_entry.cpp has a forward ring, which ./course trace runs as a whole
+  std::optional<Role> role;
   std::vector<TaskInfo> tasks;
   std::vector<MistakeInfo> mistakes;
 
   std::string folder() const { return id + "_" + name; }
+  /// "lesson05", with which the names of its targets and tests begin.
+  std::string tag() const { return "lesson" + id; }
   bool needs_mpi() const;
   int max_points() const;
   /// Throws std::invalid_argument naming what is not there.
@@ -42,10 +63,14 @@ struct LessonInfo {
   const MistakeInfo& mistake(const std::string& id) const;
 };
 
-/// Reads lessons/registry.json. Throws std::runtime_error with the path and what is wrong.
+/// Reads lessons/registry.json. Throws std::runtime_error with the path and what is wrong, as when two
+/// lessons have one role.
 std::vector<LessonInfo> read_registry(const std::filesystem::path& path);
 
 /// The lesson with this id. Throws std::invalid_argument naming the ids there are.
 const LessonInfo& find_lesson(const std::vector<LessonInfo>& lessons, const std::string& id);
+
+/// The lesson that has this role; null where there is none, as in a handout that does not hold it.
+const LessonInfo* lesson_with(const std::vector<LessonInfo>& lessons, Role role);
 
 }  // namespace course

@@ -34,8 +34,8 @@ class AttentionState {
   std::vector<float> l_;
 };
 
-/// The block computation that a ring lesson is given (your lesson 04 is one). The ring decides which block is
-/// seen when; what is computed on a block is not the ring's business.
+/// The block computation that a ring lesson is given (a lesson of yours is one). The ring decides which block
+/// is seen when; what is computed on a block is not the ring's business.
 struct BlockAttention {
   /// Lets every query of q see the keys and values of one block, which belongs to rank `owner`.
   /// q [heads, queries, head_dim]; k, v [heads, keys, head_dim]; an empty block changes nothing.
@@ -47,7 +47,7 @@ struct BlockAttention {
   std::function<void(AttentionState& state, HeadsView<float> o, MatrixView<float> lse)> finish;
 };
 
-/// The same for the backward pass (your lesson 06 is one).
+/// The same for the backward pass (another lesson is one).
 struct BlockAttentionBackward {
   /// Adds what the queries of q and one block of keys and values, which belongs to rank `owner`, give to the
   /// gradients. q, d_o, dq [heads, queries, head_dim]; k, v, dk, dv [heads, keys, head_dim]; lse, delta

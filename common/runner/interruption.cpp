@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "runner/subprocess.hpp"
+#include "runner/processes.hpp"
 
-namespace course::program {
+namespace course {
 
 namespace {
 
@@ -62,4 +62,4 @@ void pause_for(std::chrono::milliseconds time) {
   stop_if_interrupted();
 }
 
-}  // namespace course::program
+}  // namespace course

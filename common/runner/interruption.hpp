@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace course::program {
+namespace course {
 
 /// Ctrl-C, or a request to end. Not a std::exception, so that nobody who reports errors takes it for one.
 struct Interrupted {
@@ -29,4 +29,4 @@ void stop_if_interrupted();
 /// Waits; throws Interrupted as above.
 void pause_for(std::chrono::milliseconds time);
 
-}  // namespace course::program
+}  // namespace course

@@ -14,6 +14,10 @@ std::map<pid_t, pid_t> parents();
 /// Its children, their children, and so on.
 std::vector<pid_t> descendants(pid_t ancestor);
 
+/// Sends the signal once to every process that descends from this one, reaps them, and does so until none is
+/// left, for a second at most. Returns whether none is.
+bool end_descendants(int signal);
+
 /// The memory that a process holds at this moment, shared memory included; 0 once it has gone.
 std::int64_t resident_bytes(pid_t pid);
 

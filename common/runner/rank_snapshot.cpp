@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runner/deadlock.hpp"
-#include "runner/utf8.hpp"
+#include "text/utf8.hpp"
 
 namespace course {
 
@@ -101,19 +101,8 @@ bool copy_at_rest(const Page& page, Fields& fields) {
   return false;
 }
 
-/// The text up to its end, '?' for what is not UTF-8 and for control characters but the line feed and the
-/// tab.
 std::string clean_text(const char* begin, std::size_t room) {
-  const std::string raw(begin, strnlen(begin, room));
-  std::string clean;
-  for (std::size_t at = 0; at < raw.size();) {
-    const std::size_t length = utf8_length(raw, at);
-    const bool control =
-        length == 1 && (raw[at] == 0x7F || (raw[at] < 0x20 && raw[at] != '\n' && raw[at] != '\t'));
-    clean += length == 0 || control ? "?" : raw.substr(at, length);
-    at += std::max<std::size_t>(length, 1);
-  }
-  return clean;
+  return clean_utf8({begin, strnlen(begin, room)}, "?");
 }
 
 bool is_valid(const PendingOperation& operation) {

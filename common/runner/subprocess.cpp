@@ -1,21 +1,37 @@
 #include "runner/subprocess.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
-#include <set>
+#include <cmath>
+#include <cstdio>
 #include <system_error>
 #include <thread>
 
+#include "runner/descriptor.hpp"
+#include "runner/interruption.hpp"
 #include "runner/processes.hpp"
 
 namespace course {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long a child that was asked to end may take over it.
+constexpr std::chrono::seconds grace{3};
+constexpr std::chrono::milliseconds between_polls{5};
+constexpr int longest_read_ms = 50;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
@@ -25,16 +41,43 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& additions) {
-  std::map<std::string, std::string> all;
+  std::map<std::string, std::string> all = additions;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::size_t equals = text.find('=');
-    all[text.substr(0, equals)] = text.substr(equals + 1);
+    all.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  for (const auto& [name, value] : additions) all[name] = value;
   std::vector<std::string> result;
   for (const auto& [name, value] : all) result.push_back(name + "=" + value);
   return result;
+}
+
+Descriptor opened(const std::filesystem::path& path, int flags) {
+  Descriptor file(open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (file.get() < 0) fail("cannot open " + path.string());
+  return file;
+}
+
+/// What a child's stdin, stdout and stderr are; -1 leaves this program's.
+struct Streams {
+  int input = -1;
+  int output = -1;
+  int error = -1;
+};
+
+/// In the child, where nothing may allocate: another thread may have held the lock at the fork.
+[[noreturn]] void become(char* const* argv, char* const* environment, const Command& command,
+                         const Streams& streams) {
+  const bool apart = !command.output.empty();
+  if (apart) setpgid(0, 0);
+  // Whoever ends this program ends what it started; mpirun, when asked to end, takes its ranks with it.
+  prctl(PR_SET_PDEATHSIG, apart ? SIGKILL : SIGTERM);
+  if (streams.input >= 0) dup2(streams.input, STDIN_FILENO);
+  if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
+  if (streams.error >= 0) dup2(streams.error, STDERR_FILENO);
+  if (command.folder.empty() || chdir(command.folder.c_str()) == 0) execvpe(argv[0], argv, environment);
+  if (!apart) dprintf(STDERR_FILENO, "cannot start %s: %m\n", argv[0]);
+  _exit(127);
 }
 
 Exit decode(int status) {
@@ -42,54 +85,97 @@ Exit decode(int status) {
   return {WEXITSTATUS(status), 0};
 }
 
-}  // namespace
+/// Ends a child past its time: it is asked first, so that mpirun takes its ranks with it.
+class Deadline {
+ public:
+  Deadline(const Process& process, double limit_s)
+      : pid_(process.pid()),
+        limited_(limit_s > 0),
+        end_(Clock::now() + std::chrono::milliseconds(std::lround(limit_s * 1000))) {}
 
-bool end_descendants(int signal) {
-  std::set<pid_t> told;
-  for (int round = 0; round < 200; ++round) {  // more may appear while the last are dying
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    const std::vector<pid_t> doomed = descendants(getpid());
-    if (doomed.empty()) return true;
-    for (const pid_t pid : doomed) {
-      if (told.insert(pid).second) ::kill(pid, signal);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  void enforce() {
+    if (!limited_) return;
+    const Clock::time_point now = Clock::now();
+    if (now >= end_ && !passed_) ::kill(pid_, SIGTERM);
+    passed_ = passed_ || now >= end_;
+    if (now >= end_ + grace) ::kill(pid_, SIGKILL);
   }
-  return false;
+  bool passed() const { return passed_; }
+
+ private:
+  pid_t pid_;
+  bool limited_;
+  bool passed_ = false;
+  Clock::time_point end_;
+};
+
+Exit wait_for(Process& process, Deadline& deadline) {
+  for (;;) {
+    stop_if_interrupted();
+    if (std::optional<Exit> exit = process.poll()) {
+      exit->timed_out = deadline.passed();
+      return *exit;
+    }
+    deadline.enforce();
+    std::this_thread::sleep_for(between_polls);
+  }
 }
 
-Process::Process(const Command& command) {
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+/// Reads until every holder of the other end is gone, or the deadline has passed and a moment with it, or
+/// this program is interrupted.
+void read_lines(const Descriptor& end, Deadline& deadline,
+                const std::function<void(const std::string&)>& on_line) {
+  std::string rest;
+  char buffer[1 << 14];
+  while (!Interruptible::asked()) {
+    deadline.enforce();
+    pollfd ready{end.get(), POLLIN, 0};
+    const int waiting = poll(&ready, 1, longest_read_ms);
+    if (waiting < 0 && errno != EINTR) fail("cannot read what a child prints");
+    if (waiting == 0 && deadline.passed()) break;
+    if (waiting <= 0) continue;
+    const ssize_t count = read(end.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    std::size_t line = 0, line_end = rest.size();
+    rest.append(buffer, static_cast<std::size_t>(count));
+    for (; (line_end = rest.find('\n', line_end)) != std::string::npos; line = ++line_end)
+      on_line(rest.substr(line, line_end - line));
+    rest.erase(0, line);
+  }
+  if (!rest.empty()) on_line(rest);
+}
+
+}  // namespace
+
+Process::Process(const Command& command, int printed) : apart_(!command.output.empty()) {
+  if (apart_) prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<std::string> arguments = command.argv;
   std::vector<std::string> environment = merged_environment(command.environment);
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
-  const int output = open(command.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (output < 0)
-    throw std::system_error(errno, std::generic_category(), "cannot write " + command.output.string());
+  Descriptor file, nothing;
+  if (apart_) file = opened(command.output, O_WRONLY | O_CREAT | O_APPEND);
+  if (apart_) printed = file.get();
+  if (printed >= 0) nothing = opened("/dev/null", O_RDONLY);
+  if (printed < 0 && command.quiet) file = opened("/dev/null", O_WRONLY);
+  const Streams streams{nothing.get(), printed < 0 ? file.get() : printed, printed};
+  std::fflush(nullptr);  // what this program has printed comes first
   pid_ = fork();
-  if (pid_ == 0) {
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int input = open("/dev/null", O_RDONLY);
-    dup2(input, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    execvpe(argv[0], argv.data(), envp.data());
-    _exit(127);
-  }
-  close(output);
-  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + arguments[0]);
+  if (pid_ == 0) become(argv.data(), envp.data(), command, streams);
+  if (pid_ < 0) fail("cannot start " + arguments[0]);
 }
 
 Process::~Process() {
-  kill();
+  if (apart_ || !exit_) kill();
 }
 
 std::optional<Exit> Process::poll() {
+  if (exit_) return exit_;
   int status = 0;
-  if (!exit_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_ = decode(status);
+  const pid_t ended = waitpid(pid_, &status, WNOHANG);
+  if (ended < 0 && errno != EINTR) fail("cannot wait for a child");
+  if (ended == pid_) exit_ = decode(status);
   return exit_;
 }
 
@@ -104,6 +190,30 @@ void Process::kill() {
     exit_ = decode(status);
   }
   end_descendants(SIGKILL);  // orphans are now children of this process
+}
+
+Exit run(const Command& command) {
+  Process process(command);
+  Deadline deadline(process, command.limit_s);
+  return wait_for(process, deadline);
+}
+
+Exit run(const Command& command, const std::function<void(const std::string&)>& on_line) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe");
+  Descriptor read_end(ends[0]), write_end(ends[1]);
+  Process process(command, write_end.get());
+  write_end = Descriptor();
+  Deadline deadline(process, command.limit_s);
+  read_lines(read_end, deadline, on_line);
+  read_end = Descriptor();  // who goes on printing past the limit is told so
+  return wait_for(process, deadline);
+}
+
+Captured capture(const Command& command) {
+  Captured captured;
+  captured.exit = run(command, [&](const std::string& line) { captured.output += line + "\n"; });
+  return captured;
 }
 
 }  // namespace course

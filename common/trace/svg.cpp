@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
+#include "text/utf8.hpp"
 #include "trace/timeline.hpp"
 
 namespace course::timeline {
@@ -16,16 +16,10 @@ std::size_t code_points(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// `text` with every byte that is not UTF-8 replaced, since one of them would make a whole file unreadable.
-std::string valid_utf8(const std::string& text) {
-  using nlohmann::json;
-  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
-}
-
-/// `text` as XML character data or attribute value; control characters that XML 1.0 forbids become U+FFFD.
+/// `text` as XML character data or attribute value.
 std::string escape_xml(const std::string& text) {
   std::string result;
-  for (const char c : valid_utf8(text)) {
+  for (const char c : clean_utf8(text)) {
     switch (c) {
       case '&':
         result += "&amp;";
@@ -43,8 +37,7 @@ std::string escape_xml(const std::string& text) {
         result += "&#39;";
         break;
       default:
-        const bool forbidden = static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
-        result += forbidden ? std::string("\xEF\xBF\xBD") : std::string(1, c);
+        result += c;
     }
   }
   return result;
@@ -141,7 +134,7 @@ double Svg::x_of(double time_s) const {
 }
 
 void Svg::heading() {
-  for (const std::string& line : wrapped(valid_utf8(title_), 78)) {
+  for (const std::string& line : wrapped(clean_utf8(title_), 78)) {
     y_ += 22;
     put("<text x='{}' y='{}' font-size='20' font-weight='600'>{}</text>\n", margin, y_, escape_xml(line));
     y_ += 5;
@@ -266,7 +259,7 @@ void Svg::bar(const Span& span) {
 /// The label inside the bar, where it fits.
 void Svg::bar_label(const Span& span, double left, double right) {
   constexpr double font_size = 11, padding = 4, lowest_lane = 20;
-  const std::string label = valid_utf8(span.label);
+  const std::string label = clean_utf8(span.label);
   const bool fits = text_width(label, font_size) + 2 * padding <= right - left;
   if (label.empty() || !fits || lane_pitch() < lowest_lane) return;
   const Style& style = styles[style_of(span)];

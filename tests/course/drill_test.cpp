@@ -7,11 +7,11 @@
 #include "course/drill/drill_file.hpp"
 #include "course/drill/drill_history.hpp"
 #include "course/workspace/contract.hpp"
-#include "course/workspace/text_file.hpp"
 #include "lessons.hpp"
 #include "protocol/errors.hpp"
 #include "runner/temporary_folder.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -5,8 +5,8 @@
 #include <regex>
 
 #include "course/commands/check.hpp"
-#include "course/workspace/text_file.hpp"
 #include "lessons.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

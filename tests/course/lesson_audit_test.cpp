@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "course/workspace/text_file.hpp"
 #include "lessons.hpp"
 #include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -171,6 +171,46 @@ TEST(RegistryAudit, WantsIdsAndFilesOnce) {
   lessons = two_lessons();
   lessons[1].id = "01";
   EXPECT_EQ(audit_registry(lessons).size(), 1u);
+}
+
+/// The lessons of a registry in which each of them has one of these values as its role; "" is none.
+std::vector<LessonInfo> read_roles(const std::vector<std::string>& roles) {
+  std::string entries;
+  for (const std::string& role : roles) {
+    entries += std::string(entries.empty() ? "" : ", ") + R"({"id": ")" + std::to_string(entries.size()) +
+               R"(", "name": "n", "title": "t", "part": "p", "teaches": "t", "needs": [], "files": [],)"
+               R"( "ring": false, "tasks": [], "mistakes": [])" +
+               (role.empty() ? "" : R"(, "role": )" + role) + "}";
+  }
+  const TemporaryFolder temporary;
+  write_text(temporary.path() / "registry.json", R"({"lessons": [)" + entries + "]}");
+  return read_registry(temporary.path() / "registry.json");
+}
+
+std::string role_error(const std::vector<std::string>& roles) {
+  try {
+    read_roles(roles);
+  } catch (const std::runtime_error& error) {
+    const std::string text = error.what();
+    return text.substr(text.find("json: ") + 6);
+  }
+  return "nothing was thrown";
+}
+
+TEST(RegistryRoles, FindALesson) {
+  const std::vector<LessonInfo> lessons = read_roles({"", R"("ring_forward")", R"("block")"});
+  EXPECT_EQ(lesson_with(lessons, Role::RingForward), &lessons[1]);
+  EXPECT_EQ(lesson_with(lessons, Role::Block), &lessons[2]);
+  EXPECT_EQ(lesson_with(lessons, Role::RingOverlapped), nullptr);
+}
+
+TEST(RegistryRoles, AreKnownAndGivenOnce) {
+  EXPECT_EQ(role_error({R"("blok")"}),
+            "lesson 0: there is no role 'blok'; there are: block, ring_forward, block_backward, "
+            "ring_backward, ring_overlapped");
+  EXPECT_EQ(role_error({"4"}), "lesson 0: role: type must be string, but is number");
+  EXPECT_NE(role_error({R"("block")", R"("block")"}).find("lesson 0 has its role, too: block"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "course/commands/show.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/hints.hpp"
-#include "course/workspace/text_file.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

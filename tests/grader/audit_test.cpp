@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "course/workspace/text_file.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 namespace {
 
 AllowedSymbols list(const std::vector<std::string>& sections) {
-  return {program::read_text(COURSE_SOURCE_DIR "/common/grader/allowed_symbols.txt"), sections};
+  return {read_text(COURSE_SOURCE_DIR "/common/grader/allowed_symbols.txt"), sections};
 }
 
 TEST(AllowedSymbols, HoldWhatALessonNeeds) {

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "course/workspace/text_file.hpp"
 #include "results_shape.hpp"
 #include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 
@@ -27,13 +27,12 @@ class Autograder : public testing::Test {
 
   void SetUp() override {
     fs::create_directories(root() / "submission");
-    program::write_text(root() / "submission_metadata.json", "{}");
+    write_text(root() / "submission_metadata.json", "{}");
   }
 
   void program_is(const std::string& script) const {
     const fs::path path = source() / "course" / "build" / "bin" / "course-program";
-    program::write_text(
-        path, "#!/bin/bash\nwhile [ \"$1\" != --output ]; do args+=\"<$1>\"; shift; done\n" + script);
+    write_text(path, "#!/bin/bash\nwhile [ \"$1\" != --output ]; do args+=\"<$1>\"; shift; done\n" + script);
     fs::permissions(path, fs::perms::owner_all);
   }
 
@@ -45,7 +44,7 @@ class Autograder : public testing::Test {
                                 (temporary_.path() / "stdout").string() + "' 2>&1";
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-    const std::string text = program::read_text(results() / "results.json");
+    const std::string text = read_text(results() / "results.json");
     EXPECT_EQ(wrong_in_results(text), "");
     return Json::parse(text, nullptr, false);
   }
@@ -71,13 +70,13 @@ TEST_F(Autograder, TheGradersReportIsTheResult) {
 
 TEST_F(Autograder, LessonsAndPointsArePassedOn) {
   program_is(R"(echo "{\"score\": 7, \"output\": \"$args$COURSE_ROOT\"}" >"$2")");
-  program::write_text(source() / "lessons.txt", "01 ring_attention\n");
-  program::write_text(source() / "points.json", "{}");
+  write_text(source() / "lessons.txt", "01 ring_attention\n");
+  write_text(source() / "points.json", "{}");
   EXPECT_EQ(run().at("output"), "<grade><01><ring_attention><--points><" +
                                     (source() / "points.json").string() + "><--prepared><--submission><" +
                                     (root() / "submission").string() + "><--format><gradescope>" +
                                     (source() / "course").string());
-  program::write_text(source() / "lessons.txt", "\n");
+  write_text(source() / "lessons.txt", "\n");
   fs::remove(source() / "points.json");
   EXPECT_TRUE(run().at("output").get<std::string>().starts_with("<grade><--prepared>"));
 }
@@ -112,15 +111,15 @@ TEST_F(Autograder, WhatNeverEndsIsEnded) {
 TEST_F(Autograder, ThereIsAValidResultWhileGradingGoesOn) {
   program_is(R"(cp "${2%/*}/results.json" "${2%/*}/seen"; echo '{"score": 1}' >"$2")");
   run();
-  const std::string seen = program::read_text(results() / "seen");
+  const std::string seen = read_text(results() / "seen");
   EXPECT_EQ(wrong_in_results(seen), "");
   expect_apology(Json::parse(seen), "ended from outside");
 }
 
 TEST_F(Autograder, AnEarlierResultIsNotTakenForThisOne) {
   program_is("exit 0");
-  program::write_text(results() / "graded.json", R"({"score": 100})");
-  program::write_text(results() / "results.json", R"({"score": 100})");
+  write_text(results() / "graded.json", R"({"score": 100})");
+  write_text(results() / "results.json", R"({"score": 100})");
   expect_apology(run(), "exit code 0");
 }
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "course/workspace/judging.hpp"
-#include "course/workspace/text_file.hpp"
 #include "grader/confined_run.hpp"
 #include "grader/lesson_grade.hpp"
 #include "grader/workshop.hpp"
 #include "runner/processes.hpp"
+#include "text/text_file.hpp"
 
 // Plays one submission of tests/grader/hostile in each way that its first lines speak of:
 //   // what: what it tries
@@ -60,7 +60,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 /// The values of the first lines "// key: value".
 std::map<std::string, std::string> expectations(const std::string& text) {
   std::map<std::string, std::string> found;
-  for (const std::string& line : program::lines_of(text)) {
+  for (const std::string& line : lines_of(text)) {
     const std::size_t colon = line.find(": ");
     if (!line.starts_with("// ") || colon == std::string::npos) break;
     found[line.substr(3, colon - 3)] = line.substr(colon + 2);
@@ -73,13 +73,12 @@ std::string hostile_text(const Checkout& checkout, const LessonInfo& lesson, con
                          const std::string& attack) {
   if (attack.find("namespace lesson" + lesson.id) != std::string::npos) return attack;
   const std::string solution =
-      program::read_text(checkout.root / Checkout::solution_file(lesson, lesson.files.front()));
+      read_text(checkout.root / Checkout::solution_file(lesson, lesson.files.front()));
   const std::string body = fmt::format("\n  //> task {}\n", target.task);
   if (solution.find(body) == std::string::npos)
     throw std::runtime_error(fmt::format("the solution's task {} has no body", target.task));
   const std::map<std::string, std::string> keys = expectations(attack);
-  const std::string before =
-      keys.contains("with") ? program::read_text(fs::path(HOSTILE_DIR) / keys.at("with")) : "";
+  const std::string before = keys.contains("with") ? read_text(fs::path(HOSTILE_DIR) / keys.at("with")) : "";
   return before + replaced(attack, "@ROOT@", checkout.root) + "\n" +
          replaced(solution, body, fmt::format("\n  if (!{}) return;\n", target.call));
 }
@@ -93,7 +92,7 @@ class Played {
   /// As ./course grade has it.
   program::TaskStatus graded() const {
     const TemporaryFolder folder;
-    program::write_text(folder.path() / lesson_.files.front(), text_);
+    write_text(folder.path() / lesson_.files.front(), text_);
     return task_of(
         grade_lesson(checkout_, lesson_, folder.path(), {4711, strongest_isolation(), "", "", "", ""})
             .lesson_status);
@@ -167,7 +166,7 @@ class HostileTest {
       : checkout_(Checkout::find()),
         target_(targets.at(path.parent_path())),
         lesson_(find_lesson(checkout_.lessons, target_.lesson)),
-        attack_(program::read_text(fs::path(HOSTILE_DIR) / (path.string() + ".cpp"))),
+        attack_(read_text(fs::path(HOSTILE_DIR) / (path.string() + ".cpp"))),
         expected_(expectations(attack_)),
         submission_(checkout_, lesson_, target_.task, hostile_text(checkout_, lesson_, target_, attack_)) {}
 

@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 namespace {
 
 std::vector<LessonInfo> lessons_with(const std::string& text) {
   const TemporaryFolder temporary;
-  program::write_text(temporary.path() / "points.json", text);
+  write_text(temporary.path() / "points.json", text);
   LessonInfo lesson;
   lesson.id = "05";
   lesson.tasks = {{"1", "owner", 20, {}}, {"2", "ring", 80, {1, 2}}};

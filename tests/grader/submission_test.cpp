@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "course/workspace/text_file.hpp"
 #include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 
 namespace course::grader {
 namespace {
@@ -35,21 +35,21 @@ class TakeTest : public testing::Test {
 
 TEST_F(TakeTest, FindsAFileInTheCoursesLayoutOrFlat) {
   EXPECT_EQ(taken().missing, (std::vector<std::string>{"safe_softmax.cpp"}));
-  program::write_text(flat(), "flat");
+  write_text(flat(), "flat");
   EXPECT_EQ(taken().texts.at("safe_softmax.cpp"), "flat");
-  program::write_text(deep(), "deep");
+  write_text(deep(), "deep");
   EXPECT_EQ(taken().texts.at("safe_softmax.cpp"), "deep");
 }
 
 TEST_F(TakeTest, LeavesEverythingElseAlone) {
-  program::write_text(flat(), "mine");
-  program::write_text(temporary_.path() / "tests" / "judge.cpp", "patched");
-  program::write_text(temporary_.path() / "main.cpp", "int main() {}");
+  write_text(flat(), "mine");
+  write_text(temporary_.path() / "tests" / "judge.cpp", "patched");
+  write_text(temporary_.path() / "main.cpp", "int main() {}");
   EXPECT_EQ(taken().texts.size(), 1U);
 }
 
 TEST_F(TakeTest, FollowsNoLink) {
-  program::write_text(temporary_.path() / "elsewhere" / "safe_softmax.cpp", "secret");
+  write_text(temporary_.path() / "elsewhere" / "safe_softmax.cpp", "secret");
   fs::create_symlink(temporary_.path() / "elsewhere" / "safe_softmax.cpp", flat());
   expect_refused("link");
   fs::remove(flat());
@@ -70,7 +70,7 @@ TEST_F(TakeTest, TakesNoFolderForAFile) {
 }
 
 TEST_F(TakeTest, ReadsNoHundredMegabytes) {
-  program::write_text(flat(), "");
+  write_text(flat(), "");
   fs::resize_file(flat(), 100 << 20);
   expect_refused("has 104857600 bytes, at most 1048576 are taken");
 }
@@ -81,13 +81,13 @@ TEST_F(TakeTest, NamesAFolderThatIsNotThere) {
 
 TEST_F(TakeTest, KnowsFilesByTheirContent) {
   const std::string nothing = files_hash(temporary_.path(), {lesson_});
-  program::write_text(flat(), "one");
+  write_text(flat(), "one");
   const std::string one = files_hash(temporary_.path(), {lesson_});
-  program::write_text(flat(), "two");
+  write_text(flat(), "two");
   const std::string two = files_hash(temporary_.path(), {lesson_});
   EXPECT_NE(nothing, one);
   EXPECT_NE(one, two);
-  program::write_text(temporary_.path() / "notes.txt", "three");
+  write_text(temporary_.path() / "notes.txt", "three");
   EXPECT_EQ(files_hash(temporary_.path(), {lesson_}), two);
 }
 

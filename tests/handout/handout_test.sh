@@ -178,8 +178,8 @@ test_a_student() {
   check 'show: exit 3' is "$code" 3
   check 'it says that it comes later' has "$err" 'the solution of lesson 01 is not given out yet'
   in_handout demo
-  check 'demo without lesson 05: exit 3' is "$code" 3
-  check 'it says so' has "$err" 'this handout does not hold lesson 05'
+  check 'demo without its lessons: exit 3' is "$code" 3
+  check 'it says so' has "$err" 'runs the lesson of the blocking ring, and this handout does not hold it'
   in_handout reset 01
   check 'reset: exit 0' is "$code" 0
   check 'from the kept skeleton' cmp "$student/$softmax" "$student/skeletons/01_safe_softmax/safe_softmax.cpp"

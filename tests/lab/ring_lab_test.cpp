@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "../demo/running.hpp"
-#include "course/build/child.hpp"
+#include "runner/subprocess.hpp"
 
 /// Runs of ring_lab: what it starts, writes and leaves behind. Nothing here looks at how long anything took.
 namespace course {
@@ -156,7 +156,7 @@ bool can_shape(const std::string& shape) {
   std::vector<std::string> trial{"unshare", "--net", "sh", "-c",
                                  "ip link set lo up && tc qdisc add dev lo root " + shape};
   if (geteuid() != 0) trial.insert(trial.begin() + 1, {"--user", "--map-root-user"});
-  return program::capture({.argv = trial, .folder = {}, .environment = {}, .limit_s = 30}).exit.code == 0;
+  return capture({.argv = trial, .limit_s = 30}).exit.code == 0;
 }
 
 constexpr const char* token_bucket = "tbf rate 500mbit burst 128kb limit 1mb";

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "course/build/child.hpp"
+#include "runner/subprocess.hpp"
 
 // ctest's tests and their labels, by which ./course test, editors and scripts choose them. A line of
 // tests.tsv has a name, its labels and, where a machine may lack it, what the test needs: then it is compared
@@ -44,8 +44,7 @@ std::map<std::string, Recorded> read_names(const std::string& path) {
 }
 
 std::map<std::string, std::set<std::string>> registered() {
-  const program::Captured said = program::capture(
-      {.argv = {CTEST, "--test-dir", BUILD, "--show-only=json-v1"}, .folder = {}, .environment = {}});
+  const Captured said = capture({.argv = {CTEST, "--test-dir", BUILD, "--show-only=json-v1"}});
   std::map<std::string, std::set<std::string>> tests;
   const nlohmann::json listed = nlohmann::json::parse(said.output.substr(said.output.find("{\n")));
   for (const nlohmann::json& test : listed.at("tests")) {

@@ -4,10 +4,10 @@
 
 #include <stdexcept>
 
-#include "course/build/child.hpp"
-#include "course/terminal/terminal.hpp"
-#include "course/workspace/text_file.hpp"
 #include "course/build/file_lock.hpp"
+#include "course/terminal/terminal.hpp"
+#include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -48,12 +48,11 @@ BuildResult build(const BuildOrder& order) {
   NinjaOutput output;
   ProgressLine progress;
   progress.show("building " + order.title);
-  const ChildExit exit =
-      run({.argv = command, .folder = {}, .environment = {{"NINJA_STATUS", output.ninja_status}}},
-          [&](const std::string& line) {
-            const std::optional<BuildCount> count = output.add(line);
-            if (count) progress.show(progress_text(order.title, *count, progress.seconds()));
-          });
+  const Exit exit = run({.argv = command, .environment = {{"NINJA_STATUS", output.ninja_status}}},
+                        [&](const std::string& line) {
+                          const std::optional<BuildCount> count = output.add(line);
+                          if (count) progress.show(progress_text(order.title, *count, progress.seconds()));
+                        });
   return {exit.code == 0, output.steps()};
 }
 
@@ -65,7 +64,7 @@ void configure(const fs::path& root, const fs::path& tree, const std::vector<std
   write_text(configuring_mark(tree), "");
   std::vector<std::string> command{"cmake", "--fresh", "-B", tree};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const Captured said = capture({.argv = command, .folder = root, .environment = {}});
+  const Captured said = capture({.argv = command, .folder = root});
   progress.clear();
   if (said.exit.code != 0)
     throw std::runtime_error("cmake could not configure " + tree.string() + ":\n" + said.output);

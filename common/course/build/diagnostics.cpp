@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "course/workspace/text_file.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

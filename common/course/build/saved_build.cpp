@@ -1,6 +1,6 @@
 #include "course/build/saved_build.hpp"
 
-#include "course/workspace/text_file.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

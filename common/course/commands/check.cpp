@@ -16,8 +16,8 @@
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "course/workspace/saved_results.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -46,7 +46,7 @@ class Check {
     if (!files_.missing.empty() || files_.untouched) return report({});
     const auto [built, hash] = build_student();
     const std::string diagnostics =
-        student_diagnostics(built.steps, "lesson" + lesson_.id + "_student", checkout_.root);
+        student_diagnostics(built.steps, lesson_.tag() + "_student", checkout_.root);
     std::fputs(diagnostics.c_str(), stderr);
     if (!built.succeeded && diagnostics.empty()) judge_not_built(built);
     const LessonRecord record = built.succeeded ? LessonRecord{hash, "", grade(checkout_, order())}
@@ -80,16 +80,16 @@ class Check {
     std::vector<fs::path> sources;
     for (const std::string& file : lesson_.files)
       sources.push_back(checkout_.root / Checkout::student_file(lesson_, file));
-    std::vector<std::string> targets{"lesson" + lesson_.id + "_check"};
+    std::vector<std::string> targets{lesson_.tag() + "_check"};
     if (options_.sanitize) {
       configure(checkout_.root, tree(), {"--preset", "sanitize"});
       build_judge();
-      targets = {"lesson" + lesson_.id + "_student", built_in_player(tree(), lesson_).filename()};
+      targets = {lesson_.tag() + "_student", built_in_player(tree(), lesson_).filename()};
     }
     return build_as_saved(build_order(tree(), targets), sources, subject());
   }
 
-  fs::path subject() const { return tree() / "lib" / ("lesson" + lesson_.id + "_student.so"); }
+  fs::path subject() const { return tree() / "lib" / (lesson_.tag() + "_student.so"); }
 
   [[noreturn]] void judge_not_built(const BuildResult& built) const {
     throw std::runtime_error("the judge of lesson " + lesson_.id + " could not be built:\n" +

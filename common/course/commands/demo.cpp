@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <iterator>
 #include <stdexcept>
@@ -10,21 +11,24 @@
 #include <utility>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "course/workspace/whose_code.hpp"
-#include "demo/options.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
 namespace {
 
-using course::demo::ring_kinds;
-using course::demo::RingKind;
+/// A ring that the demo shows, and the lessons of its passes.
+struct Ring {
+  const char* name;  ///< as --ring takes it
+  Role forward, backward;
+};
+constexpr Ring all_rings[] = {{"blocking", Role::RingForward, Role::RingBackward},
+                              {"overlapped", Role::RingOverlapped, Role::RingOverlapped}};
 
-constexpr const char* block_lesson = "04";
-constexpr const char* block_backward_lesson = "06";
+constexpr const char* demo_command = "./course demo";
 
 bool contains(const std::vector<std::string>& arguments, const std::string& argument) {
   return std::find(arguments.begin(), arguments.end(), argument) != arguments.end();
@@ -48,33 +52,34 @@ bool wants_backward(const std::vector<std::string>& arguments) {
 }
 
 /// The rings that --ring picks, as the program does; none for a word that the program refuses.
-std::vector<RingKind> picked_rings(const std::vector<std::string>& arguments) {
+std::vector<Ring> picked_rings(const std::vector<std::string>& arguments) {
   std::string word = "both";
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].starts_with("--ring=")) word = arguments[i].substr(std::string_view("--ring=").size());
     if (arguments[i] == "--ring" && i + 1 < arguments.size()) word = arguments[i + 1];
   }
-  std::vector<RingKind> picked;
-  std::copy_if(ring_kinds.begin(), ring_kinds.end(), std::back_inserter(picked),
-               [&](const RingKind& ring) { return word == "both" || word == ring.name; });
+  std::vector<Ring> picked;
+  std::copy_if(std::begin(all_rings), std::end(all_rings), std::back_inserter(picked),
+               [&](const Ring& ring) { return word == "both" || word == ring.name; });
   return picked;
 }
 
 /// What the demo shows, which decides what is built and what the program is told.
 class Plan {
  public:
-  Plan(const Checkout& checkout, const std::vector<std::string>& arguments, std::vector<RingKind> rings)
+  Plan(const Checkout& checkout, const std::vector<std::string>& arguments, std::vector<Ring> rings)
       : checkout_(checkout),
         progress_(read_progress(checkout)),
         given_(arguments),
         rings_(std::move(rings)),
         asked_for_mine_(contains(arguments, "--mine")) {
-    const std::vector<std::string> needed{block_lesson, std::string(rings_.front().lesson)};
-    for (const std::string& id : needed) require_held(id);
-    mine_ = asked_for_mine_ || std::any_of(needed.begin(), needed.end(), [&](const std::string& id) {
-              return !checkout.has_solution(*find_lesson(checkout, id));
+    const std::array needed{&held_lesson(checkout, Role::Block, demo_command),
+                            &held_lesson(checkout, rings_.front().forward, demo_command)};
+    mine_ = asked_for_mine_ || !std::all_of(needed.begin(), needed.end(), [&](const LessonInfo* lesson) {
+              return checkout.has_solution(*lesson);
             });
-    if (mine_) std::for_each(needed.begin(), needed.end(), [&](const auto& id) { require_passed(id); });
+    if (mine_)
+      std::for_each(needed.begin(), needed.end(), [&](const auto* lesson) { require_passed(*lesson); });
     choose_rings();
     choose_passes();
   }
@@ -83,27 +88,20 @@ class Plan {
   const std::vector<std::string>& arguments() const { return arguments_; }
 
  private:
-  void require_held(const std::string& id) const {
-    if (find_lesson(checkout_, id) != nullptr) return;
-    throw Unavailable(fmt::format("the demo runs lessons {} and {}, and this handout does not hold lesson {}",
-                                  block_lesson, rings_.front().lesson, id));
-  }
-
-  void require_passed(const std::string& id) const {
-    const LessonInfo& lesson = *find_lesson(checkout_, id);
+  void require_passed(const LessonInfo& lesson) const {
     if (lesson_status_of(checkout_, lesson, progress_).status == Status::Passed) return;
     throw Unavailable(fmt::format("{}, and lesson {} ({}) is not passed as it stands: ./course check {}",
                                   asked_for_mine_ ? "--mine runs your own lessons"
                                                   : "without the solutions the demo runs your own lessons",
-                                  id, lesson.name, id));
+                                  lesson.id, lesson.name, lesson.id));
   }
 
   /// Why one of these lessons cannot be run; empty when all can.
-  std::string hindrance(const std::vector<std::string>& ids) const {
-    for (const std::string& id : ids) {
-      const LessonInfo* lesson = find_lesson(checkout_, id);
-      if (lesson == nullptr) return "lesson " + id + " is not here";
-      const std::string name = "lesson " + id + " (" + lesson->name + ")";
+  std::string hindrance(const std::vector<Role>& roles) const {
+    for (const Role role : roles) {
+      const LessonInfo* lesson = lesson_with(checkout_.lessons, role);
+      if (lesson == nullptr) return "the lesson of " + in_words(role) + " is not here";
+      const std::string name = "lesson " + lesson->id + " (" + lesson->name + ")";
       if (!mine_ && !checkout_.has_solution(*lesson)) return "the solution of " + name + " is not here";
       if (!mine_) continue;
       const Status status = lesson_status_of(checkout_, *lesson, progress_).status;
@@ -116,50 +114,48 @@ class Plan {
   /// The first ring is what the demo is for; another is shown beside it where it can be.
   void choose_rings() {
     for (auto ring = rings_.begin() + 1; ring != rings_.end(); ++ring) {
-      const std::string why_not = hindrance({std::string(ring->lesson)});
+      const std::string why_not = hindrance({ring->forward});
       if (why_not.empty()) continue;
       if (gives(given_, "--ring"))
         throw Unavailable(fmt::format("--ring asks for the {} ring, and {}", ring->name, why_not));
-      std::fprintf(stderr, "The demo shows the %s ring alone: %s\n", std::string(rings_.front().name).c_str(),
-                   why_not.c_str());
+      std::fprintf(stderr, "The demo shows the %s ring alone: %s\n", rings_.front().name, why_not.c_str());
       rings_.resize(1);
-      arguments_ = {"--ring", std::string(rings_.front().name)};
+      arguments_ = {"--ring", rings_.front().name};
       break;
     }
-    add("--block", block_lesson);
-    for (const RingKind& ring : rings_) add(fmt::format("--{}-ring", ring.name), ring.lesson);
+    add("--block", Role::Block);
+    for (const Ring& ring : rings_) add(fmt::format("--{}-ring", ring.name), ring.forward);
     if (mine_ && !asked_for_mine_) arguments_.push_back("--mine");
   }
 
   /// Throws Unavailable where the backward pass was asked for and cannot be run.
   void choose_passes() {
     if (!wants_backward(given_)) return;
-    std::vector<std::string> ids{block_backward_lesson};
-    for (const RingKind& ring : rings_) ids.emplace_back(ring.backward_lesson);
-    const std::string why_not = hindrance(ids);
+    std::vector<Role> roles{Role::BlockBackward};
+    for (const Ring& ring : rings_) roles.push_back(ring.backward);
+    const std::string why_not = hindrance(roles);
     if (!why_not.empty()) {
       if (gives(given_, "--do")) throw Unavailable("--do asks for the backward pass, and " + why_not);
       std::fprintf(stderr, "The demo leaves the backward pass out: %s\n", why_not.c_str());
       arguments_.push_back("--forward");
       return;
     }
-    add("--block-backward", block_backward_lesson);
-    for (const RingKind& ring : rings_) {
-      if (ring.backward_lesson != ring.lesson)
-        add(fmt::format("--{}-ring-backward", ring.name), ring.backward_lesson);
+    add("--block-backward", Role::BlockBackward);
+    for (const Ring& ring : rings_) {
+      if (ring.backward != ring.forward) add(fmt::format("--{}-ring-backward", ring.name), ring.backward);
     }
   }
 
   /// A lesson's shared object, as the value of an option of the program.
-  void add(const std::string& option, std::string_view lesson) {
-    targets_.push_back(fmt::format("lesson{}_{}", lesson, mine_ ? "student" : "solution"));
+  void add(const std::string& option, Role role) {
+    targets_.push_back(subject_target(*lesson_with(checkout_.lessons, role), mine_ ? "student" : "solution"));
     arguments_.insert(arguments_.end(), {option, checkout_.build() / "lib" / (targets_.back() + ".so")});
   }
 
   const Checkout& checkout_;
   const Progress progress_;
   const std::vector<std::string>& given_;
-  std::vector<RingKind> rings_;
+  std::vector<Ring> rings_;
   bool asked_for_mine_;
   bool mine_ = false;
   std::vector<std::string> targets_, arguments_;
@@ -170,7 +166,7 @@ class Plan {
 int demo(const Checkout& checkout, const std::vector<std::string>& arguments) {
   std::vector<std::string> targets{"ring_demo"};
   std::vector<std::string> command{checkout.build() / "bin" / "ring_demo"};
-  std::vector<RingKind> rings = picked_rings(arguments);
+  std::vector<Ring> rings = picked_rings(arguments);
   if (!contains(arguments, "--help") && !contains(arguments, "-h") && !rings.empty()) {
     const Plan plan(checkout, arguments, std::move(rings));
     targets.insert(targets.end(), plan.targets().begin(), plan.targets().end());
@@ -179,7 +175,7 @@ int demo(const Checkout& checkout, const std::vector<std::string>& arguments) {
   const BuildResult built = build({checkout.root, checkout.build(), targets, "the demo"});
   if (!built.succeeded) throw std::runtime_error("the demo could not be built:\n" + failure_text(built));
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return run({.argv = command, .folder = {}, .environment = {}}).code;
+  return run({.argv = command}).code;
 }
 
 }  // namespace course::program

@@ -9,8 +9,8 @@
 #include "course/workspace/hints.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_status.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

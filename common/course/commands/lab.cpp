@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/workspace/saved_results.hpp"
 #include "course/workspace/whose_code.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
@@ -57,8 +57,8 @@ void require_valid(const LabOptions& options) {
   check("--latency", lab::parse_latency, options.latency);
 }
 
-Part part_of(const Checkout& checkout, const Progress& progress, const std::string& id) {
-  const LessonInfo& lesson = held_lesson(checkout, id, lab_command);
+Part part_of(const Checkout& checkout, const Progress& progress, Role role) {
+  const LessonInfo& lesson = held_lesson(checkout, role, lab_command);
   const std::string subject = runnable_subject(checkout, lesson, progress, lab_command);
   return {subject, subject_target(lesson, subject)};
 }
@@ -68,9 +68,9 @@ Part part_of(const Checkout& checkout, const Progress& progress, const std::stri
 int lab(const Checkout& checkout, const LabOptions& options) {
   require_valid(options);
   const Progress progress = read_progress(checkout);
-  const Part block = part_of(checkout, progress, "04");
-  const Part blocking = part_of(checkout, progress, "05");
-  const Part overlap = part_of(checkout, progress, "08");
+  const Part block = part_of(checkout, progress, Role::Block);
+  const Part blocking = part_of(checkout, progress, Role::RingForward);
+  const Part overlap = part_of(checkout, progress, Role::RingOverlapped);
   const BuildResult built = build({checkout.root,
                                    checkout.build(),
                                    {"ring_lab", block.target, blocking.target, overlap.target},
@@ -103,7 +103,7 @@ int lab(const Checkout& checkout, const LabOptions& options) {
                                    "--overlap-code",
                                    overlap.subject};
   if (options.json) command.push_back("--json");
-  return run({.argv = command, .folder = {}, .environment = {}}).code;
+  return run({.argv = command}).code;
 }
 
 }  // namespace course::program

@@ -16,7 +16,7 @@ struct LabOptions {
   bool json = false;
 };
 
-/// Runs a laboratory: lesson 05's blocking ring and lesson 08's overlapped one, without and with progress, on
+/// Runs a laboratory: the blocking ring and the overlapped one, without and with progress, on
 /// a link of a chosen speed; draws what the ranks did and prints how much of the communication was exposed,
 /// beside what the model says.
 int lab(const Checkout& checkout, const LabOptions& options);

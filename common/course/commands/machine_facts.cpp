@@ -8,9 +8,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "course/build/child.hpp"
-#include "course/workspace/text_file.hpp"
 #include "runner/mpirun.hpp"
+#include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -60,7 +60,7 @@ MachineFact program(const std::string& name, const std::vector<std::string>& arg
     fact.value = "there is no " + fs::path(argv[0]).filename().string() + " in PATH";
     return fact;
   }
-  const Captured said = capture({.argv = argv, .folder = {}, .environment = {}, .limit_s = patience_s});
+  const Captured said = capture({.argv = argv, .limit_s = patience_s});
   fact.found = said.exit.code == 0;
   fact.value = fact.found ? said.first_line() : argv[0] + " does not work: " + said.first_line();
   return fact;
@@ -73,8 +73,7 @@ std::string read_if_there(const fs::path& path) {
 MachineFact compiler(const std::string& cache) {
   const std::string path = cache_entry(cache, "CMAKE_CXX_COMPILER");
   if (path.empty()) return {"C++ compiler", false, "not configured yet", "everything", true};
-  const Captured said =
-      capture({.argv = {path, "--version"}, .folder = {}, .environment = {}, .limit_s = patience_s});
+  const Captured said = capture({.argv = {path, "--version"}, .limit_s = patience_s});
   return {"C++ compiler", said.exit.code == 0, path + ": " + said.first_line(), "everything", true};
 }
 
@@ -103,8 +102,7 @@ MachineFact python(const std::string& cache) {
   }
   const char* versions =
       "import numpy, mpi4py; print('NumPy', numpy.__version__ + ', mpi4py', mpi4py.__version__)";
-  const Captured said =
-      capture({.argv = {path, "-c", versions}, .folder = {}, .environment = {}, .limit_s = patience_s});
+  const Captured said = capture({.argv = {path, "-c", versions}, .limit_s = patience_s});
   fact.found = said.exit.code == 0;
   fact.value = path + (fact.found ? ": " + said.first_line() : " has lost numpy or mpi4py");
   return fact;
@@ -120,7 +118,7 @@ MachineFact two_ranks() {
   std::vector<std::string> command = mpirun(2);
   command.push_back("true");
   const Captured said =
-      capture({.argv = command, .folder = {}, .environment = mpirun_environment(), .limit_s = patience_s});
+      capture({.argv = command, .environment = mpirun_environment(), .limit_s = patience_s});
   fact.found = said.exit.code == 0;
   fact.value = fact.found ? "mpirun starts them" : "mpirun does not start them: " + said.first_line();
   return fact;
@@ -145,8 +143,7 @@ MachineFact cuda() {
   MachineFact fact{"CUDA toolkit", false, "there is no nvcc in PATH; no lesson of this checkout needs it", "",
                    false};
   if (find_program("nvcc").empty()) return fact;
-  const Captured said =
-      capture({.argv = {"nvcc", "--version"}, .folder = {}, .environment = {}, .limit_s = patience_s});
+  const Captured said = capture({.argv = {"nvcc", "--version"}, .limit_s = patience_s});
   fact.found = said.exit.code == 0;
   fact.value = said.first_line();
   for (const std::string& line : lines_of(said.output)) {
@@ -161,10 +158,8 @@ MachineFact namespaces() {
     fact.value = "there is no unshare in PATH";
     return fact;
   }
-  const Captured said = capture({.argv = {"unshare", "--user", "--map-root-user", "--pid", "--fork", "true"},
-                                 .folder = {},
-                                 .environment = {},
-                                 .limit_s = patience_s});
+  const Captured said = capture(
+      {.argv = {"unshare", "--user", "--map-root-user", "--pid", "--fork", "true"}, .limit_s = patience_s});
   fact.found = said.exit.code == 0;
   fact.value = fact.found ? "a process can have its own users and processes" : said.first_line();
   return fact;
@@ -181,7 +176,7 @@ MachineFact shaped_link(const std::string& name, const std::string& shape, const
     fact.value = "there is no unshare in PATH";
     return fact;
   }
-  const Captured said = capture({.argv = trial, .folder = {}, .environment = {}, .limit_s = patience_s});
+  const Captured said = capture({.argv = trial, .limit_s = patience_s});
   fact.found = said.exit.code == 0;
   fact.value = fact.found ? "a process can have its own network with one" : said.first_line();
   return fact;

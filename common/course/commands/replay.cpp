@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/build/diagnostics.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/terminal/words.hpp"
@@ -15,6 +14,7 @@
 #include "protocol/case.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
@@ -46,7 +46,7 @@ fs::path prepare_tree(const Checkout& checkout, bool debug) {
 
 void build_subject(const Checkout& checkout, const fs::path& tree, const LessonInfo& lesson,
                    const std::string& subject) {
-  const std::string target = "lesson" + lesson.id + "_" + subject;
+  const std::string target = lesson.tag() + "_" + subject;
   const std::string player = lesson.needs_mpi() ? "player_mpi" : "player_solo";
   const BuildResult built = build({checkout.root, tree, {target, player}, "lesson " + lesson.id});
   if (built.succeeded) return;
@@ -61,7 +61,7 @@ std::vector<std::string> command_of_player(const Checkout& checkout, const Lesso
   const fs::path tree = prepare_tree(checkout, options.gdb_rank.has_value());
   build_subject(checkout, tree, lesson, options.subject);
   return {tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo"), "--subject",
-          tree / "lib" / ("lesson" + lesson.id + "_" + options.subject + ".so")};
+          tree / "lib" / (lesson.tag() + "_" + options.subject + ".so")};
 }
 
 std::vector<std::string> own_player(const Checkout& checkout, const LessonInfo& lesson,
@@ -93,7 +93,7 @@ std::vector<std::string> full_command(const LessonInfo& lesson, const CaseManife
   return command;
 }
 
-void describe_ending(const fs::path& folder, const ChildExit& exit, const ReplayOptions& options) {
+void describe_ending(const fs::path& folder, const Exit& exit, const ReplayOptions& options) {
   if (exit.timed_out) {
     complain(fmt::format(
         "still not done after {}, so it was ended; --limit gives it longer, --gdb RANK looks inside",
@@ -109,7 +109,7 @@ void describe_ending(const fs::path& folder, const ChildExit& exit, const Replay
 
 const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, std::string_view folder_name) {
   for (const LessonInfo& lesson : lessons) {
-    if (folder_name.starts_with("lesson" + lesson.id + ".")) return lesson;
+    if (folder_name.starts_with(lesson.tag() + ".")) return lesson;
   }
   throw UsageError("cannot tell the lesson of the case '" + std::string(folder_name) +
                    "': its folder's name should start like lesson05.2");
@@ -166,10 +166,10 @@ int replay(const Checkout& checkout, const ReplayOptions& options) {
   } else if (options.gdb_rank) {
     fmt::print("for instance: break lesson{}::{}, then run\n", lesson.id, manifest.function);
   }
-  const ChildExit exit = run({.argv = command,
-                              .folder = checkout.root,
-                              .environment = mpirun_environment(),
-                              .limit_s = options.gdb_rank ? 0 : options.limit_s});
+  const Exit exit = run({.argv = command,
+                         .folder = checkout.root,
+                         .environment = mpirun_environment(),
+                         .limit_s = options.gdb_rank ? 0 : options.limit_s});
   describe_ending(folder, exit, options);
   return exit.code == 0 ? succeeded : failed;
 }

@@ -4,8 +4,8 @@
 
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/saved_results.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

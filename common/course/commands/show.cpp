@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "course/build/child.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_status.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -45,11 +45,9 @@ void print_beside(const std::string& file, const std::string& mine, const std::s
   write_text(temporary.path() / "mine", folded(mine, width));
   write_text(temporary.path() / "solution", folded(solution, width));
   fmt::print("{}\n{:<{}} | {}\n", painted(file, Colour::Bold), "mine", width + gutter - 2, "the solution");
-  const ChildExit exit =
+  const Exit exit =
       run({.argv = {"diff", "--side-by-side", "--expand-tabs", "-W", std::to_string(2 * width + gutter),
-                    temporary.path() / "mine", temporary.path() / "solution"},
-           .folder = {},
-           .environment = {}});
+                    temporary.path() / "mine", temporary.path() / "solution"}});
   const bool reader_left = exit.code == 128 + SIGPIPE;
   if (exit.code > 1 && !reader_left)
     throw std::runtime_error("diff ended with exit code " + std::to_string(exit.code));

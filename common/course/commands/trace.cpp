@@ -5,11 +5,11 @@
 #include <stdexcept>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/saved_results.hpp"
 #include "course/workspace/whose_code.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 
 namespace course::program {
@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* trace_command = "./course trace";
-constexpr const char* traced_block_lesson = "04";
 constexpr int default_trace_ranks = 4;
 constexpr int most_trace_ranks = 64;
 
@@ -39,7 +38,7 @@ class Trace {
     const Progress progress = read_progress(checkout_);
     subject_ = runnable_subject(checkout_, lesson_, progress, trace_command);
     if (is_ring()) {
-      const LessonInfo& block = held_lesson(checkout_, traced_block_lesson, trace_command);
+      const LessonInfo& block = held_lesson(checkout_, Role::Block, trace_command);
       block_subject_ = runnable_subject(checkout_, block, progress, trace_command);
       block_target_ = subject_target(block, block_subject_);
     }
@@ -54,7 +53,7 @@ class Trace {
       command.insert(command.end(), {"--kind", "case", "--case", temporary.path() / "case", "--what",
                                      lesson_.name + ", task " + task()});
     }
-    return program::run({.argv = command, .folder = {}, .environment = {}}).code;
+    return course::run({.argv = command}).code;
   }
 
  private:
@@ -76,7 +75,7 @@ class Trace {
   /// Of a lesson's tasks the last is what it comes to.
   std::string task() const { return choice_.task.empty() ? lesson_.tasks.back().id : choice_.task; }
 
-  std::string judge() const { return "judge_lesson" + lesson_.id; }
+  std::string judge() const { return "judge_" + lesson_.tag(); }
   std::string library(const std::string& target) const {
     return checkout_.build() / "lib" / (target + ".so");
   }
@@ -107,16 +106,13 @@ class Trace {
   }
 
   std::string out() const {
-    return options_.out.empty() ? checkout_.state() / "trace" / ("lesson" + lesson_.id)
-                                : fs::path(options_.out);
+    return options_.out.empty() ? checkout_.state() / "trace" / lesson_.tag() : fs::path(options_.out);
   }
 
   void write_case(const fs::path& folder) const {
     const Captured said = capture({.argv = {checkout_.build() / "bin" / judge(), "--registry",
                                             checkout_.root / "lessons" / "registry.json", "--write-case",
-                                            folder, "--task", task(), "--ranks", std::to_string(ranks_)},
-                                   .folder = {},
-                                   .environment = {}});
+                                            folder, "--task", task(), "--ranks", std::to_string(ranks_)}});
     if (said.exit.code != 0) throw std::runtime_error(judge() + " has drawn no input: " + said.output);
   }
 

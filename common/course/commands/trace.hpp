@@ -17,7 +17,7 @@ struct TraceOptions {
 /// Runs a lesson's code, the student's where it passes and else the solution's, with every MPI call recorded,
 /// and draws what each rank did when: in the terminal, as timeline.svg and as trace.json for Perfetto.
 ///
-/// A ring that the demo can call runs on generated tokens, with the block computation of lesson 04, whose
+/// A ring that the demo can call runs on generated tokens, with the student's block computation, whose
 /// spans are the compute. Any other function, and a task that is named, is played on the largest input that
 /// the judge draws; there compute is what the lesson is given to compute with, where its adapter marks that,
 /// and else all that lies between MPI calls.

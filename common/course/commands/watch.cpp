@@ -7,9 +7,9 @@
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/file_watcher.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -20,9 +20,9 @@
 #include "course/workspace/file_watcher.hpp"
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -71,10 +71,7 @@ DrillTask choose_drill(const Checkout& checkout, const std::string& argument) {
 class Drill {
  public:
   Drill(const Checkout& checkout, const DrillTask& chosen)
-      : checkout_(checkout),
-        lesson_(*chosen.lesson),
-        task_(*chosen.task),
-        target_("lesson" + lesson_.id + "_drill") {
+      : checkout_(checkout), lesson_(*chosen.lesson), task_(*chosen.task), target_(lesson_.tag() + "_drill") {
     const fs::path kept =
         write_drill(checkout_, lesson_, drill_files(checkout_, lesson_, task_.id, chosen.lesson_passed));
     if (!kept.empty()) fmt::print("your last drill of lesson {} is kept in {}\n", lesson_.id, kept.string());

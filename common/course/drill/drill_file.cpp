@@ -4,9 +4,9 @@
 #include <stdexcept>
 
 #include "course/workspace/contract.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

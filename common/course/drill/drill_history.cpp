@@ -8,10 +8,10 @@
 #include <optional>
 #include <stdexcept>
 
+#include "course/build/file_lock.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/saved_results.hpp"
-#include "course/workspace/text_file.hpp"
-#include "course/build/file_lock.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

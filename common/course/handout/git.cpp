@@ -39,10 +39,10 @@ void require_git() {
   if (find_program("git").empty()) throw Unavailable("there is no git on this machine: install git");
 }
 
-ChildCommand git_command(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
+Command git_command(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
   std::vector<std::string> command = plain_git;
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return {.argv = command, .folder = folder, .environment = {}};
+  return {.argv = command, .folder = folder};
 }
 
 Captured ask_git(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {

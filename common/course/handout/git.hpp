@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "course/build/child.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
@@ -13,7 +13,7 @@ void require_git();
 
 /// git with these arguments, in `folder`. The user's hooks, signatures and line endings stay out of it;
 /// commits are the course's own.
-ChildCommand git_command(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
+Command git_command(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
 
 /// Runs it and returns how it ended and what it printed.
 Captured ask_git(const std::filesystem::path& folder, const std::vector<std::string>& arguments);

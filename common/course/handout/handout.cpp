@@ -10,9 +10,9 @@
 #include "course/handout/handout_repository.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -90,7 +90,7 @@ int release_as_patch(const Checkout& checkout, const LessonInfo& lesson) {
   const std::string nothing =
       lines_of(git(checkout.root, {"hash-object", "-t", "tree", "/dev/null"})).front();
   const std::string solution = fs::path("solutions") / lesson.folder();
-  const ChildExit exit =
+  const Exit exit =
       run(git_command(checkout.root, {"-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false",
                                       "--no-pager", "diff", "--no-ext-diff", "--no-color", "--binary",
                                       "--relative", nothing, "HEAD", "--", solution}));

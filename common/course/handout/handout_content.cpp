@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -6,9 +6,9 @@
 #include <stdexcept>
 
 #include "course/handout/git.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -68,8 +68,7 @@ CommittedCourse::CommittedCourse(const Checkout& checkout) {
   stop_if_interrupted();
   course_.root = folder_.path() / "course";
   fs::create_directory(course_.root);
-  const Captured unpacked =
-      capture({.argv = {"tar", "-xf", archive}, .folder = course_.root, .environment = {}});
+  const Captured unpacked = capture({.argv = {"tar", "-xf", archive}, .folder = course_.root});
   if (unpacked.exit.code != 0) throw std::runtime_error("tar failed: " + unpacked.output);
   if (course_.is_handout())
     throw Unavailable(checkout.root.string() + " is a handout itself; handouts are made of the whole course");

@@ -6,10 +6,10 @@
 #include <set>
 #include <stdexcept>
 
-#include "course/build/child.hpp"
 #include "course/workspace/hints.hpp"
-#include "course/workspace/text_file.hpp"
+#include "runner/subprocess.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -198,7 +198,7 @@ class Audit {
     const std::vector<std::string> command{"patch",         "--quiet", "--force", "--output", "/dev/null",
                                            "--reject-file", "-",       solution,  patch};
     return !fs::exists(checkout_.root / solution) ||
-           capture({.argv = command, .folder = checkout_.root, .environment = {}}).exit.code == 0;
+           capture({.argv = command, .folder = checkout_.root}).exit.code == 0;
   }
 
   std::vector<fs::path> files_in(const fs::path& folder, const std::set<std::string>& extensions) const {

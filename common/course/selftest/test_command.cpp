@@ -68,9 +68,7 @@ class Tests {
     return tree;
   }
 
-  std::string target() const {
-    return lesson_ == nullptr ? "course_tests" : "lesson" + lesson_->id + "_tests";
-  }
+  std::string target() const { return lesson_ == nullptr ? "course_tests" : lesson_->tag() + "_tests"; }
 
   TestFilter filter() const {
     // The tests with several seeds begin with the one seed of those that they are named after.

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "course/build/child.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 
@@ -19,7 +19,7 @@ std::vector<std::string> list_tests(const std::filesystem::path& tree, const Tes
   std::vector<std::string> command{"ctest", "--test-dir", tree, "--show-only=json-v1"};
   const std::vector<std::string> arguments = filter.ctest_arguments();
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const Captured said = capture({.argv = command, .folder = {}, .environment = {}});
+  const Captured said = capture({.argv = command});
   const std::size_t start = said.output.find("{\n");
   const std::size_t end = said.output.rfind("\n}");
   if (said.exit.code != 0 || start == std::string::npos || end == std::string::npos) {

@@ -8,10 +8,10 @@
 #include <functional>
 
 #include "course/build/build.hpp"
-#include "course/build/child.hpp"
 #include "course/handout/git.hpp"
 #include "course/selftest/lesson_audit.hpp"
-#include "course/workspace/text_file.hpp"
+#include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -87,7 +87,7 @@ std::string major_version(const std::string& said) {
 
 void format(TestRow& row, const Checkout& checkout) {
   if (find_program("clang-format").empty()) return skip(row, "there is no clang-format on this machine");
-  const Captured version = capture({.argv = {"clang-format", "--version"}, .folder = {}, .environment = {}});
+  const Captured version = capture({.argv = {"clang-format", "--version"}});
   if (major_version(version.output) != formatter_version) {
     return skip(row, fmt::format("the tree is formatted by clang-format {}, and here is: {}",
                                  formatter_version, version.first_line()));
@@ -98,7 +98,7 @@ void format(TestRow& row, const Checkout& checkout) {
   std::vector<std::string> command{"clang-format", "--dry-run", "-Werror"};
   const std::vector<std::string> files = files_to_format(checkout, *listed);
   command.insert(command.end(), files.begin(), files.end());
-  const Captured said = capture({.argv = command, .folder = checkout.root, .environment = {}});
+  const Captured said = capture({.argv = command, .folder = checkout.root});
   if (said.exit.code != 0) fail(row, "clang-format -i puts these right", said.output);
 }
 

@@ -4,10 +4,10 @@
 
 #include <set>
 
-#include "course/build/child.hpp"
 #include "course/selftest/ctest_output.hpp"
 #include "course/terminal/terminal.hpp"
-#include "course/workspace/text_file.hpp"
+#include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -35,8 +35,7 @@ class TestRun {
     const std::vector<std::string> arguments = order_.filter.ctest_arguments();
     command.insert(command.end(), arguments.begin(), arguments.end());
     show_progress("");
-    program::run({.argv = command, .folder = {}, .environment = {}},
-                 [this](const std::string& line) { take(line); });
+    course::run({.argv = command}, [this](const std::string& line) { take(line); });
     for (const std::string& test : missing_)
       keep({TestRow::Outcome::Failed, test, "ctest ended before it", "", 0});
     return std::move(rows_);

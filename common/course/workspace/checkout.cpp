@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

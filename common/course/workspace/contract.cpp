@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "course/workspace/text_file.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

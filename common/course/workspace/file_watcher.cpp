@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "course/workspace/text_file.hpp"
 #include "runner/interruption.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "course/workspace/text_file.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

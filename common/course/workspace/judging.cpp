@@ -4,13 +4,13 @@
 #include <set>
 #include <stdexcept>
 
-#include "course/build/child.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_status.hpp"
-#include "course/workspace/text_file.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/judge_report.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -29,7 +29,7 @@ std::string known_ranks(const LessonInfo& lesson) {
 std::string filter_of(const GradingOrder& order) {
   std::string filter;
   for (const std::string& test : order.tests) {
-    const std::string name = "lesson" + order.lesson->id + "." + test;
+    const std::string name = order.lesson->tag() + "." + test;
     filter += (filter.empty() ? "" : ":") + name;
     if (order.hidden) filter += ":" + name + hidden_suffix;
   }
@@ -72,7 +72,7 @@ Status status_in_report(const std::string& name) {
 }  // namespace
 
 fs::path judge_of(const fs::path& tree, const LessonInfo& lesson) {
-  return tree / "bin" / ("judge_lesson" + lesson.id);
+  return tree / "bin" / ("judge_" + lesson.tag());
 }
 
 fs::path built_in_player(const fs::path& tree, const LessonInfo& lesson) {
@@ -108,9 +108,7 @@ std::map<std::string, TestResult> judged_results(const std::string& report) {
     if (result.text.empty() && result.status == Status::Failed) {
       result.text = "not played: an earlier case ended the player";
     }
-    const std::string name = test.task + (test.ranks > 0 ? ".ranks" + std::to_string(test.ranks) : "") +
-                             (test.hidden ? hidden_suffix : "");
-    results[name] = std::move(result);
+    results[test_name(test.task, test.ranks, test.hidden)] = std::move(result);
   }
   return results;
 }
@@ -120,12 +118,11 @@ std::map<std::string, TestResult> grade(const Checkout& checkout, const GradingO
   // A confined player's folder lies in it, and may belong to another user.
   if (order.confined_as) fs::permissions(temporary.path(), fs::perms(0711));
   const fs::path report = temporary.path() / "report.json";
-  const ChildExit exit = run({.argv = judge_command(checkout, order, report),
-                              .folder = checkout.root,
-                              // A judge that is interrupted leaves its own temporary folder: inside this one.
-                              .environment = {{"TMPDIR", temporary.path()}},
-                              .limit_s = 0,
-                              .quiet = order.quiet});
+  const Exit exit = run({.argv = judge_command(checkout, order, report),
+                         .folder = checkout.root,
+                         // A judge that is interrupted leaves its own temporary folder: inside this one.
+                         .environment = {{"TMPDIR", temporary.path()}},
+                         .quiet = order.quiet});
   if (!fs::exists(report)) {
     throw std::runtime_error("the judge of lesson " + order.lesson->id + " ended with exit code " +
                              std::to_string(exit.code) + " and no report");

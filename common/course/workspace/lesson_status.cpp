@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "course/workspace/text_file.hpp"
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -123,13 +123,6 @@ const TaskStatus* LessonStatus::open_task() const {
     if (task.status != Status::Passed) return &task;
   }
   return nullptr;
-}
-
-std::vector<std::string> test_names(const TaskInfo& task) {
-  if (task.ranks.empty()) return {task.id};
-  std::vector<std::string> names;
-  for (const int ranks : task.ranks) names.push_back(task.id + ".ranks" + std::to_string(ranks));
-  return names;
 }
 
 LessonStatus lesson_status_as_a_whole(const LessonInfo& lesson, Status status, const std::string& why) {

@@ -39,12 +39,6 @@ struct LessonStatus {
   const TaskStatus* open_task() const;
 };
 
-/// What the name of a hidden test ends in, after the name of the public one beside it.
-inline constexpr const char* hidden_suffix = ".hidden";
-
-/// The names of a task's public tests: {"1"}, or {"2.ranks1", "2.ranks3"}.
-std::vector<std::string> test_names(const TaskInfo& task);
-
 /// Every task alike, for one reason.
 LessonStatus lesson_status_as_a_whole(const LessonInfo& lesson, Status status, const std::string& why);
 

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "course/terminal/terminal.hpp"
-#include "course/workspace/text_file.hpp"
 #include "course/build/file_lock.hpp"
+#include "course/terminal/terminal.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 

@@ -5,17 +5,11 @@
 
 namespace course::program {
 
-const LessonInfo* find_lesson(const Checkout& checkout, const std::string& id) {
-  for (const LessonInfo& lesson : checkout.lessons) {
-    if (lesson.id == id) return &lesson;
-  }
-  return nullptr;
-}
-
-const LessonInfo& held_lesson(const Checkout& checkout, const std::string& id, const std::string& command) {
-  const LessonInfo* lesson = find_lesson(checkout, id);
+const LessonInfo& held_lesson(const Checkout& checkout, Role role, const std::string& command) {
+  const LessonInfo* lesson = lesson_with(checkout.lessons, role);
   if (lesson != nullptr) return *lesson;
-  throw Unavailable(command + " runs lesson " + id + ", and this checkout does not hold it");
+  throw Unavailable(command + " runs the lesson of " + in_words(role) + ", and this " +
+                    (checkout.is_handout() ? "handout" : "checkout") + " does not hold it");
 }
 
 std::string runnable_subject(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress,
@@ -28,7 +22,7 @@ std::string runnable_subject(const Checkout& checkout, const LessonInfo& lesson,
 }
 
 std::string subject_target(const LessonInfo& lesson, const std::string& subject) {
-  return "lesson" + lesson.id + "_" + subject;
+  return lesson.tag() + "_" + subject;
 }
 
 }  // namespace course::program

@@ -7,11 +7,8 @@
 
 namespace course::program {
 
-/// The lesson's entry in the registry; null where this checkout does not hold it.
-const LessonInfo* find_lesson(const Checkout& checkout, const std::string& id);
-
-/// The lesson with this id. Throws Unavailable, for `command`, where this checkout does not hold it.
-const LessonInfo& held_lesson(const Checkout& checkout, const std::string& id, const std::string& command);
+/// The lesson with this role. Throws Unavailable, for `command`, where this checkout does not hold it.
+const LessonInfo& held_lesson(const Checkout& checkout, Role role, const std::string& command);
 
 /// Whose code to run where either will do: "student" where the student's own passes as it stands, else
 /// "solution". Throws Unavailable, for `command`, where there is neither.

@@ -1,4 +1,4 @@
-#include "course/workspace/text_file.hpp"
+#include "text/text_file.hpp"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace course::program {
+namespace course {
 
 namespace fs = std::filesystem;
 
@@ -87,4 +87,4 @@ fs::path unused_path(const fs::path& path) {
   return candidate;
 }
 
-}  // namespace course::program
+}  // namespace course

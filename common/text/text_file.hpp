@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace course::program {
+namespace course {
 
 /// A whole file. Throws std::runtime_error with the path and the reason.
 std::string read_text(const std::filesystem::path& path);
@@ -29,4 +29,4 @@ std::string date_and_time();
 /// `folder/name`, or `folder/name-2` ... where that is taken.
 std::filesystem::path unused_path(const std::filesystem::path& path);
 
-}  // namespace course::program
+}  // namespace course

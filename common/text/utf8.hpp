@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace course {
+
+/// The text as any format can carry it and any terminal show it: `replacement` (U+FFFD) for each byte that is
+/// not UTF-8, for control characters but the line feed and the tab, and for what XML 1.0 forbids besides.
+/// Source of the characters: https://www.w3.org/TR/xml/#charsets
+std::string clean_utf8(const std::string& text, const std::string& replacement = "\xEF\xBF\xBD");
+
+}  // namespace course
