@@ -52,8 +52,9 @@ void play_graded(const PlayerOptions& options, std::vector<LoadedCase> cases, St
 }  // namespace
 
 int play(int argc, char** argv, Stage& stage) {
+  PlayerOptions options;
   try {
-    const PlayerOptions options = parse_player_options(argc, argv);
+    options = parse_player_options(argc, argv);
     RankStatus& page = enter_page(options.status, stage.world_rank());
     const bool keep_inputs = options.keep_inputs || options.timed;
     std::vector<LoadedCase> cases;
@@ -71,6 +72,9 @@ int play(int argc, char** argv, Stage& stage) {
     }
     set_phase(page, Phase::Done);
     return 0;
+  } catch (const GivenUp& error) {
+    if (options.status.empty()) std::fprintf(stderr, "player: %s\n", error.what());
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "player: %s\n", error.what());
     return 2;

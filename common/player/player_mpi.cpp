@@ -69,6 +69,10 @@ class MpiStage : public course::Stage {
     report.bytes_sent_to = std::move(seen.bytes_sent_to);
     report.collective_bytes = seen.collective_bytes;
     for (course::mpi_layer::Fact& fact : seen.facts) report.facts.emplace_back(fact.kind, fact.text);
+    for (course::Span& span : seen.spans) {
+      span.begin_s += seen.begin_s;
+      span.end_s += seen.begin_s;
+    }
     return std::move(seen.spans);
   }
 

@@ -28,7 +28,7 @@ class Stage {
   virtual void begin_watching(const void* communicator, Watching how, RankStatus& status) = 0;
   /// What is told of the computation; lives as long as the stage.
   virtual ComputeObserver& compute_observer() = 0;
-  /// Enters what was seen; returns the spans of MPI calls of a timed call, in seconds since begin_watching().
+  /// Enters what was seen; returns the spans of a timed call's MPI calls, on this host's monotonic clock.
   virtual std::vector<Span> end_watching(RankReport& report) = 0;
 
   /// What to add to this process's monotonic clock to have that of world rank 0. Collective over the world.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -124,15 +125,13 @@ class TimedCase {
     write_outputs(output_folder(folder_, rank_), {}, report);
     set_text(page_, report.what);
     set_phase(page_, Phase::Threw);
-    throw std::runtime_error("rank " + std::to_string(rank_) + " threw: " + report.what);
+    throw GivenUp("rank " + std::to_string(rank_) + " threw: " + report.what);
   }
 
   std::vector<Span> all_spans(const CallTime& call, std::vector<Span> transfers) {
     std::vector<Span> spans = blocks_.take_spans();
     const bool says_when_it_computes = !spans.empty();
-    for (Span& span : transfers)
-      spans.push_back(
-          {span.kind, call.begin_s + span.begin_s, call.begin_s + span.end_s, std::move(span.label)});
+    std::ranges::move(transfers, std::back_inserter(spans));
     make_disjoint(spans);
     if (!says_when_it_computes) take_gaps_for_compute(spans, call);
     return spans;

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
 #include "runner/launch_monitor.hpp"
 #include "runner/mpirun.hpp"
@@ -89,8 +90,11 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
 
 /// A timed launch that is over before its end: what the ranks say of themselves, else that they never came
 /// up.
-std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, const fs::path& output) {
+std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, Exit exit, bool mpi,
+                                 const fs::path& output) {
   if (std::optional<Outcome> thrown = thrown_by(ranks)) return thrown;
+  if (mpi && exit.code == could_not_start)
+    throw program::Unavailable("mpirun was not found: install Open MPI (./course does that)");
   if (std::ranges::all_of(ranks, [](const RankSnapshot& rank) { return rank.pid != 0; })) return std::nullopt;
   Outcome outcome;
   outcome.ending = Outcome::Ending::NotStarted;
@@ -225,7 +229,7 @@ class Launch {
     if (early) {
       const std::vector<RankSnapshot> ranks = in_case_order(last, world_ranks_[ended]);
       std::optional<Outcome> end = failure;
-      if (!end && options_.timed) end = timed_end(ranks, output());
+      if (!end && options_.timed) end = timed_end(ranks, exit.value_or(Exit{}), options_.mpi, output());
       outcomes.push_back(end ? *std::move(end) : ended_early(ranks, exit.value_or(Exit{}), output()));
       for (const RankSnapshot& rank : ranks) outcomes.back().facts.push_back(rank.facts);
     }
