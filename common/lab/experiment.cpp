@@ -15,6 +15,7 @@
 #include "lab/repeated.hpp"
 #include "lab/subjects.hpp"
 #include "player/adapter.hpp"
+#include "player/graded_blocks.hpp"
 #include "protocol/case.hpp"
 #include "ring/shards.hpp"
 #include "tensor/npy.hpp"
@@ -277,7 +278,8 @@ CallResult play_case(const Plan& plan, MPI_Comm comm) {
     inputs.emplace(name, read_npy<float>(input_folder(plan.folder, rank_of(comm)) / (name + ".npy")));
   const auto call = [&](ComputeLog& log) {
     LoggingWatch watch(log);
-    Call one(inputs, manifest.arguments, &comm, watch);
+    GradedBlocks blocks(watch);
+    Call one(inputs, manifest.arguments, &comm, blocks);
     function->second(one);
   };
   return drawn(manifest.function, call, comm);

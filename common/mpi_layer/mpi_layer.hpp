@@ -47,7 +47,8 @@ struct Report {
   std::map<int, std::int64_t> bytes_sent_to;  ///< by rank of the case's communicator, point to point
   std::int64_t collective_bytes = 0;          ///< this rank's receive buffers of collectives
   std::vector<Fact> facts;                    ///< each kind and text once, the first few of each kind
-  std::vector<Span> spans;                    ///< seconds since begin(); empty unless record_spans
+  std::vector<Span> spans;                    ///< seconds since begin_s; empty unless record_spans
+  double begin_s = 0;                         ///< of begin(), on this host's monotonic clock
 };
 
 /// Starts watching a case that is played on `comm`; `status` (may be null) is kept up to date for the judge.

@@ -355,6 +355,7 @@ Report Recorder::finish() {
   write_pending(*page_, pending(nullptr, {}, Need::None), other_threads_,
                 static_cast<Phase>(page_->phase.load()));
   left_to_library.splice(left_to_library.end(), open_);
+  report_.begin_s = std::chrono::duration<double>(begin_.time_since_epoch()).count();
   return std::move(report_);
 }
 

@@ -1,29 +1,33 @@
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "player/blocks.hpp"
 #include "protocol/case.hpp"
-#include "protocol/compute_observer.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
 
-/// One call of a lesson's function on one rank, as the adapter sees it.
+/// A lesson's function on one rank with what it is called with, as the adapter sees it. It may be called
+/// again, after forget_outputs().
 class Call {
  public:
-  Call(std::map<std::string, Tensor> inputs, Arguments arguments, const void* communicator,
-       ComputeObserver& compute_observer)
+  Call(std::map<std::string, Tensor> inputs, Arguments arguments, const void* communicator, Blocks& blocks)
       : inputs_(std::move(inputs)),
         arguments_(std::move(arguments)),
         communicator_(communicator),
-        compute_watch_(compute_observer) {}
+        blocks_(blocks) {}
 
   /// Throws std::invalid_argument naming the input that the case lacks.
-  const Tensor& input(const std::string& name) const { return find(inputs_, name, "input"); }
+  const Tensor& input(const std::string& name) const {
+    const auto lent = lent_.find(name);
+    return lent != lent_.end() ? *lent->second : find(inputs_, name, "input");
+  }
   double number(const std::string& name) const { return find(arguments_, name, "argument").at(0); }
   Index integer(const std::string& name) const { return static_cast<Index>(number(name)); }
   std::vector<int> integers(const std::string& name) const {
@@ -33,6 +37,8 @@ class Call {
 
   /// A tensor for the function to write. It starts as NaN, so that what is never written is seen.
   Tensor& output(const std::string& name, Shape shape) {
+    const auto before = outputs_.find(name);
+    if (before != outputs_.end() && before->second.shape() == shape) return before->second;
     return outputs_.insert_or_assign(name, Tensor(std::move(shape), std::numeric_limits<float>::quiet_NaN()))
         .first->second;
   }
@@ -44,8 +50,16 @@ class Call {
     return *static_cast<const Comm*>(communicator_);
   }
 
-  /// To be told of the computation that the function is handed, where an instrument wants to see it.
-  ComputeObserver& compute_observer() const { return compute_watch_; }
+  /// The computation for a function that takes one.
+  Blocks& blocks() const { return blocks_; }
+
+  /// Another call's tensor as an input of this one.
+  void lend(const std::string& name, const Tensor& tensor) { lent_[name] = &tensor; }
+  /// Outputs are NaN again, in the memory that they have.
+  void forget_outputs() {
+    for (auto& [name, tensor] : outputs_)
+      std::ranges::fill(tensor.values(), std::numeric_limits<float>::quiet_NaN());
+  }
 
  private:
   template <class Value>
@@ -58,10 +72,11 @@ class Call {
   }
 
   std::map<std::string, Tensor> inputs_;
+  std::map<std::string, const Tensor*> lent_;
   Arguments arguments_;
   std::map<std::string, Tensor> outputs_;
   const void* communicator_;
-  ComputeObserver& compute_watch_;
+  Blocks& blocks_;
 };
 
 /// The functions that a lesson's adapter can call, by the name that a case uses.

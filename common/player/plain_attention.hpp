@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <string>
 
-#include "protocol/block_log.hpp"
 #include "ring/block_attention.hpp"
 #include "tensor/tensor.hpp"
 
@@ -124,47 +123,6 @@ inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float>
     }
     if (between_tiles) between_tiles();
   }
-}
-
-/// Remembers the blocks that a ring attended to, for the judge.
-class BlockLog {
- public:
-  void add(int owner, HeadsView<const float> k, HeadsView<const float> v) {
-    entries_.push_back({static_cast<float>(owner), static_cast<float>(k.seq()), block_log::fingerprint(k),
-                        block_log::fingerprint(v)});
-  }
-
-  /// The output `log` [calls, block_log::columns].
-  Tensor tensor() const {
-    std::vector<float> values;
-    for (const block_log::Entry& entry : entries_) {
-      values.insert(values.end(), {entry.owner, entry.keys, entry.k, entry.v});
-    }
-    return {{static_cast<Index>(entries_.size()), block_log::columns}, std::move(values)};
-  }
-
- private:
-  std::vector<block_log::Entry> entries_;
-};
-
-/// The plain forward computation, whose calls are entered in `log`.
-inline BlockAttention logged(BlockLog& log) {
-  return {[&log](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
-                 AttentionState& state) {
-            accumulate(q, k, v, state);
-            log.add(owner, k, v);
-          },
-          finish};
-}
-
-/// The plain backward computation, whose calls are entered in `log`.
-inline BlockAttentionBackward logged_backward(BlockLog& log) {
-  return {[&log](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                 HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
-                 int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv) {
-    accumulate_backward(q, k, v, d_o, lse, delta, dq, dk, dv);
-    log.add(owner, k, v);
-  }};
 }
 
 }  // namespace course::plain

@@ -5,6 +5,7 @@
 
 #include "mpi_layer/mpi_layer.hpp"
 #include "mpi_layer/start.hpp"
+#include "player/clock.hpp"
 #include "player/stage.hpp"
 
 namespace {
@@ -27,9 +28,13 @@ class LayerWatch : public course::ComputeObserver {
 
 class MpiStage : public course::Stage {
  public:
-  MpiStage() { PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank_); }
+  MpiStage() {
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);
+    PMPI_Comm_size(MPI_COMM_WORLD, &world_size_);
+  }
 
   int world_rank() const override { return world_rank_; }
+  int world_size() const override { return world_size_; }
 
   void barrier() override {
     MPI_Request request;
@@ -37,34 +42,64 @@ class MpiStage : public course::Stage {
     sleep_until_complete(request);
   }
 
-  const void* enter(const course::CaseManifest&, int rank) override {
-    PMPI_Comm_split(MPI_COMM_WORLD, rank >= 0 ? 0 : MPI_UNDEFINED, rank, &comm_);
-    return &comm_;
+  std::shared_ptr<const void> enter(int rank) override {
+    MPI_Comm comm = MPI_COMM_NULL;
+    PMPI_Comm_split(MPI_COMM_WORLD, rank >= 0 ? 0 : MPI_UNDEFINED, rank, &comm);
+    return {new MPI_Comm(comm), [](const MPI_Comm* made) {
+              MPI_Comm freed = *made;
+              if (freed != MPI_COMM_NULL) PMPI_Comm_free(&freed);
+              delete made;
+            }};
   }
 
-  void begin_watching(course::RankStatus* status) override {
-    course::mpi_layer::begin(
-        comm_, {.synchronous_sends = true, .record_spans = false, .guard_buffers = true, .delay_tests = true},
-        status);
+  void begin_watching(const void* communicator, course::Watching how, course::RankStatus& status) override {
+    const bool graded = how == course::Watching::Graded;
+    course::mpi_layer::begin(comm(communicator),
+                             {.synchronous_sends = graded,
+                              .record_spans = !graded,
+                              .guard_buffers = graded,
+                              .delay_tests = graded},
+                             &status);
   }
 
   course::ComputeObserver& compute_observer() override { return compute_watch_; }
 
-  void end_watching(course::RankReport& report) override {
+  std::vector<course::Span> end_watching(course::RankReport& report) override {
     course::mpi_layer::Report seen = course::mpi_layer::end();
     report.bytes_sent_to = std::move(seen.bytes_sent_to);
     report.collective_bytes = seen.collective_bytes;
     for (course::mpi_layer::Fact& fact : seen.facts) report.facts.emplace_back(fact.kind, fact.text);
+    for (course::Span& span : seen.spans) {
+      span.begin_s += seen.begin_s;
+      span.end_s += seen.begin_s;
+    }
+    return std::move(seen.spans);
   }
 
-  void leave() override {
-    barrier();
-    if (comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
+  double clock_offset_s() override { return course::clock_offset_s(MPI_COMM_WORLD); }
+
+  void connect_neighbours(const void* communicator) override {
+    int rank = 0;
+    int size = 1;
+    PMPI_Comm_rank(comm(communicator), &rank);
+    PMPI_Comm_size(comm(communicator), &size);
+    PMPI_Sendrecv(nullptr, 0, MPI_BYTE, (rank + 1) % size, 1, nullptr, 0, MPI_BYTE, (rank + size - 1) % size,
+                  1, comm(communicator), MPI_STATUS_IGNORE);
+  }
+
+  void start_together(const void* communicator) override { PMPI_Barrier(comm(communicator)); }
+
+  std::vector<double> largest(std::vector<double> numbers, const void* communicator) override {
+    PMPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_DOUBLE, MPI_MAX,
+                   comm(communicator));
+    return numbers;
   }
 
  private:
+  static MPI_Comm comm(const void* communicator) { return *static_cast<const MPI_Comm*>(communicator); }
+
   int world_rank_ = 0;
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  int world_size_ = 1;
   LayerWatch compute_watch_;
 };
 

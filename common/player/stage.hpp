@@ -1,27 +1,44 @@
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "protocol/case.hpp"
 #include "protocol/compute_observer.hpp"
 #include "protocol/status_page.hpp"
+#include "trace/trace.hpp"
 
 namespace course {
+
+/// How a call is watched: with all that finds mistakes, or only timed.
+enum class Watching { Graded, Timed };
 
 /// The processes a player runs on: one alone, or those of an MPI job.
 class Stage {
  public:
   virtual ~Stage() = default;
   virtual int world_rank() const = 0;
+  virtual int world_size() const = 0;
   /// Waits for every process without using up a core.
   virtual void barrier() = 0;
-  /// Enters a case that this process plays as `rank`; returns a pointer to its communicator, or null.
-  /// Collective over the world: a process without a part calls it with rank -1.
-  virtual const void* enter(const CaseManifest& manifest, int rank) = 0;
-  virtual void begin_watching(RankStatus* status) = 0;
-  /// What adapters tell of the computation; lives as long as the stage.
+  /// The communicator of a case that this process plays as `rank`, or null. Collective over the world: a
+  /// process without a part calls it with rank -1. What is returned goes away with its last owner, on all
+  /// ranks alike.
+  virtual std::shared_ptr<const void> enter(int rank) = 0;
+  virtual void begin_watching(const void* communicator, Watching how, RankStatus& status) = 0;
+  /// What is told of the computation; lives as long as the stage.
   virtual ComputeObserver& compute_observer() = 0;
-  virtual void end_watching(RankReport& report) = 0;
-  /// Leaves the case; collective over the world like enter().
-  virtual void leave() = 0;
+  /// Enters what was seen; returns the spans of a timed call's MPI calls, on this host's monotonic clock.
+  virtual std::vector<Span> end_watching(RankReport& report) = 0;
+
+  /// What to add to this process's monotonic clock to have that of world rank 0. Collective over the world.
+  virtual double clock_offset_s() = 0;
+  /// Makes the first messages between neighbours, which set connections up, before a clock runs.
+  virtual void connect_neighbours(const void* communicator) = 0;
+  /// Lets all ranks of a case go on at one moment.
+  virtual void start_together(const void* communicator) = 0;
+  /// The largest of the ranks' numbers, place by place.
+  virtual std::vector<double> largest(std::vector<double> numbers, const void* communicator) = 0;
 };
 
 /// The player: reads every case of the plan, unlinks what it read, meets the others, loads the submission,

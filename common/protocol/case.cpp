@@ -1,38 +1,38 @@
 #include "protocol/case.hpp"
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "protocol/json_file.hpp"
 
 namespace course {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CaseManifest, function, ranks, world_ranks, arguments, inputs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, ending, what, peak_bytes, bytes_sent_to, collective_bytes,
                                    facts, outputs)
 
-namespace {
-
-void write_json(const fs::path& path, const json& value) {
-  std::ofstream file(path);
-  // What a submission throws may be any bytes.
-  file << value.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
-  if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
+/// What only a timed play knows is left out of the cases that a judge writes.
+static void to_json(json& value, const CaseManifest& manifest) {
+  value = {{"function", manifest.function},
+           {"ranks", manifest.ranks},
+           {"world_ranks", manifest.world_ranks},
+           {"arguments", manifest.arguments},
+           {"inputs", manifest.inputs}};
+  if (!manifest.from.empty()) value["from"] = manifest.from;
+  if (!manifest.block.empty()) value["block"] = manifest.block;
 }
 
-/// `source` is a text or a stream.
-template <class T, class Source>
-T parse(Source& source, const fs::path& name) {
-  try {
-    return json::parse(source).template get<T>();
-  } catch (const json::exception& error) {
-    throw std::runtime_error(name.string() + " is not what the case format asks for: " + error.what());
-  }
+static void from_json(const json& value, CaseManifest& manifest) {
+  value.at("function").get_to(manifest.function);
+  value.at("ranks").get_to(manifest.ranks);
+  value.at("world_ranks").get_to(manifest.world_ranks);
+  value.at("arguments").get_to(manifest.arguments);
+  value.at("inputs").get_to(manifest.inputs);
+  manifest.from = value.value("from", manifest.from);
+  manifest.block = value.value("block", manifest.block);
 }
-
-}  // namespace
 
 void write_manifest(const fs::path& folder, const CaseManifest& manifest) {
   write_json(folder / "case.json", manifest);
@@ -42,7 +42,7 @@ CaseManifest read_manifest(const fs::path& folder) {
   const fs::path path = folder / "case.json";
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot open " + path.string());
-  return parse<CaseManifest>(file, path);
+  return parse_json<CaseManifest>(file, path);
 }
 
 void write_report(const fs::path& rank_folder, const RankReport& report) {
@@ -52,7 +52,7 @@ void write_report(const fs::path& rank_folder, const RankReport& report) {
 }
 
 RankReport parse_report(const std::string& text, const fs::path& name) {
-  return parse<RankReport>(text, name);
+  return parse_json<RankReport>(text, name);
 }
 
 fs::path input_folder(const fs::path& folder, int rank) {

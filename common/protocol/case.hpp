@@ -24,6 +24,12 @@ struct CaseManifest {
   std::vector<int> world_ranks{0};
   Arguments arguments;
   std::vector<std::string> inputs;
+  /// Inputs that are taken from other cases of a timed launch, by the names of those cases' folders, which
+  /// lie beside this one and are played before it: their input of that name, or what their latest call
+  /// returned.
+  std::map<std::string, std::string> from = {};
+  /// Of a timed case: "without_progress" never calls between tiles, "idle" computes nothing; "" computes.
+  std::string block = {};
 };
 
 /// How a rank's call ended, written to report.json beside its outputs.

@@ -18,18 +18,6 @@ std::string ranks_in(Phase phase, const std::vector<RankSnapshot>& ranks) {
   return text;
 }
 
-std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks) {
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank].phase != Phase::Threw) continue;
-    Outcome outcome;
-    outcome.ending = Outcome::Ending::Threw;
-    outcome.text =
-        (ranks.size() > 1 ? rank_label(rank, ranks.size()) + " " : "") + "threw: " + ranks[rank].text;
-    return outcome;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world,
@@ -41,6 +29,18 @@ std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world,
 
 std::string computing_ranks(const std::vector<RankSnapshot>& ranks) {
   return ranks_in(Phase::Computing, ranks);
+}
+
+std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].phase != Phase::Threw) continue;
+    Outcome outcome;
+    outcome.ending = Outcome::Ending::Threw;
+    outcome.text =
+        (ranks.size() > 1 ? rank_label(rank, ranks.size()) + " " : "") + "threw: " + ranks[rank].text;
+    return outcome;
+  }
+  return std::nullopt;
 }
 
 double LaunchMonitor::quiet_s() const {

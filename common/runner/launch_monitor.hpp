@@ -21,6 +21,9 @@ std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world,
 /// The ranks that are in the submission's own code, outside MPI: "rank 0, 2"; empty if none is.
 std::string computing_ranks(const std::vector<RankSnapshot>& ranks);
 
+/// The first of the ranks that threw, and what.
+std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks);
+
 /// Watches one launch from outside and decides when it is over.
 class LaunchMonitor {
  public:

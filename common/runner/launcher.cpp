@@ -10,8 +10,9 @@
 #include <fstream>
 #include <numeric>
 #include <stdexcept>
-#include <thread>
 
+#include "protocol/errors.hpp"
+#include "runner/interruption.hpp"
 #include "runner/launch_monitor.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/outputs.hpp"
@@ -87,6 +88,26 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
   return outcome;
 }
 
+/// A timed launch that is over before its end: what the ranks say of themselves, else that they never came
+/// up.
+std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, Exit exit, bool mpi,
+                                 const fs::path& output) {
+  if (std::optional<Outcome> thrown = thrown_by(ranks)) return thrown;
+  if (mpi && exit.code == could_not_start)
+    throw program::Unavailable("mpirun was not found: install Open MPI (./course does that)");
+  if (std::ranges::all_of(ranks, [](const RankSnapshot& rank) { return rank.pid != 0; })) return std::nullopt;
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::NotStarted;
+  outcome.text = tail(output, 2000);
+  return outcome;
+}
+
+std::vector<int> own_order(int ranks) {
+  std::vector<int> order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
 /// One start of the player over some of the cases.
 class Launch {
  public:
@@ -95,10 +116,13 @@ class Launch {
       : options_(options), world_size_(1) {
     for (const std::size_t i : chosen) world_size_ = std::max(world_size_, cases[i].ranks());
     for (const std::size_t i : chosen) {
-      folders_.push_back(temporary_.path() / ("case" + std::to_string(i)));
-      world_ranks_.push_back(shuffled_world_ranks(cases[i].ranks(), world_size_));
-      outputs_.push_back(&cases[i].outputs);
-      Launcher::write_case(folders_.back(), cases[i], world_ranks_.back());
+      const Case& one = cases[i];
+      planned_.push_back({one.subject.empty() ? options.subject : one.subject,
+                          temporary_.path() / (one.name.empty() ? "case" + std::to_string(i) : one.name)});
+      world_ranks_.push_back(options.timed ? own_order(one.ranks())
+                                           : shuffled_world_ranks(one.ranks(), world_size_));
+      outputs_.push_back(&one.outputs);
+      Launcher::write_case(planned_.back().folder, one, world_ranks_.back());
     }
   }
 
@@ -122,33 +146,42 @@ class Launch {
     const Clock::time_point begin = Clock::now();
     Clock::time_point looked = begin;
     while (!process.poll() && !failure) {
-      std::this_thread::sleep_for(poll_interval);
+      program::pause_for(poll_interval);
       if (seconds_since(looked) < look_interval_s) continue;
       looked = Clock::now();
-      failure = watch.look(look());
+      const std::vector<RankSnapshot> ranks = look();
+      failure = watch.look(ranks);
       if (!failure) failure = over_limit(process, seconds_since(begin));
+      show(ranks);
     }
     const std::optional<Exit> exit = process.poll();
     process.kill();
     if (options_.confinement != nullptr) options_.confinement->sweep(temporary_.path());
     const std::vector<RankSnapshot> last = look();
+    show(last);
     watch.look(last);
     // An exit code of 0 proves nothing: the code that was played may have ended the process.
     const bool well = !failure && exit && exit->code == 0;
-    const int last_case = static_cast<int>(folders_.size()) - 1;
+    const int last_case = static_cast<int>(planned_.size()) - 1;
     const int ended =
         well ? static_cast<int>(trail.first_unreported()) : std::clamp(watch.case_index(), 0, last_case);
     return {gather(failure, exit, last, ended), ended == last_case + 1};
   }
 
  private:
+  void show(const std::vector<RankSnapshot>& ranks) const {
+    if (options_.on_look) options_.on_look({ranks, output()});
+  }
+
   std::optional<Outcome> over_limit(const Process& process, double seconds) const {
-    if (options_.confinement == nullptr) return std::nullopt;
-    const Confinement& confinement = *options_.confinement;
-    std::optional<std::string> exceeded = confinement.exceeded(process.pid(), temporary_.path());
-    if (!exceeded && seconds > confinement.limits().wall_s) {
-      exceeded = "it ran for more than " + std::to_string(std::lround(confinement.limits().wall_s)) + " s";
+    std::optional<std::string> exceeded;
+    double limit_s = options_.launch_limit_s;
+    if (options_.confinement != nullptr) {
+      exceeded = options_.confinement->exceeded(process.pid(), temporary_.path());
+      limit_s = std::min(limit_s, options_.confinement->limits().wall_s);
     }
+    if (!exceeded && seconds > limit_s)
+      exceeded = "it ran for more than " + std::to_string(std::lround(limit_s)) + " s";
     if (!exceeded) return std::nullopt;
     Outcome outcome;
     outcome.ending = Outcome::Ending::OverLimit;
@@ -158,12 +191,13 @@ class Launch {
 
   Command command() const {
     Command command;
-    if (options_.mpi) command.argv = mpirun(world_size_);
-    command.argv.insert(command.argv.end(), options_.player.begin(), options_.player.end());
-    command.argv.insert(command.argv.end(), {"--subject", fs::absolute(options_.subject), "--status",
-                                             temporary_.path() / "status"});
-    command.argv.insert(command.argv.end(), folders_.begin(), folders_.end());
-    command.environment = mpirun_environment();
+    if (options_.mpi) command.argv = options_.starter ? options_.starter->words : mpirun(world_size_);
+    const auto add = [&](const std::vector<std::string>& words) {
+      command.argv.insert(command.argv.end(), words.begin(), words.end());
+    };
+    add(options_.player);
+    add(player_arguments(options_.timed, planned_, temporary_.path() / "status"));
+    command.environment = options_.starter ? options_.starter->environment : mpirun_environment();
     command.environment.merge(temporary_files_in(temporary_.path()));
     command.output = output();
     if (options_.confinement != nullptr) confine(command);
@@ -171,7 +205,10 @@ class Launch {
   }
 
   void confine(Command& command) const {
-    Room room{{fs::absolute(options_.subject)}, temporary_.path()};
+    Room room{{}, temporary_.path()};
+    for (const PlannedFolder& planned : planned_) room.readable.push_back(fs::absolute(planned.subject));
+    std::ranges::sort(room.readable);
+    room.readable.erase(std::ranges::unique(room.readable).begin(), room.readable.end());
     for (const std::string& word : options_.player) {
       if (fs::path(word).is_absolute()) room.readable.emplace_back(word);
     }
@@ -181,40 +218,49 @@ class Launch {
 
   fs::path output() const { return temporary_.path() / "output.txt"; }
 
-  /// The outcomes of the `ended` first cases, and that of the one in which the launch was over.
+  /// The outcomes of the `ended` first cases, and that of the one in which the launch was over. A timed
+  /// launch that was over too early has no outcomes but that one: cases take turns, and write when all have
+  /// had theirs.
   std::vector<Outcome> gather(const std::optional<Outcome>& failure, const std::optional<Exit>& exit,
                               const std::vector<RankSnapshot>& last, int ended) const {
     std::vector<Outcome> outcomes;
-    const std::vector<PlayedFolder> played = played_folders();
-    for (int i = 0; i < ended; ++i) {
-      try {
-        outcomes.push_back(read_outcome(played[i], static_cast<int>(world_ranks_[i].size()), *outputs_[i]));
-      } catch (const std::runtime_error& error) {
-        outcomes.emplace_back();
-        outcomes.back().ending = Outcome::Ending::Lost;
-        outcomes.back().text = std::string("no usable result: ") + error.what();
-      }
-    }
-    if (ended < static_cast<int>(folders_.size())) {
+    const bool early = ended < static_cast<int>(planned_.size());
+    for (int i = 0; i < ended; ++i) outcomes.push_back(options_.timed && early ? Outcome{} : read(i));
+    if (early) {
       const std::vector<RankSnapshot> ranks = in_case_order(last, world_ranks_[ended]);
-      outcomes.push_back(failure ? *failure : ended_early(ranks, exit.value_or(Exit{}), output()));
+      std::optional<Outcome> end = failure;
+      if (!end && options_.timed) end = timed_end(ranks, exit.value_or(Exit{}), options_.mpi, output());
+      outcomes.push_back(end ? *std::move(end) : ended_early(ranks, exit.value_or(Exit{}), output()));
       for (const RankSnapshot& rank : ranks) outcomes.back().facts.push_back(rank.facts);
     }
     for (std::size_t i = 0; i < outcomes.size(); ++i) outcomes[i].world_ranks = world_ranks_[i];
     return outcomes;
   }
 
+  Outcome read(int i) const {
+    try {
+      return read_outcome(played_folders()[i], static_cast<int>(world_ranks_[i].size()), *outputs_[i],
+                          options_.timed.has_value());
+    } catch (const std::runtime_error& error) {
+      Outcome outcome;
+      outcome.ending = Outcome::Ending::Lost;
+      outcome.text = std::string("no usable result: ") + error.what();
+      return outcome;
+    }
+  }
+
   std::vector<PlayedFolder> played_folders() const {
     const uid_t owner = options_.confinement != nullptr ? options_.confinement->user() : geteuid();
     std::vector<PlayedFolder> all;
-    for (const fs::path& folder : folders_) all.push_back({temporary_.path(), folder.filename(), owner});
+    for (const PlannedFolder& planned : planned_)
+      all.push_back({temporary_.path(), planned.folder.filename(), owner});
     return all;
   }
 
   const LauncherOptions& options_;
   TemporaryFolder temporary_;
   int world_size_;
-  std::vector<fs::path> folders_;
+  std::vector<PlannedFolder> planned_;
   std::vector<const std::map<std::string, WantedOutput>*> outputs_;
   std::vector<std::vector<int>> world_ranks_;
 };
@@ -234,9 +280,33 @@ std::vector<int> shuffled_world_ranks(int ranks, int world_size) {
   return order;
 }
 
+std::vector<std::string> player_arguments(const std::optional<TimedPlay>& timed,
+                                          const std::vector<PlannedFolder>& planned, const fs::path& status) {
+  std::vector<std::string> words;
+  const auto add = [&](const std::string& option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  if (timed) {
+    words.push_back("--timed");
+    add("--rounds", std::to_string(timed->rounds));
+    add("--show", timed->show_median ? "median" : "fastest");
+    if (!timed->block.empty()) add("--block", fs::absolute(timed->block));
+    if (!timed->block_backward.empty()) add("--block-backward", fs::absolute(timed->block_backward));
+  }
+  const fs::path* subject = nullptr;
+  for (const PlannedFolder& one : planned) {
+    if (subject == nullptr || *subject != one.subject) add("--subject", fs::absolute(one.subject));
+    if (subject == nullptr && !status.empty()) add("--status", status);
+    subject = &one.subject;
+    words.push_back(one.folder);
+  }
+  return words;
+}
+
 void Launcher::write_case(const fs::path& folder, const Case& test_case,
                           const std::vector<int>& world_ranks) {
-  CaseManifest manifest{test_case.function, test_case.ranks(), world_ranks, test_case.arguments, {}};
+  CaseManifest manifest{test_case.function, test_case.ranks(), world_ranks, test_case.arguments, {},
+                        test_case.from,     test_case.block};
   for (const auto& [name, tensor] : test_case.inputs.at(0)) manifest.inputs.push_back(name);
   for (int rank = 0; rank < test_case.ranks(); ++rank) {
     fs::create_directories(input_folder(folder, rank));
@@ -265,6 +335,7 @@ std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) {
     for (std::size_t i = 0; i < played.size(); ++i) outcomes[chosen[i]] = played[i];
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(played.size()));
     if (to_the_end) continue;
+    if (options_.timed) break;
     const Case& last_played = cases[chosen[played.size() - 1]];
     ended_groups_.insert(last_played.group);
     const Outcome::Ending last = played.back().ending;

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,15 +30,43 @@ struct Case {
   Arguments arguments;
   std::vector<std::map<std::string, Tensor>> inputs;  ///< by rank
   std::map<std::string, WantedOutput> outputs;
+  std::filesystem::path subject = {};  ///< the shared object that it is played with; empty: the launcher's
+  std::string name = {};               ///< of its folder; empty: a number
+  std::map<std::string, std::string> from = {};  ///< CaseManifest::from
+  std::string block = {};                        ///< CaseManifest::block
   int ranks() const { return static_cast<int>(inputs.size()); }
 };
 
+/// How cases are played to be timed (docs/case-format.md).
+struct TimedPlay {
+  int rounds = 1;
+  bool show_median = false;     ///< whose spans are kept: the median call's, or the fastest one's
+  std::filesystem::path block;  ///< whose blocks a ring computes with; empty: the player's plain ones
+  std::filesystem::path block_backward;
+};
+
+/// How ranks are started elsewhere than on this machine's own memory.
+struct Starter {
+  std::vector<std::string> words;  ///< in place of mpirun(ranks)
+  std::map<std::string, std::string> environment;
+};
+
+/// A launch at one moment.
+struct LaunchView {
+  const std::vector<RankSnapshot>& ranks;  ///< by world rank
+  const std::filesystem::path& printed;    ///< the file that has what was printed so far
+};
+
 struct LauncherOptions {
-  std::filesystem::path subject;             ///< the shared object under test
-  std::vector<std::string> player;           ///< the player's command, without its arguments
-  bool mpi = false;                          ///< start it under mpirun
-  double case_limit_s = 10;                  ///< of one case outside MPI
+  std::filesystem::path subject;    ///< the shared object of cases that name none
+  std::vector<std::string> player;  ///< the player's command, without its arguments
+  bool mpi = false;                 ///< start it under mpirun
+  double case_limit_s = 10;         ///< of one case outside MPI
+  double launch_limit_s = std::numeric_limits<double>::infinity();
   const Confinement* confinement = nullptr;  ///< for code that is not the user's own
+  std::optional<TimedPlay> timed = {};       ///< in one launch, which ends with the first case that fails
+  std::optional<Starter> starter = {};
+  std::function<void(const LaunchView&)> on_look = {};  ///< some times a second, and once in the end
 };
 
 /// Plays cases in as few launches as it can. A case whose player crashes, leaves or stands still ends alone:
@@ -58,6 +89,18 @@ class Launcher {
   std::set<std::string> ended_groups_;
   std::set<std::string> ended_tasks_;
 };
+
+/// A case's folder, and the shared object that it is played with.
+struct PlannedFolder {
+  std::filesystem::path subject;
+  std::filesystem::path folder;
+};
+
+/// The arguments that make a player play them.
+/// @param status of the status pages; empty: nobody watches
+std::vector<std::string> player_arguments(const std::optional<TimedPlay>& timed,
+                                          const std::vector<PlannedFolder>& planned,
+                                          const std::filesystem::path& status = {});
 
 /// The world ranks that play the ranks of a case, in a world of `world_size` >= `ranks`: none plays the rank
 /// of its own number, unless it is alone in the world, and from a world of four on they are no rotation of

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "protocol/case.hpp"
+#include "protocol/timing.hpp"
 #include "runner/deadlock.hpp"
 #include "tensor/tensor.hpp"
 
@@ -25,9 +26,10 @@ struct Outcome {
     Threw,
     Crashed,
     Deadlock,
-    Stuck,      ///< no progress for as long as the limit
-    OverLimit,  ///< of what a confined player may use
-    Lost,       ///< the player ended without a word
+    Stuck,       ///< no progress for as long as the limit
+    OverLimit,   ///< of what a confined player may use
+    Lost,        ///< the player ended without a word
+    NotStarted,  ///< of a timed launch: not every rank came up
   } ending = Ending::NotPlayed;
   std::string text;  ///< one or several lines on anything but Finished
   std::optional<Deadlock> deadlock;
@@ -35,6 +37,7 @@ struct Outcome {
   std::vector<Facts> facts;         ///< by rank; told by ranks that came to no end, too
   std::vector<RankReport> reports;  ///< by rank; empty unless every rank reported
   std::vector<std::map<std::string, Tensor>> outputs;  ///< by rank; empty unless Finished
+  std::vector<RankTiming> timings;  ///< by rank; empty unless the case was timed and is Finished
 };
 
 }  // namespace course

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t largest_report = 1 << 20;
+constexpr std::int64_t largest_report = 1 << 20, largest_timing = 1 << 28;
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw std::runtime_error(path.string() + " " + why);
@@ -44,6 +44,24 @@ Descriptor open_output(const PlayedFolder& folder, int rank, const std::string& 
            "has " + std::to_string(status.st_size) + " bytes, expected at most " + std::to_string(largest));
   }
   return found;
+}
+
+/// The first `most` bytes.
+std::string text_in(const Descriptor& file, std::size_t most) {
+  std::string text;
+  ssize_t count = 0;
+  do {
+    const std::size_t before = text.size();
+    text.resize(std::min(most, before + (1 << 20)));
+    count = read(file.get(), text.data() + before, text.size() - before);
+    text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  } while (count > 0 && text.size() < most);
+  return text;
+}
+
+RankTiming read_timing(const PlayedFolder& folder, int rank) {
+  const Descriptor file = open_output(folder, rank, "spans.json", largest_timing);
+  return parse_timing(text_in(file, largest_timing), "spans.json of rank " + std::to_string(rank));
 }
 
 /// Logs hold ranks, counts and fingerprints.
@@ -71,14 +89,11 @@ bool has_report(const PlayedFolder& folder, int rank) {
 
 RankReport read_report(const PlayedFolder& folder, int rank) {
   const Descriptor file = open_output(folder, rank, "report.json", largest_report);
-  std::string text(largest_report, '\0');
-  const ssize_t count = read(file.get(), text.data(), text.size());
-  text.resize(std::max<ssize_t>(count, 0));
-  return parse_report(text, "report.json of rank " + std::to_string(rank));
+  return parse_report(text_in(file, largest_report), "report.json of rank " + std::to_string(rank));
 }
 
-Outcome read_outcome(const PlayedFolder& folder, int ranks,
-                     const std::map<std::string, WantedOutput>& wanted) {
+Outcome read_outcome(const PlayedFolder& folder, int ranks, const std::map<std::string, WantedOutput>& wanted,
+                     bool timed) {
   Outcome outcome;
   for (int rank = 0; rank < ranks; ++rank) {
     outcome.reports.push_back(read_report(folder, rank));
@@ -93,6 +108,7 @@ Outcome read_outcome(const PlayedFolder& folder, int ranks,
   }
   if (outcome.ending != Outcome::Ending::Finished) return outcome;
   for (int rank = 0; rank < ranks; ++rank) {
+    if (timed) outcome.timings.push_back(read_timing(folder, rank));
     std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
     const std::vector<std::string>& named = outcome.reports[rank].outputs;
     for (const auto& [name, output] : wanted) {

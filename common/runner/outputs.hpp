@@ -25,9 +25,9 @@ bool has_report(const PlayedFolder& folder, int rank);
 /// Throws std::runtime_error naming the file and what is wrong with it.
 RankReport read_report(const PlayedFolder& folder, int rank);
 
-/// The ranks' reports and those outputs that are asked for. Throws
+/// The ranks' reports, those outputs that are asked for and, of a timed case, the ranks' times. Throws
 /// std::runtime_error naming the file and what is wrong with it.
-Outcome read_outcome(const PlayedFolder& folder, int ranks,
-                     const std::map<std::string, WantedOutput>& wanted);
+Outcome read_outcome(const PlayedFolder& folder, int ranks, const std::map<std::string, WantedOutput>& wanted,
+                     bool timed = false);
 
 }  // namespace course

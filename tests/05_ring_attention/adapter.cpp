@@ -1,11 +1,9 @@
 #include "player/adapter.hpp"
 
-#include "player/plain_attention.hpp"
 #include "ring_attention.hpp"
 
 namespace {
 
-using course::HeadsView;
 using course::MatrixView;
 
 void block_owner(course::Call& call) {
@@ -19,14 +17,11 @@ void block_owner(course::Call& call) {
 }
 
 void ring_attention(course::Call& call) {
-  course::plain::BlockLog log;
-  const course::BlockAttention block = course::plain::logged(log);
   const course::Tensor& q = call.input("q");
-  const HeadsView<float> o = call.output("o", q.shape()).heads();
-  const MatrixView<float> lse = call.output("lse", {q.extent(0), q.extent(1)}).matrix();
-  lesson05::ring_attention(q.heads(), call.input("k").heads(), call.input("v").heads(), o, lse,
-                           call.integers("shard_tokens"), block, call.communicator<MPI_Comm>());
-  call.output(block_log::output, {0, block_log::columns}) = log.tensor();
+  lesson05::ring_attention(
+      q.heads(), call.input("k").heads(), call.input("v").heads(), call.output("o", q.shape()).heads(),
+      call.output("lse", {q.extent(0), q.extent(1)}).matrix(), call.integers("shard_tokens"),
+      call.blocks().forward(), call.communicator<MPI_Comm>());
 }
 
 }  // namespace

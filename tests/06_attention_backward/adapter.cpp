@@ -1,6 +1,8 @@
 #include "player/adapter.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "attention_backward.hpp"
 
@@ -8,6 +10,7 @@ namespace {
 
 using course::HeadsView;
 using course::Index;
+using course::MatrixView;
 using course::Tensor;
 
 /// Query i sees keys 0 .. i + offset; how many of the keys from `first_key` on, `keys` in number, that are.
@@ -75,7 +78,41 @@ void attention_backward(course::Call& call) {
                                call.output("dv", k.shape()).heads());
 }
 
+/// Weights of a whole shard against a whole block would not stay in the cache, nor always fit in memory.
+constexpr Index keys_at_once = 128;
+
+/// Every query sees all of the block's keys, unless it sees no key at all.
+std::vector<Index> keys_seen(std::span<const float> lse, Index keys) {
+  std::vector<Index> visible(lse.size(), keys);
+  for (std::size_t i = 0; i < lse.size(); ++i) {
+    if (lse[i] == -std::numeric_limits<float>::infinity()) visible[i] = 0;
+  }
+  return visible;
+}
+
+/// A ring's block, a tile of keys at a time.
+void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta, int,
+                HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
+                const course::BetweenTiles& between_tiles) {
+  for (Index head = 0; head < q.heads(); ++head) {
+    for (Index first = 0; first < k.seq(); first += keys_at_once) {
+      const Index keys = std::min(keys_at_once, k.seq() - first);
+      lesson06::block_backward(q.head(head), k.head(head).rows(first, keys), v.head(head).rows(first, keys),
+                               d_o.head(head), lse.row(head), delta.row(head), keys_seen(lse.row(head), keys),
+                               dq.head(head), dk.head(head).rows(first, keys),
+                               dv.head(head).rows(first, keys));
+      if (between_tiles) between_tiles();
+    }
+  }
+}
+
 }  // namespace
+
+const course::LessonBlocks& course_blocks() {
+  static const course::LessonBlocks blocks{{}, {accumulate}};
+  return blocks;
+}
 
 const course::Adapter& course_adapter() {
   static const course::Adapter adapter{{"softmax_backward", softmax_backward},

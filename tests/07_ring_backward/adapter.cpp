@@ -1,6 +1,5 @@
 #include "player/adapter.hpp"
 
-#include "player/plain_attention.hpp"
 #include "ring_backward.hpp"
 
 namespace {
@@ -20,15 +19,12 @@ void backward_traffic(course::Call& call) {
 }
 
 void ring_attention_backward(course::Call& call) {
-  course::plain::BlockLog log;
-  const course::BlockAttentionBackward block = course::plain::logged_backward(log);
   const Tensor& q = call.input("q");
   lesson07::ring_attention_backward(
       q.heads(), call.input("k").heads(), call.input("v").heads(), call.input("o").heads(),
       call.input("lse").matrix(), call.input("d_o").heads(), call.output("dq", q.shape()).heads(),
       call.output("dk", q.shape()).heads(), call.output("dv", q.shape()).heads(),
-      call.integers("shard_tokens"), block, call.communicator<MPI_Comm>());
-  call.output(block_log::output, {0, block_log::columns}) = log.tensor();
+      call.integers("shard_tokens"), call.blocks().backward(), call.communicator<MPI_Comm>());
 }
 
 }  // namespace

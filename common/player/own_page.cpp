@@ -1,0 +1,64 @@
+#include "player/own_page.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <stdexcept>
+#include <vector>
+
+namespace course {
+
+namespace {
+
+RankStatus* map_page(const std::filesystem::path& path, int world_rank) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) throw std::runtime_error("cannot open the status file " + path.string());
+  const std::size_t bytes = (world_rank + 1) * sizeof(RankStatus);
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (pages == MAP_FAILED) throw std::runtime_error("cannot map the status file " + path.string());
+  return static_cast<RankStatus*>(pages) + world_rank;
+}
+
+RankStatus* crashing_page = nullptr;
+
+void on_crash(int signal) {
+  crashing_page->signal = signal;
+  crashing_page->phase = static_cast<std::uint32_t>(Phase::Crashed);
+  ::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+}  // namespace
+
+RankStatus& enter_page(const std::filesystem::path& path, int world_rank) {
+  static RankStatus unwatched{};
+  RankStatus& page = path.empty() ? unwatched : *map_page(path, world_rank);
+  page.pid = getpid();
+  page.case_index = -1;
+  return page;
+}
+
+void set_phase(RankStatus& page, Phase phase) {
+  page.phase = static_cast<std::uint32_t>(phase);
+}
+
+void set_text(RankStatus& page, const std::string& text) {
+  std::snprintf(page.text, sizeof page.text, "%s", text.c_str());
+}
+
+void report_crashes(RankStatus& page) {
+  crashing_page = &page;
+  static std::vector<char> stack(64 * 1024);
+  const stack_t alternate{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action {};
+  action.sa_handler = on_crash;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+}
+
+}  // namespace course

@@ -1,0 +1,62 @@
+#include "player/played_case.hpp"
+
+#include <algorithm>
+
+#include "lesson/not_implemented.hpp"
+#include "tensor/npy.hpp"
+
+namespace course {
+
+namespace fs = std::filesystem;
+
+LoadedCase load_case(const fs::path& folder, const Stage& stage, bool keep_inputs) {
+  LoadedCase loaded{folder, read_manifest(folder), -1, {}};
+  const std::vector<int>& players = loaded.manifest.world_ranks;
+  const auto last = std::ranges::max_element(players);
+  if (last == players.end() || *last >= stage.world_size()) {
+    throw std::invalid_argument(folder.string() + " is for " + std::to_string(players.size()) +
+                                " ranks, but " + std::to_string(stage.world_size()) + " were started");
+  }
+  const auto found = std::ranges::find(players, stage.world_rank());
+  if (found == players.end()) return loaded;
+  loaded.rank = static_cast<int>(found - players.begin());
+  for (const std::string& name : loaded.manifest.inputs) {
+    const fs::path file = input_folder(folder, loaded.rank) / (name + ".npy");
+    loaded.inputs.emplace(name, read_npy<float>(file));
+    if (!keep_inputs) fs::remove(file);
+  }
+  return loaded;
+}
+
+RankReport call_function(const Library& subject, const std::string& function, Call& call) {
+  RankReport report;
+  try {
+    const Adapter& adapter = subject.adapter();
+    const auto found = adapter.find(function);
+    if (found == adapter.end()) throw std::invalid_argument("the adapter has no function " + function);
+    found->second(call);
+  } catch (const NotImplemented& error) {
+    report.ending = "todo";
+    report.what = error.what();
+  } catch (const std::exception& error) {
+    report.ending = "threw";
+    report.what = error.what();
+  } catch (...) {
+    report.ending = "threw";
+    report.what = "something that is not a std::exception";
+  }
+  return report;
+}
+
+void write_outputs(const fs::path& folder, const std::map<std::string, Tensor>& outputs, RankReport report) {
+  fs::create_directories(folder);
+  if (report.ending == "finished") {
+    for (const auto& [name, tensor] : outputs) {
+      write_npy(folder / (name + ".npy"), tensor);
+      report.outputs.push_back(name);
+    }
+  }
+  write_report(folder, report);
+}
+
+}  // namespace course

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "player/blocks.hpp"
+#include "trace/trace.hpp"
+
+namespace course {
+
+/// Blocks of somebody's own, with every block and every tile in a span of compute, and what is done between
+/// tiles in one called progress_label: MPI's tests are no spans of the layer's.
+class TimedBlocks : public Blocks {
+ public:
+  /// @param variant CaseManifest::block. Throws std::invalid_argument for a word that is none.
+  TimedBlocks(LessonBlocks blocks, const std::string& variant, std::function<void()> after_block);
+
+  BlockAttention forward() override { return without_tiles(tiled_forward()); }
+  BlockAttentionBackward backward() override { return without_tiles(tiled_backward()); }
+  /// Throws std::runtime_error where the lesson that was given has none.
+  TiledBlockAttention tiled_forward() override;
+  TiledBlockAttentionBackward tiled_backward() override;
+
+  /// The spans since the last look, on this host's monotonic clock.
+  std::vector<Span> take_spans() { return std::exchange(spans_, {}); }
+
+ private:
+  using Work = std::function<void(const BetweenTiles&)>;
+  void compute_block(const std::string& label, const BetweenTiles& between_tiles, const Work& work);
+  void compute(const std::string& label, double begin_s);
+
+  LessonBlocks blocks_;
+  bool tells_ = true;  ///< whether between_tiles is called
+  std::function<void()> after_block_;
+  std::vector<Span> spans_;
+};
+
+}  // namespace course

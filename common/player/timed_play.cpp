@@ -1,0 +1,197 @@
+#include "player/timed_play.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "player/graded_blocks.hpp"
+#include "player/host.hpp"
+#include "player/own_page.hpp"
+#include "player/timed_blocks.hpp"
+#include "protocol/timing.hpp"
+
+namespace course {
+
+namespace {
+
+/// All that is known of code that does not say when it computes: wherever no MPI call is under way it may.
+void take_gaps_for_compute(std::vector<Span>& spans, const CallTime& call) {
+  std::vector<Span> all;
+  double until_s = call.begin_s;
+  const auto fill = [&](double to_s) {
+    if (to_s > until_s) all.push_back({Span::Kind::Compute, until_s, to_s, "between MPI calls"});
+  };
+  for (const Span& span : spans) {
+    fill(span.begin_s);
+    all.push_back(span);
+    until_s = span.end_s;
+  }
+  fill(call.end_s);
+  spans = std::move(all);
+}
+
+/// One case, which is called again and again.
+class TimedCase {
+ public:
+  TimedCase(LoadedCase loaded, const Library& subject, const LessonBlocks& blocks, Stage& stage,
+            RankStatus& page)
+      : folder_(std::move(loaded.folder)),
+        manifest_(std::move(loaded.manifest)),
+        rank_(loaded.rank),
+        subject_(subject),
+        stage_(stage),
+        page_(page),
+        communicator_(stage.enter(rank_)),
+        blocks_(blocks, manifest_.block, [this] { say_block(); }),
+        call_(std::move(loaded.inputs), manifest_.arguments, communicator_.get(), blocks_) {
+    if (takes_part()) stage_.connect_neighbours(communicator_.get());
+  }
+  TimedCase(const TimedCase&) = delete;
+  TimedCase& operator=(const TimedCase&) = delete;
+
+  void call_again(const std::deque<TimedCase>& all) {
+    if (!takes_part()) return;
+    for (const auto& [input, from] : manifest_.from) call_.lend(input, tensor_of(all, from, input));
+    call_.forget_outputs();
+    blocks_done_ = 0;
+    set_text(page_, "");
+    stage_.start_together(communicator_.get());
+    set_phase(page_, Phase::Computing);
+    stage_.begin_watching(communicator_.get(), Watching::Timed, page_);
+    PlayedCall played;
+    played.time.begin_s = now_s();
+    played.report = call_function(subject_, manifest_.function, call_);
+    played.time.end_s = now_s();
+    std::vector<Span> transfers = stage_.end_watching(played.report);
+    if (played.report.ending != "finished") give_up(played.report);
+    set_phase(page_, Phase::Finished);
+    played.spans = all_spans(played.time, std::move(transfers));
+    calls_.push_back(std::move(played));
+  }
+
+  void write(double offset_s, bool median) {
+    if (!takes_part()) return;
+    RankTiming timing;
+    timing.shown = choose(median);
+    for (const PlayedCall& played : calls_)
+      timing.calls.push_back({played.time.begin_s + offset_s, played.time.end_s + offset_s});
+    PlayedCall& shown = calls_[static_cast<std::size_t>(timing.shown)];
+    timing.spans = std::move(shown.spans);
+    for (Span& span : timing.spans) {
+      span.begin_s += offset_s;
+      span.end_s += offset_s;
+    }
+    timing.host_id = host_id();
+    timing.host_name = host_name();
+    timing.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    const std::filesystem::path folder = output_folder(folder_, rank_);
+    std::filesystem::create_directories(folder);
+    write_timing(folder, timing);
+    write_outputs(folder, call_.outputs(), std::move(shown.report));
+  }
+
+ private:
+  struct PlayedCall {
+    CallTime time;
+    std::vector<Span> spans;
+    RankReport report;
+  };
+
+  bool takes_part() const { return rank_ >= 0; }
+
+  /// Throws std::invalid_argument with both names when no case before this one has it.
+  const Tensor& tensor_of(const std::deque<TimedCase>& all, const std::string& other,
+                          const std::string& name) const {
+    for (const TimedCase& one : all) {
+      if (&one == this) break;
+      if (one.folder_ != folder_.parent_path() / other) continue;
+      const auto output = one.call_.outputs().find(name);
+      return output != one.call_.outputs().end() ? output->second : one.call_.input(name);
+    }
+    throw std::invalid_argument(folder_.string() + " takes " + name + " from " + other +
+                                ", which is not played before it");
+  }
+
+  void say_block() {
+    ++page_.completed;
+    ++blocks_done_;
+    set_text(page_, std::to_string(blocks_done_) + (blocks_done_ == 1 ? " block done" : " blocks done"));
+  }
+
+  [[noreturn]] void give_up(const RankReport& report) {
+    write_outputs(output_folder(folder_, rank_), {}, report);
+    set_text(page_, report.what);
+    set_phase(page_, Phase::Threw);
+    throw GivenUp("rank " + std::to_string(rank_) + " threw: " + report.what);
+  }
+
+  std::vector<Span> all_spans(const CallTime& call, std::vector<Span> transfers) {
+    std::vector<Span> spans = blocks_.take_spans();
+    const bool says_when_it_computes = !spans.empty();
+    std::ranges::move(transfers, std::back_inserter(spans));
+    make_disjoint(spans);
+    if (!says_when_it_computes) take_gaps_for_compute(spans, call);
+    return spans;
+  }
+
+  /// The fastest call or the lower median, by the rank that took longest.
+  int choose(bool median) {
+    std::vector<double> seconds;
+    for (const PlayedCall& played : calls_) seconds.push_back(played.time.end_s - played.time.begin_s);
+    seconds = stage_.largest(std::move(seconds), communicator_.get());
+    std::vector<int> order(seconds.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](int i) { return seconds[static_cast<std::size_t>(i)]; });
+    return order[median ? (order.size() - 1) / 2 : 0];
+  }
+
+  std::filesystem::path folder_;
+  CaseManifest manifest_;
+  int rank_;
+  const Library& subject_;
+  Stage& stage_;
+  RankStatus& page_;
+  std::shared_ptr<const void> communicator_;
+  TimedBlocks blocks_;
+  Call call_;
+  int blocks_done_ = 0;
+  std::vector<PlayedCall> calls_;
+};
+
+/// Those of --block and --block-backward; the plain ones in place of what is not given.
+LessonBlocks chosen_blocks(const PlayerOptions& options, Libraries& libraries) {
+  LessonBlocks chosen = plain_blocks();
+  if (!options.block.empty()) chosen.forward = libraries.at(options.block).blocks().forward;
+  if (!options.block_backward.empty())
+    chosen.backward = libraries.at(options.block_backward).blocks().backward;
+  return chosen;
+}
+
+}  // namespace
+
+void play_timed(const PlayerOptions& options, std::vector<LoadedCase> loaded, Stage& stage,
+                RankStatus& page) {
+  Libraries libraries;
+  const LessonBlocks blocks = chosen_blocks(options, libraries);
+  const double offset_s = stage.clock_offset_s();
+  std::deque<TimedCase> cases;
+  for (std::size_t i = 0; i < loaded.size(); ++i)
+    cases.emplace_back(std::move(loaded[i]), libraries.at(options.cases[i].subject), blocks, stage, page);
+  for (int round = 0; round < options.rounds; ++round) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      // In this order: a rank that is not yet in the case must never look as if it were done with it.
+      set_phase(page, Phase::Starting);
+      page.case_index = static_cast<std::int32_t>(i);
+      stage.barrier();
+      cases[i].call_again(cases);
+    }
+  }
+  stage.barrier();
+  for (TimedCase& one : cases) one.write(offset_s, options.show_median);
+  stage.barrier();
+}
+
+}  // namespace course

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trace/trace.hpp"
+
+namespace course {
+
+/// When a call began and ended, on the clock that all ranks of a launch share.
+struct CallTime {
+  double begin_s = 0;
+  double end_s = 0;
+};
+
+/// What one rank saw of the calls of a timed case: spans.json beside its outputs (docs/case-format.md).
+struct RankTiming {
+  std::vector<CallTime> calls;
+  int shown = 0;            ///< the call whose spans these are, the same on all ranks
+  std::vector<Span> spans;  ///< in order, without overlap
+  std::string host_id;      ///< tells the machines of a job apart
+  std::string host_name;
+  int cores = 1;  ///< of its host
+};
+
+/// Puts spans in order of time and trims what overlaps: compute is timed by one clock reading and MPI calls
+/// by another, a microsecond or so apart.
+void make_disjoint(std::vector<Span>& spans);
+
+void write_timing(const std::filesystem::path& rank_folder, const RankTiming& timing);
+/// Throws std::runtime_error with what is wrong with it; `name` is what the message calls the text.
+RankTiming parse_timing(const std::string& text, const std::filesystem::path& name);
+
+}  // namespace course

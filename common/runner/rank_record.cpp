@@ -1,0 +1,37 @@
+#include "runner/rank_record.hpp"
+
+#include <algorithm>
+
+#include "protocol/fact_kinds.hpp"
+
+namespace course {
+
+std::vector<RankRecord> rank_records(const Outcome& outcome) {
+  std::vector<RankRecord> all;
+  for (std::size_t rank = 0; rank < outcome.timings.size(); ++rank) {
+    const RankReport& report = outcome.reports[rank];
+    const RankTiming& timing = outcome.timings[rank];
+    RankRecord& record = all.emplace_back();
+    record.trace = {static_cast<int>(rank), timing.spans};
+    for (const auto& [peer, bytes] : report.bytes_sent_to) record.bytes_sent += bytes;
+    record.collective_bytes = std::max<std::int64_t>(report.collective_bytes, 0);
+    for (const auto& [kind, text] : report.facts) {
+      if (kind != mpi_layer::fact_collective) record.facts.push_back(text);
+    }
+    record.host_id = timing.host_id;
+    record.host_name = timing.host_name;
+    record.cores = timing.cores;
+  }
+  return all;
+}
+
+std::vector<double> slowest_seconds(const Outcome& outcome) {
+  std::vector<double> seconds(outcome.timings.at(0).calls.size(), 0);
+  for (const RankTiming& timing : outcome.timings) {
+    for (std::size_t i = 0; i < seconds.size(); ++i)
+      seconds[i] = std::max(seconds[i], timing.calls.at(i).end_s - timing.calls.at(i).begin_s);
+  }
+  return seconds;
+}
+
+}  // namespace course
