@@ -146,7 +146,7 @@ class Launch {
     const Clock::time_point begin = Clock::now();
     Clock::time_point looked = begin;
     while (!process.poll() && !failure) {
-      program::pause_for(poll_interval);
+      pause_for(poll_interval);
       if (seconds_since(looked) < look_interval_s) continue;
       looked = Clock::now();
       const std::vector<RankSnapshot> ranks = look();

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <system_error>
 #include <thread>
 
@@ -76,7 +77,7 @@ struct Streams {
   if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
   if (streams.error >= 0) dup2(streams.error, STDERR_FILENO);
   if (command.folder.empty() || chdir(command.folder.c_str()) == 0) execvpe(argv[0], argv, environment);
-  if (!apart) dprintf(STDERR_FILENO, "cannot start %s: %m\n", argv[0]);
+  if (!apart) dprintf(STDERR_FILENO, "cannot start %s: %s\n", argv[0], strerror(errno));
   _exit(127);
 }
 
