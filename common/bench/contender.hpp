@@ -22,7 +22,7 @@ struct Contender {
 /// Eigen's product of two matrices of 1024 x 1024, on this process's core.
 Contender eigen_product(std::string name);
 
-/// lesson04::blockwise_attention of a lesson's shared object, in this process. Throws demo::InputError when
+/// lesson04::blockwise_attention of a lesson's shared object, in this process. Throws UsageError when
 /// it cannot be loaded.
 Contender forward(std::string name, const std::filesystem::path& library,
                   std::shared_ptr<const Problem> problem);

@@ -10,7 +10,8 @@
 #include "bench/options.hpp"
 #include "bench/rows.hpp"
 #include "bench/worker.hpp"
-#include "demo/failure.hpp"
+#include "course/terminal/terminal.hpp"
+#include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
 
 namespace course::bench {
@@ -212,17 +213,12 @@ int run(const std::vector<std::string>& arguments) {
   const Options options = parse_options(arguments);
   if (!options.help.empty()) {
     std::fputs(options.help.c_str(), stdout);
-    return demo::succeeded;
+    return succeeded;
   }
   const std::string title = heading(options);
   const std::vector<Row> rows = Contest(options).run();
   std::fputs((options.json ? rows_json(rows) : title + table_text(rows)).c_str(), stdout);
-  return demo::succeeded;
-}
-
-int complain(const char* text, int code) {
-  std::fprintf(stderr, "bench: %s\n", text);
-  return code;
+  return succeeded;
 }
 
 }  // namespace
@@ -233,9 +229,7 @@ int main(int argc, char** argv) {
   using namespace course;
   try {
     return bench::run({argv + 1, argv + argc});
-  } catch (const demo::InputError& error) {
-    return bench::complain(error.what(), demo::wrong_input);
-  } catch (const std::exception& error) {
-    return bench::complain(error.what(), demo::failed);
+  } catch (...) {
+    return program::report_exception("bench");
   }
 }

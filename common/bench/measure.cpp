@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "bench/contender.hpp"
-#include "course/terminal/progress_line.hpp"
+#include "course/terminal/terminal.hpp"
 
 namespace course::bench {
 
@@ -47,16 +47,19 @@ void require_right(const Contender& contender) {
 
 std::map<std::string, double> measure(const std::vector<Contender>& contenders, int repetitions,
                                       double min_seconds) {
-  demo::ProgressLine progress("bench");
+  program::ProgressLine progress(std::chrono::seconds(5), "bench");
+  const auto say = [&](const std::string& text) {
+    progress.show(fmt::format("{}, {:.0f} s", text, progress.seconds()));
+  };
   for (const Contender& contender : contenders) {
-    progress.say("checking " + contender.name);
+    say("checking " + contender.name);
     require_right(contender);
   }
   shuffle_repetitions();
   for (const Contender& contender : contenders) {
     benchmark::RegisterBenchmark(contender.name.c_str(),
                                  [&](benchmark::State& state) {
-                                   progress.say("timing " + contender.name);
+                                   say("timing " + contender.name);
                                    for ([[maybe_unused]] auto iteration : state)
                                      state.SetIterationTime(contender.seconds());
                                  })

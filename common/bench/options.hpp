@@ -28,7 +28,7 @@ struct Options {
   bool json = false;
 };
 
-/// Throws demo::InputError, in one line, for what is unknown, malformed or out of range.
+/// Throws UsageError, in one line, for what is unknown, malformed or out of range.
 Options parse_options(std::vector<std::string> arguments);
 
 }  // namespace course::bench

@@ -9,10 +9,11 @@
 #include <string_view>
 #include <thread>
 
-#include "demo/failure.hpp"
+#include "course/terminal/terminal.hpp"
 #include "demo/input.hpp"
 #include "demo/launch.hpp"
 #include "demo/output_folder.hpp"
+#include "protocol/errors.hpp"
 #include "ring/shards.hpp"
 
 namespace course::demo {
@@ -140,6 +141,6 @@ int main(int argc, char** argv) {
   try {
     return course::demo::demonstrate({argv + 1, argv + argc});
   } catch (...) {
-    return course::demo::report_exception();
+    return course::program::report_exception("demo");
   }
 }

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "demo/failure.hpp"
 #include "judge/numbers/input_generator.hpp"
+#include "protocol/errors.hpp"
 #include "tensor/npy.hpp"
 
 namespace course::demo {
@@ -20,15 +20,15 @@ constexpr double float32_range = std::numeric_limits<float>::max();
 
 void require_shape(const fs::path& path, const Shape& shape) {
   if (shape.size() < 2 || shape.size() > 4) {
-    throw InputError(path.string() + ": has the shape " + to_string(shape) +
+    throw UsageError(path.string() + ": has the shape " + to_string(shape) +
                      ", expected [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim]");
   }
   if (element_count(shape) == 0) {
-    throw InputError(path.string() + ": has the shape " + to_string(shape) +
+    throw UsageError(path.string() + ": has the shape " + to_string(shape) +
                      ", which is empty, expected at least 1 along every axis");
   }
   if (shape[shape.size() - 2] > std::numeric_limits<int>::max()) {
-    throw InputError(path.string() + ": has the shape " + to_string(shape) + ", expected at most " +
+    throw UsageError(path.string() + ": has the shape " + to_string(shape) + ", expected at most " +
                      std::to_string(std::numeric_limits<int>::max()) + " tokens");
   }
 }
@@ -43,7 +43,7 @@ Tensor read_tensor(const fs::path& path) {
 /// Every shard of q travels with as many rows of k and v.
 void require_same_shape(const fs::path& path, const Tensor& tensor, const fs::path& q_path, const Tensor& q) {
   if (tensor.shape() == q.shape()) return;
-  throw InputError(path.string() + ": has the shape " + to_string(tensor.shape()) + ", expected " +
+  throw UsageError(path.string() + ": has the shape " + to_string(tensor.shape()) + ", expected " +
                    to_string(q.shape()) + " like " + q_path.string() +
                    ": each rank holds as many keys and values as queries");
 }
@@ -73,7 +73,7 @@ double largest_row_norm(const Tensor& tensor) {
 void require_float32_suffices(const OwnFiles& files, const Input& input) {
   const double score = largest_row_norm(input.q) * largest_row_norm(input.k);
   if (score > float32_range) {
-    throw InputError(
+    throw UsageError(
         fmt::format("{}, {}: scores q . k may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
                     files.q.string(), files.k.string(), score, float32_range));
   }
@@ -81,7 +81,7 @@ void require_float32_suffices(const OwnFiles& files, const Input& input) {
   for (const float v : input.v.values()) value = std::max(value, std::abs(static_cast<double>(v)));
   const double sum = value * static_cast<double>(input.seq());
   if (sum > float32_range) {
-    throw InputError(
+    throw UsageError(
         fmt::format("{}: a sum over {} values may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
                     files.v.string(), input.seq(), sum, float32_range));
   }
@@ -93,7 +93,7 @@ void require_float32_suffices_backward(const fs::path& path, const Input& input)
   const double factor = std::max({1.0, largest_row_norm(input.q), largest_row_norm(input.k)});
   const double sum = dp * factor * static_cast<double>(input.seq());
   if (sum <= float32_range) return;
-  throw InputError(
+  throw UsageError(
       fmt::format("{}: a sum of gradients may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
                   path.string(), sum, float32_range));
 }
@@ -111,7 +111,7 @@ Input read_own(const OwnFiles& files, bool backward) {
   if (backward) {
     Tensor d_o = read_tensor(*files.d_o);
     if (d_o.shape() != input.shape) {
-      throw InputError(files.d_o->string() + ": has the shape " + to_string(d_o.shape()) + ", expected " +
+      throw UsageError(files.d_o->string() + ": has the shape " + to_string(d_o.shape()) + ", expected " +
                        to_string(input.shape) + " like " + files.q.string());
     }
     input.d_o = fold_into_heads(std::move(d_o));

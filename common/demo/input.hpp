@@ -20,7 +20,7 @@ struct Input {
   Index head_dim() const { return q.extent(2); }
 };
 
-/// Reads or draws the input. Throws NpyError or InputError for a file that cannot be used: unreadable, of
+/// Reads or draws the input. Throws NpyError or UsageError for a file that cannot be used: unreadable, of
 /// another shape than [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim], empty, with a NaN or an
 /// infinity, or with numbers whose attention, or its gradients, float32 cannot hold.
 Input load_input(const Options& options);

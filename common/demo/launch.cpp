@@ -1,5 +1,6 @@
 #include "demo/launch.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -10,10 +11,10 @@
 #include <sstream>
 #include <thread>
 
-#include "course/terminal/progress_line.hpp"
-#include "demo/failure.hpp"
+#include "course/terminal/terminal.hpp"
 #include "demo/status_file.hpp"
 #include "demo/watch.hpp"
+#include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
@@ -49,7 +50,7 @@ class RankOutput {
   explicit RankOutput(fs::path file) : file_(std::move(file)) {}
 
   /// New lines go to stderr, below the progress line.
-  void pass_on(ProgressLine& progress) {
+  void pass_on(program::ProgressLine& progress) {
     std::ifstream file(file_, std::ios::binary);
     file.seekg(passed_);
     for (std::string line; std::getline(file, line) && !file.eof();) {
@@ -121,8 +122,9 @@ class Launch {
       next_look = now + look_interval;
       output_.pass_on(progress_);
       if (std::optional<std::string> reason = watch.look(status_.look(), now)) return reason;
-      progress_.say(watch.news().empty() ? "starting " + std::to_string(plan_.ranks) + " ranks"
-                                         : watch.news());
+      const std::string news =
+          watch.news().empty() ? "starting " + std::to_string(plan_.ranks) + " ranks" : watch.news();
+      progress_.show(fmt::format("{}, {:.0f} s", news, progress_.seconds()));
     }
     return std::nullopt;
   }
@@ -138,7 +140,7 @@ class Launch {
       return exit->code;
     }
     // Rank 0 has said why on stderr, which has been passed on.
-    if (exit->code == wrong_input || exit->code == unavailable) return exit->code;
+    if (exit->code == wrong_usage || exit->code == unavailable) return exit->code;
     return tell("mpirun ended with exit code " + std::to_string(exit->code) + " and without a report\n" +
                     output_.kept_back(),
                 failed);
@@ -162,7 +164,7 @@ class Launch {
   TemporaryFolder temporary_;
   StatusFile status_;
   RankOutput output_;
-  ProgressLine progress_;
+  program::ProgressLine progress_{std::chrono::seconds(5), "demo"};
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <limits>
 
-#include "demo/failure.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::demo {
 
@@ -85,21 +85,21 @@ std::string known_options(const CLI::App& app) {
   return names;
 }
 
-/// Throws InputError with a line of our own for whatever CLI11 dislikes.
+/// Throws UsageError with a line of our own for whatever CLI11 dislikes.
 void parse_texts(CLI::App& app, std::vector<std::string> arguments) {
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ArgumentMismatch& error) {
-    throw InputError(std::string(error.what()) + "; expected each option once, with its value");
+    throw UsageError(std::string(error.what()) + "; expected each option once, with its value");
   } catch (const CLI::CallForHelp&) {
     throw;
   } catch (const CLI::ParseError& error) {
-    throw InputError(error.what());
+    throw UsageError(error.what());
   }
   const std::vector<std::string> extras = app.remaining();
   if (extras.empty()) return;
-  throw InputError("unknown " + std::string(extras[0].starts_with("-") ? "option " : "argument ") +
+  throw UsageError("unknown " + std::string(extras[0].starts_with("-") ? "option " : "argument ") +
                    extras[0] + ", expected " + known_options(app));
 }
 
@@ -109,7 +109,7 @@ std::uint64_t whole_number(const char* option, const std::string& text, std::uin
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number < least || number > most) {
-    throw InputError(fmt::format("{} {}: expected a whole number from {} to {}", option, text, least, most));
+    throw UsageError(fmt::format("{} {}: expected a whole number from {} to {}", option, text, least, most));
   }
   return number;
 }
@@ -119,8 +119,8 @@ std::optional<int> read_ranks(const Texts& texts) {
   const std::uint64_t most = std::numeric_limits<int>::max();
   try {
     return static_cast<int>(whole_number("--ranks", *texts.ranks, 1, most));
-  } catch (const InputError&) {
-    throw InputError(
+  } catch (const UsageError&) {
+    throw UsageError(
         fmt::format("--ranks {}: expected a whole number from 1 to {}", *texts.ranks, most_ranks));
   }
 }
@@ -128,21 +128,21 @@ std::optional<int> read_ranks(const Texts& texts) {
 std::optional<OwnFiles> read_files(const Texts& texts) {
   if (!texts.q && !texts.k && !texts.v) {
     if (texts.d_o)
-      throw InputError("--do without --q, --k and --v: expected the gradient to come with all three");
+      throw UsageError("--do without --q, --k and --v: expected the gradient to come with all three");
     return std::nullopt;
   }
   for (const auto& [name, text] : {std::pair{"--q", texts.q}, {"--k", texts.k}, {"--v", texts.v}}) {
-    if (!text) throw InputError(fmt::format("{} is missing: expected --q, --k and --v together", name));
+    if (!text) throw UsageError(fmt::format("{} is missing: expected --q, --k and --v together", name));
   }
   for (const auto& [name, text] : {std::pair{"--seq", texts.seq},
                                    {"--heads", texts.heads},
                                    {"--dim", texts.dim},
                                    {"--seed", texts.seed}}) {
     if (text)
-      throw InputError(fmt::format("{} with --q: expected own tensors or generated ones, not both", name));
+      throw UsageError(fmt::format("{} with --q: expected own tensors or generated ones, not both", name));
   }
   if (texts.d_o && texts.forward)
-    throw InputError("--do with --forward: expected a gradient or no backward pass, not both");
+    throw UsageError("--do with --forward: expected a gradient or no backward pass, not both");
   OwnFiles files{*texts.q, *texts.k, *texts.v};
   if (texts.d_o) files.d_o = *texts.d_o;
   return files;
@@ -162,7 +162,7 @@ std::optional<Sizes> read_sizes(const Texts& texts) {
   if (texts.seed) {
     sizes.seed = whole_number("--seed", *texts.seed, 0, std::numeric_limits<std::uint64_t>::max());
     if (!generated)
-      throw InputError("--seed without generated input: expected --seq, --heads or --dim with it");
+      throw UsageError("--seed without generated input: expected --seq, --heads or --dim with it");
   }
   return generated ? std::optional(sizes) : std::nullopt;
 }
@@ -172,7 +172,7 @@ void require_one_of(const char* option, const std::string& value, const std::vec
   std::string names;
   for (const std::string& name : known)
     names += (names.empty() ? "" : name == known.back() ? " or " : ", ") + name;
-  throw InputError(fmt::format("{} {}: expected {}", option, value, names));
+  throw UsageError(fmt::format("{} {}: expected {}", option, value, names));
 }
 
 /// What is designed and comes with a later lesson.

@@ -60,7 +60,7 @@ inline constexpr std::array<RingKind, 2> ring_kinds{
     {{"blocking", "05", "07", &Libraries::ring, &Libraries::ring_backward},
      {"overlapped", "08", "08", &Libraries::overlapped_ring, &Libraries::overlapped_ring}}};
 
-/// Those that --ring picks: the one of this name, or all for "both". Throws InputError for another word.
+/// Those that --ring picks: the one of this name, or all for "both". Throws UsageError for another word.
 std::vector<RingKind> picked_rings(const std::string& word);
 
 /// What the command line says. Without `files` and `sizes` the input is the course's own.
@@ -78,7 +78,7 @@ struct Options {
   FrontEnd front;
 };
 
-/// Throws InputError for what is unknown, malformed or contradictory, then Unavailable for what a later
+/// Throws UsageError for what is unknown, malformed or contradictory, then Unavailable for what a later
 /// lesson brings. Looks at no file.
 Options parse_options(const std::vector<std::string>& arguments);
 

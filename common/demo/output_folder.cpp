@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "demo/failure.hpp"
+#include "protocol/errors.hpp"
 #include "tensor/npy.hpp"
 
 namespace course::demo {
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void refuse(const fs::path& folder, const std::string& why) {
-  throw InputError(folder.string() + ": " + why + ", expected a folder to write to or a free name");
+  throw UsageError(folder.string() + ": " + why + ", expected a folder to write to or a free name");
 }
 
 /// The outermost folder on the way to `folder` that does not exist yet; empty if all do.
@@ -55,7 +55,7 @@ OutputFolder::~OutputFolder() {
 void OutputFolder::require_replaceable(const std::string& name) const {
   const fs::path place = folder_ / name;
   if (fs::exists(place) && !fs::is_regular_file(place)) {
-    throw InputError(place.string() + ": is not a file, expected a file or a free name");
+    throw UsageError(place.string() + ": is not a file, expected a file or a free name");
   }
 }
 

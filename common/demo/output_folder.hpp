@@ -12,19 +12,19 @@ namespace course::demo {
 /// places, so that a failure on the way leaves nothing behind, the folder itself included if it is new.
 class OutputFolder {
  public:
-  /// Makes the folder if need be. Throws InputError when that fails or nothing can be written into it.
+  /// Makes the folder if need be. Throws UsageError when that fails or nothing can be written into it.
   explicit OutputFolder(std::filesystem::path folder);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// Throws InputError when something other than a file is called `name` already, NpyError or
+  /// Throws UsageError when something other than a file is called `name` already, NpyError or
   /// std::runtime_error when it cannot be written.
   void add(const std::string& name, const Tensor& tensor);
   void add(const std::string& name, const std::string& text);
   /// An older file that would no longer fit the new ones; commit() removes it.
   void drop(const std::string& name);
-  /// Throws InputError when something other than a file has the place of one.
+  /// Throws UsageError when something other than a file has the place of one.
   void require_replaceable(const std::string& name) const;
 
   void commit();

@@ -1,13 +1,13 @@
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 
-#include "course/terminal/progress_line.hpp"
+#include "course/terminal/terminal.hpp"
 #include "demo/comparison.hpp"
 #include "demo/exchange.hpp"
-#include "demo/failure.hpp"
 #include "demo/input.hpp"
 #include "demo/output_folder.hpp"
 #include "demo/report.hpp"
@@ -17,6 +17,7 @@
 #include "mpi_layer/operation.hpp"
 #include "mpi_layer/page.hpp"
 #include "mpi_layer/start.hpp"
+#include "protocol/errors.hpp"
 #include "ring/shards.hpp"
 
 namespace course::demo {
@@ -73,7 +74,7 @@ class RankProgram {
     if (watched()) {
       write_text(text);
     } else if (rank_ == 0) {
-      progress_.say(text);
+      progress_.show(fmt::format("{}, {:.0f} s", text, progress_.seconds()));
     }
   }
 
@@ -119,14 +120,14 @@ class RankProgram {
   int read_input() {
     try {
       if (options_.ranks && *options_.ranks != size_) {
-        throw InputError("--ranks " + std::to_string(*options_.ranks) + ", but MPI started " +
+        throw UsageError("--ranks " + std::to_string(*options_.ranks) + ", but MPI started " +
                          std::to_string(size_) + ": expected the same number");
       }
       if (options_.out) OutputFolder{*options_.out};
       input_ = load_input(options_);
       return succeeded;
     } catch (...) {
-      return report_exception();
+      return program::report_exception("demo");
     }
   }
 
@@ -146,10 +147,10 @@ class RankProgram {
       try {
         std::rethrow_exception(error);
       } catch (...) {
-        report_exception();
+        program::report_exception("demo");
       }
     }
-    return wrong_input;
+    return wrong_usage;
   }
 
   Shard hand_out_shards() {
@@ -229,7 +230,7 @@ class RankProgram {
                           : report_text(run, saved, options_.front.columns, options_.front.colour));
       return run.passed() ? succeeded : failed;
     } catch (...) {
-      return report_exception();
+      return program::report_exception("demo");
     }
   }
 
@@ -259,7 +260,7 @@ class RankProgram {
   int rank_ = 0;
   int size_ = 1;
   RankStatus* page_;
-  ProgressLine progress_;
+  program::ProgressLine progress_{std::chrono::seconds(5), "demo"};
   Input input_;  ///< on rank 0
   Index heads_ = 0;
   Index seq_ = 0;
@@ -275,10 +276,10 @@ int run_rank(const std::vector<std::string>& arguments, MPI_Comm comm) {
   Options options;
   try {
     options = parse_options(arguments);
-  } catch (const InputError& error) {  // the same on all ranks; one says it
-    return rank == 0 ? report_exception() : wrong_input;
+  } catch (const UsageError& error) {  // the same on all ranks; one says it
+    return rank == 0 ? program::report_exception("demo") : wrong_usage;
   } catch (const Unavailable& error) {
-    return rank == 0 ? report_exception() : unavailable;
+    return rank == 0 ? program::report_exception("demo") : unavailable;
   }
   if (!options.help.empty()) {
     if (rank == 0) std::cout << options.help;

@@ -40,7 +40,7 @@ struct Ring {
   Pass backward;  ///< empty: forward only
 };
 
-/// Throws InputError with the loader's own words when a library cannot be loaded or lacks its entry point.
+/// Throws UsageError with the loader's own words when a library cannot be loaded or lacks its entry point.
 std::vector<Ring> load_rings(const std::vector<RingKind>& kinds, const Libraries& libraries, bool backward);
 
 }  // namespace course::demo

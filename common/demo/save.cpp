@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "demo/failure.hpp"
 #include "demo/output_folder.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::demo {
 

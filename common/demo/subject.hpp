@@ -14,7 +14,7 @@ struct Subject {
   BlockAttentionBackward block_backward;
 };
 
-/// Throws InputError with the loader's own words when a library cannot be loaded or lacks its entry point.
+/// Throws UsageError with the loader's own words when a library cannot be loaded or lacks its entry point.
 Subject load_subject(const Libraries& libraries, bool backward);
 
 }  // namespace course::demo

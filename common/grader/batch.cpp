@@ -23,7 +23,6 @@ namespace course::grader {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using program::Checkout;
-using program::UsageError;
 
 namespace {
 
@@ -101,7 +100,7 @@ class Batch {
     const std::string table = write_table();
     fmt::print("{}", table);
     const bool complete = std::ranges::all_of(items_, [&](const Item& item) { return is_graded(item); });
-    return complete ? program::succeeded : program::failed;
+    return complete ? succeeded : failed;
   }
 
  private:

@@ -20,8 +20,6 @@ namespace course::grader {
 
 namespace fs = std::filesystem;
 using program::Checkout;
-using program::Unavailable;
-using program::UsageError;
 
 namespace {
 
@@ -144,7 +142,7 @@ int grade(Checkout checkout, const GradeOptions& options) {
   } else {
     fmt::print("{}", text);
   }
-  return report.is_complete() ? program::succeeded : program::failed;
+  return report.is_complete() ? succeeded : failed;
 }
 
 }  // namespace course::grader

@@ -8,8 +8,6 @@
 
 namespace course::grader {
 
-using program::UsageError;
-
 namespace {
 
 void override_one(LessonInfo& lesson, const std::string& task_id, const nlohmann::json& points) {

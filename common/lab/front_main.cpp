@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "course/terminal/terminal.hpp"
-#include "demo/failure.hpp"
 #include "demo/output_folder.hpp"
 #include "lab/launch.hpp"
 #include "lab/quantity.hpp"
@@ -63,7 +62,7 @@ int trace(const Orders& orders) {
   const std::vector<std::string> files = in_folder(orders.out, {"timeline.svg", "trace.json"});
   fmt::print("{}", orders.json ? trace_json(orders.trace, result, files)
                                : trace_text(orders.trace, result, page()) + written(files));
-  return program::succeeded;
+  return succeeded;
 }
 
 /// Adds the pictures of a laboratory; returns their names.
@@ -106,7 +105,7 @@ int laboratory(const Orders& orders) {
   folder.commit();
   fmt::print("{}", orders.json ? laboratory_json(title, result, files)
                                : laboratory_text(title, result, page()) + written(files));
-  return program::succeeded;
+  return succeeded;
 }
 
 CLI::App* declare(CLI::App& app, const std::string& name, const std::string& what, Orders& orders) {
@@ -156,7 +155,7 @@ int run(int argc, char** argv) {
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
     program::complain(error.what());
-    return program::wrong_usage;
+    return wrong_usage;
   }
   const Interruptible interruptible;
   return orders.plan.kind == "laboratory" ? laboratory(orders) : trace(orders);
@@ -173,18 +172,11 @@ int guarded_run(int argc, char** argv) {
     return run(argc, argv);
   } catch (const Interrupted& interrupted) {
     return interrupted.exit_code;
-  } catch (const demo::InputError& error) {
-    program::complain(error.what());
-    return program::wrong_usage;
   } catch (const std::invalid_argument& error) {
     program::complain(error.what());
-    return program::wrong_usage;
-  } catch (const program::Unavailable& error) {
-    program::complain(error.what());
-    return program::unavailable;
-  } catch (const std::exception& error) {
-    program::complain(error.what());
-    return program::failed;
+    return wrong_usage;
+  } catch (...) {
+    return program::report_exception();
   }
 }
 

@@ -72,7 +72,7 @@ Result launch(Plan plan, const LaunchOrder& order, const fs::path& temporary) {
     throw std::runtime_error(fmt::format("the ranks were not done after {}, so they were ended",
                                          program::duration(order.limit_s)));
   }
-  if (exit.code == command_not_found) throw program::Unavailable("there is no mpirun on this machine");
+  if (exit.code == command_not_found) throw Unavailable("there is no mpirun on this machine");
   if (exit.code != 0) throw std::runtime_error(listener.reason(exit.code));
   return result_from(read_text(plan.result));
 }

@@ -26,8 +26,6 @@ namespace course::lab {
 
 namespace {
 
-using program::Unavailable;
-
 constexpr double patience_s = 20;
 /// Of the documentation's addresses (RFC 5737), which no network uses.
 constexpr const char* own_address = "192.0.2.1";

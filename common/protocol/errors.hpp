@@ -2,12 +2,12 @@
 
 #include <stdexcept>
 
-namespace course::program {
+namespace course {
 
 /// The course's exit codes.
 enum ExitCode { succeeded = 0, failed = 1, wrong_usage = 2, unavailable = 3 };
 
-/// A wrong argument. what() is one line that says what was expected.
+/// A wrong argument or file. what() is one line that says what was expected.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -17,4 +17,4 @@ struct Unavailable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-}  // namespace course::program
+}  // namespace course

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "demo/failure.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::demo {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 std::string refusal(const std::vector<std::string>& arguments) {
   try {
     parse_options(arguments);
-  } catch (const InputError& error) {
+  } catch (const UsageError& error) {
     return error.what();
   }
   return "accepted";

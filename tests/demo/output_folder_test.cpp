@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "demo/failure.hpp"
+#include "protocol/errors.hpp"
 #include "running.hpp"
 
 namespace course::demo {
@@ -61,16 +61,16 @@ TEST(OutputFolder, ReplacesDropsAndCleansUpWhenCommitted) {
 TEST(OutputFolder, RefusesWhatIsNoFolderOrHasNoRoom) {
   const TestFolder folder;
   std::ofstream(folder / "file") << "text";
-  EXPECT_THROW(OutputFolder{folder / "file"}, InputError);
-  EXPECT_THROW(OutputFolder{folder / "file/below"}, InputError);
-  EXPECT_THROW(OutputFolder{"/proc/nowhere"}, InputError);
-  EXPECT_THROW(OutputFolder{""}, InputError);
+  EXPECT_THROW(OutputFolder{folder / "file"}, UsageError);
+  EXPECT_THROW(OutputFolder{folder / "file/below"}, UsageError);
+  EXPECT_THROW(OutputFolder{"/proc/nowhere"}, UsageError);
+  EXPECT_THROW(OutputFolder{""}, UsageError);
   fs::create_symlink(folder / "gone", folder / "link");
-  EXPECT_THROW(OutputFolder{folder / "link"}, InputError);
+  EXPECT_THROW(OutputFolder{folder / "link"}, UsageError);
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
   fs::create_directories(folder / "out/o.npy");
   OutputFolder output(folder / "out");
-  EXPECT_THROW(output.add("o.npy", std::string("text")), InputError);
+  EXPECT_THROW(output.add("o.npy", std::string("text")), UsageError);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(OverridePoints, RefusesWhatIsNotThereOrNoNumber) {
   for (const char* text :
        {"", "[]", "3", R"({"06": {"1": 5}})", R"({"05": {"3": 5}})", R"({"05": 5})", R"({"05": {"1": -1}})",
         R"({"05": {"1": "many"}})", R"({"05": {"1": 1.5}})", R"({"05": {"1": 99999999999}})"}) {
-    EXPECT_THROW(lessons_with(text), program::UsageError) << text;
+    EXPECT_THROW(lessons_with(text), UsageError) << text;
   }
 }
 

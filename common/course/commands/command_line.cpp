@@ -51,15 +51,8 @@ int CommandLine::run(int argc, char** argv) {
     return action_(Checkout::find());
   } catch (const Interrupted& interrupted) {
     return interrupted.exit_code;
-  } catch (const UsageError& error) {
-    complain(error.what());
-    return wrong_usage;
-  } catch (const Unavailable& error) {
-    complain(error.what());
-    return unavailable;
-  } catch (const std::exception& error) {
-    complain(error.what());
-    return failed;
+  } catch (...) {
+    return report_exception();
   }
 }
 

@@ -4,6 +4,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <new>
+
+#include "protocol/errors.hpp"
+#include "tensor/npy.hpp"
 
 namespace course::program {
 
@@ -65,9 +69,29 @@ int columns(std::FILE* stream, int otherwise) {
   return otherwise;
 }
 
-void complain(const std::string& text) {
+void complain(const std::string& text, const char* program) {
   std::fflush(stdout);  // so that the two streams stay in order where they go to one place
-  std::fprintf(stderr, "course: %s\n", text.c_str());
+  std::fprintf(stderr, "%s: %s\n", program, text.c_str());
+}
+
+int report_exception(const char* program) {
+  const auto say = [program](const char* text, int code) {
+    complain(text, program);
+    return code;
+  };
+  try {
+    throw;
+  } catch (const UsageError& error) {
+    return say(error.what(), wrong_usage);
+  } catch (const NpyError& error) {
+    return say(error.what(), wrong_usage);
+  } catch (const Unavailable& error) {
+    return say(error.what(), unavailable);
+  } catch (const std::bad_alloc&) {
+    return say("this machine has too little memory for it", unavailable);
+  } catch (const std::exception& error) {
+    return say(error.what(), failed);
+  }
 }
 
 std::string duration(double seconds) {
@@ -77,10 +101,11 @@ std::string duration(double seconds) {
   return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
 }
 
-ProgressLine::ProgressLine(std::chrono::seconds interval)
+ProgressLine::ProgressLine(std::chrono::seconds interval, const char* program)
     : start_(std::chrono::steady_clock::now()),
       shown_(start_),
       interval_(interval),
+      program_(program),
       rewrites_(capable_terminal(stderr)) {}
 
 void ProgressLine::show(const std::string& text) {
@@ -90,7 +115,7 @@ void ProgressLine::show(const std::string& text) {
     std::fprintf(stderr, "\r\033[K%s", text.substr(0, width).c_str());
     visible_ = true;
   } else if (now - shown_ >= interval_) {
-    complain(text);
+    complain(text, program_);
     shown_ = now;
   }
 }
