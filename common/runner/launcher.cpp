@@ -94,7 +94,7 @@ std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, Exit ex
                                  const fs::path& output) {
   if (std::optional<Outcome> thrown = thrown_by(ranks)) return thrown;
   if (mpi && exit.code == could_not_start)
-    throw program::Unavailable("mpirun was not found: install Open MPI (./course does that)");
+    throw Unavailable("mpirun was not found: install Open MPI (./course does that)");
   if (std::ranges::all_of(ranks, [](const RankSnapshot& rank) { return rank.pid != 0; })) return std::nullopt;
   Outcome outcome;
   outcome.ending = Outcome::Ending::NotStarted;
