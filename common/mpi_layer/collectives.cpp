@@ -20,9 +20,9 @@ int run(Recorder& recorder, const char* name, MPI_Comm comm, int root, const Rec
         const Call& call) {
   const std::shared_ptr<Communicator> communicator = recorder.enter(name, comm);
   const std::int64_t bytes = received(*communicator);
-  recorder.count_collective_bytes(name, bytes);
+  recorder.journal.count_collective(name, bytes);
   const Operation operation = recorder.prepare_collective(name, communicator, bytes, root);
-  check(recorder.run_blocked({name}, operation, call), [&] { return operation.text(); });
+  check(recorder.waiting.run_blocked({name}, operation, call), [&] { return operation.text(); });
   return MPI_SUCCESS;
 }
 
@@ -32,7 +32,7 @@ int start(Recorder& recorder, const char* name, MPI_Comm comm, int root, MPI_Req
           const Received& received, const Call& call) {
   const std::shared_ptr<Communicator> communicator = recorder.enter(name, comm);
   const std::int64_t bytes = received(*communicator);
-  recorder.count_collective_bytes(name, bytes);
+  recorder.journal.count_collective(name, bytes);
   *request = recorder.start(recorder.prepare_collective(name, communicator, bytes, root), call);
   return MPI_SUCCESS;
 }

@@ -12,9 +12,9 @@ using course::mpi_layer::watching;
 namespace {
 
 void ignore(Recorder& recorder, const char* call) {
-  recorder.note(fact_lifecycle, std::string(call) +
-                                    " was called inside the exercise and ignored: MPI is already " +
-                                    "running, and its caller ends it");
+  recorder.journal.note(fact_lifecycle, std::string(call) +
+                                            " was called inside the exercise and ignored: MPI is already " +
+                                            "running, and its caller ends it");
 }
 
 /// Runs a collective that makes a communicator, and takes that in at once: all ranks number it alike.
@@ -22,7 +22,7 @@ template <class Call>
 int make(Recorder& recorder, const char* name, MPI_Comm comm, MPI_Comm* made, const Call& call) {
   const std::shared_ptr<Communicator> communicator = recorder.enter(name, comm);
   const Operation operation = recorder.prepare_collective(name, communicator, 0, MPI_PROC_NULL);
-  check(recorder.run_blocked({name}, operation, call), [&] { return name; });
+  check(recorder.waiting.run_blocked({name}, operation, call), [&] { return name; });
   if (*made != MPI_COMM_NULL) recorder.enter(name, *made);
   return MPI_SUCCESS;
 }
@@ -54,7 +54,7 @@ int MPI_Abort(MPI_Comm comm, int code) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Abort(comm, code);
   const std::string text = "MPI_Abort was called with code " + std::to_string(code);
-  recorder->note(fact_lifecycle, text);
+  recorder->journal.note(fact_lifecycle, text);
   throw std::runtime_error(text);
 }
 

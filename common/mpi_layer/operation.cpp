@@ -24,7 +24,7 @@ Extent extent_of(const void* buffer, int count, MPI_Datatype type) {
 }
 
 std::int32_t pending_peer(const Operation& operation) {
-  if (operation.kind == PendingOperation::Kind::Collective && operation.peer < 0) return any_peer;
+  if (operation.kind == Kind::Collective && operation.peer < 0) return any_peer;
   return operation.peer == MPI_ANY_SOURCE ? any_peer : operation.case_peer();
 }
 
@@ -35,7 +35,7 @@ int Operation::case_peer() const {
   return known ? communicator->case_ranks[peer] : outside_peer;
 }
 
-PendingOperation Operation::pending(const char* waiting_call, PendingOperation::Need need) const {
+PendingOperation Operation::pending(const char* waiting_call, Need need) const {
   PendingOperation shown{};
   shown.kind = kind;
   shown.need = need;
@@ -53,7 +53,7 @@ PendingOperation Operation::pending(const char* waiting_call, PendingOperation::
 
 std::string Operation::text() const {
   std::string words = call + direction(kind, peer);
-  if (kind == PendingOperation::Kind::Collective) return words;
+  if (kind == Kind::Collective) return words;
   words +=
       " (" + (tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag)) + ", " + std::to_string(bytes);
   return words + (bytes == 1 ? " byte)" : " bytes)");
@@ -65,8 +65,7 @@ std::int64_t bytes_of(int count, MPI_Datatype type) {
   return static_cast<std::int64_t>(count) * size;
 }
 
-Operation describe(PendingOperation::Kind kind, const Message& message,
-                   std::shared_ptr<const Communicator> communicator) {
+Operation describe(Kind kind, const Message& message, std::shared_ptr<const Communicator> communicator) {
   Operation operation;
   operation.kind = kind;
   operation.call = message.call;
@@ -78,12 +77,21 @@ Operation describe(PendingOperation::Kind kind, const Message& message,
   return operation;
 }
 
-std::string direction(PendingOperation::Kind kind, int peer) {
-  if (kind == PendingOperation::Kind::Collective) return {};
+Operation unknown_operation(const char* call) {
+  Operation unknown;
+  unknown.kind = Kind::Receive;
+  unknown.call = call;
+  unknown.peer = MPI_ANY_SOURCE;
+  unknown.tag = MPI_ANY_TAG;
+  return unknown;
+}
+
+std::string direction(Kind kind, int peer) {
+  if (kind == Kind::Collective) return {};
   const std::string who = peer == MPI_ANY_SOURCE  ? "any rank"
                           : peer == MPI_PROC_NULL ? "MPI_PROC_NULL"
                                                   : "rank " + std::to_string(peer);
-  return (kind == PendingOperation::Kind::Send ? " to " : " from ") + who;
+  return (kind == Kind::Send ? " to " : " from ") + who;
 }
 
 void throw_error(int code, const std::string& context) {

@@ -13,6 +13,9 @@
 
 namespace course::mpi_layer {
 
+using Kind = PendingOperation::Kind;
+using Need = PendingOperation::Need;
+
 class BufferGuard;
 
 /// The arguments of a send or a receive. `call` is the name the caller used.
@@ -36,7 +39,7 @@ struct Extent {
 
 /// One operation between its start and its completion, or a persistent one that may be started again.
 struct Operation {
-  PendingOperation::Kind kind = PendingOperation::Kind::Send;
+  Kind kind = Kind::Send;
   const char* call = "";
   std::shared_ptr<const Communicator> communicator;
   int peer = MPI_PROC_NULL;  ///< in its communicator; a collective's root, or MPI_PROC_NULL
@@ -58,14 +61,12 @@ struct Operation {
   int tiles = 0;                       ///< of them, so far
   int early_tests = 0;                 ///< before the first of them, or after its first tile
 
-  bool is_message() const {
-    return kind != PendingOperation::Kind::Collective && bytes > 0 && peer != MPI_PROC_NULL;
-  }
+  bool is_message() const { return kind != Kind::Collective && bytes > 0 && peer != MPI_PROC_NULL; }
   /// Under way, as far as its caller knows.
   bool is_awaited() const { return is_message() && !handed_over; }
   /// The peer as a rank of the case's communicator.
   int case_peer() const;
-  PendingOperation pending(const char* waiting_call, PendingOperation::Need need) const;
+  PendingOperation pending(const char* waiting_call, Need need) const;
   /// "MPI_Recv from rank 2 (tag 0, 8 bytes)"
   std::string text() const;
 };
@@ -73,11 +74,13 @@ struct Operation {
 /// count * PMPI_Type_size; 0 for a negative count, which the library will refuse.
 std::int64_t bytes_of(int count, MPI_Datatype type);
 
-Operation describe(PendingOperation::Kind kind, const Message& message,
-                   std::shared_ptr<const Communicator> communicator);
+Operation describe(Kind kind, const Message& message, std::shared_ptr<const Communicator> communicator);
+
+/// One that may be met by anything.
+Operation unknown_operation(const char* call);
 
 /// " to rank 2" or " from any rank" or nothing for a collective; `peer` as in MPI calls.
-std::string direction(PendingOperation::Kind kind, int peer);
+std::string direction(Kind kind, int peer);
 
 /// @throws std::runtime_error "CONTEXT: the library's text"
 [[noreturn]] void throw_error(int code, const std::string& context);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <mutex>
 #include <vector>
 
 #include "mpi_layer/mpi_layer.hpp"
@@ -17,10 +20,32 @@ void write_page(RankStatus& page, const Change& change) {
   page.sequence.store(before + 2, std::memory_order_release);
 }
 
-/// Writes the phase and what is pending. `more` says that there is more than the list knows of.
-void write_pending(RankStatus& page, const std::vector<PendingOperation>& pending, bool more, Phase phase);
+/// What the judge sees of this rank while it plays a case. Threads may write it at once.
+class StatusPage {
+ public:
+  /// `watched` is emptied of the case before; null when nobody looks.
+  explicit StatusPage(RankStatus* watched);
 
-/// Adds a line to the page's facts where it still has room. Inside write_page.
-void append_fact(RankStatus& page, const Fact& fact);
+  /// Shows the phase and what is pending. `more` says that there is more than the list knows of.
+  void show(Phase phase, const std::vector<PendingOperation>& pending, bool more);
+  /// The same, in the phase as it is.
+  void show(const std::vector<PendingOperation>& pending, bool more);
+  /// Adds a line to the page's facts where it still has room.
+  void add(const Fact& fact);
+  /// Lets `change` enter a completion. In the same step a rank that waits becomes one that computes, until
+  /// what it waits for is shown anew: a page never says that a rank waits for what is over.
+  void enter_completion(const std::function<void(RankStatus&)>& change);
+
+  /// " (after 2 completed receives)", as far as the rank has come.
+  std::string so_far();
+  /// Grows with every completion: what is shown as pending is out of date.
+  std::uint64_t completions() const { return completions_; }
+
+ private:
+  std::mutex mutex_;
+  RankStatus unwatched_{};
+  RankStatus* page_;
+  std::atomic<std::uint64_t> completions_ = 0;
+};
 
 }  // namespace course::mpi_layer

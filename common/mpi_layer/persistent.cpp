@@ -5,11 +5,12 @@ using course::mpi_layer::Kind;
 using course::mpi_layer::Message;
 using course::mpi_layer::Operation;
 using course::mpi_layer::Recorder;
+using course::mpi_layer::SendStarter;
 using course::mpi_layer::watching;
 
 namespace {
 
-int init_send(Recorder& recorder, const Message& message, Recorder::SendStarter init, MPI_Request* request) {
+int init_send(Recorder& recorder, const Message& message, SendStarter init, MPI_Request* request) {
   Operation operation = recorder.prepare(Kind::Send, message);
   const void* buffer = recorder.guarded(operation, const_cast<void*>(message.buffer));
   check(init(buffer, message.count, message.type, message.peer, message.tag, message.comm, request),
@@ -25,7 +26,7 @@ int MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int dest, in
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Send_init(buffer, count, type, dest, tag, comm, request);
   return init_send(*recorder, {"MPI_Send_init", buffer, count, type, dest, tag, comm},
-                   recorder->synchronous_sends() ? PMPI_Ssend_init : PMPI_Send_init, request);
+                   recorder->options.synchronous_sends ? PMPI_Ssend_init : PMPI_Send_init, request);
 }
 
 int MPI_Ssend_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,

@@ -13,17 +13,17 @@ using course::mpi_layer::Message;
 using course::mpi_layer::Need;
 using course::mpi_layer::Operation;
 using course::mpi_layer::Recorder;
+using course::mpi_layer::SendStarter;
 using course::mpi_layer::Waited;
 using course::mpi_layer::watching;
 
 namespace {
 
 CallLabel transfer(const Recorder& recorder, const char* call, const std::string& directions) {
-  return {call, Span::Kind::Transfer, recorder.records_spans() ? call + directions : std::string()};
+  return {call, Span::Kind::Transfer, recorder.options.record_spans ? call + directions : std::string()};
 }
 
-MPI_Request start_send(Recorder& recorder, Operation operation, const Message& message,
-                       Recorder::SendStarter starter) {
+MPI_Request start_send(Recorder& recorder, Operation operation, const Message& message, SendStarter starter) {
   const void* buffer = recorder.guarded(operation, const_cast<void*>(message.buffer));
   return recorder.start(std::move(operation), [&](MPI_Request* request) {
     return starter(buffer, message.count, message.type, message.peer, message.tag, message.comm, request);
@@ -40,24 +40,26 @@ MPI_Request start_receive(Recorder& recorder, const Message& message, void* buff
   });
 }
 
-Recorder::SendStarter standard_send(const Recorder& recorder) {
-  return recorder.synchronous_sends() ? PMPI_Issend : PMPI_Isend;
+SendStarter standard_send(const Recorder& recorder) {
+  return recorder.options.synchronous_sends ? PMPI_Issend : PMPI_Isend;
 }
 
 /// A blocking send is a nonblocking one that is waited for, so that the wait can be watched.
-int send(Recorder& recorder, const Message& message, Recorder::SendStarter starter) {
+int send(Recorder& recorder, const Message& message, SendStarter starter) {
   Operation operation = recorder.prepare(Kind::Send, message);
   operation.internal = true;
   MPI_Request request = start_send(recorder, std::move(operation), message, starter);
   std::vector<Waited> waited{{&request}};
-  recorder.wait(transfer(recorder, message.call, direction(Kind::Send, message.peer)), waited, Need::All);
+  recorder.waiting.wait(transfer(recorder, message.call, direction(Kind::Send, message.peer)), waited,
+                        Need::All);
   return MPI_SUCCESS;
 }
 
 int receive(Recorder& recorder, const Message& message, void* buffer, MPI_Status* status) {
   MPI_Request request = start_receive(recorder, message, buffer, true);
   std::vector<Waited> waited{{&request}};
-  recorder.wait(transfer(recorder, message.call, direction(Kind::Receive, message.peer)), waited, Need::All);
+  recorder.waiting.wait(transfer(recorder, message.call, direction(Kind::Receive, message.peer)), waited,
+                        Need::All);
   if (status != MPI_STATUS_IGNORE) *status = waited[0].status;
   return MPI_SUCCESS;
 }
@@ -73,13 +75,13 @@ int exchange(Recorder& recorder, const Message& out, const Message& in, void* in
   MPI_Request sent = start_send(recorder, std::move(sending), out, standard_send(recorder));
   std::vector<Waited> waited{{&sent}, {&received}};
   const std::string directions = direction(Kind::Send, out.peer) + direction(Kind::Receive, in.peer);
-  recorder.wait(transfer(recorder, out.call, directions), waited, Need::All);
+  recorder.waiting.wait(transfer(recorder, out.call, directions), waited, Need::All);
   if (status != MPI_STATUS_IGNORE) *status = waited[1].status;
   return MPI_SUCCESS;
 }
 
 /// Starts a send for a caller who keeps the request.
-int isend(Recorder& recorder, const Message& message, Recorder::SendStarter starter, MPI_Request* request) {
+int isend(Recorder& recorder, const Message& message, SendStarter starter, MPI_Request* request) {
   *request = start_send(recorder, recorder.prepare(Kind::Send, message), message, starter);
   return MPI_SUCCESS;
 }
@@ -117,7 +119,7 @@ int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int dest, int t
 int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Rsend(buffer, count, type, dest, tag, comm);
-  recorder->note_uncommon("MPI_Rsend");
+  recorder->journal.note_uncommon("MPI_Rsend");
   return send(*recorder, {"MPI_Rsend", buffer, count, type, dest, tag, comm}, standard_send(*recorder));
 }
 
@@ -125,7 +127,7 @@ int MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int dest, int t
                MPI_Request* request) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Irsend(buffer, count, type, dest, tag, comm, request);
-  recorder->note_uncommon("MPI_Irsend");
+  recorder->journal.note_uncommon("MPI_Irsend");
   return isend(*recorder, {"MPI_Irsend", buffer, count, type, dest, tag, comm}, standard_send(*recorder),
                request);
 }
@@ -134,7 +136,7 @@ int MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int dest, int t
 int MPI_Bsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Bsend(buffer, count, type, dest, tag, comm);
-  recorder->note_uncommon("MPI_Bsend");
+  recorder->journal.note_uncommon("MPI_Bsend");
   return send(*recorder, {"MPI_Bsend", buffer, count, type, dest, tag, comm}, PMPI_Ibsend);
 }
 
@@ -142,7 +144,7 @@ int MPI_Ibsend(const void* buffer, int count, MPI_Datatype type, int dest, int t
                MPI_Request* request) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Ibsend(buffer, count, type, dest, tag, comm, request);
-  recorder->note_uncommon("MPI_Ibsend");
+  recorder->journal.note_uncommon("MPI_Ibsend");
   return isend(*recorder, {"MPI_Ibsend", buffer, count, type, dest, tag, comm}, PMPI_Ibsend, request);
 }
 

@@ -16,7 +16,7 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const Operation probe =
       recorder->prepare(Kind::Receive, {"MPI_Probe", nullptr, 0, MPI_BYTE, source, tag, comm});
   const std::string label = "MPI_Probe" + direction(Kind::Receive, source);
-  recorder->wait_for_message({"MPI_Probe", Span::Kind::Wait, label}, probe, [&] {
+  recorder->waiting.wait_for_message({"MPI_Probe", Span::Kind::Wait, label}, probe, [&] {
     int found = 0;
     check(PMPI_Iprobe(source, tag, comm, &found, status), [&] { return probe.text(); });
     return found != 0;
@@ -30,10 +30,6 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status
   const Operation probe =
       recorder->prepare(Kind::Receive, {"MPI_Iprobe", nullptr, 0, MPI_BYTE, source, tag, comm});
   check(PMPI_Iprobe(source, tag, comm, flag, status), [&] { return probe.text(); });
-  recorder->note_test(*flag != 0, [&] {
-    std::vector<PendingOperation> all = recorder->pending(nullptr, {}, Need::None);
-    all.insert(all.begin(), probe.pending(nullptr, Need::All));
-    return all;
-  });
+  recorder->waiting.note_test(*flag != 0, [&] { return recorder->waiting.pending_with(probe); });
   return MPI_SUCCESS;
 }

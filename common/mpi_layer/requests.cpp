@@ -17,7 +17,7 @@ using State = Waited::State;
 
 CallLabel waiting(const Recorder& recorder, const char* call, int count) {
   std::string text;
-  if (recorder.records_spans())
+  if (recorder.options.record_spans)
     text = call + (count == 1 ? "" : " of " + std::to_string(count) + " requests");
   return {call, Span::Kind::Wait, text};
 }
@@ -46,7 +46,7 @@ void hand_out_some(Recorder& recorder, std::vector<Waited>& waited, int* count, 
   *count = 0;
   bool any = false;
   for (std::size_t i = 0; i < waited.size(); ++i) {
-    if (waited[i].state == State::Open) recorder.advance(waited[i]);
+    if (waited[i].state == State::Open) recorder.waiting.advance(waited[i]);
     any |= waited[i].state != State::Absent;
     if (waited[i].state != State::Complete) continue;
     indices[*count] = static_cast<int>(i);
@@ -61,8 +61,8 @@ void hand_out_some(Recorder& recorder, std::vector<Waited>& waited, int* count, 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Wait(request, status);
-  std::vector<Waited> waited = recorder->gather(1, request);
-  recorder->wait(waiting(*recorder, "MPI_Wait", 1), waited, Need::All);
+  std::vector<Waited> waited = recorder->waiting.gather(1, request);
+  recorder->waiting.wait(waiting(*recorder, "MPI_Wait", 1), waited, Need::All);
   if (status != MPI_STATUS_IGNORE) *status = waited[0].status;
   return MPI_SUCCESS;
 }
@@ -70,8 +70,8 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Waitall(count, requests, statuses);
-  std::vector<Waited> waited = recorder->gather(count, requests);
-  recorder->wait(waiting(*recorder, "MPI_Waitall", count), waited, Need::All);
+  std::vector<Waited> waited = recorder->waiting.gather(count, requests);
+  recorder->waiting.wait(waiting(*recorder, "MPI_Waitall", count), waited, Need::All);
   hand_out(waited, statuses);
   return MPI_SUCCESS;
 }
@@ -79,8 +79,8 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Waitany(count, requests, index, status);
-  std::vector<Waited> waited = recorder->gather(count, requests);
-  recorder->wait(waiting(*recorder, "MPI_Waitany", count), waited, Need::Any);
+  std::vector<Waited> waited = recorder->waiting.gather(count, requests);
+  recorder->waiting.wait(waiting(*recorder, "MPI_Waitany", count), waited, Need::Any);
   hand_out_one(waited, index, status);
   return MPI_SUCCESS;
 }
@@ -88,8 +88,8 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
 int MPI_Waitsome(int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Waitsome(count, requests, completed, indices, statuses);
-  std::vector<Waited> waited = recorder->gather(count, requests);
-  recorder->wait(waiting(*recorder, "MPI_Waitsome", count), waited, Need::Any);
+  std::vector<Waited> waited = recorder->waiting.gather(count, requests);
+  recorder->waiting.wait(waiting(*recorder, "MPI_Waitsome", count), waited, Need::Any);
   hand_out_some(*recorder, waited, completed, indices, statuses);
   return MPI_SUCCESS;
 }
@@ -97,8 +97,8 @@ int MPI_Waitsome(int count, MPI_Request requests[], int* completed, int indices[
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Test(request, flag, status);
-  std::vector<Waited> waited = recorder->gather(1, request);
-  *flag = recorder->test("MPI_Test", waited, Need::All) ? 1 : 0;
+  std::vector<Waited> waited = recorder->waiting.gather(1, request);
+  *flag = recorder->waiting.test("MPI_Test", waited, Need::All) ? 1 : 0;
   if (*flag != 0 && status != MPI_STATUS_IGNORE) *status = waited[0].status;
   return MPI_SUCCESS;
 }
@@ -106,8 +106,8 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Testall(count, requests, flag, statuses);
-  std::vector<Waited> waited = recorder->gather(count, requests);
-  *flag = recorder->test("MPI_Testall", waited, Need::All) ? 1 : 0;
+  std::vector<Waited> waited = recorder->waiting.gather(count, requests);
+  *flag = recorder->waiting.test("MPI_Testall", waited, Need::All) ? 1 : 0;
   if (*flag != 0) hand_out(waited, statuses);
   return MPI_SUCCESS;
 }
@@ -115,8 +115,8 @@ int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuse
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Testany(count, requests, index, flag, status);
-  std::vector<Waited> waited = recorder->gather(count, requests);
-  *flag = recorder->test("MPI_Testany", waited, Need::Any) ? 1 : 0;
+  std::vector<Waited> waited = recorder->waiting.gather(count, requests);
+  *flag = recorder->waiting.test("MPI_Testany", waited, Need::Any) ? 1 : 0;
   hand_out_one(waited, index, status);
   return MPI_SUCCESS;
 }
@@ -124,8 +124,8 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
 int MPI_Testsome(int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Testsome(count, requests, completed, indices, statuses);
-  std::vector<Waited> waited = recorder->gather(count, requests);
-  recorder->test("MPI_Testsome", waited, Need::Any);
+  std::vector<Waited> waited = recorder->waiting.gather(count, requests);
+  recorder->waiting.test("MPI_Testsome", waited, Need::Any);
   hand_out_some(*recorder, waited, completed, indices, statuses);
   return MPI_SUCCESS;
 }
@@ -133,12 +133,13 @@ int MPI_Testsome(int count, MPI_Request requests[], int* completed, int indices[
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Request_get_status(request, flag, status);
-  std::vector<Waited> waited = recorder->gather(1, &request);
-  recorder->look_at_tests("MPI_Request_get_status", waited);
+  std::vector<Waited> waited = recorder->waiting.gather(1, &request);
+  recorder->overlap.look_at_tests("MPI_Request_get_status", waited);
   check(PMPI_Request_get_status(request, flag, status), [] { return "MPI_Request_get_status"; });
   if (waited[0].delayed) *flag = 0;
   if (*flag != 0) recorder->hand_over(request);
-  recorder->note_test(*flag != 0, [&] { return recorder->pending("MPI_Test", waited, Need::All); });
+  recorder->waiting.note_test(*flag != 0,
+                              [&] { return recorder->waiting.pending("MPI_Test", waited, Need::All); });
   return MPI_SUCCESS;
 }
 

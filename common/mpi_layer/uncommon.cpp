@@ -4,9 +4,8 @@
 /// says its name and that it may be met by anything.
 
 using course::mpi_layer::check;
-using course::mpi_layer::Kind;
-using course::mpi_layer::Operation;
 using course::mpi_layer::Recorder;
+using course::mpi_layer::unknown_operation;
 using course::mpi_layer::watching;
 
 namespace {
@@ -15,13 +14,8 @@ template <class Call>
 int run(const char* name, const Call& call) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return call();
-  recorder->note_uncommon(name);
-  Operation anything;
-  anything.kind = Kind::Receive;
-  anything.call = name;
-  anything.peer = MPI_ANY_SOURCE;
-  anything.tag = MPI_ANY_TAG;
-  check(recorder->run_blocked({name}, anything, call), [&] { return name; });
+  recorder->journal.note_uncommon(name);
+  check(recorder->waiting.run_blocked({name}, unknown_operation(name), call), [&] { return name; });
   return MPI_SUCCESS;
 }
 

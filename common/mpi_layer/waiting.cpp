@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <ctime>
 #include <optional>
-#include <stdexcept>
+#include <thread>
 #include <utility>
 
-#include "mpi_layer/page.hpp"
 #include "mpi_layer/recorder.hpp"
 
 namespace course::mpi_layer {
@@ -48,134 +47,136 @@ bool satisfied(const std::vector<Waited>& waited, Need need) {
   return need == Need::Any && std::any_of(waited.begin(), waited.end(), complete);
 }
 
-PendingOperation unknown_operation(const char* call, Need need) {
-  Operation unknown;
-  unknown.kind = Kind::Receive;
-  unknown.call = call;
-  unknown.peer = MPI_ANY_SOURCE;
-  unknown.tag = MPI_ANY_TAG;
-  return unknown.pending(nullptr, need);
+bool all_arrived(const std::vector<Waited>& waited) {
+  return std::all_of(waited.begin(), waited.end(), [](const Waited& one) {
+    int done = 1;
+    if (one.state == Waited::State::Open) PMPI_Request_get_status(*one.request, &done, MPI_STATUS_IGNORE);
+    return done != 0 && !one.delayed;
+  });
 }
 
 }  // namespace
 
 /// One blocking call: its span, and the page's phase while it waits.
-class Recorder::Scope {
+class Waiting::Scope {
  public:
-  Scope(Recorder& recorder, CallLabel label)
-      : recorder_(recorder), label_(std::move(label)), begin_s_(recorder.now_s()) {}
+  Scope(Waiting& waiting, CallLabel label)
+      : waiting_(waiting), label_(std::move(label)), begin_s_(waiting.recorder_.journal.now_s()) {}
 
   ~Scope() {
-    if (!recorder_.on_owner_thread()) return;
-    recorder_.fruitless_tests_ = 0;
-    recorder_.show(Phase::Computing, {});
-    if (!recorder_.records_spans()) return;
-    const Guard guard(recorder_.mutex_);
-    recorder_.report_.spans.push_back({label_.kind, begin_s_, recorder_.now_s(), std::move(label_.text)});
+    Recorder& recorder = waiting_.recorder_;
+    if (!recorder.overlap.on_owner_thread()) return;
+    waiting_.fruitless_tests_ = 0;
+    waiting_.show(Phase::Computing, {});
+    if (!recorder.options.record_spans) return;
+    recorder.journal.add_span({label_.kind, begin_s_, recorder.journal.now_s(), std::move(label_.text)});
   }
 
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
  private:
-  Recorder& recorder_;
+  Waiting& waiting_;
   CallLabel label_;
   double begin_s_;
 };
 
-void Recorder::show(Phase phase, const std::vector<PendingOperation>& pending) {
-  if (!on_owner_thread()) return;
-  const Guard guard(mutex_);
-  write_pending(*page_, pending, other_threads_, phase);
+Waiting::Waiting(Recorder& recorder) : recorder_(recorder) {
+  int world_size = 0;
+  PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  more_ranks_than_cores_ = world_size > static_cast<int>(std::thread::hardware_concurrency());
 }
 
-std::vector<PendingOperation> Recorder::pending(const char* call, const std::vector<Waited>& waited,
-                                                Need need) {
-  const Guard guard(mutex_);
+void Waiting::show(Phase phase, const std::vector<PendingOperation>& pending) {
+  if (recorder_.overlap.on_owner_thread())
+    recorder_.page.show(phase, pending, recorder_.overlap.other_threads());
+}
+
+std::vector<PendingOperation> Waiting::pending(const char* call, const std::vector<Waited>& waited,
+                                               Need need) {
+  const OpenRequests::Guard guard(recorder_.open.lock());
   std::vector<PendingOperation> all;
   std::vector<const Operation*> shown;
   for (const Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
-    shown.push_back(find(*one.request));
-    all.push_back(shown.back() == nullptr ? unknown_operation(call, need)
+    shown.push_back(recorder_.open.find(*one.request));
+    all.push_back(shown.back() == nullptr ? unknown_operation(call).pending(nullptr, need)
                                           : shown.back()->pending(call, need));
   }
-  for (const Operation& other : open_) {
+  for (const Operation& other : recorder_.open) {
     const bool waited_for = std::find(shown.begin(), shown.end(), &other) != shown.end();
     if (other.active && !other.summed && !waited_for) all.push_back(other.pending(nullptr, Need::None));
   }
   return all;
 }
 
+std::vector<PendingOperation> Waiting::pending_with(const Operation& operation) {
+  std::vector<PendingOperation> all = pending(nullptr, {}, Need::None);
+  all.insert(all.begin(), operation.pending(nullptr, Need::All));
+  return all;
+}
+
 /// Notices messages that have completed without the caller's having asked: the judge must not take them for
 /// pending.
-void Recorder::settle_open() {
-  const Guard guard(mutex_);
-  if (other_threads_) return;  // Another thread may be completing the same request.
-  for (Operation& operation : open_) {
+void Waiting::settle_open() {
+  const OpenRequests::Guard guard(recorder_.open.lock());
+  if (recorder_.overlap.other_threads()) return;  // Another thread may be completing the same request.
+  for (Operation& operation : recorder_.open) {
     if (!operation.active || operation.summed || operation.peer == MPI_PROC_NULL) continue;
     int done = 0;
     MPI_Status status{};
     PMPI_Request_get_status(operation.request, &done, &status);
-    if (done != 0) enter_completion([&](RankStatus& own) { sum(own, operation, status); });
+    if (done != 0) recorder_.enter_arrival(operation, status);
   }
 }
 
 /// What settle_open() has found complete is completed by done() before the page is shown again.
-void Recorder::block(const std::function<bool()>& done,
-                     const std::function<std::vector<PendingOperation>()>& pending_now) {
+void Waiting::block(const std::function<bool()>& done,
+                    const std::function<std::vector<PendingOperation>()>& pending_now) {
   Idle idle(more_ranks_than_cores_);
   std::optional<std::uint64_t> shown;
   while (!done()) {
-    if (shown != changes_) {
-      shown = changes_;
+    if (shown != recorder_.page.completions()) {
+      shown = recorder_.page.completions();
       show(Phase::Blocked, pending_now());
     }
     if (idle.pause()) settle_open();
   }
 }
 
-void Recorder::wait(CallLabel label, std::vector<Waited>& waited, Need need) {
+void Waiting::wait(CallLabel label, std::vector<Waited>& waited, Need need) {
   const char* call = label.call;
-  look_at_wait(call, waited);
+  recorder_.overlap.look_at_wait(call, waited);
   const Scope scope(*this, std::move(label));
   block([&] { return advance_all(waited, need); }, [&] { return pending(call, waited, need); });
 }
 
-void Recorder::wait_for_message(CallLabel label, const Operation& probe,
-                                const std::function<bool()>& arrived) {
+void Waiting::wait_for_message(CallLabel label, const Operation& probe,
+                               const std::function<bool()>& arrived) {
   const Scope scope(*this, std::move(label));
-  block(arrived, [&] {
-    std::vector<PendingOperation> all = pending(nullptr, {}, Need::None);
-    all.insert(all.begin(), probe.pending(nullptr, Need::All));
-    return all;
-  });
-  const Guard guard(mutex_);
-  enter_completion([](RankStatus& own) { ++own.completed; });
+  block(arrived, [&] { return pending_with(probe); });
+  recorder_.page.enter_completion([](RankStatus& own) { ++own.completed; });
 }
 
-int Recorder::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call) {
+int Waiting::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call) {
   const Scope scope(*this, std::move(label));
-  std::vector<PendingOperation> all = pending(nullptr, {}, Need::None);
-  all.insert(all.begin(), operation.pending(nullptr, Need::All));
-  show(Phase::Blocked, all);
+  show(Phase::Blocked, pending_with(operation));
   const int code = call();
-  const Guard guard(mutex_);
-  enter_completion([&](RankStatus& own) {
+  recorder_.page.enter_completion([&](RankStatus& own) {
     ++own.completed;
     if (operation.kind == Kind::Collective) ++own.collectives;
   });
   return code;
 }
 
-std::vector<Waited> Recorder::gather(int count, MPI_Request* requests) {
-  const Guard guard(mutex_);
-  see_call();
+std::vector<Waited> Waiting::gather(int count, MPI_Request* requests) {
+  const OpenRequests::Guard guard(recorder_.open.lock());
+  recorder_.overlap.see_call();
   std::vector<Waited> waited;
   for (int i = 0; i < count; ++i) {
     Waited& one = waited.emplace_back();
     one.request = &requests[i];
-    const Operation* known = find(requests[i]);
+    const Operation* known = recorder_.open.find(requests[i]);
     if (requests[i] != MPI_REQUEST_NULL && (known == nullptr || known->active)) continue;
     one.state = Waited::State::Absent;
     MPI_Request none = MPI_REQUEST_NULL;
@@ -185,14 +186,14 @@ std::vector<Waited> Recorder::gather(int count, MPI_Request* requests) {
   return waited;
 }
 
-bool Recorder::advance_all(std::vector<Waited>& waited, Need need) {
+bool Waiting::advance_all(std::vector<Waited>& waited, Need need) {
   for (Waited& one : waited) {
     if (one.state == Waited::State::Open && advance(one) && need == Need::Any) return true;
   }
   return satisfied(waited, need);
 }
 
-bool Recorder::advance(Waited& waited) {
+bool Waiting::advance(Waited& waited) {
   const MPI_Request former = *waited.request;
   MPI_Request request = former;
   int done = 0;
@@ -203,55 +204,25 @@ bool Recorder::advance(Waited& waited) {
   const int code = PMPI_Test(&request, &done, &waited.status);
   if (code != MPI_SUCCESS) {
     *waited.request = request;
-    throw_failure(code, former, waited.status);
+    recorder_.throw_failure(code, former, waited.status);
   }
   if (done == 0) return false;
-  complete(former, waited.status);
+  recorder_.complete(former, waited.status);
   *waited.request = request;
   waited.state = Waited::State::Complete;
   return true;
 }
 
-/// Throws what the library says about a failed operation, which is over with that.
-void Recorder::throw_failure(int code, MPI_Request request, const MPI_Status& status) {
-  Operation failed;
-  {
-    const Guard guard(mutex_);
-    const Operation* known = find(request);
-    if (known != nullptr) {
-      failed = *known;
-      open_.remove_if([&](const Operation& one) { return &one == known; });
-    }
-  }
-  std::string text = failed.communicator ? failed.text() : "an operation of an unknown request";
-  int error_class = 0;
-  PMPI_Error_class(code, &error_class);
-  if (error_class == MPI_ERR_TRUNCATE) {
-    int arrived = 0;
-    PMPI_Get_count(&status, MPI_BYTE, &arrived);
-    text += ": the message that arrived is longer than the buffer";
-    if (arrived > failed.bytes) text += ", " + std::to_string(arrived) + " bytes";
-  }
-  throw_error(code, text);
-}
-
-bool Recorder::all_arrived(const std::vector<Waited>& waited) {
-  return std::all_of(waited.begin(), waited.end(), [](const Waited& one) {
-    int done = 1;
-    if (one.state == Waited::State::Open) PMPI_Request_get_status(*one.request, &done, MPI_STATUS_IGNORE);
-    return done != 0 && !one.delayed;
-  });
-}
-
-bool Recorder::test(const char* call, std::vector<Waited>& waited, Need need) {
-  look_at_tests(call, waited);
+bool Waiting::test(const char* call, std::vector<Waited>& waited, Need need) {
+  recorder_.overlap.look_at_tests(call, waited);
   const bool found = (need == Need::Any || all_arrived(waited)) && advance_all(waited, need);
   note_test(found, [&] { return pending(call, waited, need); });
   return found;
 }
 
-void Recorder::note_test(bool found, const std::function<std::vector<PendingOperation>()>& pending_now) {
-  if (!on_owner_thread() || computing_) return;  // who tests between tiles does not wait
+void Waiting::note_test(bool found, const std::function<std::vector<PendingOperation>()>& pending_now) {
+  if (!recorder_.overlap.on_owner_thread() || recorder_.overlap.computing())
+    return;  // who tests between tiles does not wait
   if (found) {
     if (std::exchange(fruitless_tests_, 0) >= tests_until_polling) show(Phase::Computing, {});
   } else if (++fruitless_tests_ == tests_until_polling) {

@@ -100,6 +100,20 @@ void test_waiting_for_some() {
   CHECK(played.what.empty() && played.report.facts.size() == 1 && played.has(fact_collective, "MPI_Barrier"));
 }
 
+/// The library may give them all one request.
+void test_messages_to_nobody() {
+  const Played played = play([] {
+    std::array<int, 3> numbers{};
+    std::array<MPI_Request, 3> requests;
+    for (int i = 0; i < 2; ++i) MPI_Irecv(&numbers[i], 1, MPI_INT, MPI_PROC_NULL, i, comm, &requests[i]);
+    MPI_Isend(&numbers[2], 1, MPI_INT, MPI_PROC_NULL, 0, comm, &requests[2]);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    MPI_Waitall(3, requests.data(), MPI_STATUSES_IGNORE);
+    for (const MPI_Request request : requests) CHECK(request == MPI_REQUEST_NULL);
+  });
+  CHECK(played.what.empty() && played.report.facts.empty());
+}
+
 void test_cancelled_receive() {
   const Played played = play([] {
     char byte = 0;
@@ -190,6 +204,7 @@ void test_right_programs() {
   test_sendrecv_replace();
   test_persistent_ring();
   test_waiting_for_some();
+  test_messages_to_nobody();
   test_cancelled_receive();
   test_uncommon_calls();
   test_probe();
