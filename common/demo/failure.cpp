@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <new>
+#include <string>
 
 #include "tensor/npy.hpp"
 
@@ -9,8 +10,8 @@ namespace course::demo {
 
 namespace {
 
-int say(const char* text, int code) {
-  std::fprintf(stderr, "demo: %s\n", text);
+int say(const std::string& text, int code) {
+  std::fprintf(stderr, "demo: %s\n", text.substr(0, text.find_last_not_of('\n') + 1).c_str());
   return code;
 }
 
@@ -23,7 +24,7 @@ int report_exception() {
     return say(error.what(), wrong_input);
   } catch (const NpyError& error) {
     return say(error.what(), wrong_input);
-  } catch (const Unavailable& error) {
+  } catch (const program::Unavailable& error) {
     return say(error.what(), unavailable);
   } catch (const std::bad_alloc&) {
     return say("this machine has too little memory for it", unavailable);

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "protocol/errors.hpp"
+
 namespace course::demo {
 
 /// The course's exit codes.
@@ -12,10 +14,7 @@ struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Something that this machine, or this version of the course, does not have.
-struct Unavailable : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using program::Unavailable;
 
 /// Says what is being thrown at the moment, in one line on stderr, and returns the exit code that it means.
 /// Call it in a catch block.
