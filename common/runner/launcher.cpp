@@ -102,6 +102,10 @@ std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, Exit ex
   return outcome;
 }
 
+bool has_crashed(const std::vector<RankSnapshot>& ranks) {
+  return std::ranges::any_of(ranks, [](const RankSnapshot& rank) { return rank.phase == Phase::Crashed; });
+}
+
 std::vector<int> own_order(int ranks) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
@@ -229,6 +233,7 @@ class Launch {
     if (early) {
       const std::vector<RankSnapshot> ranks = in_case_order(last, world_ranks_[ended]);
       std::optional<Outcome> end = failure;
+      if (options_.timed && has_crashed(ranks)) end.reset();  // what the others then wait for says less
       if (!end && options_.timed) end = timed_end(ranks, exit.value_or(Exit{}), options_.mpi, output());
       outcomes.push_back(end ? *std::move(end) : ended_early(ranks, exit.value_or(Exit{}), output()));
       for (const RankSnapshot& rank : ranks) outcomes.back().facts.push_back(rank.facts);
