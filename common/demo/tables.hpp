@@ -18,7 +18,9 @@ class Paint {
 
  private:
   std::string painted(const std::string& code, const std::string& text) const {
-    return colour_ ? "\x1b[" + code + "m" + text + "\x1b[0m" : text;
+    if (!colour_) return text;
+    const std::size_t end = text.find_last_not_of('\n') + 1;
+    return "\x1b[" + code + "m" + text.substr(0, end) + "\x1b[0m" + text.substr(end);
   }
   bool colour_;
 };

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 
 #include "protocol/errors.hpp"
@@ -209,10 +210,9 @@ class Launch {
   }
 
   void confine(Command& command) const {
-    Room room{{}, temporary_.path()};
-    for (const PlannedFolder& planned : planned_) room.readable.push_back(fs::absolute(planned.subject));
-    std::ranges::sort(room.readable);
-    room.readable.erase(std::ranges::unique(room.readable).begin(), room.readable.end());
+    std::set<fs::path> subjects;
+    for (const PlannedFolder& planned : planned_) subjects.insert(fs::absolute(planned.subject));
+    Room room{{subjects.begin(), subjects.end()}, temporary_.path()};
     for (const std::string& word : options_.player) {
       if (fs::path(word).is_absolute()) room.readable.emplace_back(word);
     }

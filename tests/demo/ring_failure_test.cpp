@@ -91,6 +91,17 @@ TEST_F(RingDemo, PassesOnWhatARankThrew) {
   EXPECT_EQ(finished.err, "demo: rank 1 threw: shard 1 is not to my taste\n");
 }
 
+TEST_F(RingDemo, NamesALibraryThatIsAnotherLessons) {
+  const Finished ring = run("--blocking-ring " RINGS_DIR "/lesson04_solution.so");
+  EXPECT_EQ(ring.code, 1);
+  EXPECT_TRUE(is_one_line(ring.err) && has(ring.err, "the adapter has no function ring_attention"))
+      << ring.err;
+  const Finished block = run("--block " RINGS_DIR "/lesson05_solution.so");
+  EXPECT_EQ(block.code, 1);
+  EXPECT_TRUE(is_one_line(block.err) && has(block.err, "lesson05_solution.so has no course_blocks"))
+      << block.err;
+}
+
 TEST_F(RingDemo, IsNotFooledByRanksThatLeave) {
   const Finished finished = run(ring("leaves") + " --ranks 2");
   EXPECT_EQ(finished.code, 1);
