@@ -146,7 +146,9 @@ class Launch {
       return seen ? *std::move(seen) : trail.look();
     };
     Process process(command());
-    LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid());
+    // What is timed may be large, on a slow network.
+    const double standstill_s = options_.timed ? options_.case_limit_s : deadlock_s;
+    LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid(), standstill_s);
     std::optional<Outcome> failure;
     const Clock::time_point begin = Clock::now();
     Clock::time_point looked = begin;
