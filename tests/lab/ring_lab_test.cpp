@@ -132,14 +132,14 @@ TEST(Judge, RefusesATaskThatItDoesNotHave) {
 
 // ---- the network that a laboratory makes ----
 
-/// The network namespaces that processes of this machine are in whose command line contains `program`.
+/// The network namespaces that processes of this machine are in; those of one program if it is named.
 std::set<std::string> networks(const std::string& program = "") {
   std::set<std::string> all;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (file_text(entry.path() / "cmdline").find(program) == std::string::npos) continue;
     std::error_code gone;
+    if (!program.empty() && fs::read_symlink(entry.path() / "exe", gone).filename() != program) continue;
     const std::string network = fs::read_symlink(entry.path() / "ns" / "net", gone).string();
     if (!gone && !network.empty()) all.insert(network);
   }
