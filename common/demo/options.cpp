@@ -18,12 +18,12 @@ using Text = std::optional<std::string>;
 /// The options as text, which is what lets every message be of one kind.
 struct Texts {
   Text ranks, q, k, v, d_o, out, seq, heads, dim, seed;
+  Text ring;
   Text blocking_ring, blocking_ring_backward, block, block_backward, overlapped_ring;
-  Text status, report, columns;
+  Text prepare, report;
   Text layout = "contiguous";
   Text backend = "mpi";
-  Text ring = "both";
-  bool causal = false, forward = false, mine = false, json = false, colour = false;
+  bool causal = false, forward = false, mine = false, json = false, verbose = false;
 };
 
 /// An option whose value is kept as it was written, even if that is nothing.
@@ -61,20 +61,17 @@ void declare_run(CLI::App& app, Texts& texts) {
   declare(app, "--backend", "NAME", texts.backend, "mpi; sim, cuda (lesson 12)");
   app.add_flag("--mine", texts.mine, "your own lessons 04 to 08, not the solutions");
   app.add_flag("--json", texts.json, "print one JSON object and nothing else");
+  app.add_flag("--verbose", texts.verbose, "print every rank's part and the verdicts, too");
+  declare(
+      app, "--prepare", "DIR", texts.prepare,
+      "run nothing: write what the ranks are to play there, and print the line that plays it on any machine");
+  declare(app, "--report", "DIR", texts.report, "report on what was prepared there and has been played");
   declare(app, "--blocking-ring", "LIB.so", texts.blocking_ring, "the shared object of lesson 05");
   declare(app, "--blocking-ring-backward", "LIB.so", texts.blocking_ring_backward,
           "the shared object of lesson 07");
   declare(app, "--block", "LIB.so", texts.block, "the shared object of lesson 04");
   declare(app, "--block-backward", "LIB.so", texts.block_backward, "the shared object of lesson 06");
   declare(app, "--overlapped-ring", "LIB.so", texts.overlapped_ring, "the shared object of lesson 08");
-}
-
-/// What the program that starts the ranks tells them.
-void declare_hidden(CLI::App& app, Texts& texts) {
-  declare(app, "--status", "FILE", texts.status, "")->group("");
-  declare(app, "--report", "FILE", texts.report, "")->group("");
-  declare(app, "--columns", "N", texts.columns, "")->group("");
-  app.add_flag("--colour", texts.colour)->group("");
 }
 
 std::string known_options(const CLI::App& app) {
@@ -192,13 +189,20 @@ std::filesystem::path library(const Text& given, const char* lesson, bool mine) 
          fmt::format("{}_{}.so", lesson, mine ? "student" : "solution");
 }
 
-FrontEnd read_front(const Texts& texts) {
-  FrontEnd front;
-  front.status = texts.status.value_or("");
-  front.report = texts.report.value_or("");
-  if (texts.columns) front.columns = static_cast<int>(whole_number("--columns", *texts.columns, 1, 100000));
-  front.colour = texts.colour;
-  return front;
+/// What was prepared says itself what is shown.
+void require_report_alone(const Texts& texts) {
+  if (!texts.report) return;
+  for (const auto& [name, given] : {std::pair{"--prepare", texts.prepare.has_value()},
+                                    {"--q", texts.q.has_value()},
+                                    {"--seq", texts.seq.has_value()},
+                                    {"--heads", texts.heads.has_value()},
+                                    {"--dim", texts.dim.has_value()},
+                                    {"--ranks", texts.ranks.has_value()},
+                                    {"--ring", texts.ring.has_value()},
+                                    {"--forward", texts.forward},
+                                    {"--mine", texts.mine}}) {
+    if (given) throw UsageError(fmt::format("{} with --report: expected it with --prepare", name));
+  }
 }
 
 }  // namespace
@@ -225,7 +229,6 @@ Options parse_options(const std::vector<std::string>& arguments) {
   Texts texts;
   declare_input(app, texts);
   declare_run(app, texts);
-  declare_hidden(app, texts);
   Options options;
   try {
     parse_texts(app, arguments);
@@ -241,7 +244,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   if (texts.out) options.out = *texts.out;
   options.mine = texts.mine;
   options.json = texts.json;
-  options.rings = picked_rings(*texts.ring);
+  options.rings = picked_rings(texts.ring.value_or("both"));
   options.libraries = {library(texts.blocking_ring, "lesson05", texts.mine),
                        library(texts.block, "lesson04", texts.mine),
                        library(texts.blocking_ring_backward, "lesson07", texts.mine),
@@ -249,7 +252,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
                        library(texts.overlapped_ring, "lesson08", texts.mine)};
   options.backward =
       !texts.forward && (options.files ? options.files->d_o.has_value() : !options.sizes.has_value());
-  options.front = read_front(texts);
+  options.verbose = texts.verbose;
+  if (texts.prepare) options.prepare = *texts.prepare;
+  if (texts.report) options.report = *texts.report;
+  require_report_alone(texts);
   require_present(texts);
   return options;
 }

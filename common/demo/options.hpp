@@ -29,36 +29,30 @@ struct Sizes {
   std::uint64_t seed = 1;
 };
 
-/// What the program that starts the ranks tells rank 0 about the terminal, and where it looks for news.
-struct FrontEnd {
-  std::filesystem::path status;  ///< pages of RankStatus, one a rank; empty: nobody watches
-  std::filesystem::path report;  ///< what would go to stdout; empty: stdout
-  int columns = 100;
-  bool colour = false;
-};
-
 /// The shared objects that are demonstrated.
 struct Libraries {
-  std::filesystem::path ring;            ///< with course_demo_ring, of lesson 05
-  std::filesystem::path block;           ///< with course_demo_block, of lesson 04
-  std::filesystem::path ring_backward;   ///< with course_demo_ring_backward, of lesson 07
-  std::filesystem::path block_backward;  ///< with course_demo_block_backward, of lesson 06
-  /// With course_demo_overlapped_ring and course_demo_overlapped_ring_backward, of lesson 08.
-  std::filesystem::path overlapped_ring = {};
+  std::filesystem::path ring;                  ///< of lesson 05
+  std::filesystem::path block;                 ///< of lesson 04
+  std::filesystem::path ring_backward;         ///< of lesson 07
+  std::filesystem::path block_backward;        ///< of lesson 06
+  std::filesystem::path overlapped_ring = {};  ///< of lesson 08
 };
 
 /// A ring that the demo knows, and where its passes come from.
 struct RingKind {
   std::string_view name;  ///< as --ring takes it
   std::string_view lesson, backward_lesson;
+  std::string_view function, backward_function;  ///< as a case names them
   std::filesystem::path Libraries::*library;
   std::filesystem::path Libraries::*backward_library;
 };
 
 /// In the order in which they run.
 inline constexpr std::array<RingKind, 2> ring_kinds{
-    {{"blocking", "05", "07", &Libraries::ring, &Libraries::ring_backward},
-     {"overlapped", "08", "08", &Libraries::overlapped_ring, &Libraries::overlapped_ring}}};
+    {{"blocking", "05", "07", "ring_attention", "ring_attention_backward", &Libraries::ring,
+      &Libraries::ring_backward},
+     {"overlapped", "08", "08", "overlapped_ring_attention", "overlapped_ring_backward",
+      &Libraries::overlapped_ring, &Libraries::overlapped_ring}}};
 
 /// Those that --ring picks: the one of this name, or all for "both". Throws UsageError for another word.
 std::vector<RingKind> picked_rings(const std::string& word);
@@ -75,7 +69,9 @@ struct Options {
   bool backward = false;  ///< there is a gradient to start from: the course's own, or --do
   bool mine = false;
   bool json = false;
-  FrontEnd front;
+  bool verbose = false;
+  std::optional<std::filesystem::path> prepare;  ///< only write the cases there
+  std::optional<std::filesystem::path> report;  ///< of cases that have been played there; nothing else is run
 };
 
 /// Throws UsageError for what is unknown, malformed or contradictory, then Unavailable for what a later

@@ -15,8 +15,16 @@ struct SavedFiles {
   std::string why_not;             ///< when there was a reason to
 };
 
-/// The report for people: what ran, tables by rank and ring, the comparison, the timelines, the files.
-std::string report_text(const RunSummary& run, const SavedFiles& saved, int columns, bool colour);
+/// Where text goes.
+struct Page {
+  int columns = 100;
+  bool colour = false;
+  bool verbose = false;
+};
+
+/// The report for people: what ran, the rings beside each other, whether they are right, the timelines, the
+/// files. A verbose one has the tables by rank and every output's verdict, too.
+std::string report_text(const RunSummary& run, const SavedFiles& saved, const Page& page);
 
 /// One JSON object: `rings` has each ring by itself, what stands beside it is the first one's. An error that
 /// is not finite is null.

@@ -31,9 +31,9 @@ Json tolerances(const Comparison& comparison) {
 
 Json per_rank(const RingSummary& ring) {
   Json all = Json::array();
-  for (const RankResult& rank : ring.ranks) {
+  for (const RankRecord& rank : ring.ranks) {
     all.push_back({{"rank", rank.trace.rank},
-                   {"tokens", rank.tokens},
+                   {"tokens", ring.tokens.at(all.size())},
                    {"bytes_sent", rank.bytes_sent},
                    {"compute_s", total_s(rank.trace, Span::Kind::Compute)},
                    {"transfer_s", total_s(rank.trace, Span::Kind::Transfer)},

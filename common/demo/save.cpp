@@ -29,12 +29,12 @@ void add_pictures(OutputFolder& folder, const RunSummary& run) {
 }
 
 /// Returns the names of what it added.
-std::vector<std::string> add_tensors(OutputFolder& folder, const RunSummary& run, const Outputs& outputs) {
-  folder.add("o.npy", Tensor(run.shape, outputs.o.values()));
-  folder.add("lse.npy", Tensor(Shape(run.shape.begin(), run.shape.end() - 1), outputs.lse.values()));
+std::vector<std::string> add_tensors(OutputFolder& folder, const RunSummary& run, const RingAnswer& answer) {
+  folder.add("o.npy", Tensor(run.shape, answer.o.values()));
+  folder.add("lse.npy", Tensor(Shape(run.shape.begin(), run.shape.end() - 1), answer.lse.values()));
   std::vector<std::string> names{"o.npy", "lse.npy"};
   for (const auto& [name, gradient] :
-       {std::pair{"dq.npy", &outputs.dq}, {"dk.npy", &outputs.dk}, {"dv.npy", &outputs.dv}}) {
+       {std::pair{"dq.npy", &answer.dq}, {"dk.npy", &answer.dk}, {"dv.npy", &answer.dv}}) {
     if (!run.backward()) {
       folder.drop(name);
       continue;
@@ -47,15 +47,15 @@ std::vector<std::string> add_tensors(OutputFolder& folder, const RunSummary& run
 
 }  // namespace
 
-SavedFiles save(const Options& options, const RunSummary& run, const Outputs& outputs) {
+SavedFiles save(const std::optional<fs::path>& out, const RunSummary& run, const RingAnswer& answer) {
   if (!run.passed()) return {{}, {}, what_is_wrong(run)};
-  if (options.out) {
-    OutputFolder folder(*options.out);
-    std::vector<std::string> names = add_tensors(folder, run, outputs);
+  if (out) {
+    OutputFolder folder(*out);
+    std::vector<std::string> names = add_tensors(folder, run, answer);
     add_pictures(folder, run);
     folder.commit();
     names.insert(names.end(), {"timeline.svg", "trace.json"});
-    return {*options.out, std::move(names), ""};
+    return {*out, std::move(names), ""};
   }
   try {
     OutputFolder folder(default_folder());

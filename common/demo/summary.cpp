@@ -21,20 +21,38 @@ std::vector<std::string> RunSummary::wrong_rings() const {
   return names;
 }
 
+RunSummary summarise(const Demonstration& shown, const std::vector<RingAnswer>& answers,
+                     const Progress& progress) {
+  const Input& input = shown.input;
+  const std::vector<int> tokens = shown.shard_tokens();
+  RunSummary run{input.shape,       input.heads(), input.seq(), input.head_dim(),
+                 input.description, shown.mine,    shown.runs,  {}};
+  const ForwardReference forward(input, tokens, progress);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    run.rings.push_back(
+        {shown.rings[i], tokens, answers[i].ranks, forward.compare(answers[i].o, answers[i].lse)});
+  }
+  if (!shown.backward()) return run;
+  const BackwardReference backward(input, tokens, progress);
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    run.rings[i].comparison.gradients = backward.compare(answers[i].dq, answers[i].dk, answers[i].dv);
+  return run;
+}
+
 double span_s(const RankTrace& trace) {
   return trace.spans.empty() ? 0 : trace.spans.back().end_s - trace.spans.front().begin_s;
 }
 
 double slowest_s(const RingSummary& ring) {
   double seconds = 0;
-  for (const RankResult& rank : ring.ranks) seconds = std::max(seconds, span_s(rank.trace));
+  for (const RankRecord& rank : ring.ranks) seconds = std::max(seconds, span_s(rank.trace));
   return seconds;
 }
 
 double exposed(const RingSummary& ring) {
   double exposed_s = 0;
   double all_s = 0;
-  for (const RankResult& rank : ring.ranks) {
+  for (const RankRecord& rank : ring.ranks) {
     exposed_s += total_s(rank.trace, Span::Kind::Transfer) + total_s(rank.trace, Span::Kind::Wait);
     all_s += span_s(rank.trace);
   }
@@ -43,7 +61,7 @@ double exposed(const RingSummary& ring) {
 
 std::int64_t bytes_sent(const RingSummary& ring) {
   return std::accumulate(ring.ranks.begin(), ring.ranks.end(), std::int64_t{0},
-                         [](std::int64_t bytes, const RankResult& rank) { return bytes + rank.bytes_sent; });
+                         [](std::int64_t bytes, const RankRecord& rank) { return bytes + rank.bytes_sent; });
 }
 
 std::vector<Timeline> timelines(const RunSummary& run) {
@@ -51,7 +69,7 @@ std::vector<Timeline> timelines(const RunSummary& run) {
   for (const RingSummary& ring : run.rings) {
     Timeline& timeline = all.emplace_back();
     timeline.name = fmt::format("{} ring: {}", ring.kind.name, timeline::format_duration(slowest_s(ring)));
-    for (const RankResult& rank : ring.ranks) timeline.traces.push_back(rank.trace);
+    for (const RankRecord& rank : ring.ranks) timeline.traces.push_back(rank.trace);
   }
   return all;
 }
@@ -72,17 +90,15 @@ std::string timeline_note(const RunSummary& run) {
   if (run.rings.size() == 1) return "";
   if (const std::size_t hosts = hosts_of(run); hosts > 1)
     return fmt::format("On {} hosts only the transfers between hosts cost what can be hidden", hosts);
-  return fmt::format(
-      "{} transfers are nearly free: this shows who waits when, not what overlap saves "
-      "(./course lab slow-network)",
-      share_cores(run) ? "Ranks share cores, and" : "On one host");
+  return fmt::format("{} transfers are nearly free; what overlap saves: ./course lab slow-network",
+                     share_cores(run) ? "Ranks share cores, and" : "On one host");
 }
 
 bool share_cores(const RunSummary& run) {
   std::map<std::string, int> ranks_on;
-  const std::vector<RankResult>& all = run.rings.front().ranks;
+  const std::vector<RankRecord>& all = run.rings.front().ranks;
   return std::any_of(all.begin(), all.end(),
-                     [&](const RankResult& rank) { return ++ranks_on[rank.host_id] > rank.cores; });
+                     [&](const RankRecord& rank) { return ++ranks_on[rank.host_id] > rank.cores; });
 }
 
 std::string format_bytes(std::int64_t bytes) {
@@ -110,7 +126,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::size_t hosts_of(const RunSummary& run) {
   std::set<std::string> ids;
-  for (const RankResult& rank : run.rings.front().ranks) ids.insert(rank.host_id);
+  for (const RankRecord& rank : run.rings.front().ranks) ids.insert(rank.host_id);
   return ids.size();
 }
 

@@ -5,15 +5,15 @@
 #include <vector>
 
 #include "demo/comparison.hpp"
-#include "demo/options.hpp"
-#include "demo/rank_result.hpp"
+#include "demo/demonstration.hpp"
 
 namespace course::demo {
 
 /// What one ring did.
 struct RingSummary {
   RingKind kind;
-  std::vector<RankResult> ranks;
+  std::vector<int> tokens;  ///< of each rank
+  std::vector<RankRecord> ranks;
   Comparison comparison;
 };
 
@@ -31,6 +31,10 @@ struct RunSummary {
   /// Names of those whose answer is not right.
   std::vector<std::string> wrong_rings() const;
 };
+
+/// Compares every ring's answer with the reference.
+RunSummary summarise(const Demonstration& shown, const std::vector<RingAnswer>& answers,
+                     const Progress& progress);
 
 /// From a rank's first span to its last.
 double span_s(const RankTrace& trace);

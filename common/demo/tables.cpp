@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "trace/timeline.hpp"
 
@@ -45,9 +44,9 @@ std::string row_text(const Row& row) {
          "\n";
 }
 
-Row row_of(const RankResult& rank, const Deviations& deviations) {
+Row row_of(const RankRecord& rank, Index tokens, const Deviations& deviations) {
   return {std::to_string(rank.trace.rank),
-          rank.tokens,
+          tokens,
           &deviations,
           rank.bytes_sent,
           total_s(rank.trace, Span::Kind::Compute),
@@ -61,18 +60,36 @@ std::string gradient_cells(const std::string& name, Index tokens, const Gradient
          error_cells(tokens, off.dk) + error_cells(tokens, off.dv) + "\n";
 }
 
-/// One line of side_by_side: what it is, and one cell a ring.
-std::string beside(const RunSummary& run, const std::string& what,
-                   const std::function<std::string(const RingSummary&)>& of_ring) {
-  std::string text = what + std::string(28 - what.size(), ' ');
-  for (const RingSummary& ring : run.rings) text += cell(of_ring(ring), 22);
+/// One line of ring_table.
+std::string ring_row(const std::string& name, const std::string& time, const std::string& exposed,
+                     const std::string& sent, const std::vector<std::string>& errors) {
+  std::string text = name + std::string(10 - std::min<std::size_t>(10, name.size()), ' ') + cell(time, 9) +
+                     cell(exposed, 8) + cell(sent, 10);
+  for (std::size_t i = 0; i < errors.size(); ++i) text += cell(errors[i], i == 0 ? 10 : 8);
   return text + "\n";
 }
 
-std::string errors_beside(const RunSummary& run, const std::string& what,
-                          const std::function<Deviation(const Comparison&)>& of_answer) {
-  return beside(run, "    " + what,
-                [&](const RingSummary& ring) { return error_cells(run.seq, of_answer(ring.comparison)); });
+std::vector<std::string> error_texts(const std::vector<double>& errors) {
+  std::vector<std::string> texts;
+  for (const double error : errors) texts.push_back(fmt::format("{:.1e}", error));
+  return texts;
+}
+
+std::vector<double> relative_errors(const Comparison& comparison) {
+  std::vector<double> errors{comparison.overall.o.relative, comparison.overall.lse.relative};
+  if (const auto& gradients = comparison.gradients) {
+    const GradientDeviations& off = gradients->overall;
+    errors.insert(errors.end(), {off.dq.relative, off.dk.relative, off.dv.relative});
+  }
+  return errors;
+}
+
+std::vector<double> allowed_errors(const Comparison& comparison) {
+  std::vector<double> allowed{comparison.tolerance_o, comparison.tolerance_lse};
+  if (const auto& gradients = comparison.gradients)
+    allowed.insert(allowed.end(),
+                   {gradients->tolerance_dq, gradients->tolerance_dk, gradients->tolerance_dv});
+  return allowed;
 }
 
 }  // namespace
@@ -85,7 +102,7 @@ std::string rank_table(const RingSummary& ring, const Paint& paint) {
   std::string text = paint.pale(groups) + "\n" + paint.bold(columns) + "\n";
   Row all{"all", ring.comparison.seq, &ring.comparison.overall, bytes_sent(ring), 0, 0, 0, 0};
   for (std::size_t i = 0; i < ring.ranks.size(); ++i) {
-    const Row row = row_of(ring.ranks[i], ring.comparison.by_rank[i]);
+    const Row row = row_of(ring.ranks[i], ring.tokens[i], ring.comparison.by_rank[i]);
     text += row_text(row);
     all.compute_s += row.compute_s;
     all.transfer_s += row.transfer_s;
@@ -102,35 +119,23 @@ std::string gradient_table(const RingSummary& ring, const Paint& paint) {
       "\n" + paint.pale("             ── error of dq ─── ── error of dk ─── ── error of dv ───") + "\n" +
       paint.bold("rank  tokens   largest relative   largest relative   largest relative") + "\n";
   for (std::size_t i = 0; i < ring.ranks.size(); ++i) {
-    const RankResult& rank = ring.ranks[i];
-    text += gradient_cells(std::to_string(rank.trace.rank), rank.tokens, gradients.by_rank[i]);
+    text += gradient_cells(std::to_string(ring.ranks[i].trace.rank), ring.tokens[i], gradients.by_rank[i]);
   }
   return text + paint.bold(gradient_cells("all", ring.comparison.seq, gradients.overall)) +
          paint.pale("relative: of that rank's part of one head, which may itself be next to nothing\n");
 }
 
-std::string side_by_side(const RunSummary& run, const Paint& paint) {
-  if (run.rings.size() == 1) return "";
-  const auto gradient = [](Deviation GradientDeviations::*of) {
-    return [of](const Comparison& comparison) { return comparison.gradients->overall.*of; };
-  };
-  std::string text = paint.bold(
-      beside(run, "Side by side", [](const RingSummary& ring) { return std::string(ring.kind.name); }));
-  text += beside(run, "  time of the slowest rank",
-                 [](const RingSummary& ring) { return format_duration(slowest_s(ring)); });
-  text += beside(run, "  of it exposed, all ranks",
-                 [](const RingSummary& ring) { return format_percent(exposed(ring)) + " %"; });
-  text += beside(run, "  sent, all ranks",
-                 [](const RingSummary& ring) { return format_bytes(bytes_sent(ring)); });
-  text += "  error, largest and relative\n";
-  text += errors_beside(run, "o", [](const Comparison& comparison) { return comparison.overall.o; });
-  text += errors_beside(run, "lse", [](const Comparison& comparison) { return comparison.overall.lse; });
-  if (run.backward()) {
-    text += errors_beside(run, "dq", gradient(&GradientDeviations::dq));
-    text += errors_beside(run, "dk", gradient(&GradientDeviations::dk));
-    text += errors_beside(run, "dv", gradient(&GradientDeviations::dv));
+std::string ring_table(const RunSummary& run, const Paint& paint) {
+  std::vector<std::string> outputs{"error: o", "lse"};
+  if (run.backward()) outputs.insert(outputs.end(), {"dq", "dk", "dv"});
+  std::string text = paint.bold(ring_row("ring", "time", "exposed", "sent", outputs));
+  for (const RingSummary& ring : run.rings) {
+    text += ring_row(std::string(ring.kind.name), format_duration(slowest_s(ring)),
+                     format_percent(exposed(ring)) + " %", format_bytes(bytes_sent(ring)),
+                     error_texts(relative_errors(ring.comparison)));
   }
-  return text + paint.pale("exposed: in transfers and waits, which no work hides\n") + "\n";
+  return text + paint.pale(ring_row("allowed", "", "", "",
+                                    error_texts(allowed_errors(run.rings.front().comparison))));
 }
 
 }  // namespace course::demo

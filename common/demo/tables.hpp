@@ -12,11 +12,15 @@ class Paint {
   explicit Paint(bool colour) : colour_(colour) {}
   std::string bold(const std::string& text) const { return painted("1", text); }
   std::string pale(const std::string& text) const { return painted("2", text); }
-  std::string verdict(bool right) const { return right ? painted("32", "right") : painted("1;31", "WRONG"); }
+  std::string right(const std::string& text) const { return painted("32", text); }
+  std::string wrong(const std::string& text) const { return painted("1;31", text); }
+  std::string verdict(bool is_right) const { return is_right ? right("right") : wrong("WRONG"); }
 
  private:
   std::string painted(const std::string& code, const std::string& text) const {
-    return colour_ ? "\x1b[" + code + "m" + text + "\x1b[0m" : text;
+    if (!colour_) return text;
+    const std::size_t end = text.find_last_not_of('\n') + 1;
+    return "\x1b[" + code + "m" + text.substr(0, end) + "\x1b[0m" + text.substr(end);
   }
   bool colour_;
 };
@@ -27,8 +31,9 @@ std::string rank_table(const RingSummary& ring, const Paint& paint);
 /// A ring's errors of dq, dk and dv; empty when the run was forward only.
 std::string gradient_table(const RingSummary& ring, const Paint& paint);
 
-/// The rings beside each other: time, share of it that is exposed, traffic, errors. At most 80 columns for
-/// two; empty for one.
-std::string side_by_side(const RunSummary& run, const Paint& paint);
+/// The rings beside each other in less than 80 columns: time of the slowest rank, share of all ranks' time
+/// that is exposed (in transfers and waits, which no work hides), traffic, the worst head's relative errors
+/// and what is allowed.
+std::string ring_table(const RunSummary& run, const Paint& paint);
 
 }  // namespace course::demo

@@ -3,20 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <stdexcept>
 
-#include "demo/block_entry.hpp"
-#include "demo/call_record.hpp"
-#include "demo/exchange.hpp"
-#include "demo/loading.hpp"
-#include "demo/ring_entry.hpp"
-#include "lab/repeated.hpp"
-#include "lab/subjects.hpp"
-#include "player/adapter.hpp"
-#include "player/graded_blocks.hpp"
-#include "protocol/case.hpp"
+#include "lab/playing.hpp"
 #include "ring/shards.hpp"
 #include "tensor/npy.hpp"
 
@@ -24,165 +16,85 @@ namespace course::lab {
 
 namespace {
 
-using demo::rank_of;
-using demo::size_of;
+namespace fs = std::filesystem;
+using Tensors = std::map<std::string, Tensor>;
 
-constexpr int trace_calls = 8;
+constexpr const char* shards_name = "shards";  ///< of the case that the others take their inputs from
 
-const TiledBlockAttention& tiled_block(const Plan& plan) {
-  return *demo::require_entry<decltype(course_demo_tiled_block)>(plan.block, "course_demo_tiled_block")();
-}
-
-bool says_when_it_computes(const Recording& recording) {
-  const std::vector<Span>& spans = recording.result.trace.spans;
-  return std::any_of(spans.begin(), spans.end(),
-                     [](const Span& span) { return span.kind == Span::Kind::Compute; });
-}
-
-/// What a ring does, to be drawn.
-CallResult drawn(const std::string& name, const Repeated::Call& call, MPI_Comm comm) {
-  Repeated calls(name, call, Repeated::Look::Fastest, comm);
-  for (int i = 0; i < trace_calls; ++i) calls.again();
-  if (!says_when_it_computes(calls.recording())) take_gaps_for_compute(calls.recording());
-  return calls.collect();
-}
-
-/// One rank's tensors of a forward ring, with numbers as they may come out of a layer norm.
-class Shard {
- public:
-  Shard(const Workload& work, std::vector<int> shard_tokens, int rank)
-      : shard_tokens_(std::move(shard_tokens)), shape_{work.heads, shard_tokens_[rank], work.head_dim} {
-    std::mt19937 generator(static_cast<unsigned>(rank) + 1);
-    std::normal_distribution<float> normal;
-    for (Tensor* tensor : {&q_, &k_, &v_}) {
-      *tensor = Tensor(shape_);
-      for (float& value : tensor->values()) value = normal(generator);
-    }
-    o_ = Tensor(shape_);
-    lse_ = Tensor({shape_[0], shape_[1]});
+Case read_case(const fs::path& folder) {
+  const CaseManifest manifest = read_manifest(folder);
+  Case made{"", "", manifest.function, manifest.arguments, {}, {}};
+  for (int rank = 0; rank < manifest.ranks; ++rank) {
+    Tensors& own = made.inputs.emplace_back();
+    for (const std::string& name : manifest.inputs)
+      own.emplace(name, read_npy<float>(input_folder(folder, rank) / (name + ".npy")));
   }
-
-  HeadsView<const float> q() { return q_.heads(); }
-  HeadsView<const float> k() { return k_.heads(); }
-  HeadsView<const float> v() { return v_.heads(); }
-  HeadsView<float> o() { return o_.heads(); }
-  MatrixView<float> lse() { return lse_.matrix(); }
-  const std::vector<int>& shard_tokens() const { return shard_tokens_; }
-
- private:
-  std::vector<int> shard_tokens_;
-  Shape shape_;
-  Tensor q_, k_, v_, o_, lse_;
-};
-
-/// The same computation, timed, for a ring that has no use for tiles: one span a block.
-BlockAttention timed_whole(const TiledBlockAttention& block, ComputeLog& log) {
-  return demo::timed(whole(block), log);
+  return made;
 }
 
-/// Tiles, and nobody told between them.
-TiledBlockAttention without_progress(const TiledBlockAttention& block) {
-  return {[&block](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
-                   AttentionState& state,
-                   const BetweenTiles&) { block.accumulate(q, k, v, owner, state, [] {}); },
-          block.finish};
+/// One rank's part of a forward ring, with numbers as they may come out of a layer norm.
+Tensors generated_shard(const Shape& shape, int rank) {
+  std::mt19937 generator(static_cast<unsigned>(rank) + 1);
+  std::normal_distribution<float> normal;
+  Tensors shard;
+  for (const char* name : {"q", "k", "v"}) {
+    Tensor& tensor = shard.emplace(name, shape).first->second;
+    for (float& value : tensor.values()) value = normal(generator);
+  }
+  return shard;
 }
 
-/// What the plan's shared objects hold.
-struct Rings {
-  decltype(&course_demo_ring) blocking = nullptr;
-  decltype(&course_demo_overlapped_ring) overlapped = nullptr;
-};
+/// A ring that begins with these shards of generated tokens.
+Case generated_case(const std::vector<int>& shard_tokens, Index heads, Index head_dim) {
+  Case made;
+  made.arguments["shard_tokens"] = {shard_tokens.begin(), shard_tokens.end()};
+  for (const int tokens : shard_tokens)
+    made.inputs.push_back(generated_shard({heads, tokens, head_dim}, made.ranks()));
+  return made;
+}
 
-/// Calls of one ring on one shard, each as something to record.
-class RingCalls {
- public:
-  RingCalls(const Rings& rings, Shard& shard, MPI_Comm comm) : rings_(rings), shard_(shard), comm_(comm) {}
-
-  Repeated::Call blocking(const TiledBlockAttention& block) {
-    return [this, &block](ComputeLog& log) {
-      rings_.blocking(shard_.q(), shard_.k(), shard_.v(), shard_.o(), shard_.lse(), shard_.shard_tokens(),
-                      timed_whole(block, log), comm_);
-    };
-  }
-
-  Repeated::Call overlapped(const TiledBlockAttention& block) {
-    return [this, &block](ComputeLog& log) {
-      rings_.overlapped(shard_.q(), shard_.k(), shard_.v(), shard_.o(), shard_.lse(), shard_.shard_tokens(),
-                        demo::timed(block, log), comm_);
-    };
-  }
-
-  /// As many blocks as the ring has, all of the rank's own.
-  Repeated::Call compute_alone(const TiledBlockAttention& block) {
-    return [this, &block](ComputeLog& log) {
-      const BlockAttention inside = timed_whole(block, log);
-      AttentionState state(shard_.q().heads(), shard_.q().seq(), shard_.q().head_dim());
-      for (int hop = 0; hop < size_of(comm_); ++hop)
-        inside.accumulate(shard_.q(), shard_.k(), shard_.v(), rank_of(comm_), state);
-      inside.finish(state, shard_.o(), shard_.lse());
-    };
-  }
-
- private:
-  Rings rings_;
-  Shard& shard_;
-  MPI_Comm comm_;
-};
-
-/// Logs the computation that an adapter hands to the lesson's function, where the adapter tells of it.
-class LoggingWatch : public ComputeObserver {
- public:
-  explicit LoggingWatch(ComputeLog& log) : log_(log) {}
-  void begin(std::span<const ComputeBuffer>) override { log_.begin("block"); }
-  void end() override { log_.end(); }
-
- private:
-  ComputeLog& log_;
-};
-
-/// How long a call takes.
-double seconds_of(const Repeated::Call& call, int calls, MPI_Comm comm) {
-  Repeated repeated("", call, Repeated::Look::Median, comm);
-  for (int i = 0; i < calls; ++i) repeated.again();
-  return repeated.seconds();
+/// What ranks do, to be drawn.
+Result drawn(const Case& traced, const fs::path& block) {
+  constexpr int trace_calls = 8;
+  const PlayOrder order{
+      .timed = {.rounds = trace_calls, .show_median = false, .block = block, .block_backward = {}}};
+  return {traced.ranks(), play({traced}, order).at(0), {}};
 }
 
 /// The laboratory on one link.
 class Laboratory {
  public:
-  Laboratory(const Plan& plan, const Say& say, MPI_Comm comm)
-      : rings_{demo::require_entry<decltype(course_demo_ring)>(plan.subject, "course_demo_ring"),
-               demo::require_entry<decltype(course_demo_overlapped_ring)>(plan.overlap,
-                                                                          "course_demo_overlapped_ring")},
-        work_(tiled_block(plan)),
-        say_(say),
-        comm_(comm),
-        ranks_(size_of(comm)) {}
+  Laboratory(const LaboratoryCode& code, int ranks, const Starter& starter, const Say& say)
+      : code_(code), ranks_(ranks), starter_(starter), say_(say) {}
 
-  Measured measure(double work_over_transfer) {
+  Measured measure(double work_over_transfer) const {
     Measured measured;
     measured.work_over_transfer = work_over_transfer;
     choose_workload(measured);
-    Shard shard(measured.work, tokens_each(measured.work.tokens), rank_of(comm_));
-    RingCalls calls(rings_, shard, comm_);
-    const TiledBlockAttention unaided = without_progress(work_);
-    const TiledBlockAttention idle = no_work();
-    std::vector<Repeated> all;
-    const auto add = [&](const char* name, const Repeated::Call& call) {
-      all.emplace_back(name, call, Repeated::Look::Median, comm_);
-    };
-    add("compute alone", calls.compute_alone(work_));
-    add("blocking hops", calls.blocking(idle));
-    add("overlapped hops", calls.overlapped(idle));
-    add("blocking", calls.blocking(work_));
-    add("nonblocking, no progress", calls.overlapped(unaided));
-    add("nonblocking with progress", calls.overlapped(work_));
-    repeat(all, work_over_transfer);
-    measured.compute_alone_s = all[0].seconds();
-    measured.blocking_transfers_s = all[1].seconds();
-    measured.overlapped_transfers_s = all[2].seconds();
-    for (std::size_t ring = 3; ring < all.size(); ++ring) measured.rings.push_back(all[ring].collect());
+    const Case alone = compute_alone(measured.work);
+    const std::vector<Case> cases{alone,
+                                  blocking(alone, "idle"),
+                                  overlapped(alone, "idle"),
+                                  blocking(alone, ""),
+                                  overlapped(alone, "without_progress"),
+                                  overlapped(alone, "")};
+    const std::array names{"compute alone",
+                           "blocking hops",
+                           "overlapped hops",
+                           "blocking",
+                           "nonblocking, no progress",
+                           "nonblocking with progress"};
+    std::vector<CallResult> all = in_turns(cases, rounds(measured), [&](int which, int round) {
+      say_(fmt::format("work at {:g} times the transfer: {}, round {}", work_over_transfer,
+                       names.at(static_cast<std::size_t>(which)), round));
+    });
+    measured.compute_alone_s = all[0].seconds;
+    measured.blocking_transfers_s = all[1].seconds;
+    measured.overlapped_transfers_s = all[2].seconds;
+    for (std::size_t ring = 3; ring < all.size(); ++ring) {
+      all[ring].name = names[ring];
+      measured.rings.push_back(std::move(all[ring]));
+    }
     return measured;
   }
 
@@ -190,42 +102,68 @@ class Laboratory {
   static constexpr Index most_tokens = 65536, least_tokens = 64;
   static constexpr double shortest_block_s = 0.04;
 
-  std::vector<int> tokens_each(std::int64_t tokens) const {
-    return std::vector<int>(static_cast<std::size_t>(ranks_), static_cast<int>(tokens));
+  /// As many blocks as the ring has, all of the rank's own.
+  Case compute_alone(const Workload& work) const {
+    const std::vector<int> tokens(static_cast<std::size_t>(ranks_), static_cast<int>(work.tokens));
+    Case made = generated_case(tokens, work.heads, work.head_dim);
+    made.function = "own_blocks";
+    made.arguments["blocks"] = {static_cast<double>(ranks_)};
+    made.subject = code_.block;
+    made.name = shards_name;
+    return made;
   }
 
-  /// In turn, so that what else the machine does meets all of them alike.
-  void repeat(std::vector<Repeated>& all, double work_over_transfer) const {
+  Case ring(const Case& alone, const char* function, const fs::path& subject, const char* block) const {
+    Case made{"", "", function, alone.arguments, {}, {}};
+    made.inputs.resize(alone.inputs.size());
+    for (const char* name : {"q", "k", "v"}) made.from[name] = shards_name;
+    made.subject = subject;
+    made.block = block;
+    return made;
+  }
+  Case blocking(const Case& alone, const char* block) const {
+    return ring(alone, "ring_attention", code_.blocking, block);
+  }
+  Case overlapped(const Case& alone, const char* block) const {
+    return ring(alone, "overlapped_ring_attention", code_.overlap, block);
+  }
+
+  /// Medians compare: on a machine that is now and then a little faster or slower the fastest call of one
+  /// ring and of another differ by luck.
+  std::vector<CallResult> in_turns(const std::vector<Case>& cases, int rounds,
+                                   const std::function<void(int, int)>& on_turn) const {
+    // On a machine that may get busier, and with all that one setting may take.
+    const double limit_s = 2 * longest_setting_s;
+    return play(cases, {.timed = {rounds, true, code_.block, {}},
+                        .limit_s = limit_s,
+                        .starter = starter_,
+                        .on_turn = on_turn});
+  }
+
+  RingParts parts(const Measured& measured) const {
+    return {ranks_, block_operations(measured.work) / measured.flops,
+            hop_bytes(measured.work) / measured.bytes_per_s};
+  }
+
+  int rounds(const Measured& measured) const {
     constexpr double enough_s = 60, most_rounds = 60;
-    double round_s = 0;
-    const auto rounds = [&] {
-      return static_cast<int>(std::clamp<double>(enough_s / round_s, least_rounds, most_rounds));
-    };
-    for (int round = 1; round == 1 || round <= rounds(); ++round) {
-      for (Repeated& one : all) {
-        say_(fmt::format("work at {:g} times the transfer: {}, round {}", work_over_transfer, one.name(),
-                         round));
-        one.again();
-        if (round == 1) round_s += one.seconds();
-      }
-    }
+    return static_cast<int>(
+        std::clamp<double>(enough_s / round_s(parts(measured)), least_rounds, most_rounds));
   }
 
   /// F and B of a workload, while all ranks compute, and while all send.
-  void measure_speeds(Measured& measured) {
-    Shard shard(measured.work, tokens_each(measured.work.tokens), rank_of(comm_));
-    RingCalls ring(rings_, shard, comm_);
-    const TiledBlockAttention idle = no_work();
-    measured.flops =
-        ranks_ * block_operations(measured.work) / seconds_of(ring.compute_alone(work_), speed_calls, comm_);
-    measured.bytes_per_s =
-        (ranks_ - 1) * hop_bytes(measured.work) / seconds_of(ring.overlapped(idle), speed_calls, comm_);
+  void measure_speeds(Measured& measured) const {
+    const Case alone = compute_alone(measured.work);
+    const std::vector<CallResult> both =
+        in_turns({alone, overlapped(alone, "idle")}, speed_calls,
+                 [&](int, int) { say_("measuring the speed of a rank and of the link"); });
+    measured.flops = ranks_ * block_operations(measured.work) / both[0].seconds;
+    measured.bytes_per_s = (ranks_ - 1) * hop_bytes(measured.work) / both[1].seconds;
   }
 
   /// Speeds depend a little on the size, so the size is chosen twice.
-  void choose_workload(Measured& measured) {
+  void choose_workload(Measured& measured) const {
     measured.work = {2048, 1, 16};
-    say_("measuring the speed of a rank and of the link");
     measure_speeds(measured);
     size_for(measured);
     measure_speeds(measured);
@@ -250,8 +188,7 @@ class Laboratory {
 
   /// Ranks that share cores and a link make the time of a ring grow with their square.
   void require_time(const Measured& measured) const {
-    const double seconds = setting_s({ranks_, block_operations(measured.work) / measured.flops,
-                                      hop_bytes(measured.work) / measured.bytes_per_s});
+    const double seconds = setting_s(parts(measured));
     if (seconds <= longest_setting_s) return;
     throw std::runtime_error(fmt::format(
         "{} ranks with {} tokens each, which hide their transfers here, would take {:.0f} minutes, more than "
@@ -259,51 +196,35 @@ class Laboratory {
         ranks_, measured.work.tokens, std::ceil(seconds / 60), longest_setting_s / 60));
   }
 
-  Rings rings_;
-  const TiledBlockAttention& work_;
-  const Say& say_;
-  MPI_Comm comm_;
+  const LaboratoryCode& code_;
   int ranks_;
+  const Starter& starter_;
+  const Say& say_;
 };
 
 }  // namespace
 
-CallResult play_case(const Plan& plan, MPI_Comm comm) {
-  const Adapter& adapter = demo::require_entry<decltype(course_adapter)>(plan.subject, "course_adapter")();
-  const CaseManifest manifest = read_manifest(plan.folder);
-  const auto function = adapter.find(manifest.function);
-  if (function == adapter.end()) throw std::runtime_error("the adapter has no function " + manifest.function);
-  std::map<std::string, Tensor> inputs;
-  for (const std::string& name : manifest.inputs)
-    inputs.emplace(name, read_npy<float>(input_folder(plan.folder, rank_of(comm)) / (name + ".npy")));
-  const auto call = [&](ComputeLog& log) {
-    LoggingWatch watch(log);
-    GradedBlocks blocks(watch);
-    Call one(inputs, manifest.arguments, &comm, blocks);
-    function->second(one);
-  };
-  return drawn(manifest.function, call, comm);
+Result trace_case(const fs::path& folder, const fs::path& subject) {
+  Case traced = read_case(folder);
+  traced.subject = subject;
+  return drawn(traced, {});
 }
 
-CallResult run_ring(const Plan& plan, MPI_Comm comm) {
-  const Workload work{512, 12, 32};  // as the demo's real data
-  const int ranks = size_of(comm);
-  Shard shard(work, even_shards(static_cast<int>(work.tokens), ranks), rank_of(comm));
-  const TiledBlockAttention& tiles = tiled_block(plan);
-  if (void* const entry = demo::find_entry(plan.subject, "course_demo_overlapped_ring")) {
-    RingCalls calls({nullptr, reinterpret_cast<decltype(&course_demo_overlapped_ring)>(entry)}, shard, comm);
-    return drawn("overlapped ring", calls.overlapped(tiles), comm);
-  }
-  const auto entry = demo::require_entry<decltype(course_demo_ring)>(plan.subject, "course_demo_ring");
-  RingCalls calls({entry, nullptr}, shard, comm);
-  return drawn("blocking ring", calls.blocking(tiles), comm);
+Result trace_ring(const TracedRing& ring, int ranks) {
+  constexpr Index tokens = 512, heads = 12, head_dim = 32;  // as the demo's real data
+  Case traced = generated_case(even_shards(tokens, ranks), heads, head_dim);
+  traced.function = ring.function;
+  traced.subject = ring.subject;
+  return drawn(traced, ring.block);
 }
 
-std::vector<Measured> run_laboratory(const Plan& plan, const Say& say, MPI_Comm comm) {
-  Laboratory laboratory(plan, say, comm);
-  std::vector<Measured> all;
-  for (const double work_over_transfer : {2.0, 0.5}) all.push_back(laboratory.measure(work_over_transfer));
-  return all;
+Result run_laboratory(const LaboratoryCode& code, int ranks, const Starter& starter, const Say& say) {
+  const Laboratory laboratory(code, ranks, starter, say);
+  Result result;
+  result.ranks = ranks;
+  for (const double work_over_transfer : {2.0, 0.5})
+    result.settings.push_back(laboratory.measure(work_over_transfer));
+  return result;
 }
 
 }  // namespace course::lab

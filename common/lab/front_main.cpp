@@ -8,7 +8,8 @@
 
 #include "course/terminal/terminal.hpp"
 #include "demo/output_folder.hpp"
-#include "lab/launch.hpp"
+#include "lab/experiment.hpp"
+#include "lab/network.hpp"
 #include "lab/quantity.hpp"
 #include "lab/report.hpp"
 #include "protocol/errors.hpp"
@@ -24,12 +25,14 @@ namespace fs = std::filesystem;
 
 /// What ./course tells this program.
 struct Orders {
-  Plan plan;
   int ranks = 2;
   fs::path out;
   bool json = false;
   TraceTitle trace;
+  fs::path case_folder;  ///< what to trace; empty: the ring
+  TracedRing ring;
   LaboratoryTitle laboratory;
+  LaboratoryCode code;
   std::string bandwidth;
   std::string latency = "0ms";
 };
@@ -52,9 +55,8 @@ std::string written(const std::vector<std::string>& files) {
 
 int trace(const Orders& orders) {
   demo::OutputFolder folder(orders.out);
-  const TemporaryFolder temporary;
-  const Result result =
-      launch(orders.plan, {.ranks = orders.ranks, .limit_s = 60, .network = nullptr}, temporary.path());
+  const Result result = orders.case_folder.empty() ? trace_ring(orders.ring, orders.ranks)
+                                                   : trace_case(orders.case_folder, orders.ring.subject);
   const std::vector<RankTrace> traces = traces_of(result.call);
   folder.add("timeline.svg", svg_timeline(with_joined_tiles(traces), trace_heading(orders.trace, result)));
   folder.add("trace.json", chrome_trace(traces));
@@ -97,10 +99,10 @@ int laboratory(const Orders& orders) {
   title.link = network.description();
   title.limits = network.limits();
   if (!title.limits.empty()) program::complain(title.limits);
-  // For two settings, of which the second takes a fraction of the first, on a machine that may get busier.
-  const double limit_s = 3 * longest_setting_s;
-  const Result result =
-      launch(orders.plan, {.ranks = orders.ranks, .limit_s = limit_s, .network = &network}, temporary.path());
+  program::ProgressLine progress;
+  const Result result = run_laboratory(orders.code, orders.ranks, network.starter(orders.ranks),
+                                       [&](const std::string& text) { progress.show(text); });
+  progress.clear();
   const std::vector<std::string> files = in_folder(orders.out, add_pictures(folder, title, result));
   folder.commit();
   fmt::print("{}", orders.json ? laboratory_json(title, result, files)
@@ -110,44 +112,53 @@ int laboratory(const Orders& orders) {
 
 CLI::App* declare(CLI::App& app, const std::string& name, const std::string& what, Orders& orders) {
   CLI::App* command = app.add_subcommand(name, what);
-  command->add_option("--ranks", orders.ranks)->check(CLI::PositiveNumber);
   command->add_option("--out", orders.out)->required();
   command->add_flag("--json", orders.json);
-  command->add_option("--block", orders.plan.block, "the shared object of lesson 04");
   return command;
 }
 
-void declare_trace(CLI::App& app, Orders& orders) {
+CLI::Option* declare_ranks(CLI::App* command, Orders& orders) {
+  return command->add_option("--ranks", orders.ranks)->check(CLI::PositiveNumber);
+}
+
+CLI::App* declare_trace(CLI::App& app, Orders& orders) {
   CLI::App* command = declare(app, "trace", "one lesson's timeline", orders);
-  command->add_option("--kind", orders.plan.kind)->required()->check(CLI::IsMember({"case", "ring"}));
-  command->add_option("--subject", orders.plan.subject, "the lesson's shared object")->required();
-  command->add_option("--case", orders.plan.folder, "what to play");
+  command->add_option("--subject", orders.ring.subject, "the lesson's shared object")->required();
   command->add_option("--lesson", orders.trace.lesson)->required();
   command->add_option("--what", orders.trace.what)->required();
   command->add_option("--code", orders.trace.code)->required();
-  command->add_option("--blocks", orders.trace.blocks);
+  CLI::Option* ring = command->add_option("--ring", orders.ring.function, "the ring to play");
+  declare_ranks(command, orders)->needs(ring);
+  ring->needs(command->add_option("--block", orders.ring.block, "the shared object of lesson 04"));
+  ring->needs(command->add_option("--blocks", orders.trace.blocks, "whose that is"));
+  CLI::Option_group* what = command->add_option_group("what to play");
+  what->add_option("--case", orders.case_folder, "a case to play, on as many ranks as it has");
+  what->add_option(ring);
+  what->require_option(1);
+  return command;
 }
 
 void declare_laboratory(CLI::App& app, Orders& orders) {
   CLI::App* command = declare(app, "laboratory", "rings on a link", orders);
+  declare_ranks(command, orders);
   command->add_option("name", orders.laboratory.name)
       ->required()
       ->check(CLI::IsMember({"slow-network", "two-hosts"}));
-  command->add_option("--ring", orders.plan.subject, "the shared object of lesson 05")->required();
-  command->add_option("--overlap", orders.plan.overlap, "the shared object of lesson 08")->required();
+  command->add_option("--block", orders.code.block, "the shared object of lesson 04")->required();
+  command->add_option("--ring", orders.code.blocking, "the shared object of lesson 05")->required();
+  command->add_option("--overlap", orders.code.overlap, "the shared object of lesson 08")->required();
   command->add_option("--bandwidth", orders.bandwidth)->required();
   command->add_option("--latency", orders.latency);
   command->add_option("--ring-code", orders.laboratory.blocking_code)->required();
   command->add_option("--overlap-code", orders.laboratory.overlap_code)->required();
   command->add_option("--block-code", orders.laboratory.block_code)->required();
-  command->callback([&orders] { orders.plan.kind = "laboratory"; });
 }
 
 int run(int argc, char** argv) {
   Orders orders;
   CLI::App app("Runs what ./course trace and ./course lab have built.");
   app.require_subcommand(1);
-  declare_trace(app, orders);
+  const CLI::App* const traces = declare_trace(app, orders);
   declare_laboratory(app, orders);
   try {
     app.parse(argc, argv);
@@ -158,7 +169,7 @@ int run(int argc, char** argv) {
     return wrong_usage;
   }
   const Interruptible interruptible;
-  return orders.plan.kind == "laboratory" ? laboratory(orders) : trace(orders);
+  return traces->parsed() ? trace(orders) : laboratory(orders);
 }
 
 /// Where Debian keeps tc, out of the sight of those who are not root.

@@ -29,10 +29,13 @@ double overlapped_s(const RingParts& ring) {
   return (ring.ranks - 1) * std::max(ring.work_s, ring.transfer_s) + ring.work_s;
 }
 
-double setting_s(const RingParts& ring) {
+double round_s(const RingParts& ring) {
   const double alone_s = compute_alone_s(ring) + 2 * (ring.ranks - 1) * ring.transfer_s;
-  return speed_calls * blocking_s(ring) +
-         least_rounds * (alone_s + 2 * blocking_s(ring) + overlapped_s(ring));
+  return alone_s + 2 * blocking_s(ring) + overlapped_s(ring);
+}
+
+double setting_s(const RingParts& ring) {
+  return speed_calls * blocking_s(ring) + least_rounds * round_s(ring);
 }
 
 double exposed_share(double ring_s, double compute_alone) {

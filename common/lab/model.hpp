@@ -46,8 +46,10 @@ double overlapped_s(const RingParts& ring);
 /// How often the laboratory measures F and B before it begins, and plays its rings at the least.
 inline constexpr int speed_calls = 9, least_rounds = 3;
 
-/// What the laboratory takes for one such ring at the least: the measurements of F and B, then rounds of the
-/// computation alone, of the hops alone of both rings, and of three rings.
+/// One round: the computation alone, the hops alone of both rings, and three rings.
+double round_s(const RingParts& ring);
+
+/// What the laboratory takes for one such ring at the least: the measurements of F and B, then rounds.
 double setting_s(const RingParts& ring);
 inline constexpr double longest_setting_s = 300;  ///< what would take longer is not begun
 

@@ -1,15 +1,12 @@
 #include "lab/network.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
@@ -18,6 +15,7 @@
 #include "course/workspace/checkout.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"
+#include "runner/descriptor.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
@@ -97,6 +95,11 @@ void leave_network() {
   if (user != 0) map_to_root(user, group);
 }
 
+void name_host(const std::string& name) {
+  if (sethostname(name.data(), name.size()) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot name a host");
+}
+
 void settle_tcp() {
   for (const auto& [path, value] : tcp_settings) tell_kernel(path, value);
 }
@@ -109,51 +112,45 @@ std::string without_shape(const std::string& why) {
 
 }  // namespace
 
-/// A process that holds a network namespace and waits to be ended; it ends with its parent.
+/// A host's network and name, in namespaces that last as long as this process or another one has them open.
 class Network::Host {
  public:
+  /// Makes them and comes back to this process's own.
   explicit Host(const std::string& name) {
-    int ready[2];
-    if (pipe(ready) != 0) throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
-    pid_ = fork();
-    if (pid_ == 0) hold(name, ready[1]);
-    close(ready[1]);
-    char done = 0;
-    const bool held = pid_ > 0 && read(ready[0], &done, 1) == 1;
-    close(ready[0]);
-    if (!held) throw Unavailable("this machine allows no second network namespace");
+    const Descriptor own_network = opened("net"), own_names = opened("uts");
+    if (unshare(CLONE_NEWNET | CLONE_NEWUTS) != 0)
+      throw Unavailable("this machine allows no second network namespace");
+    name_host(name);
+    settle_tcp();
+    network_ = opened("net");
+    names_ = opened("uts");
+    if (setns(own_network.get(), CLONE_NEWNET) != 0 || setns(own_names.get(), CLONE_NEWUTS) != 0)
+      throw std::system_error(errno, std::generic_category(), "setns");
   }
-  ~Host() {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
 
-  std::string pid() const { return std::to_string(pid_); }
+  /// As another process can name it.
+  std::string network() const { return path_of(network_); }
 
   /// A command as it is run on this host.
   std::vector<std::string> inside(std::vector<std::string> argv) const {
-    argv.insert(argv.begin(),
-                {"nsenter", "--net=/proc/" + pid() + "/ns/net", "--uts=/proc/" + pid() + "/ns/uts"});
+    argv.insert(argv.begin(), {"nsenter", "--net=" + path_of(network_), "--uts=" + path_of(names_)});
     return argv;
   }
 
  private:
-  /// In the child, which ends here whatever happens: unwinding would remove what is the parent's.
-  [[noreturn]] static void hold(const std::string& name, int ready) {
-    try {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (unshare(CLONE_NEWNET | CLONE_NEWUTS) == 0 && sethostname(name.data(), name.size()) == 0) {
-        settle_tcp();
-        if (write(ready, "1", 1) == 1) pause();
-      }
-    } catch (...) {  // the parent hears nothing, and says so
-    }
-    _exit(1);
+  static Descriptor opened(const std::string& kind) {
+    const std::string path = "/proc/self/ns/" + kind;
+    Descriptor found(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (found.get() < 0) throw std::system_error(errno, std::generic_category(), path);
+    return found;
   }
 
-  pid_t pid_ = -1;
+  static std::string path_of(const Descriptor& descriptor) {
+    return fmt::format("/proc/{}/fd/{}", getpid(), descriptor.get());
+  }
+
+  Descriptor network_;
+  Descriptor names_;
 };
 
 std::vector<std::vector<std::string>> shaping_commands(const std::string& device, const LinkOrder& order) {
@@ -196,11 +193,10 @@ Network::Network(const LinkOrder& order, const std::filesystem::path& temporary)
 Network::~Network() = default;
 
 void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
-  const std::string own_name = "host-a";
-  if (sethostname(own_name.data(), own_name.size()) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot name a host");
+  name_host("host-a");
   other_ = std::make_unique<Host>("host-b");
-  command({"ip", "link", "add", "link-a", "type", "veth", "peer", "name", "link-b", "netns", other_->pid()});
+  command(
+      {"ip", "link", "add", "link-a", "type", "veth", "peer", "name", "link-b", "netns", other_->network()});
   command({"ip", "addr", "add", std::string(own_address) + "/24", "dev", "link-a"});
   command({"ip", "link", "set", "link-a", "up"});
   command(other_->inside({"ip", "link", "set", "lo", "up"}));
@@ -216,27 +212,21 @@ void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
   chmod(agent_.c_str(), 0700);
 }
 
-std::vector<std::string> Network::mpirun(int ranks) const {
-  std::vector<std::string> command = course::mpirun(ranks);
-  if (other_) {
-    const int own = (ranks + 1) / 2;
-    command.insert(command.end(),
-                   {"--host", fmt::format("{}:{},{}:{}", own_address, own, other_address, ranks - own)});
-  }
-  return command;
-}
-
-std::map<std::string, std::string> Network::environment() const {
-  std::map<std::string, std::string> environment = mpirun_environment();
+Starter Network::starter(int ranks) const {
+  Starter starter{mpirun(ranks), mpirun_environment()};
   const std::string interface = other_ ? subnet : "lo";
-  environment["OMPI_MCA_btl"] = "self,tcp";
-  environment["OMPI_MCA_btl_tcp_if_include"] = interface;
-  environment["OMPI_MCA_oob_tcp_if_include"] = interface;
+  starter.environment["OMPI_MCA_btl"] = "self,tcp";
+  starter.environment["OMPI_MCA_btl_tcp_if_include"] = interface;
+  starter.environment["OMPI_MCA_oob_tcp_if_include"] = interface;
   // Over one connection a control message waits behind the data that go the other way, and the two directions
   // take turns.
-  environment["OMPI_MCA_btl_tcp_links"] = "2";
-  if (other_) environment["OMPI_MCA_plm_rsh_agent"] = agent_;
-  return environment;
+  starter.environment["OMPI_MCA_btl_tcp_links"] = "2";
+  if (!other_) return starter;
+  const int own = (ranks + 1) / 2;
+  starter.words.insert(starter.words.end(),
+                       {"--host", fmt::format("{}:{},{}:{}", own_address, own, other_address, ranks - own)});
+  starter.environment["OMPI_MCA_plm_rsh_agent"] = agent_;
+  return starter;
 }
 
 std::string Network::description() const {

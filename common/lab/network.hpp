@@ -1,13 +1,11 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "runner/launcher.hpp"
 
 namespace course::lab {
 
@@ -36,10 +34,8 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  /// The start of the command line, without the program.
-  std::vector<std::string> mpirun(int ranks) const;
-  /// What Open MPI needs to use TCP over this network.
-  std::map<std::string, std::string> environment() const;
+  /// What starts ranks that talk through TCP over this network.
+  Starter starter(int ranks) const;
 
   bool shaped() const { return limits_.empty(); }
   /// Why the link is not shaped; empty if it is.

@@ -108,7 +108,7 @@ std::string targets_text(const std::vector<Target>& all) {
 
 Json per_rank_json(const CallResult& call) {
   Json all = Json::array();
-  for (const demo::RankResult& rank : call.ranks) {
+  for (const RankRecord& rank : call.ranks) {
     all.push_back({{"rank", rank.trace.rank},
                    {"bytes_sent", rank.bytes_sent},
                    {"compute_s", total_s(rank.trace, Span::Kind::Compute)},
@@ -148,7 +148,7 @@ std::string printed(const Json& json) {
 
 std::vector<RankTrace> traces_of(const CallResult& call) {
   std::vector<RankTrace> all;
-  for (const demo::RankResult& rank : call.ranks) all.push_back(rank.trace);
+  for (const RankRecord& rank : call.ranks) all.push_back(rank.trace);
   return all;
 }
 

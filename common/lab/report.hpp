@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/plan.hpp"
+#include "lab/measured.hpp"
 
 namespace course::lab {
 

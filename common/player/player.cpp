@@ -49,12 +49,27 @@ void play_graded(const PlayerOptions& options, std::vector<LoadedCase> cases, St
   stage.barrier();
 }
 
+/// A rank that cannot go on tells those who watch, or else everybody. Returns the exit code.
+int play_timed_or_tell(const PlayerOptions& options, std::vector<LoadedCase> cases, Stage& stage,
+                       RankStatus& page) {
+  try {
+    play_timed(options, std::move(cases), stage, page);
+    set_phase(page, Phase::Done);
+    return 0;
+  } catch (const std::exception& error) {
+    set_text(page, error.what());
+    set_phase(page, Phase::Threw);
+    if (options.status.empty())
+      std::fprintf(stderr, "player: rank %d threw: %s\n", stage.world_rank(), error.what());
+    return 1;
+  }
+}
+
 }  // namespace
 
 int play(int argc, char** argv, Stage& stage) {
-  PlayerOptions options;
   try {
-    options = parse_player_options(argc, argv);
+    const PlayerOptions options = parse_player_options(argc, argv);
     RankStatus& page = enter_page(options.status, stage.world_rank());
     const bool keep_inputs = options.keep_inputs || options.timed;
     std::vector<LoadedCase> cases;
@@ -65,16 +80,10 @@ int play(int argc, char** argv, Stage& stage) {
     if (!keep_inputs) prctl(PR_SET_DUMPABLE, 0);
     stage.barrier();
     report_crashes(page);
-    if (options.timed) {
-      play_timed(options, std::move(cases), stage, page);
-    } else {
-      play_graded(options, std::move(cases), stage, page, memory);
-    }
+    if (options.timed) return play_timed_or_tell(options, std::move(cases), stage, page);
+    play_graded(options, std::move(cases), stage, page, memory);
     set_phase(page, Phase::Done);
     return 0;
-  } catch (const GivenUp& error) {
-    if (options.status.empty()) std::fprintf(stderr, "player: %s\n", error.what());
-    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "player: %s\n", error.what());
     return 2;

@@ -66,7 +66,10 @@ class TimedCase {
     played.report = call_function(subject_, manifest_.function, call_);
     played.time.end_s = now_s();
     std::vector<Span> transfers = stage_.end_watching(played.report);
-    if (played.report.ending != "finished") give_up(played.report);
+    if (played.report.ending != "finished") {
+      write_outputs(output_folder(folder_, rank_), {}, played.report);
+      throw std::runtime_error(played.report.what);
+    }
     set_phase(page_, Phase::Finished);
     played.spans = all_spans(played.time, std::move(transfers));
     calls_.push_back(std::move(played));
@@ -119,13 +122,6 @@ class TimedCase {
     ++page_.completed;
     ++blocks_done_;
     set_text(page_, std::to_string(blocks_done_) + (blocks_done_ == 1 ? " block done" : " blocks done"));
-  }
-
-  [[noreturn]] void give_up(const RankReport& report) {
-    write_outputs(output_folder(folder_, rank_), {}, report);
-    set_text(page_, report.what);
-    set_phase(page_, Phase::Threw);
-    throw GivenUp("rank " + std::to_string(rank_) + " threw: " + report.what);
   }
 
   std::vector<Span> all_spans(const CallTime& call, std::vector<Span> transfers) {

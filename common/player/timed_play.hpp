@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stdexcept>
 #include <vector>
 
 #include "player/options.hpp"
@@ -9,13 +8,8 @@
 
 namespace course {
 
-/// What a function threw, of which the page already tells those who watch.
-struct GivenUp : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 /// Plays the cases in turns, so that what else the machine does meets all alike, and writes what each rank
-/// saw of them. Throws GivenUp.
+/// saw of them. Throws std::runtime_error with what a function threw.
 void play_timed(const PlayerOptions& options, std::vector<LoadedCase> cases, Stage& stage, RankStatus& page);
 
 }  // namespace course

@@ -48,7 +48,7 @@ struct LessonInfo {
   std::string teaches;
   std::vector<std::string> needs;  ///< "mpi"
   std::vector<std::string> files;  ///< what the student edits, in folder()
-  bool ring = false;  ///< its demo_entry.cpp has a forward ring, which ./course trace runs as a whole
+  std::string ring;  ///< its forward ring, a function of its adapter, which ./course trace runs; empty: none
   std::optional<Role> role;
   std::vector<TaskInfo> tasks;
   std::vector<MistakeInfo> mistakes;

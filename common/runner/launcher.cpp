@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 
 #include "protocol/errors.hpp"
@@ -102,6 +103,10 @@ std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, Exit ex
   return outcome;
 }
 
+bool has_crashed(const std::vector<RankSnapshot>& ranks) {
+  return std::ranges::any_of(ranks, [](const RankSnapshot& rank) { return rank.phase == Phase::Crashed; });
+}
+
 std::vector<int> own_order(int ranks) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
@@ -141,7 +146,9 @@ class Launch {
       return seen ? *std::move(seen) : trail.look();
     };
     Process process(command());
-    LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid());
+    // What is timed may be large, on a slow network.
+    const double standstill_s = options_.timed ? options_.case_limit_s : deadlock_s;
+    LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid(), standstill_s);
     std::optional<Outcome> failure;
     const Clock::time_point begin = Clock::now();
     Clock::time_point looked = begin;
@@ -205,10 +212,9 @@ class Launch {
   }
 
   void confine(Command& command) const {
-    Room room{{}, temporary_.path()};
-    for (const PlannedFolder& planned : planned_) room.readable.push_back(fs::absolute(planned.subject));
-    std::ranges::sort(room.readable);
-    room.readable.erase(std::ranges::unique(room.readable).begin(), room.readable.end());
+    std::set<fs::path> subjects;
+    for (const PlannedFolder& planned : planned_) subjects.insert(fs::absolute(planned.subject));
+    Room room{{subjects.begin(), subjects.end()}, temporary_.path()};
     for (const std::string& word : options_.player) {
       if (fs::path(word).is_absolute()) room.readable.emplace_back(word);
     }
@@ -229,6 +235,7 @@ class Launch {
     if (early) {
       const std::vector<RankSnapshot> ranks = in_case_order(last, world_ranks_[ended]);
       std::optional<Outcome> end = failure;
+      if (options_.timed && has_crashed(ranks)) end.reset();  // what the others then wait for says less
       if (!end && options_.timed) end = timed_end(ranks, exit.value_or(Exit{}), options_.mpi, output());
       outcomes.push_back(end ? *std::move(end) : ended_early(ranks, exit.value_or(Exit{}), output()));
       for (const RankSnapshot& rank : ranks) outcomes.back().facts.push_back(rank.facts);

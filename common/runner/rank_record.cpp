@@ -12,6 +12,7 @@ std::vector<RankRecord> rank_records(const Outcome& outcome) {
     const RankReport& report = outcome.reports[rank];
     const RankTiming& timing = outcome.timings[rank];
     RankRecord& record = all.emplace_back();
+    record.call = timing.calls.at(static_cast<std::size_t>(timing.shown));
     record.trace = {static_cast<int>(rank), timing.spans};
     for (const auto& [peer, bytes] : report.bytes_sent_to) record.bytes_sent += bytes;
     record.collective_bytes = std::max<std::int64_t>(report.collective_bytes, 0);

@@ -11,6 +11,7 @@ namespace course {
 
 /// What one rank did in the call of a timed case that is shown.
 struct RankRecord {
+  CallTime call;                      ///< when it was
   RankTrace trace;                    ///< on the clock that all ranks of the launch share
   std::int64_t bytes_sent = 0;        ///< point to point
   std::int64_t collective_bytes = 0;  ///< received in collectives

@@ -160,12 +160,14 @@ class Terminal {
   std::string axis() const;
   std::string axis_labels() const;
   std::string legend() const;
+  std::string explanation() const;
 
   const std::vector<Timeline>& timelines_;
   std::vector<Window> windows_;  ///< of one length
   double length_s_;
   Unit unit_;
   bool colour_;
+  std::size_t width_;
   std::string_view word_;  ///< before a rank's number
   std::size_t digits_ = 1;
   std::size_t cells_ = 0;
@@ -179,13 +181,13 @@ Terminal::Terminal(const std::vector<Timeline>& timelines, std::vector<Window> w
       length_s_(windows_.front().length_s),
       unit_(unit_for(length_s_)),
       colour_(colour),
+      width_(static_cast<std::size_t>(std::max(columns, 40))),
       word_(columns < 60 ? "r" : "rank ") {
   for (const Timeline& timeline : timelines) {
     for (const RankTrace& trace : timeline.traces)
       digits_ = std::max(digits_, fmt::format("{}", trace.rank).size());
   }
-  const std::size_t width = static_cast<std::size_t>(std::max(columns, 40));
-  cells_ = width - label(0).size() - 2 - percent_width * styles.size();
+  cells_ = width_ - label(0).size() - 2 - percent_width * styles.size();
   ticks_ = ticks(length_s_, unit_, std::max(3, static_cast<int>(cells_) / 12));
 }
 
@@ -255,6 +257,20 @@ std::string Terminal::legend() const {
   return joined(entries, "  ");
 }
 
+/// In as few lines as there is room for.
+std::string Terminal::explanation() const {
+  std::string text = legend();
+  std::size_t used = 0;
+  for (const Style& style : styles) used += style.name.size() + 4;
+  for (const std::string& more : {fmt::format("%: share of the {} shown", format_duration(length_s_)),
+                                  std::string("a short span may fill a cell")}) {
+    const bool fits = used + more.size() <= width_;
+    text += (fits ? "  " : "\n") + more;
+    used = (fits ? used : 0) + more.size() + 2;
+  }
+  return text;
+}
+
 std::string Terminal::draw() const {
   // With many lanes, the headings above them have scrolled away when the last line is printed.
   const std::string margin(label(0).size() + cells_ + 2, ' ');
@@ -264,9 +280,7 @@ std::string Terminal::draw() const {
     for (const RankTrace& trace : timelines_[i].traces) result += lane(trace, windows_[i]) + "\n";
   }
   result += axis() + (lanes_of(timelines_) > many_lanes ? headings() : "") + "\n" + axis_labels() + "\n";
-  result += fmt::format("{}\n%: share of the {} shown\na short span may fill a whole cell\n", legend(),
-                        format_duration(length_s_));
-  return result;
+  return result + explanation() + "\n";
 }
 
 std::string draw(const std::vector<Timeline>& timelines, int columns, bool colour, double at_least_s) {

@@ -59,6 +59,16 @@ void blockwise_attention(course::Call& call) {
                                 call.output("lse", lse_shape(q)).matrix());
 }
 
+/// A ring's work without its messages: the rank's own block, as often as the ring has blocks.
+void own_blocks(course::Call& call) {
+  const Tensor& q = call.input("q");
+  const course::BlockAttention block = call.blocks().forward();
+  AttentionState state(q.extent(0), q.extent(1), q.extent(2));
+  for (Index i = 0; i < call.integer("blocks"); ++i)
+    block.accumulate(q.heads(), call.input("k").heads(), call.input("v").heads(), 0, state);
+  block.finish(state, call.output("o", q.shape()).heads(), call.output("lse", lse_shape(q)).matrix());
+}
+
 /// Scores of a whole shard against a whole block would not stay in the cache, nor always fit in memory.
 constexpr Index keys_at_once = 256;
 
@@ -93,6 +103,7 @@ const course::LessonBlocks& course_blocks() {
 
 const course::Adapter& course_adapter() {
   static const course::Adapter adapter{{"attend_block", attend_block},
-                                       {"blockwise_attention", blockwise_attention}};
+                                       {"blockwise_attention", blockwise_attention},
+                                       {"own_blocks", own_blocks}};
   return adapter;
 }

@@ -35,7 +35,7 @@ TEST(TerminalTimelines, ShareAnAxisAndBeginTogether) {
   EXPECT_EQ(lines.at(3), "long run");
   EXPECT_EQ(lines.at(4), "rank 0 │" + repeat("═", 40) + "│   0 100   0   0");
   EXPECT_TRUE(lines.at(5).starts_with("       └┬")) << "one axis, below all of them";
-  EXPECT_EQ(lines.at(8), "%: share of the 4.00 ms shown");
+  EXPECT_EQ(lines.at(8), "%: share of the 4.00 ms shown  a short span may fill a cell");
 }
 
 TEST(TerminalTimelines, OneIsDrawnAsByItself) {

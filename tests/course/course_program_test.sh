@@ -407,6 +407,8 @@ test_demo() {
   check 'what is no ring goes to the program' is "$out" '<--ring><sideways>'
   course demo --ranks 3 --help
   check 'demo --help needs no lesson' is "$out" '<--ranks><3><--help>'
+  course demo --report run
+  check 'demo --report needs no lesson' is "$out" '<--report><run>'
   course demo --mine
   check 'demo --mine before a pass: exit 3' is "$code" 3
   check 'it names the lesson' has "$err" 'lesson 04 (blockwise_attention) is not passed'

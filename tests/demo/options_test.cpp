@@ -96,6 +96,8 @@ TEST(Options, RefusalsSayWhatWasExpected) {
       {{"--ring", "sideways"}, "--ring sideways: expected blocking, overlapped or both"},
       {{"--ring", "Blocking"}, "--ring Blocking: expected blocking, overlapped or both"},
       {{"--ring", ""}, "--ring : expected blocking, overlapped or both"},
+      {{"--report", "a", "--seq", "8"}, "--seq with --report: expected it with --prepare"},
+      {{"--report", "a", "--prepare", "b"}, "--prepare with --report"},
       {{"--rank", "3"}, "unknown option --rank, expected --help, --q"},
       {{"q.npy"}, "unknown argument q.npy, expected --help"}};
   for (const auto& [arguments, expected] : refusals) {
@@ -124,12 +126,11 @@ TEST(Options, WhatALaterLessonBringsIsNamedAfterIt) {
 
 TEST(Options, HelpNamesEveryOptionOfTheUser) {
   const std::string help = parse_options({"--help"}).help;
-  for (const char* name :
-       {"--ranks", "--q", "--k", "--v", "--do", "--out", "--seq", "--heads", "--dim", "--seed", "--ring",
-        "--causal", "--forward", "--layout", "--backend", "--mine", "--json"}) {
+  for (const char* name : {"--ranks",   "--q",    "--k",    "--v",       "--do",      "--out",     "--seq",
+                           "--heads",   "--dim",  "--seed", "--ring",    "--causal",  "--forward", "--layout",
+                           "--backend", "--mine", "--json", "--verbose", "--prepare", "--report"}) {
     EXPECT_NE(help.find(name), std::string::npos) << name;
   }
-  EXPECT_EQ(help.find("--status"), std::string::npos) << "it is between the two programs";
 }
 
 }  // namespace

@@ -5,30 +5,11 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "demo/rank_result.hpp"
 #include "demo/tables.hpp"
+#include "protocol/timing.hpp"
 
 namespace course::demo {
 namespace {
-
-TEST(RankResult, SurvivesItsText) {
-  RankResult result;
-  result.tokens = 7;
-  result.bytes_sent = 1ll << 40;
-  result.trace = {3, {{Span::Kind::Wait, 1.25, 2.5, "MPI_Wait \"µ\"\n"}}};
-  result.facts = {"rank 3 did something"};
-  result.host_id = "a";
-  result.cores = 9;
-  const RankResult back = rank_result_from(to_text(result));
-  EXPECT_EQ(back.bytes_sent, result.bytes_sent);
-  EXPECT_EQ(back.trace.rank, 3);
-  ASSERT_EQ(back.trace.spans.size(), 1u);
-  EXPECT_EQ(back.trace.spans[0].kind, Span::Kind::Wait);
-  EXPECT_EQ(back.trace.spans[0].end_s, 2.5);
-  EXPECT_EQ(back.trace.spans[0].label, "MPI_Wait \"µ\"\n");
-  EXPECT_EQ(back.facts, result.facts);
-  EXPECT_EQ(back.cores, 9);
-}
 
 TEST(MakeDisjoint, OrdersAndTrims) {
   std::vector<Span> spans{{Span::Kind::Compute, 3, 4, "late"},
@@ -52,23 +33,26 @@ TEST(FormatBytes, KeepsThreeDigits) {
   EXPECT_EQ(format_bytes(3ll << 38), "768 GiB");
 }
 
-RankResult some_rank(int rank, double transfer_s) {
-  RankResult result;
-  result.tokens = 2;
-  result.bytes_sent = 32;
-  result.trace = {rank,
+RankRecord some_rank(int rank, double transfer_s) {
+  RankRecord record;
+  record.bytes_sent = 32;
+  record.trace = {rank,
                   {{Span::Kind::Compute, 0, 3, "block of rank 0"},
                    {Span::Kind::Transfer, 3, 3 + transfer_s, "MPI_Send"}}};
-  result.host_id = "one";
-  result.cores = 2;
-  return result;
+  record.host_id = "one";
+  record.cores = 2;
+  return record;
 }
 
 RingSummary some_ring(const RingKind& kind, double transfer_s) {
-  RingSummary ring{kind, {some_rank(0, transfer_s), some_rank(1, transfer_s)}, {}};
+  RingSummary ring{kind, {2, 2}, {some_rank(0, transfer_s), some_rank(1, transfer_s)}, {}};
   ring.comparison.by_rank.resize(2);
   ring.comparison.rows = ring.comparison.seq = 4;
   return ring;
+}
+
+std::string verbose_text(const RunSummary& run) {
+  return report_text(run, {}, {.columns = 80, .colour = false, .verbose = true});
 }
 
 /// Of the blocking ring.
@@ -107,7 +91,7 @@ TEST(Report, JsonHasGradientsWhereThereAreSome) {
   const nlohmann::json errors = nlohmann::json::parse(report_json(run)).at("relative_error");
   EXPECT_EQ(errors, (nlohmann::json{{"o", 0.0}, {"lse", 0.0}, {"dq", 0.0}, {"dk", 0.25}, {"dv", 0.0}}));
   EXPECT_FALSE(run.passed()) << "dk is off by more than its tolerance, 0";
-  EXPECT_NE(report_text(run, {}, 80, false).find("dk  is WRONG"), std::string::npos);
+  EXPECT_NE(verbose_text(run).find("dk  is WRONG"), std::string::npos);
 }
 
 TEST(Report, AnErrorThatIsNoNumberIsNullInJson) {
@@ -118,31 +102,31 @@ TEST(Report, AnErrorThatIsNoNumberIsNullInJson) {
 
 TEST(Report, SaysWhetherRanksShareCores) {
   RunSummary run = some_run();
-  EXPECT_EQ(report_text(run, {}, 80, false).find("oversubscribes"), std::string::npos);
-  for (RankResult& rank : run.rings[0].ranks) rank.cores = 1;
-  EXPECT_NE(report_text(run, {}, 80, false).find("oversubscribes"), std::string::npos);
+  EXPECT_EQ(verbose_text(run).find("oversubscribes"), std::string::npos);
+  for (RankRecord& rank : run.rings[0].ranks) rank.cores = 1;
+  EXPECT_NE(verbose_text(run).find("oversubscribes"), std::string::npos);
   run.rings[0].ranks[1].host_id = "two";
-  EXPECT_EQ(report_text(run, {}, 80, false).find("oversubscribes"), std::string::npos);
-  EXPECT_NE(report_text(run, {}, 80, false).find("2 MPI ranks on 2 hosts"), std::string::npos);
+  EXPECT_EQ(verbose_text(run).find("oversubscribes"), std::string::npos);
+  EXPECT_NE(verbose_text(run).find("2 MPI ranks on 2 hosts"), std::string::npos);
 }
 
 TEST(Report, ShowsWhatTheMpiLayerNoticed) {
   RunSummary run = some_run();
   run.rings[0].ranks[1].facts = {"MPI_Recv from source -1"};
   run.rings[0].ranks[0].collective_bytes = 2048;
-  const std::string text = report_text(run, {}, 80, false);
+  const std::string text = verbose_text(run);
   EXPECT_NE(text.find("rank 1: MPI_Recv from source -1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("rank 0: received 2.00 KiB in collectives"), std::string::npos) << text;
 }
 
 TEST(Report, ShowsOneRingWithoutAnother) {
-  const std::string text = report_text(some_run(), {}, 80, false);
+  const std::string text = verbose_text(some_run());
   EXPECT_TRUE(has(text, "lessons 04 (blocks) and 05 (ring)\n")) << text;
-  for (const char* other : {"Blocking ring", "Side by side", "slow-network"}) EXPECT_FALSE(has(text, other));
+  for (const char* other : {"Blocking ring", "slow-network"}) EXPECT_FALSE(has(text, other));
 }
 
 TEST(Report, PutsTwoRingsSideBySide) {
-  const std::string text = report_text(some_runs(), {}, 80, false);
+  const std::string text = verbose_text(some_runs());
   EXPECT_TRUE(has(text, "lessons 04 (blocks), 05 (blocking ring) and 08 (overlapped ring)\n")) << text;
   for (const char* line : {"\nBlocking ring\n", "\nOverlapped ring\n", "\nblocking ring: 4.00 s\n",
                            "\noverlapped ring: 6.00 s\n", "./course lab slow-network"}) {
@@ -155,37 +139,50 @@ TEST(Report, ComparesTimeExposureTrafficAndErrorsOfRings) {
   RunSummary run = some_runs();
   run.rings[1].comparison.overall.lse = {0.5, 0.125};
   run.rings[1].ranks[1].trace.spans[1].kind = Span::Kind::Wait;
-  const std::string table = side_by_side(run, Paint(false));
-  const auto row = [&](const std::string& what) {
-    const std::size_t begin = table.find(what);
-    return begin == std::string::npos ? "no " + what : table.substr(begin, table.find('\n', begin) - begin);
-  };
-  EXPECT_EQ(row("time of"), "time of the slowest rank                  4.00 s                6.00 s");
-  EXPECT_EQ(row("of it exposed"), "of it exposed, all ranks                    25 %                  50 %");
-  EXPECT_EQ(row("sent"), "sent, all ranks                             64 B                  64 B");
-  EXPECT_EQ(row("lse"), "lse                           0.0e+00  0.0e+00      5.0e-01  1.2e-01");
+  EXPECT_EQ(ring_table(run, Paint(false)),
+            "ring           time exposed      sent  error: o     lse\n"
+            "blocking     4.00 s    25 %      64 B   0.0e+00 0.0e+00\n"
+            "overlapped   6.00 s    50 %      64 B   0.0e+00 1.2e-01\n"
+            "allowed                                 0.0e+00 0.0e+00\n");
+  for (RingSummary& ring : run.rings) ring.comparison.gradients.emplace();
+  const std::string table = ring_table(run, Paint(false));
   for (std::size_t at = 0; at < table.size(); at = table.find('\n', at) + 1)
-    EXPECT_LE(table.find('\n', at) - at, 80u) << table.substr(at);
+    EXPECT_LT(table.find('\n', at) - at, 80u) << table.substr(at);
 }
 
 TEST(Report, SaysWhichRingIsWrong) {
   RunSummary run = some_runs();
   EXPECT_TRUE(run.passed());
+  EXPECT_TRUE(has(report_text(run, {}, {}), "\nRight in every query row"));
   run.rings[1].comparison.overall.o.relative = 0.25;
   EXPECT_FALSE(run.passed());
   EXPECT_EQ(run.wrong_rings(), std::vector<std::string>{"overlapped"});
-  const std::string text = report_text(run, {}, 80, false);
-  const std::size_t verdicts = text.find("Every query row");
-  EXPECT_LT(text.find("o   is right", verdicts), text.find("Overlapped ring", verdicts)) << text;
+  EXPECT_TRUE(has(report_text(run, {}, {}), "\nWRONG: o of the overlapped ring, looking at every query row"));
+  const std::string text = verbose_text(run);
+  const std::size_t verdicts = text.find("o   is right");
+  EXPECT_LT(verdicts, text.find("Overlapped ring", verdicts)) << text;
   EXPECT_GT(text.find("o   is WRONG", verdicts), text.find("Overlapped ring", verdicts)) << text;
   EXPECT_EQ(text.find("o   is right", text.find("Overlapped ring", verdicts)), std::string::npos) << text;
+}
+
+TEST(Report, SaysHowMuchWasCompared) {
+  RunSummary run = some_run();
+  run.rings[0].comparison.rows = 3;
+  run.rings[0].comparison.gradients.emplace().heads = 12;
+  run.rings[0].comparison.gradients->heads_compared = 2;
+  run.rings[0].comparison.gradients->by_rank.resize(2);
+  run.runs = 8;
+  EXPECT_TRUE(
+      has(report_text(run, {}, {}),
+          "\nRight in 3 of 4 query rows of each head, evenly spread, and in the gradients of 2 of 12 heads, "
+          "compared with float64 attention (Eigen); times: the fastest of 8 runs\n"))
+      << report_text(run, {}, {});
 }
 
 TEST(Report, TellsOfRingsThatSentDifferentAmounts) {
   RunSummary run = some_runs();
   run.rings[1].ranks[0].bytes_sent = 40;
-  EXPECT_TRUE(
-      has(report_text(run, {}, 80, false), "the overlapped ring sent 72 bytes and the blocking one 64"));
+  EXPECT_TRUE(has(verbose_text(run), "the overlapped ring sent 72 bytes and the blocking one 64"));
 }
 
 TEST(Report, JsonHasEachRingByItself) {
@@ -207,8 +204,8 @@ TEST(Report, JsonHasEachRingByItself) {
 }
 
 TEST(Report, HasColourOnlyWhereItIsWanted) {
-  EXPECT_EQ(report_text(some_run(), {}, 80, false).find('\x1b'), std::string::npos);
-  EXPECT_NE(report_text(some_run(), {}, 80, true).find('\x1b'), std::string::npos);
+  EXPECT_EQ(verbose_text(some_run()).find('\x1b'), std::string::npos);
+  EXPECT_NE(report_text(some_run(), {}, {.columns = 80, .colour = true}).find('\x1b'), std::string::npos);
 }
 
 }  // namespace

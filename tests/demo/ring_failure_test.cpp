@@ -45,10 +45,11 @@ TEST_F(RingDemo, SaysSoWhenMpirunCannotStartTheRanks) {
 }
 
 TEST_F(RingDemo, FailsAWrongAnswerAndWritesNothing) {
-  const Finished finished = run(ring("stays_home") + " --ring blocking --ranks 3 --out out");
+  const Finished finished = run(ring("stays_home") + " --ring blocking --ranks 3 --verbose --out out");
   EXPECT_EQ(finished.code, 1);
   EXPECT_TRUE(has(finished.out, "o   is WRONG")) << finished.out;
   EXPECT_TRUE(has(finished.out, "lse is WRONG")) << finished.out;
+  EXPECT_TRUE(has(finished.out, "WRONG: o, lse, dq, dk and dv of the blocking ring")) << finished.out;
   EXPECT_TRUE(has(finished.out, "Nothing was written: the answer is wrong")) << finished.out;
   EXPECT_TRUE(has(finished.err, "rank 2 stays at home"))
       << "what the code prints is passed on: " << finished.err;
@@ -60,7 +61,7 @@ TEST_F(RingDemo, FailsAWrongAnswerAndWritesNothing) {
 
 TEST_F(RingDemo, FailsWrongGradientsAndWritesNothing) {
   const std::string kept = "--blocking-ring-backward " RINGS_DIR "/lesson07_mutant_dk_dv_kept_local.so";
-  const Finished finished = run(kept + " --ring blocking --ranks 3 --out out");
+  const Finished finished = run(kept + " --ring blocking --ranks 3 --verbose --out out");
   EXPECT_EQ(finished.code, 1);
   for (const char* right : {"o   is right", "lse is right", "dq  is right"})
     EXPECT_TRUE(has(finished.out, right)) << finished.out;
@@ -90,11 +91,22 @@ TEST_F(RingDemo, PassesOnWhatARankThrew) {
   EXPECT_EQ(finished.err, "demo: rank 1 threw: shard 1 is not to my taste\n");
 }
 
+TEST_F(RingDemo, NamesALibraryThatIsAnotherLessons) {
+  const Finished ring = run("--blocking-ring " RINGS_DIR "/lesson04_solution.so");
+  EXPECT_EQ(ring.code, 1);
+  EXPECT_TRUE(is_one_line(ring.err) && has(ring.err, "the adapter has no function ring_attention"))
+      << ring.err;
+  const Finished block = run("--block " RINGS_DIR "/lesson05_solution.so");
+  EXPECT_EQ(block.code, 1);
+  EXPECT_TRUE(is_one_line(block.err) && has(block.err, "lesson05_solution.so has no course_blocks"))
+      << block.err;
+}
+
 TEST_F(RingDemo, IsNotFooledByRanksThatLeave) {
   const Finished finished = run(ring("leaves") + " --ranks 2");
   EXPECT_EQ(finished.code, 1);
   EXPECT_EQ(finished.out, "");
-  EXPECT_TRUE(has(finished.err, "without a report")) << finished.err;
+  EXPECT_TRUE(has(finished.err, "a function returns or throws, it does not exit")) << finished.err;
 }
 
 TEST_F(RingDemo, EndsItsRanksWhenItIsInterrupted) {
@@ -103,34 +115,74 @@ TEST_F(RingDemo, EndsItsRanksWhenItIsInterrupted) {
   EXPECT_EQ(finished.code, 128 + 15) << finished.err;
 }
 
-class BareMpi : public RingDemo {
+/// Cases that are written for another launcher.
+class Prepared : public RingDemo {
  protected:
-  Finished run_bare(const std::string& arguments) const {
-    return run("-n 2 --map-by :OVERSUBSCRIBE " RING_DEMO_RANK " " + arguments, open_mpi_as_root + "mpirun");
+  const std::string sizes_ = "--ranks 2 --seq 9 --heads 2 --dim 4 ";
+
+  /// The line that plays them, as --prepare prints it.
+  std::string prepare(const std::string& arguments) const {
+    const Finished finished = run(arguments + " --prepare cases");
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    const std::size_t begin = finished.out.find("\nmpirun ") + 1;
+    EXPECT_NE(begin, 0u) << finished.out;
+    return finished.out.substr(begin, finished.out.find('\n', begin) - begin);
+  }
+
+  Finished play(std::string line) const {
+    line.insert(std::string("mpirun").size(), " --map-by :OVERSUBSCRIBE");
+    return run("", open_mpi_as_root + line);
   }
 };
 
-TEST_F(BareMpi, ReportsByItself) {
-  const Finished finished = run_bare("--seq 9 --heads 2 --dim 4 --out out");
-  EXPECT_EQ(finished.code, 0) << finished.err;
-  EXPECT_TRUE(has(finished.out, "2 MPI ranks on one host")) << finished.out;
-  EXPECT_TRUE(has(finished.out, "o   is right")) << finished.out;
-  EXPECT_EQ(read_npy<float>(folder_ / "out/lse.npy").shape(), (Shape{2, 9}));
+TEST_F(Prepared, IsReportedAsIfTheDemoHadPlayedIt) {
+  const Finished played = play(prepare("--ranks 3"));
+  ASSERT_EQ(played.code, 0) << played.err;
+  const Finished finished = run("--report cases --out out --json");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const nlohmann::json json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json.at("ranks"), 3);
+  ASSERT_EQ(json.at("rings").size(), 2u);
+  for (const nlohmann::json& ring : json.at("rings")) {
+    EXPECT_TRUE(ring.at("passed"));
+    EXPECT_LT(ring.at("relative_error").at("dk"), 1e-4);
+  }
+  EXPECT_EQ(read_npy<float>(folder_ / "out/dq.npy").shape(), (Shape{12, 512, 32}));
+  EXPECT_TRUE(has(run("--report cases").out, "3 MPI ranks on one host"));
 }
 
-TEST_F(BareMpi, RefusesWrongInputOnce) {
-  const Finished finished = run_bare("--q missing.npy --k missing.npy --v missing.npy --out out");
-  EXPECT_EQ(finished.code, 2);
-  EXPECT_TRUE(has(finished.err, "demo: missing.npy: cannot be opened")) << finished.err;
-  EXPECT_EQ(finished.err.find("demo:"), finished.err.rfind("demo:")) << finished.err;
-  EXPECT_FALSE(fs::exists(folder_ / "out"));
-  EXPECT_EQ(run_bare("--ranks 3").code, 2) << "MPI started two";
+TEST_F(Prepared, IsForSoManyRanks) {
+  std::string line = prepare(sizes_);
+  line.replace(line.find("-n 2"), 4, "-n 1");
+  const Finished finished = play(line);
+  EXPECT_NE(finished.code, 0);
+  EXPECT_TRUE(has(finished.err, "blocking-forward is for 2 ranks, but 1 were started")) << finished.err;
 }
 
-TEST_F(BareMpi, EndsAllRanksWhenOneThrows) {
-  const Finished finished = run_bare(ring("throws"));
-  EXPECT_EQ(finished.code, 1);
-  EXPECT_TRUE(has(finished.err, "demo: rank 1 threw: shard 1 is not to my taste")) << finished.err;
+TEST_F(Prepared, EndsAllRanksWhenOneThrows) {
+  const Finished finished = play(prepare(sizes_ + ring("throws")));
+  EXPECT_NE(finished.code, 0);
+  EXPECT_TRUE(has(finished.err, "player: rank 1 threw: shard 1 is not to my taste")) << finished.err;
+  const Finished report = run("--report cases");
+  EXPECT_EQ(report.code, 1);
+  EXPECT_TRUE(has(report.err, "have its cases been played to the end?")) << report.err;
+}
+
+TEST_F(Prepared, RefusesWhatIsNotPrepared) {
+  const Finished nothing = run("--report cases");
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_TRUE(is_one_line(nothing.err) && has(nothing.err, "expected a folder of --prepare")) << nothing.err;
+  prepare(sizes_);
+  const Finished again = run(sizes_ + "--prepare cases");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(is_one_line(again.err) && has(again.err, "cases: is not empty")) << again.err;
+  const Finished unplayed = run("--report cases");
+  EXPECT_EQ(unplayed.code, 1);
+  EXPECT_TRUE(has(unplayed.err, "report.json is missing; have its cases been played")) << unplayed.err;
+  fs::remove(folder_ / "cases/blocking-forward/rank1/q.npy");
+  const Finished broken = run("--report cases");
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_TRUE(is_one_line(broken.err) && has(broken.err, "rank1/q.npy: cannot be opened")) << broken.err;
 }
 
 }  // namespace

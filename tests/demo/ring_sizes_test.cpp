@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ring/shards.hpp"
 #include "ring_demo.hpp"
 #include "tensor/npy.hpp"
@@ -5,8 +7,19 @@
 namespace course {
 namespace {
 
-TEST_F(RingDemo, ShowsFourRanksOnRealTensors) {
+TEST_F(RingDemo, FitsOnOneScreen) {
   const Finished finished = run("");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_LE(std::count(finished.out.begin(), finished.out.end(), '\n'), 24) << finished.out;
+  EXPECT_TRUE(has(finished.out, "Right in every query row")) << finished.out;
+  for (const char* ring : {"blocking", "overlapped"})
+    EXPECT_TRUE(
+        std::regex_search(finished.out, std::regex(std::string("\n") + ring + " .* 15\\.0 MiB( +\\S+){5}\n")))
+        << finished.out;
+}
+
+TEST_F(RingDemo, ShowsFourRanksOnRealTensors) {
+  const Finished finished = run("--verbose");
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_TRUE(is_progress(finished.err)) << finished.err;
   EXPECT_TRUE(has(finished.out, "4 MPI ranks on one host")) << finished.out;

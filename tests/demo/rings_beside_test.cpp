@@ -65,9 +65,9 @@ TEST_F(RingsBeside, SendAsMuchWithUnevenShardsToo) {
 }
 
 TEST_F(RingsBeside, StandTogetherInTheReportAndThePictures) {
-  const Finished finished = run("--ranks 3 --seq 50 --heads 2 --dim 8 --out out");
+  const Finished finished = run("--ranks 3 --seq 50 --heads 2 --dim 8 --verbose --out out");
   ASSERT_EQ(finished.code, 0) << finished.err;
-  for (const char* part : {"\nBlocking ring\n", "\nOverlapped ring\n", "Side by side",
+  for (const char* part : {"\nBlocking ring\n", "\nOverlapped ring\n",
                            "\nblocking ring: ", "\noverlapped ring: ", "./course lab slow-network"}) {
     EXPECT_TRUE(has(finished.out, part)) << part << finished.out;
   }
@@ -102,22 +102,23 @@ TEST_F(RingsBeside, OneCanBeShownAlone) {
     EXPECT_EQ(json.at("rings").at(0).at("name"), name);
     EXPECT_LT(json.at("relative_error").at("o"), 1e-5);
     const Finished finished = run(arguments);
-    EXPECT_FALSE(has(finished.out, "Side by side") || has(finished.out, "slow-network")) << finished.out;
+    EXPECT_FALSE(has(finished.out, "slow-network") || has(finished.out, other)) << finished.out;
     EXPECT_FALSE(has(file_text(folder_ / "out/timeline.svg"), other));
   }
 }
 
 TEST_F(RingsBeside, AWrongOneIsToldFromARightOne) {
   const std::string arguments = stays_home_ + " --ranks 3 --seq 50 --heads 2 --dim 8";
-  const Finished finished = run(arguments + " --out out");
+  const Finished finished = run(arguments + " --verbose --out out");
   EXPECT_EQ(finished.code, 1);
   const std::string verdicts =
-      finished.out.substr(std::min(finished.out.find("Every query"), finished.out.size()));
+      finished.out.substr(std::min(finished.out.find("o   is right"), finished.out.size()));
   const std::size_t overlapped = verdicts.find("Overlapped ring");
   ASSERT_NE(overlapped, std::string::npos) << finished.out;
   EXPECT_TRUE(has(verdicts.substr(0, overlapped), "o   is right")) << verdicts;
   EXPECT_FALSE(has(verdicts.substr(0, overlapped), "WRONG")) << verdicts;
   EXPECT_TRUE(has(verdicts.substr(overlapped), "o   is WRONG")) << verdicts;
+  EXPECT_TRUE(has(finished.out, "WRONG: o and lse of the overlapped ring")) << finished.out;
   EXPECT_TRUE(has(finished.out, "the overlapped ring sent 0 bytes and the blocking one ")) << finished.out;
   EXPECT_TRUE(has(finished.out, "Nothing was written: the overlapped ring's answer is wrong"))
       << finished.out;

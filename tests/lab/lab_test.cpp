@@ -5,9 +5,9 @@
 #include <random>
 
 #include "lab/laboratory.hpp"
+#include "lab/measured.hpp"
 #include "lab/model.hpp"
 #include "lab/network.hpp"
-#include "lab/plan.hpp"
 #include "lab/quantity.hpp"
 #include "lab/report.hpp"
 #include "trace/tiles.hpp"
@@ -122,7 +122,7 @@ Measured measured(double work_over_transfer, double compute, double blocking, do
        {std::pair{"blocking", blocking}, {"without", unaided}, {"with", aided}}) {
     CallResult ring{name, seconds, 3, {}};
     for (int rank = 0; rank < 2; ++rank) {
-      demo::RankResult one;
+      RankRecord one;
       one.trace = {rank,
                    {{Span::Kind::Compute, 0, compute / 2, "block of rank 0"},
                     {Span::Kind::Transfer, compute / 2, seconds - compute / 2, "MPI_Recv"},
@@ -208,29 +208,6 @@ TEST(Network, ShapesADevice) {
   EXPECT_EQ(delayed[0][8], "netem");
   EXPECT_EQ(delayed[0][10], "2000us");
   EXPECT_EQ(delayed[1][6], "1:1");
-}
-
-TEST(Plan, SurvivesItsFile) {
-  const Plan plan{"laboratory", "a b/05.so", "04.so", "08.so", "", "/tmp/\"result\""};
-  const Plan same = plan_from(to_text(plan));
-  EXPECT_EQ(same.kind, plan.kind);
-  EXPECT_EQ(same.subject, plan.subject);
-  EXPECT_EQ(same.block, plan.block);
-  EXPECT_EQ(same.overlap, plan.overlap);
-  EXPECT_EQ(same.folder, plan.folder);
-  EXPECT_EQ(same.result, plan.result);
-}
-
-TEST(Result, SurvivesItsFile) {
-  Result result;
-  result.ranks = 2;
-  result.settings = {measured(2, 2.0, 2.6, 2.5, 2.02, 0.5)};
-  result.call = result.settings[0].rings[0];
-  const Result same = result_from(to_text(result));
-  EXPECT_EQ(to_text(same), to_text(result));
-  ASSERT_EQ(same.settings.size(), 1u);
-  EXPECT_EQ(same.settings[0].rings[2].name, "with");
-  EXPECT_EQ(same.call.ranks[1].trace.spans[1].label, "MPI_Recv");
 }
 
 Result laboratory_result() {

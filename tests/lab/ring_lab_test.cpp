@@ -26,10 +26,23 @@ std::string library(const std::string& name) {
   return std::string(LIBRARIES) + "/" + name + ".so";
 }
 
-std::string trace_of_ring(const std::string& lesson, const std::string& more) {
-  return std::string(RING_LAB) + " trace --kind ring --lesson " + lesson +
-         " --what ring --code solution --blocks solution" + " --subject " +
-         library("lesson" + lesson + "_solution") + " --block " + library("lesson04_solution") + " " + more;
+std::string trace_of_ring(const std::string& subject, const std::string& function, const std::string& more) {
+  return std::string(RING_LAB) + " trace --ring " + function +
+         " --lesson 05 --what ring --code solution --blocks solution --subject " + library(subject) +
+         " --block " + library("lesson04_solution") + " " + more;
+}
+
+/// A task's case for so many ranks in the folder `case`, and its trace in `out`.
+Finished trace_of_task(const std::string& judge, const std::string& subject, const std::string& task,
+                       int ranks, const TestFolder& folder) {
+  const Finished drawn = run_shell(judge + " --registry " + REGISTRY + " --write-case case --task " + task +
+                                       " --ranks " + std::to_string(ranks),
+                                   folder);
+  EXPECT_EQ(drawn.code, 0) << drawn.err;
+  return run_shell(std::string(RING_LAB) +
+                       " trace --case case --lesson 03 --what task --code student --subject " +
+                       library(subject) + " --out out",
+                   folder);
 }
 
 std::set<int> threads_in(const fs::path& chrome_trace) {
@@ -41,9 +54,10 @@ std::set<int> threads_in(const fs::path& chrome_trace) {
 }
 
 TEST(Trace, DrawsBothRingsOnEveryRank) {
-  for (const std::string lesson : {"05", "08"}) {
+  for (const auto& [subject, function] : {std::pair{"lesson05_solution", "ring_attention"},
+                                          std::pair{"lesson08_solution", "overlapped_ring_attention"}}) {
     const TestFolder folder;
-    const Finished run = run_shell(trace_of_ring(lesson, "--ranks 3 --out out --json"), folder);
+    const Finished run = run_shell(trace_of_ring(subject, function, "--ranks 3 --out out --json"), folder);
     ASSERT_EQ(run.code, 0) << run.err;
     const auto json = nlohmann::json::parse(run.out);
     EXPECT_EQ(json["ranks"], 3);
@@ -54,22 +68,16 @@ TEST(Trace, DrawsBothRingsOnEveryRank) {
     }
     EXPECT_EQ(threads_in(folder / "out" / "trace.json"), (std::set<int>{0, 1, 2}));
     const std::string svg = file_text(folder / "out" / "timeline.svg");
-    EXPECT_NE(svg.find("Lesson " + lesson), std::string::npos);
+    EXPECT_NE(svg.find("Lesson 05, ring, on 3 ranks"), std::string::npos);
     for (const char* label : {"block of rank 0", "block of rank 1", "block of rank 2"}) {
-      EXPECT_NE(svg.find(label), std::string::npos) << label << " of lesson " << lesson;
+      EXPECT_NE(svg.find(label), std::string::npos) << label << " of " << subject;
     }
   }
 }
 
-TEST(Trace, PlaysACaseWhereTheDemoHasNoEntry) {
+TEST(Trace, PlaysACaseOfATask) {
   const TestFolder folder;
-  const Finished drawn = run_shell(
-      std::string(JUDGE03) + " --registry " + REGISTRY + " --write-case case --task 2 --ranks 3", folder);
-  ASSERT_EQ(drawn.code, 0) << drawn.err;
-  const Finished run = run_shell(std::string(RING_LAB) +
-                                     " trace --kind case --lesson 03 --what task --code student --subject " +
-                                     library("lesson03_solution") + " --case case --ranks 3 --out out",
-                                 folder);
+  const Finished run = trace_of_task(JUDGE03, "lesson03_solution", "2", 3, folder);
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NE(run.out.find("Lesson 03, task, on 3 ranks: your own code"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("rank 2"), std::string::npos) << run.out;
@@ -79,10 +87,18 @@ TEST(Trace, PlaysACaseWhereTheDemoHasNoEntry) {
   }
 }
 
+TEST(Trace, PlaysATaskOnOneRank) {
+  const TestFolder folder;
+  const Finished run = trace_of_task(JUDGE08, "lesson08_solution", "1", 1, folder);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(threads_in(folder / "out" / "trace.json"), std::set<int>{0});
+}
+
 TEST(Trace, RefusesAFolderThatIsAFile) {
   const TestFolder folder;
   std::ofstream(folder / "out") << "mine";
-  const Finished run = run_shell(trace_of_ring("05", "--ranks 2 --out out"), folder);
+  const Finished run =
+      run_shell(trace_of_ring("lesson05_solution", "ring_attention", "--ranks 2 --out out"), folder);
   EXPECT_EQ(run.code, 2);
   EXPECT_NE(run.err.find("out: is not a folder"), std::string::npos) << run.err;
   EXPECT_EQ(file_text(folder / "out"), "mine");
@@ -90,26 +106,11 @@ TEST(Trace, RefusesAFolderThatIsAFile) {
 
 TEST(Trace, SaysWhatARankSaidAndLeavesNothing) {
   const TestFolder folder;
-  const Finished run = run_shell(
-      std::string(RING_LAB) + " trace --kind ring --lesson 05 --what ring --code solution --subject " +
-          library("lesson03_solution") + " --block " + library("lesson04_solution") + " --ranks 2 --out out",
-      folder);
+  const Finished run =
+      run_shell(trace_of_ring("lesson03_solution", "ring_attention", "--ranks 2 --out out"), folder);
   EXPECT_EQ(run.code, 1);
-  EXPECT_NE(run.err.find("has no course_demo_ring"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("threw: the adapter has no function ring_attention"), std::string::npos) << run.err;
   EXPECT_FALSE(fs::exists(folder / "out"));
-}
-
-TEST(Trace, PlaysATaskOnOneRank) {
-  const TestFolder folder;
-  const Finished drawn = run_shell(
-      std::string(JUDGE08) + " --registry " + REGISTRY + " --write-case case --task 1 --ranks 1", folder);
-  ASSERT_EQ(drawn.code, 0) << drawn.err;
-  const Finished run = run_shell(std::string(RING_LAB) +
-                                     " trace --kind case --lesson 08 --what task --code student --subject " +
-                                     library("lesson08_solution") + " --case case --ranks 1 --out out",
-                                 folder);
-  ASSERT_EQ(run.code, 0) << run.err;
-  EXPECT_EQ(threads_in(folder / "out" / "trace.json"), std::set<int>{0});
 }
 
 TEST(Judge, WritesNoCaseForRanksThatATaskDoesNotHave) {
@@ -131,13 +132,14 @@ TEST(Judge, RefusesATaskThatItDoesNotHave) {
 
 // ---- the network that a laboratory makes ----
 
-/// The network namespaces that processes of this machine are in.
-std::set<std::string> networks() {
+/// The network namespaces that processes of this machine are in; those of one program if it is named.
+std::set<std::string> networks(const std::string& program = "") {
   std::set<std::string> all;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::error_code gone;
+    if (!program.empty() && fs::read_symlink(entry.path() / "exe", gone).filename() != program) continue;
     const std::string network = fs::read_symlink(entry.path() / "ns" / "net", gone).string();
     if (!gone && !network.empty()) all.insert(network);
   }
@@ -234,10 +236,13 @@ TEST_P(Interrupted, LeavesNoRankAndNoNetwork) {
   const std::set<std::string> before = networks();
   const fs::path out = folder / "out";
   const pid_t pid = start(laboratory(name, out));
-  ASSERT_TRUE(comes_true([] { return is_running("ring_lab_rank"); }));
-  std::set<std::string> made = networks();
-  for (const std::string& network : before) made.erase(network);
-  EXPECT_GE(made.size(), std::string(name) == "two-hosts" ? 2u : 1u);
+  const std::size_t hosts = std::string(name) == "two-hosts" ? 2 : 1;
+  std::set<std::string> made;
+  ASSERT_TRUE(comes_true([&] {
+    made = networks("player_mpi");  // where ranks run
+    for (const std::string& network : before) made.erase(network);
+    return made.size() >= hosts;
+  }));
   kill(pid, signal);
   int status = 0;
   ASSERT_EQ(waitpid(pid, &status, 0), pid);
@@ -247,7 +252,6 @@ TEST_P(Interrupted, LeavesNoRankAndNoNetwork) {
     EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
     EXPECT_FALSE(fs::exists(out));
   }
-  EXPECT_TRUE(comes_true([] { return !is_running("ring_lab_rank"); }));
   EXPECT_TRUE(comes_true([&] {
     const std::set<std::string> now = networks();
     return std::none_of(made.begin(), made.end(),

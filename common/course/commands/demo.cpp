@@ -167,7 +167,9 @@ int demo(const Checkout& checkout, const std::vector<std::string>& arguments) {
   std::vector<std::string> targets{"ring_demo"};
   std::vector<std::string> command{checkout.build() / "bin" / "ring_demo"};
   std::vector<Ring> rings = picked_rings(arguments);
-  if (!contains(arguments, "--help") && !contains(arguments, "-h") && !rings.empty()) {
+  const bool runs_lessons =
+      !contains(arguments, "--help") && !contains(arguments, "-h") && !gives(arguments, "--report");
+  if (runs_lessons && !rings.empty()) {
     const Plan plan(checkout, arguments, std::move(rings));
     targets.insert(targets.end(), plan.targets().begin(), plan.targets().end());
     command.insert(command.end(), plan.arguments().begin(), plan.arguments().end());

@@ -46,12 +46,13 @@ class Trace {
     const TemporaryFolder temporary;
     std::vector<std::string> command = tracer();
     if (is_ring()) {
-      command.insert(command.end(), {"--kind", "ring", "--block", library(block_target_), "--blocks",
-                                     block_subject_, "--what", lesson_.name});
+      command.insert(command.end(),
+                     {"--ring", lesson_.ring, "--ranks", std::to_string(ranks_), "--block",
+                      library(block_target_), "--blocks", block_subject_, "--what", lesson_.name});
     } else {
       write_case(temporary.path() / "case");
-      command.insert(command.end(), {"--kind", "case", "--case", temporary.path() / "case", "--what",
-                                     lesson_.name + ", task " + task()});
+      command.insert(command.end(),
+                     {"--case", temporary.path() / "case", "--what", lesson_.name + ", task " + task()});
     }
     return course::run({.argv = command}).code;
   }
@@ -70,7 +71,7 @@ class Trace {
   }
 
   /// Whether to run the lesson's forward ring, on more than the judge's small inputs.
-  bool is_ring() const { return lesson_.ring && choice_.task.empty(); }
+  bool is_ring() const { return !lesson_.ring.empty() && choice_.task.empty(); }
 
   /// Of a lesson's tasks the last is what it comes to.
   std::string task() const { return choice_.task.empty() ? lesson_.tasks.back().id : choice_.task; }
@@ -93,8 +94,6 @@ class Trace {
                                      "trace",
                                      "--subject",
                                      library(subject_target(lesson_, subject_)),
-                                     "--ranks",
-                                     std::to_string(ranks_),
                                      "--lesson",
                                      lesson_.id,
                                      "--code",

@@ -1,13 +1,19 @@
 #include <stdexcept>
 
-#include "demo/ring_entry.hpp"
+#include "ring.hpp"
+
+namespace {
 
 /// Rank 1 throws; the others wait for it.
-void course_demo_ring(course::HeadsView<const float>, course::HeadsView<const float>,
-                      course::HeadsView<const float>, course::HeadsView<float>, course::MatrixView<float>,
-                      std::span<const int>, const course::BlockAttention&, MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  if (rank == 1) throw std::runtime_error("shard 1 is not to my taste");
+void ring_attention(course::Call& call) {
+  const MPI_Comm comm = call.communicator<MPI_Comm>();
+  if (rank_in(comm) == 1) throw std::runtime_error("shard 1 is not to my taste");
   MPI_Barrier(comm);
+}
+
+}  // namespace
+
+const course::Adapter& course_adapter() {
+  static const course::Adapter adapter{{"ring_attention", ring_attention}};
+  return adapter;
 }

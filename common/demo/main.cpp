@@ -1,20 +1,20 @@
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string_view>
 #include <thread>
 
 #include "course/terminal/terminal.hpp"
-#include "demo/input.hpp"
-#include "demo/launch.hpp"
 #include "demo/output_folder.hpp"
+#include "demo/playing.hpp"
+#include "demo/prepared.hpp"
+#include "demo/report.hpp"
+#include "demo/save.hpp"
 #include "protocol/errors.hpp"
 #include "ring/shards.hpp"
+#include "runner/interruption.hpp"
 
 namespace course::demo {
 
@@ -63,17 +63,6 @@ void require_memory(const Extents& extents, int ranks, const Options& options) {
   }
 }
 
-/// Checks the input as rank 0 will; nothing is started for a file that cannot be used.
-Extents check_input(const Options& options, int ranks) {
-  if (options.sizes) {
-    const Extents extents{options.sizes->heads, options.sizes->seq, options.sizes->head_dim};
-    require_memory(extents, ranks, options);
-    return extents;
-  }
-  const Input input = load_input(options);
-  return {input.heads(), input.seq(), input.head_dim()};
-}
-
 void require_library(const fs::path& path, std::string_view lesson) {
   if (!fs::is_regular_file(path)) {
     throw Unavailable(fmt::format("{}: there is no such file, expected the shared object of lesson {}",
@@ -92,26 +81,56 @@ void require_libraries(const Options& options) {
 
 /// A minute, and what reading the input and the longest block take on a slow machine with as many ranks a
 /// core as here.
-double patience_s(const Extents& extents, int ranks, bool backward) {
+double patience_s(const Demonstration& shown) {
   constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
-  const double shard = even_shards(static_cast<int>(extents.seq), ranks)[0];
-  const double products = backward ? 5 : 2;
+  const double shard = largest_shard(shown.shard_tokens());
+  const double products = shown.backward() ? 5 : 2;
   const double block_flops =
-      2 * products * static_cast<double>(extents.heads * extents.head_dim) * shard * shard;
-  const double ranks_a_core = std::max(1.0, ranks / static_cast<double>(std::thread::hardware_concurrency()));
-  return quiet_s + start_s * ranks + 3 * sizeof(float) * extents.count() / slow_bytes +
+      2 * products * static_cast<double>(shown.input.heads() * shown.input.head_dim()) * shard * shard;
+  const double ranks_a_core =
+      std::max(1.0, shown.ranks / static_cast<double>(std::thread::hardware_concurrency()));
+  return quiet_s + start_s * shown.ranks +
+         3 * sizeof(float) * static_cast<double>(shown.input.q.size()) / slow_bytes +
          block_flops * ranks_a_core / slow_flops;
 }
 
-int terminal_columns(int otherwise) {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
+/// Reads or draws the input, once it is known that it can be held.
+Input checked_input(const Options& options, int ranks) {
+  if (options.sizes)
+    require_memory({options.sizes->heads, options.sizes->seq, options.sizes->head_dim}, ranks, options);
+  Input input = load_input(options);
+  require_memory({input.heads(), input.seq(), input.head_dim()}, ranks, options);
+  return input;
 }
 
-bool wants_colour() {
-  const char* term = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr && term != nullptr &&
-         std::string_view(term) != "dumb";
+/// Compares, writes and prints; returns the exit code.
+int conclude(const Demonstration& shown, const Options& options, std::vector<Outcome> outcomes,
+             program::ProgressLine& progress) {
+  const std::vector<RingAnswer> answers = answers_of(shown, std::move(outcomes));
+  const RunSummary run = summarise(shown, answers, [&](const std::string& text) { progress.show(text); });
+  const SavedFiles saved = save(options.out, run, answers.front());
+  progress.clear();
+  const Page page{program::columns(stdout, 100), program::colour_on(stdout), options.verbose};
+  std::cout << (options.json ? report_json(run) : report_text(run, saved, page)) << std::flush;
+  return run.passed() ? succeeded : failed;
+}
+
+void tell_how_to_play(const Options& options, const Demonstration& shown,
+                      const std::vector<std::string>& arguments) {
+  std::string words;
+  for (const std::string& argument : arguments) words += " " + argument;
+  fmt::print(
+      "Prepared in {} for {}; on a cluster every node has to see that folder and this build. Play it with\n\n"
+      "mpirun -n {} {}{}\n\nor another launcher, then ./course demo --report {}\n",
+      options.prepare->string(), plural(shown.ranks, "rank"), shown.ranks, player_program().string(), words,
+      options.prepare->string());
+}
+
+int report(const Options& options) {
+  program::ProgressLine progress(std::chrono::seconds(5), "demo");
+  if (options.out) OutputFolder{*options.out};
+  const Demonstration shown = read_prepared(*options.report);
+  return conclude(shown, options, read_played(*options.report, shown), progress);
 }
 
 int demonstrate(const std::vector<std::string>& arguments) {
@@ -120,17 +139,23 @@ int demonstrate(const std::vector<std::string>& arguments) {
     std::cout << options.help;
     return succeeded;
   }
+  if (options.report) return report(options);
   const int ranks = options.ranks.value_or(default_ranks);
-  const Extents extents = check_input(options, ranks);
+  Demonstration shown{checked_input(options, ranks), options.rings, ranks, options.mine};
+  shown.runs = worthwhile_runs(shown.input);
   if (options.out) OutputFolder{*options.out};
   require_libraries(options);
-  require_memory(extents, ranks, options);
+  if (options.prepare) {
+    tell_how_to_play(options, shown, prepare(*options.prepare, shown, options.libraries));
+    return succeeded;
+  }
   if (ranks > most_ranks) {
     std::fprintf(stderr, "demo: %d ranks are more than the %d that the course is tested with; trying\n",
                  ranks, most_ranks);
   }
-  return launch({arguments, ranks, patience_s(extents, ranks, options.backward),
-                 terminal_columns(options.front.columns), wants_colour()});
+  program::ProgressLine progress(std::chrono::seconds(5), "demo");
+  std::vector<Outcome> outcomes = play(shown, options.libraries, patience_s(shown), progress);
+  return conclude(shown, options, std::move(outcomes), progress);
 }
 
 }  // namespace
@@ -138,8 +163,11 @@ int demonstrate(const std::vector<std::string>& arguments) {
 }  // namespace course::demo
 
 int main(int argc, char** argv) {
+  const course::Interruptible interruptible;
   try {
     return course::demo::demonstrate({argv + 1, argv + argc});
+  } catch (const course::Interrupted& interrupted) {
+    return interrupted.exit_code;
   } catch (...) {
     return course::program::report_exception("demo");
   }
