@@ -136,7 +136,7 @@ endfunction()
 function(add_judge lesson)
   recall(${lesson} tests)
   set(adapter ${tests}/adapter.cpp)
-  foreach(entry demo_entry bench_entry) # how ./course demo and ./course bench call this lesson
+  foreach(entry demo_entry bench_entry) # how ./course bench calls this lesson
     if(EXISTS ${tests}/${entry}.cpp)
       list(APPEND adapter ${tests}/${entry}.cpp)
     endif()

@@ -132,7 +132,7 @@ class Laboratory {
   /// ring and of another differ by luck.
   std::vector<CallResult> in_turns(const std::vector<Case>& cases, int rounds,
                                    const std::function<void(int, int)>& on_turn) const {
-    // On a machine that may get busier, and with all that one setting may take.
+    // Twice what a setting may take: the machine may get busier.
     const double limit_s = 2 * longest_setting_s;
     return play(cases, {.timed = {rounds, true, code_.block, {}},
                         .limit_s = limit_s,

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "runner/launch_monitor.hpp"
 
 namespace course {
@@ -35,6 +38,33 @@ TEST(LaunchMonitor, NamesNoRankWhereThereIsOne) {
       said_of(Phase::Starting, 2),
       "stuck, in compute or in MPI: nothing happened for 0 s (no report from rank 0, 1; a status page would "
       "tell where they are)");
+}
+
+/// A rank that waits in MPI for the other of two.
+RankSnapshot waiting(PendingOperation::Kind kind, int peer) {
+  RankSnapshot rank;
+  rank.phase = Phase::Blocked;
+  rank.case_index = 0;
+  rank.pending = {{kind, PendingOperation::Need::All, peer, 1, 1 << 20, case_communicator, "MPI_Sendrecv"}};
+  return rank;
+}
+
+/// How a launch ended in which a rank sends what another receives, and nothing has moved for half a second.
+std::optional<Outcome> end_of_slow_message(double standstill_s) {
+  const std::vector<std::vector<int>> cases{{0, 1}};
+  LaunchMonitor watch(cases, 60, getpid(), standstill_s);
+  const std::vector<RankSnapshot> ranks{waiting(PendingOperation::Kind::Send, 1),
+                                        waiting(PendingOperation::Kind::Receive, 0)};
+  watch.look(ranks);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  return watch.look(ranks);
+}
+
+TEST(LaunchMonitor, LetsAMessageTravelAsLongAsItIsToldTo) {
+  EXPECT_FALSE(end_of_slow_message(30).has_value());
+  const std::optional<Outcome> ended = end_of_slow_message(0.1);
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->ending, Outcome::Ending::Deadlock);
 }
 
 }  // namespace

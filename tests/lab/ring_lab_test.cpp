@@ -203,10 +203,12 @@ std::string joined(const std::vector<std::string>& words) {
   return line;
 }
 
-TEST(Laboratory, RunsToItsEnd) {
+class Whole : public testing::TestWithParam<const char*> {};
+
+TEST_P(Whole, RunsToItsEnd) {
   if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
   const TestFolder folder;
-  const Finished run = run_shell(joined(laboratory("slow-network", "out", "5Gbit")) + "--json", folder);
+  const Finished run = run_shell(joined(laboratory(GetParam(), "out", "5Gbit")) + "--json", folder);
   ASSERT_EQ(run.code, 0) << run.err;
   const auto json = nlohmann::json::parse(run.out);
   EXPECT_TRUE(json["shaped"].get<bool>());
@@ -226,6 +228,8 @@ TEST(Laboratory, RunsToItsEnd) {
   ASSERT_FALSE(json["files"].empty());
   for (const auto& file : json["files"]) EXPECT_TRUE(fs::exists(folder / file.get<std::string>())) << file;
 }
+
+INSTANTIATE_TEST_SUITE_P(Laboratory, Whole, testing::Values("slow-network", "two-hosts"));
 
 class Interrupted : public testing::TestWithParam<std::tuple<const char*, int>> {};
 

@@ -146,6 +146,24 @@ TEST(TimedPlay, ComputesWithoutProgressOrNotAtAllWhereTheCaseSaysSo) {
   EXPECT_EQ(outcomes[3].reports[0].bytes_sent_to, outcomes[1].reports[0].bytes_sent_to);
 }
 
+TEST(TimedPlay, ComputesARanksOwnBlockAsOftenAsARingHasBlocks) {
+  Case own = forward_case();
+  own.function = "own_blocks";
+  own.arguments["blocks"] = {ranks};
+  own.subject = library("lesson04");
+  const Outcome outcome = play({own}, timed_options(1)).at(0);
+  ASSERT_EQ(outcome.ending, Outcome::Ending::Finished) << outcome.text;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const Tensors& given = own.inputs[rank];
+    auto expected = reference::attention(given.at("q"), given.at("k"), given.at("v"));
+    for (float& lse : expected.lse.values()) lse += std::log(static_cast<float>(ranks));
+    expect_near(outcome.outputs[rank].at("o"), expected.o);
+    expect_near(outcome.outputs[rank].at("lse"), expected.lse);
+    EXPECT_EQ(count_spans(outcome.timings[rank], "block of rank 0"), ranks);
+    EXPECT_TRUE(outcome.reports[rank].bytes_sent_to.empty());
+  }
+}
+
 TEST(TimedPlay, TakesThePlainBlocksWhereNoneAreGiven) {
   LauncherOptions options = timed_options(1);
   options.timed->block.clear();
