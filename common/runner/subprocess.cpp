@@ -42,14 +42,24 @@ Exit decode(int status) {
   return {WEXITSTATUS(status), 0};
 }
 
+std::vector<pid_t> descendants_without(const std::set<pid_t>& spared) {
+  std::set<pid_t> kept = spared;
+  for (const pid_t pid : spared) {
+    for (const pid_t below : descendants(pid)) kept.insert(below);
+  }
+  std::vector<pid_t> others = descendants(getpid());
+  std::erase_if(others, [&](pid_t pid) { return kept.contains(pid); });
+  return others;
+}
+
 }  // namespace
 
-bool end_descendants(int signal) {
+bool end_descendants(int signal, const std::set<pid_t>& spared) {
   std::set<pid_t> told;
   for (int round = 0; round < 200; ++round) {  // more may appear while the last are dying
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    const std::vector<pid_t> doomed = descendants(getpid());
+    const std::vector<pid_t> doomed = descendants_without(spared);
     if (doomed.empty()) return true;
     for (const pid_t pid : doomed) {
       if (told.insert(pid).second) ::kill(pid, signal);
@@ -59,7 +69,7 @@ bool end_descendants(int signal) {
   return false;
 }
 
-Process::Process(const Command& command) {
+Process::Process(const Command& command) : spared_(command.spared) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<std::string> arguments = command.argv;
   std::vector<std::string> environment = merged_environment(command.environment);
@@ -103,7 +113,7 @@ void Process::kill() {
     waitpid(pid_, &status, 0);
     exit_ = decode(status);
   }
-  end_descendants(SIGKILL);  // orphans are now children of this process
+  end_descendants(SIGKILL, spared_);  // orphans are now children of this process
 }
 
 }  // namespace course

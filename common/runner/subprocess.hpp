@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Command {
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;
   std::filesystem::path output;  ///< stdout and stderr together go here
+  std::set<pid_t> spared = {};   ///< other children of this process, which do not die with it
 };
 
 /// How a process ended.
@@ -24,12 +26,12 @@ struct Exit {
 };
 
 /// Sends the signal once to every process that descends from this one, reaps them, and does so until none is
-/// left, for a second at most. Returns whether none is.
-bool end_descendants(int signal);
+/// left, for a second at most. Returns whether none is. Children that are spared keep their descendants.
+bool end_descendants(int signal, const std::set<pid_t>& spared = {});
 
-/// A child in a process group of its own. Whatever it started dies with it: this process becomes the
-/// subreaper of orphans (prctl PR_SET_CHILD_SUBREAPER), so that a killed mpirun leaves no spinning rank
-/// behind.
+/// A child in a process group of its own. Whatever it started dies with it, and whatever else descends from
+/// this process, which becomes the subreaper of orphans (prctl PR_SET_CHILD_SUBREAPER), so that a killed
+/// mpirun leaves no spinning rank behind.
 class Process {
  public:
   /// Throws std::system_error when the command cannot be started.
@@ -46,6 +48,7 @@ class Process {
 
  private:
   pid_t pid_;
+  std::set<pid_t> spared_;
   std::optional<Exit> exit_;
 };
 
