@@ -5,6 +5,7 @@
 
 #include "bench/contender.hpp"
 #include "course/terminal/progress_line.hpp"
+#include "runner/interruption.hpp"
 
 namespace course::bench {
 
@@ -56,9 +57,11 @@ std::map<std::string, double> measure(const std::vector<Contender>& contenders, 
   for (const Contender& contender : contenders) {
     benchmark::RegisterBenchmark(contender.name.c_str(),
                                  [&](benchmark::State& state) {
+                                   program::stop_if_interrupted();
                                    progress.say("timing " + contender.name);
-                                   for ([[maybe_unused]] auto iteration : state)
-                                     state.SetIterationTime(contender.seconds());
+                                   const double each =
+                                       contender.seconds(static_cast<int>(state.max_iterations));
+                                   for ([[maybe_unused]] auto iteration : state) state.SetIterationTime(each);
                                  })
         ->UseManualTime()
         ->MinTime(min_seconds)

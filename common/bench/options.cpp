@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "demo/failure.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::bench {
 
@@ -50,7 +50,7 @@ Options parse_options(std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     std::string text = error.what();
     std::replace(text.begin(), text.end(), '\n', ' ');
-    throw demo::InputError(text + "; --help says more");
+    throw program::UsageError(text + "; --help says more");
   }
   return options;
 }

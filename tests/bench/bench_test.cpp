@@ -8,7 +8,7 @@
 #include "bench/problem.hpp"
 #include "bench/rows.hpp"
 #include "bench/worker.hpp"
-#include "demo/failure.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::bench {
 
@@ -19,7 +19,7 @@ namespace {
 std::string refusal(std::vector<std::string> arguments) {
   try {
     parse_options(std::move(arguments));
-  } catch (const demo::InputError& error) {
+  } catch (const program::UsageError& error) {
     return error.what();
   }
   return "accepted";
