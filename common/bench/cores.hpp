@@ -7,7 +7,7 @@ namespace course::bench {
 /// The numbers of the cores that this process may use, ascending.
 std::vector<int> allowed_cores();
 
-/// Keeps this process, and what it starts from now on, on one core. Throws std::system_error.
+/// Keeps the thread that calls it on one core. Throws std::system_error.
 void stay_on_core(int core);
 
 }  // namespace course::bench

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
+#include <set>
 
 #include "bench/contender.hpp"
 #include "bench/cores.hpp"
 #include "bench/options.hpp"
+#include "bench/played.hpp"
 #include "bench/rows.hpp"
 #include "bench/worker.hpp"
 #include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
-#include "runner/mpirun.hpp"
+#include "runner/interruption.hpp"
 
 namespace course::bench {
 
@@ -25,6 +26,7 @@ const std::map<int, double> forward_bounds{{32, 0.73}, {64, 0.90}, {128, 0.95}};
 const std::map<int, double> backward_bounds{{32, 0.67}, {64, 0.85}, {128, 0.89}};
 constexpr double eigen_maps_bound = 0.97;
 constexpr double ring_bound = 0.95;
+constexpr double spans_bound = 0.99;
 constexpr double torch_bound = 1.5;
 constexpr double peer_ring_bound = 2.8;
 
@@ -32,15 +34,17 @@ constexpr const char* eigen_row = "Eigen's product, 1024^3";
 constexpr const char* one_rank = "one rank";
 constexpr const char* two_apart = "two ranks at once, each by itself";
 constexpr const char* two_ranks = "a ring of two, each rank";
+constexpr const char* with_spans = "a ring of two with spans, each rank";
 constexpr const char* peer_ring = "ring-attention-pytorch, each rank";
 
-/// What a ring does, as bench_ring_rank and peer.py call it, and in names.
+/// What a ring does, as peer.py calls it, and in names.
 struct Pass {
   const char* task;
   const char* suffix;
+  bool backward;
 };
-constexpr Pass forward_pass{"forward", ""};
-constexpr Pass both_passes{"both", ", forward and backward"};
+constexpr Pass forward_pass{"forward", "", false};
+constexpr Pass both_passes{"both", ", forward and backward", true};
 
 std::optional<double> bound_at(const std::map<int, double>& bounds, int head_dim) {
   const auto found = bounds.find(head_dim);
@@ -55,11 +59,11 @@ std::string at(const char* what, int head_dim) {
 class Contest {
  public:
   explicit Contest(const Options& options) : options_(options), cores_(allowed_cores()) {
-    contenders_.push_back(eigen_product(eigen_row));
+    if (!options.peers.empty()) start_peers();
+    contenders_.push_back(eigen_product(eigen_row, cores_.front()));
     comparisons_.push_back({eigen_row});
     for (const int head_dim : options.head_dims) add_one_core(head_dim);
-    add_ring();
-    stay_on_core(cores_.front());
+    add_rings();
   }
 
   std::vector<Row> run() const {
@@ -73,11 +77,14 @@ class Contest {
     const std::string backward_name = at("backward", head_dim);
     const std::string eigen_forward_name = at("forward with Eigen's maps", head_dim);
     const std::string eigen_backward_name = at("backward with Eigen's maps", head_dim);
-    const auto add_forward = [&](const std::string& name, const std::filesystem::path& library) {
-      if (!library.empty()) contenders_.push_back(forward(name, library, problem));
+    const int core = cores_.front();
+    const auto add_forward = [&](const std::string& name, const fs::path& library) {
+      if (!library.empty())
+        add_played(name, forward_operations(problem->extents), forward(library, *problem, core), problem);
     };
-    const auto add_backward = [&](const std::string& name, const std::filesystem::path& library) {
-      if (!library.empty()) contenders_.push_back(backward(name, library, problem));
+    const auto add_backward = [&](const std::string& name, const fs::path& library) {
+      if (!library.empty())
+        add_played(name, backward_operations(problem->extents), backward(library, *problem, core), problem);
     };
     add_forward(forward_name, options_.forward);
     add_forward(eigen_forward_name, options_.eigen_forward);
@@ -94,64 +101,67 @@ class Contest {
   }
 
   void add_torch(const std::string& own, const std::string& task, const Problem& problem, double operations) {
-    if (torch_ == nullptr) torch_ = start_peer({});
     const std::string name = "torch " + own;
-    add_worked(name, operations, {torch_},
-               fmt::format("{} {}", task, static_cast<int>(problem.extents.head_dim)));
+    add_worked(name, operations, {torch_}, fmt::format("{} {}", task, problem.extents.head_dim));
     comparisons_.push_back({name});
     comparisons_.push_back({own, name, torch_bound});
   }
 
-  void add_ring() {
-    const bool own = !options_.ring.empty();
-    if (!own && options_.peers.empty()) return;
+  void add_played(const std::string& name, double operations, Play play,
+                  const std::shared_ptr<const Problem>& problem) {
+    play.spared = peers_;
+    contenders_.push_back(played(name, operations, std::move(play), problem));
+  }
+
+  void add_rings() {
+    if (options_.ring.empty() && options_.peers.empty()) return;
     if (cores_.size() < 2) {
       std::fprintf(stderr, "bench: the ring of two ranks is left out, since there is one core\n");
       return;
     }
-    const Problem problem({options_.heads, 2 * options_.tokens, options_.ring_head_dim});
-    problem.write(ring_work() / std::to_string(options_.ring_head_dim));
-    const double forward = forward_operations(problem.extents);
-    const double both = forward + backward_operations(problem.extents);
-    if (own) {
-      const auto ranks = start_ring();
-      add_own_ring(ranks, forward_pass, forward);
-      if (!options_.ring_backward.empty()) add_own_ring(ranks, both_passes, both);
+    const auto problem =
+        std::make_shared<const Problem>(Extents{options_.heads, 2 * options_.tokens, options_.ring_head_dim});
+    const double forward = forward_operations(problem->extents);
+    const double both = forward + backward_operations(problem->extents);
+    if (!options_.ring.empty()) {
+      add_own_rings(forward_pass, forward, problem);
+      if (!options_.ring_backward.empty()) add_own_rings(both_passes, both, problem);
     }
-    if (options_.peers.empty()) return;
-    const auto ranks = start_peer_ring();
-    add_peer_ring(ranks, forward_pass, forward / 2);
-    add_peer_ring(ranks, both_passes, both / 2);
+    if (ring_peers_.empty()) return;
+    problem->write(ring_work() / std::to_string(options_.ring_head_dim));
+    add_peer_ring(forward_pass, forward / 2);
+    add_peer_ring(both_passes, both / 2);
   }
 
   /// `operations` of one rank that has all tokens.
-  void add_own_ring(const std::shared_ptr<Worker>& ranks, const Pass& pass, double operations) {
-    const auto add = [&](const char* what, const char* who, double each) {
+  void add_own_rings(const Pass& pass, double operations, const std::shared_ptr<const Problem>& problem) {
+    const auto add = [&](const char* what, double each, Play play) {
       std::string name = std::string(what) + pass.suffix;
-      add_worked(name, each, {ranks}, fmt::format("{} {}", who, pass.task));
+      play.block = options_.block;
+      if (pass.backward) play.block_backward = options_.backward;
+      add_played(name, each, std::move(play), problem);
       return name;
     };
-    const std::string one = add(one_rank, "one", operations);
-    const std::string apart = add(two_apart, "apart", operations);
-    const std::string ring = add(two_ranks, "ring", operations / 2);
+    const auto play = [&](int ranks, bool apart = false) {
+      return ring(options_.ring, pass.backward ? options_.ring_backward : fs::path(), *problem,
+                  {cores_.begin(), cores_.begin() + ranks}, apart);
+    };
+    Play recorded = play(2);
+    recorded.spans = true;
+    const std::string one = add(one_rank, operations, play(1));
+    const std::string apart = add(two_apart, operations, play(2, true));
+    const std::string two = add(two_ranks, operations / 2, play(2));
+    const std::string spans = add(with_spans, operations / 2, std::move(recorded));
     comparisons_.push_back({one});
     comparisons_.push_back({apart, one});  // what the machine's second core is worth
-    comparisons_.push_back({ring, apart, ring_bound});
-    comparisons_.push_back({ring, one, ring_bound});
+    comparisons_.push_back({two, apart, ring_bound});
+    comparisons_.push_back({two, one, ring_bound});
+    comparisons_.push_back({spans, two, spans_bound});
   }
 
-  std::vector<std::shared_ptr<Worker>> start_peer_ring() const {
-    const fs::path meet = options_.work / "meet";
-    fs::remove(meet);  // a file of an earlier run would be taken for this one's
-    std::vector<std::shared_ptr<Worker>> ranks;
-    for (const int rank : {0, 1})
-      ranks.push_back(start_peer({"--rank", std::to_string(rank), "--meet", fs::absolute(meet)}, rank));
-    return ranks;
-  }
-
-  void add_peer_ring(const std::vector<std::shared_ptr<Worker>>& ranks, const Pass& pass, double operations) {
+  void add_peer_ring(const Pass& pass, double operations) {
     const std::string name = std::string(peer_ring) + pass.suffix;
-    add_worked(name, operations, ranks, fmt::format("{} {}", pass.task, options_.ring_head_dim));
+    add_worked(name, operations, ring_peers_, fmt::format("{} {}", pass.task, options_.ring_head_dim));
     comparisons_.push_back({name});
     comparisons_.push_back({std::string(two_ranks) + pass.suffix, name, peer_ring_bound});
   }
@@ -165,35 +175,42 @@ class Contest {
       for (const auto& worker : workers) number = std::max(number, worker->answer());
       return number;
     };
-    contenders_.push_back(
-        {name, operations, [worst] { return worst("time"); }, [worst] { return worst("check"); }});
+    const auto seconds = [worst](int calls) {
+      double sum = 0;
+      for (int i = 0; i < calls; ++i) sum += worst("time");
+      return sum / calls;
+    };
+    contenders_.push_back({name, operations, seconds, [worst] { return worst("check"); }});
   }
 
   fs::path ring_work() const { return options_.work / "ring"; }
 
-  std::shared_ptr<Worker> start_ring() const {
-    std::vector<std::string> command = mpirun(2);
-    const fs::path problem = ring_work() / std::to_string(options_.ring_head_dim);
-    command.insert(command.end(), {fs::read_symlink("/proc/self/exe").parent_path() / "bench_ring_rank",
-                                   "--ring", options_.ring, "--block", options_.block, "--problem", problem,
-                                   "--cores", fmt::format("{},{}", cores_[0], cores_[1])});
-    if (!options_.ring_backward.empty())
-      command.insert(command.end(),
-                     {"--ring-backward", options_.ring_backward, "--block-backward", options_.backward});
-    return std::make_shared<Worker>("the ring", command, mpirun_environment());
+  /// Before anything is played, since a player's end spares only what it is told of.
+  void start_peers() {
+    torch_ = start_peer("torch", options_.work, cores_[0], {});
+    if (cores_.size() < 2) return;
+    const fs::path meet = options_.work / "meet";
+    fs::remove(meet);  // a file of an earlier run would be taken for this one's
+    for (const int rank : {0, 1})
+      ring_peers_.push_back(start_peer("ring-attention-pytorch", ring_work(), cores_[rank],
+                                       {"--rank", std::to_string(rank), "--meet", fs::absolute(meet)}));
   }
 
-  std::shared_ptr<Worker> start_peer(const std::vector<std::string>& ring, int core = 0) const {
-    const fs::path problems = ring.empty() ? options_.work : ring_work();
+  std::shared_ptr<Worker> start_peer(const std::string& name, const fs::path& problems, int core,
+                                     const std::vector<std::string>& more) {
     std::vector<std::string> command{options_.peers, COURSE_BENCH_PEER, "--problems",
-                                     problems,       "--core",          std::to_string(cores_[core])};
-    command.insert(command.end(), ring.begin(), ring.end());
-    return std::make_shared<Worker>(ring.empty() ? "torch" : "ring-attention-pytorch", command);
+                                     problems,       "--core",          std::to_string(core)};
+    command.insert(command.end(), more.begin(), more.end());
+    auto peer = std::make_shared<Worker>(name, command);
+    peers_.insert(peer->pid());
+    return peer;
   }
 
   const Options& options_;
   std::vector<int> cores_;
   std::shared_ptr<Worker> torch_;
+  std::vector<std::shared_ptr<Worker>> ring_peers_;
+  std::set<pid_t> peers_;
   std::vector<Contender> contenders_;
   std::vector<Comparison> comparisons_;
 };
@@ -216,6 +233,7 @@ int run(const std::vector<std::string>& arguments) {
     return succeeded;
   }
   const std::string title = heading(options);
+  const Interruptible interruptible;
   const std::vector<Row> rows = Contest(options).run();
   std::fputs((options.json ? rows_json(rows) : title + table_text(rows)).c_str(), stdout);
   return succeeded;
@@ -229,6 +247,8 @@ int main(int argc, char** argv) {
   using namespace course;
   try {
     return bench::run({argv + 1, argv + argc});
+  } catch (const Interrupted& interrupted) {
+    return interrupted.exit_code;
   } catch (...) {
     return program::report_exception("bench");
   }

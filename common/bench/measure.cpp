@@ -5,6 +5,7 @@
 
 #include "bench/contender.hpp"
 #include "course/terminal/terminal.hpp"
+#include "runner/interruption.hpp"
 
 namespace course::bench {
 
@@ -59,9 +60,11 @@ std::map<std::string, double> measure(const std::vector<Contender>& contenders, 
   for (const Contender& contender : contenders) {
     benchmark::RegisterBenchmark(contender.name.c_str(),
                                  [&](benchmark::State& state) {
+                                   stop_if_interrupted();
                                    say("timing " + contender.name);
-                                   for ([[maybe_unused]] auto iteration : state)
-                                     state.SetIterationTime(contender.seconds());
+                                   const double each =
+                                       contender.seconds(static_cast<int>(state.max_iterations));
+                                   for ([[maybe_unused]] auto iteration : state) state.SetIterationTime(each);
                                  })
         ->UseManualTime()
         ->MinTime(min_seconds)

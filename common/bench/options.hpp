@@ -18,7 +18,7 @@ struct Options {
   std::filesystem::path block;
   std::filesystem::path ring_backward;  ///< with `backward` as its block
   std::filesystem::path peers;          ///< a Python that has torch and ring-attention-pytorch
-  std::filesystem::path work;           ///< a folder for the tensors that processes share
+  std::filesystem::path work;           ///< a folder for the tensors that peers read
   int heads = 8;
   int tokens = 2048;  ///< on one core; a ring has twice as many
   std::vector<int> head_dims{32, 64, 128};

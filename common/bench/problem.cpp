@@ -29,31 +29,25 @@ double backward_operations(const Extents& extents) {
 
 Problem::Problem(const Extents& size) : extents(size) {
   InputGenerator generator(1);
-  QKV drawn = random_qkv(generator, size.heads, size.tokens, size.tokens, size.head_dim);
-  q = std::move(drawn.q);
-  k = std::move(drawn.k);
-  v = std::move(drawn.v);
-  d_o = generator.normal(q.shape());
-  reference::Attention<float> forward = reference::attention(q, k, v);
-  o = std::move(forward.o);
-  lse = std::move(forward.lse);
+  auto [q, k, v] = random_qkv(generator, size.heads, size.tokens, size.tokens, size.head_dim);
+  Tensor d_o = generator.normal(q.shape());
+  auto [o, lse] = reference::attention(q, k, v);
   reference::AttentionGradients<float> gradients = reference::attention_gradients(q, k, v, d_o);
-  dq = std::move(gradients.dq);
-  dk = std::move(gradients.dk);
-  dv = std::move(gradients.dv);
+  tensors = {{"q", q},
+             {"k", k},
+             {"v", v},
+             {"d_o", d_o},
+             {"o", o},
+             {"lse", lse},
+             {"d_lse", Tensor(lse.shape())},
+             {"dq", gradients.dq},
+             {"dk", gradients.dk},
+             {"dv", gradients.dv}};
 }
 
 void Problem::write(const std::filesystem::path& folder) const {
   std::filesystem::create_directories(folder);
-  for (const auto& [name, tensor] : {std::pair{"q", &q},
-                                     {"k", &k},
-                                     {"v", &v},
-                                     {"d_o", &d_o},
-                                     {"o", &o},
-                                     {"dq", &dq},
-                                     {"dk", &dk},
-                                     {"dv", &dv}})
-    write_npy(folder / (std::string(name) + ".npy"), *tensor);
+  for (const auto& [name, tensor] : tensors) write_npy(folder / (name + ".npy"), tensor);
 }
 
 double relative_error(HeadsView<const float> answer, HeadsView<const float> expected) {

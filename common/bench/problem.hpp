@@ -1,7 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "tensor/tensor.hpp"
 
@@ -22,25 +23,16 @@ struct Problem {
   explicit Problem(const Extents& extents);
 
   Extents extents;
-  Tensor q, k, v, d_o;  ///< [heads, tokens, head_dim]
-  Tensor o;
-  Tensor lse;  ///< [heads, tokens]
-  Tensor dq, dk, dv;
+  /// q, k, v, d_o, o, dq, dk, dv: [heads, tokens, head_dim]; lse, d_lse: [heads, tokens].
+  std::map<std::string, Tensor> tensors;
 
-  /// q.npy and so on, for another process; all but lse.
+  int tokens() const { return static_cast<int>(extents.tokens); }
+  /// q.npy and so on, for another process.
   void write(const std::filesystem::path& folder) const;
 };
 
 /// The norm of the difference over that of what is expected, the worst of the heads; infinite where `answer`
 /// has a NaN.
 double relative_error(HeadsView<const float> answer, HeadsView<const float> expected);
-
-/// The seconds that a call takes.
-template <class Call>
-double seconds_of(const Call& call) {
-  const auto begin = std::chrono::steady_clock::now();
-  call();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 }  // namespace course::bench

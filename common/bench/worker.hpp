@@ -19,6 +19,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  pid_t pid() const { return pid_; }
+
   void request(const std::string& line);
 
   /// The answer to the oldest request without one. Throws std::runtime_error with the worker's name when it

@@ -42,9 +42,10 @@ class MpiStage : public course::Stage {
     sleep_until_complete(request);
   }
 
-  std::shared_ptr<const void> enter(int rank) override {
+  std::shared_ptr<const void> enter(int rank, bool apart) override {
     MPI_Comm comm = MPI_COMM_NULL;
-    PMPI_Comm_split(MPI_COMM_WORLD, rank >= 0 ? 0 : MPI_UNDEFINED, rank, &comm);
+    const int colour = apart ? rank : 0;
+    PMPI_Comm_split(MPI_COMM_WORLD, rank >= 0 ? colour : MPI_UNDEFINED, rank, &comm);
     return {new MPI_Comm(comm), [](const MPI_Comm* made) {
               MPI_Comm freed = *made;
               if (freed != MPI_COMM_NULL) PMPI_Comm_free(&freed);
@@ -56,7 +57,7 @@ class MpiStage : public course::Stage {
     const bool graded = how == course::Watching::Graded;
     course::mpi_layer::begin(comm(communicator),
                              {.synchronous_sends = graded,
-                              .record_spans = !graded,
+                              .record_spans = how == course::Watching::Timed,
                               .guard_buffers = graded,
                               .delay_tests = graded},
                              &status);

@@ -7,7 +7,7 @@ class SoloStage : public course::Stage {
   int world_rank() const override { return 0; }
   int world_size() const override { return 1; }
   void barrier() override {}
-  std::shared_ptr<const void> enter(int) override { return nullptr; }
+  std::shared_ptr<const void> enter(int, bool) override { return nullptr; }
   void begin_watching(const void*, course::Watching, course::RankStatus&) override {}
   course::ComputeObserver& compute_observer() override { return nobody_; }
   std::vector<course::Span> end_watching(course::RankReport&) override { return {}; }

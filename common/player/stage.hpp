@@ -10,8 +10,8 @@
 
 namespace course {
 
-/// How a call is watched: with all that finds mistakes, or only timed.
-enum class Watching { Graded, Timed };
+/// How a call is watched: with all that finds mistakes, or only timed, with spans or without.
+enum class Watching { Graded, Timed, TimedWithoutSpans };
 
 /// The processes a player runs on: one alone, or those of an MPI job.
 class Stage {
@@ -24,7 +24,8 @@ class Stage {
   /// The communicator of a case that this process plays as `rank`, or null. Collective over the world: a
   /// process without a part calls it with rank -1. What is returned goes away with its last owner, on all
   /// ranks alike.
-  virtual std::shared_ptr<const void> enter(int rank) = 0;
+  /// @param apart each rank is alone on a communicator of its own
+  virtual std::shared_ptr<const void> enter(int rank, bool apart = false) = 0;
   virtual void begin_watching(const void* communicator, Watching how, RankStatus& status) = 0;
   /// What is told of the computation; lives as long as the stage.
   virtual ComputeObserver& compute_observer() = 0;

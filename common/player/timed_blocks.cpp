@@ -26,16 +26,18 @@ const Block& require(const Block& block, const char* option) {
 
 }  // namespace
 
-TimedBlocks::TimedBlocks(LessonBlocks blocks, const std::string& variant, std::function<void()> after_block)
+TimedBlocks::TimedBlocks(LessonBlocks blocks, const std::string& variant, bool records,
+                         std::function<void()> after_block)
     : blocks_(variant == "idle" ? idle_blocks() : std::move(blocks)),
       tells_(variant != "without_progress"),
+      records_(records),
       after_block_(std::move(after_block)) {
   if (!variant.empty() && variant != "idle" && variant != "without_progress")
     throw std::invalid_argument("block " + variant + ": expected idle or without_progress");
 }
 
 void TimedBlocks::compute(const std::string& label, double begin_s) {
-  spans_.push_back({Span::Kind::Compute, begin_s, now_s(), label});
+  if (records_) spans_.push_back({Span::Kind::Compute, begin_s, now_s(), label});
 }
 
 void TimedBlocks::compute_block(const std::string& label, const BetweenTiles& between_tiles,
@@ -48,7 +50,8 @@ void TimedBlocks::compute_block(const std::string& label, const BetweenTiles& be
     begin_s = now_s();
     spans_.push_back({Span::Kind::Transfer, paused_s, begin_s, progress_label});
   };
-  work(tells_ && between_tiles ? BetweenTiles(pause) : BetweenTiles());
+  const BetweenTiles told = tells_ ? between_tiles : BetweenTiles();
+  work(told && records_ ? BetweenTiles(pause) : told);
   compute(label, begin_s);
   after_block_();
 }

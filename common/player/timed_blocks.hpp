@@ -14,7 +14,9 @@ namespace course {
 class TimedBlocks : public Blocks {
  public:
   /// @param variant CaseManifest::block. Throws std::invalid_argument for a word that is none.
-  TimedBlocks(LessonBlocks blocks, const std::string& variant, std::function<void()> after_block);
+  /// @param records whether there are spans
+  TimedBlocks(LessonBlocks blocks, const std::string& variant, bool records,
+              std::function<void()> after_block);
 
   BlockAttention forward() override { return without_tiles(tiled_forward()); }
   BlockAttentionBackward backward() override { return without_tiles(tiled_backward()); }
@@ -32,6 +34,7 @@ class TimedBlocks : public Blocks {
 
   LessonBlocks blocks_;
   bool tells_ = true;  ///< whether between_tiles is called
+  bool records_;
   std::function<void()> after_block_;
   std::vector<Span> spans_;
 };

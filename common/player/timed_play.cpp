@@ -44,8 +44,9 @@ class TimedCase {
         subject_(subject),
         stage_(stage),
         page_(page),
-        communicator_(stage.enter(rank_)),
-        blocks_(blocks, manifest_.block, [this] { say_block(); }),
+        together_(stage.enter(rank_)),
+        communicator_(manifest_.apart ? stage.enter(rank_, true) : together_),
+        blocks_(blocks, manifest_.block, manifest_.spans, [this] { say_block(); }),
         call_(std::move(loaded.inputs), manifest_.arguments, communicator_.get(), blocks_) {
     if (takes_part()) stage_.connect_neighbours(communicator_.get());
   }
@@ -58,9 +59,10 @@ class TimedCase {
     call_.forget_outputs();
     blocks_done_ = 0;
     set_text(page_, "");
-    stage_.start_together(communicator_.get());
+    stage_.start_together(together_.get());
     set_phase(page_, Phase::Computing);
-    stage_.begin_watching(communicator_.get(), Watching::Timed, page_);
+    stage_.begin_watching(communicator_.get(),
+                          manifest_.spans ? Watching::Timed : Watching::TimedWithoutSpans, page_);
     PlayedCall played;
     played.time.begin_s = now_s();
     played.report = call_function(subject_, manifest_.function, call_);
@@ -125,6 +127,7 @@ class TimedCase {
   }
 
   std::vector<Span> all_spans(const CallTime& call, std::vector<Span> transfers) {
+    if (!manifest_.spans) return {};
     std::vector<Span> spans = blocks_.take_spans();
     const bool says_when_it_computes = !spans.empty();
     std::ranges::move(transfers, std::back_inserter(spans));
@@ -137,7 +140,7 @@ class TimedCase {
   int choose(bool median) {
     std::vector<double> seconds;
     for (const PlayedCall& played : calls_) seconds.push_back(played.time.end_s - played.time.begin_s);
-    seconds = stage_.largest(std::move(seconds), communicator_.get());
+    seconds = stage_.largest(std::move(seconds), together_.get());
     std::vector<int> order(seconds.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, {}, [&](int i) { return seconds[static_cast<std::size_t>(i)]; });
@@ -150,6 +153,7 @@ class TimedCase {
   const Library& subject_;
   Stage& stage_;
   RankStatus& page_;
+  std::shared_ptr<const void> together_;  ///< with all ranks of the case
   std::shared_ptr<const void> communicator_;
   TimedBlocks blocks_;
   Call call_;

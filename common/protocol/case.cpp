@@ -22,6 +22,8 @@ static void to_json(json& value, const CaseManifest& manifest) {
            {"inputs", manifest.inputs}};
   if (!manifest.from.empty()) value["from"] = manifest.from;
   if (!manifest.block.empty()) value["block"] = manifest.block;
+  if (manifest.apart) value["apart"] = true;
+  if (!manifest.spans) value["spans"] = false;
 }
 
 static void from_json(const json& value, CaseManifest& manifest) {
@@ -32,6 +34,8 @@ static void from_json(const json& value, CaseManifest& manifest) {
   value.at("inputs").get_to(manifest.inputs);
   manifest.from = value.value("from", manifest.from);
   manifest.block = value.value("block", manifest.block);
+  manifest.apart = value.value("apart", manifest.apart);
+  manifest.spans = value.value("spans", manifest.spans);
 }
 
 void write_manifest(const fs::path& folder, const CaseManifest& manifest) {

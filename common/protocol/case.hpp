@@ -30,6 +30,9 @@ struct CaseManifest {
   std::map<std::string, std::string> from = {};
   /// Of a timed case: "without_progress" never calls between tiles, "idle" computes nothing; "" computes.
   std::string block = {};
+  /// Of a timed case: each rank is alone on its communicator; the ranks only begin together.
+  bool apart = false;
+  bool spans = true;  ///< of a timed case: whether they are recorded
 };
 
 /// How a rank's call ended, written to report.json beside its outputs.

@@ -207,6 +207,7 @@ class Launch {
     command.environment = options_.starter ? options_.starter->environment : mpirun_environment();
     command.environment.merge(temporary_files_in(temporary_.path()));
     command.output = output();
+    command.spared = options_.spared;
     if (options_.confinement != nullptr) confine(command);
     return command;
   }
@@ -312,8 +313,8 @@ std::vector<std::string> player_arguments(const std::optional<TimedPlay>& timed,
 
 void Launcher::write_case(const fs::path& folder, const Case& test_case,
                           const std::vector<int>& world_ranks) {
-  CaseManifest manifest{test_case.function, test_case.ranks(), world_ranks, test_case.arguments, {},
-                        test_case.from,     test_case.block};
+  CaseManifest manifest{test_case.function, test_case.ranks(), world_ranks,     test_case.arguments, {},
+                        test_case.from,     test_case.block,   test_case.apart, test_case.spans};
   for (const auto& [name, tensor] : test_case.inputs.at(0)) manifest.inputs.push_back(name);
   for (int rank = 0; rank < test_case.ranks(); ++rank) {
     fs::create_directories(input_folder(folder, rank));

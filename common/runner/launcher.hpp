@@ -34,6 +34,8 @@ struct Case {
   std::string name = {};               ///< of its folder; empty: a number
   std::map<std::string, std::string> from = {};  ///< CaseManifest::from
   std::string block = {};                        ///< CaseManifest::block
+  bool apart = false;                            ///< CaseManifest::apart
+  bool spans = true;                             ///< CaseManifest::spans
   int ranks() const { return static_cast<int>(inputs.size()); }
 };
 
@@ -67,6 +69,7 @@ struct LauncherOptions {
   std::optional<TimedPlay> timed = {};       ///< in one launch, which ends with the first case that fails
   std::optional<Starter> starter = {};
   std::function<void(const LaunchView&)> on_look = {};  ///< some times a second, and once in the end
+  std::set<pid_t> spared = {};  ///< the caller's other children, which a launch's end must not end
 };
 
 /// Plays cases in as few launches as it can. A case whose player crashes, leaves or stands still ends alone:

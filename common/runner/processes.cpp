@@ -35,6 +35,16 @@ fs::path proc(pid_t pid) {
   return fs::path("/proc") / std::to_string(pid);
 }
 
+std::vector<pid_t> descendants_without(const std::set<pid_t>& spared) {
+  std::set<pid_t> kept = spared;
+  for (const pid_t pid : spared) {
+    for (const pid_t below : descendants(pid)) kept.insert(below);
+  }
+  std::vector<pid_t> others = descendants(getpid());
+  std::erase_if(others, [&](pid_t pid) { return kept.contains(pid); });
+  return others;
+}
+
 }  // namespace
 
 std::map<pid_t, pid_t> parents() {
@@ -67,12 +77,12 @@ std::vector<pid_t> descendants(pid_t ancestor) {
   return found;
 }
 
-bool end_descendants(int signal) {
+bool end_descendants(int signal, const std::set<pid_t>& spared) {
   std::set<pid_t> told;
   for (int round = 0; round < 200; ++round) {  // more may appear while the last are dying
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    const std::vector<pid_t> doomed = descendants(getpid());
+    const std::vector<pid_t> doomed = descendants_without(spared);
     if (doomed.empty()) return true;
     for (const pid_t pid : doomed) {
       if (told.insert(pid).second) kill(pid, signal);

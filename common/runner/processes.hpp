@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace course {
@@ -15,8 +16,8 @@ std::map<pid_t, pid_t> parents();
 std::vector<pid_t> descendants(pid_t ancestor);
 
 /// Sends the signal once to every process that descends from this one, reaps them, and does so until none is
-/// left, for a second at most. Returns whether none is.
-bool end_descendants(int signal);
+/// left, for a second at most. Returns whether none is. Children that are spared keep their descendants.
+bool end_descendants(int signal, const std::set<pid_t>& spared = {});
 
 /// The memory that a process holds at this moment, shared memory included; 0 once it has gone.
 std::int64_t resident_bytes(pid_t pid);

@@ -149,7 +149,8 @@ void read_lines(const Descriptor& end, Deadline& deadline,
 
 }  // namespace
 
-Process::Process(const Command& command, int printed) : apart_(!command.output.empty()) {
+Process::Process(const Command& command, int printed)
+    : apart_(!command.output.empty()), spared_(command.spared) {
   if (apart_) prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<std::string> arguments = command.argv;
   std::vector<std::string> environment = merged_environment(command.environment);
@@ -190,7 +191,7 @@ void Process::kill() {
     waitpid(pid_, &status, 0);
     exit_ = decode(status);
   }
-  end_descendants(SIGKILL);  // orphans are now children of this process
+  end_descendants(SIGKILL, spared_);  // orphans are now children of this process
 }
 
 Exit run(const Command& command) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct Command {
   /// Its stdout and stderr are added to this file, and its stdin is empty. It has a process group of its own,
   /// so that Ctrl-C reaches this program alone. Without it they are this program's, and so is the group.
   std::filesystem::path output = {};
-  bool quiet = false;  ///< without `output`: its stdout is thrown away
-  double limit_s = 0;  ///< for run and capture: then it is ended; 0: none
+  bool quiet = false;           ///< without `output`: its stdout is thrown away
+  double limit_s = 0;           ///< for run and capture: then it is ended; 0: none
+  std::set<pid_t> spared = {};  ///< with `output`: other children of this process, which do not die with it
 };
 
 /// How a process ended.
@@ -51,6 +53,7 @@ class Process {
  private:
   bool apart_;
   pid_t pid_;
+  std::set<pid_t> spared_;
   std::optional<Exit> exit_;
 };
 

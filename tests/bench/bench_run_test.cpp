@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -51,11 +53,13 @@ TEST(Bench, TimesEveryLessonThatItIsGiven) {
     EXPECT_GT(row.at("value"), 0) << row;
     EXPECT_EQ(row.at("against").is_null(), row.at("ratio").is_null()) << row;
   }
-  EXPECT_EQ(names, (std::set<std::string>{"Eigen's product, 1024^3", "forward, d = 8", "backward, d = 8",
-                                          "one rank", "two ranks at once, each by itself",
-                                          "a ring of two, each rank", "one rank, forward and backward",
-                                          "two ranks at once, each by itself, forward and backward",
-                                          "a ring of two, each rank, forward and backward"}));
+  EXPECT_EQ(names,
+            (std::set<std::string>{"Eigen's product, 1024^3", "forward, d = 8", "backward, d = 8", "one rank",
+                                   "two ranks at once, each by itself", "a ring of two, each rank",
+                                   "a ring of two with spans, each rank", "one rank, forward and backward",
+                                   "two ranks at once, each by itself, forward and backward",
+                                   "a ring of two, each rank, forward and backward",
+                                   "a ring of two with spans, each rank, forward and backward"}));
   EXPECT_EQ(against.count("forward with Eigen's maps, d = 8"), 1u);
   EXPECT_EQ(against.count("backward with Eigen's maps, d = 8"), 1u);
 }
@@ -80,8 +84,25 @@ TEST(Bench, ChecksARingsGradients) {
 
 TEST(Bench, RefusesWhatIsNoLesson) {
   const Finished wrong = run("--forward " + library("lesson06_solution"), true);
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_NE(wrong.output.find("has no course_bench_forward"), std::string::npos) << wrong.output;
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(
+      wrong.output.find("bench: forward, d = 8: threw: the adapter has no function blockwise_attention"),
+      std::string::npos)
+      << wrong.output;
+}
+
+TEST(Bench, KeepsItsPeersWhilePlayersComeAndGo) {
+  const TemporaryFolder folder;
+  const std::filesystem::path peer = folder.path() / "python";
+  std::ofstream(peer) << "#!/bin/sh\n"
+                         "while read -r verb rest; do [ \"$verb\" = time ] && echo 0.001 || echo 0; done\n";
+  std::filesystem::permissions(peer, std::filesystem::perms::owner_all);
+  const Finished all =
+      run("--peers " + peer.string() + " --forward " + library("lesson04_solution") + " --ring " +
+          library("lesson05_solution") + " --block " + library("lesson04_solution"));
+  EXPECT_EQ(all.code, 0) << all.output;
+  for (const char* row : {"torch forward, d = 8 ", "% of torch forward, d = 8", "ring-attention-pytorch"})
+    EXPECT_NE(all.output.find(row), std::string::npos) << row << " is not in\n" << all.output;
 }
 
 }  // namespace

@@ -146,6 +146,32 @@ TEST(TimedPlay, ComputesWithoutProgressOrNotAtAllWhereTheCaseSaysSo) {
   EXPECT_EQ(outcomes[3].reports[0].bytes_sent_to, outcomes[1].reports[0].bytes_sent_to);
 }
 
+TEST(TimedPlay, RecordsNoSpansWhereTheCaseSaysSo) {
+  Case silent = overlapped_case("silent", "");
+  silent.spans = false;
+  const std::vector<Outcome> outcomes = play({forward_case(), silent}, timed_options(2));
+  ASSERT_EQ(outcomes[1].ending, Outcome::Ending::Finished) << outcomes[1].text;
+  EXPECT_GT(outcomes[0].timings[0].spans.size(), 0u);
+  EXPECT_EQ(outcomes[1].timings[0].spans.size(), 0u);
+  EXPECT_EQ(outcomes[1].timings[0].calls.size(), 2u);
+  expect_near(joined(outcomes[1], "o"), joined(outcomes[0], "o"));
+}
+
+TEST(TimedPlay, LetsEachRankPlayByItself) {
+  Case apart = forward_case();
+  apart.apart = true;
+  apart.arguments["shard_tokens"] = {tokens};
+  const std::vector<Outcome> outcomes = play({apart}, timed_options(2));
+  ASSERT_EQ(outcomes[0].ending, Outcome::Ending::Finished) << outcomes[0].text;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Tensors& own = apart.inputs[rank];
+    expect_near(outcomes[0].outputs[rank].at("o"),
+                reference::attention(own.at("q"), own.at("k"), own.at("v")).o);
+    EXPECT_TRUE(outcomes[0].reports[rank].bytes_sent_to.empty());
+    EXPECT_EQ(outcomes[0].timings[rank].shown, outcomes[0].timings[0].shown) << "the ranks agree";
+  }
+}
+
 TEST(TimedPlay, ComputesARanksOwnBlockAsOftenAsARingHasBlocks) {
   Case own = forward_case();
   own.function = "own_blocks";

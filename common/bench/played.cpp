@@ -1,0 +1,144 @@
+#include "bench/played.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "ring/shards.hpp"
+#include "runner/launcher.hpp"
+#include "runner/rank_record.hpp"
+
+namespace course::bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Tensors = std::map<std::string, Tensor>;
+
+constexpr double key_block = 256;
+constexpr double patience_s = 300;
+constexpr int most_rounds = 1000;  // each is told of in a file
+constexpr std::int64_t largest_output = std::int64_t{1} << 32;
+
+/// mpirun starts all ranks with the same words: each finds its core among those of $0.
+constexpr const char* on_its_core =
+    R"sh(exec taskset -c "$(echo "$0" | cut -d, -f$((${OMPI_COMM_WORLD_RANK:-0} + 1)))" "$@")sh";
+
+std::vector<std::string> player_on_cores(const Play& play) {
+  const fs::path programs = fs::read_symlink("/proc/self/exe").parent_path();
+  return {"sh", "-c", on_its_core, fmt::format("{}", fmt::join(play.cores, ",")),
+          programs / (play.mpi ? "player_mpi" : "player_solo")};
+}
+
+class Player {
+ public:
+  Player(std::string name, Play play, std::shared_ptr<const Problem> problem)
+      : name_(std::move(name)), play_(std::move(play)), problem_(std::move(problem)) {}
+
+  double seconds(int calls) const {
+    const int rounds = std::min(calls, most_rounds) + 1;
+    double sum = 0;
+    for (const Outcome& outcome : outcomes(rounds)) {
+      const std::vector<double> each = slowest_seconds(outcome);
+      sum += std::accumulate(each.begin() + 1, each.end(), 0.0);
+    }
+    return sum / (rounds - 1);
+  }
+
+  double error() const {
+    const std::vector<Outcome> all = outcomes(1);
+    double worst = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (std::size_t rank = 0; rank < play_.cores.size(); ++rank) {
+        for (const auto& [name, expected] : share(play_.functions[i].outputs, rank))
+          worst = std::max(worst, relative_error(all[i].outputs[rank].at(name).heads(), expected.heads()));
+      }
+    }
+    return worst;
+  }
+
+ private:
+  std::vector<Outcome> outcomes(int rounds) const {
+    LauncherOptions options{.subject = {}, .player = player_on_cores(play_), .mpi = play_.mpi};
+    options.case_limit_s = patience_s;
+    options.timed = TimedPlay{rounds, false, play_.block, play_.block_backward};
+    options.spared = play_.spared;
+    std::vector<Case> cases;
+    for (const PlayedFunction& function : play_.functions) cases.push_back(case_of(function));
+    std::vector<Outcome> all = Launcher(options).play(cases);
+    for (const Outcome& outcome : all) {
+      if (!outcome.text.empty()) throw std::runtime_error(name_ + ": " + outcome.text);
+    }
+    return all;
+  }
+
+  Case case_of(const PlayedFunction& function) const {
+    Case made{"", "", function.name, function.arguments, {}, {}};
+    for (std::size_t rank = 0; rank < play_.cores.size(); ++rank)
+      made.inputs.push_back(share(function.inputs, rank));
+    for (const std::string& output : function.outputs) made.outputs[output] = {largest_output, 0};
+    made.subject = function.library;
+    made.name = function.name;
+    made.from = function.from;
+    made.apart = play_.apart;
+    made.spans = play_.spans;
+    return made;
+  }
+
+  /// What a rank has of the problem's tensors.
+  Tensors share(const std::vector<std::string>& names, std::size_t rank) const {
+    const std::size_t shard = play_.apart ? 0 : rank;
+    const int first = shard_offsets(play_.shard_tokens)[shard];
+    Tensors all;
+    for (const std::string& name : names)
+      all[name] = slice(problem_->tensors.at(name), 1, first, play_.shard_tokens[shard]);
+    return all;
+  }
+
+  std::string name_;
+  Play play_;
+  std::shared_ptr<const Problem> problem_;
+};
+
+}  // namespace
+
+Play forward(const fs::path& library, const Problem& problem, int core) {
+  return {{{library, "blockwise_attention", {{"block", {key_block}}}, {"q", "k", "v"}, {"o"}}},
+          {core},
+          {problem.tokens()}};
+}
+
+Play backward(const fs::path& library, const Problem& problem, int core) {
+  // Every query sees all keys.
+  const Arguments arguments{{"block", {key_block}}, {"offset", {static_cast<double>(problem.tokens())}}};
+  const std::vector<std::string> inputs{"q", "k", "v", "o", "lse", "d_o", "d_lse"};
+  return {
+      {{library, "attention_backward", arguments, inputs, {"dq", "dk", "dv"}}}, {core}, {problem.tokens()}};
+}
+
+Play ring(const fs::path& library, const fs::path& backward_library, const Problem& problem,
+          std::vector<int> cores, bool apart) {
+  const std::vector<int> tokens = even_shards(problem.tokens(), apart ? 1 : static_cast<int>(cores.size()));
+  const Arguments arguments{{"shard_tokens", {tokens.begin(), tokens.end()}}};
+  const PlayedFunction forward{library, "ring_attention", arguments, {"q", "k", "v"}, {"o"}};
+  Play play{{forward}, std::move(cores), tokens};
+  play.mpi = true;
+  play.apart = apart;
+  if (backward_library.empty()) return play;
+  PlayedFunction backward{
+      backward_library, "ring_attention_backward", arguments, {"d_o"}, {"dq", "dk", "dv"}};
+  for (const char* input : {"q", "k", "v", "o", "lse"}) backward.from[input] = forward.name;
+  play.functions.push_back(backward);
+  return play;
+}
+
+Contender played(std::string name, double operations, Play play, std::shared_ptr<const Problem> problem) {
+  const auto player = std::make_shared<const Player>(name, std::move(play), std::move(problem));
+  return {std::move(name), operations, [player](int calls) { return player->seconds(calls); },
+          [player] { return player->error(); }};
+}
+
+}  // namespace course::bench

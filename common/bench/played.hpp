@@ -1,0 +1,54 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/contender.hpp"
+#include "bench/problem.hpp"
+#include "protocol/case.hpp"
+
+namespace course::bench {
+
+/// A function of a lesson, with what it is given of a problem and what it answers.
+struct PlayedFunction {
+  std::filesystem::path library;
+  std::string name;
+  Arguments arguments;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::map<std::string, std::string> from =
+      {};  ///< inputs that an earlier function gives: CaseManifest::from
+};
+
+/// Functions that a player calls one after another.
+struct Play {
+  std::vector<PlayedFunction> functions;
+  std::vector<int> cores;            ///< of each rank
+  std::vector<int> shard_tokens;     ///< of each rank, or of all where they are apart
+  bool mpi = false;                  ///< with the player of lessons that use MPI
+  bool apart = false;                ///< each rank by itself, with the whole problem
+  bool spans = false;                ///< whether they are recorded
+  std::filesystem::path block = {};  ///< whose blocks a ring computes with
+  std::filesystem::path block_backward = {};
+  std::set<pid_t> spared = {};  ///< processes that go on when the player ends
+};
+
+/// Lesson 04's function on a core, and lesson 06's.
+Play forward(const std::filesystem::path& library, const Problem& problem, int core);
+Play backward(const std::filesystem::path& library, const Problem& problem, int core);
+
+/// Lesson 05's ring with a rank on each core, and lesson 07's after it unless that is left empty.
+Play ring(const std::filesystem::path& library, const std::filesystem::path& backward_library,
+          const Problem& problem, std::vector<int> cores, bool apart = false);
+
+/// Each repetition is a run of the player, of which the first call is left out: it finds memory and caches
+/// cold. What it says of itself when it fails is thrown as a std::runtime_error with the contender's name.
+Contender played(std::string name, double operations, Play play, std::shared_ptr<const Problem> problem);
+
+}  // namespace course::bench
