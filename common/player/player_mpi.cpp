@@ -5,7 +5,7 @@
 
 #include "mpi_layer/mpi_layer.hpp"
 #include "mpi_layer/start.hpp"
-#include "player/clock.hpp"
+#include "player/mpi_clock.hpp"
 #include "player/stage.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "player/clock.hpp"
+#include "player/mpi_clock.hpp"
 
 #include <algorithm>
 #include <array>
