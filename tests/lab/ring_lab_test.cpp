@@ -242,7 +242,7 @@ TEST_P(Interrupted, LeavesNoRankAndNoNetwork) {
   const pid_t pid = start(laboratory(name, out));
   const std::size_t hosts = std::string(name) == "two-hosts" ? 2 : 1;
   std::set<std::string> made;
-  ASSERT_TRUE(comes_true([&] {
+  EXPECT_TRUE(comes_true([&] {
     made = networks("player_mpi");  // where ranks run
     for (const std::string& network : before) made.erase(network);
     return made.size() >= hosts;
