@@ -22,8 +22,8 @@ struct PlayedFunction {
   Arguments arguments;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
-  std::map<std::string, std::string> from =
-      {};  ///< inputs that an earlier function gives: CaseManifest::from
+  /// Inputs that an earlier function was given or answered, as CaseManifest::from has it.
+  std::map<std::string, std::string> from = {};
 };
 
 /// Functions that a player calls one after another.

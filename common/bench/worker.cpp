@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -23,12 +22,10 @@ constexpr int patience_ms = 300'000;
 constexpr std::chrono::milliseconds poll_interval{20};
 constexpr int polls_before_kill = 250;
 
-[[noreturn]] void become(std::vector<std::string> words,
-                         const std::map<std::string, std::string>& environment, int channel) {
+[[noreturn]] void become(std::vector<std::string> words, int channel) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   dup2(channel, STDIN_FILENO);
   dup2(channel, STDOUT_FILENO);
@@ -43,13 +40,11 @@ constexpr int polls_before_kill = 250;
 
 }  // namespace
 
-Worker::Worker(std::string name, const std::vector<std::string>& argv,
-               const std::map<std::string, std::string>& environment)
-    : name_(std::move(name)) {
+Worker::Worker(std::string name, const std::vector<std::string>& argv) : name_(std::move(name)) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("cannot make a pair of sockets");
   pid_ = fork();
-  if (pid_ == 0) become(argv, environment, ends[1]);
+  if (pid_ == 0) become(argv, ends[1]);
   close(ends[1]);
   channel_ = ends[0];
   if (pid_ < 0) {

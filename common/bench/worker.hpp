@@ -2,7 +2,6 @@
 
 #include <sys/types.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -13,8 +12,7 @@ namespace course::bench {
 class Worker {
  public:
   /// `name` is for messages. Throws std::system_error when there is no process to be had.
-  Worker(std::string name, const std::vector<std::string>& argv,
-         const std::map<std::string, std::string>& environment = {});
+  Worker(std::string name, const std::vector<std::string>& argv);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
