@@ -12,7 +12,8 @@ namespace course {
 /// is in the registry.
 void require_agreement(const LessonJudge& judge, const LessonInfo& lesson);
 
-/// The same for the names that were earned, which conduct alone may know. Throws std::invalid_argument.
+/// The same for the names that were earned, which a communication check alone may know. Throws
+/// std::invalid_argument.
 void require_known(const std::set<std::string>& mistakes, const LessonInfo& lesson);
 
 }  // namespace course

@@ -37,7 +37,8 @@ struct Options {
   bool delay_tests = false;
 };
 
-/// What was seen of conduct. `kind` is one of the names in facts.hpp; `text` is a clause a student can read.
+/// What was seen of how the function communicates. `kind` is one of the names in facts.hpp; `text` is a
+/// clause a student can read.
 struct Fact {
   std::string kind;
   std::string text;

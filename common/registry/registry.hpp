@@ -11,9 +11,10 @@ namespace course {
 struct MistakeInfo {
   std::string id;                  ///< also the name of its mutant
   std::vector<std::string> tasks;  ///< whose tests fail
-  std::string by;                  ///< "answer": told by what it computes; "instrument": told by conduct
-  std::string what;                ///< one sentence for the student
-  std::string exposed_by;          ///< the input that tells it from the right answer and from other mistakes
+  std::string
+      by;  ///< "answer": told by what it computes; "instrument": told by how it communicates or by its memory
+  std::string what;        ///< one sentence for the student
+  std::string exposed_by;  ///< the input that tells it from the right answer and from other mistakes
 };
 
 struct TaskInfo {

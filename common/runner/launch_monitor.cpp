@@ -100,7 +100,7 @@ std::optional<Outcome> LaunchMonitor::look_for_throw(const std::vector<RankSnaps
 std::optional<Outcome> LaunchMonitor::look_for_deadlock(const std::vector<RankSnapshot>& ranks) const {
   if (quiet_s() < proven_deadlock_s) return std::nullopt;
   std::optional<Deadlock> still = find_deadlock(ranks);
-  if (!still || quiet_s() < (still->proven ? proven_deadlock_s : standstill_s_)) return std::nullopt;
+  if (!still || quiet_s() < (still->proven ? proven_deadlock_s : deadlock_patience_s_)) return std::nullopt;
   Outcome outcome;
   outcome.ending = Outcome::Ending::Deadlock;
   outcome.text = still->text;

@@ -30,13 +30,14 @@ class LaunchMonitor {
   /// @param world_ranks  for each case, who plays its ranks
   /// @param case_limit_s seconds without progress, though there was a core to run on
   /// @param launch       the process that was started
-  /// @param standstill_s how long all ranks may wait in MPI where it is not proven that they wait for ever: a
+  /// @param deadlock_patience_s how long all ranks may wait in MPI where it is not proven that they wait for
+  /// ever: a
   ///                     message may take long on its way
   LaunchMonitor(const std::vector<std::vector<int>>& world_ranks, double case_limit_s, pid_t launch,
-                double standstill_s = deadlock_s)
+                double deadlock_patience_s = deadlock_s)
       : world_ranks_(world_ranks),
         case_limit_s_(case_limit_s),
-        standstill_s_(standstill_s),
+        deadlock_patience_s_(deadlock_patience_s),
         starvation_(launch) {}
 
   /// Looks at the pages; returns how the current case failed, or nullopt to go on.
@@ -57,7 +58,7 @@ class LaunchMonitor {
 
   const std::vector<std::vector<int>>& world_ranks_;
   double case_limit_s_;
-  double standstill_s_;
+  double deadlock_patience_s_;
   Starvation starvation_;
   int case_index_ = -1;
   std::uint64_t completed_ = 0;

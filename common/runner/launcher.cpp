@@ -147,8 +147,8 @@ class Launch {
     };
     Process process(command());
     // What is timed may be large, on a slow network.
-    const double standstill_s = options_.timed ? options_.case_limit_s : deadlock_s;
-    LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid(), standstill_s);
+    const double deadlock_patience_s = options_.timed ? options_.case_limit_s : deadlock_s;
+    LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid(), deadlock_patience_s);
     std::optional<Outcome> failure;
     const Clock::time_point begin = Clock::now();
     Clock::time_point looked = begin;

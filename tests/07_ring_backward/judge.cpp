@@ -164,7 +164,7 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
   return all;
 }
 
-// Task 2: conduct
+// Task 2: communication checks
 
 std::int64_t bytes_of_a_ring(const Example& example, int) {
   return checks::bytes_of_hops(checks::backward_hops, example);

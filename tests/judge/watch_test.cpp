@@ -50,9 +50,9 @@ RankSnapshot waiting(PendingOperation::Kind kind, int peer) {
 }
 
 /// How a launch ended in which a rank sends what another receives, and nothing has moved for half a second.
-std::optional<Outcome> end_of_slow_message(double standstill_s) {
+std::optional<Outcome> end_of_slow_message(double deadlock_patience_s) {
   const std::vector<std::vector<int>> cases{{0, 1}};
-  LaunchMonitor watch(cases, 60, getpid(), standstill_s);
+  LaunchMonitor watch(cases, 60, getpid(), deadlock_patience_s);
   const std::vector<RankSnapshot> ranks{waiting(PendingOperation::Kind::Send, 1),
                                         waiting(PendingOperation::Kind::Receive, 0)};
   watch.look(ranks);
