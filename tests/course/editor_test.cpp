@@ -58,8 +58,7 @@ TEST(Editor, FindsTheCompilersLines) {
 
 TEST(Editor, FindsTheJudgesLines) {
   const LessonInfo ring = two_lessons()[1];
-  const TaskStatus wrong{
-      &ring.tasks[1], Status::Failed, "o[0] is 1, should be 2\nlooks like: a mistake", {}};
+  const TaskStatus wrong{&ring.tasks[1], Status::Failed, "o[0] is 1, should be 2\nlooks like: a mistake", {}};
   const std::string line = problem_line({"lessons/05_ring_attention/ring_attention.cpp", 12}, ring, wrong);
   for (const char* label : checking_tasks) {
     const std::vector<json> matchers = matchers_of(label);

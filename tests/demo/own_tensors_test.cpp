@@ -58,11 +58,11 @@ TEST_F(RingDemo, WritesGradientsInTheShapeOfOwnTensors) {
   const auto folded = [&](const Tensor& tensor) { return cast<double>(Tensor({6, 5, 4}, tensor.values())); };
   const auto expected = reference::attention_gradients(folded(tensors[0]), folded(tensors[1]),
                                                        folded(tensors[2]), folded(tensors[3]));
-  for (const auto& [name, expected] :
+  for (const auto& [name, wanted] :
        {std::pair{"dq.npy", &expected.dq}, {"dk.npy", &expected.dk}, {"dv.npy", &expected.dv}}) {
     const Tensor gradient = read_npy<float>(folder_ / "out" / name);
     EXPECT_EQ(gradient.shape(), shape);
-    for (Index i = 0; i < gradient.size(); ++i) ASSERT_NEAR(gradient[i], (*expected)[i], 1e-3) << name << i;
+    for (Index i = 0; i < gradient.size(); ++i) ASSERT_NEAR(gradient[i], (*wanted)[i], 1e-3) << name << i;
   }
   ASSERT_EQ(run("--ranks 2 --q q.npy --k k.npy --v v.npy --out out").code, 0);
   EXPECT_FALSE(fs::exists(folder_ / "out/dk.npy")) << "a gradient of another run";

@@ -34,7 +34,8 @@ Tensor64 returned(const Tensor64& x) {
 /// A right output [heads, rows, cols] of several ranks, with heads of different magnitudes.
 struct Right {
   explicit Right(int seed)
-      : generator(static_cast<std::uint64_t>(seed)), shards(unequal_shards(generator, generator.integer(2, 5))) {
+      : generator(static_cast<std::uint64_t>(seed)),
+        shards(unequal_shards(generator, generator.integer(2, 5))) {
     const Index rows = total_tokens(shards);
     expected = Tensor64({generator.integer(3, 5), rows, generator.integer(4, 9)});
     for (Index i = 0; i < expected.size(); ++i)

@@ -58,9 +58,9 @@ std::string where_mistakes_are_explained(const Checkout& checkout, const LessonI
 /// What the last check said of the task: the mistakes that it named, else the first line of its diagnosis.
 void print_last_verdict(const Checkout& checkout, const LessonStatus& last, const std::string& id) {
   const LessonInfo& lesson = *last.lesson;
-  const auto task =
-      std::find_if(last.tasks.begin(), last.tasks.end(),
-                   [&](const TaskStatus& lesson_status) { return lesson_status.task->id == id; });
+  const auto task = std::find_if(last.tasks.begin(), last.tasks.end(), [&](const TaskStatus& lesson_status) {
+    return lesson_status.task->id == id;
+  });
   if (task->status != Status::Failed || task->unfinished) return;
   if (task->mistakes.empty()) {
     fmt::print("the last check said: {}\n\n", task->diagnosis.substr(0, task->diagnosis.find('\n')));
