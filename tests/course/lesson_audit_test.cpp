@@ -179,7 +179,7 @@ std::vector<LessonInfo> read_roles(const std::vector<std::string>& roles) {
   for (const std::string& role : roles) {
     entries += std::string(entries.empty() ? "" : ", ") + R"({"id": ")" + std::to_string(entries.size()) +
                R"(", "name": "n", "title": "t", "part": "p", "teaches": "t", "needs": [], "files": [],)"
-               R"( "ring": false, "tasks": [], "mistakes": [])" +
+               R"( "ring": "", "tasks": [], "mistakes": [])" +
                (role.empty() ? "" : R"(, "role": )" + role) + "}";
   }
   const TemporaryFolder temporary;

@@ -5,9 +5,9 @@
 #include "player/adapter.hpp"
 
 inline int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return rank;
+  int own = 0;
+  MPI_Comm_rank(comm, &own);
+  return own;
 }
 
 /// Attends to the rank's own block alone, which is right on one rank.
