@@ -24,13 +24,17 @@ namespace fs = std::filesystem;
 
 /// Memory of an Open MPI rank before it does anything.
 constexpr double rank_bytes = 16e6;
-/// Times the size of q that all ranks together hold: three tensors whole on rank 0 and three more in shards,
-/// two blocks of keys and values beside them, the state, the output twice, and its float64 reference.
+/// Times the size of q that is held on this machine: q, k and v whole in this process, as shards in files,
+/// which may lie in memory, and in the ranks; there two blocks of keys and values and the state; the output
+/// in the ranks, in files and whole; its reference in float64.
 constexpr double tensors_held = 20;
-/// And backward: d_o twice, two blocks of gradients, the three of them twice, and their float64 reference.
+/// And backward: d_o and the three gradients in these three places, two blocks of gradients in the ranks, and
+/// the reference in float64.
 constexpr double tensors_held_backward = 25;
 /// And for each ring beyond the first its output twice, backward three gradients more.
 constexpr double tensors_held_ring = 2, tensors_held_ring_backward = 8;
+/// Where the ranks run elsewhere: q, k, v and d_o whole and as shards.
+constexpr double tensors_prepared = 8;
 
 struct Extents {
   Index heads, seq, head_dim;
@@ -50,11 +54,17 @@ double available_bytes() {
   return 0;
 }
 
-void require_memory(const Extents& extents, int ranks, const Options& options) {
+/// Times the size of q.
+double tensors_needed(const Options& options) {
+  if (options.prepare) return tensors_prepared;
   const double further_rings = static_cast<double>(options.rings.size() - 1);
-  const double tensors = tensors_held + (options.backward ? tensors_held_backward : 0) +
-                         further_rings * (options.backward ? tensors_held_ring_backward : tensors_held_ring);
-  const double needed = rank_bytes * ranks + tensors * sizeof(float) * extents.count();
+  return tensors_held + (options.backward ? tensors_held_backward : 0) +
+         further_rings * (options.backward ? tensors_held_ring_backward : tensors_held_ring);
+}
+
+void require_memory(const Extents& extents, int ranks, const Options& options) {
+  const double needed =
+      (options.prepare ? 0 : rank_bytes * ranks) + tensors_needed(options) * sizeof(float) * extents.count();
   const double available = available_bytes();
   if (available > 0 && needed > available) {
     throw Unavailable(

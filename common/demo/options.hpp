@@ -64,7 +64,7 @@ struct Options {
   std::optional<OwnFiles> files;
   std::optional<Sizes> sizes;
   std::optional<std::filesystem::path> out;
-  std::vector<RingKind> rings;  ///< what of each run is shown, and of the first written
+  std::vector<RingKind> rings;  ///< to play; the tensors of the first are written
   Libraries libraries;
   bool backward = false;  ///< there is a gradient to start from: the course's own, or --do
   bool mine = false;

@@ -53,7 +53,7 @@ double round_s(const RingParts& ring);
 double setting_s(const RingParts& ring);
 inline constexpr double longest_setting_s = 300;  ///< what would take longer is not begun
 
-/// Time beyond the computation's, as a share of it: 0.25 is a quarter more. Negative when measured noise is.
+/// Time beyond the computation's, as a share of it: 0.25 is a quarter more. Below 0 where noise is larger.
 double exposed_share(double ring_s, double compute_alone);
 
 }  // namespace course::lab

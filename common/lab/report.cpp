@@ -187,8 +187,8 @@ std::string laboratory_text(const LaboratoryTitle& title, const Result& result, 
   text += fmt::format("  ranks   {} on {}\n", result.ranks, plural(cores, "core"));
   text += fmt::format(
       "  code    blocking ring: lesson 05, {}; nonblocking rings: lesson 08, {};\n"
-      "          blocks: lesson 04, {}, on real numbers, in tiles; what has no progress calls no MPI between "
-      "them\n",
+      "          blocks: lesson 04, {}, on real numbers, in tiles; without progress the ring calls no MPI "
+      "between them\n",
       whose(title.blocking_code), whose(title.overlap_code), whose(title.block_code));
   text += "  times   of the median of several calls, all in turn\n\n";
   for (const Measured& measured : result.settings) text += setting_text(measured, result.ranks, page);

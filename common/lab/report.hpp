@@ -16,7 +16,7 @@ struct Page {
 /// What was traced, in words.
 struct TraceTitle {
   std::string lesson;  ///< "05"
-  std::string what;    ///< "lesson 05, ring_attention"
+  std::string what;    ///< "ring_attention"
   std::string code;    ///< "student" or "solution"
   std::string blocks;  ///< the same of the block computation; empty: there is none
 };

@@ -37,8 +37,8 @@ struct Options {
   bool delay_tests = false;
 };
 
-/// What was seen of how the function communicates. `kind` is one of the names in facts.hpp; `text` is a
-/// clause a student can read.
+/// What was seen of how the function communicates. `kind` is one of the names in protocol/fact_kinds.hpp;
+/// `text` is a clause a student can read.
 struct Fact {
   std::string kind;
   std::string text;
@@ -56,8 +56,8 @@ struct Report {
 /// The thread that calls this is the one whose waiting the status shows.
 void begin(MPI_Comm comm, Options options, RankStatus* status);
 
-/// The function that is watched begins, or ends, to compute on these parts of its memory: a lesson's adapter
-/// knows. In between, MPI calls are progress; messages that are open are being hidden.
+/// The function that is watched begins, or ends, to compute on these parts of its memory: the player's blocks
+/// tell. In between, MPI calls are progress; messages that are open are being hidden.
 void compute_begins(std::span<const ComputeBuffer> buffers);
 /// A tile of the computation is done, and more may follow: the watched function's own code runs in between.
 void compute_pauses();

@@ -13,8 +13,8 @@
 
 namespace course::mpi_layer {
 
-/// The order of start, compute and wait: what could have been hidden behind a computation, and was not. A
-/// lesson's adapter marks where the computation is.
+/// The order of start, compute and wait: what could have been hidden behind a computation, and was not. The
+/// player's blocks mark where the computation is.
 class Overlap {
  public:
   Overlap(OpenRequests& open, Journal& journal, bool delay_tests);

@@ -9,7 +9,7 @@ namespace course {
 
 namespace {
 
-/// What is left of a ring are its messages.
+/// They compute nothing: a ring that is given them only sends.
 LessonBlocks idle_blocks() {
   return {{[](auto&&...) {}, [](auto&&...) {}}, {[](auto&&...) {}}};
 }

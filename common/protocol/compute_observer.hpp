@@ -12,9 +12,9 @@ struct ComputeBuffer {
   bool written = false;
 };
 
-/// Told by a lesson's adapter when the computation that it hands to the student begins, pauses after a tile
-/// to call the student's between_tiles, and ends, so that an instrument sees it beside the student's MPI
-/// calls. This one listens to nothing.
+/// The player's blocks tell it when a computation begins, when it pauses after a tile to call the student's
+/// between_tiles, and when it ends: so an instrument sees it beside the student's MPI calls. This one listens
+/// to nothing.
 class ComputeObserver {
  public:
   virtual ~ComputeObserver() = default;

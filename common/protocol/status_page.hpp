@@ -9,7 +9,7 @@
 
 namespace course {
 
-/// What an instrument noted about a rank: kind (as in mpi_layer/facts.hpp) and text.
+/// What an instrument noted about a rank: kind (as in protocol/fact_kinds.hpp) and text.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// What a rank is doing, as the judge may read it at any moment from a file that the rank has mapped. A

@@ -30,9 +30,7 @@ class LaunchMonitor {
   /// @param world_ranks  for each case, who plays its ranks
   /// @param case_limit_s seconds without progress, though there was a core to run on
   /// @param launch       the process that was started
-  /// @param deadlock_patience_s how long all ranks may wait in MPI where it is not proven that they wait for
-  /// ever: a
-  ///                     message may take long on its way
+  /// @param deadlock_patience_s for which all ranks may wait in MPI without a proof that they wait for ever
   LaunchMonitor(const std::vector<std::vector<int>>& world_ranks, double case_limit_s, pid_t launch,
                 double deadlock_patience_s = deadlock_s)
       : world_ranks_(world_ranks),

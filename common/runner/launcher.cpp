@@ -146,7 +146,7 @@ class Launch {
       return seen ? *std::move(seen) : trail.look();
     };
     Process process(command());
-    // What is timed may be large, on a slow network.
+    // A timed case may send large messages over a slow network.
     const double deadlock_patience_s = options_.timed ? options_.case_limit_s : deadlock_s;
     LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid(), deadlock_patience_s);
     std::optional<Outcome> failure;

@@ -63,10 +63,10 @@ struct LauncherOptions {
   std::filesystem::path subject;    ///< the shared object of cases that name none
   std::vector<std::string> player;  ///< the player's command, without its arguments
   bool mpi = false;                 ///< start it under mpirun
-  double case_limit_s = 10;         ///< of one case outside MPI
-  double launch_limit_s = std::numeric_limits<double>::infinity();
-  const Confinement* confinement = nullptr;  ///< for code that is not the user's own
-  std::optional<TimedPlay> timed = {};       ///< in one launch, which ends with the first case that fails
+  double case_limit_s = 10;         ///< a case ends that makes no progress for so long, though it had a core
+  double launch_limit_s = std::numeric_limits<double>::infinity();  ///< of all cases together
+  const Confinement* confinement = nullptr;                         ///< for code that is not the user's own
+  std::optional<TimedPlay> timed = {};  ///< in one launch, which ends with the first case that fails
   std::optional<Starter> starter = {};
   std::function<void(const LaunchView&)> on_look = {};  ///< some times a second, and once in the end
   std::set<pid_t> spared = {};  ///< the caller's other children, which a launch's end must not end

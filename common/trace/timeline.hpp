@@ -9,7 +9,7 @@
 
 #include "trace/trace.hpp"
 
-/// What the three formats of trace.hpp have in common; internal to them.
+/// What the three formats of trace.hpp have in common, and how tables beside them write times and shares.
 namespace course::timeline {
 
 /// How a kind of time looks. Colours are from Okabe and Ito's palette, which colour-blind readers can tell

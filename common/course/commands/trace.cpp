@@ -73,7 +73,7 @@ class Trace {
   /// Whether to run the lesson's forward ring, on more than the judge's small inputs.
   bool is_ring() const { return !lesson_.ring.empty() && choice_.task.empty(); }
 
-  /// Of a lesson's tasks the last is what it comes to.
+  /// The last task is the lesson's goal.
   std::string task() const { return choice_.task.empty() ? lesson_.tasks.back().id : choice_.task; }
 
   std::string judge() const { return "judge_" + lesson_.tag(); }
