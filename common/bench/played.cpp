@@ -28,9 +28,7 @@ constexpr const char* on_its_core =
     R"sh(exec taskset -c "$(echo "$0" | cut -d, -f$((${OMPI_COMM_WORLD_RANK:-0} + 1)))" "$@")sh";
 
 std::vector<std::string> player_on_cores(const Play& play) {
-  const fs::path programs = fs::read_symlink("/proc/self/exe").parent_path();
-  return {"sh", "-c", on_its_core, fmt::format("{}", fmt::join(play.cores, ",")),
-          programs / (play.mpi ? "player_mpi" : "player_solo")};
+  return {"sh", "-c", on_its_core, fmt::format("{}", fmt::join(play.cores, ",")), player_program(play.mpi)};
 }
 
 class Player {

@@ -132,8 +132,8 @@ void tell_how_to_play(const Options& options, const Demonstration& shown,
   fmt::print(
       "Prepared in {} for {}; on a cluster every node has to see that folder and this build. Play it with\n\n"
       "mpirun -n {} {}{}\n\nor another launcher, then ./course demo --report {}\n",
-      options.prepare->string(), plural(shown.ranks, "rank"), shown.ranks, player_program().string(), words,
-      options.prepare->string());
+      options.prepare->string(), plural(shown.ranks, "rank"), shown.ranks, player_program(true).string(),
+      words, options.prepare->string());
 }
 
 int report(const Options& options) {

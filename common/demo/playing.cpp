@@ -64,21 +64,17 @@ void require_finished(const Outcome& outcome, int ranks) {
     throw Unavailable("this machine could not start " + std::to_string(ranks) +
                       " MPI ranks, expected fewer (--ranks)\n" + outcome.text);
   }
-  throw std::runtime_error((outcome.ending == Ending::Deadlock ? "the ring stands still\n" : "") +
+  throw std::runtime_error((outcome.ending == Ending::Deadlock ? "the ring is in a deadlock\n" : "") +
                            outcome.text);
 }
 
 }  // namespace
 
-fs::path player_program() {
-  return fs::read_symlink("/proc/self/exe").parent_path() / "player_mpi";
-}
-
 std::vector<Outcome> play(const Demonstration& shown, const Libraries& libraries, double patience_s,
                           program::ProgressLine& progress) {
   RankOutput output;
   LauncherOptions options{
-      .subject = {}, .player = {player_program()}, .mpi = true, .case_limit_s = patience_s};
+      .subject = {}, .player = {player_program(true)}, .mpi = true, .case_limit_s = patience_s};
   options.timed = timed_play(shown, libraries);
   options.on_look = [&](const LaunchView& view) {
     output.pass_on(view.printed, progress);

@@ -11,7 +11,4 @@ namespace course::demo {
 std::vector<Outcome> play(const Demonstration& shown, const Libraries& libraries, double patience_s,
                           program::ProgressLine& progress);
 
-/// The player that a cluster starts, too.
-std::filesystem::path player_program();
-
 }  // namespace course::demo

@@ -1,7 +1,6 @@
 #include "lab/playing.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <stdexcept>
 
 namespace course::lab {
@@ -46,9 +45,8 @@ CallResult result_of(const Case& played, const Outcome& outcome) {
 }  // namespace
 
 std::vector<CallResult> play(const std::vector<Case>& cases, const PlayOrder& order) {
-  const std::filesystem::path programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   LauncherOptions options{.subject = {},
-                          .player = {programs / "player_mpi"},
+                          .player = {player_program(true)},
                           .mpi = true,
                           .case_limit_s = longest_quiet_s,
                           .launch_limit_s = order.limit_s};

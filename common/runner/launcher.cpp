@@ -275,6 +275,10 @@ class Launch {
 
 }  // namespace
 
+fs::path player_program(bool mpi) {
+  return fs::read_symlink("/proc/self/exe").parent_path() / (mpi ? "player_mpi" : "player_solo");
+}
+
 std::vector<int> shuffled_world_ranks(int ranks, int world_size) {
   // A reflection with an odd sum leaves no rank of an even world in its place and one of an odd world, which
   // then changes places with the next.

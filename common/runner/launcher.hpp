@@ -72,8 +72,11 @@ struct LauncherOptions {
   std::set<pid_t> spared = {};  ///< the caller's other children, which a launch's end must not end
 };
 
-/// Plays cases in as few launches as it can. A case whose player crashes, leaves or stands still ends alone:
-/// the rest is launched again without it and without its group.
+/// player_solo, or player_mpi, which lie beside the program that asks.
+std::filesystem::path player_program(bool mpi);
+
+/// Plays cases in as few launches as it can. A case whose player crashes, leaves or is in a deadlock ends
+/// alone: the rest is launched again without it and without its group.
 class Launcher {
  public:
   explicit Launcher(LauncherOptions options) : options_(std::move(options)) {}

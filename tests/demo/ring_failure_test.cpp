@@ -74,7 +74,7 @@ TEST_F(RingDemo, EndsADeadlockAndNamesTheCycle) {
   const Finished finished = run(ring("deadlocks") + " --ranks 3 --json --out out");
   EXPECT_EQ(finished.code, 1);
   EXPECT_EQ(finished.out, "");
-  EXPECT_TRUE(has(finished.err, "the ring stands still")) << finished.err;
+  EXPECT_TRUE(has(finished.err, "the ring is in a deadlock")) << finished.err;
   EXPECT_TRUE(std::regex_search(finished.err, std::regex("rank 2.*MPI_Recv.*tag 5"))) << finished.err;
   EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
