@@ -12,7 +12,7 @@ namespace course {
 /// How long a deadlock must have lasted before a launch is ended for it.
 inline constexpr double deadlock_s = 2;
 /// A proven one needs no patience, only a second look that finds it unchanged.
-inline constexpr double proven_deadlock_s = 0.3;
+inline constexpr double proven_deadlock_s = 0.1;
 
 /// A plain copy of one rank's page, in the order of the case's ranks.
 struct RankSnapshot {
