@@ -1,7 +1,7 @@
 #include "mpi_layer/journal.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <cstring>
 
 namespace course::mpi_layer {
 
@@ -11,17 +11,46 @@ constexpr std::ptrdiff_t facts_of_a_kind = 8;
 
 }  // namespace
 
+Journal::Journal(RankStatus* watched) : page_(watched != nullptr ? watched : &unwatched_) {
+  write_page([](RankStatus& own) {
+    own.receives = 0;
+    own.pending_count = 0;
+    own.collectives = 0;
+    std::memset(own.sent_sum, 0, sizeof own.sent_sum);
+    std::memset(own.received_sum, 0, sizeof own.received_sum);
+    std::memset(own.facts, 0, sizeof own.facts);
+  });
+}
+
+/// As one step for those who read the page.
+void Journal::write_page(const std::function<void(RankStatus&)>& change) {
+  const std::uint64_t before = page_->sequence.load(std::memory_order_relaxed);
+  page_->sequence.store(before + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  change(*page_);
+  page_->sequence.store(before + 2, std::memory_order_release);
+}
+
 void Journal::note(const char* kind, const std::string& text) {
   const std::lock_guard guard(mutex_);
-  std::ptrdiff_t same_kind = 0;
-  for (const Fact& fact : report_.facts) {
-    if (fact.kind != kind) continue;
-    if (fact.text == text) return;
-    ++same_kind;
-  }
-  if (same_kind == facts_of_a_kind) return;
-  report_.facts.push_back({kind, text});
-  page_.add(report_.facts.back());
+  Facts& facts = report_.facts;
+  if (std::ranges::count(facts, std::pair<std::string, std::string>(kind, text)) > 0) return;
+  if (std::ranges::count(facts, kind, &Facts::value_type::first) == facts_of_a_kind) return;
+  facts.emplace_back(kind, text);
+  std::string line = kind + ("\t" + text);
+  std::ranges::replace(line, '\n', ' ');
+  line += '\n';
+  write_page([&](RankStatus& own) {
+    const std::size_t used = strnlen(own.facts, sizeof own.facts);
+    if (used + line.size() < sizeof own.facts) std::memcpy(own.facts + used, line.c_str(), line.size() + 1);
+  });
+}
+
+void Journal::note_now(const char* kind, const std::string& text) {
+  std::unique_lock guard(mutex_);
+  const std::string so_far = after_receives(page_->receives);
+  guard.unlock();
+  note(kind, text + " (" + so_far + ")");
 }
 
 void Journal::note_uncommon(const char* call) {
@@ -35,15 +64,11 @@ void Journal::count_sent(const Operation& operation) {
   report_.bytes_sent_to[peer] += operation.bytes;
 }
 
-void Journal::count_collective(const char* call, std::int64_t bytes) {
-  note(fact_collective,
-       std::string(call) + ", in which this rank received " + std::to_string(bytes) + " bytes");
+void Journal::count_collective(const Operation& operation) {
+  note(fact_collective, std::string(operation.call) + ", in which this rank received " +
+                            std::to_string(operation.bytes) + " bytes");
   const std::lock_guard guard(mutex_);
-  report_.collective_bytes += bytes;
-}
-
-double Journal::now_s() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  report_.collective_bytes += operation.bytes;
 }
 
 void Journal::add_span(Span span) {
@@ -51,9 +76,27 @@ void Journal::add_span(Span span) {
   report_.spans.push_back(std::move(span));
 }
 
-Report Journal::take() {
-  report_.begin_s = std::chrono::duration<double>(begin_.time_since_epoch()).count();
-  return std::move(report_);
+void Journal::show(Phase phase, const std::vector<PendingOperation>& pending, bool more) {
+  const std::lock_guard guard(mutex_);
+  write_page([&](RankStatus& own) {
+    std::copy_n(pending.begin(), std::min<std::size_t>(pending.size(), max_pending), own.pending);
+    own.pending_count = more ? max_pending + 1 : static_cast<std::int32_t>(pending.size());
+    own.phase = static_cast<std::uint32_t>(phase);
+  });
+}
+
+void Journal::show(const std::vector<PendingOperation>& pending, bool more) {
+  show(static_cast<Phase>(page_->phase.load()), pending, more);
+}
+
+void Journal::enter_completion(const std::function<void(RankStatus&)>& change) {
+  const std::lock_guard guard(mutex_);
+  write_page([&](RankStatus& own) {
+    if (own.phase == static_cast<std::uint32_t>(Phase::Blocked))
+      own.phase = static_cast<std::uint32_t>(Phase::Computing);
+    change(own);
+  });
+  ++completions_;
 }
 
 }  // namespace course::mpi_layer

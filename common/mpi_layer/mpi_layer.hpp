@@ -4,8 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "protocol/compute_observer.hpp"
@@ -28,7 +26,7 @@ struct Options {
   bool synchronous_sends = false;
   /// Keep a Span for each call, for the trace.
   bool record_spans = false;
-  /// Nonblocking and persistent messages of up to 64 KiB are guarded: see buffer_guard.hpp. (Where memory is
+  /// Nonblocking and persistent messages of up to 64 KiB are guarded: see BufferGuard. (Where memory is
   /// measured, larger ones are what counts.)
   bool guard_buffers = false;
   /// The first tests of a message find it open for as long as nothing, or one tile of a block, has been
@@ -37,31 +35,20 @@ struct Options {
   bool delay_tests = false;
 };
 
-/// What was seen of how the function communicates. `kind` is one of the names in protocol/fact_kinds.hpp;
-/// `text` is a clause a student can read.
-struct Fact {
-  std::string kind;
-  std::string text;
-};
-
 struct Report {
   std::map<int, std::int64_t> bytes_sent_to;  ///< by rank of the case's communicator, point to point
   std::int64_t collective_bytes = 0;          ///< this rank's receive buffers of collectives
-  std::vector<Fact> facts;                    ///< each kind and text once, the first few of each kind
-  std::vector<Span> spans;                    ///< seconds since begin_s; empty unless record_spans
-  double begin_s = 0;                         ///< of begin(), on this host's monotonic clock
+  Facts facts;              ///< each kind (protocol/fact_kinds.hpp) and text once, the first few of each kind
+  std::vector<Span> spans;  ///< on this host's monotonic clock; empty unless record_spans
 };
 
 /// Starts watching a case that is played on `comm`; `status` (may be null) is kept up to date for the judge.
 /// The thread that calls this is the one whose waiting the status shows.
 void begin(MPI_Comm comm, Options options, RankStatus* status);
 
-/// The function that is watched begins, or ends, to compute on these parts of its memory: the player's blocks
-/// tell. In between, MPI calls are progress; messages that are open are being hidden.
-void compute_begins(std::span<const ComputeBuffer> buffers);
-/// A tile of the computation is done, and more may follow: the watched function's own code runs in between.
-void compute_pauses();
-void compute_ends();
+/// Is told when the function that is watched computes on parts of its memory: the player's blocks tell. In
+/// between, MPI calls are progress; messages that are open are being hidden.
+ComputeObserver& compute_observer();
 
 /// Stops watching and tells what was seen. Receives still open are cancelled, sends are completed where that
 /// needs no waiting and else left to the library; both are told as unfinished_request. Never waits for

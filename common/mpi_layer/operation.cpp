@@ -1,6 +1,9 @@
 #include "mpi_layer/operation.hpp"
 
-#include <cstdio>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -28,7 +31,31 @@ std::int32_t pending_peer(const Operation& operation) {
   return operation.peer == MPI_ANY_SOURCE ? any_peer : operation.case_peer();
 }
 
+/// A signalling NaN in float32, little-endian. Arithmetic makes another NaN of it, and a copy does not, so
+/// that what was added to it is told from what was left alone.
+constexpr std::array<std::byte, 4> poison{std::byte{0xa5}, std::byte{0xa5}, std::byte{0xa5}, std::byte{0x7f}};
+
 }  // namespace
+
+BufferGuard::BufferGuard(Kind kind, Extent callers)
+    : kind_(kind),
+      callers_(const_cast<std::byte*>(callers.begin)),  // a receive's was given for writing
+      copy_(callers.end - callers.begin) {}
+
+/// A receive keeps what the buffer held: a shorter message leaves the rest of it as it was.
+void BufferGuard::arm() {
+  std::memcpy(copy_.data(), callers_, copy_.size());
+  if (kind_ != Kind::Receive) return;
+  for (std::size_t i = 0; i < copy_.size(); ++i) callers_[i] = poison[i % poison.size()];
+}
+
+bool BufferGuard::disarm() {
+  if (kind_ != Kind::Receive) return std::memcmp(callers_, copy_.data(), copy_.size()) != 0;
+  bool written = false;
+  for (std::size_t i = 0; i < copy_.size(); ++i) written |= callers_[i] != poison[i % poison.size()];
+  std::memcpy(callers_, copy_.data(), copy_.size());
+  return written;
+}
 
 int Operation::case_peer() const {
   const bool known = communicator && peer >= 0 && peer < static_cast<int>(communicator->case_ranks.size());
@@ -36,27 +63,23 @@ int Operation::case_peer() const {
 }
 
 PendingOperation Operation::pending(const char* waiting_call, Need need) const {
-  PendingOperation shown{};
-  shown.kind = kind;
-  shown.need = need;
-  shown.peer = pending_peer(*this);
-  shown.tag = tag == MPI_ANY_TAG ? any_tag : tag;
-  shown.bytes = bytes;
-  shown.communicator = communicator ? communicator->id : unknown_communicator;
-  if (waiting_call == nullptr || waiting_call == call) {
-    std::snprintf(shown.call, sizeof shown.call, "%s", call);
-  } else {
-    std::snprintf(shown.call, sizeof shown.call, "%s(%s)", waiting_call, call);
-  }
+  PendingOperation shown{.kind = kind,
+                         .need = need,
+                         .peer = pending_peer(*this),
+                         .tag = tag == MPI_ANY_TAG ? any_tag : tag,
+                         .bytes = bytes,
+                         .communicator = communicator ? communicator->id : unknown_communicator,
+                         .call = {}};
+  const bool own = waiting_call == nullptr || waiting_call == call;
+  const std::string shown_call = own ? call : fmt::format("{}({})", waiting_call, call);
+  shown_call.copy(shown.call, sizeof shown.call - 1);
   return shown;
 }
 
 std::string Operation::text() const {
-  std::string words = call + direction(kind, peer);
-  if (kind == Kind::Collective) return words;
-  words +=
-      " (" + (tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag)) + ", " + std::to_string(bytes);
-  return words + (bytes == 1 ? " byte)" : " bytes)");
+  if (kind == Kind::Collective) return call;
+  const std::string with = tag == MPI_ANY_TAG ? "any tag" : fmt::format("tag {}", tag);
+  return fmt::format("{}{} ({}, {} byte{})", call, direction(kind, peer), with, bytes, bytes == 1 ? "" : "s");
 }
 
 std::int64_t bytes_of(int count, MPI_Datatype type) {
@@ -66,24 +89,17 @@ std::int64_t bytes_of(int count, MPI_Datatype type) {
 }
 
 Operation describe(Kind kind, const Message& message, std::shared_ptr<const Communicator> communicator) {
-  Operation operation;
-  operation.kind = kind;
-  operation.call = message.call;
-  operation.communicator = std::move(communicator);
-  operation.peer = message.peer;
-  operation.tag = message.tag;
-  operation.bytes = bytes_of(message.count, message.type);
-  operation.extent = extent_of(message.buffer, message.count, message.type);
-  return operation;
+  return {.kind = kind,
+          .call = message.call,
+          .communicator = std::move(communicator),
+          .peer = message.peer,
+          .tag = message.tag,
+          .bytes = bytes_of(message.count, message.type),
+          .extent = extent_of(message.buffer, message.count, message.type)};
 }
 
 Operation unknown_operation(const char* call) {
-  Operation unknown;
-  unknown.kind = Kind::Receive;
-  unknown.call = call;
-  unknown.peer = MPI_ANY_SOURCE;
-  unknown.tag = MPI_ANY_TAG;
-  return unknown;
+  return {.kind = Kind::Receive, .call = call, .peer = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
 }
 
 std::string direction(Kind kind, int peer) {
@@ -97,9 +113,16 @@ std::string direction(Kind kind, int peer) {
 void throw_error(int code, const std::string& context) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
-  if (PMPI_Error_string(code, text, &length) != MPI_SUCCESS)
-    std::snprintf(text, sizeof text, "error %d", code);
-  throw std::runtime_error(context + ": " + text);
+  const bool known = PMPI_Error_string(code, text, &length) == MPI_SUCCESS;
+  throw std::runtime_error(fmt::format("{}: {}", context, known ? text : fmt::format("error {}", code)));
+}
+
+void check(int code, const char* call) {
+  if (code != MPI_SUCCESS) throw_error(code, call);
+}
+
+void check(int code, const Operation& operation) {
+  if (code != MPI_SUCCESS) throw_error(code, operation.text());
 }
 
 }  // namespace course::mpi_layer

@@ -16,8 +16,6 @@ namespace course::mpi_layer {
 using Kind = PendingOperation::Kind;
 using Need = PendingOperation::Need;
 
-class BufferGuard;
-
 /// The arguments of a send or a receive. `call` is the name the caller used.
 struct Message {
   const char* call;
@@ -37,29 +35,53 @@ struct Extent {
   bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
 };
 
+/// Stands between a caller's buffer and the library while a nonblocking operation is open. The library works
+/// on a copy, so that a buffer used too early shows always, not only when a message happens to be late:
+///   a receive's buffer holds poison, whatever has arrived, until the operation is complete for its caller;
+///   a send's message is what the buffer held when the send was started.
+class BufferGuard {
+ public:
+  /// `callers` covers the buffer.
+  BufferGuard(Kind kind, Extent callers);
+
+  /// What the library is given in its place.
+  void* library_buffer() { return copy_.data(); }
+  /// The operation is about to be started, a persistent one perhaps again.
+  void arm();
+  /// It is complete: what has arrived goes to the caller. Returns whether the caller has written to the
+  /// buffer meanwhile.
+  bool disarm();
+
+ private:
+  Kind kind_;
+  std::byte* callers_;
+  std::vector<std::byte> copy_;
+};
+
 /// One operation between its start and its completion, or a persistent one that may be started again.
 struct Operation {
   Kind kind = Kind::Send;
   const char* call = "";
-  std::shared_ptr<const Communicator> communicator;
+  std::shared_ptr<const Communicator> communicator = {};
   int peer = MPI_PROC_NULL;  ///< in its communicator; a collective's root, or MPI_PROC_NULL
   int tag = 0;               ///< of a collective its number on the communicator
   std::int64_t bytes = 0;
-  Extent extent;
-  std::shared_ptr<const std::vector<char>> copy;  ///< what is sent, where that is not the caller's buffer
+  Extent extent = {};
+  std::shared_ptr<const std::vector<char>> copy =
+      {};  ///< what is sent, where that is not the caller's buffer
   MPI_Request request = MPI_REQUEST_NULL;
   bool persistent = false;
-  bool active = true;                  ///< false for a persistent one that is not started
-  bool internal = false;               ///< its request was never in the caller's hands
-  bool released = false;               ///< the caller gave its request up with MPI_Request_free
-  bool summed = false;                 ///< its completion is in the page's sums already
-  std::shared_ptr<BufferGuard> guard;  ///< holds what the library works on; null without one
-  bool misused = false;                ///< its buffer was, and a fact has said so
-  bool handed_over = false;            ///< its caller knows that it is complete
-  int computations = 0;                ///< begun since it was started
-  bool progressed = false;             ///< MPI was entered during one of them
-  int tiles = 0;                       ///< of them, so far
-  int early_tests = 0;                 ///< before the first of them, or after its first tile
+  bool active = true;                       ///< false for a persistent one that is not started
+  bool internal = false;                    ///< its request was never in the caller's hands
+  bool released = false;                    ///< the caller gave its request up with MPI_Request_free
+  bool summed = false;                      ///< its completion is in the page's sums already
+  std::shared_ptr<BufferGuard> guard = {};  ///< holds what the library works on; null without one
+  bool misused = false;                     ///< its buffer was, and a fact has said so
+  bool handed_over = false;                 ///< its caller knows that it is complete
+  int computations = 0;                     ///< begun since it was started
+  bool progressed = false;                  ///< MPI was entered during one of them
+  int tiles = 0;                            ///< of them, so far
+  int early_tests = 0;                      ///< before the first of them, or after its first tile
 
   bool is_message() const { return kind != Kind::Collective && bytes > 0 && peer != MPI_PROC_NULL; }
   /// Under way, as far as its caller knows.
@@ -75,20 +97,16 @@ struct Operation {
 std::int64_t bytes_of(int count, MPI_Datatype type);
 
 Operation describe(Kind kind, const Message& message, std::shared_ptr<const Communicator> communicator);
-
 /// One that may be met by anything.
 Operation unknown_operation(const char* call);
 
 /// " to rank 2" or " from any rank" or nothing for a collective; `peer` as in MPI calls.
 std::string direction(Kind kind, int peer);
 
-/// @throws std::runtime_error "CONTEXT: the library's text"
+/// Throws std::runtime_error "CONTEXT: the library's text".
 [[noreturn]] void throw_error(int code, const std::string& context);
-
-/// Throws the error of `code` with the text that context() returns, unless it is MPI_SUCCESS.
-template <class Context>
-void check(int code, const Context& context) {
-  if (code != MPI_SUCCESS) throw_error(code, context());
-}
+/// Throws it, unless the code is MPI_SUCCESS, of the call or the operation.
+void check(int code, const char* call);
+void check(int code, const Operation& operation);
 
 }  // namespace course::mpi_layer

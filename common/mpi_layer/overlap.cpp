@@ -1,5 +1,6 @@
 #include "mpi_layer/overlap.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 
@@ -25,15 +26,25 @@ int threads_of_process() {
 
 }  // namespace
 
+Operation* OpenRequests::find(MPI_Request request) {
+  const auto found = std::ranges::find_if(
+      operations, [&](const Operation& one) { return one.request == request && !one.released; });
+  return found == operations.end() ? nullptr : &*found;
+}
+
+void OpenRequests::remove(const Operation& operation) {
+  std::erase_if(operations, [&](const Operation& one) { return &one == &operation; });
+}
+
 Overlap::Overlap(OpenRequests& open, Journal& journal, bool delay_tests)
     : open_(open), journal_(journal), delay_tests_(delay_tests), threads_at_begin_(threads_of_process()) {}
 
 void Overlap::begin_computing(std::span<const ComputeBuffer> buffers) {
-  const OpenRequests::Guard guard(open_.lock());
+  const OpenRequests::Guard guard(open_.mutex);
   look_for_threads();
   computations_.push_back(!on_owner_thread());
   computing_ = true;
-  for (Operation& operation : open_) {
+  for (Operation& operation : open_.operations) {
     if (!operation.active || operation.handed_over) continue;
     ++operation.computations;
     operation.early_tests = 0;
@@ -42,14 +53,14 @@ void Overlap::begin_computing(std::span<const ComputeBuffer> buffers) {
 }
 
 void Overlap::pause_computing() {
-  const OpenRequests::Guard guard(open_.lock());
-  for (Operation& operation : open_) {
+  const OpenRequests::Guard guard(open_.mutex);
+  for (Operation& operation : open_.operations) {
     if (operation.active && operation.computations > 0) ++operation.tiles;
   }
 }
 
 void Overlap::end_computing() {
-  const OpenRequests::Guard guard(open_.lock());
+  const OpenRequests::Guard guard(open_.mutex);
   look_for_threads();
   computing_ = false;
 }
@@ -77,7 +88,7 @@ void Overlap::look_at(Operation& operation, const ComputeBuffer& buffer) {
 void Overlap::see_call() {
   if (!on_owner_thread()) other_threads_ = true;
   if (!computing_) return;
-  for (Operation& operation : open_) operation.progressed = true;
+  for (Operation& operation : open_.operations) operation.progressed = true;
 }
 
 /// Whether next to nothing has been computed since the operation was started: no block, or of the first one a
@@ -89,7 +100,7 @@ bool Overlap::is_unhidden(const Operation& operation) const {
 
 void Overlap::look_at_wait(const char* call, const std::vector<Waited>& waited) {
   if (!on_owner_thread()) return;
-  const OpenRequests::Guard guard(open_.lock());
+  const OpenRequests::Guard guard(open_.mutex);
   for (const Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
     const Operation* operation = open_.find(*one.request);
@@ -111,7 +122,7 @@ void Overlap::note_wait(const std::string& text) {
 
 void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
   if (!delay_tests_ || !on_owner_thread()) return;
-  const OpenRequests::Guard guard(open_.lock());
+  const OpenRequests::Guard guard(open_.mutex);
   for (Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
     Operation* operation = open_.find(*one.request);
@@ -139,7 +150,7 @@ bool Overlap::could_have_hidden(std::ptrdiff_t computations) const {
 }
 
 void Overlap::note_lack() {
-  const OpenRequests::Guard guard(open_.lock());
+  const OpenRequests::Guard guard(open_.mutex);
   look_for_threads();
   for (const auto& [computations, text] : waited_at_once_) {
     if (could_have_hidden(computations)) journal_.note(fact_waited_at_once, text);
@@ -149,16 +160,19 @@ void Overlap::note_lack() {
   }
 }
 
-void compute_begins(std::span<const ComputeBuffer> buffers) {
-  if (Recorder* recorder = watching()) recorder->overlap.begin_computing(buffers);
-}
-
-void compute_pauses() {
-  if (Recorder* recorder = watching()) recorder->overlap.pause_computing();
-}
-
-void compute_ends() {
-  if (Recorder* recorder = watching()) recorder->overlap.end_computing();
+ComputeObserver& compute_observer() {
+  static class : public ComputeObserver {
+    void begin(std::span<const ComputeBuffer> buffers) override {
+      if (Recorder* recorder = watching()) recorder->overlap.begin_computing(buffers);
+    }
+    void pause() override {
+      if (Recorder* recorder = watching()) recorder->overlap.pause_computing();
+    }
+    void end() override {
+      if (Recorder* recorder = watching()) recorder->overlap.end_computing();
+    }
+  } observer;
+  return observer;
 }
 
 }  // namespace course::mpi_layer

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <list>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -9,9 +11,24 @@
 #include <vector>
 
 #include "mpi_layer/journal.hpp"
-#include "mpi_layer/open_requests.hpp"
+#include "mpi_layer/waiting.hpp"
 
 namespace course::mpi_layer {
+
+/// The operations that have a request, in the order in which they were started. The mutex is held by whoever
+/// looks at them or changes them, and never while the library waits for another rank, so that a second thread
+/// may make progress meanwhile.
+struct OpenRequests {
+  using Guard = std::lock_guard<std::mutex>;
+  std::mutex mutex;
+  std::list<Operation> operations;
+
+  /// The one that its caller knows by this request; null when none is. The library may give one request to
+  /// several, as it does for those with MPI_PROC_NULL: then the first.
+  Operation* find(MPI_Request request);
+  /// Of one that find() returned.
+  void remove(const Operation& operation);
+};
 
 /// The order of start, compute and wait: what could have been hidden behind a computation, and was not. The
 /// player's blocks mark where the computation is.

@@ -4,162 +4,148 @@
 
 #include "mpi_layer/recorder.hpp"
 
-using course::Span;
-using course::mpi_layer::CallLabel;
-using course::mpi_layer::check;
-using course::mpi_layer::direction;
-using course::mpi_layer::Kind;
-using course::mpi_layer::Message;
-using course::mpi_layer::Need;
-using course::mpi_layer::Operation;
-using course::mpi_layer::Recorder;
-using course::mpi_layer::SendStarter;
-using course::mpi_layer::Waited;
-using course::mpi_layer::watching;
+namespace course::mpi_layer {
 
 namespace {
 
-CallLabel transfer(const Recorder& recorder, const char* call, const std::string& directions) {
-  return {call, Span::Kind::Transfer, recorder.options.record_spans ? call + directions : std::string()};
+/// A ready send must find its receive posted; one that waits for it instead is a send like any other.
+/// Buffered sends keep their buffering: who asks for it by name does not rely on it by accident.
+enum class Mode { Standard, Synchronous, Ready, Buffered };
+
+auto starter(Recorder& recorder, const char* call, Mode mode) {
+  if (mode == Mode::Ready || mode == Mode::Buffered) recorder.journal.note_uncommon(call);
+  if (mode == Mode::Buffered) return PMPI_Ibsend;
+  return mode == Mode::Synchronous || recorder.options.synchronous_sends ? PMPI_Issend : PMPI_Isend;
 }
 
-MPI_Request start_send(Recorder& recorder, Operation operation, const Message& message, SendStarter starter) {
-  const void* buffer = recorder.guarded(operation, const_cast<void*>(message.buffer));
-  return recorder.start(std::move(operation), [&](MPI_Request* request) {
-    return starter(buffer, message.count, message.type, message.peer, message.tag, message.comm, request);
-  });
+/// Calls MPI_Isend, MPI_Recv_init or the like with the message's arguments.
+template <class Function>
+int call(Function function, void* buffer, const Message& of, MPI_Request* request) {
+  return function(buffer, of.count, of.type, of.peer, of.tag, of.comm, request);
 }
 
-/// `buffer` is the message's, for writing.
-MPI_Request start_receive(Recorder& recorder, const Message& message, void* buffer, bool internal) {
-  Operation operation = recorder.prepare(Kind::Receive, message);
-  operation.internal = internal;
-  void* target = recorder.guarded(operation, buffer);
-  return recorder.start(std::move(operation), [&](MPI_Request* request) {
-    return PMPI_Irecv(target, message.count, message.type, message.peer, message.tag, message.comm, request);
-  });
+template <class Starter>
+MPI_Request start(Recorder& recorder, Operation operation, const Message& message, Starter starter) {
+  void* buffer = recorder.guarded(operation, message.buffer);
+  return recorder.start(std::move(operation),
+                        [&](MPI_Request* request) { return call(starter, buffer, message, request); });
 }
 
-SendStarter standard_send(const Recorder& recorder) {
-  return recorder.options.synchronous_sends ? PMPI_Issend : PMPI_Isend;
+/// Starts a part of a blocking call, whose caller never sees the request.
+template <class Starter>
+MPI_Request start_internal(Recorder& recorder, Operation operation, const Message& message, Starter starter) {
+  operation.internal = true;
+  return start(recorder, std::move(operation), message, starter);
+}
+
+void wait(Recorder& recorder, const char* call, const std::string& directions, std::vector<Waited>& waited) {
+  recorder.waiting.wait({call, Span::Kind::Transfer, call + directions}, waited, Need::All);
 }
 
 /// A blocking send is a nonblocking one that is waited for, so that the wait can be watched.
-int send(Recorder& recorder, const Message& message, SendStarter starter) {
-  Operation operation = recorder.prepare(Kind::Send, message);
-  operation.internal = true;
-  MPI_Request request = start_send(recorder, std::move(operation), message, starter);
+template <auto Library>
+int send(const Message& message, Mode mode) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr)
+    return Library(message.buffer, message.count, message.type, message.peer, message.tag, message.comm);
+  const auto by = starter(*recorder, message.call, mode);
+  MPI_Request request = start_internal(*recorder, recorder->prepare(Kind::Send, message), message, by);
   std::vector<Waited> waited{{&request}};
-  recorder.waiting.wait(transfer(recorder, message.call, direction(Kind::Send, message.peer)), waited,
-                        Need::All);
+  wait(*recorder, message.call, direction(Kind::Send, message.peer), waited);
   return MPI_SUCCESS;
 }
 
-int receive(Recorder& recorder, const Message& message, void* buffer, MPI_Status* status) {
-  MPI_Request request = start_receive(recorder, message, buffer, true);
-  std::vector<Waited> waited{{&request}};
-  recorder.waiting.wait(transfer(recorder, message.call, direction(Kind::Receive, message.peer)), waited,
-                        Need::All);
-  if (status != MPI_STATUS_IGNORE) *status = waited[0].status;
+template <auto Library>
+int isend(const Message& message, Mode mode, MPI_Request* request) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return call(Library, const_cast<void*>(message.buffer), message, request);
+  const auto by = starter(*recorder, message.call, mode);
+  *request = start(*recorder, recorder->prepare(Kind::Send, message), message, by);
+  return MPI_SUCCESS;
+}
+
+template <class Function>
+int init(Recorder& recorder, Kind kind, const Message& message, Function function, MPI_Request* request) {
+  Operation operation = recorder.prepare(kind, message);
+  check(call(function, recorder.guarded(operation, message.buffer), message, request), operation);
+  recorder.keep_persistent(std::move(operation), *request);
   return MPI_SUCCESS;
 }
 
 /// Both ways at once, so that it cannot block itself. The peers are checked before either way is started. The
 /// send keeps `copy`, if that is what it sends, for as long as the library may read it.
-int exchange(Recorder& recorder, const Message& out, const Message& in, void* in_buffer, MPI_Status* status,
+int exchange(Recorder& recorder, const Message& out, const Message& in, MPI_Status* status,
              std::shared_ptr<const std::vector<char>> copy = nullptr) {
   Operation sending = recorder.prepare(Kind::Send, out);
-  sending.internal = true;
   sending.copy = std::move(copy);
-  MPI_Request received = start_receive(recorder, in, in_buffer, true);
-  MPI_Request sent = start_send(recorder, std::move(sending), out, standard_send(recorder));
+  MPI_Request received = start_internal(recorder, recorder.prepare(Kind::Receive, in), in, PMPI_Irecv);
+  MPI_Request sent =
+      start_internal(recorder, std::move(sending), out, starter(recorder, out.call, Mode::Standard));
   std::vector<Waited> waited{{&sent}, {&received}};
-  const std::string directions = direction(Kind::Send, out.peer) + direction(Kind::Receive, in.peer);
-  recorder.waiting.wait(transfer(recorder, out.call, directions), waited, Need::All);
+  wait(recorder, out.call, direction(Kind::Send, out.peer) + direction(Kind::Receive, in.peer), waited);
   if (status != MPI_STATUS_IGNORE) *status = waited[1].status;
-  return MPI_SUCCESS;
-}
-
-/// Starts a send for a caller who keeps the request.
-int isend(Recorder& recorder, const Message& message, SendStarter starter, MPI_Request* request) {
-  *request = start_send(recorder, recorder.prepare(Kind::Send, message), message, starter);
   return MPI_SUCCESS;
 }
 
 }  // namespace
 
+extern "C" {
+
 int MPI_Send(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Send(buffer, count, type, dest, tag, comm);
-  return send(*recorder, {"MPI_Send", buffer, count, type, dest, tag, comm}, standard_send(*recorder));
+  return send<PMPI_Send>({__func__, buffer, count, type, dest, tag, comm}, Mode::Standard);
 }
 
 int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Ssend(buffer, count, type, dest, tag, comm);
-  return send(*recorder, {"MPI_Ssend", buffer, count, type, dest, tag, comm}, PMPI_Issend);
+  return send<PMPI_Ssend>({__func__, buffer, count, type, dest, tag, comm}, Mode::Synchronous);
+}
+
+int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  return send<PMPI_Rsend>({__func__, buffer, count, type, dest, tag, comm}, Mode::Ready);
+}
+
+int MPI_Bsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
+  return send<PMPI_Bsend>({__func__, buffer, count, type, dest, tag, comm}, Mode::Buffered);
 }
 
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
               MPI_Request* request) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Isend(buffer, count, type, dest, tag, comm, request);
-  return isend(*recorder, {"MPI_Isend", buffer, count, type, dest, tag, comm}, standard_send(*recorder),
-               request);
+  return isend<PMPI_Isend>({__func__, buffer, count, type, dest, tag, comm}, Mode::Standard, request);
 }
 
 int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Issend(buffer, count, type, dest, tag, comm, request);
-  return isend(*recorder, {"MPI_Issend", buffer, count, type, dest, tag, comm}, PMPI_Issend, request);
-}
-
-/// A ready send must find its receive posted; one that waits for it instead is a send like any other.
-int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Rsend(buffer, count, type, dest, tag, comm);
-  recorder->journal.note_uncommon("MPI_Rsend");
-  return send(*recorder, {"MPI_Rsend", buffer, count, type, dest, tag, comm}, standard_send(*recorder));
+  return isend<PMPI_Issend>({__func__, buffer, count, type, dest, tag, comm}, Mode::Synchronous, request);
 }
 
 int MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Irsend(buffer, count, type, dest, tag, comm, request);
-  recorder->journal.note_uncommon("MPI_Irsend");
-  return isend(*recorder, {"MPI_Irsend", buffer, count, type, dest, tag, comm}, standard_send(*recorder),
-               request);
-}
-
-/// Buffered sends keep their buffering: who asks for it by name does not rely on it by accident.
-int MPI_Bsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Bsend(buffer, count, type, dest, tag, comm);
-  recorder->journal.note_uncommon("MPI_Bsend");
-  return send(*recorder, {"MPI_Bsend", buffer, count, type, dest, tag, comm}, PMPI_Ibsend);
+  return isend<PMPI_Irsend>({__func__, buffer, count, type, dest, tag, comm}, Mode::Ready, request);
 }
 
 int MPI_Ibsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Ibsend(buffer, count, type, dest, tag, comm, request);
-  recorder->journal.note_uncommon("MPI_Ibsend");
-  return isend(*recorder, {"MPI_Ibsend", buffer, count, type, dest, tag, comm}, PMPI_Ibsend, request);
+  return isend<PMPI_Ibsend>({__func__, buffer, count, type, dest, tag, comm}, Mode::Buffered, request);
 }
 
 int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Recv(buffer, count, type, source, tag, comm, status);
-  return receive(*recorder, {"MPI_Recv", buffer, count, type, source, tag, comm}, buffer, status);
+  const Message message{__func__, buffer, count, type, source, tag, comm};
+  MPI_Request request =
+      start_internal(*recorder, recorder->prepare(Kind::Receive, message), message, PMPI_Irecv);
+  std::vector<Waited> waited{{&request}};
+  wait(*recorder, message.call, direction(Kind::Receive, source), waited);
+  if (status != MPI_STATUS_IGNORE) *status = waited[0].status;
+  return MPI_SUCCESS;
 }
 
 int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
               MPI_Request* request) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Irecv(buffer, count, type, source, tag, comm, request);
-  *request = start_receive(*recorder, {"MPI_Irecv", buffer, count, type, source, tag, comm}, buffer, false);
+  const Message message{__func__, buffer, count, type, source, tag, comm};
+  *request = start(*recorder, recorder->prepare(Kind::Receive, message), message, PMPI_Irecv);
   return MPI_SUCCESS;
 }
 
@@ -171,27 +157,74 @@ int MPI_Sendrecv(const void* send_buffer, int send_count, MPI_Datatype send_type
     return PMPI_Sendrecv(send_buffer, send_count, send_type, dest, send_tag, receive_buffer, receive_count,
                          receive_type, source, receive_tag, comm, status);
   }
-  const Message out{"MPI_Sendrecv", send_buffer, send_count, send_type, dest, send_tag, comm};
-  const Message in{"MPI_Sendrecv", receive_buffer, receive_count, receive_type, source, receive_tag, comm};
-  return exchange(*recorder, out, in, receive_buffer, status);
+  return exchange(*recorder, {__func__, send_buffer, send_count, send_type, dest, send_tag, comm},
+                  {__func__, receive_buffer, receive_count, receive_type, source, receive_tag, comm}, status);
 }
 
 /// Sends a packed copy, so that what arrives may go where it came from.
 int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, int send_tag, int source,
                          int receive_tag, MPI_Comm comm, MPI_Status* status) {
   Recorder* recorder = watching();
-  if (recorder == nullptr) {
+  if (recorder == nullptr)
     return PMPI_Sendrecv_replace(buffer, count, type, dest, send_tag, source, receive_tag, comm, status);
-  }
-  const char* call = "MPI_Sendrecv_replace";
-  const auto context = [&] { return std::string(call); };
-  recorder->enter(call, comm);
+  recorder->enter(__func__, comm);
   int room = 0;
   int packed = 0;
-  check(PMPI_Pack_size(count, type, comm, &room), context);
+  check(PMPI_Pack_size(count, type, comm, &room), __func__);
   const auto copy = std::make_shared<std::vector<char>>(room);
-  check(PMPI_Pack(buffer, count, type, copy->data(), room, &packed, comm), context);
-  const Message out{call, copy->data(), packed, MPI_PACKED, dest, send_tag, comm};
-  const Message in{call, buffer, count, type, source, receive_tag, comm};
-  return exchange(*recorder, out, in, buffer, status, copy);
+  check(PMPI_Pack(buffer, count, type, copy->data(), room, &packed, comm), __func__);
+  return exchange(*recorder, {__func__, copy->data(), packed, MPI_PACKED, dest, send_tag, comm},
+                  {__func__, buffer, count, type, source, receive_tag, comm}, status, copy);
 }
+
+int MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                  MPI_Request* request) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Send_init(buffer, count, type, dest, tag, comm, request);
+  return init(*recorder, Kind::Send, {__func__, buffer, count, type, dest, tag, comm},
+              recorder->options.synchronous_sends ? PMPI_Ssend_init : PMPI_Send_init, request);
+}
+
+int MPI_Ssend_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                   MPI_Request* request) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Ssend_init(buffer, count, type, dest, tag, comm, request);
+  return init(*recorder, Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, PMPI_Ssend_init,
+              request);
+}
+
+int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                  MPI_Request* request) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Recv_init(buffer, count, type, source, tag, comm, request);
+  return init(*recorder, Kind::Receive, {__func__, buffer, count, type, source, tag, comm}, PMPI_Recv_init,
+              request);
+}
+
+int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Probe(source, tag, comm, status);
+  const Operation probe =
+      recorder->prepare(Kind::Receive, {__func__, nullptr, 0, MPI_BYTE, source, tag, comm});
+  const std::string label = __func__ + direction(Kind::Receive, source);
+  recorder->waiting.wait_for_message({__func__, Span::Kind::Wait, label}, probe, [&] {
+    int found = 0;
+    check(PMPI_Iprobe(source, tag, comm, &found, status), probe);
+    return found != 0;
+  });
+  return MPI_SUCCESS;
+}
+
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Iprobe(source, tag, comm, flag, status);
+  const Operation probe =
+      recorder->prepare(Kind::Receive, {__func__, nullptr, 0, MPI_BYTE, source, tag, comm});
+  check(PMPI_Iprobe(source, tag, comm, flag, status), probe);
+  recorder->waiting.note_test(*flag != 0, [&] { return recorder->waiting.pending_with(probe); });
+  return MPI_SUCCESS;
+}
+
+}  // extern "C"
+
+}  // namespace course::mpi_layer

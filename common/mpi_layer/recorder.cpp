@@ -1,11 +1,9 @@
 #include "mpi_layer/recorder.hpp"
 
 #include <algorithm>
-#include <list>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
-
-#include "mpi_layer/buffer_guard.hpp"
 
 namespace course::mpi_layer {
 
@@ -50,10 +48,10 @@ Report end() {
 }
 
 Recorder::Recorder(MPI_Comm comm, Options given, RankStatus* watched)
-    : options(given), page(watched), communicators_(comm) {}
+    : options(given), journal(watched), communicators_(comm) {}
 
 std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
-  const OpenRequests::Guard guard(open.lock());
+  const OpenRequests::Guard guard(open.mutex);
   overlap.see_call();
   std::shared_ptr<Communicator> communicator = communicators_.find(call, comm);
   if (communicator->is_foreign_world) {
@@ -64,16 +62,13 @@ std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
   return communicator;
 }
 
-void Recorder::check_may_free(const char* call, MPI_Comm comm) {
-  const OpenRequests::Guard guard(open.lock());
-  if (!communicators_.belongs_to_caller(comm)) return;
-  throw std::invalid_argument(
-      std::string(call) +
-      " was called for a communicator that the function did not make: its caller needs it");
-}
-
-void Recorder::forget(MPI_Comm comm) {
-  const OpenRequests::Guard guard(open.lock());
+void Recorder::forget(const char* call, MPI_Comm comm) {
+  const OpenRequests::Guard guard(open.mutex);
+  if (communicators_.belongs_to_caller(comm)) {
+    throw std::invalid_argument(
+        std::string(call) +
+        " was called for a communicator that the function did not make: its caller needs it");
+  }
   communicators_.forget(comm);
 }
 
@@ -111,8 +106,8 @@ void Recorder::check_overlap(Operation& operation) {
   if (operation.extent.begin == nullptr) return;
   std::string text;
   bool reused_before_wait = false;
-  const OpenRequests::Guard guard(open.lock());
-  for (Operation& other : open) {
+  const OpenRequests::Guard guard(open.mutex);
+  for (Operation& other : open.operations) {
     const bool writes = operation.kind == Kind::Receive || other.kind == Kind::Receive;
     if (!other.active || other.handed_over || !writes || !operation.extent.overlaps(other.extent)) continue;
     operation.misused = other.misused = true;
@@ -124,9 +119,9 @@ void Recorder::check_overlap(Operation& operation) {
   if (!text.empty()) journal.note_now(fact_overlapping_buffers, text);
 }
 
-void* Recorder::guarded(Operation& operation, void* buffer) const {
+void* Recorder::guarded(Operation& operation, const void* buffer) const {
   const bool plain = operation.internal || operation.extent.begin == nullptr;
-  if (!options.guard_buffers || plain || operation.bytes > largest_guarded) return buffer;
+  if (!options.guard_buffers || plain || operation.bytes > largest_guarded) return const_cast<void*>(buffer);
   operation.guard = std::make_shared<BufferGuard>(operation.kind, operation.extent);
   return operation.guard->library_buffer();
 }
@@ -134,24 +129,24 @@ void* Recorder::guarded(Operation& operation, void* buffer) const {
 MPI_Request Recorder::start(Operation operation, const RequestStarter& starter) {
   check_overlap(operation);
   if (operation.guard) operation.guard->arm();
-  check(starter(&operation.request), [&] { return operation.text(); });
+  check(starter(&operation.request), operation);
   journal.count_sent(operation);
-  const OpenRequests::Guard guard(open.lock());
-  return open.add(std::move(operation)).request;
+  const OpenRequests::Guard guard(open.mutex);
+  return open.operations.emplace_back(std::move(operation)).request;
 }
 
 void Recorder::keep_persistent(Operation operation, MPI_Request request) {
   operation.request = request;
   operation.persistent = true;
   operation.active = false;
-  const OpenRequests::Guard guard(open.lock());
-  open.add(std::move(operation));
+  const OpenRequests::Guard guard(open.mutex);
+  open.operations.push_back(std::move(operation));
 }
 
 void Recorder::activate(const char* call, MPI_Request request) {
   Operation operation;
   {
-    const OpenRequests::Guard guard(open.lock());
+    const OpenRequests::Guard guard(open.mutex);
     overlap.see_call();
     const Operation* known = open.find(request);
     if (known == nullptr || !known->persistent) {
@@ -165,16 +160,16 @@ void Recorder::activate(const char* call, MPI_Request request) {
   if (operation.guard) operation.guard->arm();
   journal.count_sent(operation);
   operation.active = true;
-  const OpenRequests::Guard guard(open.lock());
+  const OpenRequests::Guard guard(open.mutex);
   *open.find(request) = std::move(operation);
 }
 
 void Recorder::enter_arrival(Operation& operation, const MPI_Status& status) {
-  page.enter_completion([&](RankStatus& own) { sum(own, operation, status); });
+  journal.enter_completion([&](RankStatus& own) { sum(own, operation, status); });
 }
 
 void Recorder::hand_over(MPI_Request request) {
-  const OpenRequests::Guard guard(open.lock());
+  const OpenRequests::Guard guard(open.mutex);
   Operation* known = open.find(request);
   if (known != nullptr && known->active) hand_over(*known);
 }
@@ -192,12 +187,12 @@ void Recorder::hand_over(Operation& operation) {
 }
 
 void Recorder::complete(MPI_Request request, const MPI_Status& status) {
-  const OpenRequests::Guard guard(open.lock());
+  const OpenRequests::Guard guard(open.mutex);
   Operation* known = open.find(request);
   int cancelled = 0;
   PMPI_Test_cancelled(&status, &cancelled);
   const bool real = known != nullptr && known->peer != MPI_PROC_NULL && cancelled == 0;
-  page.enter_completion([&](RankStatus& own) {
+  journal.enter_completion([&](RankStatus& own) {
     ++own.completed;
     if (known != nullptr && known->kind == Kind::Collective) ++own.collectives;
     if (real && known->kind == Kind::Receive) ++own.receives;
@@ -215,7 +210,7 @@ void Recorder::complete(MPI_Request request, const MPI_Status& status) {
 void Recorder::throw_failure(int code, MPI_Request request, const MPI_Status& status) {
   Operation failed;
   {
-    const OpenRequests::Guard guard(open.lock());
+    const OpenRequests::Guard guard(open.mutex);
     if (const Operation* known = open.find(request)) {
       failed = *known;
       open.remove(*known);
@@ -234,18 +229,18 @@ void Recorder::throw_failure(int code, MPI_Request request, const MPI_Status& st
 }
 
 void Recorder::release(MPI_Request* request) {
-  const OpenRequests::Guard guard(open.lock());
+  const OpenRequests::Guard guard(open.mutex);
   Operation* known = open.find(*request);
   if (known != nullptr && known->active) {
+    known->released = true;
     journal.note(fact_unfinished_request,
                  "the request of " + known->text() +
                      " was freed before it completed: nothing tells when its buffer may be used again");
-    open.release(*known);
     *request = MPI_REQUEST_NULL;
     return;
   }
   if (known != nullptr) open.remove(*known);
-  check(PMPI_Request_free(request), [] { return "MPI_Request_free"; });
+  check(PMPI_Request_free(request), "MPI_Request_free");
 }
 
 /// Ends an operation that the case left open, waiting for nobody but a sender in the midst of a message.
@@ -272,7 +267,7 @@ void Recorder::close(Operation& operation) {
 Report Recorder::finish() {
   overlap.note_lack();
   std::vector<PendingOperation> sending;
-  for (Operation& operation : open.take()) {
+  for (Operation& operation : open.operations) {
     const bool was_active = operation.active;
     close(operation);
     if (!operation.internal && !operation.released) {
@@ -286,21 +281,19 @@ Report Recorder::finish() {
       sending.push_back(operation.pending(nullptr, Need::None));
     left_to_library.push_back(std::move(operation));
   }
-  page.show(sending, overlap.other_threads());
+  journal.show(sending, overlap.other_threads());
   return journal.take();
 }
 
 Operation Recorder::prepare_collective(const char* call, const std::shared_ptr<Communicator>& communicator,
                                        std::int64_t bytes, int root) {
-  const OpenRequests::Guard guard(open.lock());
-  Operation operation;
-  operation.kind = Kind::Collective;
-  operation.call = call;
-  operation.communicator = communicator;
-  operation.peer = root;
-  operation.tag = ++communicator->collectives_started;
-  operation.bytes = bytes;
-  return operation;
+  const OpenRequests::Guard guard(open.mutex);
+  return {.kind = Kind::Collective,
+          .call = call,
+          .communicator = communicator,
+          .peer = root,
+          .tag = ++communicator->collectives_started,
+          .bytes = bytes};
 }
 
 }  // namespace course::mpi_layer

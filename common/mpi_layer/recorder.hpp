@@ -6,42 +6,38 @@
 #include <memory>
 
 #include "mpi_layer/journal.hpp"
-#include "mpi_layer/mpi_layer.hpp"
-#include "mpi_layer/open_requests.hpp"
 #include "mpi_layer/overlap.hpp"
-#include "mpi_layer/page.hpp"
 #include "mpi_layer/waiting.hpp"
 
 namespace course::mpi_layer {
 
-using SendStarter = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 using RequestStarter = std::function<int(MPI_Request*)>;
 
 /// One rank's case between begin() and end(): its operations from their start to their completion, and what
-/// is known of them besides. The locks are taken from the outside inwards: open, then journal, then page.
+/// is known of them besides. The locks are taken from the outside inwards: open, then journal.
 class Recorder {
  public:
   Recorder(MPI_Comm comm, Options given, RankStatus* watched);
   Report finish();
 
   const Options options;
-  StatusPage page;
-  Journal journal{page};
+  Journal journal;
   OpenRequests open;
   Overlap overlap{open, journal, options.delay_tests};
   Waiting waiting{*this};
 
   /// What is known of comm; every wrapper that is given a communicator passes here.
   std::shared_ptr<Communicator> enter(const char* call, MPI_Comm comm);
-  void check_may_free(const char* call, MPI_Comm comm);
-  void forget(MPI_Comm comm);
+  /// Forgets a communicator that is about to be freed. Throws std::invalid_argument when its caller needs it.
+  void forget(const char* call, MPI_Comm comm);
 
   /// A send or a receive about to be started, its peer checked.
   Operation prepare(Kind kind, const Message& message);
   Operation prepare_collective(const char* call, const std::shared_ptr<Communicator>& communicator,
                                std::int64_t bytes, int root);
-  /// What the library is given for the caller's buffer: that, or what stands between.
-  void* guarded(Operation& operation, void* buffer) const;
+  /// What the library is given for the caller's buffer: that, or what stands between. A receive's buffer was
+  /// given for writing.
+  void* guarded(Operation& operation, const void* buffer) const;
   /// Starts the operation and keeps it until it completes; returns its request.
   MPI_Request start(Operation operation, const RequestStarter& starter);
   /// Keeps a persistent operation, not started.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "mpi_layer/recorder.hpp"
+#include "protocol/timing.hpp"
 
 namespace course::mpi_layer {
 
@@ -60,8 +61,7 @@ bool all_arrived(const std::vector<Waited>& waited) {
 /// One blocking call: its span, and the page's phase while it waits.
 class Waiting::Scope {
  public:
-  Scope(Waiting& waiting, CallLabel label)
-      : waiting_(waiting), label_(std::move(label)), begin_s_(waiting.recorder_.journal.now_s()) {}
+  Scope(Waiting& waiting, CallLabel label) : waiting_(waiting), label_(std::move(label)), begin_s_(now_s()) {}
 
   ~Scope() {
     Recorder& recorder = waiting_.recorder_;
@@ -69,7 +69,7 @@ class Waiting::Scope {
     waiting_.fruitless_tests_ = 0;
     waiting_.show(Phase::Computing, {});
     if (!recorder.options.record_spans) return;
-    recorder.journal.add_span({label_.kind, begin_s_, recorder.journal.now_s(), std::move(label_.text)});
+    recorder.journal.add_span({label_.kind, begin_s_, now_s(), std::move(label_.text)});
   }
 
   Scope(const Scope&) = delete;
@@ -89,12 +89,12 @@ Waiting::Waiting(Recorder& recorder) : recorder_(recorder) {
 
 void Waiting::show(Phase phase, const std::vector<PendingOperation>& pending) {
   if (recorder_.overlap.on_owner_thread())
-    recorder_.page.show(phase, pending, recorder_.overlap.other_threads());
+    recorder_.journal.show(phase, pending, recorder_.overlap.other_threads());
 }
 
 std::vector<PendingOperation> Waiting::pending(const char* call, const std::vector<Waited>& waited,
                                                Need need) {
-  const OpenRequests::Guard guard(recorder_.open.lock());
+  const OpenRequests::Guard guard(recorder_.open.mutex);
   std::vector<PendingOperation> all;
   std::vector<const Operation*> shown;
   for (const Waited& one : waited) {
@@ -103,7 +103,7 @@ std::vector<PendingOperation> Waiting::pending(const char* call, const std::vect
     all.push_back(shown.back() == nullptr ? unknown_operation(call).pending(nullptr, need)
                                           : shown.back()->pending(call, need));
   }
-  for (const Operation& other : recorder_.open) {
+  for (const Operation& other : recorder_.open.operations) {
     const bool waited_for = std::find(shown.begin(), shown.end(), &other) != shown.end();
     if (other.active && !other.summed && !waited_for) all.push_back(other.pending(nullptr, Need::None));
   }
@@ -119,9 +119,9 @@ std::vector<PendingOperation> Waiting::pending_with(const Operation& operation) 
 /// Notices messages that have completed without the caller's having asked: the judge must not take them for
 /// pending.
 void Waiting::settle_open() {
-  const OpenRequests::Guard guard(recorder_.open.lock());
+  const OpenRequests::Guard guard(recorder_.open.mutex);
   if (recorder_.overlap.other_threads()) return;  // Another thread may be completing the same request.
-  for (Operation& operation : recorder_.open) {
+  for (Operation& operation : recorder_.open.operations) {
     if (!operation.active || operation.summed || operation.peer == MPI_PROC_NULL) continue;
     int done = 0;
     MPI_Status status{};
@@ -136,8 +136,8 @@ void Waiting::block(const std::function<bool()>& done,
   Idle idle(more_ranks_than_cores_);
   std::optional<std::uint64_t> shown;
   while (!done()) {
-    if (shown != recorder_.page.completions()) {
-      shown = recorder_.page.completions();
+    if (shown != recorder_.journal.completions()) {
+      shown = recorder_.journal.completions();
       show(Phase::Blocked, pending_now());
     }
     if (idle.pause()) settle_open();
@@ -155,14 +155,14 @@ void Waiting::wait_for_message(CallLabel label, const Operation& probe,
                                const std::function<bool()>& arrived) {
   const Scope scope(*this, std::move(label));
   block(arrived, [&] { return pending_with(probe); });
-  recorder_.page.enter_completion([](RankStatus& own) { ++own.completed; });
+  recorder_.journal.enter_completion([](RankStatus& own) { ++own.completed; });
 }
 
 int Waiting::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call) {
   const Scope scope(*this, std::move(label));
   show(Phase::Blocked, pending_with(operation));
   const int code = call();
-  recorder_.page.enter_completion([&](RankStatus& own) {
+  recorder_.journal.enter_completion([&](RankStatus& own) {
     ++own.completed;
     if (operation.kind == Kind::Collective) ++own.collectives;
   });
@@ -170,7 +170,7 @@ int Waiting::run_blocked(CallLabel label, const Operation& operation, const std:
 }
 
 std::vector<Waited> Waiting::gather(int count, MPI_Request* requests) {
-  const OpenRequests::Guard guard(recorder_.open.lock());
+  const OpenRequests::Guard guard(recorder_.open.mutex);
   recorder_.overlap.see_call();
   std::vector<Waited> waited;
   for (int i = 0; i < count; ++i) {

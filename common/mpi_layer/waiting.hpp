@@ -4,12 +4,25 @@
 #include <string>
 #include <vector>
 
-#include "mpi_layer/open_requests.hpp"
+#include "mpi_layer/operation.hpp"
 #include "trace/trace.hpp"
 
 namespace course::mpi_layer {
 
 class Recorder;
+
+/// A request that the caller waits for or tests, in the caller's own variable.
+struct Waited {
+  enum class State {
+    Absent,  ///< a null request, or a persistent one that is not started
+    Open,
+    Complete
+  };
+  MPI_Request* request;
+  State state = State::Open;
+  MPI_Status status{};
+  bool delayed = false;  ///< a test of it finds nothing this time
+};
 
 /// A call's name, and what the trace shows of it.
 struct CallLabel {

@@ -2,16 +2,10 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <string>
 
 namespace course {
-
-/// Seconds on this host's monotonic clock.
-inline double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 inline std::string host_name() {
   char name[256] = "";

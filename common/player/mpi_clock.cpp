@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "player/host.hpp"
+#include "protocol/timing.hpp"
 
 namespace course {
 

@@ -1,12 +1,13 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 #include "mpi_layer/mpi_layer.hpp"
-#include "mpi_layer/start.hpp"
 #include "player/mpi_clock.hpp"
 #include "player/stage.hpp"
+#include "protocol/errors.hpp"
 
 namespace {
 
@@ -17,14 +18,6 @@ void sleep_until_complete(MPI_Request request) {
     if (!done) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
-
-class LayerWatch : public course::ComputeObserver {
-  void begin(std::span<const course::ComputeBuffer> buffers) override {
-    course::mpi_layer::compute_begins(buffers);
-  }
-  void pause() override { course::mpi_layer::compute_pauses(); }
-  void end() override { course::mpi_layer::compute_ends(); }
-};
 
 class MpiStage : public course::Stage {
  public:
@@ -63,17 +56,13 @@ class MpiStage : public course::Stage {
                              &status);
   }
 
-  course::ComputeObserver& compute_observer() override { return compute_watch_; }
+  course::ComputeObserver& compute_observer() override { return course::mpi_layer::compute_observer(); }
 
   std::vector<course::Span> end_watching(course::RankReport& report) override {
     course::mpi_layer::Report seen = course::mpi_layer::end();
     report.bytes_sent_to = std::move(seen.bytes_sent_to);
     report.collective_bytes = seen.collective_bytes;
-    for (course::mpi_layer::Fact& fact : seen.facts) report.facts.emplace_back(fact.kind, fact.text);
-    for (course::Span& span : seen.spans) {
-      span.begin_s += seen.begin_s;
-      span.end_s += seen.begin_s;
-    }
+    report.facts = std::move(seen.facts);
     return std::move(seen.spans);
   }
 
@@ -101,13 +90,26 @@ class MpiStage : public course::Stage {
 
   int world_rank_ = 0;
   int world_size_ = 1;
-  LayerWatch compute_watch_;
 };
+
+/// Functions may call MPI from several threads, as an overlapped ring does. Where the library does not grant
+/// that, says so on stderr; returns whether it does.
+bool start_mpi(int* argc, char*** argv) {
+  int granted = 0;
+  PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &granted);
+  if (granted >= MPI_THREAD_MULTIPLE) return true;
+  const char* level = granted == MPI_THREAD_SINGLE     ? "MPI_THREAD_SINGLE"
+                      : granted == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED"
+                                                       : "MPI_THREAD_SERIALIZED";
+  std::fprintf(stderr, "this MPI library grants %s, expected MPI_THREAD_MULTIPLE\n", level);
+  PMPI_Finalize();
+  return false;
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  course::mpi_layer::start(&argc, &argv);
+  if (!start_mpi(&argc, &argv)) return course::unavailable;
   int code = 0;
   {
     MpiStage stage;

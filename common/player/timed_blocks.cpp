@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "player/host.hpp"
+#include "protocol/timing.hpp"
 #include "trace/tiles.hpp"
 
 namespace course {

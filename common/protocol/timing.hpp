@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -7,6 +8,11 @@
 #include "trace/trace.hpp"
 
 namespace course {
+
+/// Seconds on this host's monotonic clock.
+inline double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// When a call began and ended, on the clock that all ranks of a launch share.
 struct CallTime {

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -17,85 +15,15 @@ namespace {
 /// stopped there.
 constexpr int looks = 1000;
 
-/// What a page says at one moment.
-struct Fields {
-  std::uint32_t phase;
-  std::int32_t case_index;
-  std::uint64_t completed;
-  std::int32_t pid;
-  std::int32_t receives;
-  std::int32_t signal;
-  std::int32_t pending_count;
-  PendingOperation pending[max_pending];
-  std::uint64_t collectives;
-  std::uint64_t sent_sum[max_summed_ranks];
-  std::uint64_t received_sum[max_summed_ranks];
-  char text[sizeof RankStatus::text];
-  char facts[sizeof RankStatus::facts];
-};
-
-void copy(const RankStatus& page, Fields& fields) {
-  fields.phase = page.phase.load(std::memory_order_relaxed);
-  fields.case_index = page.case_index.load(std::memory_order_relaxed);
-  fields.completed = page.completed.load(std::memory_order_relaxed);
-  fields.pid = page.pid;
-  fields.receives = page.receives;
-  fields.signal = page.signal;
-  fields.pending_count = page.pending_count;
-  std::memcpy(fields.pending, page.pending, sizeof fields.pending);
-  fields.collectives = page.collectives;
-  std::memcpy(fields.sent_sum, page.sent_sum, sizeof fields.sent_sum);
-  std::memcpy(fields.received_sum, page.received_sum, sizeof fields.received_sum);
-  std::memcpy(fields.text, page.text, sizeof fields.text);
-  std::memcpy(fields.facts, page.facts, sizeof fields.facts);
-}
-
-/// A page in this process's memory.
-class MappedPage {
- public:
-  explicit MappedPage(const RankStatus& page) : page_(page) {}
-  std::uint64_t sequence() const { return page_.sequence.load(std::memory_order_acquire); }
-  void copy_to(Fields& fields) const {
-    copy(page_, fields);
-    std::atomic_thread_fence(std::memory_order_acquire);
-  }
-
- private:
-  const RankStatus& page_;
-};
-
-/// A page of a file that others have mapped.
-class FilePage {
- public:
-  FilePage(int file, int rank) : file_(file), begin_(static_cast<off_t>(rank * sizeof(RankStatus))) {}
-  std::uint64_t sequence() const {
-    std::uint64_t value = 0;
-    read(&value, sizeof value, offsetof(RankStatus, sequence));
-    return value;
-  }
-  void copy_to(Fields& fields) const {
-    const auto page = std::make_unique<RankStatus>();
-    read(page.get(), sizeof *page, 0);
-    copy(*page, fields);
-  }
-
- private:
-  /// What a file that was cut short does not hold stays as it is.
-  void read(void* bytes, std::size_t count, std::size_t offset) const {
-    [[maybe_unused]] const ssize_t ignored = pread(file_, bytes, count, begin_ + static_cast<off_t>(offset));
-  }
-
-  int file_;
-  off_t begin_;
-};
-
-/// Returns false when no look found the page at rest.
-template <class Page>
-bool copy_at_rest(const Page& page, Fields& fields) {
+/// Fills `page` and returns true, or false when no look found it at rest.
+bool copy_at_rest(const ReadPage& read, RankStatus& page) {
   for (int look = 0; look < looks; ++look) {
-    const std::uint64_t before = page.sequence();
-    page.copy_to(fields);
-    if (before % 2 == 0 && page.sequence() == before) return true;
+    std::uint64_t before = 0, after = 0;
+    read(&before, sizeof before, offsetof(RankStatus, sequence));
+    read(&page, sizeof page, 0);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    read(&after, sizeof after, offsetof(RankStatus, sequence));
+    if (before % 2 == 0 && after == before) return true;
     std::this_thread::yield();
   }
   return false;
@@ -105,27 +33,25 @@ std::string clean_text(const char* begin, std::size_t room) {
   return clean_utf8({begin, strnlen(begin, room)}, "?");
 }
 
-bool is_valid(const PendingOperation& operation) {
-  return operation.kind <= PendingOperation::Kind::Collective &&
-         operation.need <= PendingOperation::Need::Any;
-}
-
-std::vector<PendingOperation> clean_pending(const Fields& fields) {
-  const int count = std::clamp(fields.pending_count, 0, max_pending);
+std::vector<PendingOperation> clean_pending(const RankStatus& page) {
+  const int count = std::clamp(page.pending_count, 0, max_pending);
   std::vector<PendingOperation> kept;
   for (int i = 0; i < count; ++i) {
-    if (!is_valid(fields.pending[i])) continue;
-    PendingOperation& operation = kept.emplace_back(fields.pending[i]);
+    PendingOperation operation = page.pending[i];
+    const bool is_valid = operation.kind <= PendingOperation::Kind::Collective &&
+                          operation.need <= PendingOperation::Need::Any;
+    if (!is_valid) continue;
     const std::string call = clean_text(operation.call, sizeof operation.call);
     std::memset(operation.call, 0, sizeof operation.call);
     call.copy(operation.call, sizeof operation.call - 1);
+    kept.push_back(operation);
   }
   return kept;
 }
 
 /// Lines "kind<tab>text"; one that is cut off or was never whole is left out.
-Facts facts_in(const char (&page_facts)[sizeof RankStatus::facts]) {
-  const std::string text = clean_text(page_facts, sizeof page_facts);
+Facts facts_in(const RankStatus& page) {
+  const std::string text = clean_text(page.facts, sizeof page.facts);
   Facts facts;
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::size_t tab = text.find('\t', begin);
@@ -134,38 +60,28 @@ Facts facts_in(const char (&page_facts)[sizeof RankStatus::facts]) {
   return facts;
 }
 
-template <class Page>
-RankSnapshot taken_of(const Page& page) {
-  Fields fields{};
-  RankSnapshot taken;
-  const bool at_rest = copy_at_rest(page, fields);
-  const bool is_phase = fields.phase <= static_cast<std::uint32_t>(Phase::Done);
-  taken.phase = is_phase ? static_cast<Phase>(fields.phase) : Phase::Computing;
-  if (!at_rest && (taken.phase == Phase::Blocked || taken.phase == Phase::Polling))
-    taken.phase = Phase::Computing;
-  taken.case_index = fields.case_index;
-  taken.completed = fields.completed;
-  taken.pid = fields.pid;
-  taken.receives = fields.receives;
-  taken.signal = fields.signal;
-  taken.pending = clean_pending(fields);
-  taken.pending_complete = fields.pending_count == static_cast<std::int32_t>(taken.pending.size());
-  taken.text = clean_text(fields.text, sizeof fields.text);
-  taken.facts = facts_in(fields.facts);
-  taken.collectives = fields.collectives;
-  std::copy_n(fields.sent_sum, max_summed_ranks, taken.sent_sum.begin());
-  std::copy_n(fields.received_sum, max_summed_ranks, taken.received_sum.begin());
-  return taken;
-}
-
 }  // namespace
 
-RankSnapshot snapshot(const RankStatus& status) {
-  return taken_of(MappedPage(status));
-}
-
-RankSnapshot snapshot(int file, int rank) {
-  return taken_of(FilePage(file, rank));
+RankSnapshot snapshot(const ReadPage& read) {
+  const auto page = std::make_unique<RankStatus>();
+  RankSnapshot taken;
+  const bool at_rest = copy_at_rest(read, *page);
+  const auto phase = static_cast<Phase>(page->phase.load());
+  const bool waits = phase == Phase::Blocked || phase == Phase::Polling;
+  taken.phase = phase > Phase::Done || (waits && !at_rest) ? Phase::Computing : phase;
+  taken.case_index = page->case_index;
+  taken.completed = page->completed;
+  taken.pid = page->pid;
+  taken.receives = page->receives;
+  taken.signal = page->signal;
+  taken.pending = clean_pending(*page);
+  taken.pending_complete = page->pending_count == static_cast<std::int32_t>(taken.pending.size());
+  taken.text = clean_text(page->text, sizeof page->text);
+  taken.facts = facts_in(*page);
+  taken.collectives = page->collectives;
+  std::ranges::copy(page->sent_sum, taken.sent_sum.begin());
+  std::ranges::copy(page->received_sum, taken.received_sum.begin());
+  return taken;
 }
 
 }  // namespace course

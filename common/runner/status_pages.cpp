@@ -38,7 +38,12 @@ StatusPages::~StatusPages() {
 
 std::optional<std::vector<RankSnapshot>> StatusPages::look() const {
   std::vector<RankSnapshot> all;
-  for (int rank = 0; rank < count_; ++rank) all.push_back(snapshot(file_, rank));
+  for (int rank = 0; rank < count_; ++rank) {
+    all.push_back(snapshot([&](void* bytes, std::size_t count, std::size_t offset) {
+      const auto at = static_cast<off_t>(rank * sizeof(RankStatus) + offset);
+      [[maybe_unused]] const ssize_t ignored = pread(file_, bytes, count, at);
+    }));
+  }
   const bool kept =
       std::any_of(all.begin(), all.end(), [](const RankSnapshot& rank) { return rank.pid != 0; });
   return kept ? std::optional(all) : std::nullopt;

@@ -269,7 +269,7 @@ TEST_F(Npy, RefusesATruncatedHeader) {
   EXPECT_TRUE(mentions(read_error(put(whole.substr(0, 9))), "ends inside its header length"));
   EXPECT_TRUE(mentions(read_error(put(whole.substr(0, 30))), "ends inside its header, expected"));
   const std::string huge_length = std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12);
-  EXPECT_TRUE(mentions(read_error(put(huge_length)), "header of 4294967295 bytes, expected at most 65535"));
+  EXPECT_TRUE(mentions(read_error(put(huge_length)), "header of 4294967295 bytes, expected at most 2048"));
 }
 
 TEST_F(Npy, RefusesTruncatedDataAndTrailingBytes) {
@@ -292,7 +292,7 @@ TEST_F(Npy, RefusesHugeShapesBeforeAllocating) {
   EXPECT_TRUE(
       mentions(read_error(put(npy_bytes(header_of("<f8", "(2305843009213693952,)"), ""))), "truncated"));
   EXPECT_TRUE(mentions(read_error(put(npy_bytes(header_of("<f4", "(99999999999999999999,)"), data))),
-                       "expected an extent from 0 to"));
+                       "expected extents from 0 to"));
   std::string axes;
   for (int i = 0; i < 65; ++i) axes += "1, ";
   EXPECT_TRUE(mentions(read_error(put(npy_bytes(header_of("<f4", "(" + axes + ")"), little_endian(1.0f)))),
@@ -304,45 +304,44 @@ TEST_F(Npy, RefusesOtherDtypes) {
     const std::string message = read_error(put(npy_bytes(header_of(descr, "()"), "xxxx")));
     EXPECT_TRUE(mentions(message, "dtype '" + descr + "', expected float16, float32 or float64"));
   }
-  const std::string structured =
-      "{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (1,), }";
-  EXPECT_TRUE(
-      mentions(read_error(put(npy_bytes(structured, "xxxxxxxx"))), "structured dtype, expected float16"));
 }
 
 TEST_F(Npy, RefusesAMalformedHeader) {
-  const auto error = [&](const std::string& header) {
-    return read_error(put(npy_bytes(header, little_endian(1.0f))));
-  };
   const std::string good = "'descr': '<f4', 'fortran_order': False";
-  EXPECT_TRUE(mentions(error(""), "expected '{'"));
-  EXPECT_TRUE(mentions(error("{"), "expected a quoted string"));
-  EXPECT_TRUE(mentions(error("{'descr': xfx}"), "has 'xfx}', expected a quoted string"));
-  EXPECT_TRUE(mentions(error("{'descr': '<f4"), "has ''<f4', expected a quoted string"));
-  EXPECT_TRUE(
-      mentions(error("{" + good + "}"), "lacks a key, expected 'descr', 'fortran_order' and 'shape'"));
-  EXPECT_TRUE(mentions(error("{" + good + ", 'shape': ()"), "expected '}'"));
-  EXPECT_TRUE(mentions(error("{" + good + ", 'shape': ()} # x"), "goes on with '# x', expected its end"));
-  EXPECT_TRUE(mentions(error("{" + good + ", 'shape' ()}"), "has '()}', expected ':'"));
-  EXPECT_TRUE(mentions(error("{" + good + ", 'shape': (), 'shape': ()}"), "the key 'shape' twice"));
-  EXPECT_TRUE(mentions(error("{" + good + ", 'extra': 1}"), "the key 'extra', expected 'descr'"));
-  EXPECT_TRUE(mentions(error("{'descr': '<f4', 'fortran_order': 0, 'shape': ()}"), "expected True or False"));
+  const std::string structured = "[('a', '<f4'), ('b', '<f4')]";
+  for (const std::string header : {std::string(),
+                                   std::string("{"),
+                                   std::string("{'descr': xfx}"),
+                                   std::string("{'descr': '<f4"),
+                                   "{" + good + "}",
+                                   "{" + good + ", 'shape': ()",
+                                   "{" + good + ", 'shape': ()} # x",
+                                   "{" + good + ", 'shape' ()}",
+                                   "{" + good + ", 'shape': (), 'shape': ()}",
+                                   "{" + good + ", 'shape': (), 'extra': 1}",
+                                   "{" + good + ", 'shape': (), 'extra': '1'}",
+                                   "{" + good + ", 'extra': True}",
+                                   "{" + good + " 'shape': ()}",
+                                   "{" + good + ", 'shape': '()'}",
+                                   std::string("{'descr': '<f4', 'fortran_order': 0, 'shape': ()}"),
+                                   std::string("{'descr': '<f4', 'fortran_order': 'true', 'shape': ()}"),
+                                   "{'descr': " + structured + ", 'fortran_order': False, 'shape': ()}",
+                                   std::string(2048, '{'),
+                                   "{" + std::string(2046, 'x') + "}",
+                                   "{'" + std::string(2000, 'x') + "': '"}) {
+    const std::string message = read_error(put(npy_bytes(header, little_endian(1.0f))));
+    EXPECT_TRUE(mentions(message, "the header '" + header.substr(0, 60)));
+    EXPECT_TRUE(
+        mentions(message, "expected one like {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"));
+  }
 }
 
 TEST_F(Npy, RefusesAMalformedShape) {
-  const auto error = [&](const std::string& shape) {
-    return read_error(put(npy_bytes(header_of("<f4", shape), little_endian(1.0f))));
-  };
-  EXPECT_TRUE(mentions(error("[1]"), "expected '('"));
-  EXPECT_TRUE(mentions(error("(1)"), "expected ',' after the only extent"));
-  EXPECT_TRUE(mentions(error("(1 1)"), "expected ','"));
-  EXPECT_TRUE(mentions(error("(1, 1]"), "expected ')'"));
-  for (const std::string extent : {"-1", "-0", "+1", "01", "x", ","}) {
-    const std::string message = error("(1, " + extent + ")");
-    EXPECT_TRUE(mentions(message, "has '" + extent + "), }', expected an extent from 0 to"));
+  for (const std::string shape : {"[1]", "(1)", "(1 1)", "(1, 1]", "(1, -1)", "(1, -0)", "(1, +1)", "(1, 01)",
+                                  "(1, x)", "(1, ,)", "(1, 1.0)", "(1, 1L)", "(,)", "1", "(1,"}) {
+    const std::string message = read_error(put(npy_bytes(header_of("<f4", shape), little_endian(1.0f))));
+    EXPECT_TRUE(mentions(message, "is not that of a plain array, expected one like")) << shape;
   }
-  EXPECT_TRUE(mentions(error("(1, 1.0)"), "has '.0), }', expected ')'"));
-  EXPECT_TRUE(mentions(error("(1, 1L)"), "has 'L), }', expected ')'"));
 }
 
 TEST_F(Npy, NamesTheValueOutsideFloat32) {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "runner/deadlock.hpp"
+#include "page_in_memory.hpp"
 
 namespace course {
 namespace {

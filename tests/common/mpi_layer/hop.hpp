@@ -34,9 +34,9 @@ struct Hop {
 inline void compute(
     const std::function<void()>& between_tiles = [] {},
     const std::vector<course::ComputeBuffer>& buffers = {}) {
-  compute_begins(buffers);
+  compute_observer().begin(buffers);
   between_tiles();
-  compute_ends();
+  compute_observer().end();
 }
 
 }  // namespace mpi_layer_tests

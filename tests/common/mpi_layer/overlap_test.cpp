@@ -14,12 +14,12 @@ namespace {
 
 /// A block of three tiles, each followed by a pause.
 void compute_tiles(const std::function<void(int tile)>& between_tiles) {
-  compute_begins({});
+  compute_observer().begin({});
   for (int tile = 1; tile <= 3; ++tile) {
-    compute_pauses();
+    compute_observer().pause();
     between_tiles(tile);
   }
-  compute_ends();
+  compute_observer().end();
 }
 
 void test_waiting_before_computing() {

@@ -36,8 +36,8 @@ bool eventually(const std::function<bool()>& condition) {
 }
 
 bool Played::has(const char* kind, const std::string& part) const {
-  for (const Fact& fact : report.facts) {
-    if (fact.kind == kind && fact.text.find(part) != std::string::npos) return true;
+  for (const auto& [fact_kind, text] : report.facts) {
+    if (fact_kind == kind && text.find(part) != std::string::npos) return true;
   }
   return false;
 }

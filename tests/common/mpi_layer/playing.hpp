@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
+#include "../page_in_memory.hpp"
 #include "mpi_layer/mpi_layer.hpp"
-#include "runner/deadlock.hpp"
 
 /// Tests of the MPI layer run under mpirun -n 3. Every check counts on every rank; the exit code is 0 when
 /// all of them passed on all ranks.
