@@ -1,21 +1,20 @@
-#include "grader/batch.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
+#include <list>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <thread>
 
 #include "course/terminal/terminal.hpp"
-#include "grader/shown_text.hpp"
+#include "course/terminal/words.hpp"
+#include "grader/grade_command.hpp"
 #include "grader/submission.hpp"
 #include "protocol/errors.hpp"
+#include "runner/descriptor.hpp"
+#include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
 namespace course::grader {
@@ -23,6 +22,7 @@ namespace course::grader {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using program::Checkout;
+using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -44,45 +44,71 @@ std::optional<Json> read_json(const fs::path& path) {
   return Json::parse(read_text(path), nullptr, false);
 }
 
+/// An empty file for what a grader prints.
+Descriptor opened(const fs::path& log) {
+  write_text(log, "");
+  return Descriptor(open(log.c_str(), O_WRONLY | O_CLOEXEC));
+}
+
 /// A grader at work on one item.
-class Worker {
- public:
-  Worker(const Item& item, std::vector<std::string> words) : item_(&item) {
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, item.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                     0644);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    const int error = posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start a grader");
+struct Worker {
+  Worker(const Item& its_item, const std::vector<std::string>& words)
+      : item(its_item), process({.argv = words}, opened(item.log).get()) {}
+
+  bool has_ended() {
+    if (Clock::now() - begin > longest_grading) ::kill(process.pid(), SIGKILL);
+    return process.poll().has_value();
   }
 
-  /// Whether it has ended.
-  bool poll() {
-    if (std::chrono::steady_clock::now() - begin_ > longest_grading) kill(pid_, SIGKILL);
-    return waitpid(pid_, nullptr, WNOHANG) == pid_;
-  }
-  const Item& item() const { return *item_; }
-
- private:
-  const Item* item_;
-  pid_t pid_ = -1;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const Item& item;
+  Process process;
+  Clock::time_point begin = Clock::now();
 };
+
+/// For a CSV file; a spreadsheet takes a text that begins with = + - @ for a formula.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  if (!text.empty() && std::string("=+-@").find(text[0]) != std::string::npos) result += "'";
+  for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
+  return result + "\"";
+}
+
+/// "05.2: ..." for the first task that is not passed.
+std::string first_diagnosis(const Json& result) {
+  for (const Json& lesson : result["lessons"]) {
+    for (const Json& task : lesson["tasks"]) {
+      if (task["status"] == "passed") continue;
+      const std::string diagnosis = task["diagnosis"];
+      return fmt::format("{}.{}: {}", lesson["id"].get<std::string>(), task["id"].get<std::string>(),
+                         diagnosis.substr(0, diagnosis.find('\n')));
+    }
+  }
+  return "";
+}
+
+std::string progress_text(std::size_t ended, std::size_t all, const std::list<Worker>& workers,
+                          double seconds) {
+  constexpr std::size_t width = 20;
+  std::string bar;
+  for (std::size_t i = 0; i < width; ++i) bar += i * all < ended * width ? "█" : "·";
+  std::string text = fmt::format("grading {} {} of {}, {}", bar, ended, all, program::duration(seconds));
+  if (ended > 0) {
+    const double left = seconds * static_cast<double>(all - ended) / static_cast<double>(ended);
+    text += fmt::format(", about {} left", program::duration(left));
+  }
+  for (const Worker& worker : workers) text += "; " + worker.item.name;
+  return text;
+}
 
 /// One run over a folder of submissions.
 class Batch {
  public:
-  Batch(const Checkout& checkout, const GradeOptions& options, GradingManifest manifest)
+  Batch(const Checkout& checkout, const GradeOptions& options, const GradingManifest& manifest)
       : checkout_(checkout),
         options_(options),
-        manifest_(std::move(manifest)),
-        results_(results_folder(options)),
+        manifest_(manifest),
+        results_(options.output.value_or(fs::absolute(*options.submissions).lexically_normal().string() +
+                                         ".grades")),
         reports_(results_ / "reports") {
     fs::create_directories(reports_);
     keep_seed();
@@ -97,23 +123,16 @@ class Batch {
     const std::size_t known = items_.size() - waiting.size();
     if (known > 0) program::complain(fmt::format("already graded in {}: {}", results_.string(), known));
     play(waiting);
-    const std::string table = write_table();
-    fmt::print("{}", table);
+    write_table();
     const bool complete = std::ranges::all_of(items_, [&](const Item& item) { return is_graded(item); });
     return complete ? succeeded : failed;
   }
 
  private:
-  static fs::path results_folder(const GradeOptions& options) {
-    if (options.output) return *options.output;
-    return fs::absolute(*options.submissions).lexically_normal().string() + ".grades";
-  }
-
   void keep_seed() {
     const fs::path path = results_ / "run.json";
     const std::optional<Json> kept = read_json(path);
-    if (!options_.seed)
-      manifest_.seed = kept && kept->contains("seed") ? (*kept)["seed"].get<std::uint64_t>() : drawn_seed();
+    if (!options_.seed && kept && kept->contains("seed")) manifest_.seed = (*kept)["seed"];
     write_text(path, to_json(manifest_).dump(2) + "\n");
   }
 
@@ -129,10 +148,10 @@ class Batch {
     }
     if (items_.empty())
       throw UsageError("--submissions: there is no folder in " + options_.submissions->string());
-    std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) { return a.name < b.name; });
+    std::ranges::sort(items_, {}, &Item::name);
   }
 
-  /// Whether its result is of these files and these manifest.
+  /// Whether its result is of these files and this manifest.
   bool is_graded(const Item& item) const {
     const std::optional<Json> result = read_json(item.result);
     try {
@@ -143,39 +162,24 @@ class Batch {
     }
   }
 
-  int jobs() const {
-    if (options_.jobs > 0) return options_.jobs;
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2);
+  std::size_t jobs() const {
+    if (options_.jobs > 0) return static_cast<std::size_t>(options_.jobs);
+    return std::max(1u, std::thread::hardware_concurrency() / 2);
   }
 
   void play(const std::vector<const Item*>& waiting) {
     program::ProgressLine progress;
-    std::vector<Worker> workers;
+    std::list<Worker> workers;
     std::size_t started = 0, ended = 0;
     while (ended < waiting.size()) {
-      while (workers.size() < static_cast<std::size_t>(jobs()) && started < waiting.size()) {
-        const Item& item = *waiting[started++];
-        fs::remove(item.result);
-        workers.emplace_back(item, command(item));
+      for (; workers.size() < jobs() && started < waiting.size(); ++started) {
+        fs::remove(waiting[started]->result);
+        workers.emplace_back(*waiting[started], command(*waiting[started]));
       }
       progress.show(progress_text(ended, waiting.size(), workers, progress.seconds()));
       std::this_thread::sleep_for(look_interval);
-      ended += std::erase_if(workers, [](Worker& worker) { return worker.poll(); });
+      ended += workers.remove_if([](Worker& worker) { return worker.has_ended(); });
     }
-  }
-
-  static std::string progress_text(std::size_t ended, std::size_t all, const std::vector<Worker>& workers,
-                                   double seconds) {
-    constexpr std::size_t width = 20;
-    std::string bar;
-    for (std::size_t i = 0; i < width; ++i) bar += i * all < ended * width ? "█" : "·";
-    std::string text = fmt::format("grading {} {} of {}, {}", bar, ended, all, program::duration(seconds));
-    if (ended > 0) {
-      const double left = seconds * static_cast<double>(all - ended) / static_cast<double>(ended);
-      text += fmt::format(", about {} left", program::duration(left));
-    }
-    for (const Worker& worker : workers) text += "; " + worker.item().name;
-    return text;
   }
 
   std::vector<std::string> command(const Item& item) const {
@@ -188,21 +192,23 @@ class Batch {
     return words;
   }
 
-  /// One line a submission, also as grades.csv. A submission without a result has no points, and says why.
-  std::string write_table() const {
-    std::string csv = "submission,points,max_points";
-    std::string text = fmt::format("\n{:<32} {:>7} {:>7}", "submission", "points", "of");
-    for (const LessonInfo& lesson : checkout_.lessons) {
-      csv += ",lesson" + lesson.id;
-      text += fmt::format(" {:>5}", lesson.id);
-    }
-    csv += ",note\n";
-    text += "\n";
+  /// One line a submission, also as grades.csv.
+  void write_table() const {
+    const auto& lessons = checkout_.lessons;
+    std::string csv = "submission,points,max_points," +
+                      program::joined(
+                          lessons, [](const LessonInfo& lesson) { return lesson.tag(); }, ",") +
+                      ",note\n";
+    std::string text = fmt::format(
+        "\n{:<32} {:>7} {:>7} {}\n", "submission", "points", "of",
+        program::joined(
+            lessons, [](const LessonInfo& lesson) { return fmt::format("{:>5}", lesson.id); }, " "));
     for (const Item& item : items_) add_row(item, csv, text);
     write_text(results_ / "grades.csv", csv);
-    return text + fmt::format("\nreports and grades.csv are in {}\n", results_.string());
+    fmt::print("{}\nreports and grades.csv are in {}\n", text, results_.string());
   }
 
+  /// A submission without a result has no points, and says why.
   void add_row(const Item& item, std::string& csv, std::string& text) const {
     const std::optional<Json> result = read_json(item.result);
     const bool graded = result && !result->is_discarded();
@@ -210,47 +216,18 @@ class Batch {
     const std::string note = !graded                  ? "not graded" + log
                              : !(*result)["complete"] ? "not graded in full" + log
                                                       : presentable(first_diagnosis(*result));
-    const int points = graded ? (*result)["points"].get<int>() : 0;
-    const int max_points = graded ? (*result)["max_points"].get<int>() : all_points();
-    csv += fmt::format("{},{},{}", quoted(item.name), points, max_points);
-    text += fmt::format("{:<32} {:>7} {:>7}", item.name, points, max_points);
+    int points = 0, max_points = 0;
+    std::vector<int> of_lessons;
     for (std::size_t i = 0; i < checkout_.lessons.size(); ++i) {
-      const int of_lesson = graded ? (*result)["lessons"][i]["points"].get<int>() : 0;
-      csv += fmt::format(",{}", of_lesson);
-      text += fmt::format(" {:>5}", of_lesson);
+      of_lessons.push_back(graded ? (*result)["lessons"][i]["points"].get<int>() : 0);
+      points += of_lessons.back();
+      max_points += checkout_.lessons[i].max_points();
     }
-    csv += "," + quoted(note) + "\n";
-    text += "  " + note.substr(0, 100) + "\n";
-  }
-
-  int all_points() const {
-    int sum = 0;
-    for (const LessonInfo& lesson : checkout_.lessons) sum += lesson.max_points();
-    return sum;
-  }
-
-  /// "05.2: ..." for the first task that is not passed.
-  static std::string first_diagnosis(const Json& result) {
-    for (const Json& lesson : result["lessons"]) {
-      for (const Json& task : lesson["tasks"]) {
-        if (task["status"] == "passed") continue;
-        const std::string diagnosis = task["diagnosis"].get<std::string>();
-        return fmt::format("{}.{}: {}", lesson["id"].get<std::string>(), task["id"].get<std::string>(),
-                           diagnosis.substr(0, diagnosis.find('\n')));
-      }
-    }
-    return "";
-  }
-
-  /// For a CSV file; a spreadsheet takes a text that begins with = + - @ for a formula.
-  static std::string quoted(const std::string& text) {
-    std::string result = "\"";
-    if (!text.empty() && std::string("=+-@").find(text[0]) != std::string::npos) result += "'";
-    for (const char c : text) {
-      if (c == '"') result += '"';
-      result += c;
-    }
-    return result + "\"";
+    if (graded) max_points = (*result)["max_points"];  // of what could be graded
+    csv += fmt::format("{},{},{},{},{}\n", quoted(item.name), points, max_points, fmt::join(of_lessons, ","),
+                       quoted(note));
+    text += fmt::format("{:<32} {:>7} {:>7} {:>5}  {}\n", item.name, points, max_points,
+                        fmt::join(of_lessons, " "), note.substr(0, 100));
   }
 
   const Checkout& checkout_;
@@ -263,11 +240,10 @@ class Batch {
 
 }  // namespace
 
-int grade_all(const Checkout& checkout, const GradeOptions& options, GradingManifest manifest) {
-  if (!fs::is_directory(*options.submissions)) {
+int grade_all(const Checkout& checkout, const GradeOptions& options, const GradingManifest& manifest) {
+  if (!fs::is_directory(*options.submissions))
     throw UsageError("--submissions: " + options.submissions->string() + " is not a folder");
-  }
-  return Batch(checkout, options, std::move(manifest)).run();
+  return Batch(checkout, options, manifest).run();
 }
 
 }  // namespace course::grader

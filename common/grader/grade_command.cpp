@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
 
 #include "course/build/build.hpp"
+#include "course/commands/machine_facts.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "grader/batch.hpp"
 #include "grader/confined_run.hpp"
-#include "grader/points.hpp"
-#include "grader/report.hpp"
-#include "grader/submission.hpp"
+#include "grader/lesson_grade.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
 namespace course::grader {
@@ -23,13 +24,23 @@ using program::Checkout;
 
 namespace {
 
+void override_one(LessonInfo& lesson, const std::string& task_id, const nlohmann::json& points) {
+  const auto task = std::ranges::find(lesson.tasks, task_id, &TaskInfo::id);
+  if (task == lesson.tasks.end())
+    throw UsageError("--points: lesson " + lesson.id + " has no task " + task_id);
+  if (!points.is_number_unsigned() || points.get<unsigned>() > 1'000'000) {
+    throw UsageError("--points: " + lesson.id + "." + task_id + " is " + points.dump() +
+                     ", expected a whole number from 0 to 1000000");
+  }
+  task->points = points.get<int>();
+}
+
 std::vector<LessonInfo> chosen_lessons(const std::vector<LessonInfo>& all,
                                        const std::vector<std::string>& arguments) {
   if (arguments.empty()) return all;
   std::vector<LessonInfo> chosen;
-  for (const std::string& argument : arguments) {
+  for (const std::string& argument : arguments)
     chosen.push_back(program::choose_whole_lesson(all, argument, "grade"));
-  }
   return chosen;
 }
 
@@ -41,10 +52,7 @@ void build_tools(const Checkout& checkout) {
     targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.tag() + "_adapter"});
     if (lesson.needs_mpi()) targets.emplace_back("player_mpi");
   }
-  const program::BuildResult built =
-      program::build({checkout.root, checkout.build(), targets, "what grades"});
-  if (!built.succeeded)
-    throw std::runtime_error("the judges could not be built:\n" + program::failure_text(built));
+  require_built(program::build({checkout.root, checkout.build(), targets, "what grades"}), "the judges");
 }
 
 /// The isolation asked for, or the strongest there is. To do without is a decision that somebody takes.
@@ -57,10 +65,47 @@ Isolation chosen_isolation(const std::optional<std::string>& asked) {
                       "; --isolation none grades all the same, code that you trust");
   }
   const Isolation isolation = isolation_named(*asked);
-  if (const std::string why = obstacle(isolation); !why.empty()) {
+  if (const std::string why = obstacle(isolation); !why.empty())
     throw Unavailable("--isolation " + *asked + ": " + why);
-  }
   return isolation;
+}
+
+void announce(Isolation isolation, const Checkout& checkout) {
+  program::complain("isolation: " + to_string(isolation));
+  if (isolation == Isolation::Namespaces) return;
+  const fs::path solutions = checkout.root / "solutions";
+  if (isolation == Isolation::None || readable_confined(Confinement(isolation, {}), solutions)) {
+    program::complain("submitted code can read " + solutions.string() +
+                      (isolation == Isolation::None ? "" : ": chmod o-rx the checkout to prevent it"));
+  }
+}
+
+/// A seed that nobody can guess, small enough for a number of JavaScript.
+std::uint64_t drawn_seed() {
+  constexpr std::uint64_t exact_in_a_double = std::uint64_t{1} << 53;
+  std::random_device device;
+  return std::uniform_int_distribution<std::uint64_t>(1, exact_in_a_double - 1)(device);
+}
+
+GradingManifest manifest_of(const Checkout& checkout, std::uint64_t seed, Isolation isolation) {
+  const Captured commit = capture({.argv = {"git", "-c", "safe.directory=*", "-C", checkout.root, "describe",
+                                            "--always", "--dirty", "--abbrev=12", "--exclude=*"}});
+  const std::string compiler =
+      program::cache_entry(read_text(checkout.build() / "CMakeCache.txt"), "CMAKE_CXX_COMPILER");
+  std::vector<std::string> judges, scope;
+  for (const LessonInfo& lesson : checkout.lessons) {
+    // A lesson that this machine cannot grade may have none.
+    const fs::path judge = program::judge_of(checkout.build(), lesson);
+    judges.push_back(fs::exists(judge) ? read_text(judge) : "");
+    for (const TaskInfo& task : lesson.tasks)
+      scope.push_back(fmt::format("{}.{}={}", lesson.id, task.id, task.points));
+  }
+  return {seed,
+          isolation,
+          commit.exit.code == 0 ? commit.first_line() : "unknown",
+          content_hash(judges),
+          capture({.argv = {compiler, "--version"}}).first_line(),
+          fmt::format("{}", fmt::join(scope, " "))};
 }
 
 /// A judge that fails takes no other lesson's grade with it.
@@ -71,21 +116,21 @@ LessonGrade graded_or_skipped(const Checkout& checkout, const LessonInfo& lesson
   } catch (const std::runtime_error& error) {
     const std::string why = std::string("could not be graded: ") + error.what();
     program::complain("lesson " + lesson.id + " " + why);
-    LessonGrade grade{program::lesson_status_as_a_whole(lesson, program::Status::Skipped, why), {}};
-    grade.failed = true;
-    return grade;
+    return {.lesson_status = program::lesson_status_as_a_whole(lesson, program::Status::Skipped, why),
+            .failed = true};
   }
 }
 
 Report grade_submission(const Checkout& checkout, const fs::path& folder, const GradingManifest& manifest) {
   const auto begin = std::chrono::steady_clock::now();
-  Report report{
-      fs::absolute(folder).lexically_normal().filename(), manifest, files_hash(folder, checkout.lessons), {}};
-  if (report.submission.empty())
-    report.submission = fs::absolute(folder).lexically_normal().parent_path().filename();
   const auto seconds = [&begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  Report report{whole.has_filename() ? whole.filename() : whole.parent_path().filename(),
+                manifest,
+                files_hash(folder, checkout.lessons),
+                {}};
   for (const LessonInfo& lesson : checkout.lessons) {
     const double before = seconds();
     report.lessons.push_back(graded_or_skipped(checkout, lesson, folder, manifest));
@@ -102,18 +147,25 @@ std::string formatted(const Report& report, const std::string& format) {
   return text_report(report);
 }
 
-void announce(Isolation isolation, const Checkout& checkout) {
-  program::complain("isolation: " + to_string(isolation));
-  if (isolation == Isolation::Namespaces) return;
-  const Confinement confinement(isolation, {});
-  const fs::path solutions = checkout.root / "solutions";
-  if (isolation == Isolation::None || readable_confined(confinement, solutions)) {
-    program::complain("submitted code can read " + solutions.string() +
-                      (isolation == Isolation::None ? "" : ": chmod o-rx the checkout to prevent it"));
+}  // namespace
+
+void override_points(std::vector<LessonInfo>& lessons, const fs::path& file) {
+  nlohmann::json all;
+  try {
+    all = nlohmann::json::parse(read_text(file));
+  } catch (const nlohmann::json::exception& error) {
+    throw UsageError("--points: " + file.string() + " is no JSON: " + error.what());
+  } catch (const std::runtime_error& error) {
+    throw UsageError(std::string("--points: ") + error.what());
+  }
+  if (!all.is_object()) throw UsageError("--points: " + file.string() + R"( is not like {"05": {"2": 80}})");
+  for (const auto& [id, tasks] : all.items()) {
+    const auto lesson = std::ranges::find(lessons, id, &LessonInfo::id);
+    if (lesson == lessons.end()) throw UsageError("--points: there is no lesson " + id);
+    if (!tasks.is_object()) throw UsageError("--points: lesson " + id + R"( is not like {"2": 80})");
+    for (const auto& [task, points] : tasks.items()) override_one(*lesson, task, points);
   }
 }
-
-}  // namespace
 
 int grade(Checkout checkout, const GradeOptions& options) {
   if (options.submission && options.submissions) throw UsageError("--submission contradicts --submissions");
@@ -128,11 +180,9 @@ int grade(Checkout checkout, const GradeOptions& options) {
     announce(isolation, checkout);
     build_tools(checkout);
   }
-  GradingManifest manifest{options.seed.value_or(0),   isolation,
-                           commit_of(checkout),        judges_hash(checkout),
-                           compiler_version(checkout), scope_of(checkout.lessons)};
+  const GradingManifest manifest =
+      manifest_of(checkout, options.seed ? *options.seed : drawn_seed(), isolation);
   if (options.submissions) return grade_all(checkout, options, manifest);
-  if (!options.seed) manifest.seed = drawn_seed();
   const fs::path folder = options.submission.value_or(checkout.root);
   if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
   const Report report = grade_submission(checkout, folder, manifest);

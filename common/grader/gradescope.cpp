@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "grader/report.hpp"
-#include "grader/shown_text.hpp"
 
 namespace course::grader {
 
@@ -19,10 +18,6 @@ const char* gradescope_status(Status status) {
   return status == Status::Passed ? "passed" : "failed";
 }
 
-std::string number_of(const LessonInfo& lesson, const TaskInfo& task) {
-  return lesson.id + "." + task.id;
-}
-
 Json tags_of(const LessonInfo& lesson, const std::vector<int>& ranks) {
   Json tags = Json::array({lesson.tag()});
   for (const int count : ranks) tags.push_back("ranks" + std::to_string(count));
@@ -30,16 +25,10 @@ Json tags_of(const LessonInfo& lesson, const std::vector<int>& ranks) {
 }
 
 std::string output_of(const LessonGrade& grade, const TaskStatus& task) {
-  const std::string diagnosis = diagnosis_of(grade, task);
-  switch (task.status) {
-    case Status::Passed:
-      return "passed";
-    case Status::Skipped:
-      return "skipped: the machine that grades cannot grade this lesson, which is no mistake of yours (" +
-             diagnosis + ")";
-    default:
-      return diagnosis;
-  }
+  if (task.status == Status::Passed) return "passed";
+  if (task.status != Status::Skipped) return diagnosis_of(grade, task);
+  return "skipped: the machine that grades cannot grade this lesson, which is no mistake of yours (" +
+         diagnosis_of(grade, task) + ")";
 }
 
 /// What a student sees of a task.
@@ -47,7 +36,7 @@ Json task_entry(const LessonGrade& grade, const TaskStatus& task) {
   const LessonInfo& lesson = *grade.lesson_status.lesson;
   return {{"name", title_of(lesson, *task.task)},
           {"name_format", "text"},
-          {"number", number_of(lesson, *task.task)},
+          {"number", lesson.id + "." + task.task->id},
           {"score", task.points()},
           {"max_score", task.task->points},
           {"status", gradescope_status(task.status)},
@@ -66,7 +55,7 @@ Json hidden_entry(const LessonGrade& grade, const TaskInfo& task, const TaskTest
   const bool passed = test.status == Status::Passed;
   return {{"name", title_of(lesson, task) + ": hidden inputs" + on},
           {"name_format", "text"},
-          {"number", fmt::format("{}.{}", number_of(lesson, task), place)},
+          {"number", fmt::format("{}.{}.{}", lesson.id, task.id, place)},
           {"status", gradescope_status(test.status)},
           {"output", passed ? "passed on hidden inputs" : "not passed on hidden inputs"},
           {"output_format", "text"},

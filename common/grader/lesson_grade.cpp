@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "course/workspace/judging.hpp"
-#include "grader/workshop.hpp"
+#include "course/workspace/lesson_argument.hpp"
 #include "skeleton/skeleton.hpp"
 
 namespace course::grader {
@@ -15,7 +14,7 @@ using program::Status;
 namespace {
 
 bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
-  return std::all_of(handed_in.texts.begin(), handed_in.texts.end(), [&](const auto& entry) {
+  return std::ranges::all_of(handed_in.texts, [&](const auto& entry) {
     const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
     return skeleton && same_code(entry.second, *skeleton);
   });
@@ -27,8 +26,10 @@ std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInf
   if (const std::string obstacle = checkout.obstacle(lesson); !obstacle.empty())
     return {Status::Skipped, obstacle};
   if (!handed_in.refusal.empty()) return {Status::Failed, "not taken: " + handed_in.refusal};
-  if (handed_in.texts.empty()) return {Status::Todo, "not handed in: " + handed_in.missing.front()};
-  if (!handed_in.missing.empty()) return {Status::Failed, "not handed in: " + handed_in.missing.front()};
+  if (!handed_in.missing.empty()) {
+    return {handed_in.texts.empty() ? Status::Todo : Status::Failed,
+            "not handed in: " + handed_in.missing.front()};
+  }
   if (is_untouched(checkout, lesson, handed_in)) return {Status::Todo, "not written yet"};
   return {Status::Passed, ""};
 }
@@ -37,17 +38,15 @@ std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInf
 
 program::GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson,
                                     const Workshop& workshop, const GradingManifest& manifest) {
-  program::GradingOrder order;
-  order.lesson = &lesson;
-  order.tests = program::selected_tests(lesson, {});
-  order.tree = checkout.build();
-  order.subject = workshop.subject();
-  order.player = {workshop.player()};
-  order.seed = manifest.seed;
-  order.quiet = true;
-  order.confined_as = {to_string(manifest.isolation), workshop.user()};
-  order.hidden = true;
-  return order;
+  return {.lesson = &lesson,
+          .tests = program::selected_tests(lesson),
+          .tree = checkout.build(),
+          .subject = workshop.subject(),
+          .player = {workshop.player()},
+          .seed = manifest.seed,
+          .quiet = true,
+          .confined_as = {{to_string(manifest.isolation), workshop.user()}},
+          .hidden = true};
 }
 
 LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson, const fs::path& submission,
@@ -58,9 +57,9 @@ LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson, con
   Workshop workshop(checkout, lesson, manifest.isolation);
   const std::string obstacle = workshop.make(handed_in);
   if (!obstacle.empty()) return {program::lesson_status_as_a_whole(lesson, Status::Failed, obstacle), {}};
-  const program::LessonRecord record{
-      "", "", program::grade(checkout, grading_order(checkout, lesson, workshop, manifest))};
-  return {program::lesson_status_of(lesson, {}, &record, ""), record.tests};
+  const program::TestResults tests =
+      program::grade(checkout, grading_order(checkout, lesson, workshop, manifest));
+  return {program::lesson_status_of(lesson, tests), tests};
 }
 
 }  // namespace course::grader

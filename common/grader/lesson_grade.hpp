@@ -1,25 +1,10 @@
 #pragma once
 
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "course/workspace/judging.hpp"
-#include "course/workspace/lesson_status.hpp"
-#include "grader/grading_manifest.hpp"
+#include "grader/report.hpp"
 #include "grader/workshop.hpp"
 
 namespace course::grader {
-
-/// What one lesson of a submission is worth.
-struct LessonGrade {
-  program::LessonStatus lesson_status;
-  /// By name, hidden ones too; empty when nothing was played.
-  std::map<std::string, program::TestResult> tests;
-  double seconds = 0;   ///< that grading took
-  bool failed = false;  ///< the grader, not the submission: skipped
-};
 
 /// How the judge is to play what a workshop has made: confined, with hidden tests.
 program::GradingOrder grading_order(const program::Checkout& checkout, const LessonInfo& lesson,

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
-#include "course/commands/report_json.hpp"
-#include "grader/shown_text.hpp"
 #include "text/text_file.hpp"
+#include "text/utf8.hpp"
 
 namespace course::grader {
 
@@ -27,19 +27,15 @@ int max_points_of(const Report& report, bool skipped) {
   return sum;
 }
 
-std::string task_text(const LessonStatus& lesson, const TaskStatus& task) {
-  std::string text =
-      fmt::format("  {:<6} {}.{} {}: {} of {} points\n", to_string(task.status), lesson.lesson->id,
-                  task.task->id, task.task->name, task.points(), task.task->points);
-  for (const std::string& line : lines_of(presentable(task.diagnosis))) text += "         " + line + "\n";
-  return text;
-}
-
-std::string lesson_text(const LessonStatus& lesson) {
-  std::string text =
-      fmt::format("lesson {} {}: {}, {} of {} points\n", lesson.lesson->id, lesson.lesson->name,
-                  to_string(lesson.status), lesson.points(), lesson.lesson->max_points());
-  for (const TaskStatus& task : lesson.tasks) text += task_text(lesson, task);
+std::string lesson_text(const LessonStatus& status) {
+  const LessonInfo& lesson = *status.lesson;
+  std::string text = fmt::format("lesson {} {}: {}, {} of {} points\n", lesson.id, lesson.name,
+                                 to_string(status.status), status.points(), lesson.max_points());
+  for (const TaskStatus& task : status.tasks) {
+    text += fmt::format("  {:<6} {}.{} {}: {} of {} points\n", to_string(task.status), lesson.id,
+                        task.task->id, task.task->name, task.points(), task.task->points);
+    for (const std::string& line : lines_of(presentable(task.diagnosis))) text += "         " + line + "\n";
+  }
   return text;
 }
 
@@ -53,6 +49,38 @@ Json tests_json(const LessonGrade& grade) {
                      {"mistakes", result.mistakes}});
   }
   return tests;
+}
+
+/// What a task's status takes its diagnosis from: the first test that failed, else the first that is still to
+/// do.
+const TaskTest* telling_test(const std::vector<TaskTest>& tests) {
+  for (const Status status : {Status::Failed, Status::Todo}) {
+    const auto found = std::ranges::find(tests, status, &TaskTest::status);
+    if (found != tests.end()) return &*found;
+  }
+  return nullptr;
+}
+
+/// What there is to say of a test on hidden inputs.
+std::string without_judges_words(const LessonInfo& lesson, const program::TestResult& result) {
+  std::string text = "fails on hidden inputs";
+  for (const MistakeInfo& mistake : lesson.mistakes) {
+    if (std::ranges::find(result.mistakes, mistake.id) != result.mistakes.end())
+      text += "\nlooks like: " + mistake.what;
+  }
+  return text;
+}
+
+/// "not passed on 2, 3 ranks (played on 1, 2, 3)" and a line break; empty for a task on one rank.
+std::string failing_ranks(const std::vector<TaskTest>& tests) {
+  std::set<int> all, failing;
+  for (const TaskTest& test : tests) {
+    all.insert(test.ranks);
+    if (test.status != Status::Passed) failing.insert(test.ranks);
+  }
+  if (failing.empty() || all.contains(0)) return "";
+  return fmt::format("not passed on {} ranks (played on {})\n", fmt::join(failing, ", "),
+                     fmt::join(all, ", "));
 }
 
 }  // namespace
@@ -75,13 +103,24 @@ int Report::skipped_max_points() const {
   return max_points_of(*this, true);
 }
 
+Json to_json(const GradingManifest& manifest) {
+  return {{"seed", manifest.seed},         {"isolation", to_string(manifest.isolation)},
+          {"commit", manifest.commit},     {"judges", manifest.judges},
+          {"compiler", manifest.compiler}, {"scope", manifest.scope}};
+}
+
+GradingManifest manifest_from(const Json& json) {
+  return {json.at("seed"),     isolation_named(json.at("isolation")),
+          json.at("commit"),   json.at("judges"),
+          json.at("compiler"), json.at("scope")};
+}
+
 std::string text_report(const Report& report) {
   std::string text;
   for (const LessonGrade& grade : report.lessons) text += lesson_text(grade.lesson_status);
   text += fmt::format("{}: {} of {} points", report.submission, report.points(), report.max_points());
-  if (report.skipped_max_points() > 0) {
+  if (report.skipped_max_points() > 0)
     text += fmt::format("; {} points could not be graded on this machine", report.skipped_max_points());
-  }
   return text + fmt::format("\ngraded in {:.1f} s with seed {}, isolation {}, commit {}, {}\n",
                             report.seconds, report.manifest.seed, to_string(report.manifest.isolation),
                             report.manifest.commit, report.manifest.compiler);
@@ -93,15 +132,50 @@ std::string json_report(const Report& report) {
   Json json = Json::parse(program::report_json(lesson_statuses));
   for (std::size_t i = 0; i < report.lessons.size(); ++i)
     json["lessons"][i]["tests"] = tests_json(report.lessons[i]);
-  json["submission"] = report.submission;
-  json["complete"] = report.is_complete();
-  json["points"] = report.points();
-  json["max_points"] = report.max_points();
-  json["skipped_max_points"] = report.skipped_max_points();
-  json["seconds"] = report.seconds;
-  json["files_hash"] = report.files_hash;
-  json["terms"] = to_json(report.manifest);
+  json.update({{"submission", report.submission},
+               {"complete", report.is_complete()},
+               {"points", report.points()},
+               {"max_points", report.max_points()},
+               {"skipped_max_points", report.skipped_max_points()},
+               {"seconds", report.seconds},
+               {"files_hash", report.files_hash},
+               {"terms", to_json(report.manifest)}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string presentable(const std::string& text) {
+  const std::string clean = clean_utf8(text);
+  std::size_t end = longest_text;
+  while (end < clean.size() && (clean[end] & 0xC0) == 0x80) ++end;  // in the midst of a character
+  if (end >= clean.size()) return clean;
+  return clean.substr(0, end) + fmt::format("\n[cut here: the whole text has {} bytes]", text.size());
+}
+
+std::vector<TaskTest> tests_of(const LessonGrade& grade, const TaskInfo& task) {
+  std::vector<TaskTest> tests;
+  for (const bool hidden : {false, true}) {
+    for (const int ranks : task.test_ranks()) {
+      const std::string name = test_name(task.id, ranks, hidden);
+      const auto played = grade.tests.find(name);
+      if (played != grade.tests.end()) tests.push_back({name, ranks, hidden, played->second.status});
+    }
+  }
+  return tests;
+}
+
+std::string title_of(const LessonInfo& lesson, const TaskInfo& task) {
+  return presentable(fmt::format("{}.{} {}", lesson.id, task.id, task.name));
+}
+
+std::string diagnosis_of(const LessonGrade& grade, const TaskStatus& task) {
+  if (task.status == Status::Passed) return "";
+  const std::vector<TaskTest> tests = tests_of(grade, *task.task);
+  const TaskTest* telling = telling_test(tests);
+  const bool of_hidden = telling != nullptr && telling->hidden;
+  const std::string why =
+      of_hidden ? without_judges_words(*grade.lesson_status.lesson, grade.tests.at(telling->name))
+                : task.diagnosis;
+  return presentable(failing_ranks(tests) + why);
 }
 
 }  // namespace course::grader

@@ -1,11 +1,34 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <nlohmann/json_fwd.hpp>
 
-#include "grader/lesson_grade.hpp"
+#include "course/workspace/lesson_status.hpp"
+#include "runner/confinement.hpp"
 
 namespace course::grader {
+
+/// What all grades of one run have in common: the instructor's report says it, and a student's does not.
+struct GradingManifest {
+  std::uint64_t seed = 0;  ///< that inputs are drawn with, public and hidden
+  Isolation isolation = Isolation::None;
+  std::string commit;    ///< of the course that graded, "-dirty" appended when its files differ from it
+  std::string judges;    ///< tells the built judges from those of any other state of the course
+  std::string compiler;  ///< its version line
+  std::string scope;     ///< the tasks and their points: "01.1=40 01.2=60"
+  bool operator==(const GradingManifest&) const = default;
+};
+
+nlohmann::ordered_json to_json(const GradingManifest& manifest);
+/// Throws nlohmann::json::exception or std::invalid_argument.
+GradingManifest manifest_from(const nlohmann::ordered_json& json);
+
+/// What one lesson of a submission is worth.
+struct LessonGrade {
+  program::LessonStatus lesson_status;
+  program::TestResults tests = {};  ///< hidden ones too; empty when nothing was played
+  double seconds = 0;               ///< that grading took
+  bool failed = false;              ///< the grader, not the submission: skipped
+};
 
 /// The grades of one submission.
 struct Report {
@@ -23,17 +46,48 @@ struct Report {
 
 /// For an instructor's terminal.
 std::string text_report(const Report& report);
+
 /// One object: lessons[] as everywhere in the course, and what was graded how.
 std::string json_report(const Report& report);
+
 /// For continuous integration and for instructors, as Surefire writes and Jenkins reads it: a suite a lesson,
 /// a testcase a task. What is still to do is a failure of type "todo". Only suites have a time, since a
 /// lesson's tasks are played together. Source: the schema junit-10.xsd of Jenkins' xUnit plugin,
 /// https://github.com/jenkinsci/xunit-plugin
 std::string junit_report(const Report& report);
+
 /// Gradescope's results.json. A test a task with its points; and one without points for each hidden test,
 /// that students see once grades are published: as long as a test is hidden they do not see their total, and
-/// "hidden" would be for ever. The manifest are in extra_data alone.
+/// "hidden" would be for ever. The manifest is in extra_data alone.
 /// Source: https://gradescope-autograders.readthedocs.io/en/latest/specs/
 std::string gradescope_report(const Report& report);
+
+// ---- what several of them show ----
+
+/// As much of a text as a report shows, in bytes.
+inline constexpr std::size_t longest_text = 10'000;
+
+/// A text that any format can carry (clean_utf8); when it is longer than longest_text its beginning and a
+/// word on that.
+std::string presentable(const std::string& text);
+
+/// One test of a task, public or hidden.
+struct TaskTest {
+  std::string name;  ///< "2.ranks3.hidden"
+  int ranks = 0;     ///< 0: the task is played on one rank only
+  bool hidden = false;
+  program::Status status = program::Status::Failed;
+};
+
+/// The tests of a task that were played, public ones first, each kind in the order of its world sizes.
+std::vector<TaskTest> tests_of(const LessonGrade& grade, const TaskInfo& task);
+
+/// "05.2 ring attention"
+std::string title_of(const LessonInfo& lesson, const TaskInfo& task);
+
+/// Why a task is not passed, presentable, with the world sizes that it fails on; empty on a pass. What the
+/// judge said of a hidden test is not in it, since code that is played can put what it was given into that,
+/// as a tag of MPI_Send's for instance: a mistake that was recognised is told in the registry's words.
+std::string diagnosis_of(const LessonGrade& grade, const program::TaskStatus& task);
 
 }  // namespace course::grader

@@ -6,16 +6,22 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
 
+#include "course/terminal/words.hpp"
+#include "course/workspace/judging.hpp"
 #include "grader/audit.hpp"
 #include "grader/confined_run.hpp"
+#include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
 namespace course::grader {
 
 namespace fs = std::filesystem;
+using program::Checkout;
+using Words = std::vector<std::string>;
 
 namespace {
 
@@ -31,44 +37,123 @@ constexpr std::size_t shown_errors = 3;
 
 /// The compiler's first errors, without what surrounds them.
 std::string errors_in(const std::string& output) {
-  std::string text;
-  std::size_t shown = 0;
+  std::vector<std::string> errors;
   for (const std::string& line : lines_of(output)) {
     const bool is_error = line.find("error: ") != std::string::npos ||
                           line.find("undefined reference") != std::string::npos ||
                           line.find("multiple definition") != std::string::npos;
-    if (!is_error || ++shown > shown_errors) continue;
-    text += (text.empty() ? "" : "\n") + line.substr(0, 300);
+    if (is_error && errors.size() < shown_errors) errors.push_back(line.substr(0, 300));
   }
-  return text;
+  return program::joined(errors, {}, "\n");
+}
+
+/// The compiler and its options for a file, as CMake wrote them down. Warnings are between student and
+/// compiler; where headers lie and what is compiled is the grader's affair.
+Words compile_command(const Checkout& checkout, const fs::path& file) {
+  const fs::path database = checkout.build() / "compile_commands.json";
+  const nlohmann::json entries = nlohmann::json::parse(read_text(database));
+  const auto entry = std::ranges::find_if(
+      entries, [&](const nlohmann::json& each) { return each.at("file") == file.string(); });
+  if (entry == entries.end())
+    throw std::runtime_error(database.string() + " does not say how " + file.string() + " is compiled");
+  Words kept;
+  const Words command = program::words_of(entry->at("command").get<std::string>());
+  for (auto word = command.begin(); word != command.end(); ++word) {
+    const bool takes_next = *word == "-o" || *word == "-c";
+    if (takes_next) ++word;
+    if (!takes_next && !word->starts_with("-W") && !word->starts_with("-I" + checkout.root.string()))
+      kept.push_back(*word);
+  }
+  kept.push_back("-w");
+  return kept;
+}
+
+/// The headers of the checkout that the lesson's contract stands on, and those of the contract, from the
+/// root.
+std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInfo& lesson, Words compile) {
+  const fs::path folder = checkout.root / Checkout::lesson_folder(lesson);
+  std::string text = "#include \"lesson/not_implemented.hpp\"\n";
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".hpp") text += "#include \"" + entry.path().filename().string() + "\"\n";
+  }
+  const TemporaryFolder temporary;
+  write_text(temporary.path() / "contract.cpp", text);
+  compile.insert(compile.end(), {"-I" + folder.string(), "-I" + (checkout.root / "common").string(), "-M",
+                                 temporary.path() / "contract.cpp"});
+  Captured said = capture({.argv = compile});
+  if (said.exit.code != 0)
+    throw std::runtime_error("the contract of lesson " + lesson.id + " does not compile: " + said.output);
+  std::ranges::replace_if(
+      said.output, [](char c) { return c == '\\' || c == '\n'; }, ' ');
+  std::vector<fs::path> headers;
+  for (const std::string& word : program::words_of(said.output)) {
+    const fs::path relative = fs::path(word).lexically_relative(checkout.root);
+    if (!relative.empty() && *relative.begin() != "..") headers.push_back(relative);
+  }
+  return headers;
 }
 
 }  // namespace
 
-Workshop::Workshop(const program::Checkout& checkout, const LessonInfo& lesson, Isolation isolation)
+Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation isolation)
     : checkout_(checkout),
       lesson_(lesson),
-      tools_(toolchain_of(checkout, lesson)),
       confinement_(isolation, for_compiling),
-      subject_(at("subject.so")) {
+      compile_(
+          compile_command(checkout, checkout.root / Checkout::student_file(lesson, lesson.files.front()))) {
   for (const char* folder : {"include", "src", "tools", "objects"}) fs::create_directory(at(folder));
-  for (const fs::path& header : tools_.headers) {
-    const fs::path copy = at("include") / include_name(header);
-    fs::create_directories(copy.parent_path());
-    fs::copy_file(checkout.root / header, copy);
-  }
-  for (fs::path& file : tools_.link_files) {
-    const std::string original = file;
-    file = at("tools") / fmt::format("{}-{}", &file - tools_.link_files.data(), file.filename().string());
-    fs::copy_file(original, file);
-    std::replace(tools_.link.begin(), tools_.link.end(), original, file.string());
-  }
-  player_ = at("tools") / (lesson.needs_mpi() ? "player_mpi" : "player_solo");
-  fs::copy_file(checkout.build() / "bin" / player_.filename(), player_);
+  copy_headers();
+  link_ = link_command();
+  fs::copy_file(program::built_in_player(checkout.build(), lesson), player());
   confinement_.hand_over(at("objects"));
-  // Entered by the confined user's group, listed and changed by nobody but the grader.
-  if (chown(temporary_.path().c_str(), geteuid(),
-            confinement_.user() == geteuid() ? getegid() : confinement_.user()) != 0 ||
+  open_to_user();
+}
+
+void Workshop::copy_headers() const {
+  for (const fs::path& header : contract_headers(checkout_, lesson_, compile_)) {
+    // As it is included: "tensor/view.hpp", or for the lesson's contract its bare name.
+    const bool is_common = *header.begin() == "common";
+    const fs::path copy =
+        at("include") / (is_common ? header.lexically_relative("common") : header.filename());
+    fs::create_directories(copy.parent_path());
+    fs::copy_file(checkout_.root / header, copy, fs::copy_options::overwrite_existing);
+  }
+}
+
+/// The command by which the build links the lesson's shared object, with the submission's objects in place of
+/// the student's, and with copies of the other files that come from the build: the adapter, libraries.
+Words Workshop::link_command() const {
+  const std::string target = "lib/" + program::subject_target(lesson_, "student") + ".so";
+  const Captured said = capture({.argv = {"ninja", "-C", checkout_.build(), "-t", "commands", target}});
+  const std::vector<std::string> commands = lines_of(said.output);
+  if (said.exit.code != 0 || commands.empty())
+    throw std::runtime_error("the build does not say how " + target + " is linked: " + said.first_line());
+  Words link;
+  bool with_objects = false;
+  for (const std::string& word : program::words_of(commands.back())) {
+    const fs::path in_build = checkout_.build() / word;
+    if (word == ":" || word == "&&") continue;
+    if (word == target) {
+      link.push_back(at("objects") / "subject.so");
+    } else if (word.find(program::subject_target(lesson_, "student") + ".dir/") != std::string::npos) {
+      if (std::exchange(with_objects, true)) continue;
+      for (const std::string& file : lesson_.files) link.push_back(object_of(file));
+    } else if (!word.starts_with("-") && fs::path(word).is_relative() && fs::exists(in_build)) {
+      link.push_back(at("tools") / fmt::format("{}-{}", link.size(), in_build.filename().string()));
+      fs::copy_file(in_build, link.back());
+    } else {
+      link.push_back(word);
+    }
+  }
+  if (!with_objects)
+    throw std::runtime_error("the build's command for " + target + " links none of its objects");
+  return link;
+}
+
+/// Entered by the confined user's group, listed and changed by nobody but the grader.
+void Workshop::open_to_user() const {
+  const gid_t group = user() == geteuid() ? getegid() : user();
+  if (chown(temporary_.path().c_str(), geteuid(), group) != 0 ||
       chmod(temporary_.path().c_str(), 0750) != 0) {
     throw std::system_error(errno, std::generic_category(),
                             "cannot open " + temporary_.path().string() + " to its user");
@@ -81,7 +166,7 @@ std::string Workshop::make(const HandedIn& handed_in, Examination examination) {
     if (problem.empty() && examination == Examination::Whole) problem = examine(file);
     if (!problem.empty()) return problem;
   }
-  return link(handed_in);
+  return link();
 }
 
 fs::path Workshop::object_of(const std::string& file) const {
@@ -91,7 +176,7 @@ fs::path Workshop::object_of(const std::string& file) const {
 std::string Workshop::compile(const std::string& file, const std::string& text) const {
   const fs::path source = at("src") / file;
   write_text(source, text);
-  Words command = tools_.compile;
+  Words command = compile_;
   command.insert(command.end(),
                  {"-fmax-errors=10", "-I" + at("include").string(), "-o", object_of(file), "-c", source});
   const ConfinedRun run =
@@ -106,41 +191,30 @@ std::string Workshop::compile(const std::string& file, const std::string& text) 
 /// kernel that need no name.
 std::string Workshop::examine(const std::string& file) const {
   const Room room{{}, at("objects")};
-  const ConfinedRun names = run_confined(
-      confinement_, {"nm", "--undefined-only", "--demangle", object_of(file)}, room, at("nm.txt"));
-  const ConfinedRun code =
-      run_confined(confinement_, {"objdump", "--disassemble", "--no-show-raw-insn", object_of(file)}, room,
-                   at("code.txt"));
-  if (!names.succeeded() || !code.succeeded()) return file + " compiles to an object that cannot be examined";
+  // Whole files: what a run shows of its output ends after 256 KiB.
+  const fs::path names = at("nm.txt"), code = at("code.txt");
+  const Words list_names{"nm", "--undefined-only", "--demangle", object_of(file)};
+  const Words disassemble{"objdump", "--disassemble", "--no-show-raw-insn", object_of(file)};
+  if (!run_confined(confinement_, list_names, room, names).succeeded() ||
+      !run_confined(confinement_, disassemble, room, code).succeeded())
+    return file + " compiles to an object that cannot be examined";
   std::vector<std::string> sections{"all"};
   sections.insert(sections.end(), lesson_.needs.begin(), lesson_.needs.end());
   AllowedSymbols allowed(read_text(checkout_.root / "common/grader/allowed_symbols.txt"), sections);
   allowed.add(lesson_.tag() + "::*");  // of its other files
-  // Whole files: what a run shows of its output ends after 256 KiB.
-  const std::string forbidden = forbidden_symbol(read_text(at("nm.txt")), allowed);
-  if (!forbidden.empty()) return file + " uses " + forbidden + ", which no answer to this lesson needs";
-  const std::string entry = kernel_entry(read_text(at("code.txt")));
-  if (!entry.empty())
+  if (const std::string forbidden = forbidden_symbol(read_text(names), allowed); !forbidden.empty())
+    return file + " uses " + forbidden + ", which no answer to this lesson needs";
+  if (const std::string entry = kernel_entry(read_text(code)); !entry.empty())
     return file + " holds the instruction " + entry + ", which no answer to this lesson needs";
   return "";
 }
 
-std::string Workshop::link(const HandedIn& handed_in) const {
-  Words command;
+std::string Workshop::link() const {
   const fs::path linked = at("objects") / "subject.so";
-  for (const std::string& word : tools_.link) {
-    if (word == subject_mark) {
-      command.push_back(linked);
-    } else if (word == objects_mark) {
-      for (const auto& [file, text] : handed_in.texts) command.push_back(object_of(file));
-    } else {
-      command.push_back(word);
-    }
-  }
-  const ConfinedRun run = run_confined(confinement_, command, {{at("tools")}, at("objects")}, at("link.txt"));
+  const ConfinedRun run = run_confined(confinement_, link_, {{at("tools")}, at("objects")}, at("link.txt"));
   if (!run.succeeded()) return "does not link: " + errors_in(without_places(run.output)) + run.exceeded;
   if (!fs::is_regular_file(fs::symlink_status(linked))) return "does not link: the linker made no file";
-  fs::copy_file(linked, subject_, fs::copy_options::overwrite_existing);
+  fs::copy_file(linked, subject(), fs::copy_options::overwrite_existing);
   return "";
 }
 

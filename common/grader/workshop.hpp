@@ -2,9 +2,10 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "course/workspace/checkout.hpp"
 #include "grader/submission.hpp"
-#include "grader/toolchain.hpp"
 #include "runner/confinement.hpp"
 #include "runner/temporary_folder.hpp"
 
@@ -18,32 +19,37 @@ enum class Examination { Whole, Skipped };
 /// course.
 class Workshop {
  public:
-  /// Throws std::runtime_error when the course itself cannot be set up.
+  /// Reads off the configured build tree how it compiles and links what a student edits. Throws
+  /// std::runtime_error when the course itself cannot be set up, naming what the tree lacks.
   Workshop(const program::Checkout& checkout, const LessonInfo& lesson, Isolation isolation);
 
   /// What was handed in, compiled, examined and linked confined. Returns why there is nothing to play, or an
   /// empty string.
   std::string make(const HandedIn& handed_in, Examination examination = Examination::Whole);
 
-  const std::filesystem::path& subject() const { return subject_; }
-  const std::filesystem::path& player() const { return player_; }
+  std::filesystem::path subject() const { return at("subject.so"); }
+  std::filesystem::path player() const { return at("tools") / "player"; }
   uid_t user() const { return confinement_.user(); }
 
  private:
+  using Words = std::vector<std::string>;
+
   std::filesystem::path at(const char* name) const { return temporary_.path() / name; }
   std::filesystem::path object_of(const std::string& file) const;
+  void copy_headers() const;
+  Words link_command() const;
+  void open_to_user() const;
   std::string compile(const std::string& file, const std::string& text) const;
   std::string examine(const std::string& file) const;
-  std::string link(const HandedIn& handed_in) const;
+  std::string link() const;
   std::string without_places(std::string text) const;
 
   const program::Checkout& checkout_;
   const LessonInfo& lesson_;
-  Toolchain tools_;
   Confinement confinement_;
   TemporaryFolder temporary_;
-  std::filesystem::path subject_;
-  std::filesystem::path player_;
+  Words compile_;  ///< compiler and options, without the checkout's include folders and without file names
+  Words link_;     ///< the whole command
 };
 
 }  // namespace course::grader

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "course/terminal/words.hpp"
-#include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "lessons.hpp"
 #include "protocol/errors.hpp"
@@ -92,25 +91,19 @@ TEST(LessonsArgument, TakesListsAndRanges) {
 
 TEST(SelectedTests, FollowTaskAndRanks) {
   const LessonInfo lesson = two_lessons()[1];
-  EXPECT_EQ(selected_tests(lesson, {"", {}}), (Words{"1", "2.ranks1", "2.ranks3"}));
-  EXPECT_EQ(selected_tests(lesson, {"1", {}}), (Words{"1"}));
-  EXPECT_EQ(selected_tests(lesson, {"2", {}}), (Words{"2.ranks1", "2.ranks3"}));
-  EXPECT_EQ(selected_tests(lesson, {"", 3}), (Words{"2.ranks3"}));
+  EXPECT_EQ(selected_tests(lesson), (Words{"1", "2.ranks1", "2.ranks3"}));
+  EXPECT_EQ(selected_tests(lesson, "1"), (Words{"1"}));
+  EXPECT_EQ(selected_tests(lesson, "2"), (Words{"2.ranks1", "2.ranks3"}));
+  EXPECT_EQ(selected_tests(lesson, "", 3), (Words{"2.ranks3"}));
 }
 
 TEST(SelectedTests, ComplainWhenNothingFits) {
   const LessonInfo lesson = two_lessons()[1];
-  EXPECT_EQ(complaint([&] {
-              selected_tests(lesson, {"", 4});
-            }),
+  EXPECT_EQ(complaint([&] { selected_tests(lesson, "", 4); }),
             "nothing in lesson 05 is tested on 4 ranks; the lesson's world sizes are 1, 3");
-  EXPECT_EQ(complaint([&] {
-              selected_tests(lesson, {"1", 3});
-            }),
+  EXPECT_EQ(complaint([&] { selected_tests(lesson, "1", 3); }),
             "nothing in lesson 05.1 is tested on 3 ranks; the lesson's world sizes are 1, 3");
-  EXPECT_EQ(complaint([&] {
-              selected_tests(two_lessons()[0], {"", 2});
-            }),
+  EXPECT_EQ(complaint([&] { selected_tests(two_lessons()[0], "", 2); }),
             "lesson 01 is played on one rank; leave out --ranks 2");
 }
 

@@ -1,7 +1,7 @@
+#include "course/build/build_output.hpp"
+
 #include <gtest/gtest.h>
 
-#include "course/build/diagnostics.hpp"
-#include "course/build/ninja_output.hpp"
 #include "lessons.hpp"
 
 namespace course::program {

@@ -1,8 +1,6 @@
-#include "course/selftest/ctest_output.hpp"
-
 #include <gtest/gtest.h>
 
-#include "course/selftest/test_plan.hpp"
+#include "course/selftest/test_run.hpp"
 
 namespace course::program {
 

@@ -1,12 +1,12 @@
+#include "course/drill/drill.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
-#include "course/drill/drill_file.hpp"
-#include "course/drill/drill_history.hpp"
-#include "course/workspace/contract.hpp"
+#include "course/workspace/lesson_texts.hpp"
 #include "lessons.hpp"
 #include "protocol/errors.hpp"
 #include "runner/temporary_folder.hpp"

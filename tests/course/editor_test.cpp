@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "course/commands/check.hpp"
+#include "course/commands/commands.hpp"
 #include "lessons.hpp"
 #include "text/text_file.hpp"
 

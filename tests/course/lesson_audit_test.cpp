@@ -1,9 +1,8 @@
-#include "course/selftest/lesson_audit.hpp"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "course/selftest/test_steps.hpp"
 #include "lessons.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
@@ -101,7 +100,7 @@ TEST_F(LessonAudit, CountsHintsByTask) {
 
 TEST_F(LessonAudit, PairsMistakesAndMutants) {
   write(tests / "mutants/unknown.cpp", "words");
-  expect("mutant", tests / "mutants/unknown.cpp", "the registry has no mistake unknown");
+  expect("mutant", tests / "mutants/unknown.cpp", "the registry has no mistake 'unknown'");
   remove(tests / "mutants/unknown.cpp");
   remove(tests / "mutants/in_place.cpp");
   expect("mutant", tests / "mutants/in_place.patch", "has no mutant");

@@ -1,9 +1,8 @@
-#include "course/commands/replay.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "course/commands/commands.hpp"
 #include "lessons.hpp"
 #include "protocol/errors.hpp"
 

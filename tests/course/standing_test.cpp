@@ -2,10 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "course/commands/next_step.hpp"
-#include "course/commands/report_json.hpp"
+#include "course/commands/commands.hpp"
 #include "course/workspace/judging.hpp"
-#include "course/workspace/lesson_status.hpp"
 #include "lessons.hpp"
 
 namespace course::program {

@@ -1,9 +1,8 @@
-#include "course/selftest/test_table.hpp"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "course/selftest/test_run.hpp"
 #include "lessons.hpp"
 
 namespace course::program {

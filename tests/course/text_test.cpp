@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "course/commands/commands.hpp"
 #include "course/commands/machine_facts.hpp"
-#include "course/commands/show.hpp"
 #include "course/terminal/terminal.hpp"
-#include "course/workspace/hints.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {

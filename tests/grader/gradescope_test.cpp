@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "grader/shown_text.hpp"
 #include "reports.hpp"
 #include "results_shape.hpp"
 

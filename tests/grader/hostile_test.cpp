@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "course/workspace/judging.hpp"
 #include "grader/confined_run.hpp"
 #include "grader/lesson_grade.hpp"
-#include "grader/workshop.hpp"
 #include "runner/processes.hpp"
 #include "text/text_file.hpp"
 
@@ -115,8 +113,7 @@ class Played {
         grading_order(checkout_, lesson_, workshop, {seed, isolation, "", "", "", ""});
     order.hidden = hidden;
     order.limits = limits_;
-    const program::LessonRecord record{"", "", program::grade(checkout_, order)};
-    return task_of(program::lesson_status_of(lesson_, {}, &record, ""));
+    return task_of(program::lesson_status_of(lesson_, program::grade(checkout_, order)));
   }
 
   program::TaskStatus task_of(const program::LessonStatus& lesson_status) const {

@@ -6,7 +6,6 @@
 #include <regex>
 #include <set>
 
-#include "grader/shown_text.hpp"
 #include "reports.hpp"
 
 namespace course::grader {

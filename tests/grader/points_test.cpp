@@ -1,7 +1,6 @@
-#include "grader/points.hpp"
-
 #include <gtest/gtest.h>
 
+#include "grader/grade_command.hpp"
 #include "protocol/errors.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"

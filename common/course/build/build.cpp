@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "course/build/file_lock.hpp"
@@ -38,6 +39,26 @@ bool is_configured(const fs::path& root, const fs::path& tree) {
          std::string::npos;
 }
 
+std::string hash_of(const std::vector<fs::path>& sources) {
+  std::vector<std::string> texts;
+  for (const fs::path& source : sources) texts.push_back(fs::exists(source) ? read_text(source) : "");
+  return content_hash(texts);
+}
+
+void renew(const std::vector<fs::path>& sources) {
+  std::error_code ignored;  // a file that is not there fails its build
+  for (const fs::path& source : sources)
+    fs::last_write_time(source, fs::file_time_type::clock::now(), ignored);
+}
+
+bool any_newer(const std::vector<fs::path>& sources, const fs::path& library) {
+  std::error_code error;
+  const fs::file_time_type built = fs::last_write_time(library, error);
+  if (error) return true;
+  return std::ranges::any_of(
+      sources, [&](const fs::path& source) { return fs::last_write_time(source, error) > built && !error; });
+}
+
 }  // namespace
 
 BuildResult build(const BuildOrder& order) {
@@ -54,6 +75,31 @@ BuildResult build(const BuildOrder& order) {
                           if (count) progress.show(progress_text(order.title, *count, progress.seconds()));
                         });
   return {exit.code == 0, output.steps()};
+}
+
+void require_built(const BuildResult& built, const std::string& what) {
+  if (!built.succeeded) throw std::runtime_error(what + " could not be built:\n" + failure_text(built));
+}
+
+BuildResult build_as_saved(const BuildOrder& order, const std::vector<fs::path>& sources,
+                           const fs::path& library) {
+  constexpr int most_rounds = 10;  // of compiling what was saved meanwhile
+  // What was compiled into the library, unless a build of it was interrupted.
+  const fs::path mark = library.string() + ".compiled";
+  BuildResult built;
+  for (int round = 0; round < most_rounds; ++round) {
+    const std::string hash = hash_of(sources);
+    const bool is_compiled = fs::exists(mark) && read_text(mark) == hash;
+    const bool saved_meanwhile = round > 0;
+    if (saved_meanwhile || (!is_compiled && !any_newer(sources, library))) renew(sources);
+    fs::remove(mark);
+    built = build(order);
+    built.hash = hash;
+    if (hash_of(sources) != hash) continue;
+    if (built.succeeded) write_text(mark, hash);
+    break;
+  }
+  return built;
 }
 
 void configure(const fs::path& root, const fs::path& tree, const std::vector<std::string>& arguments) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -34,33 +33,19 @@ bool try_lock(int file) {
 FileLock::FileLock(const std::filesystem::path& path, const std::string& whom) {
   std::error_code ignored;  // opening says more
   std::filesystem::create_directories(path.parent_path(), ignored);
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0) {
+  file_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (file_.get() < 0) {
     throw Unavailable("cannot write to " + path.parent_path().string() + " (" + std::strerror(errno) +
                       "): it must belong to you");
   }
-  if (try_lock(file_)) return;
+  if (try_lock(file_.get())) return;
   complain("waiting for " + whom);
-  try {
-    wait_for_lock(path);
-  } catch (...) {
-    close(file_);
-    throw;
-  }
-}
-
-void FileLock::wait_for_lock(const std::filesystem::path& path) const {
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!try_lock(file_)) {
-    if (std::chrono::steady_clock::now() > deadline) {
+  while (!try_lock(file_.get())) {
+    if (std::chrono::steady_clock::now() > deadline)
       throw std::runtime_error(path.string() + " has been held for 15 minutes by another ./course");
-    }
     pause_for(retry_interval);
   }
-}
-
-FileLock::~FileLock() {
-  close(file_);
 }
 
 }  // namespace course::program

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <string>
 
+#include "runner/descriptor.hpp"
+
 namespace course::program {
 
 /// Holds an advisory lock (flock) on a file, which it makes where there is none, until destroyed. Children do
@@ -12,14 +14,9 @@ class FileLock {
   /// Waits for whoever holds it, at most 15 minutes, and says so: "waiting for WHOM". Throws Unavailable when
   /// the file cannot be made, std::runtime_error when the wait was too long.
   FileLock(const std::filesystem::path& path, const std::string& whom);
-  ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
 
  private:
-  void wait_for_lock(const std::filesystem::path& path) const;
-
-  int file_;
+  Descriptor file_;
 };
 
 }  // namespace course::program

@@ -1,28 +1,18 @@
-#include "course/commands/check.hpp"
-
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "course/build/build.hpp"
-#include "course/build/diagnostics.hpp"
-#include "course/build/saved_build.hpp"
-#include "course/commands/next_step.hpp"
-#include "course/commands/report_json.hpp"
-#include "course/terminal/terminal.hpp"
+#include "course/commands/commands.hpp"
 #include "course/terminal/words.hpp"
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/lesson_status.hpp"
-#include "course/workspace/saved_results.hpp"
 #include "protocol/errors.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {
 
 namespace fs = std::filesystem;
-using Results = std::map<std::string, TestResult>;
 
 namespace {
 
@@ -30,11 +20,15 @@ namespace {
 class Check {
  public:
   Check(const Checkout& checkout, const CheckOptions& options)
-      : checkout_(checkout), options_(options), choice_(choose(checkout, options)), lesson_(*choice_.lesson) {
-    tests_ = selected_tests(lesson_, {choice_.task, options.ranks});
-  }
+      : checkout_(checkout),
+        options_(options),
+        choice_(choose_lesson(checkout.lessons, options.lesson, options.task)),
+        lesson_(*choice_.lesson),
+        tests_(selected_tests(lesson_, choice_.task, options.ranks)) {}
 
   int run() {
+    if (options_.sanitize && options_.player)
+      throw UsageError("--sanitize is about the built-in player; it does not go with --player");
     if (const std::string obstacle = checkout_.obstacle(lesson_); !obstacle.empty()) return skip(obstacle);
     if (options_.sanitize && lesson_.needs_mpi()) {
       throw Unavailable(
@@ -42,41 +36,38 @@ class Check {
           lesson_.id + " needs it");
     }
     if (options_.player) return check_with_own_player(*options_.player);
-    files_ = look_at_files(checkout_, lesson_);
-    if (!files_.missing.empty() || files_.untouched) return report({});
-    const auto [built, hash] = build_student();
+    const LessonFiles files = look_at_files(checkout_, lesson_);
+    if (!files.missing.empty() || files.untouched) return report({});
+    const BuildResult built = build_student();
     const std::string diagnostics =
-        student_diagnostics(built.steps, lesson_.tag() + "_student", checkout_.root);
+        student_diagnostics(built.steps, subject_target(lesson_, "student"), checkout_.root);
     std::fputs(diagnostics.c_str(), stderr);
-    if (!built.succeeded && diagnostics.empty()) judge_not_built(built);
-    const LessonRecord record = built.succeeded ? LessonRecord{hash, "", grade(checkout_, order())}
-                                                : LessonRecord{hash, first_error(diagnostics), {}};
+    if (diagnostics.empty()) require_built(built, judge_in_words());
+    LessonRecord record{built.hash, "", {}};
+    if (built.succeeded) {
+      record.tests = grade(checkout_, order());
+    } else {
+      record.build_error = first_error(diagnostics);
+    }
     remember(record);
     return report(record.tests);
   }
 
  private:
-  static LessonChoice choose(const Checkout& checkout, const CheckOptions& options) {
-    LessonChoice choice = choose_lesson(checkout.lessons, options.lesson, options.task);
-    if (options.sanitize && options.player) {
-      throw UsageError("--sanitize is about the built-in player; it does not go with --player");
-    }
-    return choice;
-  }
-
   fs::path tree() const { return options_.sanitize ? checkout_.build() / "sanitize" : checkout_.build(); }
+  fs::path subject() const { return library_of(tree(), lesson_, "student"); }
+  std::string judge_in_words() const { return "the judge of lesson " + lesson_.id; }
 
   BuildOrder build_order(const fs::path& in, const std::vector<std::string>& targets) const {
     return {checkout_.root, in, targets, "lesson " + lesson_.id};
   }
 
   void build_judge() const {
-    const BuildResult built = build(build_order(checkout_.build(), {"judge_lesson" + lesson_.id}));
-    if (!built.succeeded) judge_not_built(built);
+    require_built(build(build_order(checkout_.build(), {"judge_" + lesson_.tag()})), judge_in_words());
   }
 
   /// With sanitizers only what runs the student's code is built again: a judge takes minutes.
-  SavedBuild build_student() const {
+  BuildResult build_student() const {
     std::vector<fs::path> sources;
     for (const std::string& file : lesson_.files)
       sources.push_back(checkout_.root / Checkout::student_file(lesson_, file));
@@ -84,36 +75,35 @@ class Check {
     if (options_.sanitize) {
       configure(checkout_.root, tree(), {"--preset", "sanitize"});
       build_judge();
-      targets = {lesson_.tag() + "_student", built_in_player(tree(), lesson_).filename()};
+      targets = {subject_target(lesson_, "student"), built_in_player(tree(), lesson_).filename()};
     }
     return build_as_saved(build_order(tree(), targets), sources, subject());
   }
 
-  fs::path subject() const { return tree() / "lib" / (lesson_.tag() + "_student.so"); }
-
-  [[noreturn]] void judge_not_built(const BuildResult& built) const {
-    throw std::runtime_error("the judge of lesson " + lesson_.id + " could not be built:\n" +
-                             failure_text(built));
-  }
-
   GradingOrder order() const {
-    return {&lesson_,      tests_,          checkout_.build(), subject(), {built_in_player(tree(), lesson_)},
-            options_.seed, ".course/cases", options_.json};
+    return {.lesson = &lesson_,
+            .tests = tests_,
+            .tree = checkout_.build(),
+            .subject = subject(),
+            .player = {built_in_player(tree(), lesson_)},
+            .seed = options_.seed,
+            .keep = ".course/cases",
+            .quiet = options_.json};
   }
 
   /// The results become part of what is known of these files; what was known of other contents is forgotten.
   void remember(const LessonRecord& now) const {
     update_progress(checkout_, [&](Progress& progress) {
       LessonRecord& known = progress.lessons[lesson_.id];
-      if (known.hash != now.hash || !now.build_error.empty() || !known.build_error.empty()) {
+      if (known.hash != now.hash || !now.build_error.empty() || !known.build_error.empty())
         known = {now.hash, now.build_error, {}};
-      }
       for (const auto& [name, result] : now.tests) known.tests[name] = result;
     });
   }
 
   int skip(const std::string& why) const {
-    if (options_.json) fmt::print("{}\n", report_json({lesson_status_of(lesson_, files_, nullptr, why)}));
+    if (options_.json)
+      fmt::print("{}\n", report_json({lesson_status_as_a_whole(lesson_, Status::Skipped, why)}));
     throw Unavailable("lesson " + lesson_.id + " is skipped: " + why);
   }
 
@@ -125,29 +115,22 @@ class Check {
     own.replay_options = "--player " + shell_word(player);
     build_judge();
     own.subject = Checkout::lesson_folder(lesson_);
-    const LessonRecord record{"", "", grade(checkout_, own)};
-    const LessonStatus lesson_status = lesson_status_of(lesson_, {}, &record, "");
-    return conclude(lesson_status, own_player_text(lesson_status), record.tests);
+    const TestResults results = grade(checkout_, own);
+    const LessonStatus lesson_status = lesson_status_of(lesson_, results);
+    return conclude(lesson_status, own_player_text(lesson_status), results);
   }
 
-  int report(const Results& results) const {
+  int report(const TestResults& results) const {
     const LessonStatus lesson_status = lesson_status_of(checkout_, lesson_, read_progress(checkout_));
     return conclude(lesson_status, verdict_text(checkout_, lesson_status), results);
   }
 
   /// The exit code is for what was asked for, which may be less than the lesson.
-  int conclude(const LessonStatus& lesson_status, const std::string& verdict, const Results& results) const {
+  int conclude(const LessonStatus& lesson_status, const std::string& verdict,
+               const TestResults& results) const {
     if (options_.problems) print_problems(lesson_status);
-    if (options_.json) {
-      fmt::print("{}\n", report_json({lesson_status}));
-    } else {
-      fmt::print("{}", verdict);
-    }
-    const bool passed = std::all_of(tests_.begin(), tests_.end(), [&](const std::string& test) {
-      const auto found = results.find(test);
-      return found != results.end() && found->second.status == Status::Passed;
-    });
-    return passed ? succeeded : failed;
+    fmt::print("{}", options_.json ? report_json({lesson_status}) + "\n" : verdict);
+    return all_passed(tests_, results) ? succeeded : failed;
   }
 
   /// For editors. What does not compile has the compiler's own lines.
@@ -166,16 +149,14 @@ class Check {
   LessonChoice choice_;
   const LessonInfo& lesson_;
   std::vector<std::string> tests_;
-  LessonFiles files_;
 };
 
 }  // namespace
 
 std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStatus& task) {
-  std::string text;
-  for (const std::string& line : lines_of(task.diagnosis)) text += (text.empty() ? "" : "; ") + line;
-  return fmt::format("{}:{}: {}: lesson{}.{}: {}", place.file.string(), place.line,
-                     task.status == Status::Todo ? "warning" : "error", lesson.id, task.task->id, text);
+  return fmt::format("{}:{}: {}: {}.{}: {}", place.file.string(), place.line,
+                     task.status == Status::Todo ? "warning" : "error", lesson.tag(), task.task->id,
+                     joined(lines_of(task.diagnosis), {}, "; "));
 }
 
 int check(const Checkout& checkout, const CheckOptions& options) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "course/terminal/terminal.hpp"
+#include "course/terminal/words.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
 
@@ -39,10 +40,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
 }
 
 std::string CommandLine::commands() const {
-  std::string names;
-  for (const CLI::App* command : app_.get_subcommands({}))
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  return "the commands are " + names;
+  return "the commands are " + joined(app_.get_subcommands({}), &CLI::App::get_name);
 }
 
 int CommandLine::run(int argc, char** argv) {

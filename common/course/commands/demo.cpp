@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "course/build/build.hpp"
-#include "course/workspace/lesson_status.hpp"
-#include "course/workspace/whose_code.hpp"
+#include "course/workspace/judging.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
 

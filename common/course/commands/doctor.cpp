@@ -1,10 +1,9 @@
-#include "course/commands/doctor.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "course/commands/commands.hpp"
 #include "course/commands/machine_facts.hpp"
 #include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
@@ -27,18 +26,14 @@ Json to_json(const std::vector<MachineFact>& facts) {
 }
 
 void print(const std::vector<MachineFact>& facts) {
+  std::string skipped;
   for (const MachineFact& fact : facts) {
     const Colour colour = fact.found ? Colour::Green : fact.needed ? Colour::Red : Colour::Grey;
     fmt::print("{} {:<14} {}\n", painted(fact.found ? "yes" : "no ", colour), fact.name, fact.value);
+    if (!fact.found && !fact.skipped.empty()) skipped += fmt::format("  {}: {}\n", fact.skipped, fact.value);
   }
-  bool nothing = true;
-  for (const MachineFact& fact : facts) {
-    if (fact.found || fact.skipped.empty()) continue;
-    if (nothing) fmt::print("\nskipped on this machine:\n");
-    nothing = false;
-    fmt::print("  {}: {}\n", fact.skipped, fact.value);
-  }
-  if (nothing) fmt::print("\nnothing is skipped on this machine\n");
+  fmt::print("\n{}", skipped.empty() ? "nothing is skipped on this machine\n"
+                                     : "skipped on this machine:\n" + skipped);
 }
 
 }  // namespace
@@ -50,8 +45,8 @@ int doctor(const Checkout& checkout, bool json) {
   } else {
     print(facts);
   }
-  const bool lacking = std::any_of(facts.begin(), facts.end(),
-                                   [](const MachineFact& fact) { return fact.needed && !fact.found; });
+  const bool lacking =
+      std::ranges::any_of(facts, [](const MachineFact& fact) { return fact.needed && !fact.found; });
   return lacking ? unavailable : succeeded;
 }
 

@@ -6,8 +6,7 @@
 #include <thread>
 
 #include "course/build/build.hpp"
-#include "course/workspace/saved_results.hpp"
-#include "course/workspace/whose_code.hpp"
+#include "course/workspace/judging.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"

@@ -2,16 +2,9 @@
 
 #include <algorithm>
 
-#include "course/commands/check.hpp"
 #include "course/commands/command_line.hpp"
-#include "course/commands/hint.hpp"
-#include "course/commands/replay.hpp"
-#include "course/commands/reset.hpp"
-#include "course/commands/show.hpp"
-#include "course/commands/status.hpp"
+#include "course/commands/commands.hpp"
 #include "course/commands/tools.hpp"
-#include "course/commands/watch.hpp"
-#include "course/drill/drill.hpp"
 #include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
 

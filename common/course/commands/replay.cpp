@@ -1,16 +1,12 @@
-#include "course/commands/replay.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "course/build/build.hpp"
-#include "course/build/diagnostics.hpp"
+#include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/terminal/words.hpp"
 #include "course/workspace/judging.hpp"
-#include "course/workspace/lesson_argument.hpp"
 #include "protocol/case.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
@@ -23,15 +19,13 @@ namespace fs = std::filesystem;
 namespace {
 
 fs::path find_case(const Checkout& checkout, const std::string& name) {
-  const fs::path kept = checkout.state() / "cases" / name;
-  for (const fs::path& folder : {kept, fs::absolute(name)}) {
+  const fs::path all = checkout.state() / "cases";
+  for (const fs::path& folder : {all / name, fs::absolute(name)}) {
     if (fs::is_regular_file(folder / "case.json")) return fs::weakly_canonical(folder);
   }
-  std::string known;
   std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkout.state() / "cases", none)) {
-    known += (known.empty() ? "" : ", ") + entry.path().filename().string();
-  }
+  const std::string known = joined(fs::directory_iterator(all, none),
+                                   [](const auto& entry) { return entry.path().filename().string(); });
   throw UsageError("there is no case '" + name + "'; " +
                    (known.empty() ? "a check that fails keeps one" : "kept are: " + known));
 }
@@ -44,28 +38,23 @@ fs::path prepare_tree(const Checkout& checkout, bool debug) {
   return tree;
 }
 
-void build_subject(const Checkout& checkout, const fs::path& tree, const LessonInfo& lesson,
-                   const std::string& subject) {
-  const std::string target = lesson.tag() + "_" + subject;
-  const std::string player = lesson.needs_mpi() ? "player_mpi" : "player_solo";
-  const BuildResult built = build({checkout.root, tree, {target, player}, "lesson " + lesson.id});
-  if (built.succeeded) return;
-  const std::string diagnostics = student_diagnostics(built.steps, target, checkout.root);
-  throw std::runtime_error(target + " does not compile:\n" +
-                           (diagnostics.empty() ? failure_text(built) : diagnostics));
-}
-
 /// Builds what is to be played. Returns the command of one rank, without the case.
-std::vector<std::string> command_of_player(const Checkout& checkout, const LessonInfo& lesson,
-                                           const ReplayOptions& options) {
+std::vector<std::string> built_in_command(const Checkout& checkout, const LessonInfo& lesson,
+                                          const ReplayOptions& options) {
   const fs::path tree = prepare_tree(checkout, options.gdb_rank.has_value());
-  build_subject(checkout, tree, lesson, options.subject);
-  return {tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo"), "--subject",
-          tree / "lib" / (lesson.tag() + "_" + options.subject + ".so")};
+  const fs::path player = built_in_player(tree, lesson);
+  const std::string target = subject_target(lesson, options.subject);
+  const BuildResult built = build({checkout.root, tree, {target, player.filename()}, "lesson " + lesson.id});
+  if (!built.succeeded) {
+    const std::string diagnostics = student_diagnostics(built.steps, target, checkout.root);
+    throw std::runtime_error(target + " does not compile:\n" +
+                             (diagnostics.empty() ? failure_text(built) : diagnostics));
+  }
+  return {player, "--subject", library_of(tree, lesson, options.subject)};
 }
 
-std::vector<std::string> own_player(const Checkout& checkout, const LessonInfo& lesson,
-                                    const ReplayOptions& options) {
+std::vector<std::string> own_command(const Checkout& checkout, const LessonInfo& lesson,
+                                     const ReplayOptions& options) {
   if (options.gdb_rank) throw UsageError("--gdb is about the built-in player; it does not go with --player");
   std::vector<std::string> player = words_of(*options.player);
   player.insert(player.end(), {"--subject", checkout.root / Checkout::lesson_folder(lesson)});
@@ -74,21 +63,19 @@ std::vector<std::string> own_player(const Checkout& checkout, const LessonInfo& 
 
 /// The world rank that plays the case's rank. Throws UsageError when the case has no such rank.
 int world_rank_of(const CaseManifest& manifest, int rank) {
-  if (rank < 0 || rank >= manifest.ranks) {
+  if (rank < 0 || rank >= manifest.ranks)
     throw UsageError(fmt::format("the case has the ranks 0 to {}, not {}", manifest.ranks - 1, rank));
-  }
   return manifest.world_ranks.at(static_cast<std::size_t>(rank));
 }
 
 std::vector<std::string> full_command(const LessonInfo& lesson, const CaseManifest& manifest,
                                       const std::vector<std::string>& player, const ReplayOptions& options) {
-  const std::optional<int> gdb_rank = options.gdb_rank;
-  const std::vector<std::string> gdb = debugger(options.gdb_port);
   std::optional<int> world_rank;
-  if (gdb_rank) world_rank = world_rank_of(manifest, *gdb_rank);
-  const int world_size = *std::max_element(manifest.world_ranks.begin(), manifest.world_ranks.end()) + 1;
-  if (lesson.needs_mpi()) return ranks_command(player, world_size, world_rank, gdb);
-  std::vector<std::string> command = gdb_rank ? gdb : std::vector<std::string>{};
+  if (options.gdb_rank) world_rank = world_rank_of(manifest, *options.gdb_rank);
+  std::vector<std::string> command = debugger(options.gdb_port);
+  if (lesson.needs_mpi())
+    return ranks_command(player, *std::ranges::max_element(manifest.world_ranks) + 1, world_rank, command);
+  if (!world_rank) command.clear();
   command.insert(command.end(), player.begin(), player.end());
   return command;
 }
@@ -103,6 +90,16 @@ void describe_ending(const fs::path& folder, const Exit& exit, const ReplayOptio
   }
   fmt::print("what the {} returned, rank by rank: {}\n", options.subject, (folder / "out").string());
   if (fs::exists(folder / "expected")) fmt::print("what is right: {}\n", (folder / "expected").string());
+}
+
+void require_programs(const LessonInfo& lesson, const ReplayOptions& options) {
+  if (options.gdb_port && !options.gdb_rank)
+    throw UsageError("--gdb-port needs --gdb RANK: the rank to debug");
+  const std::string needed = debugger(options.gdb_port).front();
+  if (options.gdb_rank && find_program(needed).empty())
+    throw Unavailable("there is no " + needed + " on this machine: install " + needed);
+  if (lesson.needs_mpi() && find_program("mpirun").empty())
+    throw Unavailable("there is no mpirun on this machine");
 }
 
 }  // namespace
@@ -131,7 +128,7 @@ std::vector<std::string> ranks_command(const std::vector<std::string>& player, i
     return command;
   }
   // mpirun reads "-n 1 A : -n 1 B : ..." as one program a rank, in the order of the ranks.
-  const auto options = std::find(command.begin(), command.end(), "-n");
+  const auto options = std::ranges::find(command, "-n");
   options[0] = "--stdin";
   options[1] = std::to_string(*gdb_rank);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -148,15 +145,9 @@ int replay(const Checkout& checkout, const ReplayOptions& options) {
   const LessonInfo& lesson = lesson_of_case(checkout.lessons, folder.filename().string());
   if (options.subject == "solution") checkout.require_solution(lesson);
   const CaseManifest manifest = read_manifest(folder);
-  if (options.gdb_port && !options.gdb_rank)
-    throw UsageError("--gdb-port needs --gdb RANK: the rank to debug");
-  const std::string needed = debugger(options.gdb_port).front();
-  if (options.gdb_rank && find_program(needed).empty())
-    throw Unavailable("there is no " + needed + " on this machine: install " + needed);
-  if (lesson.needs_mpi() && find_program("mpirun").empty())
-    throw Unavailable("there is no mpirun on this machine");
+  require_programs(lesson, options);
   std::vector<std::string> player =
-      options.player ? own_player(checkout, lesson, options) : command_of_player(checkout, lesson, options);
+      options.player ? own_command(checkout, lesson, options) : built_in_command(checkout, lesson, options);
   player.insert(player.end(), {"--keep-inputs", folder});
   const std::vector<std::string> command = full_command(lesson, manifest, player, options);
   fs::remove_all(folder / "out");

@@ -1,9 +1,7 @@
-#include "course/commands/reset.hpp"
-
 #include <fmt/core.h>
 
+#include "course/commands/commands.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/saved_results.hpp"
 #include "protocol/errors.hpp"
 #include "text/text_file.hpp"
 

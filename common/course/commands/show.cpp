@@ -1,14 +1,12 @@
-#include "course/commands/show.hpp"
-
 #include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <stdexcept>
 
+#include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/lesson_status.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
@@ -23,17 +21,11 @@ namespace {
 
 constexpr std::size_t gutter = 3;      ///< diff's, between the columns
 constexpr std::size_t narrowest = 40;  ///< a column of code below that is not readable
-const std::string continuation = "      ";
-
-std::size_t longest_line(const std::string& text) {
-  std::size_t longest = 0;
-  for (const std::string& line : lines_of(text)) longest = std::max(longest, line.size());
-  return longest;
-}
 
 /// The column's width: what the terminal leaves, and elsewhere what the longest line needs.
 std::size_t column_width(const std::string& mine, const std::string& solution) {
-  const std::size_t needed = std::max({longest_line(mine), longest_line(solution), narrowest});
+  std::size_t needed = narrowest;
+  for (const std::string& line : lines_of(mine + "\n" + solution)) needed = std::max(needed, line.size());
   const int whole = columns(stdout, 0);
   if (whole == 0) return needed;
   return std::clamp((static_cast<std::size_t>(whole) - gutter) / 2, narrowest, needed);
@@ -56,6 +48,7 @@ void print_beside(const std::string& file, const std::string& mine, const std::s
 }  // namespace
 
 std::string folded(const std::string& text, std::size_t width) {
+  const std::string continuation = "      ";
   std::string result;
   for (std::string line : lines_of(text)) {
     while (line.size() > width) {

@@ -1,17 +1,16 @@
-#include "course/commands/status.hpp"
-
 #include <fmt/core.h>
 
-#include "course/commands/next_step.hpp"
-#include "course/commands/report_json.hpp"
+#include <algorithm>
+#include <array>
+
+#include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
+#include "course/terminal/words.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::program {
 
 namespace {
-
-constexpr int bar_width = 40;
 
 struct Mark {
   const char* symbol;
@@ -19,40 +18,29 @@ struct Mark {
   Colour colour;
   const char* word;
 };
+constexpr std::array marks{Mark{"✓", "+", Colour::Green, "passed"},
+                           Mark{"✗", "x", Colour::Red, "not there yet"}, Mark{"·", ".", Colour::Grey, "todo"},
+                           Mark{"-", "-", Colour::Grey, "skipped"}};  // in the order of Status
+constexpr Mark stale_mark{"~", "~", Colour::Yellow, "not checked since it changed"};
 
-Mark mark_of(const LessonStatus& lesson_status) {
-  if (lesson_status.stale) return {"~", "~", Colour::Yellow, "not checked since it changed"};
-  switch (lesson_status.status) {
-    case Status::Passed:
-      return {"✓", "+", Colour::Green, "passed"};
-    case Status::Failed:
-      return {"✗", "x", Colour::Red, "not there yet"};
-    case Status::Todo:
-      return {"·", ".", Colour::Grey, "todo"};
-    case Status::Skipped:
-      return {"-", "-", Colour::Grey, "skipped"};
-  }
-  return {"", "", Colour::Grey, ""};
-}
-
-/// "task 1 failed, tasks 2, 3 todo"; empty where nothing was played.
+/// "task 1 failed, tasks 2, 3 todo"
 std::string open_tasks(const LessonStatus& lesson_status) {
-  std::string text;
+  std::vector<std::string> parts;
   for (const Status status : {Status::Failed, Status::Todo}) {
-    std::string ids;
+    std::vector<std::string> ids;
     for (const TaskStatus& task : lesson_status.tasks) {
-      if (task.status == status) ids += (ids.empty() ? "" : ", ") + task.task->id;
+      if (task.status == status) ids.push_back(task.task->id);
     }
-    if (ids.empty()) continue;
-    text += fmt::format("{}task{} {} {}", text.empty() ? "" : ", ", ids.size() > 1 ? "s" : "", ids,
-                        to_string(status));
+    if (!ids.empty())
+      parts.push_back(fmt::format("task{} {} {}", ids.size() > 1 ? "s" : "", joined(ids), to_string(status)));
   }
-  return text;
+  return joined(parts);
 }
 
 std::string lesson_line(const LessonStatus& lesson_status) {
   const LessonInfo& lesson = *lesson_status.lesson;
-  const Mark mark = mark_of(lesson_status);
+  const Mark& mark =
+      lesson_status.stale ? stale_mark : marks.at(static_cast<std::size_t>(lesson_status.status));
   std::string word = mark.word;
   const bool played =
       lesson_status.status == Status::Failed && !lesson_status.stale && lesson_status.obstacle.empty();
@@ -64,19 +52,115 @@ std::string lesson_line(const LessonStatus& lesson_status) {
 }
 
 std::string bar(int points, int max_points) {
-  const int filled = max_points > 0 ? bar_width * points / max_points : 0;
+  constexpr int width = 40;
+  const int filled = max_points > 0 ? width * points / max_points : 0;
   std::string text;
-  for (int i = 0; i < bar_width; ++i) {
-    if (utf8()) {
-      text += i < filled ? "█" : "░";
-    } else {
-      text += i < filled ? '#' : '-';
-    }
-  }
+  for (int i = 0; i < width; ++i) text += i < filled ? (utf8() ? "█" : "#") : (utf8() ? "░" : "-");
   return text;
 }
 
+std::string file_to_edit(const LessonInfo& lesson) {
+  return Checkout::student_file(lesson, lesson.files.front()).string();
+}
+
+std::string readme(const LessonInfo& lesson) {
+  return (Checkout::lesson_folder(lesson) / "README.md").string();
+}
+
+std::string named(const TaskStatus& status) {
+  return fmt::format("task {} ({})", status.task->id, status.task->name);
+}
+
+/// What to do about a lesson that is not passed.
+std::string step_in(const LessonStatus& lesson_status) {
+  const LessonInfo& lesson = *lesson_status.lesson;
+  const TaskStatus& open = *lesson_status.open_task();
+  const std::string& obstacle = lesson_status.obstacle;
+  if (lesson_status.status == Status::Todo) {
+    return fmt::format("read {}, write {} in {}, then: ./course check {}", readme(lesson), named(open),
+                       file_to_edit(lesson), lesson.id);
+  }
+  if (lesson_status.stale) return fmt::format("./course check {} (its file has changed)", lesson.id);
+  if (obstacle.ends_with(" is missing"))
+    return fmt::format("{}; ./course reset {} brings the skeleton back", obstacle, lesson.id);
+  if (!obstacle.empty()) return fmt::format("{} {}", file_to_edit(lesson), obstacle);
+  if (open.unfinished) return fmt::format("./course check {} (this was a part of it)", lesson.id);
+  return fmt::format("{} in {}; a hint: ./course hint {}", named(open), file_to_edit(lesson), lesson.id);
+}
+
+/// "task 2", "tasks 1 and 3", "tasks 1, 2 and 3"
+std::string tasks_by_number(std::vector<std::string> ids) {
+  const std::string last = ids.back();
+  ids.pop_back();
+  return ids.empty() ? "task " + last : "tasks " + joined(ids) + " and " + last;
+}
+
+const char* state_after_part(const TaskStatus& task) {
+  if (task.unplayed) return "not checked since the file changed";
+  if (task.unfinished) return "passed as far as it was checked";
+  if (task.status == Status::Todo) return "not written yet";
+  return task.status == Status::Passed ? "passed" : "failed";
+}
+
+/// "task 3 passed; tasks 1 and 2 not checked since the file changed"
+std::string score_of_part(const LessonStatus& lesson_status) {
+  std::map<std::pair<bool, std::string>, std::vector<std::string>> ids;  // what was checked comes first
+  for (const TaskStatus& task : lesson_status.tasks)
+    ids[{task.unplayed, state_after_part(task)}].push_back(task.task->id);
+  return joined(
+      ids, [](const auto& group) { return tasks_by_number(group.second) + " " + group.first.second; }, "; ");
+}
+
+std::string score(const LessonStatus& lesson_status) {
+  const std::vector<TaskStatus>& tasks = lesson_status.tasks;
+  if (std::ranges::any_of(tasks, &TaskStatus::unfinished)) return score_of_part(lesson_status);
+  const auto todo = std::ranges::count(tasks, Status::Todo, &TaskStatus::status);
+  return fmt::format("{} of {} tasks passed, {}{} of {} points",
+                     std::ranges::count(tasks, Status::Passed, &TaskStatus::status), tasks.size(),
+                     todo > 0 ? fmt::format("{} todo, ", todo) : "", lesson_status.points(),
+                     lesson_status.lesson->max_points());
+}
+
 }  // namespace
+
+const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& after) {
+  const auto is_open = [](const LessonStatus& lesson_status) {
+    return lesson_status.status != Status::Passed && lesson_status.status != Status::Skipped;
+  };
+  const auto last = std::ranges::find_if(
+      lesson_statuses, [&](const LessonStatus& lesson_status) { return lesson_status.lesson->id == after; });
+  const auto start = last == lesson_statuses.end() ? lesson_statuses.begin() : last + 1;
+  auto next = std::find_if(start, lesson_statuses.end(), is_open);
+  if (next == lesson_statuses.end()) next = std::ranges::find_if(lesson_statuses, is_open);
+  return next == lesson_statuses.end() ? nullptr : &*next;
+}
+
+std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& after) {
+  const LessonStatus* next = next_open(lesson_statuses, after);
+  if (next == nullptr) return "every lesson that this machine can play is passed";
+  return fmt::format("next: lesson {}: {}", next->lesson->id, step_in(*next));
+}
+
+std::string own_player_text(const LessonStatus& lesson_status) {
+  const std::string& id = lesson_status.lesson->id;
+  const TaskStatus* open = lesson_status.open_task();
+  return fmt::format("lesson {} with your own player: {}\n", id, score(lesson_status)) +
+         (open == nullptr ? "" : fmt::format("next: {}; a hint: ./course hint {}\n", named(*open), id));
+}
+
+std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status) {
+  const LessonInfo& lesson = *lesson_status.lesson;
+  if (lesson_status.status == Status::Todo) {
+    return fmt::format("lesson {} is still the skeleton: open {} and write {}; {} explains it\n", lesson.id,
+                       file_to_edit(lesson), named(*lesson_status.open_task()), readme(lesson));
+  }
+  if (lesson_status.status != Status::Passed) {
+    return fmt::format("{} {}\nnext: {}\n", painted(fmt::format("lesson {}:", lesson.id), Colour::Bold),
+                       score(lesson_status), step_in(lesson_status));
+  }
+  return fmt::format("{} {}\n{}\n", painted(fmt::format("lesson {} passed:", lesson.id), Colour::Green),
+                     score(lesson_status), next_step(all_lesson_statuses(checkout), lesson.id));
+}
 
 int show_status(const Checkout& checkout, bool json) {
   const std::vector<LessonStatus> lesson_statuses = all_lesson_statuses(checkout);
@@ -88,9 +172,8 @@ int show_status(const Checkout& checkout, bool json) {
   int max_points = 0;
   std::string part;
   for (const LessonStatus& lesson_status : lesson_statuses) {
-    if (lesson_status.lesson->part != part)
-      fmt::print("{}\n", painted(lesson_status.lesson->part, Colour::Bold));
-    part = lesson_status.lesson->part;
+    if (std::exchange(part, lesson_status.lesson->part) != lesson_status.lesson->part)
+      fmt::print("{}\n", painted(part, Colour::Bold));
     fmt::print("{}", lesson_line(lesson_status));
     points += lesson_status.points();
     // What this machine cannot play is counted apart.

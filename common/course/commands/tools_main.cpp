@@ -3,13 +3,11 @@
 
 #include "course/commands/bench.hpp"
 #include "course/commands/command_line.hpp"
+#include "course/commands/commands.hpp"
 #include "course/commands/demo.hpp"
-#include "course/commands/doctor.hpp"
 #include "course/commands/lab.hpp"
 #include "course/commands/tools.hpp"
 #include "course/commands/trace.hpp"
-#include "course/handout/handout.hpp"
-#include "course/selftest/test_command.hpp"
 #include "grader/grade_command.hpp"
 #include "protocol/errors.hpp"
 

@@ -5,9 +5,8 @@
 #include <stdexcept>
 
 #include "course/build/build.hpp"
+#include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/saved_results.hpp"
-#include "course/workspace/whose_code.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"

@@ -1,19 +1,54 @@
 #pragma once
 
-#include <string>
-
 #include "course/workspace/checkout.hpp"
 
 namespace course::program {
 
-struct DrillOptions {
-  std::string task;      ///< "05.2"; "05": any of its tasks; empty: any task of a passed lesson
-  bool history = false;  ///< only print what is remembered
+/// A file to drill with.
+struct DrillFile {
+  std::string file;  ///< its name in the lesson
+  std::string text;
 };
 
-/// One task from an empty body, against a clock: writes a fresh file, checks it at each save until it passes,
-/// and remembers the time. The student's own files are never touched. Throws Interrupted at Ctrl-C, which is
-/// remembered as given up.
-int drill(const Checkout& checkout, const DrillOptions& options);
+/// The lesson's files with the task's body empty. Cut from the solution: the tasks before it are as solved,
+/// with what they need; those after it are empty too, since they may build on what is to be written. In a
+/// checkout without solutions, the student's own files with that one body emptied. Throws Unavailable when
+/// there is neither a solution nor, with `passed` false, an answer of the student's that passes.
+std::vector<DrillFile> drill_files(const Checkout& checkout, const LessonInfo& lesson,
+                                   const std::string& task, bool passed);
+
+/// Writes them to their folder. What was there and is not the same is kept; returns where, from the root, or
+/// an empty path.
+std::filesystem::path write_drill(const Checkout& checkout, const LessonInfo& lesson,
+                                  const std::vector<DrillFile>& files);
+
+/// Where a lesson's drill lies, from the root.
+std::filesystem::path drill_folder(const LessonInfo& lesson);
+
+/// One drill that has ended.
+struct DrillRecord {
+  std::string lesson;  ///< "05"
+  std::string task;    ///< "2"
+  std::string date;    ///< when it ended, local time: "2025-01-31 23:59:59"
+  double seconds = 0;  ///< from the start to the save that passed, or to giving up
+  int checks = 0;
+  bool passed = false;  ///< else given up
+};
+
+/// .course/drill.json, oldest first. A file that cannot be read is put aside with a word on stderr.
+std::vector<DrillRecord> read_drills(const Checkout& checkout);
+
+/// Adds one to the file; simultaneous calls take turns.
+void remember_drill(const Checkout& checkout, const DrillRecord& record);
+
+/// Those of one lesson (an id), or of one of its tasks; empty means any.
+std::vector<DrillRecord> drills_of(std::vector<DrillRecord> all, const std::string& lesson,
+                                   const std::string& task);
+
+/// One row a task: how often it was drilled and passed, the best and the last time.
+std::string drill_table(const std::vector<DrillRecord>& drills, const std::vector<LessonInfo>& lessons);
+
+/// One line a drill of one task, and its best time.
+std::string drill_list(const std::vector<DrillRecord>& drills);
 
 }  // namespace course::program

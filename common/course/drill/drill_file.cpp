@@ -1,9 +1,5 @@
-#include "course/drill/drill_file.hpp"
-
-#include <set>
-#include <stdexcept>
-
-#include "course/workspace/contract.hpp"
+#include "course/drill/drill.hpp"
+#include "course/workspace/lesson_texts.hpp"
 #include "protocol/errors.hpp"
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
@@ -14,8 +10,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string not_implemented = "#include \"lesson/not_implemented.hpp\"\n";
-
 std::set<std::string> from_task_on(const LessonInfo& lesson, const std::string& task) {
   std::set<std::string> tasks;
   for (const TaskInfo& info : lesson.tasks) {
@@ -24,23 +18,19 @@ std::set<std::string> from_task_on(const LessonInfo& lesson, const std::string& 
   return tasks;
 }
 
-/// The student's own text with the function's body emptied; as it is when the function is not in it.
-std::string emptied(std::string text, const std::string& function, const TaskInfo& task) {
-  if (!definition_line(text, function)) return text;
-  if (text.find(not_implemented) == std::string::npos) text = not_implemented + text;
-  return with_body(text, function,
-                   "throw course::NotImplemented(\"task " + task.id + ", " + task.name + "\");");
-}
-
-DrillFile from_student(const Checkout& checkout, const LessonInfo& lesson, const std::string& file,
-                       const std::string& task) {
-  const std::optional<Contract> contract = contract_of(checkout, lesson, task);
-  if (!contract) {
+/// The student's own text with the task's body emptied; as it is when its function is not in it.
+std::string emptied(const Checkout& checkout, const LessonInfo& lesson, const std::string& file,
+                    const TaskInfo& task) {
+  const std::string not_implemented = "#include \"lesson/not_implemented.hpp\"\n";
+  const std::optional<Contract> contract = contract_of(checkout, lesson, task.id);
+  if (!contract)
     throw std::runtime_error("no header in " + Checkout::lesson_folder(lesson).string() + " declares task " +
-                             task);
-  }
-  const std::string text = read_text(checkout.root / Checkout::student_file(lesson, file));
-  return {file, emptied(text, contract->function, lesson.task(task))};
+                             task.id);
+  std::string text = read_text(checkout.root / Checkout::student_file(lesson, file));
+  if (!definition_line(text, contract->function)) return text;
+  if (text.find(not_implemented) == std::string::npos) text = not_implemented + text;
+  return with_body(text, contract->function,
+                   "throw course::NotImplemented(\"task " + task.id + ", " + task.name + "\");");
 }
 
 }  // namespace
@@ -53,15 +43,14 @@ std::vector<DrillFile> drill_files(const Checkout& checkout, const LessonInfo& l
                                    const std::string& task, bool passed) {
   std::vector<DrillFile> files;
   for (const std::string& file : lesson.files) {
-    const fs::path solution = checkout.root / Checkout::solution_file(lesson, file);
-    if (fs::exists(solution)) {
-      files.push_back({file, skeleton_of(read_text(solution), from_task_on(lesson, task))});
+    const fs::path solution = Checkout::solution_file(lesson, file);
+    if (fs::exists(checkout.root / solution)) {
+      files.push_back({file, skeleton_of(read_text(checkout.root / solution), from_task_on(lesson, task))});
     } else if (passed) {
-      files.push_back(from_student(checkout, lesson, file, task));
+      files.push_back({file, emptied(checkout, lesson, file, lesson.task(task))});
     } else {
       throw Unavailable("a drill starts from the solution or from your own answer; this checkout has no " +
-                        Checkout::solution_file(lesson, file).string() + ", and lesson " + lesson.id +
-                        " is not passed as it stands");
+                        solution.string() + ", and lesson " + lesson.id + " is not passed as it stands");
     }
   }
   return files;

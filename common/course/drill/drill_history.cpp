@@ -1,49 +1,32 @@
-#include "course/drill/drill_history.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <stdexcept>
 
-#include "course/build/file_lock.hpp"
-#include "course/terminal/terminal.hpp"
-#include "course/workspace/saved_results.hpp"
-#include "text/text_file.hpp"
+#include "course/drill/drill.hpp"
+#include "course/workspace/saved_json.hpp"
 
 namespace course::program {
 
-namespace fs = std::filesystem;
-
+/// What .course/drill.json holds.
+struct DrillHistory {
+  std::vector<DrillRecord> drills;
+};
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DrillRecord, lesson, task, date, seconds, checks, passed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DrillHistory, drills)
 
 namespace {
 
-constexpr int drills_version = 1;
+constexpr const char* drills_file = "drill.json";
+constexpr const char* drills_in_words = "what was remembered of your drills";
 
-fs::path drills_file(const Checkout& checkout) {
-  return checkout.state() / "drill.json";
-}
-
-std::vector<DrillRecord> parse_drills(const std::string& text) {
-  const nlohmann::json value = nlohmann::json::parse(text);
-  if (value.at("version") != drills_version)
-    throw std::invalid_argument("its version is " + value.at("version").dump());
-  return value.at("drills").get<std::vector<DrillRecord>>();
-}
-
-std::optional<double> best_time(const std::vector<DrillRecord>& drills) {
-  std::optional<double> best;
+/// The best time, "-" where none was passed.
+std::string best_time(const std::vector<DrillRecord>& drills) {
+  const DrillRecord* best = nullptr;
   for (const DrillRecord& drill : drills) {
-    if (drill.passed && (!best || drill.seconds < *best)) best = drill.seconds;
+    if (drill.passed && (best == nullptr || drill.seconds < best->seconds)) best = &drill;
   }
-  return best;
-}
-
-std::string outcome(const DrillRecord& drill) {
-  return drill.passed ? duration(drill.seconds) : "given up";
+  return best == nullptr ? "-" : duration(best->seconds);
 }
 
 std::string task_name(const std::vector<LessonInfo>& lessons, const DrillRecord& drill) {
@@ -58,45 +41,32 @@ std::string task_name(const std::vector<LessonInfo>& lessons, const DrillRecord&
 }  // namespace
 
 std::vector<DrillRecord> read_drills(const Checkout& checkout) {
-  const fs::path file = drills_file(checkout);
-  if (!fs::exists(file)) return {};
-  try {
-    return parse_drills(read_text(file));
-  } catch (const std::exception& error) {
-    put_aside(checkout, file, "what was remembered of your drills", error.what());
-    return {};
-  }
+  return read_saved<DrillHistory>(checkout, drills_file, drills_in_words).drills;
 }
 
 void remember_drill(const Checkout& checkout, const DrillRecord& record) {
-  const FileLock lock(checkout.state() / ".lock", "another ./course to write down its results");
-  std::vector<DrillRecord> drills = read_drills(checkout);
-  drills.push_back(record);
-  write_text(drills_file(checkout),
-             nlohmann::json{{"version", drills_version}, {"drills", drills}}.dump(1) + "\n");
+  update_saved<DrillHistory>(checkout, drills_file, drills_in_words,
+                             [&](DrillHistory& history) { history.drills.push_back(record); });
 }
 
-std::vector<DrillRecord> drills_of(const std::vector<DrillRecord>& all, const std::string& lesson,
+std::vector<DrillRecord> drills_of(std::vector<DrillRecord> all, const std::string& lesson,
                                    const std::string& task) {
-  std::vector<DrillRecord> chosen;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const DrillRecord& drill) {
-    return (lesson.empty() || drill.lesson == lesson) && (task.empty() || drill.task == task);
+  std::erase_if(all, [&](const DrillRecord& drill) {
+    return (!lesson.empty() && drill.lesson != lesson) || (!task.empty() && drill.task != task);
   });
-  return chosen;
+  return all;
 }
 
 std::string drill_table(const std::vector<DrillRecord>& drills, const std::vector<LessonInfo>& lessons) {
+  constexpr const char* row = "{:<6} {:<28} {:>6} {:>6}  {:<13} {:<13} {}\n";
   std::map<std::string, std::vector<DrillRecord>> by_task;
   for (const DrillRecord& drill : drills) by_task[drill.lesson + "." + drill.task].push_back(drill);
-  std::string text = fmt::format("{:<6} {:<28} {:>6} {:>6}  {:<13} {:<13} {}\n", "drill", "task", "tries",
-                                 "passed", "best", "last", "on");
+  std::string text = fmt::format(row, "drill", "task", "tries", "passed", "best", "last", "on");
   for (const auto& [name, tries] : by_task) {
-    const std::optional<double> best = best_time(tries);
-    const auto passed =
-        std::count_if(tries.begin(), tries.end(), [](const DrillRecord& drill) { return drill.passed; });
-    text += fmt::format("{:<6} {:<28} {:>6} {:>6}  {:<13} {:<13} {}\n", name,
-                        task_name(lessons, tries.front()), tries.size(), passed, best ? duration(*best) : "-",
-                        outcome(tries.back()), tries.back().date);
+    const DrillRecord& last = tries.back();
+    text += fmt::format(row, name, task_name(lessons, last), tries.size(),
+                        std::ranges::count(tries, true, &DrillRecord::passed), best_time(tries),
+                        last.passed ? duration(last.seconds) : "given up", last.date);
   }
   return text;
 }
@@ -107,8 +77,8 @@ std::string drill_list(const std::vector<DrillRecord>& drills) {
     text += fmt::format("  {}   {:<13} {} check{}{}\n", drill.date, duration(drill.seconds), drill.checks,
                         drill.checks == 1 ? "" : "s", drill.passed ? "" : ", given up");
   }
-  if (const std::optional<double> best = best_time(drills)) text += "  best: " + duration(*best) + "\n";
-  return text;
+  const std::string best = best_time(drills);
+  return best == "-" ? text : text + "  best: " + best + "\n";
 }
 
 }  // namespace course::program

@@ -2,45 +2,22 @@
 
 #include <stdexcept>
 
+#include "course/terminal/words.hpp"
 #include "course/workspace/checkout.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::program {
-
-namespace {
-
-// A hook that calls ./course has set the variables that name a repository: they would lead git elsewhere.
-const std::vector<std::string> plain_git{"env",
-                                         "-u",
-                                         "GIT_DIR",
-                                         "-u",
-                                         "GIT_WORK_TREE",
-                                         "-u",
-                                         "GIT_INDEX_FILE",
-                                         "git",
-                                         "-c",
-                                         "user.name=The course",
-                                         "-c",
-                                         "user.email=course@localhost",
-                                         "-c",
-                                         "commit.gpgsign=false",
-                                         "-c",
-                                         "core.hooksPath=/dev/null",
-                                         "-c",
-                                         "core.autocrlf=false",
-                                         "-c",
-                                         "core.quotePath=false",
-                                         "-c",
-                                         "advice.detachedHead=false"};
-
-}  // namespace
 
 void require_git() {
   if (find_program("git").empty()) throw Unavailable("there is no git on this machine: install git");
 }
 
 Command git_command(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = plain_git;
+  // A hook that calls ./course has set the variables that name a repository: they would lead git elsewhere.
+  std::vector<std::string> command = words_of(
+      "env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE git -c 'user.name=The course' "
+      "-c user.email=course@localhost -c commit.gpgsign=false -c core.hooksPath=/dev/null "
+      "-c core.autocrlf=false -c core.quotePath=false -c advice.detachedHead=false");
   command.insert(command.end(), arguments.begin(), arguments.end());
   return {.argv = command, .folder = folder};
 }

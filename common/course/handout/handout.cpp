@@ -1,14 +1,14 @@
-#include "course/handout/handout.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <stdexcept>
 
+#include "course/commands/commands.hpp"
 #include "course/handout/git.hpp"
 #include "course/handout/handout_content.hpp"
 #include "course/handout/handout_repository.hpp"
 #include "course/terminal/terminal.hpp"
+#include "course/terminal/words.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
@@ -21,9 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string ids_of(const std::vector<LessonInfo>& lessons) {
-  std::string ids;
-  for (const LessonInfo& lesson : lessons) ids += (ids.empty() ? "" : ", ") + lesson.id;
-  return (lessons.size() == 1 ? "lesson " : "lessons ") + ids;
+  return (lessons.size() == 1 ? "lesson " : "lessons ") + joined(lessons, &LessonInfo::id);
 }
 
 /// What the earlier handout holds stays, since students may have begun with it.
@@ -31,9 +29,9 @@ std::vector<LessonInfo> lessons_to_hand_out(const std::vector<LessonInfo>& all,
                                             const HandoutRepository& earlier,
                                             const std::optional<std::string>& asked) {
   if (!asked && earlier.is_new()) return all;
-  std::string wanted = asked.value_or("");
-  for (const std::string& id : earlier.lessons()) wanted += (asked || !wanted.empty() ? "," : "") + id;
-  return choose_lessons(all, wanted, "handout --lessons");
+  std::vector<std::string> wanted(earlier.lessons().begin(), earlier.lessons().end());
+  if (asked) wanted.push_back(*asked);
+  return choose_lessons(all, joined(wanted, {}, ","), "handout --lessons");
 }
 
 /// Takes away all but the git history.
@@ -48,7 +46,7 @@ void write_all(const Checkout& course, const std::vector<LessonInfo>& lessons,
   clear(folder);
   write_handout(course, lessons, folder);
   for (const LessonInfo& lesson : lessons) {
-    if (released.count(lesson.folder()) > 0) write_solution(course, lesson, folder);
+    if (released.contains(lesson.folder())) write_solution(course, lesson, folder);
   }
 }
 
@@ -68,22 +66,15 @@ void print_result(const HandoutRepository& repository, int number, const std::st
 /// Those that students edit don't go out at all.
 void warn_of_uncommitted(const Checkout& checkout) {
   constexpr std::size_t shown = 5;
-  std::vector<std::string> edited;
-  for (const LessonInfo& lesson : checkout.lessons) {
-    for (const std::string& file : lesson.files)
-      edited.push_back(Checkout::student_file(lesson, file).string());
-  }
-  std::string names;
-  std::size_t count = 0;
-  const std::string listed =
-      git(checkout.root, {"diff", "--no-ext-diff", "--name-only", "--relative", "HEAD"});
-  for (const std::string& file : lines_of(listed)) {
-    if (std::find(edited.begin(), edited.end(), file) != edited.end()) continue;
-    if (++count <= shown) names += (names.empty() ? "" : ", ") + file;
-  }
-  if (count == 0) return;
-  if (count > shown) names += fmt::format(" and {} more", count - shown);
-  complain("changed here but not committed, so they go out as they are committed: " + names);
+  std::vector<std::string> files =
+      lines_of(git(checkout.root, {"diff", "--no-ext-diff", "--name-only", "--relative", "HEAD"}));
+  const std::set<std::string> edited = checkout.student_files();
+  std::erase_if(files, [&](const std::string& file) { return edited.contains(file); });
+  if (files.empty()) return;
+  std::string more;
+  if (files.size() > shown) more = fmt::format(" and {} more", files.size() - shown);
+  files.resize(std::min(files.size(), shown));
+  complain("changed here but not committed, so they go out as they are committed: " + joined(files) + more);
 }
 
 int release_as_patch(const Checkout& checkout, const LessonInfo& lesson) {
@@ -129,7 +120,7 @@ int release(const Checkout& checkout, const std::string& argument, const std::st
   }
   HandoutRepository repository(folder);
   if (repository.is_new()) throw UsageError(folder + " is no handout; ./course handout makes one");
-  if (repository.lessons().count(lesson.id) == 0) {
+  if (!repository.lessons().contains(lesson.id)) {
     throw UsageError("the handout in " + folder + " does not hold lesson " + lesson.id +
                      "; ./course handout " + folder + " --lessons " + lesson.id + " adds it");
   }

@@ -28,12 +28,11 @@ constexpr const char* hidden_examples = "hidden.cpp";
 
 template <class Names>
 bool is_one_of(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 bool is_lesson_folder(const std::string& name, const std::vector<LessonInfo>& lessons) {
-  return std::any_of(lessons.begin(), lessons.end(),
-                     [&](const LessonInfo& lesson) { return lesson.folder() == name; });
+  return std::ranges::find(lessons, name, &LessonInfo::folder) != lessons.end();
 }
 
 /// Of a lesson's tests what its judge and player are built from. The folders below hold mutants, variants and
@@ -45,7 +44,7 @@ bool goes_along_from_tests(const std::vector<std::string>& parts, const std::vec
 }
 
 bool is_edited(const fs::path& file, const std::vector<LessonInfo>& lessons) {
-  return std::any_of(lessons.begin(), lessons.end(), [&](const LessonInfo& lesson) {
+  return std::ranges::any_of(lessons, [&](const LessonInfo& lesson) {
     return file.parent_path() == Checkout::lesson_folder(lesson) &&
            (is_one_of(lesson.files, file.filename().string()) || file.filename() == lesson.name + ".py");
   });
@@ -76,11 +75,6 @@ void write_skeletons(const Checkout& course, const LessonInfo& lesson, const fs:
     write_text(folder / Checkout::student_file(lesson, file), *skeleton);
     write_text(folder / Checkout::kept_skeleton(lesson, file), *skeleton);
   }
-}
-
-/// The lines of a list item after its first are indented.
-bool continues(const std::string& line) {
-  return line.starts_with("  ");
 }
 
 bool starts_item(const std::string& line) {
@@ -116,10 +110,8 @@ std::string registry_text(const std::string& whole, const std::vector<LessonInfo
   nlohmann::ordered_json registry = nlohmann::ordered_json::parse(whole);
   auto kept = nlohmann::ordered_json::array();
   for (const nlohmann::ordered_json& entry : registry.at("lessons")) {
-    const std::string id = entry.at("id");
-    const bool wanted = std::any_of(lessons.begin(), lessons.end(),
-                                    [&](const LessonInfo& lesson) { return lesson.id == id; });
-    if (wanted) kept.push_back(entry);
+    if (std::ranges::find(lessons, entry.at("id").get<std::string>(), &LessonInfo::id) != lessons.end())
+      kept.push_back(entry);
   }
   registry["lessons"] = kept;
   return registry.dump(2) + "\n";
@@ -131,7 +123,8 @@ std::string without_dead_items(const std::string& readme,
   std::vector<std::string> kept;
   bool leaving_out = false;
   for (const std::string& line : lines_of(readme)) {
-    if (!leaving_out || !continues(line)) {
+    const bool continues_item = line.starts_with("  ");  // as those of an item after its first
+    if (!leaving_out || !continues_item) {
       leaving_out = false;
       for (std::sregex_iterator found(line.begin(), line.end(), link), end; found != end; ++found)
         leaving_out = leaving_out || (starts_item(line) && !exists((*found)[1]));

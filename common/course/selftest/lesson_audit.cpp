@@ -1,12 +1,12 @@
-#include "course/selftest/lesson_audit.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
-#include "course/workspace/hints.hpp"
+#include "course/selftest/test_steps.hpp"
+#include "course/workspace/lesson_texts.hpp"
 #include "runner/subprocess.hpp"
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
@@ -17,15 +17,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* registry = "lessons/registry.json";
 constexpr std::size_t fewest_hints = 3;
 constexpr std::size_t fewest_variants = 3;
 constexpr std::size_t fewest_combinations = 2;
 
-/// A mutant, a variant or a combination: ID.cpp or ID.patch, relative to the checkout.
-struct Judged {
-  std::string id;
-  fs::path path;
-};
+std::string finding(const std::string& lesson, const std::string& field, const fs::path& path,
+                    const std::string& what) {
+  return fmt::format("lesson {}: {}: {}: {}", lesson, field, path.string(), what);
+}
 
 /// The audit of one lesson.
 class Audit {
@@ -40,41 +40,50 @@ class Audit {
     look_at_files();
     look_at_hints();
     look_at_solution();
-    look_at_mutants();
-    look_at_number_of("variant", fewest_variants);
-    look_at_number_of("combination", fewest_combinations);
-    look_at_combinations();
-    for (const char* kind : {"mutant", "variant", "combination"}) look_at_patches(kind);
+    look_at_candidates("mutant", 0);
+    look_at_candidates("variant", fewest_variants);
+    look_at_candidates("combination", fewest_combinations);
+    look_for_mutants();
     return std::move(findings_);
   }
 
  private:
-  static constexpr const char* registry = "lessons/registry.json";
+  void require(bool fulfilled, const std::string& field, const fs::path& path, const std::string& what) {
+    if (!fulfilled) findings_.push_back(finding(lesson_.id, field, path, what));
+  }
 
-  void find(const std::string& field, const fs::path& path, const std::string& what) {
-    findings_.push_back(fmt::format("lesson {}: {}: {}: {}", lesson_.id, field, path.string(), what));
+  void require_file(const std::string& kind, const fs::path& path) {
+    require(is_file(path), kind, path, "it is missing");
+  }
+
+  void require_mistake(const std::string& kind, const fs::path& path, const std::string& id) {
+    const bool known = std::ranges::find(lesson_.mistakes, id, &MistakeInfo::id) != lesson_.mistakes.end();
+    require(known, kind, path, "the registry has no mistake '" + id + "'");
+  }
+
+  void require_task(const std::string& field, const fs::path& path, const std::string& id) {
+    const bool known = std::ranges::find(lesson_.tasks, id, &TaskInfo::id) != lesson_.tasks.end();
+    require(known, field, path, "there is no task " + id);
   }
 
   void look_at_texts() {
-    for (const auto& [field, text] : {std::pair{"title", &lesson_.title}, std::pair{"part", &lesson_.part},
-                                      std::pair{"teaches", &lesson_.teaches}}) {
-      if (text->empty()) find(field, registry, "it is empty");
-    }
-    for (const std::string& need : lesson_.needs) {
-      if (need != "mpi") find("needs", registry, "'" + need + "' is not known; expected mpi");
-    }
-    if (lesson_.files.empty()) find("files", registry, "there are none");
+    require(!lesson_.title.empty(), "title", registry, "it is empty");
+    require(!lesson_.part.empty(), "part", registry, "it is empty");
+    require(!lesson_.teaches.empty(), "teaches", registry, "it is empty");
+    for (const std::string& need : lesson_.needs)
+      require(need == "mpi", "needs", registry, "'" + need + "' is not known; expected mpi");
+    require(!lesson_.files.empty(), "files", registry, "there are none");
   }
 
   void look_at_tasks() {
     std::set<std::string> ids;
-    if (lesson_.tasks.empty()) find("tasks", registry, "there are none");
+    require(!lesson_.tasks.empty(), "tasks", registry, "there are none");
     for (const TaskInfo& task : lesson_.tasks) {
       const std::string field = "tasks: " + task.id;
-      if (!ids.insert(task.id).second) find(field, registry, "this id occurs twice");
-      if (task.points <= 0) find(field, registry, fmt::format("it gives {} points", task.points));
-      if (!task.ranks.empty() && !lesson_.needs_mpi())
-        find(field, registry, "it has ranks, and needs lacks mpi");
+      require(ids.insert(task.id).second, field, registry, "this id occurs twice");
+      require(task.points > 0, field, registry, fmt::format("it gives {} points", task.points));
+      require(task.ranks.empty() || lesson_.needs_mpi(), field, registry,
+              "it has ranks, and needs lacks mpi");
     }
   }
 
@@ -82,49 +91,36 @@ class Audit {
     std::set<std::string> ids;
     for (const MistakeInfo& mistake : lesson_.mistakes) {
       const std::string field = "mistakes: " + mistake.id;
-      if (!ids.insert(mistake.id).second) find(field, registry, "this id occurs twice");
-      if (mistake.tasks.empty()) find(field, registry, "it fails no task");
-      for (const std::string& task : mistake.tasks) {
-        if (!has_task(task)) find(field, registry, "there is no task " + task);
-      }
-      if (mistake.by != "answer" && mistake.by != "instrument") {
-        find(field, registry, "by is '" + mistake.by + "'; expected answer or instrument");
-      }
-      if (mistake.what.empty() || mistake.exposed_by.empty()) {
-        find(field, registry, "what or exposed_by is empty");
-      }
+      require(ids.insert(mistake.id).second, field, registry, "this id occurs twice");
+      require(!mistake.tasks.empty(), field, registry, "it fails no task");
+      for (const std::string& task : mistake.tasks) require_task(field, registry, task);
+      require(mistake.by == "answer" || mistake.by == "instrument", field, registry,
+              "by is '" + mistake.by + "'; expected answer or instrument");
+      require(!mistake.what.empty() && !mistake.exposed_by.empty(), field, registry,
+              "what or exposed_by is empty");
     }
   }
 
   void look_at_files() {
     const fs::path lesson = Checkout::lesson_folder(lesson_);
-    const fs::path solution = fs::path("solutions") / lesson_.folder();
-    const std::vector<std::pair<const char*, fs::path>> needed{
-        {"contract header", lesson / (lesson_.name + ".hpp")},
-        {"README", lesson / "README.md"},
-        {"hints", lesson / "hints.md"},
-        {"why", solution / "why.md"},
-        {"adapter", tests_ / "adapter.cpp"},
-        {"judge", tests_ / "judge.cpp"}};
-    for (const auto& [kind, path] : needed) {
-      if (!fs::is_regular_file(checkout_.root / path)) find(kind, path, "it is missing");
-    }
-    if (files_in(lesson, {".svg"}).empty()) find("picture", lesson, "it has no .svg");
+    require_file("contract header", lesson / (lesson_.name + ".hpp"));
+    require_file("README", lesson / "README.md");
+    require_file("hints", lesson / "hints.md");
+    require_file("why", fs::path("solutions") / lesson_.folder() / "why.md");
+    require_file("adapter", tests_ / "adapter.cpp");
+    require_file("judge", tests_ / "judge.cpp");
+    require(!files_in(lesson, {".svg"}).empty(), "picture", lesson, "it has no .svg");
   }
 
   void look_at_hints() {
     const fs::path path = Checkout::lesson_folder(lesson_) / "hints.md";
-    if (!fs::is_regular_file(checkout_.root / path)) return;
-    const std::map<std::string, std::vector<std::string>> hints =
-        parse_hints(read_text(checkout_.root / path));
+    if (!is_file(path)) return;
+    std::map<std::string, std::vector<std::string>> hints = parse_hints(read_text(checkout_.root / path));
+    for (const auto& [task, texts] : hints) require_task("hints", path, task);
     for (const TaskInfo& task : lesson_.tasks) {
-      const auto found = hints.find(task.id);
-      const std::size_t count = found == hints.end() ? 0 : found->second.size();
-      if (count >= fewest_hints) continue;
-      find("hints", path, fmt::format("task {} has {}, expected at least {}", task.id, count, fewest_hints));
-    }
-    for (const auto& [task, texts] : hints) {
-      if (!has_task(task)) find("hints", path, "there is no task " + task);
+      const std::size_t count = hints[task.id].size();
+      require(count >= fewest_hints, "hints", path,
+              fmt::format("task {} has {}, expected at least {}", task.id, count, fewest_hints));
     }
   }
 
@@ -133,73 +129,60 @@ class Audit {
     bool marked = false;
     for (const std::string& file : lesson_.files) {
       const fs::path path = Checkout::solution_file(lesson_, file);
-      if (!fs::is_regular_file(checkout_.root / path)) {
-        find("solution", path, "it is missing");
-        continue;
-      }
+      require_file("solution", path);
+      if (!is_file(path)) continue;
       const std::string text = read_text(checkout_.root / path);
       try {
         marked = marked || skeleton_of(text) != text;
       } catch (const std::invalid_argument& error) {
-        find("solution", path, error.what());
+        require(false, "solution", path, error.what());
         marked = true;
       }
     }
-    if (!marked)
-      find("solution", fs::path("solutions") / lesson_.folder(), "no file has the marks of a task");
+    require(marked, "solution", fs::path("solutions") / lesson_.folder(), "no file has the marks of a task");
   }
 
-  void look_at_mutants() {
+  /// The lesson's mutants, variants or combinations: ID.cpp or ID.patch.
+  std::vector<fs::path> candidates(const std::string& kind) const {
+    return files_in(tests_ / (kind + "s"), {".cpp", ".patch"});
+  }
+
+  void look_at_candidates(const std::string& kind, std::size_t fewest) {
+    const std::vector<fs::path> all = candidates(kind);
+    require(all.size() >= fewest, kind, tests_ / (kind + "s"),
+            fmt::format("there are {}, expected at least {}", all.size(), fewest));
+    for (const fs::path& path : all) {
+      const std::string id = path.stem();
+      std::istringstream mistakes(kind == "variant" ? "" : id);
+      for (std::string mistake; std::getline(mistakes, mistake, '+');) require_mistake(kind, path, mistake);
+      if (lesson_.files.empty() || path.extension() != ".patch") continue;
+      const fs::path solution = Checkout::solution_file(lesson_, lesson_.files.front());
+      require(applies(path, solution), kind, path,
+              fmt::format(
+                  "it does not apply to {0} any more: make the change in a copy of it, "
+                  "/tmp/changed.cpp, then diff -u --label solution --label {1} {0} /tmp/changed.cpp > {2}",
+                  solution.string(), id, path.string()));
+    }
+  }
+
+  /// Each mistake has one.
+  void look_for_mutants() {
     std::set<std::string> ids;
-    for (const Judged& mutant : judged_files("mutant")) {
-      if (!ids.insert(mutant.id).second) find("mutant", mutant.path, "it is there as a patch, too");
-      if (!has_mistake(mutant.id)) find("mutant", mutant.path, "the registry has no mistake " + mutant.id);
-    }
+    for (const fs::path& path : candidates("mutant"))
+      require(ids.insert(path.stem()).second, "mutant", path, "it is there as a patch, too");
     for (const MistakeInfo& mistake : lesson_.mistakes) {
-      if (ids.contains(mistake.id)) continue;
-      find("mutant", tests_ / "mutants" / (mistake.id + ".patch"),
-           "the mistake " + mistake.id + " has no mutant, neither .patch nor .cpp");
-    }
-  }
-
-  void look_at_number_of(const std::string& kind, std::size_t fewest) {
-    const std::size_t count = judged_files(kind).size();
-    if (count >= fewest) return;
-    find(kind, tests_ / (kind + "s"), fmt::format("there are {}, expected at least {}", count, fewest));
-  }
-
-  void look_at_combinations() {
-    for (const Judged& combination : judged_files("combination")) {
-      std::string rest = combination.id;
-      for (std::size_t end = 0; end != std::string::npos; rest.erase(0, end + 1)) {
-        end = rest.find('+');
-        const std::string id = rest.substr(0, end);
-        if (!has_mistake(id))
-          find("combination", combination.path, "the registry has no mistake '" + id + "'");
-        if (end == std::string::npos) break;
-      }
-    }
-  }
-
-  void look_at_patches(const std::string& kind) {
-    if (lesson_.files.empty()) return;
-    const fs::path solution = Checkout::solution_file(lesson_, lesson_.files.front());
-    for (const Judged& judged : judged_files(kind)) {
-      if (judged.path.extension() != ".patch" || applies(judged.path, solution)) continue;
-      find(
-          kind, judged.path,
-          fmt::format("it does not apply to {0} any more: make the change in a copy of it, /tmp/changed.cpp, "
-                      "then diff -u --label solution --label {1} {0} /tmp/changed.cpp > {2}",
-                      solution.string(), judged.id, judged.path.string()));
+      require(ids.contains(mistake.id), "mutant", tests_ / "mutants" / (mistake.id + ".patch"),
+              "the mistake " + mistake.id + " has no mutant, neither .patch nor .cpp");
     }
   }
 
   bool applies(const fs::path& patch, const fs::path& solution) const {
     const std::vector<std::string> command{"patch",         "--quiet", "--force", "--output", "/dev/null",
                                            "--reject-file", "-",       solution,  patch};
-    return !fs::exists(checkout_.root / solution) ||
-           capture({.argv = command, .folder = checkout_.root}).exit.code == 0;
+    return !is_file(solution) || capture({.argv = command, .folder = checkout_.root}).exit.code == 0;
   }
+
+  bool is_file(const fs::path& path) const { return fs::is_regular_file(checkout_.root / path); }
 
   std::vector<fs::path> files_in(const fs::path& folder, const std::set<std::string>& extensions) const {
     std::vector<fs::path> found;
@@ -210,23 +193,6 @@ class Audit {
     }
     std::ranges::sort(found);
     return found;
-  }
-
-  std::vector<Judged> judged_files(const std::string& kind) const {
-    std::vector<Judged> found;
-    for (const fs::path& path : files_in(tests_ / (kind + "s"), {".cpp", ".patch"})) {
-      found.push_back({path.stem(), path});
-    }
-    return found;
-  }
-
-  bool has_task(const std::string& id) const {
-    return std::ranges::any_of(lesson_.tasks, [&](const TaskInfo& task) { return task.id == id; });
-  }
-
-  bool has_mistake(const std::string& id) const {
-    return std::ranges::any_of(lesson_.mistakes,
-                               [&](const MistakeInfo& mistake) { return mistake.id == id; });
   }
 
   const Checkout& checkout_;
@@ -246,14 +212,13 @@ std::vector<std::string> audit_registry(const std::vector<LessonInfo>& lessons) 
   std::set<std::string> ids;
   std::map<std::string, std::string> owners;
   for (const LessonInfo& lesson : lessons) {
-    if (!ids.insert(lesson.id).second) {
-      findings.push_back("lesson " + lesson.id + ": id: lessons/registry.json: another lesson has it, too");
-    }
+    if (!ids.insert(lesson.id).second)
+      findings.push_back(finding(lesson.id, "id", registry, "another lesson has it, too"));
     for (const std::string& file : lesson.files) {
       const auto [owner, is_new] = owners.emplace(file, lesson.id);
-      if (is_new) continue;
-      findings.push_back("lesson " + lesson.id + ": files: lessons/registry.json: lesson " + owner->second +
-                         " has a file " + file + ", too");
+      if (!is_new)
+        findings.push_back(finding(lesson.id, "files", registry,
+                                   "lesson " + owner->second + " has a file " + file + ", too"));
     }
   }
   return findings;

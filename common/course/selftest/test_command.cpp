@@ -1,14 +1,11 @@
-#include "course/selftest/test_command.hpp"
-
 #include <fmt/core.h>
 #include <sched.h>
 
 #include <algorithm>
 
 #include "course/build/build.hpp"
+#include "course/commands/commands.hpp"
 #include "course/selftest/test_steps.hpp"
-#include "course/selftest/test_table.hpp"
-#include "course/selftest/test_tree.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "protocol/errors.hpp"
@@ -49,10 +46,7 @@ class Tests {
       // Whoever is at work on one lesson hears at once what is amiss.
       if (lesson_ != nullptr && rows_.back().outcome == TestRow::Outcome::Failed) return conclude();
     }
-    const fs::path main_tree = tree_for_tests();
-    if (build_tree(main_tree, "build", target())) {
-      run_tree({main_tree, filter(), "", jobs_});
-    }
+    run_tree(tree_for_tests(), "build", target(), filter(), "");
     if (all_) run_the_rest();
     return conclude();
   }
@@ -70,34 +64,33 @@ class Tests {
 
   std::string target() const { return lesson_ == nullptr ? "course_tests" : lesson_->tag() + "_tests"; }
 
-  TestFilter filter() const {
+  std::vector<std::string> filter() const {
     // The tests with several seeds begin with the one seed of those that they are named after.
-    if (all_) return {{"^(solution|course|seeds|slow)$"}, "^(student|mutant|variant|combination)$"};
-    TestFilter filter{{"^(solution|course)$"}, "^student$"};
-    if (soak_ > 0) filter = {{"^seeds$"}, "^handout$"};
-    if (lesson_ != nullptr) filter.all_of.push_back("^lesson" + lesson_->id + "$");
+    if (all_)
+      return {"-L", "^(solution|course|seeds|slow)$", "-LE", "^(student|mutant|variant|combination)$"};
+    std::vector<std::string> filter{"-L", "^(solution|course)$", "-LE", "^student$"};
+    if (soak_ > 0) filter = {"-L", "^seeds$", "-LE", "^handout$"};
+    if (lesson_ != nullptr) filter.insert(filter.end(), {"-L", "^" + lesson_->tag() + "$"});
     return filter;
   }
 
-  bool build_tree(const fs::path& tree, const std::string& name, const std::string& what) {
+  /// Builds a target, which is the row `name` where that fails, and runs tests of the tree.
+  void run_tree(const fs::path& tree, const std::string& name, const std::string& what,
+                const std::vector<std::string>& tests, const std::string& prefix) {
     const BuildResult built =
         build({checkout_.root, tree, {what}, what == "course_tests" ? "the tests" : what, jobs_});
-    if (!built.succeeded) add({TestRow::Outcome::Failed, name, "does not compile", failure_text(built), 0});
-    return built.succeeded;
-  }
-
-  void run_tree(const TestOrder& order) {
-    const std::vector<TestRow> rows = run_tests(order);
-    if (rows.empty()) add({TestRow::Outcome::Failed, order.prefix + "tests", "there are none", "", 0});
+    if (!built.succeeded)
+      return add({TestRow::Outcome::Failed, name, "does not compile", failure_text(built), 0});
+    const std::vector<TestRow> rows = run_tests({tree, tests, prefix, jobs_});
+    if (rows.empty()) add({TestRow::Outcome::Failed, prefix + "tests", "there are none", "", 0});
     rows_.insert(rows_.end(), rows.begin(), rows.end());
   }
 
   void run_the_rest() {
     const fs::path sanitized = checkout_.build() / "sanitize";
     configure(checkout_.root, sanitized, {"--preset", "sanitize"});
-    if (build_tree(sanitized, "sanitize.build", "course_tests")) {
-      run_tree({sanitized, {{"^(solution|course)$"}, "^(student|mpi)$"}, "sanitize.", jobs_});
-    }
+    run_tree(sanitized, "sanitize.build", "course_tests",
+             {"-L", "^(solution|course)$", "-LE", "^(student|mpi)$"}, "sanitize.");
     add(check_second_compiler(checkout_, jobs_));
     add(check_formatting(checkout_));
     if (!checkout_.is_handout()) add(check_skeletons(checkout_));
@@ -109,13 +102,14 @@ class Tests {
   }
 
   int conclude() const {
+    const auto failures = std::ranges::count(rows_, TestRow::Outcome::Failed, &TestRow::outcome);
     fmt::print("\n{}\nthe slowest:\n{}\n", test_table(checkout_.lessons, rows_),
                slowest_tests(rows_, slowest_shown));
     for (const TestRow& row : rows_) {
       if (row.outcome == TestRow::Outcome::Failed) fmt::print("failed: {}\n", row.name);
     }
     fmt::print("took {}\n{}\n", duration(clock_.seconds()), summary(rows_));
-    return count(rows_).failed == 0 ? succeeded : failed;
+    return failures == 0 ? succeeded : failed;
   }
 
   const Checkout& checkout_;

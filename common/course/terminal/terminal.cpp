@@ -1,5 +1,6 @@
 #include "course/terminal/terminal.hpp"
 
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -23,22 +24,6 @@ bool capable_terminal(std::FILE* stream) {
   return isatty(fileno(stream)) != 0 && !term.empty() && term != "dumb";
 }
 
-const char* escape(Colour colour) {
-  switch (colour) {
-    case Colour::Green:
-      return "\033[32m";
-    case Colour::Red:
-      return "\033[31m";
-    case Colour::Yellow:
-      return "\033[33m";
-    case Colour::Grey:
-      return "\033[90m";
-    case Colour::Bold:
-      return "\033[1m";
-  }
-  return "";
-}
-
 }  // namespace
 
 bool colour_on(std::FILE* stream) {
@@ -47,7 +32,7 @@ bool colour_on(std::FILE* stream) {
 
 std::string painted(const std::string& text, Colour colour) {
   static const bool on = colour_on(stdout);
-  return on ? escape(colour) + text + "\033[0m" : text;
+  return on ? fmt::format("\033[{}m{}\033[0m", static_cast<int>(colour), text) : text;
 }
 
 bool utf8() {

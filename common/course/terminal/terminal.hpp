@@ -6,7 +6,8 @@
 
 namespace course::program {
 
-enum class Colour { Green, Red, Yellow, Grey, Bold };
+/// By the numbers that terminals know them by.
+enum class Colour { Bold = 1, Red = 31, Green = 32, Yellow = 33, Grey = 90 };
 
 /// Whether colour belongs on this stream: a terminal that is not dumb, and NO_COLOR is not set.
 bool colour_on(std::FILE* stream);

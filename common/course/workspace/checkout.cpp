@@ -37,6 +37,14 @@ fs::path Checkout::solution_file(const LessonInfo& lesson, const std::string& fi
   return fs::path("solutions") / lesson.folder() / file;
 }
 
+std::set<std::string> Checkout::student_files() const {
+  std::set<std::string> files;
+  for (const LessonInfo& lesson : lessons) {
+    for (const std::string& file : lesson.files) files.insert(student_file(lesson, file));
+  }
+  return files;
+}
+
 std::vector<std::string> Checkout::files_with_skeleton(const LessonInfo& lesson) const {
   std::vector<std::string> files = lesson.files;
   const std::string python = lesson.name + ".py";
@@ -53,8 +61,8 @@ bool Checkout::is_handout() const {
 }
 
 bool Checkout::has_solution(const LessonInfo& lesson) const {
-  return std::all_of(lesson.files.begin(), lesson.files.end(),
-                     [&](const std::string& file) { return fs::exists(root / solution_file(lesson, file)); });
+  return std::ranges::all_of(
+      lesson.files, [&](const std::string& file) { return fs::exists(root / solution_file(lesson, file)); });
 }
 
 void Checkout::require_solution(const LessonInfo& lesson) const {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Checkout {
   static std::filesystem::path solution_file(const LessonInfo& lesson, const std::string& file);
   /// Where a handout keeps the skeleton that it came with.
   static std::filesystem::path kept_skeleton(const LessonInfo& lesson, const std::string& file);
+
+  /// What students edit, of all lessons.
+  std::set<std::string> student_files() const;
 
   /// The files of a lesson that have a skeleton: its own, and NAME.py where it has a solution in Python.
   std::vector<std::string> files_with_skeleton(const LessonInfo& lesson) const;

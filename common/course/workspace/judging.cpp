@@ -1,12 +1,9 @@
 #include "course/workspace/judging.hpp"
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 
-#include "course/workspace/lesson_argument.hpp"
-#include "course/workspace/lesson_status.hpp"
-#include "protocol/errors.hpp"
+#include "course/terminal/words.hpp"
 #include "protocol/judge_report.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
@@ -18,22 +15,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string known_ranks(const LessonInfo& lesson) {
-  std::set<int> all;
-  for (const TaskInfo& task : lesson.tasks) all.insert(task.ranks.begin(), task.ranks.end());
-  std::string text;
-  for (const int ranks : all) text += (text.empty() ? "" : ", ") + std::to_string(ranks);
-  return text;
-}
-
 std::string filter_of(const GradingOrder& order) {
-  std::string filter;
-  for (const std::string& test : order.tests) {
-    const std::string name = order.lesson->tag() + "." + test;
-    filter += (filter.empty() ? "" : ":") + name;
-    if (order.hidden) filter += ":" + name + hidden_suffix;
-  }
-  return filter;
+  return joined(
+      order.tests,
+      [&](const std::string& test) {
+        const std::string name = order.lesson->tag() + "." + test;
+        return order.hidden ? name + ":" + name + hidden_suffix : name;
+      },
+      ":");
 }
 
 std::vector<std::string> judge_command(const Checkout& checkout, const GradingOrder& order,
@@ -61,14 +50,6 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
   return command;
 }
 
-Status status_in_report(const std::string& name) {
-  try {
-    return status_named(name);
-  } catch (const std::invalid_argument& error) {
-    throw std::runtime_error(std::string("the judge's report is unreadable: ") + error.what());
-  }
-}
-
 }  // namespace
 
 fs::path judge_of(const fs::path& tree, const LessonInfo& lesson) {
@@ -79,32 +60,18 @@ fs::path built_in_player(const fs::path& tree, const LessonInfo& lesson) {
   return tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo");
 }
 
-std::vector<std::string> selected_tests(const LessonInfo& lesson, const TestSelection& selection) {
-  if (!selection.task.empty()) require_task(lesson, selection.task);
-  std::vector<std::string> tests;
-  for (const TaskInfo& task : lesson.tasks) {
-    if (!selection.task.empty() && task.id != selection.task) continue;
-    const std::vector<std::string> names = test_names(task);
-    if (!selection.ranks) {
-      tests.insert(tests.end(), names.begin(), names.end());
-      continue;
-    }
-    const auto at = std::find(task.ranks.begin(), task.ranks.end(), *selection.ranks);
-    if (at != task.ranks.end()) tests.push_back(names[static_cast<std::size_t>(at - task.ranks.begin())]);
-  }
-  if (!tests.empty()) return tests;
-  const std::string known = known_ranks(lesson);
-  const std::string asked = std::to_string(*selection.ranks);
-  if (known.empty())
-    throw UsageError("lesson " + lesson.id + " is played on one rank; leave out --ranks " + asked);
-  throw UsageError("nothing in lesson " + lesson.id + (selection.task.empty() ? "" : "." + selection.task) +
-                   " is tested on " + asked + " ranks; the lesson's world sizes are " + known);
+std::string subject_target(const LessonInfo& lesson, const std::string& subject) {
+  return lesson.tag() + "_" + subject;
 }
 
-std::map<std::string, TestResult> judged_results(const std::string& report) {
-  std::map<std::string, TestResult> results;
+fs::path library_of(const fs::path& tree, const LessonInfo& lesson, const std::string& subject) {
+  return tree / "lib" / (subject_target(lesson, subject) + ".so");
+}
+
+TestResults judged_results(const std::string& report) {
+  TestResults results;
   for (JudgeReport::Test& test : parse_judge_report(report).tests) {
-    TestResult result{status_in_report(test.status), std::move(test.text), std::move(test.mistakes)};
+    TestResult result{status_named(test.status), std::move(test.text), std::move(test.mistakes)};
     if (result.text.empty() && result.status == Status::Failed) {
       result.text = "not played: an earlier case ended the player";
     }
@@ -113,7 +80,7 @@ std::map<std::string, TestResult> judged_results(const std::string& report) {
   return results;
 }
 
-std::map<std::string, TestResult> grade(const Checkout& checkout, const GradingOrder& order) {
+TestResults grade(const Checkout& checkout, const GradingOrder& order) {
   const TemporaryFolder temporary;
   // A confined player's folder lies in it, and may belong to another user.
   if (order.confined_as) fs::permissions(temporary.path(), fs::perms(0711));
@@ -128,6 +95,13 @@ std::map<std::string, TestResult> grade(const Checkout& checkout, const GradingO
                              std::to_string(exit.code) + " and no report");
   }
   return judged_results(read_text(report));
+}
+
+bool all_passed(const std::vector<std::string>& tests, const TestResults& results) {
+  return std::ranges::all_of(tests, [&](const std::string& test) {
+    const auto found = results.find(test);
+    return found != results.end() && found->second.status == Status::Passed;
+  });
 }
 
 }  // namespace course::program

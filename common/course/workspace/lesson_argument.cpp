@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
+#include <set>
 #include <sstream>
 
+#include "course/terminal/words.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::program {
@@ -12,8 +13,7 @@ namespace course::program {
 namespace {
 
 bool all_digits(const std::string& text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
 }
 
 std::string without_leading_zeros(const std::string& digits) {
@@ -25,94 +25,98 @@ bool is_named(const LessonInfo& lesson, const std::string& name) {
   return name == lesson.name || name == lesson.folder();
 }
 
-const LessonInfo* find_named(const std::vector<LessonInfo>& lessons, const std::string& name) {
-  const auto found = std::find_if(lessons.begin(), lessons.end(),
-                                  [&](const LessonInfo& lesson) { return is_named(lesson, name); });
-  return found == lessons.end() ? nullptr : &*found;
+/// Whether a path goes through the lesson's folder.
+bool leads_to(const LessonInfo& lesson, const std::string& path) {
+  const std::filesystem::path parts = path;
+  return path.find('/') != std::string::npos &&
+         std::find(parts.begin(), parts.end(), lesson.folder()) != parts.end();
 }
 
-/// The lesson in whose folder a path lies.
-const LessonInfo* find_by_path(const std::vector<LessonInfo>& lessons, const std::string& path) {
-  if (path.find('/') == std::string::npos) return nullptr;
+void require_task(const LessonInfo& lesson, const std::string& task) {
+  if (std::ranges::find(lesson.tasks, task, &TaskInfo::id) != lesson.tasks.end()) return;
+  throw UsageError("lesson " + lesson.id + " has no task '" + task +
+                   "'; it has: " + joined(lesson.tasks, [](const TaskInfo& info) {
+                     return info.id + " (" + info.name + ")";
+                   }));
+}
+
+LessonChoice choose_named(const std::vector<LessonInfo>& lessons, const std::string& argument) {
   for (const LessonInfo& lesson : lessons) {
-    for (const std::filesystem::path& part : std::filesystem::path(path)) {
-      if (part == lesson.folder()) return &lesson;
-    }
+    if (leads_to(lesson, argument)) return {&lesson, ""};
   }
-  return nullptr;
+  const std::size_t dot = argument.find('.');
+  const auto named = [&](const LessonInfo& lesson) { return is_named(lesson, argument.substr(0, dot)); };
+  const auto found = std::ranges::find_if(lessons, named);
+  if (found == lessons.end()) {
+    throw UsageError("there is no lesson '" + argument + "'; there are: " +
+                     joined(lessons, [](const LessonInfo& lesson) { return lesson.id + " " + lesson.name; }));
+  }
+  if (dot == std::string::npos) return {&*found, ""};
+  require_task(*found, argument.substr(dot + 1));
+  return {&*found, argument.substr(dot + 1)};
 }
 
-[[noreturn]] void unknown_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument) {
-  std::string known;
-  for (const LessonInfo& lesson : lessons)
-    known += (known.empty() ? "" : ", ") + lesson.id + " " + lesson.name;
-  throw UsageError("there is no lesson '" + argument + "'; there are: " + known);
+[[noreturn]] void complain_of_ranks(const LessonInfo& lesson, const std::string& task, int ranks) {
+  const std::string asked = std::to_string(ranks);
+  std::set<int> known;
+  for (const TaskInfo& info : lesson.tasks) known.insert(info.ranks.begin(), info.ranks.end());
+  if (known.empty())
+    throw UsageError("lesson " + lesson.id + " is played on one rank; leave out --ranks " + asked);
+  throw UsageError("nothing in lesson " + lesson.id + (task.empty() ? "" : "." + task) + " is tested on " +
+                   asked + " ranks; the lesson's world sizes are " +
+                   joined(known, [](int size) { return std::to_string(size); }));
 }
 
 }  // namespace
 
-void require_task(const LessonInfo& lesson, const std::string& task) {
-  std::string known;
-  for (const TaskInfo& info : lesson.tasks) {
-    if (info.id == task) return;
-    known += (known.empty() ? "" : ", ") + info.id + " (" + info.name + ")";
-  }
-  throw UsageError("lesson " + lesson.id + " has no task '" + task + "'; it has: " + known);
-}
-
-LessonChoice choose_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument) {
-  if (const LessonInfo* lesson = find_by_path(lessons, argument)) return {lesson, ""};
-  const std::size_t dot = argument.find('.');
-  const LessonInfo* lesson = find_named(lessons, argument.substr(0, dot));
-  if (lesson == nullptr) unknown_lesson(lessons, argument);
-  if (dot == std::string::npos) return {lesson, ""};
-  const std::string task = argument.substr(dot + 1);
-  require_task(*lesson, task);
-  return {lesson, task};
-}
-
 LessonChoice choose_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument,
                            const std::string& task) {
-  LessonChoice choice = choose_lesson(lessons, argument);
+  const LessonChoice choice = choose_named(lessons, argument);
   if (task.empty()) return choice;
   if (!choice.task.empty() && choice.task != task)
     throw UsageError("task " + choice.task + " in '" + argument + "' contradicts --task " + task);
   require_task(*choice.lesson, task);
-  choice.task = task;
-  return choice;
+  return {choice.lesson, task};
 }
 
 const LessonInfo& choose_whole_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument,
                                       std::string_view command) {
   const LessonChoice choice = choose_lesson(lessons, argument);
-  if (!choice.task.empty()) {
-    throw UsageError(std::string(command) + " takes a whole lesson, such as " + choice.lesson->id +
-                     ", not '" + argument + "'");
-  }
-  return *choice.lesson;
+  if (choice.task.empty()) return *choice.lesson;
+  throw UsageError(std::string(command) + " takes a whole lesson, such as " + choice.lesson->id + ", not '" +
+                   argument + "'");
 }
 
 std::vector<LessonInfo> choose_lessons(const std::vector<LessonInfo>& lessons, const std::string& argument,
                                        std::string_view command) {
-  std::vector<bool> chosen(lessons.size(), false);
-  const auto index_of = [&](const std::string& name) {
-    return static_cast<std::size_t>(&choose_whole_lesson(lessons, name, command) - lessons.data());
-  };
+  std::set<const LessonInfo*> chosen;  // in the order of `lessons`
   std::istringstream parts(argument + ",");
   for (std::string part; std::getline(parts, part, ',');) {
     const std::size_t dash = part.find('-');
-    const std::size_t first = index_of(part.substr(0, dash));
-    const std::size_t last = dash == std::string::npos ? first : index_of(part.substr(dash + 1));
+    const LessonInfo* first = &choose_whole_lesson(lessons, part.substr(0, dash), command);
+    const LessonInfo* last =
+        dash == std::string::npos ? first : &choose_whole_lesson(lessons, part.substr(dash + 1), command);
     if (last < first)
       throw UsageError("'" + part + "' runs backwards; a range of lessons goes up, such as 03-05");
-    std::fill(chosen.begin() + static_cast<std::ptrdiff_t>(first),
-              chosen.begin() + static_cast<std::ptrdiff_t>(last) + 1, true);
+    for (; first <= last; ++first) chosen.insert(first);
   }
   std::vector<LessonInfo> result;
-  for (std::size_t i = 0; i < lessons.size(); ++i) {
-    if (chosen[i]) result.push_back(lessons[i]);
-  }
+  for (const LessonInfo* lesson : chosen) result.push_back(*lesson);
   return result;
+}
+
+std::vector<std::string> selected_tests(const LessonInfo& lesson, const std::string& task,
+                                        std::optional<int> ranks) {
+  if (!task.empty()) require_task(lesson, task);
+  std::vector<std::string> tests;
+  for (const TaskInfo& info : lesson.tasks) {
+    if (!task.empty() && info.id != task) continue;
+    for (const int world_size : info.test_ranks()) {
+      if (!ranks || (*ranks == world_size && world_size > 0)) tests.push_back(test_name(info.id, world_size));
+    }
+  }
+  if (tests.empty()) complain_of_ranks(lesson, task, *ranks);
+  return tests;
 }
 
 }  // namespace course::program

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,18 +11,15 @@ namespace course::program {
 
 /// A lesson, and perhaps one of its tasks, as named on the command line.
 struct LessonChoice {
-  const LessonInfo* lesson;
+  const LessonInfo* lesson = nullptr;
   std::string task;  ///< empty: all of them
 };
 
 /// Understands "05", "5", "05.2", "ring_attention", "ring_attention.2", "05_ring_attention" and the path of a
-/// lesson's folder or of a file in it. Throws UsageError that names what there is.
-LessonChoice choose_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument);
-
-/// The same with a task that is named apart ("--task 2"; may be empty). Throws UsageError where the two
-/// differ.
+/// lesson's folder or of a file in it. `task` is a task that is named apart ("--task 2"; may be empty).
+/// Throws UsageError that names what there is, and where the two tasks differ.
 LessonChoice choose_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument,
-                           const std::string& task);
+                           const std::string& task = "");
 
 /// The same for an argument that must not name a task; `command` is for the message.
 const LessonInfo& choose_whole_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument,
@@ -32,7 +30,9 @@ const LessonInfo& choose_whole_lesson(const std::vector<LessonInfo>& lessons, co
 std::vector<LessonInfo> choose_lessons(const std::vector<LessonInfo>& lessons, const std::string& argument,
                                        std::string_view command);
 
-/// Throws UsageError that names the lesson's tasks unless `task` is one of them.
-void require_task(const LessonInfo& lesson, const std::string& task);
+/// The names of a lesson's tests: of one task unless that is empty, at one world size if it is given. Throws
+/// UsageError when the lesson has no such task or world size.
+std::vector<std::string> selected_tests(const LessonInfo& lesson, const std::string& task = "",
+                                        std::optional<int> ranks = std::nullopt);
 
 }  // namespace course::program

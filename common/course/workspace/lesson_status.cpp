@@ -1,7 +1,12 @@
 #include "course/workspace/lesson_status.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
+#include <stdexcept>
 
+#include "course/terminal/words.hpp"
+#include "protocol/errors.hpp"
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
 
@@ -11,40 +16,35 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
+constexpr std::array status_names{"passed", "failed", "todo", "skipped"};  // in the order of Status
 
 std::string described(const LessonInfo& lesson, const TestResult& result) {
   std::string text = result.text;
   for (const std::string& id : result.mistakes) {
-    const auto known = std::find_if(lesson.mistakes.begin(), lesson.mistakes.end(),
-                                    [&](const MistakeInfo& mistake) { return mistake.id == id; });
+    const auto known = std::ranges::find(lesson.mistakes, id, &MistakeInfo::id);
     if (known != lesson.mistakes.end()) text += "\nlooks like: " + known->what;
   }
   return text;
 }
 
 /// The public tests, played or not, and the hidden ones that were played.
-std::vector<std::string> played_names(const TaskInfo& task, const LessonRecord& record) {
+std::vector<std::string> names_of_tests(const TaskInfo& task, const TestResults& played) {
   std::vector<std::string> names = test_names(task);
   for (const std::string& name : test_names(task)) {
-    if (record.tests.contains(name + hidden_suffix)) names.push_back(name + hidden_suffix);
+    if (played.contains(name + hidden_suffix)) names.push_back(name + hidden_suffix);
   }
   return names;
 }
 
 /// A task from what the judge said of its tests.
-TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const LessonRecord& record) {
-  TaskStatus lesson_status{&task, Status::Passed, "", {}};
+TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResults& played) {
+  TaskStatus outcome{&task, Status::Passed, "", {}};
   std::vector<std::string> unplayed;
   bool todo = true;
   const TestResult* worst = nullptr;
-  for (const std::string& name : played_names(task, record)) {
-    const auto found = record.tests.find(name);
-    if (found == record.tests.end()) {
+  for (const std::string& name : names_of_tests(task, played)) {
+    const auto found = played.find(name);
+    if (found == played.end()) {
       unplayed.push_back(name);
       continue;
     }
@@ -54,43 +54,41 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const LessonRe
     } else if (worst == nullptr || (worst->status == Status::Todo && result.status == Status::Failed)) {
       worst = &result;
     }
-    for (const std::string& id : result.mistakes) {
-      const bool known = std::find(lesson_status.mistakes.begin(), lesson_status.mistakes.end(), id) !=
-                         lesson_status.mistakes.end();
-      if (!known) lesson_status.mistakes.push_back(id);
-    }
+    std::ranges::copy_if(result.mistakes, std::back_inserter(outcome.mistakes), [&](const std::string& id) {
+      return std::ranges::find(outcome.mistakes, id) == outcome.mistakes.end();
+    });
   }
   if (worst != nullptr) {
-    lesson_status.status = todo && worst->status == Status::Todo ? Status::Todo : Status::Failed;
-    lesson_status.diagnosis = described(lesson, *worst);
+    outcome.status = todo && worst->status == Status::Todo ? Status::Todo : Status::Failed;
+    outcome.diagnosis = described(lesson, *worst);
   } else if (!unplayed.empty()) {
-    lesson_status.status = Status::Failed;
-    lesson_status.unfinished = true;
-    lesson_status.unplayed = unplayed.size() == test_names(task).size();
-    lesson_status.diagnosis = "not checked yet: " + joined(unplayed);
+    outcome.status = Status::Failed;
+    outcome.unfinished = true;
+    outcome.unplayed = unplayed.size() == test_names(task).size();
+    outcome.diagnosis = "not checked yet: " + joined(unplayed);
   }
-  return lesson_status;
-}
-
-std::vector<TaskStatus> all_tasks(const LessonInfo& lesson, Status status, const std::string& diagnosis) {
-  std::vector<TaskStatus> tasks;
-  for (const TaskInfo& task : lesson.tasks) tasks.push_back({&task, status, diagnosis, {}});
-  return tasks;
+  return outcome;
 }
 
 }  // namespace
 
+std::string to_string(Status status) {
+  return status_names.at(static_cast<std::size_t>(status));
+}
+
+Status status_named(const std::string& name) {
+  const auto found = std::ranges::find(status_names, name);
+  if (found == status_names.end())
+    throw std::runtime_error("'" + name + "' is no status; expected passed, failed, todo or skipped");
+  return static_cast<Status>(found - status_names.begin());
+}
+
 LessonFiles look_at_files(const Checkout& checkout, const LessonInfo& lesson) {
-  LessonFiles files;
-  files.untouched = true;
+  LessonFiles files{{}, true, ""};
   std::vector<std::string> texts;
   for (const std::string& file : lesson.files) {
     const fs::path path = Checkout::student_file(lesson, file);
-    if (!fs::is_regular_file(checkout.root / path)) {
-      files.missing.push_back(path);
-      files.untouched = false;
-      continue;
-    }
+    if (!fs::is_regular_file(checkout.root / path)) return {path, false, ""};
     texts.push_back(read_text(checkout.root / path));
     const std::optional<std::string> skeleton = checkout.skeleton(lesson, file);
     files.untouched = files.untouched && skeleton && same_code(texts.back(), *skeleton);
@@ -100,57 +98,47 @@ LessonFiles look_at_files(const Checkout& checkout, const LessonInfo& lesson) {
 }
 
 int LessonStatus::points() const {
-  int sum = 0;
-  for (const TaskStatus& task : tasks) sum += task.points();
-  return sum;
-}
-
-static int tasks_that_are(Status status, const std::vector<TaskStatus>& tasks) {
-  return static_cast<int>(std::count_if(tasks.begin(), tasks.end(),
-                                        [&](const TaskStatus& task) { return task.status == status; }));
-}
-
-int LessonStatus::passed_tasks() const {
-  return tasks_that_are(Status::Passed, tasks);
-}
-
-int LessonStatus::todo_tasks() const {
-  return tasks_that_are(Status::Todo, tasks);
+  return std::transform_reduce(tasks.begin(), tasks.end(), 0, std::plus(), std::mem_fn(&TaskStatus::points));
 }
 
 const TaskStatus* LessonStatus::open_task() const {
-  for (const TaskStatus& task : tasks) {
-    if (task.status != Status::Passed) return &task;
-  }
-  return nullptr;
+  const auto open =
+      std::ranges::find_if(tasks, [](const TaskStatus& task) { return task.status != Status::Passed; });
+  return open == tasks.end() ? nullptr : &*open;
 }
 
 LessonStatus lesson_status_as_a_whole(const LessonInfo& lesson, Status status, const std::string& why) {
-  return {&lesson, status, false, "", all_tasks(lesson, status, why)};
+  LessonStatus whole{&lesson, status};
+  for (const TaskInfo& task : lesson.tasks) whole.tasks.push_back({&task, status, why, {}});
+  return whole;
+}
+
+LessonStatus lesson_status_of(const LessonInfo& lesson, const TestResults& tests) {
+  LessonStatus played{&lesson, Status::Passed};
+  for (const TaskInfo& task : lesson.tasks) played.tasks.push_back(judged(lesson, task, tests));
+  if (played.open_task() != nullptr) played.status = Status::Failed;
+  return played;
 }
 
 LessonStatus lesson_status_of(const LessonInfo& lesson, const LessonFiles& files, const LessonRecord* record,
                               const std::string& obstacle) {
   const auto blocked = [&](const std::string& why) {
-    LessonStatus lesson_status = lesson_status_as_a_whole(lesson, Status::Failed, why);
-    lesson_status.obstacle = why;
-    return lesson_status;
+    LessonStatus whole = lesson_status_as_a_whole(lesson, Status::Failed, why);
+    whole.obstacle = why;
+    return whole;
   };
   if (!obstacle.empty()) return lesson_status_as_a_whole(lesson, Status::Skipped, obstacle);
-  if (!files.missing.empty()) return blocked(files.missing.front().string() + " is missing");
+  if (!files.missing.empty()) return blocked(files.missing.string() + " is missing");
   if (files.untouched) return lesson_status_as_a_whole(lesson, Status::Todo, "not written yet");
   if (record == nullptr || record->hash != files.hash) {
     const std::string state = record == nullptr ? "not checked yet" : "changed since the last check";
-    LessonStatus lesson_status =
+    LessonStatus stale =
         lesson_status_as_a_whole(lesson, Status::Failed, state + ": ./course check " + lesson.id);
-    lesson_status.stale = true;
-    return lesson_status;
+    stale.stale = true;
+    return stale;
   }
   if (!record->build_error.empty()) return blocked("does not compile: " + record->build_error);
-  LessonStatus lesson_status{&lesson, Status::Passed, false, "", {}};
-  for (const TaskInfo& task : lesson.tasks) lesson_status.tasks.push_back(judged(lesson, task, *record));
-  if (lesson_status.open_task() != nullptr) lesson_status.status = Status::Failed;
-  return lesson_status;
+  return lesson_status_of(lesson, record->tests);
 }
 
 LessonStatus lesson_status_of(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress) {
@@ -158,6 +146,30 @@ LessonStatus lesson_status_of(const Checkout& checkout, const LessonInfo& lesson
   return lesson_status_of(lesson, look_at_files(checkout, lesson),
                           record == progress.lessons.end() ? nullptr : &record->second,
                           checkout.obstacle(lesson));
+}
+
+std::vector<LessonStatus> all_lesson_statuses(const Checkout& checkout) {
+  const Progress progress = read_progress(checkout);
+  std::vector<LessonStatus> all;
+  for (const LessonInfo& lesson : checkout.lessons)
+    all.push_back(lesson_status_of(checkout, lesson, progress));
+  return all;
+}
+
+const LessonInfo& held_lesson(const Checkout& checkout, Role role, const std::string& command) {
+  const LessonInfo* lesson = lesson_with(checkout.lessons, role);
+  if (lesson != nullptr) return *lesson;
+  throw Unavailable(command + " runs the lesson of " + in_words(role) + ", and this " +
+                    (checkout.is_handout() ? "handout" : "checkout") + " does not hold it");
+}
+
+std::string runnable_subject(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress,
+                             const std::string& command) {
+  if (lesson_status_of(checkout, lesson, progress).status == Status::Passed) return "student";
+  if (checkout.has_solution(lesson)) return "solution";
+  throw Unavailable(command + " runs your own lesson " + lesson.id + " (" + lesson.name +
+                    ") where there is no solution, and it is not passed as it stands: ./course check " +
+                    lesson.id);
 }
 
 }  // namespace course::program

@@ -1,18 +1,55 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <functional>
+#include <map>
 
-#include "course/workspace/saved_results.hpp"
+#include "course/workspace/checkout.hpp"
 
 namespace course::program {
 
+enum class Status { Passed, Failed, Todo, Skipped };
+
+/// "passed", "failed", "todo", "skipped"
+std::string to_string(Status status);
+/// Throws std::runtime_error that says which there are.
+Status status_named(const std::string& name);
+
+/// What the judge said of one test.
+struct TestResult {
+  Status status = Status::Failed;
+  std::string text;                   ///< the diagnosis; several lines
+  std::vector<std::string> mistakes;  ///< ids of the registry
+};
+
+/// The tests of a lesson by name ("2.ranks3").
+using TestResults = std::map<std::string, TestResult>;
+
+/// The tests of a lesson as they went with files of this content.
+struct LessonRecord {
+  std::string hash;
+  std::string build_error;  ///< the first one; empty when the files compile
+  TestResults tests;
+};
+
+/// What the course remembers of a student: .course/results.json.
+struct Progress {
+  std::map<std::string, LessonRecord> lessons;  ///< by lesson id
+  std::map<std::string, int> hints;             ///< by lesson and task ("05.2"): how many were shown
+};
+
+/// Reads what is remembered. A file that is corrupt or of another version is put aside under another name,
+/// with a word on stderr, and nothing is remembered.
+Progress read_progress(const Checkout& checkout);
+/// Reads, changes and writes what is remembered; simultaneous calls take turns.
+void update_progress(const Checkout& checkout, const std::function<void(Progress&)>& change);
+
 /// A lesson's files as they stand.
 struct LessonFiles {
-  std::vector<std::filesystem::path> missing;  ///< from the root
-  bool untouched = false;                      ///< the skeleton, up to blanks and comments
+  std::filesystem::path missing;  ///< the first that is, from the root
+  bool untouched = false;         ///< the skeleton, up to blanks and comments
   std::string hash;
 };
+
 LessonFiles look_at_files(const Checkout& checkout, const LessonInfo& lesson);
 
 struct TaskStatus {
@@ -29,12 +66,12 @@ struct TaskStatus {
 struct LessonStatus {
   const LessonInfo* lesson;
   Status status;
-  bool stale = false;    ///< the files have changed since the last check
-  std::string obstacle;  ///< what keeps every test from being played: a file is missing or does not compile
-  std::vector<TaskStatus> tasks;
+  std::vector<TaskStatus> tasks = {};
+  bool stale = false;  ///< the files have changed since the last check
+  std::string obstacle =
+      {};  ///< what keeps every test from being played: a file is missing or does not compile
+
   int points() const;
-  int passed_tasks() const;
-  int todo_tasks() const;  ///< those that were not attempted
   /// The first task that is not passed; nullptr when all are.
   const TaskStatus* open_task() const;
 };
@@ -47,7 +84,23 @@ LessonStatus lesson_status_as_a_whole(const LessonInfo& lesson, Status status, c
 LessonStatus lesson_status_of(const LessonInfo& lesson, const LessonFiles& files, const LessonRecord* record,
                               const std::string& obstacle);
 
+/// The same from the tests alone, whatever files they were played with.
+LessonStatus lesson_status_of(const LessonInfo& lesson, const TestResults& tests);
+
 /// The same for a lesson of this checkout as it lies on disk.
 LessonStatus lesson_status_of(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress);
+/// Every lesson of the checkout as it lies on disk.
+std::vector<LessonStatus> all_lesson_statuses(const Checkout& checkout);
+
+/// The one object of --json: lessons[] of id, name, status, points, max_points, files[], tasks[].
+std::string report_json(const std::vector<LessonStatus>& lesson_statuses);
+
+/// The lesson with this role. Throws Unavailable, for `command`, where this checkout does not hold it.
+const LessonInfo& held_lesson(const Checkout& checkout, Role role, const std::string& command);
+
+/// Whose code to run where either will do: "student" where the student's own passes as it stands, else
+/// "solution". Throws Unavailable, for `command`, where there is neither.
+std::string runnable_subject(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress,
+                             const std::string& command);
 
 }  // namespace course::program

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <filesystem>
-#include <optional>
-#include <string>
+#include <map>
 
 #include "course/workspace/checkout.hpp"
 
@@ -30,5 +28,9 @@ struct TaskPlace {
 /// The definition of the task's function in the student's files; the first file's first line where it cannot
 /// be told.
 TaskPlace task_place(const Checkout& checkout, const LessonInfo& lesson, const std::string& task);
+
+/// The hints of hints.md by task: its sections are `## Task 2` (anything may follow the number), its items
+/// `### Hint 1`. Text outside an item is left out.
+std::map<std::string, std::vector<std::string>> parse_hints(const std::string& text);
 
 }  // namespace course::program

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,15 +34,20 @@ class NinjaOutput {
 
   /// The steps that printed something or failed. What no step printed (CMake configuring anew, ninja's own
   /// errors) is a step without a title.
-  const std::vector<BuildStep>& steps() const { return steps_; }
+  std::vector<BuildStep> steps() const;
 
  private:
-  BuildStep& current();
-
-  std::string title_;
-  bool open_ = false;          ///< whether the last of steps_ belongs to title_
-  bool command_next_ = false;  ///< the line after FAILED: is the command
-  std::vector<BuildStep> steps_;
+  bool command_next_ = false;         ///< the line after FAILED: is the command
+  std::vector<BuildStep> steps_{{}};  ///< the last one is under way
 };
+
+/// What the compiler and the linker said of a student's files, without the build tool's lines: paths from the
+/// root, a function that is declared but not written named once. Empty when nothing was said of them.
+/// `target` is what was built of them, such as lesson05_student.
+std::string student_diagnostics(const std::vector<BuildStep>& steps, const std::string& target,
+                                const std::filesystem::path& root);
+
+/// The first line of these that reports an error, or the first of all.
+std::string first_error(const std::string& diagnostics);
 
 }  // namespace course::program

@@ -1,4 +1,4 @@
-#include "course/workspace/contract.hpp"
+#include "course/workspace/lesson_texts.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -12,13 +12,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
+bool in_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
 /// The name before the first bracket of a declaration.
 std::string declared_name(const std::string& declaration) {
-  const std::size_t end = std::min(declaration.find('('), declaration.size());
-  std::size_t begin = end;
-  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  while (begin > 0 && in_name(declaration[begin - 1])) --begin;
-  return declaration.substr(begin, end - begin);
+  const auto end = std::ranges::find(declaration, '(');
+  auto begin = end;
+  while (begin != declaration.begin() && in_name(begin[-1])) --begin;
+  return {begin, end};
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\n");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
 }  // namespace
@@ -58,6 +67,29 @@ TaskPlace task_place(const Checkout& checkout, const LessonInfo& lesson, const s
     if (line) return {path, *line};
   }
   return {Checkout::student_file(lesson, lesson.files.front()), 1};
+}
+
+std::map<std::string, std::vector<std::string>> parse_hints(const std::string& text) {
+  const std::string section = "## Task ";
+  std::map<std::string, std::vector<std::string>> hints;
+  std::string task;
+  bool in_hint = false;
+  for (const std::string& line : lines_of(text)) {
+    if (line.starts_with("### ")) {
+      in_hint = line.starts_with("### Hint") && !task.empty();
+      if (in_hint) hints[task].emplace_back();
+    } else if (line.starts_with("## ")) {
+      const auto id = line.begin() + static_cast<std::ptrdiff_t>(std::min(section.size(), line.size()));
+      task = line.starts_with(section) ? std::string(id, std::find_if_not(id, line.end(), in_name)) : "";
+      in_hint = false;
+    } else if (in_hint) {
+      hints[task].back() += line + "\n";
+    }
+  }
+  for (auto& [id, texts] : hints) {
+    for (std::string& hint : texts) hint = trimmed(hint);
+  }
+  return hints;
 }
 
 }  // namespace course::program

@@ -1,0 +1,102 @@
+#include "course/build/build_output.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "text/text_file.hpp"
+
+namespace course::program {
+
+namespace {
+
+bool starts_with_any(const std::string& text, const std::vector<const char*>& starts) {
+  return std::ranges::any_of(starts, [&](const char* start) { return text.starts_with(start); });
+}
+
+bool contains_any(const std::string& text, const std::vector<std::string>& parts) {
+  return std::ranges::any_of(parts,
+                             [&](const std::string& part) { return text.find(part) != std::string::npos; });
+}
+
+/// The name in ld's "undefined reference to `NAME'" or lld's "undefined symbol: NAME", or an empty string.
+std::string undefined_name(const std::string& line) {
+  for (const std::string mark : {"undefined reference to ", "undefined symbol: "}) {
+    const std::size_t at = line.find(mark);
+    if (at == std::string::npos) continue;
+    const std::string name = line.substr(at + mark.size());
+    return starts_with_any(name, {"`", "'"}) ? name.substr(1, name.rfind('\'') - 1) : name;
+  }
+  return "";
+}
+
+bool is_linkers_frame(const std::string& line) {
+  return line.starts_with(">>> ") ||
+         contains_any(line, {"collect2: ", "linker command failed", ": in function `"});
+}
+
+}  // namespace
+
+double seconds_left(const BuildCount& count, double seconds) {
+  constexpr int usual_steps = 3;
+  return (count.total - count.done) * (seconds + usual_steps) / (count.done + usual_steps);
+}
+
+std::optional<BuildCount> NinjaOutput::add(const std::string& line) {
+  BuildCount count;
+  int length = 0;
+  if (std::sscanf(line.c_str(), "[%d/%d] %n", &count.done, &count.total, &length) == 2 && length > 0) {
+    steps_.push_back({line.substr(static_cast<std::size_t>(length)), false, {}});
+    // After these steps ninja plans the build again.
+    if (starts_with_any(steps_.back().title, {"Re-checking ", "Re-running "})) return std::nullopt;
+    return count;
+  }
+  if (line.starts_with("FAILED: ")) {
+    steps_.back().failed = true;
+    command_next_ = true;
+  } else if (command_next_) {
+    command_next_ = false;
+  } else if (!line.empty() && !starts_with_any(line, {"-- ", "ninja: no work to do",
+                                                      "ninja: Entering directory", "ninja: build stopped"})) {
+    steps_.back().lines.push_back(line);
+  }
+  return std::nullopt;
+}
+
+std::vector<BuildStep> NinjaOutput::steps() const {
+  std::vector<BuildStep> telling = steps_;
+  std::erase_if(telling, [](const BuildStep& step) { return !step.failed && step.lines.empty(); });
+  return telling;
+}
+
+std::string student_diagnostics(const std::vector<BuildStep>& steps, const std::string& target,
+                                const std::filesystem::path& root) {
+  const std::string whole_path = root.string() + "/";
+  std::string text;
+  std::set<std::string> undefined;
+  for (const BuildStep& step : steps) {
+    if (!contains_any(step.title, {target + ".dir/", target + ".so"})) continue;
+    const bool linking = step.title.starts_with("Linking");
+    for (std::string line : step.lines) {
+      if (const std::string name = undefined_name(line); !name.empty()) {
+        undefined.insert(name);
+      } else if (!linking || !is_linkers_frame(line)) {
+        for (std::size_t at = 0; (at = line.find(whole_path, at)) != std::string::npos;)
+          line.erase(at, whole_path.size());
+        text += line + "\n";
+      }
+    }
+  }
+  for (const std::string& name : undefined) text += "error: " + name + " is used but defined nowhere\n";
+  return text;
+}
+
+std::string first_error(const std::string& diagnostics) {
+  const std::vector<std::string> lines = lines_of(diagnostics);
+  for (const std::string& line : lines) {
+    if (line.find("error: ") != std::string::npos) return line;
+  }
+  return lines.empty() ? "" : lines.front();
+}
+
+}  // namespace course::program

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+
+#include "course/workspace/lesson_status.hpp"
+#include "course/workspace/lesson_texts.hpp"
+
+// What a person can type: a function for each command, which returns the exit code. The tools that show and
+// time rings have headers of their own; ./course grade is grader/grade_command.hpp.
+namespace course::program {
+
+/// Where the student is: every lesson by part, points, a progress bar and the next step; or the same as one
+/// JSON object.
+int show_status(const Checkout& checkout, bool json);
+
+struct CheckOptions {
+  std::string lesson;  ///< as choose_lesson understands it
+  std::string task = {};
+  std::optional<int> ranks = std::nullopt;
+  std::optional<std::uint64_t> seed = std::nullopt;
+  /// A command in place of the built-in player; then nothing of the student's is compiled.
+  std::optional<std::string> player = std::nullopt;
+  bool sanitize = false;
+  bool json = false;
+  bool problems = false;  ///< a line for each task that is not passed, in the form of a compiler's, on stderr
+};
+/// Grades the student's files of one lesson and prints the verdict.
+int check(const Checkout& checkout, const CheckOptions& options);
+
+/// Checks a lesson at each save of its files until it passes, then goes on with the next that is not passed.
+/// Starts with `lesson`, or where that is empty with the first that is not passed. Returns when every lesson
+/// is passed; throws Interrupted at Ctrl-C.
+int watch(const Checkout& checkout, const std::string& lesson, bool problems);
+
+struct HintOptions {
+  std::string lesson;  ///< "05", or with its task "05.2"
+  std::string task;    ///< empty: the first that the last check failed, else the first that is not passed
+  bool again = false;  ///< the last hint once more, not the next
+};
+/// Prints what the last check said of a task and the task's next hint.
+int hint(const Checkout& checkout, const HintOptions& options);
+
+/// Prints the student's files beside the solution's, once they pass as they stand or with `spoil`.
+int show(const Checkout& checkout, const std::string& lesson, bool spoil);
+
+/// Puts the lesson's skeleton back in place of the student's files, which are kept under .course/backup.
+int reset(const Checkout& checkout, const std::string& lesson);
+
+struct DrillOptions {
+  std::string task;      ///< "05.2"; "05": any of its tasks; empty: any task of a passed lesson
+  bool history = false;  ///< only print what is remembered
+};
+/// One task from an empty body, against a clock: writes a fresh file, checks it at each save until it passes,
+/// and remembers the time. The student's own files are never touched. Throws Interrupted at Ctrl-C, which is
+/// remembered as given up.
+int drill(const Checkout& checkout, const DrillOptions& options);
+
+struct ReplayOptions {
+  std::string case_name;            ///< a name in .course/cases or the path of a case's folder
+  std::optional<int> gdb_rank;      ///< this rank runs under gdb
+  std::optional<int> gdb_port;      ///< there it waits for a debugger, in place of gdb at the keyboard
+  std::string subject = "student";  ///< or "solution"
+  /// A command in place of the built-in player; it is given the lesson's folder, and nothing is compiled.
+  std::optional<std::string> player;
+  double limit_s = 60;  ///< then a replay that is not under gdb is ended
+};
+/// Plays a kept case again on the student's code, or the solution's, with what it prints on screen. Nothing
+/// is judged.
+int replay(const Checkout& checkout, const ReplayOptions& options);
+
+/// Prints what was found on this machine, what is skipped and why; `unavailable` when something that the
+/// course needs is missing.
+int doctor(const Checkout& checkout, bool json);
+
+struct TestOptions {
+  bool all = false;
+  int soak = 0;        ///< with how many seeds, instead of the other tests; 0: not asked for
+  std::string lesson;  ///< as choose_lesson understands it; empty: every lesson
+  int jobs = 0;        ///< 0: as many as there are processors
+};
+/// The course's own tests: solutions and variants pass, skeletons and mutants fail as they should, the tools
+/// work. Reads nothing that a student edits.
+int test(const Checkout& checkout, const TestOptions& options);
+
+struct HandoutOptions {
+  std::string folder;
+  /// As choose_lessons understands it; none: the earlier handout's, or all.
+  std::optional<std::string> lessons;
+};
+/// Makes the students' copy of the course in a folder, or brings an earlier one up to date.
+int handout(const Checkout& checkout, const HandoutOptions& options);
+
+/// Gives out a lesson's solution: as an update of the handout in `folder`, or on stdout as a patch where
+/// `folder` is empty.
+int release(const Checkout& checkout, const std::string& lesson, const std::string& folder);
+
+// ---- parts of them ----
+
+/// The first lesson that is neither passed nor skipped, from the one after the lesson `after` (an id, may be
+/// empty) and round; nullptr when there is none.
+const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& after);
+
+/// What to read, edit and type now, in the next open lesson: one line.
+std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& after);
+
+/// The end of a check: how many tasks passed and the points, or, where only a part of the lesson was checked,
+/// how it stands with each task; and the next step.
+std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status);
+
+/// The same where somebody's own player was graded, whose files the course knows nothing about.
+std::string own_player_text(const LessonStatus& lesson_status);
+
+/// A task that is not passed as a compiler would say it: "FILE:LINE: error: lesson05.2: what is wrong; looks
+/// like: ...".
+std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const TaskStatus& task);
+
+/// The text with lines longer than `width` characters cut, what is cut off on lines of its own, indented.
+std::string folded(const std::string& text, std::size_t width);
+
+/// The lesson of a case, from its folder's name: "lesson05.2.ranks3". Throws UsageError.
+const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, std::string_view folder_name);
+
+/// What goes before a command to debug it: gdb, or gdbserver on a port.
+std::vector<std::string> debugger(std::optional<int> port);
+
+/// The command that starts `ranks` players under mpirun, world rank `gdb_rank`, if it is given, under this
+/// debugger.
+std::vector<std::string> ranks_command(const std::vector<std::string>& player, int ranks,
+                                       std::optional<int> gdb_rank,
+                                       const std::vector<std::string>& debugger_words);
+
+}  // namespace course::program
