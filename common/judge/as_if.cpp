@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "judge/numbers/precision.hpp"
-#include "ring/shards.hpp"
 
 namespace course {
 
@@ -29,6 +28,12 @@ int keys_of(const Example& example) {
   return static_cast<int>(k->second.extent(1));
 }
 
+/// A copy for which everything has to be worked out anew.
+Example to_change(Example example) {
+  example.worked = nullptr;
+  return example;
+}
+
 /// Nothing where no key would be left, or none left out.
 std::optional<Example> without(const std::vector<int>& keys, const Example& example) {
   std::vector<int> kept;
@@ -36,7 +41,7 @@ std::optional<Example> without(const std::vector<int>& keys, const Example& exam
     if (std::ranges::find(keys, key) == keys.end()) kept.push_back(key);
   }
   if (kept.empty() || keys.empty()) return std::nullopt;
-  Example changed = example;
+  Example changed = to_change(example);
   for (const char* name : {"k", "v"}) {
     std::vector<Tensor> parts;
     for (const int key : kept) parts.push_back(slice(example.inputs.at(name), 1, key, 1));
@@ -66,7 +71,7 @@ std::optional<Example> without_last_of_every_shard(const Example& example) {
 
 Change rounding_to(const Precision& precision) {
   return [precision](const Example& example) -> std::optional<Example> {
-    Example changed = example;
+    Example changed = to_change(example);
     for (auto& [name, tensor] : changed.inputs) {
       for (float& value : tensor.values()) value = static_cast<float>(rounded_to(precision, value));
     }

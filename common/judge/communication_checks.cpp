@@ -5,42 +5,38 @@
 #include <algorithm>
 #include <limits>
 
-#include "protocol/fact_kinds.hpp"
-#include "ring/shards.hpp"
-
 namespace course::checks {
 
 namespace {
 
-/// One finding for the first rank whose measure exceeds its limit.
-template <class Measure, class Limit>
-std::vector<Finding> at_most(const Outcome& outcome, Measure measure, Limit limit, const std::string& mistake,
-                             const char* what) {
-  for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
-    const std::int64_t seen = measure(outcome.reports[rank]);
-    const std::int64_t allowed = limit(static_cast<int>(rank));
-    if (seen > allowed) {
+using Measure = std::int64_t (*)(const RankReport&);
+
+/// One finding for the first rank that `does` more bytes than its limit.
+CommunicationCheck at_most(Measure measure, const char* does, Limit limit, std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
+      const std::int64_t seen = measure(outcome.reports[rank]);
+      const std::int64_t allowed = limit(example, static_cast<int>(rank));
+      if (seen <= allowed) continue;
       const std::string who = rank_label(rank, outcome.reports.size());
-      return {{mistake, fmt::format("{} {} {} bytes, at most {} are allowed", who, what, seen, allowed)}};
+      return {{mistake, fmt::format("{} {} {} bytes, at most {} are allowed", who, does, seen, allowed)}};
     }
-  }
-  return {};
+    return {};
+  };
 }
 
 }  // namespace
 
 CommunicationCheck without_fact(const char* kind, std::string mistake) {
-  return
-      [kind, mistake = std::move(mistake)](const Example&, const Outcome& outcome) -> std::vector<Finding> {
-        for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
-          for (const auto& [seen, text] : outcome.facts[rank]) {
-            if (seen != kind) continue;
-            const bool alone = outcome.facts.size() == 1;
-            return {{mistake, alone ? text : fmt::format("rank {}: {}", rank, text)}};
-          }
-        }
-        return {};
-      };
+  return [=](const Example&, const Outcome& outcome) -> std::vector<Finding> {
+    for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
+      for (const auto& [seen, text] : outcome.facts[rank]) {
+        if (seen != kind) continue;
+        return {{mistake, outcome.facts.size() == 1 ? text : fmt::format("rank {}: {}", rank, text)}};
+      }
+    }
+    return {};
+  };
 }
 
 std::int64_t bytes_sent(const RankReport& report) {
@@ -115,13 +111,11 @@ bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
 }
 
 bool gathered(const Example&, const Outcome& outcome) {
-  for (const auto& [kind, text] : outcome.facts[0]) {
-    if (kind == mpi_layer::fact_collective &&
-        (text.starts_with("MPI_Allgather") || text.starts_with("MPI_Iallgather"))) {
-      return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(outcome.facts[0], [](const auto& fact) {
+    const auto& [kind, text] = fact;
+    return kind == mpi_layer::fact_collective &&
+           (text.starts_with("MPI_Allgather") || text.starts_with("MPI_Iallgather"));
+  });
 }
 
 bool held_everything(const Example& example, const Outcome& outcome) {
@@ -143,47 +137,18 @@ bool traffic_was_measured(const Outcome& outcome) {
                      [](const RankReport& report) { return report.collective_bytes >= 0; });
 }
 
-CommunicationCheck uses_only_its_communicator(std::string mistake) {
-  return without_fact(mpi_layer::fact_world, std::move(mistake));
-}
-
-CommunicationCheck names_its_sources(std::string mistake) {
-  return without_fact(mpi_layer::fact_any_source, std::move(mistake));
-}
-
-CommunicationCheck never_talks_to_itself(std::string mistake) {
-  return without_fact(mpi_layer::fact_self_message, std::move(mistake));
-}
-
-CommunicationCheck keeps_buffers_apart(std::string mistake) {
-  return without_fact(mpi_layer::fact_overlapping_buffers, std::move(mistake));
-}
-
 CommunicationCheck uses_only_known_calls() {
   return first_of(
       {without_fact(mpi_layer::fact_lifecycle, ""), without_fact(mpi_layer::fact_uncommon_call, "")});
 }
 
-CommunicationCheck finishes_its_requests(std::string mistake) {
-  return without_fact(mpi_layer::fact_unfinished_request, std::move(mistake));
+CommunicationCheck sends_at_most(Limit limit, std::string mistake) {
+  return at_most(bytes_sent, "sent", std::move(limit), std::move(mistake));
 }
 
-CommunicationCheck sends_at_most(std::function<std::int64_t(const Example&, int)> limit,
-                                 std::string mistake) {
-  return [=](const Example& example, const Outcome& outcome) {
-    return at_most(
-        outcome, bytes_sent, [&](int rank) { return limit(example, rank); }, mistake, "sent");
-  };
-}
-
-CommunicationCheck gathers_at_most(std::function<std::int64_t(const Example&, int)> limit,
-                                   std::string mistake) {
-  return [=](const Example& example, const Outcome& outcome) {
-    const auto received = [](const RankReport& report) { return report.collective_bytes; };
-    return at_most(
-        outcome, received, [&](int rank) { return limit(example, rank); }, mistake,
-        "received through collectives");
-  };
+CommunicationCheck gathers_at_most(Limit limit, std::string mistake) {
+  const auto received = [](const RankReport& report) { return report.collective_bytes; };
+  return at_most(received, "received through collectives", std::move(limit), std::move(mistake));
 }
 
 CommunicationCheck sends_only_to_next(std::string mistake) {
@@ -204,11 +169,9 @@ CommunicationCheck sends_only_to_next(std::string mistake) {
 
 CommunicationCheck uses_memory_at_most(std::function<std::int64_t(const Example&)> limit,
                                        std::string mistake) {
-  return [=](const Example& example, const Outcome& outcome) {
-    const auto peak = [](const RankReport& report) { return report.peak_bytes; };
-    return at_most(
-        outcome, peak, [&](int) { return limit(example); }, mistake, "held at its peak");
-  };
+  const auto peak = [](const RankReport& report) { return report.peak_bytes; };
+  const auto of_any_rank = [limit = std::move(limit)](const Example& example, int) { return limit(example); };
+  return at_most(peak, "held at its peak", of_any_rank, std::move(mistake));
 }
 
 CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)> recognises,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "judge/task.hpp"
+#include "protocol/fact_kinds.hpp"
 
 namespace course::checks {
 
@@ -49,36 +50,22 @@ bool every_rank_sends(const Example& example, const Deadlock& deadlock);
 /// What collectives may bring: sizes and the like, but no keys and values.
 std::int64_t control_bytes(const Example& example, int rank);
 
-/// A rank's instruments noted a fact of this kind (protocol/fact_kinds.hpp): one finding, of the first such
-/// rank.
+/// A rank's instruments noted a fact of this kind (protocol/fact_kinds.hpp), such as mpi_layer::fact_world:
+/// one finding, of the first such rank.
 CommunicationCheck without_fact(const char* kind, std::string mistake);
 
 /// Whether every rank's player counts bytes. Where one does not, what was not sent is not known.
 bool traffic_was_measured(const Outcome& outcome);
 
-/// A rank used MPI_COMM_WORLD (mistake) in place of the communicator it was given.
-CommunicationCheck uses_only_its_communicator(std::string mistake);
-
-/// A rank received from MPI_ANY_SOURCE.
-CommunicationCheck names_its_sources(std::string mistake);
-
-/// A rank sent to, or received from, itself.
-CommunicationCheck never_talks_to_itself(std::string mistake);
-
-/// A receive buffer overlapped one that was still being sent.
-CommunicationCheck keeps_buffers_apart(std::string mistake);
-
 /// A rank started or ended MPI, which is its caller's, or made a call that the MPI layer notes and does not
 /// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.
 CommunicationCheck uses_only_known_calls();
 
-/// A request was left open when the function returned: it may still read or write memory that is no longer
-/// the function's.
-CommunicationCheck finishes_its_requests(std::string mistake = "");
+/// Bytes that a rank may have.
+using Limit = std::function<std::int64_t(const Example&, int rank)>;
 
-/// A rank sent more point-to-point bytes than `limit` (by rank) allows.
-CommunicationCheck sends_at_most(std::function<std::int64_t(const Example&, int rank)> limit,
-                                 std::string mistake);
+/// A rank sent more point-to-point bytes than `limit` allows.
+CommunicationCheck sends_at_most(Limit limit, std::string mistake);
 
 /// The limit of so many hops, each message padded to the largest shard's length.
 std::int64_t bytes_of_hops(Hops hops, const Example& example);
@@ -87,8 +74,7 @@ std::int64_t bytes_of_hops(Hops hops, const Example& example);
 CommunicationCheck sends_only_to_next(std::string mistake);
 
 /// Collectives brought a rank more bytes than `limit` allows.
-CommunicationCheck gathers_at_most(std::function<std::int64_t(const Example&, int rank)> limit,
-                                   std::string mistake);
+CommunicationCheck gathers_at_most(Limit limit, std::string mistake);
 
 /// The limit of so many pairs of tensors as large as the largest shard's keys and values. Where those are
 /// small, what MPI takes the first time it is used is large beside them: no limit there.

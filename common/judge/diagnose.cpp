@@ -17,47 +17,24 @@ namespace {
 /// How much farther from the expected answer than from the student a mistake must lie to explain anything.
 constexpr double clearly = 4;
 
-enum class Evidence { Refutes, Neutral, Supports };
-
-Evidence weigh_output(const Tensor64& answer, const Tensor64& expected, const Tensor64& mistaken,
-                      double tolerance, bool mistakes_cancel) {
-  const double allowed = mistake_factor * tolerance;
-  if (mistaken.shape() != answer.shape()) return Evidence::Refutes;
-  if (relative_error(answer, mistaken, mistakes_cancel ? expected : mistaken) > allowed)
-    return Evidence::Refutes;
-  const bool wrong = relative_error(answer, expected) > tolerance;
-  return wrong && relative_error(mistaken, expected) > clearly * allowed ? Evidence::Supports
-                                                                         : Evidence::Neutral;
-}
-
-Evidence weigh_example(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
-  const Answer mistaken = mistake.answer(*played.example);
-  Evidence evidence = Evidence::Neutral;
-  for (const auto& [name, answer] : played.answer) {
-    const Evidence output = weigh_output(answer, played.expected.at(name), mistaken.at(name),
-                                         played.tolerance.at(name), mistakes_cancel);
-    if (output == Evidence::Refutes) return output;
-    evidence = std::max(evidence, output);
-  }
-  return evidence;
-}
-
+/// Whether one mistake equals every answer, and is clearly wrong where an answer is.
 bool explains(const Mistake& mistake, const std::vector<const Played*>& all, bool mistakes_cancel) {
   bool supported = false;
   for (const Played* played : all) {
     if (played->answer.empty()) continue;
-    const Evidence evidence = weigh_example(mistake, *played, mistakes_cancel);
-    if (evidence == Evidence::Refutes) return false;
-    supported |= evidence == Evidence::Supports;
+    const Answer mistaken = mistake.answer(*played->example);
+    for (const auto& [name, answer] : played->answer) {
+      const Tensor64& expected = played->expected.at(name);
+      const Tensor64& other = mistaken.at(name);
+      const double tolerance = played->tolerance.at(name);
+      const double allowed = mistake_factor * tolerance;
+      if (other.shape() != answer.shape()) return false;
+      if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return false;
+      supported |=
+          relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed;
+    }
   }
   return supported;
-}
-
-double tolerance_of(const std::string& output, const Played& played, double exponent) {
-  const Tensor64& baseline = played.baseline.at(output);
-  const Tensor64& expected = played.expected.at(output);
-  if (played.cancellation_free.empty()) return tolerance(baseline, expected, exponent);
-  return tolerance(baseline, expected, played.cancellation_free.at(output));
 }
 
 /// By output. Throws std::invalid_argument that names the task and the example.
@@ -65,12 +42,16 @@ std::map<std::string, double> tolerances(const Task& task, const Played& played)
   std::map<std::string, double> all;
   std::map<std::string, double> exponents;
   if (task.exponents) exponents = task.exponents(*played.example);
-  for (const Output& output : task.outputs) {
+  for (const auto& [name, axes, join_axis] : task.outputs) {
+    const Tensor64& baseline = played.baseline.at(name);
+    const Tensor64& expected = played.expected.at(name);
     try {
-      all[output.name] = tolerance_of(output.name, played, exponents[output.name]);
+      all[name] = played.cancellation_free.empty()
+                      ? tolerance(baseline, expected, exponents[name])
+                      : tolerance(baseline, expected, played.cancellation_free.at(name));
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument("task " + task.id + ", output " + output.name + ", on " +
-                                  played.example->what + ": " + error.what());
+      throw std::invalid_argument("task " + task.id + ", output " + name + ", on " + played.example->what +
+                                  ": " + error.what());
     }
   }
   return all;

@@ -1,101 +1,72 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <iostream>
 #include <optional>
 
-#include "judge/agreement.hpp"
 #include "judge/candidates/candidates.hpp"
 #include "judge/kept_case.hpp"
-#include "judge/options.hpp"
-#include "judge/session.hpp"
-#include "judge/verdict_text.hpp"
 #include "protocol/judge_report.hpp"
 
 namespace course {
 
 namespace {
 
-/// The session of this process and what its tests look up.
+/// What this process judges.
 struct Judge {
   JudgeOptions options;
   LessonJudge lesson_judge;
   LessonInfo lesson;
   std::vector<GradedTest> all_tests;
+  std::vector<const testing::TestInfo*> registered;  ///< beside all_tests
   std::optional<Confinement> confinement;
-  std::unique_ptr<Session> session;
-  std::vector<JudgedRound> judged;  ///< with every seed
-  std::exception_ptr not_played;    ///< why nothing could be played
-
-  static Judge& instance() {
-    static Judge judge;
-    return judge;
-  }
-
-  const TestVerdict& verdict(const std::string& name) const {
-    const std::vector<GradedTest>& tests = session->tests();
-    for (std::size_t i = 0; i < tests.size(); ++i) {
-      if (tests[i].name() == name) return session->verdicts()[i];
-    }
-    throw std::logic_error("test " + name + " was not played");
-  }
+  std::optional<Session> session;
+  std::vector<Round> judged;      ///< with every seed
+  std::exception_ptr not_played;  ///< why nothing could be played
 };
 
 /// GoogleTest decides which tests run; all of them are then played before the first is judged.
 class PlayAll : public testing::Environment {
  public:
+  explicit PlayAll(Judge& judge) : judge_(judge) {}
+
   void SetUp() override {
-    Judge& judge = Judge::instance();
     std::vector<GradedTest> chosen;
-    for (const GradedTest& test : judge.all_tests) {
-      if (selected(test.name())) chosen.push_back(test);
+    for (std::size_t i = 0; i < judge_.all_tests.size(); ++i) {
+      if (judge_.registered[i]->should_run()) chosen.push_back(judge_.all_tests[i]);
     }
-    const JudgeOptions& options = judge.options;
-    judge.session =
-        std::make_unique<Session>(chosen, options.launcher, session_options(options.seed, options.expect));
+    const JudgeOptions& options = judge_.options;
+    judge_.session =
+        Session{std::move(chosen), Launcher(options.launcher), session_options(options.seed, options.expect)};
     // GoogleTest would catch what is thrown here and tell it to a printer alone.
     try {
-      judge.session->play();
-      judge.judged = judged(*judge.session, options.seeds, options.expect, judge.lesson);
+      judge_.session->play();
+      judge_.judged = judged(*judge_.session, options.seeds, options.expect, judge_.lesson);
     } catch (...) {
-      judge.not_played = std::current_exception();
-      FAIL();
+      judge_.not_played = std::current_exception();
+      FAIL();  // so that GoogleTest skips every test
     }
   }
 
  private:
-  static bool selected(const std::string& name) {
-    const testing::TestSuite* suite = testing::UnitTest::GetInstance()->GetTestSuite(0);
-    for (int i = 0; i < suite->total_test_count(); ++i) {
-      const testing::TestInfo* info = suite->GetTestInfo(i);
-      if (info->name() == name) return info->should_run();
-    }
-    return false;
-  }
+  Judge& judge_;
 };
 
 class GradedTestBody : public testing::Test {
  public:
-  explicit GradedTestBody(std::string name) : name_(std::move(name)) {}
+  GradedTestBody(const Judge& judge, std::string name) : judge_(judge), name_(std::move(name)) {}
+
   void TestBody() override {
-    const TestVerdict& verdict = Judge::instance().verdict(name_);
-    if (verdict.status != TestVerdict::Status::Passed) FAIL() << verdict.text;
+    for (const PlayedTest& test : judge_.session->first.tests) {
+      if (test.test->name() != name_) continue;
+      fmt::print("{}", verdict_text(judge_.lesson, *test.test, test.verdict));
+      if (test.verdict.status != TestVerdict::Status::Passed) FAIL() << test.verdict.text;
+    }
   }
 
  private:
+  const Judge& judge_;
   std::string name_;
-};
-
-class Printer : public testing::EmptyTestEventListener {
- public:
-  void OnTestEnd(const testing::TestInfo& info) override {
-    const Judge& judge = Judge::instance();
-    if (judge.not_played != nullptr) return;  // GoogleTest skips every test
-    const std::vector<GradedTest>& tests = judge.session->tests();
-    const auto test = std::ranges::find(tests, info.name(), &GradedTest::name);
-    fmt::print("{}", verdict_text(judge.lesson, *test, judge.verdict(info.name())));
-  }
 };
 
 const char* status_name(TestVerdict::Status status) {
@@ -111,12 +82,11 @@ const char* status_name(TestVerdict::Status status) {
 
 void write_report(const Judge& judge) {
   JudgeReport report{judge.lesson.id, judge.options.seed, {}};
-  for (std::size_t i = 0; i < judge.session->tests().size(); ++i) {
-    const GradedTest& test = judge.session->tests()[i];
-    const TestVerdict& verdict = judge.session->verdicts()[i];
-    report.tests.push_back({test.task->id,
-                            test.ranks,
-                            test.hidden,
+  for (const PlayedTest& played : judge.session->first.tests) {
+    const TestVerdict& verdict = played.verdict;
+    report.tests.push_back({played.test->task->id,
+                            played.test->ranks,
+                            played.test->hidden,
                             status_name(verdict.status),
                             verdict.text,
                             {verdict.mistakes.begin(), verdict.mistakes.end()}});
@@ -125,48 +95,37 @@ void write_report(const Judge& judge) {
 }
 
 void keep_failures(const Judge& judge) {
-  for (std::size_t i = 0; i < judge.session->tests().size(); ++i) {
-    const GradedTest& test = judge.session->tests()[i];
-    const TestVerdict& verdict = judge.session->verdicts()[i];
+  for (const PlayedTest& played : judge.session->first.tests) {
+    const GradedTest& test = *played.test;
     const std::filesystem::path folder = judge.options.keep / (judge.lesson.tag() + "." + test.name());
     std::filesystem::remove_all(folder);
-    if (verdict.status != TestVerdict::Status::Failed || test.hidden) continue;
-    keep_case(folder, *test.task, *verdict.witness);
+    if (played.verdict.status != TestVerdict::Status::Failed || test.hidden) continue;
+    keep_case(folder, *test.task, *played.verdict.witness);
     const std::string& more = judge.options.replay_options;
     fmt::print("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
                folder.filename().string(), more.empty() ? "" : " " + more);
   }
 }
 
-/// Whether the submission came out as it should; without --expect it should pass.
-bool is_as_it_should(const Judge& judge, bool passed) {
-  const JudgeOptions& options = judge.options;
-  const std::vector<JudgedRound>& rounds = judge.judged;
-  const bool complete = rounds.front().tests.size() == judge.all_tests.size();
-  const Check check = check_candidate({"", "", options.expect, options.hidden, options.ledger_entry}, rounds,
-                                      judge.lesson, {options.ledger, options.ledger_record}, complete);
-  fmt::print("{}", check.text);
-  return check.holds && (passed || !options.expect.empty());
-}
-
-std::vector<GradedTest> tests_of(const LessonJudge& lesson_judge, const LessonInfo& lesson, bool hidden) {
+/// The hidden ones too, where tasks have been given hidden examples.
+std::vector<GradedTest> tests_of(const LessonJudge& lesson_judge, const LessonInfo& lesson) {
   std::vector<GradedTest> tests;
   for (const Task& task : lesson_judge.tasks) {
-    const std::vector<int>& all = lesson.task(task.id).ranks;
-    for (const int ranks : all.empty() ? std::vector<int>{0} : all) {
+    for (const int ranks : lesson.task(task.id).test_ranks()) {
       tests.push_back({&task, ranks});
-      if (hidden && task.hidden_examples) tests.push_back({&task, ranks, true});
+      if (task.hidden_examples) tests.push_back({&task, ranks, true});
     }
   }
   return tests;
 }
 
-void register_tests(const Judge& judge) {
+void register_tests(Judge& judge) {
   const std::string suite = judge.lesson.tag();
   for (const GradedTest& test : judge.all_tests) {
     const std::string name = test.name();
-    testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [name]() -> testing::Test* { return new GradedTestBody(name); });
+    judge.registered.push_back(testing::RegisterTest(
+        suite.c_str(), name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+        [&judge, name]() -> testing::Test* { return new GradedTestBody(judge, name); }));
   }
 }
 
@@ -179,26 +138,16 @@ int write_case(const LessonJudge& lesson_judge, const JudgeOptions& options) {
   throw std::invalid_argument("lesson " + lesson_judge.id + " has no task '" + options.task + "'");
 }
 
-int test_candidates(Judge& judge) {
-  const JudgeOptions& options = judge.options;
-  add_hidden_examples(judge.lesson_judge);
-  for (Task& task : judge.lesson_judge.tasks) task = remembering(std::move(task));
-  CandidateTests tests(judge.lesson, tests_of(judge.lesson_judge, judge.lesson, false),
-                       tests_of(judge.lesson_judge, judge.lesson, true), options.launcher,
-                       {options.seed, options.seeds}, {options.ledger, options.ledger_record});
-  tests.run(read_candidates(options.candidates), options.verdicts);
-  return 0;  // what failed, the tests say that are named after the candidates
-}
-
 int run(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   // What goes wrong in drawing or judging ends in main, which says what it was.
   GTEST_FLAG_SET(catch_exceptions, false);
-  Judge& judge = Judge::instance();
+  Judge judge;
   judge.options = parse_options(argc, argv);
   judge.lesson_judge = lesson_judge();
   if (!judge.options.write_case.empty()) return write_case(judge.lesson_judge, judge.options);
-  if (judge.options.hidden) add_hidden_examples(judge.lesson_judge);
+  const bool of_many = !judge.options.candidates.empty();
+  if (judge.options.hidden || of_many) add_hidden_examples(judge.lesson_judge);
   judge.lesson = find_lesson(read_registry(judge.options.registry), judge.lesson_judge.id);
   require_agreement(judge.lesson_judge, judge.lesson);
   judge.options.launcher.mpi = judge.lesson.needs_mpi();
@@ -207,19 +156,27 @@ int run(int argc, char** argv) {
                               judge.options.user);
     judge.options.launcher.confinement = &*judge.confinement;
   }
-  if (!judge.options.candidates.empty()) return test_candidates(judge);
-  judge.all_tests = tests_of(judge.lesson_judge, judge.lesson, judge.options.hidden);
+  if (of_many) {
+    for (Task& task : judge.lesson_judge.tasks) task = remembering(std::move(task));
+  }
+  judge.all_tests = tests_of(judge.lesson_judge, judge.lesson);
+  if (of_many) {
+    test_candidates(judge.lesson, judge.all_tests, judge.options);
+    return 0;  // what failed, the tests say that are named after the candidates
+  }
   register_tests(judge);
-  testing::AddGlobalTestEnvironment(new PlayAll);
+  testing::AddGlobalTestEnvironment(new PlayAll(judge));
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
-  listeners.Append(new Printer);
   const int failed = RUN_ALL_TESTS();
   if (judge.not_played != nullptr) std::rethrow_exception(judge.not_played);
-  if (judge.session == nullptr) return 2;  // --gtest_list_tests, or a filter that fits nothing
+  if (!judge.session) return 2;  // --gtest_list_tests, or a filter that fits nothing
   if (!judge.options.report.empty()) write_report(judge);
   if (!judge.options.keep.empty()) keep_failures(judge);
-  return is_as_it_should(judge, failed == 0) ? 0 : 1;
+  if (judge.options.expect.empty()) return failed == 0 ? 0 : 1;
+  const Check check = check_expectation(judge.options.expect, judge.judged, judge.lesson);
+  fmt::print("{}", check.text);
+  return check.holds ? 0 : 1;
 }
 
 }  // namespace

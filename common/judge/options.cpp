@@ -37,15 +37,20 @@ struct Option {
 using O = JudgeOptions;
 using S = const std::string;
 
+template <auto member>
+void set_text(O& o, S& text) {
+  o.*member = text;
+}
+
 const std::array options{
     Option{"write-case", "FOLDER", "only write an input of --task on --ranks there",
-           [](O& o, S& text) { o.write_case = text; }},
-    Option{"task", "ID", "with --write-case", [](O& o, S& text) { o.task = text; }},
+           set_text<&O::write_case>},
+    Option{"task", "ID", "with --write-case", set_text<&O::task>},
     Option{"ranks", "N", "with --write-case", [](O& o, S& text) { set_number(o.ranks, text, 1); }},
     Option{"subject", "FILE", "the shared object to judge", [](O& o, S& text) { o.launcher.subject = text; }},
     Option{"player", "WORD...", "the command that plays cases",
            [](O& o, S& text) { o.launcher.player.push_back(text); }},
-    Option{"registry", "FILE", "lessons/registry.json", [](O& o, S& text) { o.registry = text; }},
+    Option{"registry", "FILE", "lessons/registry.json", set_text<&O::registry>},
     Option{"case-limit", "SECONDS", "without progress before a case is stuck",
            [](O& o, S& text) { set_number(o.launcher.case_limit_s, text, 0.0); }},
     Option{"seed", "N", "the seed that inputs are drawn with",
@@ -53,31 +58,23 @@ const std::array options{
     Option{"seeds", "N", "how many seeds, counted up from --seed; after the first one world size each",
            [](O& o, S& text) { set_number(o.seeds, text, 1); }},
     Option{"expect", "WHAT", "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so",
-           [](O& o, S& text) { o.expect = text; }},
-    Option{"ledger", "FILE", "the recorded verdicts of this lesson, which the first seed's must equal",
-           [](O& o, S& text) { o.ledger = text; }},
-    Option{"ledger-entry", "NAME", "the submission's name in the ledger",
-           [](O& o, S& text) { o.ledger_entry = text; }},
-    Option{"ledger-record", nullptr,
-           "write the verdicts into the ledger instead; so does COURSE_RECORD_LEDGER in the environment",
-           [](O& o, S&) { o.ledger_record = true; }},
+           set_text<&O::expect>},
     Option{"candidates", "FILE", "in place of --subject: a file with many, and what to expect of each",
-           [](O& o, S& text) { o.candidates = text; }},
+           set_text<&O::candidates>},
     Option{"verdicts", "FOLDER", "with --candidates: where to write what came of them",
-           [](O& o, S& text) { o.verdicts = text; }},
-    Option{"report", "FILE", "write the verdicts as JSON", [](O& o, S& text) { o.report = text; }},
-    Option{"keep", "FOLDER", "keep the first failing case of each test there",
-           [](O& o, S& text) { o.keep = text; }},
+           set_text<&O::verdicts>},
+    Option{"ledger", "FILE", "with --candidates: the recorded verdicts, which the first seed's must equal",
+           set_text<&O::ledger>},
+    Option{"report", "FILE", "write the verdicts as JSON", set_text<&O::report>},
+    Option{"keep", "FOLDER", "keep the first failing case of each test there", set_text<&O::keep>},
     Option{"replay-options", "TEXT",
            "with --keep: what to type after ./course replay CASE for it to be played as here",
-           [](O& o, S& text) { o.replay_options = text; }},
+           set_text<&O::replay_options>},
     Option{"isolation", "KIND", "play code that is not trusted: namespaces, user or none, each with limits",
            [](O& o, S& text) { o.isolation = to_string(isolation_named(text)); }},
     Option{"user", "UID", "with --isolation: the user that it runs as; root only",
            [](O& o, S& text) { set_number(o.user.emplace(), text, uid_t{0}); }},
     Option{"hidden", nullptr, "the lesson's hidden tests, too", [](O& o, S&) { o.hidden = true; }},
-    Option{"launch-limit", "SECONDS", "with --isolation: what one launch may take",
-           [](O& o, S& text) { set_number(o.limits.wall_s, text, 0.0); }},
     Option{"memory-limit", "BYTES", "with --isolation: what a launch may hold",
            [](O& o, S& text) { set_number(o.limits.memory_bytes, text, std::int64_t{0}); }},
     Option{"process-limit", "N", "with --isolation: how many processes and threads a launch may have",
@@ -138,17 +135,16 @@ JudgeOptions parse_options(int argc, char** argv) {
   if (optind < argc && !given.contains("player")) refuse(std::string("unexpected '") + argv[optind] + "'");
   result.launcher.player.insert(result.launcher.player.end(), argv + optind, argv + argc);
   require(given, "registry");
-  for (const char* of_case : {"task", "ranks"}) {
-    if (given.contains(of_case)) require(given, "write-case");
+  for (const auto& [option, needed] : {std::pair{"task", "write-case"},
+                                       {"ranks", "write-case"},
+                                       {"ledger", "candidates"},
+                                       {"candidates", "verdicts"}}) {
+    if (given.contains(option)) require(given, needed);
   }
-  if (given.contains("ledger-entry")) require(given, "ledger");
-  if (given.contains("candidates")) require(given, "verdicts");
   if (!given.contains("write-case")) {
     require(given, "player");
     if (!given.contains("candidates")) require(given, "subject");
   }
-  const char* record = std::getenv("COURSE_RECORD_LEDGER");
-  result.ledger_record |= record != nullptr && *record != '\0';
   return result;
 }
 

@@ -20,8 +20,6 @@ struct JudgeOptions {
   int seeds = 1;
   std::string expect;
   std::filesystem::path ledger;
-  std::string ledger_entry;
-  bool ledger_record = false;
   std::filesystem::path candidates;
   std::filesystem::path verdicts;
   std::filesystem::path report;

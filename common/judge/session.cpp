@@ -2,51 +2,107 @@
 
 #include <algorithm>
 
+#include "judge/parallel.hpp"
+
 namespace course {
 
 namespace {
 
+/// Calls work for every example of every test, in parallel.
+void for_each_example(Round& round, const std::function<void(PlayedTest&, std::size_t example)>& work) {
+  std::vector<std::size_t> counts;
+  for (const PlayedTest& test : round.tests) counts.push_back(test.examples.size());
+  for_each_in_parallel(counts, [&](std::size_t i, std::size_t j) { work(round.tests[i], j); });
+}
+
+Case case_of(const PlayedTest& test, std::size_t example) {
+  const Task& task = *test.test->task;
+  const Example& input = *test.examples[example];
+  return {test.test->name(),      task.id,
+          task.function,          input.arguments,
+          shards_of(task, input), wanted_outputs(task, test.expected[example])};
+}
+
 bool has_wrong_answer(const PlayedTest& test) {
-  return std::ranges::any_of(test.examples, [](const Played& played) {
+  return std::ranges::any_of(test.played, [](const Played& played) {
     return played.outcome->ending != Outcome::Ending::NotPlayed && !is_right(played);
   });
 }
 
 }  // namespace
 
-Session::Session(std::vector<GradedTest> tests, LauncherOptions launcher, SessionOptions options)
-    : tests_(std::move(tests)), launcher_(std::move(launcher)), options_(options) {}
-
-Round Session::prepared() const {
-  std::vector<const GradedTest*> tests;
-  std::vector<Examples> examples;
-  for (const GradedTest& test : tests_) {
-    tests.push_back(&test);
-    examples.push_back(options_.shared != nullptr ? options_.shared->of(test, options_.seed)
-                                                  : examples_of(test, options_.seed));
+Examples examples_of(const GradedTest& test, std::uint64_t seed, bool kept) {
+  InputGenerator stream = InputGenerator(seed).fork(test.name());
+  const auto& draw = test.hidden ? test.task->hidden_examples : test.task->examples;
+  Examples all;
+  for (Example& example : draw(stream, std::max(1, test.ranks))) {
+    if (kept) example.worked = std::make_shared<WorkedOut>();
+    all.push_back(std::make_shared<const Example>(std::move(example)));
   }
-  return prepare(options_.seed, std::move(tests), std::move(examples));
+  return all;
+}
+
+void prepare(std::vector<Round>& rounds) {
+  for (Round& round : rounds) {
+    for (PlayedTest& test : round.tests) {
+      test.expected.resize(test.examples.size());
+      test.outcomes.resize(test.examples.size());
+      test.played.resize(test.examples.size());
+    }
+    for_each_example(round, [](PlayedTest& test, std::size_t i) {
+      test.expected[i] = test.test->task->expected(*test.examples[i]);
+    });
+  }
+}
+
+void play(std::vector<Round>& rounds, const Chosen& chosen, Launcher& launcher, bool must_be_sharp) {
+  std::vector<Case> cases;
+  std::vector<Outcome*> places;
+  for (Round& round : rounds) {
+    for (PlayedTest& test : round.tests) {
+      for (std::size_t i = 0; i < test.examples.size(); ++i) {
+        if (!chosen(test, i)) continue;
+        cases.push_back(case_of(test, i));
+        places.push_back(&test.outcomes[i]);
+      }
+    }
+  }
+  std::vector<Outcome> outcomes = launcher.play(cases);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) *places[i] = std::move(outcomes[i]);
+  for (Round& round : rounds) {
+    for_each_example(round, [&](PlayedTest& test, std::size_t i) {
+      test.played[i] = compare(*test.test->task, *test.examples[i], test.expected[i], test.outcomes[i]);
+      if (must_be_sharp) require_sharp(*test.test->task, test.played[i]);
+    });
+  }
 }
 
 void Session::play() {
-  rounds_.push_back(prepared());
-  Round& round = rounds_.front();
-  const auto is_large = [](const Round& of, std::size_t test, std::size_t example) {
-    return of.examples[test][example]->large;
-  };
-  if (!options_.spare_large) {
-    course::play(
-        rounds_, [](auto&&...) { return true; }, launcher_);
-  } else {
-    course::play(rounds_, std::not_fn(is_large), launcher_);
-    compare(round, options_.must_be_sharp);
-    const auto chosen = [&](const Round& of, std::size_t test, std::size_t example) {
-      return is_large(of, test, example) && !has_wrong_answer(of.played[test]);
-    };
-    course::play(rounds_, chosen, launcher_);
+  std::vector<Round> rounds{{options.seed}};
+  for (const GradedTest& test : tests) {
+    Examples examples;
+    if (options.shared == nullptr) {
+      examples = examples_of(test, options.seed);
+    } else {
+      Examples& shared = (*options.shared)[test.name()];
+      if (shared.empty()) shared = examples_of(test, options.seed, true);
+      examples = shared;
+    }
+    rounds[0].tests.push_back({.test = &test, .examples = std::move(examples)});
   }
-  compare(round, options_.must_be_sharp);
-  round.verdicts = judge(round.played);
+  prepare(rounds);
+  const auto is_spared = [&](const PlayedTest& test, std::size_t example) {
+    return options.spare_large && test.examples[example]->large;
+  };
+  course::play(rounds, std::not_fn(is_spared), launcher, options.must_be_sharp);
+  if (options.spare_large) {
+    const auto chosen = [&](const PlayedTest& test, std::size_t example) {
+      return is_spared(test, example) && !has_wrong_answer(test);
+    };
+    course::play(rounds, chosen, launcher, options.must_be_sharp);
+  }
+  judge(rounds[0].tests);
+  first = std::move(rounds[0]);
 }
 
 }  // namespace course

@@ -1,8 +1,7 @@
 #include "judge/task.hpp"
 
+#include <algorithm>
 #include <stdexcept>
-
-#include "ring/shards.hpp"
 
 namespace course {
 
@@ -18,7 +17,15 @@ Task remembering(Task task) {
   const auto remember = [&number](std::function<Answer(const Example&)>& function) {
     if (!function) return;
     function = [work_out = std::move(function), number = number++](const Example& example) {
-      return example.worked.of(number, [&] { return work_out(example); });
+      if (example.worked == nullptr) return work_out(example);
+      WorkedOut& worked = *example.worked;
+      std::unique_lock guard(worked.mutex);
+      const auto known = worked.answers.find(number);
+      if (known != worked.answers.end()) return known->second;
+      guard.unlock();
+      Answer answer = work_out(example);
+      guard.lock();
+      return worked.answers.try_emplace(number, std::move(answer)).first->second;
     };
   };
   remember(task.expected);
@@ -26,6 +33,18 @@ Task remembering(Task task) {
   remember(task.cancellation_free);
   for (Mistake& mistake : task.mistakes) remember(mistake.answer);
   return task;
+}
+
+void require_agreement(const LessonJudge& judge, const LessonInfo& lesson) {
+  for (const Task& task : judge.tasks) {
+    lesson.task(task.id);
+    for (const Mistake& mistake : task.mistakes) lesson.mistake(mistake.id);
+  }
+  for (const TaskInfo& info : lesson.tasks) {
+    if (std::ranges::find(judge.tasks, info.id, &Task::id) != judge.tasks.end()) continue;
+    throw std::invalid_argument("the judge of lesson " + lesson.id + " has no task " + info.id +
+                                ", which the registry has");
+  }
 }
 
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example) {

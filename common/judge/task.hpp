@@ -2,11 +2,14 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "judge/numbers/input_generator.hpp"
-#include "judge/worked.hpp"
+#include "registry/registry.hpp"
+#include "ring/shards.hpp"
 #include "runner/launcher.hpp"
 #include "tensor/tensor.hpp"
 
@@ -14,6 +17,12 @@ namespace course {
 
 /// A function's outputs by name, whole.
 using Answer = std::map<std::string, Tensor64>;
+
+/// What has been worked out of one example, by who asks, kept for all who ask again.
+struct WorkedOut {
+  std::mutex mutex;
+  std::map<int, Answer> answers;
+};
 
 /// One input of a task, whole: the judge cuts it into the ranks' shards.
 struct Example {
@@ -24,7 +33,9 @@ struct Example {
   /// So large that an instrument sees memory. Played with the first seed, and with later ones only by a
   /// submission that nothing else finds wrong.
   bool large = false;
-  Worked<Answer> worked = {};  ///< what the functions of a remembering() task gave
+  /// What the functions of a remembering() task gave; null: nothing is kept. Whoever changes a copy of an
+  /// example has to take this from it.
+  std::shared_ptr<WorkedOut> worked = {};
   int ranks() const { return shard_tokens.empty() ? 1 : static_cast<int>(shard_tokens.size()); }
 };
 
@@ -107,11 +118,21 @@ LessonJudge lesson_judge();
 void add_hidden_examples(LessonJudge& judge);
 
 /// The same task; its expected and cancellation-free answers, baseline and mistakes are worked out once for
-/// an example that keeps them.
+/// an example that keeps them: so a judge of many submissions works out the right answer once.
 Task remembering(Task task);
+
+/// Throws std::invalid_argument unless judge and registry have the same tasks, and every mistake of the judge
+/// is in the registry.
+void require_agreement(const LessonJudge& judge, const LessonInfo& lesson);
 
 /// Every rank's inputs, cut from the example's.
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);
+
+/// One rank's shard of a tensor whose axis 1 counts all ranks' tokens.
+template <class T>
+TensorOf<T> shard_of(const TensorOf<T>& whole, const Example& example, int rank) {
+  return slice(whole, 1, shard_offsets(example.shard_tokens)[rank], example.shard_tokens[rank]);
+}
 
 /// The outputs and logs that are read back from a player.
 std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answer& expected);

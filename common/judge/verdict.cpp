@@ -15,67 +15,50 @@ namespace course {
 
 namespace {
 
+/// What the instruments and checks have against one example.
 std::vector<Finding> findings_on(const Task& task, const Played& played) {
   using Ending = Outcome::Ending;
   if (played.outcome->ending == Ending::NotPlayed || played.outcome->ending == Ending::Todo) return {};
   std::vector<Finding> all;
-  for (const CommunicationCheck& look : task.communication_checks) {
-    for (Finding& finding : look(*played.example, *played.outcome)) all.push_back(std::move(finding));
-  }
-  if (played.answer.empty()) return all;
+  for (const CommunicationCheck& look : task.communication_checks)
+    std::ranges::move(look(*played.example, *played.outcome), std::back_inserter(all));
   for (const AnswerCheck& check : task.answer_checks) {
-    for (Finding& finding : check(played)) all.push_back(std::move(finding));
+    if (!played.answer.empty()) std::ranges::move(check(played), std::back_inserter(all));
   }
   return all;
 }
 
-std::string wrong_outputs(const Task& task, const Played& played) {
-  std::string text;
-  for (const Output& output : task.outputs) {
-    const Tensor64& answer = played.answer.at(output.name);
-    const Tensor64& expected = played.expected.at(output.name);
-    const double allowed = played.tolerance.at(output.name);
-    if (relative_error(answer, expected) <= allowed) continue;
-    if (!text.empty()) text += "\n";
-    text += locate(output, answer, expected, allowed, played.example->shard_tokens);
-  }
-  if (task.explain) {
-    const std::string explanation = task.explain(*played.example, *played.outcome);
-    if (!explanation.empty()) text += "\n" + explanation;
-  }
-  return text;
-}
-
-/// What the numbers of a wrong answer have in common, a line for each output that shows it, and after which
-/// change of the inputs `all` that was played of the task would be right.
-std::string patterns(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
-  if (witness.answer.empty() || is_right(witness)) return "";
-  std::string text;
-  for (const Output& output : task.outputs) {
-    const std::string line =
-        error_pattern(output, witness.answer.at(output.name), witness.expected.at(output.name),
-                      witness.tolerance.at(output.name), witness.example->shard_tokens);
-    if (!line.empty()) text += "\n" + line;
-  }
-  const std::string changed = as_if(task, witness, all);
-  return changed.empty() ? text : text + "\n" + changed;
-}
-
-/// What is wrong on a hidden input, without a number of it: what a function throws, prints or hands over may
-/// quote its input.
-std::string without_values(const Task& task, const Played& played) {
-  const std::string where = "on a hidden input";
-  if (played.outcome->ending == Outcome::Ending::Threw) return "the function threw " + where;
-  if (played.outcome->ending == Outcome::Ending::Crashed) return "the program crashed " + where;
-  if (played.outcome->ending == Outcome::Ending::Lost) return "there is no usable result " + where;
-  if (played.answer.empty()) return played.complaint + "\n" + where;
-  std::string wrong;
+std::vector<const Output*> wrong_outputs(const Task& task, const Played& played) {
+  std::vector<const Output*> wrong;
   for (const Output& output : task.outputs) {
     const double error = relative_error(played.answer.at(output.name), played.expected.at(output.name));
-    if (error <= played.tolerance.at(output.name)) continue;
-    wrong += (wrong.empty() ? "" : ", ") + output.name;
+    if (error > played.tolerance.at(output.name)) wrong.push_back(&output);
   }
-  return wrong.empty() ? "a communication check fails " + where : wrong + " is wrong " + where;
+  return wrong;
+}
+
+using Words = std::string (*)(const Output&, const Tensor64& answer, const Tensor64& expected,
+                              double tolerance, const std::vector<int>& shard_tokens);
+
+using Lines = std::vector<std::string>;  // some of several lines
+
+/// What `words` has to say of each wrong output.
+Lines lines_on(const Task& task, const Played& played, Words words) {
+  Lines lines;
+  for (const Output* output : wrong_outputs(task, played)) {
+    const std::string name = output->name;
+    lines.push_back(words(*output, played.answer.at(name), played.expected.at(name),
+                          played.tolerance.at(name), played.example->shard_tokens));
+  }
+  return lines;
+}
+
+/// Why an answer is not right.
+Lines complaints(const Task& task, const Played& played) {
+  if (played.answer.empty()) return {played.complaint};
+  Lines lines = lines_on(task, played, locate);
+  if (task.explain) lines.push_back(task.explain(*played.example, *played.outcome));
+  return lines;
 }
 
 /// Whether an output is NaN somewhere where it should be a number.
@@ -89,104 +72,126 @@ bool is_nan_for_a_number(const Played& played) {
   });
 }
 
-/// What the instruments and checks have against each example of a test.
-using Findings = std::vector<std::vector<Finding>>;
-
-/// By test. Looking at an answer may take as long as playing it.
-std::vector<Findings> findings_on(const std::vector<PlayedTest>& tests) {
-  std::vector<Findings> all;
-  std::vector<std::size_t> counts;
-  for (const PlayedTest& test : tests) {
-    counts.push_back(test.examples.size());
-    all.emplace_back(test.examples.size());
+/// What is said of a failure without a name: what the numbers of a wrong answer have in common, and after
+/// which change of the inputs `all` that was played of the task would be right.
+Lines hints(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
+  Lines lines;
+  if (!witness.answer.empty() && !is_right(witness)) {
+    lines = lines_on(task, witness, error_pattern);
+    lines.push_back(as_if(task, witness, all));
   }
-  for_each_in_parallel(counts, [&](std::size_t i, std::size_t j) {
-    all[i][j] = findings_on(*tests[i].test->task, tests[i].examples[j]);
-  });
-  return all;
+  if (is_nan_for_a_number(witness)) {
+    lines.push_back(
+        "outputs start as NaN: an entry that is never written, or is added to before it is set, stays NaN");
+  }
+  return lines;
 }
 
-/// Judges one test, given all that was played of its task and the names that explain it.
-class TestJudge {
- public:
-  TestJudge(const PlayedTest& played, const Findings& findings, const std::vector<const Played*>& all,
-            const std::vector<std::string>& explaining)
-      : task_(*played.test->task), played_(played), findings_(findings), all_(all), explaining_(explaining) {}
+/// What is wrong on a hidden input, without a number of it: what a function throws, prints or hands over may
+/// quote its input.
+std::string without_values(const Task& task, const Played& played) {
+  const std::string where = "on a hidden input";
+  if (played.outcome->ending == Outcome::Ending::Threw) return "the function threw " + where;
+  if (played.outcome->ending == Outcome::Ending::Crashed) return "the program crashed " + where;
+  if (played.outcome->ending == Outcome::Ending::Lost) return "there is no usable result " + where;
+  if (played.answer.empty()) return played.complaint + "\n" + where;
+  std::string wrong;
+  for (const Output* output : wrong_outputs(task, played))
+    wrong += (wrong.empty() ? "" : ", ") + output->name;
+  return wrong.empty() ? "a communication check fails " + where : wrong + " is wrong " + where;
+}
 
-  TestVerdict verdict() {
-    for (std::size_t i = 0; i < played_.examples.size(); ++i) visit(played_.examples[i], findings_[i]);
-    if (wrong_ > 0 && explaining_.size() == 1) verdict_.mistakes.insert(explaining_.front());
-    if (failed_ > 0 && verdict_.mistakes.empty() && !played_.test->hidden) {
-      verdict_.text += patterns(task_, *verdict_.witness, all_);
-      if (is_nan_for_a_number(*verdict_.witness)) {
-        verdict_.text +=
-            "\noutputs start as NaN: an entry that is never written, or is added to before it is set, stays "
-            "NaN";
-      }
-    }
-    if (failed_ > 1) {
-      verdict_.text += fmt::format("\n{} of {} inputs fail", failed_, played_.examples.size());
-    }
-    return verdict_;
-  }
+/// What is found of each example of a test.
+using Findings = std::vector<std::vector<Finding>>;
 
- private:
-  void visit(const Played& played, const std::vector<Finding>& findings) {
-    using Ending = Outcome::Ending;
-    if (played.outcome->ending == Ending::NotPlayed) return;
-    if (verdict_.status == TestVerdict::Status::NotPlayed) verdict_.status = TestVerdict::Status::Passed;
-    if (played.outcome->ending == Ending::Todo) {
-      if (failed_ == 0) verdict_ = {TestVerdict::Status::Todo, played.complaint, {}, &played};
-      return;
-    }
-    std::string text = is_right(played) ? "" : complaint(played);
-    for (const Finding& finding : findings) {
-      if (!finding.mistake.empty()) verdict_.mistakes.insert(finding.mistake);
-      if (!finding.text.empty()) text += (text.empty() ? "" : "\n") + finding.text;
-    }
-    if (!text.empty()) fail(played, text);
-  }
-
-  std::string complaint(const Played& played) {
-    if (played.answer.empty()) return played.complaint;
-    ++wrong_;
-    return wrong_outputs(task_, played);
-  }
-
-  void fail(const Played& played, const std::string& text) {
-    if (failed_++ > 0) return;
-    verdict_.status = TestVerdict::Status::Failed;
-    verdict_.text =
-        played_.test->hidden ? without_values(task_, played) : text + "\non " + played.example->what;
-    verdict_.witness = &played;
-  }
-
-  const Task& task_;
-  const PlayedTest& played_;
-  const Findings& findings_;
-  const std::vector<const Played*>& all_;
-  const std::vector<std::string>& explaining_;
-  TestVerdict verdict_;
-  int failed_ = 0;
-  int wrong_ = 0;
+/// What speaks for or against all that was played of one task.
+struct Evidence {
+  std::vector<const Played*> all = {};
+  std::vector<std::string> explaining = {};  ///< names of mistakes
 };
+
+TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const Evidence& evidence) {
+  using Ending = Outcome::Ending;
+  using Status = TestVerdict::Status;
+  const Task& task = *test.test->task;
+  TestVerdict verdict;
+  int failed = 0;
+  bool any_wrong = false;
+  for (std::size_t i = 0; i < test.played.size(); ++i) {
+    const Played& played = test.played[i];
+    if (played.outcome->ending == Ending::NotPlayed) continue;
+    if (verdict.status == Status::NotPlayed) verdict.status = Status::Passed;
+    if (played.outcome->ending == Ending::Todo) {
+      if (failed == 0) verdict = {Status::Todo, played.complaint, {}, &played};
+      continue;
+    }
+    const bool right = is_right(played);
+    any_wrong |= !right && !played.answer.empty();
+    Lines lines;
+    if (!right) lines = complaints(task, played);
+    for (const Finding& finding : findings[i]) {
+      if (!finding.mistake.empty()) verdict.mistakes.insert(finding.mistake);
+      lines.push_back(finding.text);
+    }
+    std::erase(lines, "");
+    if (lines.empty() || failed++ > 0) continue;
+    verdict.status = Status::Failed;
+    verdict.text = test.test->hidden ? without_values(task, played)
+                                     : fmt::format("{}\non {}", fmt::join(lines, "\n"), played.example->what);
+    verdict.witness = &played;
+  }
+  if (any_wrong && evidence.explaining.size() == 1) verdict.mistakes.insert(evidence.explaining.front());
+  if (failed > 0 && verdict.mistakes.empty() && !test.test->hidden) {
+    for (const std::string& line : hints(task, *verdict.witness, evidence.all))
+      verdict.text += line.empty() ? "" : "\n" + line;
+  }
+  if (failed > 1) verdict.text += fmt::format("\n{} of {} inputs fail", failed, test.played.size());
+  return verdict;
+}
+
+std::string indented(const std::string& text) {
+  std::string result;
+  for (const char c : text) result += c == '\n' ? std::string("\n      ") : std::string(1, c);
+  return result;
+}
 
 }  // namespace
 
-std::vector<TestVerdict> judge(const std::vector<PlayedTest>& tests) {
-  std::map<const Task*, std::vector<const Played*>> by_task;
+void judge(std::vector<PlayedTest>& tests) {
+  std::map<const Task*, Evidence> by_task;
+  std::vector<std::size_t> counts;
+  std::vector<Findings> findings;
   for (const PlayedTest& test : tests) {
-    for (const Played& played : test.examples) by_task[test.test->task].push_back(&played);
+    for (const Played& played : test.played) by_task[test.test->task].all.push_back(&played);
+    counts.push_back(test.played.size());
+    findings.emplace_back(test.played.size());
   }
-  std::map<const Task*, std::vector<std::string>> explaining;
-  for (const auto& [task, all] : by_task) explaining[task] = explaining_mistakes(*task, all);
-  const std::vector<Findings> findings = findings_on(tests);
-  std::vector<TestVerdict> verdicts;
-  for (std::size_t i = 0; i < tests.size(); ++i) {
-    const Task* task = tests[i].test->task;
-    verdicts.push_back(TestJudge(tests[i], findings[i], by_task[task], explaining[task]).verdict());
+  for (auto& [task, evidence] : by_task) evidence.explaining = explaining_mistakes(*task, evidence.all);
+  // Looking at an answer may take as long as playing it.
+  for_each_in_parallel(counts, [&](std::size_t i, std::size_t j) {
+    findings[i][j] = findings_on(*tests[i].test->task, tests[i].played[j]);
+  });
+  for (std::size_t i = 0; i < tests.size(); ++i)
+    tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task]);
+}
+
+std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict) {
+  const std::string title = lesson.tag() + "." + test.name();
+  switch (verdict.status) {
+    case TestVerdict::Status::Passed:
+      return fmt::format("PASS  {}\n", title);
+    case TestVerdict::Status::Todo:
+      return fmt::format("TODO  {}   {}\n", title, verdict.text);
+    case TestVerdict::Status::NotPlayed:
+      return fmt::format("FAIL  {}   not played: an earlier case of this task ended the player\n", title);
+    case TestVerdict::Status::Failed:
+      break;
   }
-  return verdicts;
+  std::string text = fmt::format("FAIL  {}   {}\n", title, indented(verdict.text));
+  for (const std::string& id : verdict.mistakes) {
+    text += fmt::format("      looks like: {}.   ./course hint {}\n", lesson.mistake(id).what, lesson.id);
+  }
+  return text;
 }
 
 }  // namespace course

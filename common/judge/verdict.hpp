@@ -26,14 +26,23 @@ struct TestVerdict {
   const Played* witness = nullptr;  ///< the example that the text speaks of; kept of the first seed alone
 };
 
-/// What was played of one test with one seed.
+using Examples = std::vector<std::shared_ptr<const Example>>;
+
+/// One test with one seed.
 struct PlayedTest {
   const GradedTest* test;
-  std::vector<Played> examples;
+  std::vector<Played> played = {};  ///< refers to the three below
+  Examples examples = {};
+  std::vector<Answer> expected = {};  ///< by example
+  std::vector<Outcome> outcomes = {};
+  TestVerdict verdict = {};
 };
 
-/// Judges all tests that were played with one seed. Tests of a task share evidence: a mistake is named only
-/// if it explains them all.
-std::vector<TestVerdict> judge(const std::vector<PlayedTest>& tests);
+/// Gives all tests that were played with one seed their verdicts. Tests of a task share evidence: a mistake
+/// is named only if it explains them all.
+void judge(std::vector<PlayedTest>& tests);
+
+/// What a person reads of one graded test: a line where it passed, a paragraph where it failed.
+std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict);
 
 }  // namespace course

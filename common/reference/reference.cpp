@@ -5,60 +5,28 @@
 #include <limits>
 
 namespace course::reference {
+
 namespace {
 
 template <class T>
 using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
-template <class T>
-using ConstMap = Eigen::Map<const Matrix<T>>;
-template <class T>
-using Map = Eigen::Map<Matrix<T>>;
 
+/// a b^T. The only form of product, which takes long to compile: where it is another, a transpose is copied.
 template <class T>
-constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+Matrix<T> times_transposed(const Matrix<T>& a, const Matrix<T>& b) {
+  return a * b.transpose();
+}
 
-/// One head of a tensor [heads, rows, cols] as an Eigen matrix [rows, cols] on the same numbers.
+/// One head of a tensor [heads, rows, cols].
 template <class T>
-ConstMap<T> head_of(const TensorOf<T>& tensor, Index head) {
+Matrix<T> head_of(const TensorOf<T>& tensor, Index head) {
   const MatrixView<const T> view = tensor.heads().head(head);
-  return {view.data(), view.rows(), view.cols()};
+  return Eigen::Map<const Matrix<T>>(view.data(), view.rows(), view.cols());
 }
 
 template <class T>
-Map<T> head_of(TensorOf<T>& tensor, Index head) {
-  const MatrixView<T> view = tensor.heads().head(head);
-  return {view.data(), view.rows(), view.cols()};
-}
-
-/// Replaces each row of x by its softmax; `lse` gets the rows' logsumexp.
-template <class T>
-void softmax_of_rows(Matrix<T>& x, T* lse) {
-  for (Index i = 0; i < x.rows(); ++i)
-    lse[i] = softmax_in_place(std::span<T>(x.row(i).data(), static_cast<std::size_t>(x.cols())));
-}
-
-// Each form of product is compiled once for double and once for float.
-
-template <class T>
-Matrix<T> times(ConstMap<T> a, ConstMap<T> b, T factor = 1) {
-  return factor * (a * b);
-}
-
-template <class T>
-Matrix<T> times_transposed(ConstMap<T> a, ConstMap<T> b, T factor = 1) {
-  return factor * (a * b.transpose());
-}
-
-template <class T>
-Matrix<T> transposed_times(ConstMap<T> a, ConstMap<T> b, T factor = 1) {
-  return factor * (a.transpose() * b);
-}
-
-template <class T>
-ConstMap<T> numbers_of(const Matrix<T>& matrix) {
-  return {matrix.data(), matrix.rows(), matrix.cols()};
+void set_head(TensorOf<T>& tensor, Index head, const Matrix<T>& matrix) {
+  std::copy_n(matrix.data(), matrix.size(), tensor.heads().head(head).data());
 }
 
 template <class T>
@@ -66,17 +34,29 @@ T score_scale(Index head_dim) {
   return T{1} / std::sqrt(static_cast<T>(head_dim));
 }
 
-/// S = q k^T / sqrt(head_dim) of one head, [queries, keys]; -inf where the mask hides the key.
+/// One head's forward pass.
 template <class T>
-Matrix<T> masked_scores(ConstMap<T> q, ConstMap<T> k, Mask mask) {
-  Matrix<T> scores = times_transposed<T>(q, k, score_scale<T>(q.cols()));
-  for (Index i = 0; i < scores.rows(); ++i) {
-    for (Index j = 0; j < scores.cols(); ++j) {
-      if (!mask.visible(i, j)) scores(i, j) = kMinusInfinity<T>;
+struct Head {
+  Head(const TensorOf<T>& q_all, const TensorOf<T>& k_all, const TensorOf<T>& v_all, Mask mask, Index head)
+      : q(head_of(q_all, head)),
+        k(head_of(k_all, head)),
+        v(head_of(v_all, head)),
+        p(score_scale<T>(q.cols()) * times_transposed(q, k)),
+        lse(q.rows()) {
+    for (Index i = 0; i < p.rows(); ++i) {
+      for (Index j = 0; j < p.cols(); ++j) {
+        if (!mask.visible(i, j)) p(i, j) = -std::numeric_limits<T>::infinity();
+      }
+      lse[i] = softmax_in_place(std::span<T>(p.row(i).data(), static_cast<std::size_t>(p.cols())));
     }
+    o = times_transposed<T>(p, v.transpose());
   }
-  return scores;
-}
+
+  Matrix<T> q, k, v;
+  Matrix<T> p;  ///< softmax of the scores that the mask shows, [queries, keys]
+  std::vector<T> lse;
+  Matrix<T> o;
+};
 
 template <class T>
 void require_shapes(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v) {
@@ -92,80 +72,76 @@ void require_shapes(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T
   }
 }
 
+void require_shape(const std::string& name, const Shape& shape, const std::string& whose,
+                   const Shape& expected) {
+  if (shape == expected) return;
+  throw std::invalid_argument(name + " has shape " + to_string(shape) + ", expected " + whose + " " +
+                              to_string(expected));
+}
+
+/// What becomes of the terms that a gradient is the sum of.
+enum class Terms { Cancel, Magnitudes };
+
+template <class T>
+AttentionGradients<T> gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
+                                const TensorOf<T>& d_o, Mask mask, const TensorOf<T>& d_lse, Terms terms) {
+  require_shapes(q, k, v);
+  require_shape("d_o", d_o.shape(), "the output's", {q.extent(0), q.extent(1), v.extent(2)});
+  const bool has_d_lse = d_lse.shape() != Shape{0};
+  if (has_d_lse) require_shape("d_lse", d_lse.shape(), "lse's", {q.extent(0), q.extent(1)});
+  AttentionGradients<T> result{TensorOf<T>(q.shape()), TensorOf<T>(k.shape()), TensorOf<T>(v.shape())};
+  const T scale = score_scale<T>(q.extent(2));
+  for (Index head = 0; head < q.extent(0); ++head) {
+    Head<T> x(q, k, v, mask, head);
+    Matrix<T> d_o_h = head_of(d_o, head);
+    Matrix<T> d_lse_h = Matrix<T>::Zero(x.q.rows(), 1);
+    if (has_d_lse) std::ranges::copy(d_lse.matrix().row(head), d_lse_h.data());
+    if (terms == Terms::Magnitudes) {
+      for (Matrix<T>* factor : {&x.q, &x.k, &x.v, &x.o, &d_o_h, &d_lse_h}) *factor = factor->cwiseAbs();
+    }
+    const T sign_of_d = terms == Terms::Magnitudes ? 1 : -1;
+    const Matrix<T> d = x.o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
+    const Matrix<T> d_p = times_transposed(d_o_h, x.v);
+    const Matrix<T> d_s = x.p.cwiseProduct(d_p.colwise() + (sign_of_d * d + d_lse_h).col(0));
+    set_head(result.dv, head, times_transposed<T>(x.p.transpose(), d_o_h.transpose()));
+    set_head<T>(result.dq, head, scale * times_transposed<T>(d_s, x.k.transpose()));
+    set_head<T>(result.dk, head, scale * times_transposed<T>(d_s.transpose(), x.q.transpose()));
+  }
+  return result;
+}
+
 }  // namespace
 
 template <class T>
 Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, Mask mask) {
   require_shapes(q, k, v);
-  const Index heads = q.extent(0);
-  const Index queries = q.extent(1);
-  Attention<T> result{TensorOf<T>({heads, queries, v.extent(2)}), TensorOf<T>({heads, queries})};
-  for (Index head = 0; head < heads; ++head) {
-    Matrix<T> p = masked_scores<T>(head_of(q, head), head_of(k, head), mask);
-    softmax_of_rows(p, result.lse.data() + head * queries);
-    head_of(result.o, head) = times<T>(numbers_of(p), head_of(v, head));
-  }
-  return result;
-}
-
-template <class T>
-AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                          const TensorOf<T>& d_o, Mask mask) {
-  require_shapes(q, k, v);
-  return attention_gradients(q, k, v, d_o, TensorOf<T>({q.extent(0), q.extent(1)}), mask);
-}
-
-template <class T>
-AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                          const TensorOf<T>& d_o, const TensorOf<T>& d_lse, Mask mask) {
-  require_shapes(q, k, v);
-  const Shape o_shape{q.extent(0), q.extent(1), v.extent(2)};
-  if (d_o.shape() != o_shape) {
-    throw std::invalid_argument("d_o has shape " + to_string(d_o.shape()) + ", expected the output's " +
-                                to_string(o_shape));
-  }
-  const Shape lse_shape{q.extent(0), q.extent(1)};
-  if (d_lse.shape() != lse_shape) {
-    throw std::invalid_argument("d_lse has shape " + to_string(d_lse.shape()) + ", expected lse's " +
-                                to_string(lse_shape));
-  }
-  AttentionGradients<T> result{TensorOf<T>(q.shape()), TensorOf<T>(k.shape()), TensorOf<T>(v.shape())};
-  const T scale = score_scale<T>(q.extent(2));
+  Attention<T> result{TensorOf<T>({q.extent(0), q.extent(1), v.extent(2)}),
+                      TensorOf<T>({q.extent(0), q.extent(1)})};
   for (Index head = 0; head < q.extent(0); ++head) {
-    const ConstMap<T> v_h = head_of(v, head);
-    const ConstMap<T> d_o_h = head_of(d_o, head);
-    Matrix<T> p = masked_scores<T>(head_of(q, head), head_of(k, head), mask);
-    Vector<T> lse(p.rows());
-    softmax_of_rows(p, lse.data());
-
-    const Matrix<T> o = times<T>(numbers_of(p), v_h);
-    const Vector<T> d = o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
-    const Eigen::Map<const Vector<T>> d_lse_h(d_lse.data() + head * q.extent(1), q.extent(1));
-    const Matrix<T> d_p = times_transposed<T>(d_o_h, v_h);
-    const Matrix<T> d_s = p.cwiseProduct(d_p.colwise() - (d - d_lse_h));
-
-    head_of(result.dv, head) = transposed_times<T>(numbers_of(p), d_o_h);
-    head_of(result.dq, head) = times<T>(numbers_of(d_s), head_of(k, head), scale);
-    head_of(result.dk, head) = transposed_times<T>(numbers_of(d_s), head_of(q, head), scale);
+    const Head<T> x(q, k, v, mask, head);
+    set_head(result.o, head, x.o);
+    std::ranges::copy(x.lse, result.lse.matrix().row(head).begin());
   }
   return result;
 }
 
-template Attention<float> attention(const TensorOf<float>&, const TensorOf<float>&, const TensorOf<float>&,
-                                    Mask);
-template Attention<double> attention(const TensorOf<double>&, const TensorOf<double>&,
-                                     const TensorOf<double>&, Mask);
-template AttentionGradients<float> attention_gradients(const TensorOf<float>&, const TensorOf<float>&,
-                                                       const TensorOf<float>&, const TensorOf<float>&, Mask);
-template AttentionGradients<double> attention_gradients(const TensorOf<double>&, const TensorOf<double>&,
-                                                        const TensorOf<double>&, const TensorOf<double>&,
-                                                        Mask);
+template <class T>
+AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
+                                          const TensorOf<T>& d_o, Mask mask, const TensorOf<T>& d_lse) {
+  return gradients(q, k, v, d_o, mask, d_lse, Terms::Cancel);
+}
 
-template AttentionGradients<float> attention_gradients(const TensorOf<float>&, const TensorOf<float>&,
-                                                       const TensorOf<float>&, const TensorOf<float>&,
-                                                       const TensorOf<float>&, Mask);
-template AttentionGradients<double> attention_gradients(const TensorOf<double>&, const TensorOf<double>&,
-                                                        const TensorOf<double>&, const TensorOf<double>&,
-                                                        const TensorOf<double>&, Mask);
+AttentionGradients<double> cancellation_free_gradients(const Tensor64& q, const Tensor64& k,
+                                                       const Tensor64& v, const Tensor64& d_o, Mask mask,
+                                                       const Tensor64& d_lse) {
+  return gradients(q, k, v, d_o, mask, d_lse, Terms::Magnitudes);
+}
+
+template Attention<float> attention(const Tensor&, const Tensor&, const Tensor&, Mask);
+template Attention<double> attention(const Tensor64&, const Tensor64&, const Tensor64&, Mask);
+template AttentionGradients<float> attention_gradients(const Tensor&, const Tensor&, const Tensor&,
+                                                       const Tensor&, Mask, const Tensor&);
+template AttentionGradients<double> attention_gradients(const Tensor64&, const Tensor64&, const Tensor64&,
+                                                        const Tensor64&, Mask, const Tensor64&);
 
 }  // namespace course::reference

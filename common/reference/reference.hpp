@@ -34,18 +34,22 @@ struct AttentionGradients {
   TensorOf<T> dq, dk, dv;  ///< the shapes of q, k and v
 };
 
-/// Gradients of sum(o * d_o) with respect to q, k and v, for d_o [heads, queries, value_dim]. A query that
-/// sees no key has dq = 0 and adds nothing to dk and dv. Throws std::invalid_argument as `attention` does.
-/// With P the softmax and D = rowsum(o * d_o): dV = P^T dO, dS = P * (dO V^T - D), dQ = dS K / sqrt(d), dK =
-/// dS^T Q / sqrt(d). Source: Dao et al. 2022, appendix B.
+/// Gradients of sum(o * d_o) + sum(lse * d_lse) with respect to q, k and v, for d_o [heads, queries,
+/// value_dim] and d_lse [heads, queries], which is all zeros where none is given; the second sum is over the
+/// queries that see a key. A query that sees none has dq = 0 and adds nothing to dk and dv. Throws
+/// std::invalid_argument as `attention` does. With P the softmax and D = rowsum(o * d_o): dV = P^T dO,
+/// dS = P * (dO V^T - D + d_lse), dQ = dS K / sqrt(d), dK = dS^T Q / sqrt(d). Source: Dao et al. 2022,
+/// appendix B; d lse / d S = P.
 template <class T>
 AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                          const TensorOf<T>& d_o, Mask mask = {});
+                                          const TensorOf<T>& d_o, Mask mask = {},
+                                          const TensorOf<T>& d_lse = {});
 
-/// The same of sum(o * d_o) + sum(lse * d_lse), the second over the queries that see a key, for d_lse
-/// [heads, queries]: dS = P * (dO V^T - D + d_lse), since d lse / d S = P.
-template <class T>
-AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                          const TensorOf<T>& d_o, const TensorOf<T>& d_lse, Mask mask = {});
+/// What the gradients would be if none of their terms cancelled: the sums of the absolute values of the
+/// products that they are made of, P_ij (|dP_ij| + |D_i|) |k_jc| for dq, where |dP_ij| and |D_i| are sums of
+/// absolute values in turn. What float32 rounds is in proportion to these.
+AttentionGradients<double> cancellation_free_gradients(const Tensor64& q, const Tensor64& k,
+                                                       const Tensor64& v, const Tensor64& d_o, Mask mask = {},
+                                                       const Tensor64& d_lse = {});
 
 }  // namespace course::reference

@@ -15,15 +15,6 @@ std::string trimmed(const std::string& line) {
   return first == std::string::npos ? "" : line.substr(first);
 }
 
-std::string indentation(const std::string& line) {
-  return line.substr(0, line.size() - trimmed(line).size());
-}
-
-[[noreturn]] void misplaced(int number, const std::string& line) {
-  throw std::invalid_argument("line " + std::to_string(number) +
-                              ": a mark without its partner: " + trimmed(line));
-}
-
 /// A mark's sign, '>', '|' or '<', and what follows it; the sign is 0 where the line is none.
 struct Mark {
   char sign = 0;
@@ -41,7 +32,44 @@ Mark mark_of(const std::string& line) {
   return {};
 }
 
-/// The end of the comment or literal that starts at `i`, or `i` where none does.
+/// Adds a line, but no second blank one: where something is cut out, the blank lines around it meet.
+void add_line(std::string& skeleton, const std::string& line) {
+  const bool after_blank = skeleton.empty() || skeleton.ends_with("\n\n");
+  if (!line.empty() || !after_blank) skeleton += line + "\n";
+}
+
+/// `cut` says of each mark ("task 1") whether what it encloses is cut out.
+std::string cut_skeleton(const std::string& solution, const std::function<bool(const std::string&)>& cut) {
+  std::istringstream lines(solution);
+  std::string skeleton;
+  std::string open;     // what the mark that is open names
+  std::string opening;  // its line, with the number
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string place = "line " + std::to_string(++number) + ": a mark without its partner: ";
+    const Mark mark = mark_of(line);
+    const bool misplaced = (mark.sign == '>' && !open.empty()) || (mark.sign == '<' && open != mark.text) ||
+                           (mark.sign == '|' && open.empty());
+    if (misplaced) throw std::invalid_argument(place + trimmed(line));
+    const bool is_cut = !open.empty() && cut(trimmed(open));
+    if (mark.sign == '>') {
+      open = mark.text;
+      opening = place + trimmed(line);
+    } else if (mark.sign == '<') {
+      open.clear();
+    } else if (mark.sign == '|' && is_cut) {
+      const std::string text = mark.text.substr(std::min<std::size_t>(1, mark.text.size()));
+      const std::string indentation = line.substr(0, line.size() - trimmed(line).size());
+      add_line(skeleton, text.empty() ? "" : indentation + text);
+    } else if (mark.sign == 0 && !is_cut) {
+      add_line(skeleton, line);
+    }
+  }
+  if (!open.empty()) throw std::invalid_argument(opening);
+  return skeleton;
+}
+
+/// The end of the comment that starts at `i`, or `i` where none does.
 std::size_t after_comment(const std::string& text, std::size_t i) {
   if (text.compare(i, 2, "//") == 0) return std::min(text.find('\n', i), text.size());
   if (text.compare(i, 2, "/*") == 0) {
@@ -51,6 +79,7 @@ std::size_t after_comment(const std::string& text, std::size_t i) {
   return i;
 }
 
+/// The end of the literal that starts at `i`, or `i` where none does.
 std::size_t after_literal(const std::string& text, std::size_t i) {
   if (text[i] != '"' && text[i] != '\'') return i;
   const bool separates_digits =
@@ -61,92 +90,38 @@ std::size_t after_literal(const std::string& text, std::size_t i) {
   return std::min(end + 1, text.size());
 }
 
-/// Adds a line, but no second blank one: where something is cut out, the blank lines around it meet.
-void add_line(std::string& skeleton, const std::string& line) {
-  const bool after_blank = skeleton.empty() || skeleton.ends_with("\n\n");
-  if (!line.empty() || !after_blank) skeleton += line + "\n";
+/// The text of C++ with ' ' for all that is blank or in a comment, and '"' for all of a literal.
+std::string masked(const std::string& text) {
+  std::string mask = text;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t comment_end = after_comment(text, i), literal_end = after_literal(text, i);
+    const std::size_t end = std::max({i + 1, comment_end, literal_end});
+    const bool is_blank = comment_end > i || std::isspace(static_cast<unsigned char>(text[i]));
+    if (is_blank || literal_end > i) mask.replace(i, end - i, end - i, is_blank ? ' ' : '"');
+    i = end;
+  }
+  return mask;
 }
 
 /// The code without blanks and comments; what stands between quotes is kept as it is.
 std::string bare_code(const std::string& text) {
+  const std::string mask = masked(text);
   std::string bare;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t comment_end = after_comment(text, i);
-    const std::size_t literal_end = after_literal(text, i);
-    if (comment_end > i) {
-      i = comment_end;
-    } else if (literal_end > i) {
-      bare += text.substr(i, literal_end - i);
-      i = literal_end;
-    } else {
-      if (!std::isspace(static_cast<unsigned char>(text[i]))) bare += text[i];
-      ++i;
-    }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (mask[i] != ' ') bare += text[i];
   }
   return bare;
 }
 
-/// `cut` says of each mark ("task 1") whether what it encloses is cut out.
-std::string cut_skeleton(const std::string& solution, const std::function<bool(const std::string&)>& cut) {
-  std::istringstream lines(solution);
-  std::string skeleton;
-  std::string open;     // what the mark that is open names
-  std::string opening;  // its line
-  int open_number = 0;
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    const Mark mark = mark_of(line);
-    if (mark.sign == '>') {
-      if (!open.empty()) misplaced(number, line);
-      open = mark.text;
-      opening = line;
-      open_number = number;
-    } else if (mark.sign == '<') {
-      if (open != mark.text) misplaced(number, line);
-      open.clear();
-    } else if (mark.sign == '|') {
-      if (open.empty()) misplaced(number, line);
-      if (!cut(trimmed(open))) continue;
-      const std::string text = mark.text.substr(std::min<std::size_t>(1, mark.text.size()));
-      add_line(skeleton, text.empty() ? "" : indentation(line) + text);
-    } else if (open.empty() || !cut(trimmed(open))) {
-      add_line(skeleton, line);
-    }
-  }
-  if (!open.empty()) misplaced(open_number, opening);
-  return skeleton;
-}
-
-/// The first place from `i` on that is neither a blank nor in a comment.
-std::size_t after_blanks(const std::string& text, std::size_t i) {
-  while (i < text.size()) {
-    const std::size_t comment_end = after_comment(text, i);
-    if (comment_end == i && !std::isspace(static_cast<unsigned char>(text[i]))) break;
-    i = std::max(comment_end, i + 1);
+/// The bracket that closes the one at `i`, or the text's end.
+std::size_t closing_bracket(const std::string& mask, std::size_t i) {
+  int depth = 0;
+  for (; i < mask.size(); ++i) {
+    if (mask[i] == '(' || mask[i] == '{') ++depth;
+    if (mask[i] == ')' || mask[i] == '}') --depth;
+    if (depth == 0) break;
   }
   return i;
-}
-
-/// The bracket that closes the one at `i`, or the text's end.
-std::size_t closing_bracket(const std::string& text, std::size_t i) {
-  int depth = 0;
-  while (i < text.size()) {
-    const std::size_t skipped = std::max(after_comment(text, i), after_literal(text, i));
-    if (skipped > i) {
-      i = skipped;
-      continue;
-    }
-    if (text[i] == '(' || text[i] == '{') ++depth;
-    if (text[i] == ')' || text[i] == '}') --depth;
-    if (depth == 0) return i;
-    ++i;
-  }
-  return text.size();
-}
-
-bool in_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
 struct Definition {
@@ -155,23 +130,18 @@ struct Definition {
   std::size_t close;
 };
 
-/// The body's first bracket when a definition's name stands at `i`, else the text's end.
-std::size_t body_after_name(const std::string& text, std::size_t i, const std::string& name) {
-  const bool here = text.compare(i, name.size(), name) == 0 && (i == 0 || !in_name(text[i - 1]));
-  if (!here) return text.size();
-  const std::size_t parameters = after_blanks(text, i + name.size());
-  if (parameters >= text.size() || text[parameters] != '(') return text.size();
-  const std::size_t end = closing_bracket(text, parameters);
-  const std::size_t body = after_blanks(text, std::min(end + 1, text.size()));
-  return body < text.size() && text[body] == '{' ? body : text.size();
-}
-
 std::optional<Definition> find_definition(const std::string& text, const std::string& name) {
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t skipped = std::max(after_comment(text, i), after_literal(text, i));
-    const std::size_t body = skipped > i ? text.size() : body_after_name(text, i, name);
-    if (body < text.size()) return Definition{i, body, closing_bracket(text, body)};
-    i = std::max(skipped, i + 1);
+  const std::string mask = masked(text);
+  const auto after_blanks = [&](std::size_t i) {
+    return std::min(mask.find_first_not_of(' ', i), mask.size());
+  };
+  for (std::size_t at = mask.find(name); at != std::string::npos; at = mask.find(name, at + 1)) {
+    const char before = at > 0 ? mask[at - 1] : ' ';
+    if (std::isalnum(static_cast<unsigned char>(before)) || before == '_') continue;
+    const std::size_t parameters = after_blanks(at + name.size());
+    if (mask[parameters] != '(') continue;
+    const std::size_t body = after_blanks(closing_bracket(mask, parameters) + 1);
+    if (mask[body] == '{') return Definition{at, body, closing_bracket(mask, body)};
   }
   return std::nullopt;
 }
@@ -205,8 +175,7 @@ bool same_code(const std::string& one, const std::string& other) {
 std::optional<int> definition_line(const std::string& text, const std::string& function) {
   const std::optional<Definition> found = find_definition(text, function);
   if (!found) return std::nullopt;
-  return 1 + static_cast<int>(
-                 std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(found->name), '\n'));
+  return 1 + static_cast<int>(std::ranges::count(text.substr(0, found->name), '\n'));
 }
 
 std::string with_body(const std::string& text, const std::string& function, const std::string& statement) {

@@ -223,7 +223,7 @@ Answer merged_state_travels(const Example& example) {
 
 /// What `look` has to say, unless the world's communicator was used, whose ranks are others: then only that.
 CommunicationCheck unless_on_the_world(const CommunicationCheck& look) {
-  const CommunicationCheck world = checks::uses_only_its_communicator("world_communicator");
+  const CommunicationCheck world = checks::without_fact(mpi_layer::fact_world, "world_communicator");
   return [=](const Example& example, const Outcome& outcome) {
     return world(example, outcome).empty() ? look(example, outcome) : std::vector<Finding>{};
   };
@@ -233,7 +233,7 @@ CommunicationCheck unless_on_the_world(const CommunicationCheck& look) {
 CommunicationCheck sends_nothing_to_itself() {
   return [](const Example& example, const Outcome& outcome) {
     const char* name = example.ranks() == 1 ? "sends_to_itself_alone" : "";
-    return checks::never_talks_to_itself(name)(example, outcome);
+    return checks::without_fact(mpi_layer::fact_self_message, name)(example, outcome);
   };
 }
 
@@ -246,7 +246,8 @@ bool any_source_in(const Facts& facts) {
 CommunicationCheck names_its_sources() {
   return [](const Example& example, const Outcome& outcome) {
     const bool meant = std::count_if(outcome.facts.begin(), outcome.facts.end(), any_source_in) > 1;
-    return checks::names_its_sources(meant ? "" : "minus_one_is_any_source")(example, outcome);
+    return checks::without_fact(mpi_layer::fact_any_source, meant ? "" : "minus_one_is_any_source")(example,
+                                                                                                    outcome);
   };
 }
 
@@ -309,9 +310,10 @@ Task task(std::string id, std::string function) {
           .examples = examples,
           .expected = expected,
           .baseline = baseline,
-          .communication_checks = {checks::uses_only_its_communicator("world_communicator"),
+          .communication_checks = {checks::without_fact(mpi_layer::fact_world, "world_communicator"),
                                    unless_on_the_world(sends_nothing_to_itself()),
-                                   checks::uses_only_known_calls(), checks::finishes_its_requests(),
+                                   checks::uses_only_known_calls(),
+                                   checks::without_fact(mpi_layer::fact_unfinished_request, ""),
                                    checks::deadlocks(waits_for_itself_alone, "sends_to_itself_alone")},
           .split_axis = {{"x", 0}}};
 }

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "judge/attention/exponents.hpp"
+#include "judge/attention/forward.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
 #include "reference/reference.hpp"
@@ -25,13 +25,6 @@ Index head_dim_of(const Example& example) {
 
 Tensor64 input(const Example& example, const char* name) {
   return cast<double>(example.inputs.at(name));
-}
-
-template <class T>
-Answer answer(const Example& example) {
-  const reference::Attention<T> attention = reference::attention(
-      cast<T>(example.inputs.at("q")), cast<T>(example.inputs.at("k")), cast<T>(example.inputs.at("v")));
-  return {{"o", cast<double>(attention.o)}, {"lse", cast<double>(attention.lse)}};
 }
 
 Answer answer_to(const Tensor64& q, const Tensor64& k, const Tensor64& v) {
@@ -133,7 +126,7 @@ Mistake wrong_loop(std::string id, Loop loop) {
 enum class BlockWeight { One, Mean, ByKeys };
 
 Answer blocks_normalised(const Example& example, BlockWeight weight, bool last_lse) {
-  Answer wrong = answer<double>(example);
+  Answer wrong = attention_answer<double>(example);
   if (keys_of(example) == 0) return wrong;
   multiply(wrong["o"], 0);
   const Index block = block_of(example);
@@ -180,7 +173,7 @@ Answer with_zero_by_zero(Answer wrong) {
 
 /// exp(-inf - (-inf)) on an empty block makes NaN of l and o both.
 Answer empty_block_nan(const Example& example) {
-  Answer wrong = with_zero_by_zero(answer<double>(example));
+  Answer wrong = with_zero_by_zero(attention_answer<double>(example));
   for (double& lse : wrong["lse"].values()) lse = lse == -infinity ? std::nan("") : lse;
   return wrong;
 }
@@ -257,8 +250,8 @@ Task task(std::string id, std::string function) {
             .function = std::move(function),
             .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
             .examples = examples,
-            .expected = answer<double>,
-            .baseline = answer<float>,
+            .expected = attention_answer<double>,
+            .baseline = attention_answer<float>,
             .exponents = scores_behind({"o"})};
   made.mistakes = {{"scale_missing", scale_missing},
                    {"scale_after_softmax", scale_on_output},
@@ -292,7 +285,8 @@ LessonJudge course::lesson_judge() {
   mistakes.push_back({"ragged_block_dropped", [](const Example& example) {
                         return with_zero_by_zero(ragged_block_dropped(example));
                       }});
-  mistakes.push_back(
-      {"no_keys_nan", [](const Example& example) { return with_zero_by_zero(answer<double>(example)); }});
+  mistakes.push_back({"no_keys_nan", [](const Example& example) {
+                        return with_zero_by_zero(attention_answer<double>(example));
+                      }});
   return {"04", {one_block, all_blocks}};
 }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/exponents.hpp"
+#include "judge/attention/forward.hpp"
 #include "judge/attention/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
@@ -86,13 +86,13 @@ std::vector<CommunicationCheck> ring_checks() {
   using namespace checks;
   const Recognises one_hop_more = sent_one_hop_more(forward_hops, 4);
   return {
-      first_of({uses_only_its_communicator("world_communicator"),
+      first_of({without_fact(mpi_layer::fact_world, "world_communicator"),
                 named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
                 named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
                 log_reading::names_the_owners}),
       uses_only_known_calls(),
-      finishes_its_requests(),
-      keeps_buffers_apart("receives_over_the_send_buffer"),
+      without_fact(mpi_layer::fact_unfinished_request, ""),
+      without_fact(mpi_layer::fact_overlapping_buffers, "receives_over_the_send_buffer"),
       named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
       named_if(uses_memory_at_most(ring_forward::memory_limit, ""), held_everything, "everything_gathered"),
       deadlocks(every_rank_sends, "every_rank_sends_first")};
@@ -109,14 +109,15 @@ Task ring_attention_task() {
           .function = "ring_attention",
           .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
           .examples = examples,
-          .expected = ring_forward::expected,
-          .baseline = ring_forward::baseline,
+          .expected = attention_answer<double>,
+          .baseline = attention_answer<float>,
           .exponents = scores_behind({"o"}),
           .mistakes = known_mistakes(),
           .communication_checks = ring_checks(),
           .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
           .logs = {{block_log::output, block_log::columns}},
-          .explain = ring_forward::explain};
+          .explain =
+              log_reading::explaining("look at the state between them, and at o and lse after block.finish")};
 }
 
 }  // namespace

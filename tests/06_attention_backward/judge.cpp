@@ -1,5 +1,4 @@
 #include "examples.hpp"
-#include "judge/attention/cancellation_free_norm.hpp"
 #include "judge/attention/gradient_checks.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
@@ -54,11 +53,17 @@ std::vector<Example> rows_examples(InputGenerator& generator, int) {
 
 // Attention
 
+AttentionProblem problem_of(const Example& example) {
+  return {input(example, "q"),   input(example, "k"),     input(example, "v"),
+          input(example, "d_o"), input(example, "d_lse"), mask_of(example)};
+}
+
 Answer attention_expected(const Example& example) {
-  Gradients64 expected =
-      reference::attention_gradients(input(example, "q"), input(example, "k"), input(example, "v"),
-                                     input(example, "d_o"), input(example, "d_lse"), mask_of(example));
-  return {{"dq", std::move(expected.dq)}, {"dk", std::move(expected.dk)}, {"dv", std::move(expected.dv)}};
+  return right_gradients(problem_of(example));
+}
+
+Answer attention_cancellation_free(const Example& example) {
+  return cancellation_free_gradients(problem_of(example));
 }
 
 /// From the lse and o that the student is given: float32 rounds an lse of 100 by 4e-6, and all weights of
@@ -134,11 +139,6 @@ std::vector<Example> attention_examples_and_a_long_one(InputGenerator& generator
 
 // Judging
 
-AttentionProblem problem_of(const Example& example) {
-  return {input(example, "q"),   input(example, "k"),     input(example, "v"),
-          input(example, "d_o"), input(example, "d_lse"), mask_of(example)};
-}
-
 /// Four float32 copies of what the contract allows, a block's weights for every query and the gradients, and
 /// 2 MB for code and packing. In the long example that is at most 3.3 MB; all of its weights are 4.2 MB, and
 /// their gradients as much again.
@@ -159,7 +159,7 @@ Task attention_task(std::string id, std::string function) {
           .examples = attention_examples,
           .expected = attention_expected,
           .baseline = attention_baseline,
-          .cancellation_free = cancellation_free_gradients_of(problem_of),
+          .cancellation_free = attention_cancellation_free,
           .mistakes = mistakes::of_blocks(),
           .answer_checks = {passes_gradient_checks(problem_of)},
           .largest_tolerance = largest_tolerance,

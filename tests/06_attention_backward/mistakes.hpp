@@ -1,10 +1,10 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "judge/numbers/dot.hpp"
 #include "judge/task.hpp"
 #include "reference/reference.hpp"
 
@@ -12,9 +12,6 @@
 namespace mistakes {
 
 using namespace course;
-
-template <class T>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -31,9 +28,27 @@ inline reference::Mask mask_of(const Example& example) {
 }
 
 template <class T>
-Matrix<T> head_of(const Example& example, const char* name, Index head) {
+TensorOf<T> head_of(const Example& example, const char* name, Index head) {
   const MatrixView<const float> view = example.inputs.at(name).heads().head(head);
-  return Eigen::Map<const Matrix<float>>(view.data(), view.rows(), view.cols()).cast<T>();
+  return {{view.rows(), view.cols()}, {view.data(), view.data() + view.size()}};
+}
+
+/// factor a b^T
+template <class T>
+TensorOf<T> times_transposed(T factor, const TensorOf<T>& a, const TensorOf<T>& b) {
+  TensorOf<T> product({a.extent(0), b.extent(0)});
+  for (Index i = 0; i < a.extent(0); ++i) {
+    for (Index j = 0; j < b.extent(0); ++j)
+      product.matrix()(i, j) = factor * dot<T>(a.matrix().row(i), b.matrix().row(j));
+  }
+  return product;
+}
+
+template <class T>
+TensorOf<T> transposed(const TensorOf<T>& x) {
+  TensorOf<T> made({x.extent(1), x.extent(0)});
+  for (Index i = 0; i < x.size(); ++i) made.matrix()(i % x.extent(1), i / x.extent(1)) = x[i];
+  return made;
 }
 
 /// One head's numbers, one a query.
@@ -84,63 +99,69 @@ class Head {
       : steps_(steps),
         q_(head_of<T>(example, "q", head)),
         k_(head_of<T>(example, "k", head)),
-        o_(head_of<T>(example, "o", head)),
         d_o_(head_of<T>(example, "d_o", head)),
         lse_(row_of<T>(example, "lse", head)),
         d_lse_(row_of<T>(example, "d_lse", head)),
-        scale_(1 / std::sqrt(static_cast<T>(q_.cols()))),
-        s_(scale_ * q_ * k_.transpose()),
-        dp_(d_o_ * head_of<T>(example, "v", head).transpose()),
+        scale_(1 / std::sqrt(static_cast<T>(q_.extent(1)))),
+        s_(times_transposed(scale_, q_, k_)),
+        dp_(times_transposed(T{1}, d_o_, head_of<T>(example, "v", head))),
         block_(integer(example, "block")),
         query_block_(integer(example, "query_block")),
-        offset_(integer(example, "offset")) {}
+        offset_(integer(example, "offset")) {
+    const TensorOf<T> o = head_of<T>(example, "o", head);
+    for (Index i = 0; i < rows(); ++i) {
+      right_delta_.push_back(dot<T>(o.matrix().row(i), d_o_.matrix().row(i)));
+      first_column_.push_back(o.matrix()(i, 0) * d_o_.matrix()(i, 0));
+    }
+  }
 
   void write(MatrixView<double> dq, MatrixView<double> dk, MatrixView<double> dv) const {
-    Matrix<T> p(s_.rows(), s_.cols());
-    Matrix<T> ds(s_.rows(), s_.cols());
-    for (Index i = 0; i < s_.rows(); ++i) {
-      for (Index j = 0; j < s_.cols(); ++j) {
-        p(i, j) = weight(i, j);
-        ds(i, j) =
-            p(i, j) * (steps_.diagonal ? (1 - p(i, j)) * dp_(i, j)
-                                       : dp_(i, j) - delta(i, j) + static_cast<T>(steps_.d_lse) * d_lse_[i]);
+    TensorOf<T> p(s_.shape());
+    TensorOf<T> ds(s_.shape());
+    const Index keys = steps_.ragged_dropped ? cols() - ragged() : cols();
+    for (Index i = 0; i < rows(); ++i) {
+      for (Index j = 0; j < keys; ++j) {
+        const T p_ij = p.matrix()(i, j) = weight(i, j);
+        const T dp = dp_.matrix()(i, j);
+        ds.matrix()(i, j) =
+            p_ij *
+            (steps_.diagonal ? (1 - p_ij) * dp : dp - delta(i, j) + static_cast<T>(steps_.d_lse) * d_lse_[i]);
       }
-    }
-    if (steps_.ragged_dropped) {
-      p.rightCols(ragged()).setZero();
-      ds.rightCols(ragged()).setZero();
     }
     write_sums(p, ds, dq, dk, dv);
   }
 
  private:
-  Index visible(Index i) const { return std::clamp<Index>(i + offset_ + 1, 0, s_.cols()); }
-  Index ragged() const { return s_.cols() % block_; }
+  Index rows() const { return s_.extent(0); }
+  Index cols() const { return s_.extent(1); }
+  Index visible(Index i) const { return std::clamp<Index>(i + offset_ + 1, 0, cols()); }
+  Index ragged() const { return cols() % block_; }
   Index block_start(Index j) const { return j - j % block_; }
-  Index block_end(Index j) const { return std::min(block_start(j) + block_, s_.cols()); }
+  Index block_end(Index j) const { return std::min(block_start(j) + block_, cols()); }
+  T score(Index i, Index j) const { return s_.matrix()(i, j); }
 
-  T right_weight(Index i, Index j) const { return j < visible(i) ? std::exp(s_(i, j) - lse_[i]) : 0; }
+  T right_weight(Index i, Index j) const { return j < visible(i) ? std::exp(score(i, j) - lse_[i]) : 0; }
 
   /// The largest visible score of row i among keys first .. last - 1, of which there is one.
   T maximum(Index i, Index first, Index last) const {
-    return s_.row(i).segment(first, std::min(last, visible(i)) - first).maxCoeff();
+    return std::ranges::max(s_.matrix().row(i).subspan(first, std::min(last, visible(i)) - first));
   }
 
   T weight(Index i, Index j) const {
     const bool seen = j < visible(i);
     switch (steps_.weights) {
       case Weights::BlockMaximum:
-        return seen ? std::exp(s_(i, j) - maximum(i, block_start(j), block_end(j))) : 0;
+        return seen ? std::exp(score(i, j) - maximum(i, block_start(j), block_end(j))) : 0;
       case Weights::RowMaximum:
-        return seen ? std::exp(s_(i, j) - maximum(i, 0, s_.cols())) : 0;
+        return seen ? std::exp(score(i, j) - maximum(i, 0, cols())) : 0;
       case Weights::NanInMaskedRow:
         return visible(i) == 0 ? static_cast<T>(nan) : right_weight(i, j);
       case Weights::NothingHidden:
-        return visible(i) == 0 ? 0 : std::exp(s_(i, j) - lse_[i]);
+        return visible(i) == 0 ? 0 : std::exp(score(i, j) - lse_[i]);
       case Weights::MaskedRowsToo:
-        return std::exp(s_(i, j) - lse_[i]);
+        return std::exp(score(i, j) - lse_[i]);
       case Weights::CountedPerBlock:
-        return j - block_start(j) < visible(i) ? std::exp(s_(i, j) - lse_[i]) : 0;
+        return j - block_start(j) < visible(i) ? std::exp(score(i, j) - lse_[i]) : 0;
       default:
         return right_weight(i, j);
     }
@@ -157,11 +178,11 @@ class Head {
         return share.weights > 0 ? share.dots / share.weights : 0;
       }
       case Delta::Mean:
-        return o_.row(i).dot(d_o_.row(i)) / static_cast<T>(o_.cols());
+        return right_delta_[i] / static_cast<T>(q_.extent(1));
       case Delta::FirstColumn:
-        return o_(i, 0) * d_o_(i, 0);
+        return first_column_[i];
       default:
-        return o_.row(i).dot(d_o_.row(i));
+        return right_delta_[i];
     }
   }
 
@@ -174,43 +195,50 @@ class Head {
     Share share;
     for (Index other = block_start(j); other < block_end(j); ++other) {
       const T p = right_weight(i, other);
-      share.dots += p * dp_(i, other);
+      share.dots += p * dp_.matrix()(i, other);
       share.weights += p;
     }
     return share;
   }
 
-  void write_sums(const Matrix<T>& p, const Matrix<T>& ds, MatrixView<double> dq, MatrixView<double> dk,
+  void write_sums(const TensorOf<T>& p, const TensorOf<T>& ds, MatrixView<double> dq, MatrixView<double> dk,
                   MatrixView<double> dv) const {
-    const auto as_eigen = [](MatrixView<double> view) {
-      return Eigen::Map<Matrix<double>>(view.data(), view.rows(), view.cols());
-    };
     // Shapes allow p for its transpose where one square block is all there is.
-    const bool square = p.rows() == p.cols() && block_ >= p.cols() && query_block_ >= p.rows();
-    const Index keys = steps_.dq_from == Kept::All || p.cols() == 0 ? 0 : block_start(p.cols() - 1);
+    const bool square = rows() == cols() && block_ >= cols() && query_block_ >= rows();
+    const Index keys = steps_.dq_from == Kept::All || cols() == 0 ? 0 : block_start(cols() - 1);
     const Index queries =
-        steps_.dk_dv_from == Kept::All || p.rows() == 0 ? 0 : (p.rows() - 1) / query_block_ * query_block_;
-    const auto of_queries = [&](const Matrix<T>& x) { return x.bottomRows(x.rows() - queries); };
-    const auto of_keys = [&](const Matrix<T>& x) { return x.rightCols(x.cols() - keys); };
+        steps_.dk_dv_from == Kept::All || rows() == 0 ? 0 : (rows() - 1) / query_block_ * query_block_;
     const auto scaled = [&](int times) { return static_cast<T>(std::pow(scale_, times)); };
-    const auto write = [&](MatrixView<double> to, const Matrix<T>& from) {
-      as_eigen(to) = from.template cast<double>();
-    };
-    write(dq, scaled(steps_.dq_scales) * of_keys(ds) * k_.bottomRows(k_.rows() - keys));
-    write(dv, of_queries(p).transpose() * of_queries(d_o_));
-    write(dk, scaled(steps_.dk_scales) * of_queries(ds).transpose() * of_queries(q_));
-    if (steps_.dv_transposed && square) write(dv, p * d_o_);
-    if (steps_.dk_transposed && square) write(dk, scaled(steps_.dk_scales) * ds * q_);
+    write_sum(dq, scaled(steps_.dq_scales), ds, k_, keys);
+    write_sum(dv, 1, steps_.dv_transposed && square ? p : transposed(p), d_o_, queries);
+    write_sum(dk, scaled(steps_.dk_scales), steps_.dk_transposed && square ? ds : transposed(ds), q_,
+              queries);
     if (!steps_.ragged_dropped) return;
-    as_eigen(dv).bottomRows(ragged()).setConstant(steps_.ragged_fill);
-    as_eigen(dk).bottomRows(ragged()).setConstant(steps_.ragged_fill);
+    for (const MatrixView<double>& gradient : {dk, dv}) {
+      const MatrixView<double> dropped = gradient.rows(cols() - ragged(), ragged());
+      std::fill_n(dropped.data(), dropped.size(), steps_.ragged_fill);
+    }
+  }
+
+  /// Row r becomes factor sum_c weights(r, c) x_c over the rows of x from `first` on.
+  static void write_sum(MatrixView<double> to, T factor, const TensorOf<T>& weights, const TensorOf<T>& x,
+                        Index first) {
+    for (Index r = 0; r < to.rows(); ++r) {
+      std::vector<T> sum(to.cols());
+      for (Index c = first; c < x.extent(0); ++c) {
+        const T share = factor * weights.matrix()(r, c);
+        const std::span<const T> row = x.matrix().row(c);
+        for (std::size_t d = 0; d < sum.size(); ++d) sum[d] += share * row[d];
+      }
+      std::ranges::copy(sum, to.row(r).begin());
+    }
   }
 
   Steps steps_;
-  Matrix<T> q_, k_, o_, d_o_;
-  std::vector<T> lse_, d_lse_;
+  TensorOf<T> q_, k_, d_o_;
+  std::vector<T> lse_, d_lse_, right_delta_, first_column_;
   T scale_;
-  Matrix<T> s_, dp_;
+  TensorOf<T> s_, dp_;
   Index block_, query_block_, offset_;
 };
 
@@ -292,7 +320,7 @@ inline Mistake wrong_rows(std::string id, Steps steps) {
             for (Index i = 0; i < p.extent(0); ++i) {
               const std::span<const double> p_row = p.matrix().row(i);
               const std::span<const double> dp_row = dp.matrix().row(i);
-              double delta = std::inner_product(p_row.begin(), p_row.end(), dp_row.begin(), 0.0);
+              double delta = dot(p_row, dp_row);
               if (steps.delta == Delta::LeftOut) delta = 0;
               if (steps.delta == Delta::Mean) delta /= static_cast<double>(p_row.size());
               if (steps.delta == Delta::FirstColumn && !p_row.empty()) delta = p_row[0] * dp_row[0];

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/cancellation_free_norm.hpp"
 #include "judge/attention/ring_backward.hpp"
 #include "judge/attention/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
@@ -195,48 +194,45 @@ std::vector<CommunicationCheck> ring_checks(const Task& task) {
   const auto one_hop_more = [task](const Example& example, const Outcome& outcome) {
     return made_one_hop_more(task, example, outcome);
   };
-  return {first_of({uses_only_its_communicator("world_communicator"),
-                    named_if(never_talks_to_itself(""), is_alone, "sends_to_itself_alone"),
-                    named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
-                    named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
-                    log_reading::names_the_owners}),
-          uses_only_known_calls(),
-          finishes_its_requests(),
-          keeps_buffers_apart("receives_over_the_send_buffer"),
-          named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
-          named_if(uses_memory_at_most(memory_of_a_ring, ""), held_everything, "everything_gathered"),
-          deadlocks(every_rank_sends, "every_rank_sends_first"),
-          deadlocks(waits_for_itself_alone, "sends_to_itself_alone")};
-}
-
-std::string explain(const Example& example, const Outcome& outcome) {
-  return log_reading::explain(example, outcome,
-                              "look at where dk and dv go between them, and how they come home");
+  return {
+      first_of({without_fact(mpi_layer::fact_world, "world_communicator"),
+                named_if(without_fact(mpi_layer::fact_self_message, ""), is_alone, "sends_to_itself_alone"),
+                named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
+                named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
+                log_reading::names_the_owners}),
+      uses_only_known_calls(),
+      without_fact(mpi_layer::fact_unfinished_request, ""),
+      without_fact(mpi_layer::fact_overlapping_buffers, "receives_over_the_send_buffer"),
+      named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
+      named_if(uses_memory_at_most(memory_of_a_ring, ""), held_everything, "everything_gathered"),
+      deadlocks(every_rank_sends, "every_rank_sends_first"),
+      deadlocks(waits_for_itself_alone, "sends_to_itself_alone")};
 }
 
 /// A tolerance must be far below the gradient's own norm, or zeros would pass.
 constexpr double largest_tolerance = 3e-2;
 
 Task ring_task() {
-  Task made{.id = "2",
-            .function = "ring_attention_backward",
-            .outputs = {{"dq", {"head", "row", "col"}, 1},
-                        {"dk", {"head", "row", "col"}, 1},
-                        {"dv", {"head", "row", "col"}, 1}},
-            .examples = examples,
-            .expected = ring_backward::expected,
-            .baseline = ring_backward::baseline,
-            .cancellation_free = cancellation_free_gradients_of(ring_backward::problem),
-            .mistakes = ring_backward::mistakes(
-                {"dk_dv_kept_local", "own_share_only", "dk_and_dv_swapped", "overwritten_not_accumulated",
-                 "own_block_every_time", "v_left_behind", "one_block_short", "delta_left_out",
-                 "sums_not_cleared", "one_hop_short_of_home", "received_and_sent"}),
-            .answer_checks = {passes_gradient_checks(ring_backward::problem), is_right_on_every_rank},
-            .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
-            .logs = {{block_log::output, block_log::columns}},
-            .largest_tolerance = largest_tolerance,
-            .mistakes_cancel = true,
-            .explain = explain};
+  Task made{
+      .id = "2",
+      .function = "ring_attention_backward",
+      .outputs = {{"dq", {"head", "row", "col"}, 1},
+                  {"dk", {"head", "row", "col"}, 1},
+                  {"dv", {"head", "row", "col"}, 1}},
+      .examples = examples,
+      .expected = ring_backward::expected,
+      .baseline = ring_backward::baseline,
+      .cancellation_free = ring_backward::cancellation_free,
+      .mistakes = ring_backward::mistakes({"dk_dv_kept_local", "own_share_only", "dk_and_dv_swapped",
+                                           "overwritten_not_accumulated", "own_block_every_time",
+                                           "v_left_behind", "one_block_short", "delta_left_out",
+                                           "sums_not_cleared", "one_hop_short_of_home", "received_and_sent"}),
+      .answer_checks = {passes_gradient_checks(ring_backward::problem), is_right_on_every_rank},
+      .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
+      .logs = {{block_log::output, block_log::columns}},
+      .largest_tolerance = largest_tolerance,
+      .mistakes_cancel = true,
+      .explain = log_reading::explaining("look at where dk and dv go between them, and how they come home")};
   made.communication_checks = ring_checks(made);
   return made;
 }

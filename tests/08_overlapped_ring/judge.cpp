@@ -2,8 +2,7 @@
 #include <cmath>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/cancellation_free_norm.hpp"
-#include "judge/attention/exponents.hpp"
+#include "judge/attention/forward.hpp"
 #include "judge/attention/gradient_checks.hpp"
 #include "judge/attention/ring_backward.hpp"
 #include "judge/attention/ring_forward.hpp"
@@ -106,12 +105,13 @@ std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
 CommunicationCheck leaves_open_buffers_alone() {
   using namespace checks;
   using namespace mpi_layer;
-  const CommunicationCheck look = first_of(
-      {finishes_its_requests("leaked_request"), without_fact(fact_reused_before_wait, "swapped_before_wait"),
-       keeps_buffers_apart("overwrites_the_send_buffer"),
-       without_fact(fact_computed_on_arriving, "computes_on_arriving"),
-       without_fact(fact_receive_buffer_changed, "computes_on_arriving"),
-       without_fact(fact_send_buffer_changed, "overwrites_the_send_buffer")});
+  const CommunicationCheck look =
+      first_of({without_fact(mpi_layer::fact_unfinished_request, "leaked_request"),
+                without_fact(fact_reused_before_wait, "swapped_before_wait"),
+                without_fact(mpi_layer::fact_overlapping_buffers, "overwrites_the_send_buffer"),
+                without_fact(fact_computed_on_arriving, "computes_on_arriving"),
+                without_fact(fact_receive_buffer_changed, "computes_on_arriving"),
+                without_fact(fact_send_buffer_changed, "overwrites_the_send_buffer")});
   return [look](const Example& example, const Outcome& outcome) {
     return outcome.ending == Outcome::Ending::Finished ? look(example, outcome) : std::vector<Finding>{};
   };
@@ -136,7 +136,7 @@ std::int64_t memory_of_the_backward_ring(const Example& example) {
 std::vector<CommunicationCheck> ring_checks(Hops hops) {
   using namespace checks;
   const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
-  return {first_of({uses_only_its_communicator("world_communicator"),
+  return {first_of({without_fact(mpi_layer::fact_world, "world_communicator"),
                     named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
                     named_if(sends_at_most(limit, ""), sent_one_hop_more(hops, 4), "useless_last_hop"),
                     log_reading::names_the_owners}),
@@ -144,48 +144,45 @@ std::vector<CommunicationCheck> ring_checks(Hops hops) {
           gathers_at_most(control_bytes, "")};
 }
 
-std::string explain(const Example& example, const Outcome& outcome) {
-  return log_reading::explain(example, outcome,
-                              "look at what becomes of their shares, when they are added to what arrives and "
-                              "where the sums go");
-}
-
 Task forward_task() {
   Task task{.id = "2",
             .function = "overlapped_ring_attention",
             .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
             .examples = forward_examples,
-            .expected = ring_forward::expected,
-            .baseline = ring_forward::baseline,
+            .expected = attention_answer<double>,
+            .baseline = attention_answer<float>,
             .exponents = scores_behind({"o"}),
             .mistakes = ring_forward::mistakes_of_moving(),
             .communication_checks = ring_checks(checks::forward_hops),
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
             .logs = {{block_log::output, block_log::columns}},
-            .explain = ring_forward::explain};
+            .explain = log_reading::explaining(
+                "look at the state between them, and at o and lse after block.finish")};
   task.communication_checks.push_back(checks::uses_memory_at_most(ring_forward::memory_limit, ""));
   return task;
 }
 
 Task backward_task() {
-  Task task{.id = "3",
-            .function = "overlapped_ring_backward",
-            .outputs = {{"dq", {"head", "row", "col"}, 1},
-                        {"dk", {"head", "row", "col"}, 1},
-                        {"dv", {"head", "row", "col"}, 1}},
-            .examples = backward_examples,
-            .expected = ring_backward::expected,
-            .baseline = ring_backward::baseline,
-            .cancellation_free = cancellation_free_gradients_of(ring_backward::problem),
-            .mistakes = ring_backward::mistakes({"one_block_short", "own_block_every_time", "v_left_behind",
-                                                 "dk_dv_kept_local", "one_hop_short_of_home"}),
-            .communication_checks = ring_checks(checks::backward_hops),
-            .answer_checks = {passes_gradient_checks(ring_backward::problem), is_right_on_every_rank},
-            .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
-            .logs = {{block_log::output, block_log::columns}},
-            .largest_tolerance = 3e-2,
-            .mistakes_cancel = true,
-            .explain = explain};
+  Task task{
+      .id = "3",
+      .function = "overlapped_ring_backward",
+      .outputs = {{"dq", {"head", "row", "col"}, 1},
+                  {"dk", {"head", "row", "col"}, 1},
+                  {"dv", {"head", "row", "col"}, 1}},
+      .examples = backward_examples,
+      .expected = ring_backward::expected,
+      .baseline = ring_backward::baseline,
+      .cancellation_free = ring_backward::cancellation_free,
+      .mistakes = ring_backward::mistakes({"one_block_short", "own_block_every_time", "v_left_behind",
+                                           "dk_dv_kept_local", "one_hop_short_of_home"}),
+      .communication_checks = ring_checks(checks::backward_hops),
+      .answer_checks = {passes_gradient_checks(ring_backward::problem), is_right_on_every_rank},
+      .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
+      .logs = {{block_log::output, block_log::columns}},
+      .largest_tolerance = 3e-2,
+      .mistakes_cancel = true,
+      .explain = log_reading::explaining(
+          "look at what becomes of their shares, when they are added to what arrives and where the sums go")};
   task.communication_checks.push_back(checks::uses_memory_at_most(memory_of_the_backward_ring, ""));
   return task;
 }

@@ -341,7 +341,7 @@ TEST(AttentionGradients, CarryTheGradientOfLse) {
   for (const Mask& mask : kMasks) {
     if (mask.offset == -9) continue;  // no query sees a key
     const auto without = attention_gradients(x.q, x.k, x.v, x.d_o, mask);
-    const auto with = attention_gradients(x.q, x.k, x.v, x.d_o, d_lse, mask);
+    const auto with = attention_gradients(x.q, x.k, x.v, x.d_o, mask, d_lse);
     EXPECT_EQ(with.dv.values(), without.dv.values());
     const std::pair<Tensor64*, std::pair<const Tensor64*, const Tensor64*>> variables[] = {
         {&x.q, {&with.dq, &without.dq}}, {&x.k, {&with.dk, &without.dk}}};
@@ -361,7 +361,7 @@ TEST(AttentionGradients, CarryTheGradientOfLse) {
       EXPECT_LT(relative_error(of_lse, difference), 1e-8) << "offset " << mask.offset;
     }
   }
-  EXPECT_THROW(attention_gradients(x.q, x.k, x.v, x.d_o, Tensor64({2, 4})), std::invalid_argument);
+  EXPECT_THROW(attention_gradients(x.q, x.k, x.v, x.d_o, Mask{}, Tensor64({2, 4})), std::invalid_argument);
 }
 
 /// The sum over the rows of x [rows, cols], [cols]; only over rows from `first` on.

@@ -40,8 +40,9 @@ TestVerdict verdict_on(std::vector<float> answer) {
   const Index size = std::ssize(answer);
   outcome.outputs = {{{"o", Tensor({size}, std::move(answer))}}};
   const GradedTest test{&task, 0};
-  const Played played = compare(task, example, task.expected(example), outcome);
-  return judge({{&test, {played}}}).front();
+  std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), outcome)}}};
+  judge(tests);
+  return tests[0].verdict;
 }
 
 bool says(const TestVerdict& verdict, const std::string& words) {

@@ -6,7 +6,7 @@
 #include <deque>
 #include <stdexcept>
 
-#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/forward.hpp"
 #include "judge/numbers/precision.hpp"
 #include "ring/shards.hpp"
 
@@ -19,8 +19,8 @@ Task attention_task() {
           .function = "f",
           .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
           .examples = {},
-          .expected = ring_forward::expected,
-          .baseline = ring_forward::baseline};
+          .expected = attention_answer<double>,
+          .baseline = attention_answer<float>};
 }
 
 Example random_example(InputGenerator& generator, std::vector<int> shards) {
@@ -70,7 +70,7 @@ Answer without_keys(const Example& example, const std::vector<Index>& left_out) 
     }
     changed.inputs[name] = concatenate(kept, 1);
   }
-  return ring_forward::baseline(changed);
+  return attention_answer<float>(changed);
 }
 
 Index keys_of(const Example& example) {
@@ -85,6 +85,16 @@ TEST(AsIf, NamesTheKeyThatIsMissing) {
               "every answer is as if the first key were missing");
     EXPECT_EQ(said_of([](const Example& x) { return without_keys(x, {1}); }, seed), "");
   }
+}
+
+TEST(AsIf, TakesNothingForWorkedOutOfInputsThatItChanges) {
+  InputGenerator generator(1);
+  const Task task = remembering(attention_task());
+  Example example = random_example(generator, {});
+  example.worked = std::make_shared<WorkedOut>();
+  const Outcome outcome = returned(without_keys(example, {0}), 1);
+  const Played played = compare(task, example, task.expected(example), outcome);
+  EXPECT_EQ(as_if(task, played, {&played}), "every answer is as if the first key were missing");
 }
 
 TEST(AsIf, NamesWhatEveryShardLacks) {
@@ -102,7 +112,7 @@ TEST(AsIf, NamesInputsThatWereRounded) {
       for (auto& [name, tensor] : example.inputs) {
         for (float& x : tensor.values()) x = static_cast<float>(rounded_to(precision, x));
       }
-      return ring_forward::baseline(example);
+      return attention_answer<float>(example);
     };
     for (int seed = 1; seed <= 20; ++seed) {
       EXPECT_EQ(said_of(rounds, seed),
@@ -116,12 +126,12 @@ TEST(AsIf, SaysNothingOfOtherAnswers) {
   for (int seed = 1; seed <= 20; ++seed) {
     InputGenerator noise(static_cast<std::uint64_t>(seed));
     const auto noisy = [&](const Example& example) {
-      Answer answer = ring_forward::baseline(example);
+      Answer answer = attention_answer<float>(example);
       for (double& x : answer["o"].values()) x += 0.003 * noise.normal();
       return answer;
     };
     EXPECT_EQ(said_of(noisy, seed), "");
-    EXPECT_EQ(said_of(ring_forward::baseline, seed), "");
+    EXPECT_EQ(said_of(attention_answer<float>, seed), "");
   }
 }
 

@@ -1,4 +1,4 @@
-#include "judge/candidates/expectation.hpp"
+#include "judge/candidates/candidates.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,9 @@ class Expectations : public testing::Test {
   }
 
   void round(std::vector<TestVerdict> verdicts) {
-    rounds_.push_back({rounds_.size() + 1, {&tests_[0], &tests_[1], &tests_[2]}, std::move(verdicts)});
+    Round& made = rounds_.emplace_back(Round{rounds_.size() + 1});
+    for (std::size_t i = 0; i < tests_.size(); ++i)
+      made.tests.push_back({.test = &tests_[i], .verdict = std::move(verdicts.at(i))});
   }
 
   bool holds(const std::string& expected) const {
@@ -43,7 +45,7 @@ class Expectations : public testing::Test {
   Task one_, two_;
   const std::vector<GradedTest> tests_{{&one_, 1}, {&one_, 3}, {&two_, 0}};
   LessonInfo lesson_;
-  std::vector<JudgedRound> rounds_;
+  std::vector<Round> rounds_;
 };
 
 TEST_F(Expectations, JudgeWhatIsPlayedAfterAStandstill) {

@@ -38,12 +38,9 @@ AttentionProblem problem(int seed, LseGradient lse_gradient, Index queries, Inde
           cast<double>(d_lse), {reference::Mask::Kind::Causal, offset}};
 }
 
-Gradients64 right(const AttentionProblem& x) {
-  return reference::attention_gradients(x.q, x.k, x.v, x.d_o, x.d_lse, x.mask);
-}
-
-Kinds broken(const AttentionProblem& x, const Gradients64& given, double relative = sharp) {
-  const GradientSlack slack = slack_of(right(x), relative, relative, relative);
+Kinds broken(const AttentionProblem& x, const Answer& given, double relative = sharp) {
+  const GradientSlack slack =
+      slack_of(right_gradients(x), {{"dq", relative}, {"dk", relative}, {"dv", relative}});
   Kinds kinds;
   for (const std::string& line : broken_identities(x, given, slack)) kinds.insert(kind_of(line));
   for (const std::string& line : broken_differences(x, given, slack)) kinds.insert(kind_of(line));
@@ -60,7 +57,7 @@ TEST(GradientChecks, FindNothingInRightGradients) {
       for (const Index offset : {-3, 0, 2, 1 << 20}) {
         const AttentionProblem x = problem(seed, lse_gradient, 5, 7, offset);
         // Differences lose what float64 loses in a loss of size 1 over a step of 1e-3.
-        EXPECT_EQ(broken(x, right(x), 1e-6), Kinds{}) << "seed " << seed << ", offset " << offset;
+        EXPECT_EQ(broken(x, right_gradients(x), 1e-6), Kinds{}) << "seed " << seed << ", offset " << offset;
       }
     }
   }
@@ -69,28 +66,28 @@ TEST(GradientChecks, FindNothingInRightGradients) {
 TEST(GradientChecks, FindNothingWhereThereIsNothing) {
   for (const auto& [queries, keys] : {std::pair{0, 3}, {3, 0}, {1, 1}}) {
     const AttentionProblem x = problem(1, LseGradient::Zero, queries, keys);
-    EXPECT_EQ(broken(x, right(x), 1e-6), Kinds{}) << queries << " queries, " << keys << " keys";
+    EXPECT_EQ(broken(x, right_gradients(x), 1e-6), Kinds{}) << queries << " queries, " << keys << " keys";
   }
 }
 
 TEST(GradientChecks, SeeAScaleThatIsWrongInOneGradient) {
   const AttentionProblem x = problem(1, LseGradient::Zero, 5, 7);
-  Gradients64 given = right(x);
-  multiply(given.dq, 2);
+  Answer given = right_gradients(x);
+  multiply(given["dq"], 2);
   EXPECT_EQ(broken(x, given), (Kinds{"<dq, q>", "differences: dq"}));
-  given = right(x);
-  multiply(given.dk, 2);
+  given = right_gradients(x);
+  multiply(given["dk"], 2);
   EXPECT_EQ(broken(x, given), (Kinds{"<dq, q>", "differences: dk"})) << "twice nothing is nothing";
-  given = right(x);
-  multiply(given.dv, 2);
+  given = right_gradients(x);
+  multiply(given["dv"], 2);
   EXPECT_EQ(broken(x, given), (Kinds{"the sum of dv", "<dv, v>", "differences: dv"}));
 }
 
 TEST(GradientChecks, SeeAScaleThatIsWrongInBothByDifferencesAlone) {
   const AttentionProblem x = problem(2, LseGradient::Zero, 5, 7);
-  Gradients64 given = right(x);
-  multiply(given.dq, 2);
-  multiply(given.dk, 2);
+  Answer given = right_gradients(x);
+  multiply(given["dq"], 2);
+  multiply(given["dk"], 2);
   EXPECT_EQ(broken(x, given), (Kinds{"differences: dq", "differences: dk"}));
 }
 
@@ -100,47 +97,51 @@ TEST(GradientChecks, SeeThatDIsLeftOut) {
   AttentionProblem without = x;
   const Tensor64 o = reference::attention(x.q, x.k, x.v, x.mask).o;
   for (Index i = 0; i < o.size(); ++i) without.d_lse[i / 4] += o[i] * x.d_o[i];
-  EXPECT_EQ(broken(x, right(without)), (Kinds{"the sum of dk", "differences: dq", "differences: dk"}));
+  EXPECT_EQ(broken(x, right_gradients(without)),
+            (Kinds{"the sum of dk", "differences: dq", "differences: dk"}));
 }
 
 TEST(GradientChecks, SeeZeros) {
   const AttentionProblem x = problem(4, LseGradient::Drawn, 5, 7);
-  Gradients64 given = right(x);
-  for (Tensor64* gradient : {&given.dq, &given.dk, &given.dv}) multiply(*gradient, 0);
+  Answer given = right_gradients(x);
+  for (auto& [name, gradient] : given) multiply(gradient, 0);
   EXPECT_EQ(broken(x, given), (Kinds{"the sum of dk", "the sum of dv", "<dv, v>", "differences: dq",
                                      "differences: dk", "differences: dv"}));
 }
 
 TEST(GradientChecks, SeeOneNan) {
   const AttentionProblem x = problem(5, LseGradient::Zero, 5, 7);
-  Gradients64 given = right(x);
-  given.dk[3] = std::numeric_limits<double>::quiet_NaN();
+  Answer given = right_gradients(x);
+  given["dk"][3] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(broken(x, given), (Kinds{"the sum of dk", "<dq, q>", "differences: dk"}));
 }
 
 TEST(GradientChecks, AllowWhatTheSlackExplainsAndNoMore) {
   const AttentionProblem x = problem(6, LseGradient::Zero, 5, 7);
-  Gradients64 given = right(x);
-  multiply(given.dv, 1 + 1e-4);
+  Answer given = right_gradients(x);
+  multiply(given["dv"], 1 + 1e-4);
   EXPECT_EQ(broken(x, given, 2e-4), Kinds{});
   EXPECT_EQ(broken(x, given, 1e-6), (Kinds{"the sum of dv", "<dv, v>", "differences: dv"}));
 }
 
 TEST(GradientChecks, SayWhichHead) {
   const AttentionProblem x = problem(7, LseGradient::Zero, 5, 7);
-  Gradients64 given = right(x);
-  given.dv.heads()(1, 2, 3) += 1;
-  const std::vector<std::string> lines = broken_identities(x, given, slack_of(right(x), sharp, sharp, sharp));
+  Answer given = right_gradients(x);
+  given["dv"].heads()(1, 2, 3) += 1;
+  const std::vector<std::string> lines = broken_identities(
+      x, given, slack_of(right_gradients(x), {{"dq", sharp}, {"dk", sharp}, {"dv", sharp}}));
   ASSERT_EQ(lines.size(), 2u);
   for (const std::string& line : lines) EXPECT_NE(line.find("in head 1: "), std::string::npos) << line;
 }
 
 TEST(SlackOf, IsAPartOfEachHeadsNorm) {
   const Tensor64 dq({2, 1, 2}, {3, 4, 0, 0});
-  const GradientSlack slack = slack_of({dq, dq, dq}, 0.1, 0.2, std::numeric_limits<double>::infinity());
-  EXPECT_EQ(slack.dq, (std::vector<double>{0.5, 0}));
-  EXPECT_EQ(slack.dk, (std::vector<double>{1, 0}));
-  EXPECT_EQ(slack.dv[1], 0) << "nothing of nothing is allowed, not NaN";
+  const GradientSlack slack =
+      slack_of({{"dq", dq}, {"dk", dq}, {"dv", dq}},
+               {{"dq", 0.1}, {"dk", 0.2}, {"dv", std::numeric_limits<double>::infinity()}});
+  EXPECT_EQ(slack.at("dq"), (std::vector<double>{0.5, 0}));
+  EXPECT_EQ(slack.at("dk"), (std::vector<double>{1, 0}));
+  EXPECT_EQ(slack.at("dv")[1], 0) << "nothing of nothing is allowed, not NaN";
 }
 
 }  // namespace

@@ -24,13 +24,14 @@ Task blunt_task() {
 TEST(Session, IsEndedByABluntExampleWhereExamplesMustBeSharpAlone) {
   const Task task = blunt_task();
   for (const bool must_be_sharp : {false, true}) {
-    Session session({{&task, 0}}, {.subject = SUBJECT, .player = {PLAYER_SOLO}},
-                    {.must_be_sharp = must_be_sharp});
+    Session session{{{&task, 0}},
+                    Launcher({.subject = SUBJECT, .player = {PLAYER_SOLO}}),
+                    {.must_be_sharp = must_be_sharp}};
     if (must_be_sharp) {
       EXPECT_THROW(session.play(), std::logic_error);
     } else {
       session.play();
-      EXPECT_NE(session.verdicts().at(0).text.find("no_such_function"), std::string::npos);
+      EXPECT_NE(session.first.tests.at(0).verdict.text.find("no_such_function"), std::string::npos);
     }
   }
 }

@@ -25,9 +25,10 @@ TestVerdict judged(const std::vector<Outcome>& outcomes) {
   }};
   const GradedTest test{&task, 0};
   const Example example{"an input", {}};
-  PlayedTest played{&test, {}};
-  for (const Outcome& one : outcomes) played.examples.push_back({&example, &one, {}, {}, {}, {}, one.text});
-  return judge({played}).at(0);
+  std::vector<PlayedTest> tests{{&test}};
+  for (const Outcome& one : outcomes) tests[0].played.push_back({&example, &one, {}, {}, {}, {}, one.text});
+  judge(tests);
+  return tests[0].verdict;
 }
 
 TEST(Verdict, AFailureStandsWhateverElseIsNotWritten) {
@@ -72,8 +73,9 @@ TestVerdict verdict_on(std::vector<float> values, bool hidden) {
   const Example example{"an input", {}};
   Outcome returned = outcome(Ending::Finished, "");
   returned.outputs = {{{"o", Tensor({4}, std::move(values))}}};
-  PlayedTest played{&test, {compare(task, example, task.expected(example), returned)}};
-  return judge({played}).at(0);
+  std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), returned)}}};
+  judge(tests);
+  return tests[0].verdict;
 }
 
 TEST(Verdict, TellsThePatternOfAnAnswerWithoutAName) {
@@ -98,8 +100,9 @@ TEST(Verdict, TellsNothingThatThePlayerSaidOfAHiddenInput) {
   const Example example{"an input", {}};
   for (const Ending ending : {Ending::Threw, Ending::Crashed, Ending::Lost}) {
     const Outcome ended = outcome(ending, "x: runtime error: 1.5");
-    const PlayedTest played{&test, {compare(task, example, task.expected(example), ended)}};
-    const std::string text = judge({played}).at(0).text;
+    std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), ended)}}};
+    judge(tests);
+    const std::string& text = tests[0].verdict.text;
     EXPECT_TRUE(text.ends_with("on a hidden input")) << text;
     EXPECT_EQ(text.find("1.5"), std::string::npos) << text;
   }

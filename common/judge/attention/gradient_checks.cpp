@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "judge/diagnose.hpp"
+#include "judge/numbers/compare.hpp"
 #include "judge/numbers/dot.hpp"
 #include "judge/numbers/input_generator.hpp"
 
@@ -15,27 +14,30 @@ namespace course {
 namespace {
 
 using View = MatrixView<const double>;
+using Numbers = std::span<const double>;
 
-double norm(std::span<const double> x) {
+double norm(Numbers x) {
   return std::sqrt(dot(x, x));
 }
 
-std::span<const double> flat(View x) {
-  return {x.data(), static_cast<std::size_t>(x.size())};
+/// All numbers of one head.
+Numbers head_of(const Tensor64& x, Index head) {
+  const View view = x.heads().head(head);
+  return {view.data(), static_cast<std::size_t>(view.size())};
+}
+
+Tensor64 difference(Tensor64 a, const Tensor64& b) {
+  for (Index i = 0; i < a.size(); ++i) a[i] -= b[i];
+  return a;
 }
 
 /// sum_i weights_i x_i over the rows of x [rows, cols].
-std::vector<double> weighted_sum(View x, std::span<const double> weights) {
-  std::vector<double> sum(x.cols());
+Tensor64 weighted_sum(View x, const std::vector<double>& weights) {
+  Tensor64 sum({x.cols()});
   for (Index i = 0; i < x.rows(); ++i) {
     for (Index c = 0; c < x.cols(); ++c) sum[c] += weights[i] * x(i, c);
   }
   return sum;
-}
-
-double distance(std::vector<double> a, const std::vector<double>& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] -= b[i];
-  return norm(a);
 }
 
 /// What float64 itself may lose in sums of terms of this size.
@@ -43,78 +45,55 @@ double rounding(double terms) {
   return 1e-12 * terms;
 }
 
-/// One head's identities.
-class Identities {
- public:
-  Identities(const AttentionProblem& problem, const Gradients64& gradients, const GradientSlack& slack,
-             Index head)
-      : q_(problem.q.heads().head(head)),
-        k_(problem.k.heads().head(head)),
-        v_(problem.v.heads().head(head)),
-        d_o_(problem.d_o.heads().head(head)),
-        d_lse_(problem.d_lse.matrix().row(head)),
-        dq_(gradients.dq.heads().head(head)),
-        dk_(gradients.dk.heads().head(head)),
-        dv_(gradients.dv.heads().head(head)),
-        dq_slack_(slack.dq[head]),
-        dk_slack_(slack.dk[head]),
-        dv_slack_(slack.dv[head]),
-        head_(head) {}
-
-  std::vector<std::string> broken(const reference::Attention<double>& forward) {
-    const View o = forward.o.heads().head(head_);
-    const std::span<const double> lse = forward.lse.matrix().row(head_);
-    sum_of_dk(lse);
-    sum_of_dv(lse);
-    const double q_side = dot(flat(dq_), flat(q_));
-    const double k_side = dot(flat(dk_), flat(k_));
-    expect(std::abs(q_side - k_side), dq_slack_ * norm(flat(q_)) + dk_slack_ * norm(flat(k_)),
-           fmt::format("<dq, q> is {:.4g} and <dk, k> is {:.4g}, should be equal", q_side, k_side));
-    const double v_side = dot(flat(dv_), flat(v_));
-    const double o_side = dot(flat(d_o_), flat(o));
-    expect(std::abs(v_side - o_side), dv_slack_ * norm(flat(v_)) + rounding(norm(flat(d_o_)) * norm(flat(o))),
-           fmt::format("<dv, v> is {:.4g}, should be <d_o, o> = {:.4g}", v_side, o_side));
-    return std::move(lines_);
-  }
-
- private:
-  /// A sum over n keys is off by at most sqrt(n) times the norm of what its terms are off by.
-  double over_keys(double slack) const { return std::sqrt(static_cast<double>(k_.rows())) * slack; }
-
-  void sum_of_dk(std::span<const double> lse) {
-    std::vector<double> weights(q_.rows());
-    for (Index i = 0; i < q_.rows(); ++i) {
-      if (std::isfinite(lse[i])) weights[i] = d_lse_[i] / std::sqrt(static_cast<double>(q_.cols()));
-    }
-    const double off =
-        distance(weighted_sum(dk_, std::vector<double>(k_.rows(), 1)), weighted_sum(q_, weights));
-    const bool lse_counts = std::ranges::any_of(d_lse_, [](double value) { return value != 0; });
-    expect(off, over_keys(dk_slack_) + rounding(norm(d_lse_) * norm(flat(q_))),
-           fmt::format("the sum of dk over the keys is off by {:.2g}, should be {}", off,
-                       lse_counts ? "sum(d_lse q) / sqrt(d) over queries that see a key" : "0"));
-  }
-
-  void sum_of_dv(std::span<const double> lse) {
-    std::vector<double> weights(q_.rows());
-    for (Index i = 0; i < q_.rows(); ++i) weights[i] = std::isfinite(lse[i]) ? 1 : 0;
-    const double off =
-        distance(weighted_sum(dv_, std::vector<double>(k_.rows(), 1)), weighted_sum(d_o_, weights));
-    expect(off, over_keys(dv_slack_) + rounding(norm(flat(d_o_)) * std::sqrt(1.0 + q_.rows())),
-           fmt::format("the sum of dv over the keys is off by {:.2g}, should be the sum of d_o", off));
-  }
-
-  void expect(double off, double allowed, std::string line) {
-    if (off <= allowed) return;  // NaN is not
-    lines_.push_back(fmt::format("identity broken in head {}: {}", head_, line));
-  }
-
-  View q_, k_, v_, d_o_;
-  std::span<const double> d_lse_;
-  View dq_, dk_, dv_;
-  double dq_slack_, dk_slack_, dv_slack_;
-  Index head_;
-  std::vector<std::string> lines_;
+/// How far one head is off from an identity, and how far it may be.
+struct Identity {
+  double off;
+  double allowed;
+  std::string words;
+  bool holds() const { return off <= allowed; }  // NaN does not
 };
+
+/// Those of sums over the keys.
+std::vector<Identity> sums(const AttentionProblem& x, const Answer& given, const GradientSlack& slack,
+                           Index head, Numbers lse) {
+  const Numbers d_lse = x.d_lse.matrix().row(head);
+  std::vector<double> seen(lse.size()), share_of_lse(lse.size());
+  for (std::size_t i = 0; i < lse.size(); ++i) {
+    if (!std::isfinite(lse[i])) continue;
+    seen[i] = 1;
+    share_of_lse[i] = d_lse[i] / std::sqrt(static_cast<double>(x.q.extent(2)));
+  }
+  const Index keys = x.k.extent(1);
+  // A sum over n keys is off by at most sqrt(n) times the norm of what its terms are off by.
+  const double over_keys = std::sqrt(static_cast<double>(keys));
+  const auto off = [&](const char* gradient, const Tensor64& of, const std::vector<double>& weights) {
+    return norm(difference(weighted_sum(given.at(gradient).heads().head(head), std::vector<double>(keys, 1)),
+                           weighted_sum(of.heads().head(head), weights))
+                    .values());
+  };
+  const double dk_off = off("dk", x.q, share_of_lse), dv_off = off("dv", x.d_o, seen);
+  const bool lse_counts = std::ranges::any_of(d_lse, [](double value) { return value != 0; });
+  return {{dk_off, over_keys * slack.at("dk")[head] + rounding(norm(d_lse) * norm(head_of(x.q, head))),
+           fmt::format("the sum of dk over the keys is off by {:.2g}, should be {}", dk_off,
+                       lse_counts ? "sum(d_lse q) / sqrt(d) over queries that see a key" : "0")},
+          {dv_off,
+           over_keys * slack.at("dv")[head] +
+               rounding(norm(head_of(x.d_o, head)) * std::sqrt(1.0 + static_cast<double>(lse.size()))),
+           fmt::format("the sum of dv over the keys is off by {:.2g}, should be the sum of d_o", dv_off)}};
+}
+
+/// Those of products of a gradient and what it is the gradient of.
+std::vector<Identity> products(const AttentionProblem& x, const Answer& given, const GradientSlack& slack,
+                               Index head, Numbers o) {
+  const Numbers q = head_of(x.q, head), k = head_of(x.k, head), v = head_of(x.v, head);
+  const Numbers d_o = head_of(x.d_o, head);
+  const double q_side = dot(head_of(given.at("dq"), head), q), k_side = dot(head_of(given.at("dk"), head), k);
+  const double v_side = dot(head_of(given.at("dv"), head), v), o_side = dot(d_o, o);
+  return {{std::abs(q_side - k_side), slack.at("dq")[head] * norm(q) + slack.at("dk")[head] * norm(k),
+           fmt::format("<dq, q> is {:.4g} and <dk, k> is {:.4g}, should be equal", q_side, k_side)},
+          {std::abs(v_side - o_side), slack.at("dv")[head] * norm(v) + rounding(norm(d_o) * norm(o)),
+           fmt::format("<dv, v> is {:.4g}, should be <d_o, o> = {:.4g}", v_side, o_side)}};
+}
 
 double loss(const AttentionProblem& x) {
   const reference::Attention<double> forward = reference::attention(x.q, x.k, x.v, x.mask);
@@ -125,10 +104,12 @@ double loss(const AttentionProblem& x) {
   return sum;
 }
 
-double largest(const Tensor64& x) {
-  double most = 0;
-  for (const double value : x.values()) most = std::max(most, std::abs(value));
-  return most;
+/// How far a variable may move that scores are the products of with `other`. No score moves by more than
+/// 1e-3: the third derivative then costs less than 1e-6, rounding far less.
+double step_against(const Tensor64& other) {
+  double largest = 1e-3;
+  for (const double value : other.values()) largest = std::max(largest, std::abs(value));
+  return 1e-3 / (std::sqrt(static_cast<double>(other.extent(2))) * largest);
 }
 
 Tensor64 random_signs(const Shape& shape, const char* label) {
@@ -150,88 +131,116 @@ double central_difference(AttentionProblem& x, Tensor64& variable, const Tensor6
   return difference;
 }
 
-/// Six standard deviations: random signs turn an error into a number of mean 0 and deviation its norm.
-double allowed_along_signs(const std::vector<double>& slack) {
-  return 6 * norm(slack);
+/// The error on each rank, as a part of the norm of the rank's terms; 0 where the two are equal.
+std::vector<double> errors_by_rank(const Tensor64& answer, const Played& played, const std::string& output) {
+  const Example& example = *played.example;
+  const Tensor64 off = difference(answer, played.expected.at(output));
+  std::vector<double> errors;
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    const double distance = norm(shard_of(off, example, rank).values());
+    const double terms = norm(shard_of(played.cancellation_free.at(output), example, rank).values());
+    errors.push_back(distance == 0 ? 0 : distance / terms);
+  }
+  return errors;
+}
+
+template <class T>
+Answer as_answer(reference::AttentionGradients<T> gradients) {
+  return {{"dq", std::move(gradients.dq)}, {"dk", std::move(gradients.dk)}, {"dv", std::move(gradients.dv)}};
 }
 
 }  // namespace
 
-GradientSlack slack_of(const Gradients64& expected, double dq, double dk, double dv) {
-  const auto by_head = [](const Tensor64& x, double relative) {
-    std::vector<double> slack(x.extent(0));
-    for (Index head = 0; head < x.extent(0); ++head) {
-      const double size = norm(flat(x.heads().head(head)));
-      slack[head] = size == 0 ? 0 : relative * size;
-    }
-    return slack;
-  };
-  return {by_head(expected.dq, dq), by_head(expected.dk, dk), by_head(expected.dv, dv)};
+Answer right_gradients(const AttentionProblem& x) {
+  return as_answer(reference::attention_gradients(x.q, x.k, x.v, x.d_o, x.mask, x.d_lse));
 }
 
-std::vector<std::string> broken_identities(const AttentionProblem& problem, const Gradients64& gradients,
+Answer cancellation_free_gradients(const AttentionProblem& x) {
+  return as_answer(reference::cancellation_free_gradients(x.q, x.k, x.v, x.d_o, x.mask, x.d_lse));
+}
+
+GradientSlack slack_of(const Answer& expected, const std::map<std::string, double>& relative) {
+  GradientSlack slack;
+  for (const auto& [name, gradient] : expected) {
+    for (Index head = 0; head < gradient.extent(0); ++head) {
+      const double size = norm(head_of(gradient, head));
+      slack[name].push_back(size == 0 ? 0 : relative.at(name) * size);
+    }
+  }
+  return slack;
+}
+
+std::vector<std::string> broken_identities(const AttentionProblem& problem, const Answer& gradients,
                                            const GradientSlack& slack) {
   const reference::Attention<double> forward =
       reference::attention(problem.q, problem.k, problem.v, problem.mask);
   std::vector<std::string> lines;
   for (Index head = 0; head < problem.q.extent(0); ++head) {
-    for (std::string& line : Identities(problem, gradients, slack, head).broken(forward)) {
-      lines.push_back(std::move(line));
+    std::vector<Identity> all = sums(problem, gradients, slack, head, forward.lse.matrix().row(head));
+    std::ranges::move(products(problem, gradients, slack, head, head_of(forward.o, head)),
+                      std::back_inserter(all));
+    for (const Identity& identity : all) {
+      if (!identity.holds())
+        lines.push_back(fmt::format("identity broken in head {}: {}", head, identity.words));
     }
   }
   return lines;
 }
 
-std::vector<std::string> broken_differences(const AttentionProblem& problem, const Gradients64& gradients,
+std::vector<std::string> broken_differences(const AttentionProblem& problem, const Answer& gradients,
                                             const GradientSlack& slack) {
   AttentionProblem x = problem;
-  const double root_dim = std::sqrt(static_cast<double>(x.q.extent(2)));
-  // No score moves by more than 1e-3: the third derivative then costs less than 1e-6, rounding far less.
-  const auto step_against = [&](const Tensor64& other) {
-    return 1e-3 / (root_dim * std::max(largest(other), 1e-3));
-  };
   struct Variable {
-    const char* name;
+    const char* gradient;
     Tensor64& value;
-    const Tensor64& gradient;
     double step;
-    double allowed;
   };
-  const Variable variables[] = {
-      {"dq", x.q, gradients.dq, step_against(x.k), allowed_along_signs(slack.dq)},
-      {"dk", x.k, gradients.dk, step_against(x.q), allowed_along_signs(slack.dk)},
-      {"dv", x.v, gradients.dv, 1, allowed_along_signs(slack.dv)}};  // the loss is linear in v
   const double rounding_of_loss = 1e-13 * (1 + std::abs(loss(problem)));
   std::vector<std::string> lines;
-  for (const Variable& variable : variables) {
-    const Tensor64 direction = random_signs(variable.value.shape(), variable.name);
+  for (const Variable& variable : {Variable{"dq", x.q, step_against(x.k)},
+                                   {"dk", x.k, step_against(x.q)},
+                                   {"dv", x.v, 1}}) {  // the loss is linear in v
+    const Tensor64 direction = random_signs(variable.value.shape(), variable.gradient);
     const double expected = central_difference(x, variable.value, direction, variable.step);
-    const double given = dot(variable.gradient.values(), direction.values());
-    const double rounding = rounding_of_loss / variable.step;
-    if (std::abs(given - expected) <= variable.allowed + rounding) continue;  // NaN is not
+    const double given = dot(gradients.at(variable.gradient).values(), direction.values());
+    // Six standard deviations: random signs turn an error into a number of mean 0 and deviation its norm.
+    const double allowed = 6 * norm(slack.at(variable.gradient)) + rounding_of_loss / variable.step;
+    if (std::abs(given - expected) <= allowed) continue;  // NaN is not
     lines.push_back(
         fmt::format("central differences: {} along a random direction is {:.4g}, should be {:.4g}",
-                    variable.name, given, expected));
+                    variable.gradient, given, expected));
   }
   return lines;
 }
 
-AnswerCheck passes_gradient_checks(std::function<AttentionProblem(const Example&)> problem) {
+AnswerCheck passes_gradient_checks(ProblemOf problem) {
   return [problem = std::move(problem)](const Played& played) {
-    const Answer& expected = played.expected;
-    const Answer& answer = played.answer;
-    const GradientSlack slack =
-        slack_of({expected.at("dq"), expected.at("dk"), expected.at("dv")}, played.tolerance.at("dq"),
-                 played.tolerance.at("dk"), played.tolerance.at("dv"));
-    const Gradients64 given{answer.at("dq"), answer.at("dk"), answer.at("dv")};
+    const GradientSlack slack = slack_of(played.expected, played.tolerance);
     const AttentionProblem whole = problem(*played.example);
     std::vector<Finding> findings;
-    for (std::string& line : broken_differences(whole, given, slack))
-      findings.push_back({"", std::move(line)});
-    for (std::string& line : broken_identities(whole, given, slack))
-      findings.push_back({"", std::move(line)});
+    for (const auto look : {broken_differences, broken_identities}) {
+      for (std::string& line : look(whole, played.answer, slack)) findings.push_back({"", std::move(line)});
+    }
     return findings;
   };
+}
+
+std::vector<Finding> is_right_on_every_rank(const Played& played) {
+  if (!is_right(played)) return {};
+  std::vector<Finding> findings;
+  for (const auto& [name, answer] : played.answer) {
+    const double allowed =
+        allowed_beside(std::ranges::max(errors_by_rank(played.baseline.at(name), played, name)));
+    const std::vector<double> errors = errors_by_rank(answer, played, name);
+    for (std::size_t rank = 0; rank < errors.size(); ++rank) {
+      if (errors[rank] <= allowed) continue;
+      findings.push_back(
+          {"", fmt::format("{} on rank {} is off by {:.2g} of the norm of its terms before they "
+                           "cancel; float32 explains {:.2g}",
+                           name, rank, errors[rank], allowed)});
+    }
+  }
+  return findings;
 }
 
 }  // namespace course

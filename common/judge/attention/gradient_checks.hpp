@@ -1,9 +1,10 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
-#include "judge/task.hpp"
+#include "judge/diagnose.hpp"
 #include "reference/reference.hpp"
 
 namespace course {
@@ -16,15 +17,20 @@ struct AttentionProblem {
   reference::Mask mask;
 };
 
-using Gradients64 = reference::AttentionGradients<double>;
+/// Reads an example.
+using ProblemOf = std::function<AttentionProblem(const Example&)>;
 
-/// How far gradients may be from the expected answer: for each head the norm of the difference.
-struct GradientSlack {
-  std::vector<double> dq, dk, dv;
-};
+/// dq, dk and dv by the reference.
+Answer right_gradients(const AttentionProblem& problem);
+
+/// dq, dk and dv as they would be if none of their terms cancelled: a task's cancellation-free answer.
+Answer cancellation_free_gradients(const AttentionProblem& problem);
+
+/// How far dq, dk and dv may be from the expected answer: for each head the norm of the difference.
+using GradientSlack = std::map<std::string, std::vector<double>>;
 
 /// `relative` errors of the expected answer's norms, head by head.
-GradientSlack slack_of(const Gradients64& expected, double dq, double dk, double dv);
+GradientSlack slack_of(const Answer& expected, const std::map<std::string, double>& relative);
 
 /// Which of the four identities `gradients` break by more than `slack` can explain, one line each:
 ///   sum_j dk_j = sum_i d_lse_i q_i / sqrt(d)   softmax does not change when all keys move alike; lse moves
@@ -32,16 +38,22 @@ GradientSlack slack_of(const Gradients64& expected, double dq, double dk, double
 ///   <dq, q> = <dk, k>                          scores are bilinear in q and k
 ///   <dv, v> = <d_o, o>                         o is linear in v
 /// A factor that is wrong in dq and dk alike breaks none of them.
-std::vector<std::string> broken_identities(const AttentionProblem& problem, const Gradients64& gradients,
+std::vector<std::string> broken_identities(const AttentionProblem& problem, const Answer& gradients,
                                            const GradientSlack& slack);
 
 /// Which of dq, dk and dv disagree with central differences of sum(o * d_o) + sum(lse * d_lse), taken in
 /// float64 along one direction of random signs for each, one line each. Needs the forward pass only.
-std::vector<std::string> broken_differences(const AttentionProblem& problem, const Gradients64& gradients,
+std::vector<std::string> broken_differences(const AttentionProblem& problem, const Answer& gradients,
                                             const GradientSlack& slack);
 
 /// The outputs dq, dk and dv, joined over all ranks, break an identity or disagree with central differences.
 /// Neither needs a gradient of the reference; only how much they may be off by is measured against its norm.
-AnswerCheck passes_gradient_checks(std::function<AttentionProblem(const Example&)> problem);
+AnswerCheck passes_gradient_checks(ProblemOf problem);
+
+/// On some rank dq, dk or dv is further from the expected answer than float32 explains, measured against the
+/// norm of that rank's terms before they cancel. The comparison with the expected answer's own norm, over all
+/// ranks, does not see a rank whose gradients are a small part of their head's. Silent where that comparison
+/// fails already. For tasks that have cancellation-free answers.
+std::vector<Finding> is_right_on_every_rank(const Played& played);
 
 }  // namespace course

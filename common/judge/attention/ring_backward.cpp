@@ -4,30 +4,59 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "judge/attention/attended_blocks.hpp"
+#include "judge/numbers/dot.hpp"
 #include "reference/reference.hpp"
-#include "ring/shards.hpp"
 
 namespace course::ring_backward {
 
 namespace {
 
+using log_reading::holder;
+
+/// Where dk and dv change places.
+enum class Swapped { Nowhere, AtTheEnd, EveryHop };
+
+/// What is read beyond a block in memory that is longer.
+enum class Beyond { WhatLayThere, Zeros, Nan };
+
+/// What is returned for dk and dv, of the pair that the last hop leaves: the gradients received, a rank's
+/// own, and those sent, the next rank's.
+enum class Returned {
+  Received,      ///< as it should be
+  SumsOfPair,    ///< dk = the received dk + dv, dv = the sent dk + dv
+  FirstsOfPair,  ///< dk = the received dk, dv = the sent dk
+};
+
+/// The backward ring's steps as switches.
+struct Steps {
+  bool k_travels = true;
+  bool v_travels = true;
+  bool gradients_travel = true;  ///< else dk and dv stay where they are computed
+  int blocks = 0;                ///< of work beyond P, not below one
+  int gradient_hops = 0;         ///< beyond P; none at P = 1
+  bool dk_dv_overwritten = false;
+  bool dq_overwritten = false;
+  bool dq_cleared = true;  ///< else gradients start as NaN
+  bool dk_dv_cleared = true;
+  bool delta = true;  ///< else it is left out
+  Swapped swapped = Swapped::Nowhere;
+  Returned returned = Returned::Received;
+  bool own_in_room = false;  ///< whether a block's first share lies where another block's comes later
+  Beyond beyond = Beyond::WhatLayThere;
+};
+
 Tensor64 input(const Example& example, const char* name) {
   return cast<double>(example.inputs.at(name));
 }
 
-/// As many numbers as `shape` has, from the front of `numbers`; `fill` where there are none.
+/// As many numbers as `shape` has, from the front of `numbers`; 0 where there are none.
 template <class T>
-TensorOf<T> read_as(const std::vector<T>& numbers, const Shape& shape, T fill) {
-  TensorOf<T> read(shape, fill);
+TensorOf<T> read_as(const std::vector<T>& numbers, const Shape& shape) {
+  TensorOf<T> read(shape);
   std::copy_n(numbers.begin(), std::min<Index>(std::ssize(numbers), read.size()), read.data());
   return read;
-}
-
-template <class T>
-T dot(std::span<const T> a, std::span<const T> b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), T{0});
 }
 
 template <class T>
@@ -35,10 +64,9 @@ void add_scaled(std::span<T> to, T factor, std::span<const T> from) {
   for (std::size_t c = 0; c < to.size(); ++c) to[c] += factor * from[c];
 }
 
+/// dk and dv.
 template <class T>
-void add(std::vector<T>& to, const TensorOf<T>& share) {
-  for (Index i = 0; i < share.size(); ++i) to[i] += share[i];
-}
+using Pair = std::array<std::vector<T>, 2>;
 
 /// What one rank's queries give to the gradients of one block.
 template <class T>
@@ -57,12 +85,8 @@ struct Rank {
         lse(own(example, "lse", rank)),
         delta(lse.shape()) {
     const TensorOf<T> o = own(example, "o", rank);
-    for (Index head = 0; head < q.extent(0); ++head) {
-      for (Index i = 0; i < q.extent(1); ++i) {
-        delta.matrix()(head, i) =
-            with_delta ? dot<T>(o.heads().head(head).row(i), d_o.heads().head(head).row(i)) : T{0};
-      }
-    }
+    for (Index i = 0; with_delta && i < delta.size(); ++i)
+      delta[i] = dot<T>(rows_of(o).row(i), rows_of(d_o).row(i));
   }
 
   Share<T> share(const TensorOf<T>& block_k, const TensorOf<T>& block_v) const {
@@ -90,32 +114,27 @@ struct Rank {
 
  private:
   static TensorOf<T> own(const Example& example, const char* name, int rank) {
-    return cast<T>(slice(example.inputs.at(name), 1, shard_offsets(example.shard_tokens)[rank],
-                         example.shard_tokens[rank]));
+    return cast<T>(shard_of(example.inputs.at(name), example, rank));
+  }
+  static MatrixView<const T> rows_of(const TensorOf<T>& x) {
+    return {x.data(), x.extent(0) * x.extent(1), x.extent(2)};
   }
 };
 
-/// dk and dv of a block, as they lie in memory that is as long as the largest block.
-template <class T>
-struct Room {
-  std::vector<T> dk, dv;
-};
-
-/// All ranks, hop by hop. A rank holds a block's gradients in one of two rooms in turn.
+/// All ranks, hop by hop. A rank holds a block's gradients in one of two rooms in turn, each as long as the
+/// largest block.
 template <class T>
 class Ring {
  public:
   Ring(const Example& example, const Steps& steps) : steps_(steps), shard_tokens_(example.shard_tokens) {
-    for (int rank = 0; rank < world_size(); ++rank) ranks_.emplace_back(example, rank, steps.delta);
     const Tensor& q = example.inputs.at("q");
-    const Index length = q.extent(0) * largest_shard(shard_tokens_) * q.extent(2);
-    const Room<T> empty{std::vector<T>(length), std::vector<T>(length)};
-    const T start = steps.dk_dv_cleared ? T{0} : nan;
-    const Room<T> first{std::vector<T>(length, start), std::vector<T>(length, start)};
+    const std::size_t length = q.extent(0) * largest_shard(shard_tokens_) * q.extent(2);
+    const std::vector<T> zeros(length), start(length, steps.dk_dv_cleared ? T{0} : nan);
     for (int rank = 0; rank < world_size(); ++rank) {
+      ranks_.emplace_back(example, rank, steps.delta);
       dq_.emplace_back(ranks_[rank].q.shape(), steps.dq_cleared ? T{0} : nan);
-      rooms_.push_back({empty, empty, empty});
-      room(rank, 0) = first;
+      rooms_.push_back({Pair<T>{zeros, zeros}, {zeros, zeros}, {zeros, zeros}});
+      room(rank, 0) = {start, start};
     }
   }
 
@@ -124,14 +143,14 @@ class Ring {
     const int hops = world_size() == 1 ? 0 : world_size() + steps_.gradient_hops;
     for (int step = 0; step < std::max(blocks, hops); ++step) {
       if (step < blocks) work(step);
-      if (step < hops) pass_on(step);
+      if (step < hops && steps_.gradients_travel) pass_on(step);
     }
     std::vector<Tensor64> dq, dk, dv;
     for (int rank = 0; rank < world_size(); ++rank) {
-      const Room<T> own = returned(rank, hops);
+      const Pair<T> own = returned(rank, hops);
       dq.push_back(cast<double>(dq_[rank]));
-      dk.push_back(cast<double>(read_as(own.dk, ranks_[rank].q.shape(), T{0})));
-      dv.push_back(cast<double>(read_as(own.dv, ranks_[rank].q.shape(), T{0})));
+      dk.push_back(cast<double>(read_as(own[0], ranks_[rank].q.shape())));
+      dv.push_back(cast<double>(read_as(own[1], ranks_[rank].q.shape())));
     }
     return {{"dq", concatenate(dq, 1)}, {"dk", concatenate(dk, 1)}, {"dv", concatenate(dv, 1)}};
   }
@@ -140,94 +159,79 @@ class Ring {
   static constexpr T nan = std::numeric_limits<T>::quiet_NaN();
 
   int world_size() const { return static_cast<int>(shard_tokens_.size()); }
-  int owner(int rank, int step) const { return ((rank - step) % world_size() + world_size()) % world_size(); }
-  Index block_size(int of) const { return ranks_[of].q.size(); }
+  /// How long the block is that a rank holds after `step` hops.
+  Index held_size(int rank, int step) const { return ranks_[holder(rank, step, world_size())].q.size(); }
 
   /// Where a rank holds gradients after `step` hops.
-  Room<T>& room(int rank, int step) {
-    if (steps_.gradients == Gradients::StayWhereComputed) return rooms_[rank][0];
+  Pair<T>& room(int rank, int step) {
+    if (!steps_.gradients_travel) return rooms_[rank][0];
     return rooms_[rank][step == 0 && !steps_.own_in_room ? 2 : step % 2];
   }
 
   void work(int step) {
     for (int rank = 0; rank < world_size(); ++rank) {
-      const int of = owner(rank, step);
+      const int of = holder(rank, step, world_size());
       const TensorOf<T>& block_k = ranks_[steps_.k_travels ? of : rank].k;
       const TensorOf<T>& block_v = ranks_[steps_.v_travels ? of : rank].v;
-      const Share<T> share = ranks_[rank].share(block_k, read_as(block_v.values(), block_k.shape(), T{0}));
-      if (steps_.dq_overwritten) std::ranges::fill(dq_[rank].values(), T{0});
-      for (Index i = 0; i < share.dq.size(); ++i) dq_[rank][i] += share.dq[i];
-      Room<T>& held = room(rank, step);
-      if (steps_.dk_dv_overwritten) std::fill_n(held.dk.begin(), share.dk.size(), T{0});
-      if (steps_.dk_dv_overwritten) std::fill_n(held.dv.begin(), share.dv.size(), T{0});
-      add(held.dk, share.dk);
-      add(held.dv, share.dv);
+      const Share<T> share = ranks_[rank].share(block_k, read_as(block_v.values(), block_k.shape()));
+      add(dq_[rank].values(), share.dq, steps_.dq_overwritten);
+      add(room(rank, step)[0], share.dk, steps_.dk_dv_overwritten);
+      add(room(rank, step)[1], share.dv, steps_.dk_dv_overwritten);
     }
   }
 
+  static void add(std::vector<T>& to, const TensorOf<T>& share, bool overwritten) {
+    for (Index i = 0; i < share.size(); ++i) to[i] = (overwritten ? T{0} : to[i]) + share[i];
+  }
+
   void pass_on(int step) {
-    if (steps_.gradients == Gradients::StayWhereComputed) return;
-    std::vector<Room<T>> messages;
+    std::vector<Pair<T>> messages;
     for (int rank = 0; rank < world_size(); ++rank) {
-      Room<T> message = room(rank, step);
-      message.dk.resize(block_size(owner(rank, step)));
-      message.dv.resize(block_size(owner(rank, step)));
-      if (steps_.swapped == Swapped::EveryHop) std::swap(message.dk, message.dv);
+      Pair<T> message = room(rank, step);
+      for (std::vector<T>& gradient : message) gradient.resize(held_size(rank, step));
+      if (steps_.swapped == Swapped::EveryHop) std::swap(message[0], message[1]);
       messages.push_back(std::move(message));
     }
     for (int rank = 0; rank < world_size(); ++rank) {
-      const Room<T>& message = messages[owner(rank, 1)];
-      std::ranges::copy(message.dk, room(rank, step + 1).dk.begin());
-      std::ranges::copy(message.dv, room(rank, step + 1).dv.begin());
+      for (const int x : {0, 1})
+        std::ranges::copy(messages[holder(rank, 1, world_size())][x], room(rank, step + 1)[x].begin());
     }
   }
 
   /// What a rank holds after `hops` hops, with what lies beyond it.
-  Room<T> held(int rank, int hops) {
-    Room<T> all = room(rank, hops);
+  Pair<T> held(int rank, int hops) {
+    Pair<T> all = room(rank, hops);
     if (steps_.beyond == Beyond::WhatLayThere) return all;
-    const T fill = steps_.beyond == Beyond::Nan ? nan : T{0};
-    const Index length = block_size(owner(rank, hops));
-    std::fill(all.dk.begin() + length, all.dk.end(), fill);
-    std::fill(all.dv.begin() + length, all.dv.end(), fill);
+    for (std::vector<T>& gradient : all)
+      std::fill(gradient.begin() + held_size(rank, hops), gradient.end(),
+                steps_.beyond == Beyond::Nan ? nan : T{0});
     return all;
   }
 
-  Room<T> returned(int rank, int hops) {
-    Room<T> own = held(rank, hops);
-    if (steps_.swapped == Swapped::AtTheEnd) std::swap(own.dk, own.dv);
+  Pair<T> returned(int rank, int hops) {
+    Pair<T> own = held(rank, hops);
+    if (steps_.swapped == Swapped::AtTheEnd) std::swap(own[0], own[1]);
     if (steps_.returned == Returned::Received || hops == 0) return own;
-    const Room<T> sent = held(rank, hops - 1);
-    if (steps_.returned == Returned::FirstsOfPair) return {own.dk, sent.dk};
-    Room<T> sums = own;
-    for (std::size_t i = 0; i < own.dk.size(); ++i) {
-      sums.dk[i] = own.dk[i] + own.dv[i];
-      sums.dv[i] = sent.dk[i] + sent.dv[i];
-    }
-    return sums;
+    const Pair<T> sent = held(rank, hops - 1);
+    if (steps_.returned == Returned::FirstsOfPair) return {own[0], sent[0]};
+    return {sum(own), sum(sent)};
+  }
+
+  static std::vector<T> sum(Pair<T> of) {
+    add_scaled<T>(of[0], 1, of[1]);
+    return of[0];
   }
 
   const Steps steps_;
   const std::vector<int>& shard_tokens_;
   std::vector<Rank<T>> ranks_;
   std::vector<TensorOf<T>> dq_;
-  std::vector<std::array<Room<T>, 3>> rooms_;  ///< by rank: two in turn, and one for a block's first share
+  std::vector<std::array<Pair<T>, 3>> rooms_;  ///< by rank: two in turn, and one for a block's first share
 };
 
-Mistake wrong(std::string id, const Steps& steps) {
-  return {std::move(id), [steps](const Example& example) { return run(steps, example); }};
-}
-
-/// The answers that end with another block's gradients, whose lengths differ: with whatever is read beyond.
-void add_with_lengths(std::vector<Mistake>& all, const std::string& id, Steps steps) {
-  for (const bool own_in_room : {false, true}) {
-    steps.own_in_room = own_in_room;
-    all.push_back(wrong(id, steps));
-  }
-  for (const Beyond beyond : {Beyond::Zeros, Beyond::Nan}) {
-    steps.beyond = beyond;
-    all.push_back(wrong(id, steps));
-  }
+/// The gradients by these steps, from the o and lse that the student is given.
+Answer run(const Steps& steps, const Example& example) {
+  return Ring<double>(example, steps).answer();
 }
 
 /// dk and dv hold what this rank's own queries gave to its own block, and nobody else's share.
@@ -292,13 +296,11 @@ AttentionProblem problem(const Example& example) {
 }
 
 Answer expected(const Example& example) {
-  Gradients64 right = reference::attention_gradients(input(example, "q"), input(example, "k"),
-                                                     input(example, "v"), input(example, "d_o"));
-  return {{"dq", std::move(right.dq)}, {"dk", std::move(right.dk)}, {"dv", std::move(right.dv)}};
+  return right_gradients(problem(example));
 }
 
-Answer run(const Steps& steps, const Example& example) {
-  return Ring<double>(example, steps).answer();
+Answer cancellation_free(const Example& example) {
+  return cancellation_free_gradients(problem(example));
 }
 
 Answer baseline(const Example& example) {
@@ -306,25 +308,33 @@ Answer baseline(const Example& example) {
 }
 
 std::vector<Mistake> mistakes(const std::set<std::string>& ids) {
-  std::vector<Mistake> all{
-      wrong("dk_dv_kept_local", {.gradients = Gradients::StayWhereComputed}),
-      {"own_share_only", own_share_only},
-      wrong("dk_and_dv_swapped", {.swapped = Swapped::AtTheEnd}),
-      wrong("dk_and_dv_swapped", {.swapped = Swapped::EveryHop}),
-      wrong("overwritten_not_accumulated", {.dk_dv_overwritten = true}),
-      wrong("overwritten_not_accumulated", {.dq_overwritten = true}),
-      wrong("overwritten_not_accumulated", {.dk_dv_overwritten = true, .dq_overwritten = true}),
-      wrong("own_block_every_time", {.k_travels = false, .v_travels = false}),
-      wrong("v_left_behind", {.v_travels = false}),
-      wrong("one_block_short", {.blocks = -1}),
-      wrong("one_block_short", {.blocks = -1, .gradient_hops = -1}),
-      wrong("delta_left_out", {.delta = false}),
-      wrong("sums_not_cleared", {.dq_cleared = false}),
-      wrong("sums_not_cleared", {.dk_dv_cleared = false}),
-      wrong("sums_not_cleared", {.dq_cleared = false, .dk_dv_cleared = false})};
-  add_with_lengths(all, "one_hop_short_of_home", {.gradient_hops = -1});
-  add_with_lengths(all, "received_and_sent", {.returned = Returned::SumsOfPair});
-  add_with_lengths(all, "received_and_sent", {.returned = Returned::FirstsOfPair});
+  std::vector<Mistake> all{{"own_share_only", own_share_only}};
+  const auto add = [&](std::string id, const Steps& steps) {
+    all.push_back({std::move(id), [steps](const Example& example) { return run(steps, example); }});
+  };
+  add("dk_dv_kept_local", {.gradients_travel = false});
+  add("dk_and_dv_swapped", {.swapped = Swapped::AtTheEnd});
+  add("dk_and_dv_swapped", {.swapped = Swapped::EveryHop});
+  add("overwritten_not_accumulated", {.dk_dv_overwritten = true});
+  add("overwritten_not_accumulated", {.dq_overwritten = true});
+  add("overwritten_not_accumulated", {.dk_dv_overwritten = true, .dq_overwritten = true});
+  add("own_block_every_time", {.k_travels = false, .v_travels = false});
+  add("v_left_behind", {.v_travels = false});
+  add("one_block_short", {.blocks = -1});
+  add("one_block_short", {.blocks = -1, .gradient_hops = -1});
+  add("delta_left_out", {.delta = false});
+  add("sums_not_cleared", {.dq_cleared = false});
+  add("sums_not_cleared", {.dk_dv_cleared = false});
+  add("sums_not_cleared", {.dq_cleared = false, .dk_dv_cleared = false});
+  // These end with another block's gradients, whose lengths differ: with whatever is read beyond.
+  for (const auto& [own_in_room, beyond] : {std::pair{false, Beyond::WhatLayThere},
+                                            {true, Beyond::WhatLayThere},
+                                            {true, Beyond::Zeros},
+                                            {true, Beyond::Nan}}) {
+    add("one_hop_short_of_home", {.gradient_hops = -1, .own_in_room = own_in_room, .beyond = beyond});
+    for (const Returned returned : {Returned::SumsOfPair, Returned::FirstsOfPair})
+      add("received_and_sent", {.returned = returned, .own_in_room = own_in_room, .beyond = beyond});
+  }
   std::erase_if(all, [&](const Mistake& mistake) { return !ids.contains(mistake.id); });
   return all;
 }

@@ -27,47 +27,11 @@ AttentionProblem problem(const Example& example);
 /// dq, dk and dv in float64, by the reference.
 Answer expected(const Example& example);
 
-/// Whether dk and dv go on from rank to rank.
-enum class Gradients { Travel, StayWhereComputed };
+/// The same as they would be if none of their terms cancelled.
+Answer cancellation_free(const Example& example);
 
-/// Where dk and dv change places.
-enum class Swapped { Nowhere, AtTheEnd, EveryHop };
-
-/// What is read beyond a block in a room that is longer.
-enum class Beyond { WhatLayThere, Zeros, Nan };
-
-/// What is returned for dk and dv, of the pair that the last hop leaves: the gradients received, a rank's
-/// own, and those sent, the next rank's.
-enum class Returned {
-  Received,      ///< as it should be
-  SumsOfPair,    ///< dk = the received dk + dv, dv = the sent dk + dv
-  FirstsOfPair,  ///< dk = the received dk, dv = the sent dk
-};
-
-/// The backward ring's steps as switches.
-struct Steps {
-  bool k_travels = true;
-  bool v_travels = true;
-  Gradients gradients = Gradients::Travel;
-  int blocks = 0;         ///< of work beyond P, not below one
-  int gradient_hops = 0;  ///< beyond P; none at P = 1
-  bool dk_dv_overwritten = false;
-  bool dq_overwritten = false;
-  bool dq_cleared = true;  ///< gradients start as NaN
-  bool dk_dv_cleared = true;
-  bool delta = true;  ///< false: left out
-  Swapped swapped = Swapped::Nowhere;
-  Returned returned = Returned::Received;
-  bool own_in_room = false;  ///< whether a block's first share lies in a room that is used again later
-  Beyond beyond = Beyond::WhatLayThere;
-};
-
-/// The gradients by these steps, hop by hop, from the o and lse that the student is given.
-Answer run(const Steps& steps, const Example& example);
-
-/// The same with every step right, in float32. It starts from the lse that the student is given: rounding an
-/// lse of 100 costs 4e-6 of all weights of its row, which the reference, with a softmax of its own, does not
-/// have.
+/// The expected answer in float32, hop by hop. It starts from the lse that the student is given: rounding an lse of 100
+/// costs 4e-6 of all weights of its row, which the reference, with a softmax of its own, does not have.
 Answer baseline(const Example& example);
 
 /// The mistakes of a backward ring that change its answer, of these ids.

@@ -6,32 +6,15 @@
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/communication_checks.hpp"
 #include "reference/reference.hpp"
-#include "ring/shards.hpp"
 
 namespace course::ring_forward {
 
 namespace {
 
-template <class T>
-Answer attention(const Example& example) {
-  const auto input = [&](const char* name) { return cast<T>(example.inputs.at(name)); };
-  const reference::Attention<T> whole = reference::attention(input("q"), input("k"), input("v"));
-  return {{"o", cast<double>(whole.o)}, {"lse", cast<double>(whole.lse)}};
-}
-
-/// Keys of one rank with values of another, both read as if they held as many tokens as a third rank's.
-struct Seen {
-  int k_of;
-  int v_of;
-  int tokens_of;
-};
-
-/// The blocks that a rank attends to.
-using Sight = std::function<std::vector<Seen>(int rank, int world_size)>;
+using log_reading::holder;
 
 Tensor shard(const Example& example, const char* name, int rank) {
-  return slice(example.inputs.at(name), 1, shard_offsets(example.shard_tokens)[rank],
-               example.shard_tokens[rank]);
+  return shard_of(example.inputs.at(name), example, rank);
 }
 
 /// The buffer of x [heads, n, head_dim], zero beyond what x fills, read as [heads, tokens, head_dim].
@@ -64,64 +47,33 @@ Answer attend(const Example& example, const std::function<std::vector<Block>(int
   return {{"o", concatenate(o, 1)}, {"lse", concatenate(lse, 1)}};
 }
 
+/// The blocks that ranks attend to: those that are with them after hops `first` .. P - 1 + `beyond_last`, but
+/// `fewest` at least. What does not travel is the rank's own every time.
+struct Sight {
+  int first = 0;
+  int beyond_last = 0;
+  int fewest = 0;
+  bool k_travels = true;
+  bool v_travels = true;
+  bool length_travels = true;  ///< as how many tokens keys and values are read
+};
+
 Answer see(const Example& example, const Sight& sight) {
+  const int world_size = example.ranks();
   return attend(example, [&](int rank) {
     std::vector<Block> blocks;
-    for (const Seen& seen : sight(rank, example.ranks())) {
-      const int tokens = example.shard_tokens[seen.tokens_of];
-      blocks.push_back(
-          {read_as(shard(example, "k", seen.k_of), tokens), read_as(shard(example, "v", seen.v_of), tokens)});
+    for (int hop = sight.first; hop < std::max(sight.fewest, world_size + sight.beyond_last); ++hop) {
+      const int owner = holder(rank, hop, world_size);
+      const int tokens = example.shard_tokens[sight.length_travels ? owner : rank];
+      blocks.push_back({read_as(shard(example, "k", sight.k_travels ? owner : rank), tokens),
+                        read_as(shard(example, "v", sight.v_travels ? owner : rank), tokens)});
     }
     return blocks;
   });
 }
 
-/// The blocks after hops first .. last.
-std::vector<Seen> arrivals(int rank, int first, int last, int world_size) {
-  std::vector<Seen> all;
-  for (int hop = first; hop <= last; ++hop) {
-    const int owner = log_reading::holder(rank, hop, world_size);
-    all.push_back({owner, owner, owner});
-  }
-  return all;
-}
-
-std::vector<Seen> every_block(int rank, int world_size) {
-  return arrivals(rank, 0, world_size - 1, world_size);
-}
-
-std::vector<Seen> without_the_last(int rank, int world_size) {
-  return arrivals(rank, 0, world_size - 2, world_size);
-}
-
-/// The loop that starts from its own block and ends a hop early: right for one rank.
-std::vector<Seen> without_the_last_but_own(int rank, int world_size) {
-  return arrivals(rank, 0, std::max(0, world_size - 2), world_size);
-}
-
-std::vector<Seen> without_own(int rank, int world_size) {
-  return arrivals(rank, 1, world_size - 1, world_size);
-}
-
-std::vector<Seen> own_every_time(int rank, int world_size) {
-  return std::vector<Seen>(world_size, {rank, rank, rank});
-}
-
-/// The buffer that never changes, read with the length of the block that should be in it.
-std::vector<Seen> own_read_as_others(int rank, int world_size) {
-  std::vector<Seen> all = every_block(rank, world_size);
-  for (Seen& seen : all) seen.k_of = seen.v_of = rank;
-  return all;
-}
-
-std::vector<Seen> own_values(int rank, int world_size) {
-  std::vector<Seen> all = every_block(rank, world_size);
-  for (Seen& seen : all) seen.v_of = rank;
-  return all;
-}
-
 Mistake seeing(std::string id, Sight sight) {
-  return {std::move(id), [sight = std::move(sight)](const Example& example) { return see(example, sight); }};
+  return {std::move(id), [sight](const Example& example) { return see(example, sight); }};
 }
 
 /// One buffer a rank for what is held and for what arrives, with blocking sends and receives: ranks of one
@@ -135,10 +87,9 @@ class OneBuffer {
     const Tensor& whole = example.inputs.at(name);
     token_size_ = whole.extent(0) * whole.extent(2);
     for (int rank = 0; rank < world_size(); ++rank) {
-      own_.push_back(shard(example, name, rank));
-      attended_.push_back({own_.back()});
+      attended_.push_back({shard(example, name, rank)});
       const Tensor nothing({whole.extent(0), 0, whole.extent(2)});
-      buffers_.push_back(read_as(copied ? own_.back() : nothing, static_cast<int>(whole.extent(1))));
+      buffers_.push_back(read_as(copied ? attended_[rank][0] : nothing, static_cast<int>(whole.extent(1))));
     }
     for (int hop = 1; hop < world_size(); ++hop) pass_on(hop);
   }
@@ -151,22 +102,20 @@ class OneBuffer {
 
   /// The message of a rank: as many numbers as the block should have that it should hold.
   std::vector<float> message(int rank, int hop) const {
-    if (hop == 1 && !copied_) return own_[rank].values();
+    if (hop == 1 && !copied_) return attended_[rank][0].values();
     std::vector<float> content = buffers_[rank].values();
-    if (rank % 2 != first_)
-      std::ranges::copy(message(log_reading::holder(rank, 1, world_size()), hop), content.begin());
-    content.resize(shard_tokens_[log_reading::holder(rank, hop - 1, world_size())] * token_size_);
+    if (rank % 2 != first_) std::ranges::copy(message(holder(rank, 1, world_size()), hop), content.begin());
+    content.resize(shard_tokens_[holder(rank, hop - 1, world_size())] * token_size_);
     return content;
   }
 
   void pass_on(int hop) {
     std::vector<std::vector<float>> messages;
     for (int rank = 0; rank < world_size(); ++rank)
-      messages.push_back(message(log_reading::holder(rank, 1, world_size()), hop));
+      messages.push_back(message(holder(rank, 1, world_size()), hop));
     for (int rank = 0; rank < world_size(); ++rank) {
       std::ranges::copy(messages[rank], buffers_[rank].data());
-      attended_[rank].push_back(
-          read_as(buffers_[rank], shard_tokens_[log_reading::holder(rank, hop, world_size())]));
+      attended_[rank].push_back(read_as(buffers_[rank], shard_tokens_[holder(rank, hop, world_size())]));
     }
   }
 
@@ -174,7 +123,6 @@ class OneBuffer {
   int first_;
   bool copied_;
   Index token_size_ = 0;
-  std::vector<Tensor> own_;
   std::vector<Tensor> buffers_;  ///< as large as the whole, zero where nothing has been written
   std::vector<std::vector<Tensor>> attended_;
 };
@@ -224,30 +172,19 @@ std::vector<Example> with_large_blocks(InputGenerator& generator, int ranks) {
   return {std::move(example)};
 }
 
-Answer expected(const Example& example) {
-  return attention<double>(example);
-}
-
-Answer baseline(const Example& example) {
-  return attention<float>(example);
-}
-
 std::int64_t memory_limit(const Example& example) {
   return checks::memory_of_blocks(example, 2 * (2 + 1));
 }
 
-std::string explain(const Example& example, const Outcome& outcome) {
-  return log_reading::explain(example, outcome,
-                              "look at the state between them, and at o and lse after block.finish");
-}
-
 std::vector<Mistake> mistakes_of_moving() {
-  return {seeing("one_block_short", without_the_last),
-          seeing("one_block_short", without_the_last_but_own),
-          seeing("one_block_short", without_own),
-          seeing("own_block_every_time", own_every_time),
-          seeing("own_block_every_time", own_read_as_others),
-          seeing("v_left_behind", own_values)};
+  return {seeing("one_block_short", {.beyond_last = -1}),
+          // The loop that starts from its own block and ends a hop early: right for one rank.
+          seeing("one_block_short", {.beyond_last = -1, .fewest = 1}),
+          seeing("one_block_short", {.first = 1}),
+          seeing("own_block_every_time", {.k_travels = false, .v_travels = false, .length_travels = false}),
+          // The buffer that never changes, read with the length of the block that should be in it.
+          seeing("own_block_every_time", {.k_travels = false, .v_travels = false}),
+          seeing("v_left_behind", {.v_travels = false})};
 }
 
 std::vector<Mistake> mistakes_of_one_buffer() {

@@ -1,12 +1,9 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "judge/task.hpp"
 
-/// Attention round a ring, for the judges: examples, the right answer, and what a rank would compute if it
-/// attended to other blocks than it should.
+/// Attention round a ring, for the judges: examples, and what a rank would compute if it attended to other
+/// blocks than it should.
 namespace course::ring_forward {
 
 /// q, k and v, cut into shards along axis 1; arguments shard_tokens.
@@ -20,17 +17,8 @@ std::vector<Example> on_all_kinds_of_shards(InputGenerator& generator, int ranks
 /// Large enough for memory to be seen: blocks of half a megabyte on 8 ranks. No example in other worlds.
 std::vector<Example> with_large_blocks(InputGenerator& generator, int ranks);
 
-/// o and lse as if there were one rank, in float64.
-Answer expected(const Example& example);
-
-/// The same in float32.
-Answer baseline(const Example& example);
-
 /// Two more blocks, a state and an output, and as much again for what MPI itself takes.
 std::int64_t memory_limit(const Example& example);
-
-/// A wrong answer in words.
-std::string explain(const Example& example, const Outcome& outcome);
 
 /// Blocks that do not go round as they should: one_block_short, own_block_every_time, v_left_behind.
 std::vector<Mistake> mistakes_of_moving();

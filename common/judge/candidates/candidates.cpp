@@ -1,15 +1,14 @@
 #include "judge/candidates/candidates.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
-#include "judge/agreement.hpp"
-#include "judge/candidates/expectation.hpp"
 #include "judge/candidates/ledger.hpp"
-#include "judge/verdict_text.hpp"
 
 namespace course {
 
@@ -17,17 +16,59 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Candidate candidate_of(const std::string& line) {
-  std::vector<std::string> columns;
-  std::istringstream stream(line);
-  for (std::string column; std::getline(stream, column, '\t');) columns.push_back(column);
-  if (columns.size() != 5 || (columns[3] != "hidden" && columns[3] != "public")) {
-    throw std::runtime_error(
-        "expected name, subject, expectation, hidden or public, and ledger entry, with a tab between them: " +
-        line);
+using Status = TestVerdict::Status;
+
+/// The verdicts of one seed.
+struct Verdicts {
+  const Round& round;
+  bool later;
+
+  bool ended_earlier(const PlayedTest& test) const {
+    return later && test.verdict.status == Status::NotPlayed;
   }
-  return {columns[0], columns[1], columns[2], columns[3] == "hidden", columns[4] == "-" ? "" : columns[4]};
-}
+
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const PlayedTest& test : round.tests)
+      all.insert(test.verdict.mistakes.begin(), test.verdict.mistakes.end());
+    return all;
+  }
+
+  /// Whether a test of the task fails, or was ended by an earlier seed; an empty task stands for all of them.
+  bool fails(const std::string& task) const {
+    return std::ranges::any_of(round.tests, [&](const PlayedTest& test) {
+      return (task.empty() || test.test->task->id == task) &&
+             (test.verdict.status == Status::Failed || ended_earlier(test));
+    });
+  }
+
+  std::string unless_all(Status status, const char* what) const {
+    for (const PlayedTest& test : round.tests) {
+      if (test.verdict.status == status || ended_earlier(test)) continue;
+      return fmt::format("task {} is not {}:\n{}", test.test->name(), what, test.verdict.text);
+    }
+    return "";
+  }
+
+  std::string unless_named(const MistakeInfo& mistake) const {
+    for (const std::string& task : mistake.tasks) {
+      if (!fails(task)) return fmt::format("task {} does not fail", task);
+    }
+    const std::set<std::string> named = names();
+    const bool complete =
+        std::ranges::none_of(round.tests, [&](const PlayedTest& test) { return ended_earlier(test); });
+    if (named == std::set{mistake.id} || (named.empty() && !complete)) return "";
+    return fmt::format("it should be named {}, and is named [{}]", mistake.id, fmt::join(named, ", "));
+  }
+
+  std::string unless_combination(const std::vector<std::string>& allowed) const {
+    if (!fails("")) return "no test fails";
+    for (const std::string& name : names()) {
+      if (std::ranges::find(allowed, name) == allowed.end()) return fmt::format("it is misnamed {}", name);
+    }
+    return "";
+  }
+};
 
 void write(const fs::path& file, const Check& check) {
   std::ofstream stream(file);
@@ -36,122 +77,127 @@ void write(const fs::path& file, const Check& check) {
   if (!stream) throw std::runtime_error("cannot write " + file.string());
 }
 
-Check compared_with(const LedgerFile& ledger, const std::string& entry, const JudgedRound& round,
-                    bool complete) {
-  const std::string file = ledger.path.string();
-  if (ledger.record) {
-    Ledger::record(ledger.path, entry, round, complete);
-    return {true, fmt::format("recorded: {} in {}\n", entry, file)};
+/// Compares with what the ledger has of it, or writes that, where COURSE_RECORD_LEDGER says so.
+Check check_ledger(const fs::path& file, const std::string& entry, const Round& round) {
+  const char* record_it = std::getenv("COURSE_RECORD_LEDGER");
+  if (record_it != nullptr && *record_it != '\0') {
+    record(file, entry, round);
+    return {true, fmt::format("recorded: {} in {}\n", entry, file.string())};
   }
-  const Ledger recorded(ledger.path);
-  if (!recorded.has_lesson())
-    return {true, fmt::format("not compared with the ledger: there is no {}\n", file)};
-  const std::string differences = recorded.differences(entry, round, complete);
-  if (differences.empty()) return {true, fmt::format("as recorded: {}\n", entry)};
-  return {false, fmt::format("not as recorded in {}, {}:\n{}", file, entry, differences)};
+  if (!fs::exists(file))
+    return {true, fmt::format("not compared with the ledger: there is no {}\n", file.string())};
+  const std::string amiss = differences(read_ledger(file), entry, round);
+  if (amiss.empty()) return {true, fmt::format("as recorded: {}\n", entry)};
+  return {false, fmt::format("not as recorded in {}, {}:\n{}", file.string(), entry, amiss)};
 }
 
-/// The verdicts of the first seed, as a person reads them.
-std::string verdict_texts(const JudgedRound& round, const LessonInfo& lesson) {
-  std::string text;
-  for (std::size_t i = 0; i < round.tests.size(); ++i)
-    text += verdict_text(lesson, *round.tests[i], round.verdicts[i]);
-  return text;
+/// What came of one, which is written down graded test by graded test where it should pass.
+Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vector<GradedTest>& all_tests,
+           const JudgeOptions& options, std::map<std::string, Examples>& shared) {
+  LauncherOptions launcher = options.launcher;
+  launcher.subject = candidate.subject;
+  SessionOptions how = session_options(options.seed, candidate.expect);
+  how.spare_large = Expectation{candidate.expect}.of_mistakes();
+  how.shared = &shared;
+  std::vector<GradedTest> tests = all_tests;
+  std::erase_if(tests, [&](const GradedTest& test) { return test.hidden && !candidate.hidden; });
+  Session session{std::move(tests), Launcher(std::move(launcher)), how};
+  session.play();
+  const std::vector<Round> rounds = judged(session, options.seeds, candidate.expect, lesson);
+  Check all;
+  for (const PlayedTest& test : rounds.front().tests) {
+    const std::string text = verdict_text(lesson, *test.test, test.verdict);
+    all.text += text;
+    if (candidate.expect == "pass") {
+      write(options.verdicts / (candidate.name + "." + test.test->name()),
+            {test.verdict.status == Status::Passed, text});
+    }
+  }
+  std::vector<Check> checks{check_expectation(candidate.expect, rounds, lesson)};
+  if (!options.ledger.empty() && !candidate.ledger_entry.empty())
+    checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front()));
+  for (const Check& check : checks) all = {all.holds && check.holds, all.text + check.text};
+  return all;
 }
 
 }  // namespace
+
+std::string Expectation::unmet(const Round& round, bool later, const LessonInfo& lesson) const {
+  const Verdicts verdicts{round, later};
+  if (text == "pass") return verdicts.unless_all(Status::Passed, "passed");
+  if (text == "todo") return verdicts.unless_all(Status::Todo, "todo");
+  if (text.starts_with("mistake:")) return verdicts.unless_named(lesson.mistake(text.substr(8)));
+  if (text.starts_with("mistakes:")) return verdicts.unless_combination(split(text.substr(9), ','));
+  throw std::invalid_argument("cannot expect " + text +
+                              "; expected pass, todo, mistake:ID or mistakes:ID,ID");
+}
+
+std::string Expectation::unmet(const std::vector<Round>& rounds, const LessonInfo& lesson) const {
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const std::string amiss = unmet(rounds[i], i > 0, lesson);
+    if (!amiss.empty()) return fmt::format("with seed {}: {}", rounds[i].seed, amiss);
+  }
+  return "";
+}
 
 std::vector<Candidate> read_candidates(const fs::path& file) {
   std::ifstream stream(file);
   if (!stream) throw std::runtime_error("cannot read " + file.string());
   std::vector<Candidate> candidates;
-  for (std::string line; std::getline(stream, line);) candidates.push_back(candidate_of(line));
+  for (std::string line; std::getline(stream, line);) {
+    const std::vector<std::string> columns = split(line, '\t');
+    if (columns.size() != 5 || (columns[3] != "hidden" && columns[3] != "public")) {
+      throw std::runtime_error(
+          "expected name, subject, expectation, hidden or public, and ledger entry, with a tab between "
+          "them: " +
+          line);
+    }
+    candidates.push_back(
+        {columns[0], columns[1], columns[2], columns[3] == "hidden", columns[4] == "-" ? "" : columns[4]});
+  }
   return candidates;
 }
 
-void Check::add(bool also_holds, const std::string& line) {
-  holds = holds && also_holds;
-  text += line;
-}
-
-Check check_candidate(const Candidate& candidate, const std::vector<JudgedRound>& rounds,
-                      const LessonInfo& lesson, const LedgerFile& ledger, bool complete) {
-  Check check;
-  if (!candidate.expect.empty()) {
-    const std::string amiss = Expectation{candidate.expect}.unmet(rounds, lesson);
-    check.add(amiss.empty(), amiss.empty() ? fmt::format("as expected: {}\n", candidate.expect)
-                                           : fmt::format("expected {}, but {}\n", candidate.expect, amiss));
-  }
-  if (ledger.path.empty() || candidate.ledger_entry.empty()) return check;
-  const Check recorded = compared_with(ledger, candidate.ledger_entry, rounds.front(), complete);
-  check.add(recorded.holds, recorded.text);
-  return check;
+Check check_expectation(const std::string& expect, const std::vector<Round>& rounds,
+                        const LessonInfo& lesson) {
+  const std::string amiss = Expectation{expect}.unmet(rounds, lesson);
+  if (amiss.empty()) return {true, fmt::format("as expected: {}\n", expect)};
+  return {false, fmt::format("expected {}, but {}\n", expect, amiss)};
 }
 
 SessionOptions session_options(std::uint64_t seed, const std::string& expect) {
   return {.seed = seed, .must_be_sharp = !expect.empty()};
 }
 
-std::vector<JudgedRound> judged(Session& session, int seeds, const std::string& expect,
-                                const LessonInfo& lesson) {
-  Sweep::Tells tells;
-  if (const Expectation expected{expect}; expected.of_mistakes()) {
-    tells = [&lesson, expected](const JudgedRound& round) {
-      return expected.unmet_later(round, lesson).empty();
-    };
-  }
-  std::vector<JudgedRound> rounds = Sweep(session, std::move(tells)).judged(seeds);
-  for (const JudgedRound& round : rounds) {
-    for (const TestVerdict& verdict : round.verdicts) require_known(verdict.mistakes, lesson);
+std::vector<Round> judged(Session& session, int seeds, const std::string& expect, const LessonInfo& lesson) {
+  Tells tells;
+  if (const Expectation expected{expect}; expected.of_mistakes())
+    tells = [&lesson, expected](const Round& round) { return expected.unmet(round, true, lesson).empty(); };
+  std::vector<Round> rounds = sweep(session, seeds, tells);
+  for (const Round& round : rounds) {
+    for (const PlayedTest& test : round.tests) {
+      for (const std::string& mistake : test.verdict.mistakes) lesson.mistake(mistake);
+    }
   }
   return rounds;
 }
 
-CandidateTests::CandidateTests(const LessonInfo& lesson, std::vector<GradedTest> public_tests,
-                               std::vector<GradedTest> all_tests, LauncherOptions options, Seeds seeds,
-                               LedgerFile ledger)
-    : lesson_(lesson),
-      public_tests_(std::move(public_tests)),
-      all_tests_(std::move(all_tests)),
-      options_(std::move(options)),
-      seeds_(std::move(seeds)),
-      ledger_(std::move(ledger)) {}
-
-void CandidateTests::run(const std::vector<Candidate>& candidates, const fs::path& folder) {
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  for (const Candidate& candidate : candidates) {
+void test_candidates(const LessonInfo& lesson, const std::vector<GradedTest>& tests,
+                     const JudgeOptions& options) {
+  fs::remove_all(options.verdicts);
+  fs::create_directories(options.verdicts);
+  std::map<std::string, Examples> shared;
+  for (const Candidate& candidate : read_candidates(options.candidates)) {
     Check check;
     try {
-      check = play(candidate, folder);
+      check = play(candidate, lesson, tests, options, shared);
     } catch (const std::exception& error) {
-      check.add(false, fmt::format("it could not be judged: {}\n", error.what()));
+      check = {false, fmt::format("it could not be judged: {}\n", error.what())};
     }
-    write(folder / candidate.name, check);
+    write(options.verdicts / candidate.name, check);
     fmt::print("{}  {}\n", check.holds ? "holds" : "fails", candidate.name);
     std::fflush(stdout);
   }
-}
-
-Check CandidateTests::play(const Candidate& candidate, const fs::path& folder) {
-  LauncherOptions options = options_;
-  options.subject = candidate.subject;
-  SessionOptions how = session_options(seeds_.first, candidate.expect);
-  how.spare_large = Expectation{candidate.expect}.of_mistakes();
-  how.shared = &examples_;
-  Session session(candidate.hidden ? all_tests_ : public_tests_, options, how);
-  session.play();
-  const std::vector<JudgedRound> rounds = judged(session, seeds_.count, candidate.expect, lesson_);
-  const JudgedRound& first = rounds.front();
-  for (std::size_t i = 0; candidate.expect == "pass" && i < first.tests.size(); ++i) {
-    write(folder / (candidate.name + "." + first.tests[i]->name()),
-          {first.verdicts[i].status == TestVerdict::Status::Passed,
-           verdict_text(lesson_, *first.tests[i], first.verdicts[i])});
-  }
-  Check check{true, verdict_texts(first, lesson_)};
-  const Check compared = check_candidate(candidate, rounds, lesson_, ledger_, true);
-  check.add(compared.holds, compared.text);
-  return check;
 }
 
 }  // namespace course

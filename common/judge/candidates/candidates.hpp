@@ -4,11 +4,29 @@
 #include <string>
 #include <vector>
 
-#include "judge/candidates/sweep.hpp"
-#include "judge/task.hpp"
-#include "registry/registry.hpp"
+#include "judge/options.hpp"
+#include "judge/session.hpp"
 
 namespace course {
+
+/// What the course itself expects of a submission whose nature it knows:
+///   pass                  a solution or a variant: every test passes
+///   todo                  a skeleton: no test passes, every one says that it is not written yet
+///   mistake:ID            a mutant: each task that the registry names fails, and ID alone is named
+///   mistakes:ID,ID        a combination: it fails, and only these may be named
+struct Expectation {
+  std::string text;
+
+  bool of_mistakes() const { return text.starts_with("mistake"); }
+
+  /// Empty when it holds for every seed; otherwise what is amiss. Throws std::invalid_argument for another
+  /// text.
+  std::string unmet(const std::vector<Round>& rounds, const LessonInfo& lesson) const;
+
+  /// The same of one seed. A test that a deadlock or a crash ended with the first seed is not played with the
+  /// `later` ones; nothing is asked of it there, and of a task only when all its tests were played.
+  std::string unmet(const Round& round, bool later, const LessonInfo& lesson) const;
+};
 
 /// One of the course's own submissions to a lesson, whose nature is known: a solution, a mutant, a variant.
 struct Candidate {
@@ -23,64 +41,29 @@ struct Candidate {
 /// the ledger or "-", with a tab between them. Throws std::runtime_error with the line that is not so.
 std::vector<Candidate> read_candidates(const std::filesystem::path& file);
 
-/// The seeds that are played: so many from the first on.
-struct Seeds {
-  std::uint64_t first = 1;
-  int count = 1;
-};
-
-/// The recorded verdicts of a lesson.
-struct LedgerFile {
-  std::filesystem::path path;  ///< empty: nothing is compared
-  bool record = false;         ///< write instead of comparing
-};
-
-/// Whether a submission came out as it should, and why not.
+/// Whether something is as it should be, and why not.
 struct Check {
   bool holds = true;
   std::string text;  ///< lines
-
-  void add(bool also_holds, const std::string& line);
 };
 
-/// Compares what came of a submission with what is expected of it and with what the ledger has of it.
-/// @param complete every graded test of the lesson was played
-Check check_candidate(const Candidate& candidate, const std::vector<JudgedRound>& rounds,
-                      const LessonInfo& lesson, const LedgerFile& ledger, bool complete);
+/// Compares what came of a submission with what is expected of it.
+Check check_expectation(const std::string& expect, const std::vector<Round>& rounds,
+                        const LessonInfo& lesson);
 
-/// Plays many candidates of a lesson, one after another, in one process: the right answers, which take longer
-/// than the playing, are worked out once for all of them.
-class CandidateTests {
- public:
-  /// @param public_tests, all_tests the lesson's graded tests, without and with the hidden ones, of tasks
-  /// that
-  ///   are remembering()
-  CandidateTests(const LessonInfo& lesson, std::vector<GradedTest> public_tests,
-                 std::vector<GradedTest> all_tests, LauncherOptions options, Seeds seeds, LedgerFile ledger);
-
-  /// Writes into `folder`, which is emptied first, what the tests named after the candidates have to say: a
-  /// file NAME for each, and NAME.TEST for each graded test of one that should pass. The first line is
-  /// "holds" or "fails".
-  void run(const std::vector<Candidate>& candidates, const std::filesystem::path& folder);
-
- private:
-  /// What came of one, which is written down graded test by graded test where it should pass.
-  Check play(const Candidate& candidate, const std::filesystem::path& folder);
-
-  const LessonInfo& lesson_;
-  std::vector<GradedTest> public_tests_, all_tests_;
-  LauncherOptions options_;
-  Seeds seeds_;
-  LedgerFile ledger_;
-  SharedExamples examples_;
-};
-
-/// How a submission is played of which that is expected; must_be_sharp unless nothing is.
+/// How a submission is played of which that is expected.
 SessionOptions session_options(std::uint64_t seed, const std::string& expect);
 
-/// The verdicts on a session that was played, and on it with later seeds.
-/// Throws std::invalid_argument for a name that the registry does not have.
-std::vector<JudgedRound> judged(Session& session, int seeds, const std::string& expect,
-                                const LessonInfo& lesson);
+/// The verdicts on a session that was played, and on it with later seeds. Throws std::invalid_argument for a
+/// name that the registry does not have.
+std::vector<Round> judged(Session& session, int seeds, const std::string& expect, const LessonInfo& lesson);
+
+/// Plays options.candidates one after another, in one process: the right answers, which take longer than the
+/// playing, are worked out once for all of them. Writes into options.verdicts, which is emptied first, what
+/// the tests named after the candidates have to say: a file NAME for each, and NAME.TEST for each graded test
+/// of one that should pass. The first line is "holds" or "fails".
+/// @param tests the lesson's graded tests with the hidden ones, of tasks that are remembering()
+void test_candidates(const LessonInfo& lesson, const std::vector<GradedTest>& tests,
+                     const JudgeOptions& options);
 
 }  // namespace course

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <vector>
+#include <utility>
 
 #include "runner/descriptor.hpp"
 
@@ -19,7 +19,7 @@ namespace course {
 
 namespace {
 
-std::string verdict_text(const TestVerdict& verdict) {
+std::string recorded_as(const TestVerdict& verdict) {
   if (verdict.status == TestVerdict::Status::Passed) return "passed";
   if (verdict.status == TestVerdict::Status::Todo) return "todo";
   if (verdict.mistakes.empty()) return "failed";
@@ -40,78 +40,9 @@ Descriptor locked(const std::filesystem::path& file) {
   return descriptor;
 }
 
-}  // namespace
-
-Ledger::Ledger(std::filesystem::path file)
-    : file_(std::move(file)), has_lesson_(std::filesystem::exists(file_)) {
-  if (!has_lesson_) return;
-  std::ifstream text(file_);
-  int number = 0;
-  for (std::string line; std::getline(text, line);) read_line(line, ++number);
-  if (!text.eof()) throw std::runtime_error("cannot read " + file_.string());
-}
-
-void Ledger::read_line(const std::string& line, int number) {
-  std::istringstream columns(line);
-  std::string submission, verdict, tests;
-  std::getline(columns, submission, '\t');
-  std::getline(columns, verdict, '\t');
-  std::getline(columns, tests);
-  if (submission.empty() || verdict.empty() || tests.empty()) {
-    throw std::runtime_error(
-        fmt::format("{}:{}: expected a submission, a verdict and tests with tabs between them: {}",
-                    file_.string(), number, line));
-  }
-  std::istringstream names(tests);
-  for (std::string name; names >> name;) {
-    if (!submissions_[submission].emplace(name, verdict).second)
-      throw std::runtime_error(
-          fmt::format("{}:{}: {} has test {} a second time", file_.string(), number, submission, name));
-  }
-}
-
-std::string Ledger::differences(const std::string& submission, const JudgedRound& round,
-                                bool complete) const {
-  const auto found = submissions_.find(submission);
-  Verdicts missing = found == submissions_.end() ? Verdicts{} : found->second;
-  std::string text;
-  for (std::size_t i = 0; i < round.tests.size(); ++i) {
-    const std::string name = round.tests[i]->name();
-    const std::string verdict = verdict_text(round.verdicts[i]);
-    const auto recorded = missing.extract(name);
-    if (recorded.empty()) {
-      text += fmt::format("  {}: the ledger does not have it, and it came out as: {}\n", name, verdict);
-    } else if (!admits(recorded.mapped(), verdict)) {
-      text +=
-          fmt::format("  {}: the ledger has: {}, and it came out as: {}\n", name, recorded.mapped(), verdict);
-    }
-  }
-  if (!complete) return text;
-  for (const auto& [name, verdict] : missing)
-    text += fmt::format("  {}: the ledger has: {}, and it was not played\n", name, verdict);
-  return text;
-}
-
-void Ledger::record(const std::filesystem::path& file, const std::string& submission,
-                    const JudgedRound& round, bool complete) {
-  const Descriptor lock = locked(file);
-  Ledger ledger(file);
-  Verdicts& verdicts = ledger.submissions_[submission];
-  const Verdicts before = verdicts;
-  if (complete) verdicts.clear();
-  for (std::size_t i = 0; i < round.tests.size(); ++i) {
-    const std::string name = round.tests[i]->name();
-    const std::string verdict = verdict_text(round.verdicts[i]);
-    const auto recorded = before.find(name);
-    verdicts[name] =
-        recorded != before.end() && admits(recorded->second, verdict) ? recorded->second : verdict;
-  }
-  ledger.write();
-}
-
-void Ledger::write() const {
-  std::ofstream text(file_);
-  for (const auto& [submission, verdicts] : submissions_) {
+void write(const std::filesystem::path& file, const Ledger& ledger) {
+  std::ofstream text(file);
+  for (const auto& [submission, verdicts] : ledger) {
     std::vector<std::pair<std::string, std::string>> lines;
     for (const auto& [test, verdict] : verdicts) {
       auto line = std::ranges::find(lines, verdict, &std::pair<std::string, std::string>::first);
@@ -121,7 +52,72 @@ void Ledger::write() const {
     for (const auto& [verdict, tests] : lines) text << submission << '\t' << verdict << '\t' << tests << '\n';
   }
   text.close();
-  if (!text) throw std::runtime_error("cannot write " + file_.string());
+  if (!text) throw std::runtime_error("cannot write " + file.string());
+}
+
+}  // namespace
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+Ledger read_ledger(const std::filesystem::path& file) {
+  Ledger ledger;
+  if (!std::filesystem::exists(file)) return ledger;
+  std::ifstream text(file);
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    const std::string place = fmt::format("{}:{}", file.string(), ++number);
+    const std::vector<std::string> columns = split(line, '\t');
+    if (columns.size() != 3 || std::ranges::count(columns, "") > 0) {
+      throw std::runtime_error(fmt::format(
+          "{}: expected a submission, a verdict and tests with tabs between them: {}", place, line));
+    }
+    for (const std::string& test : split(columns[2], ' ')) {
+      if (!ledger[columns[0]].emplace(test, columns[1]).second)
+        throw std::runtime_error(fmt::format("{}: {} has test {} a second time", place, columns[0], test));
+    }
+  }
+  if (!text.eof()) throw std::runtime_error("cannot read " + file.string());
+  return ledger;
+}
+
+std::string differences(const Ledger& ledger, const std::string& submission, const Round& round) {
+  const auto found = ledger.find(submission);
+  std::map<std::string, std::string> missing;
+  if (found != ledger.end()) missing = found->second;
+  std::string text;
+  for (const PlayedTest& test : round.tests) {
+    const std::string name = test.test->name();
+    const std::string verdict = recorded_as(test.verdict);
+    const auto recorded = missing.extract(name);
+    if (recorded.empty()) {
+      text += fmt::format("  {}: the ledger does not have it, and it came out as: {}\n", name, verdict);
+    } else if (!admits(recorded.mapped(), verdict)) {
+      text +=
+          fmt::format("  {}: the ledger has: {}, and it came out as: {}\n", name, recorded.mapped(), verdict);
+    }
+  }
+  for (const auto& [name, verdict] : missing)
+    text += fmt::format("  {}: the ledger has: {}, and it was not played\n", name, verdict);
+  return text;
+}
+
+void record(const std::filesystem::path& file, const std::string& submission, const Round& round) {
+  const Descriptor lock = locked(file);
+  Ledger ledger = read_ledger(file);
+  const std::map<std::string, std::string> before = std::exchange(ledger[submission], {});
+  for (const PlayedTest& test : round.tests) {
+    const std::string name = test.test->name();
+    const std::string verdict = recorded_as(test.verdict);
+    const auto recorded = before.find(name);
+    ledger[submission][name] =
+        recorded != before.end() && admits(recorded->second, verdict) ? recorded->second : verdict;
+  }
+  write(file, ledger);
 }
 
 }  // namespace course

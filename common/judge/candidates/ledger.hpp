@@ -3,42 +3,33 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "judge/round.hpp"
+#include "judge/session.hpp"
 
 namespace course {
 
-/// The verdicts that the course's own submissions to one lesson are known to get with the first seed. A line
-/// of its file has a submission, a verdict and the graded tests that end so, with a tab between them:
+/// The verdicts that the course's own submissions to one lesson are known to get with the first seed: by
+/// submission, and of that by test. A line of its file has a submission, a verdict and the graded tests that
+/// end so, with a tab between them:
 ///   mutant.masked_row_nan    failed: masked_row_nan    1 2
 /// Two verdicts with " | " between them are both right, where timing decides. A test that fails without a
 /// name is "failed", one that fails with several "failed: one, other".
-class Ledger {
- public:
-  /// Throws std::runtime_error with the line when the file cannot be read. A file that is not there is an
-  /// empty ledger.
-  explicit Ledger(std::filesystem::path file);
+using Ledger = std::map<std::string, std::map<std::string, std::string>>;
 
-  /// Whether the lesson has been recorded.
-  bool has_lesson() const { return has_lesson_; }
+/// Throws std::runtime_error with the line when the file cannot be read. A file that is not there is an empty
+/// ledger.
+Ledger read_ledger(const std::filesystem::path& file);
 
-  /// A line for every test whose verdict is not the recorded one; empty when all are.
-  /// @param complete every test was played, so that one of the ledger's that was not is gone
-  std::string differences(const std::string& submission, const JudgedRound& round, bool complete) const;
+/// A line for every test whose verdict is not the recorded one, or that was not played; empty when there is
+/// none.
+std::string differences(const Ledger& ledger, const std::string& submission, const Round& round);
 
-  /// Writes the verdicts into the file in place of those that differ. Several processes may do so at once.
-  static void record(const std::filesystem::path& file, const std::string& submission,
-                     const JudgedRound& round, bool complete);
+/// Writes the verdicts into the file in place of the recorded ones, which stay where they admit them. Several
+/// processes may do so at once.
+void record(const std::filesystem::path& file, const std::string& submission, const Round& round);
 
- private:
-  using Verdicts = std::map<std::string, std::string>;  ///< by test
-
-  void read_line(const std::string& line, int number);
-  void write() const;
-
-  std::filesystem::path file_;
-  bool has_lesson_ = false;
-  std::map<std::string, Verdicts> submissions_;
-};
+/// The parts of a text between separators.
+std::vector<std::string> split(const std::string& text, char separator);
 
 }  // namespace course

@@ -65,87 +65,29 @@ std::vector<Norms> norms_by_group(const Tensor64& answer, const Tensor64& expect
   return groups;
 }
 
-/// Of the finite entries among `count` from `first` on.
-double sum_of_squares(const Tensor64& x, Index first, Index count) {
-  double sum = 0;
-  for (Index i = first; i < first + count; ++i) sum += std::isfinite(x[i]) ? x[i] * x[i] : 0;
-  return sum;
+/// The rank that an entry is from, and the row within that rank's piece.
+Owner place_of(const Output& output, const std::vector<Index>& position,
+               const std::vector<int>& shard_tokens) {
+  const Index row = position.empty() ? 0 : position[output.join_axis];
+  if (shard_tokens.size() < 2) return {0, row};
+  if (output.axes[output.join_axis] == "rank") return {static_cast<int>(row), 0};
+  return owner_of(row, shard_tokens);
 }
 
-/// Everything about the wrong entries of one output.
-class Survey {
- public:
-  Survey(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
-         const std::vector<int>& shard_tokens)
-      : output_(output), answer_(answer), expected_(expected), shard_tokens_(shard_tokens) {
-    by_rank_.resize(std::max<std::size_t>(1, shard_tokens.size()));
-    const std::vector<double> off = off_by(answer, expected, tolerance);
-    for (Index i = 0; i < expected.size(); ++i) {
-      by_rank_[owner(position_of(i, expected.shape())).rank].add(answer[i], expected[i]);
-      if (off[i] > off[worst_]) worst_ = i;
-      if (off[i] > tolerance) wrong_.push_back(i);
-    }
+/// "rank 1: o[head 0, row 17, col 4]", the row counted within the rank's piece.
+std::string place_words(const Output& output, std::vector<Index> position,
+                        const std::vector<int>& shard_tokens) {
+  const bool ranked = shard_tokens.size() > 1;
+  const Owner owner = place_of(output, position, shard_tokens);
+  if (ranked && !position.empty()) position[output.join_axis] = owner.row;
+  std::string indices;
+  for (std::size_t axis = 0; axis < position.size(); ++axis) {
+    if (ranked && output.axes[axis] == "rank") continue;
+    indices += fmt::format("{}{} {}", indices.empty() ? "" : ", ", output.axes[axis], position[axis]);
   }
-
-  std::string text() const {
-    const double answer =
-        std::isnan(answer_[worst_]) ? std::abs(answer_[worst_]) : answer_[worst_];  // not "-nan"
-    const std::string where = fmt::format("{}{} is {:.6g}, should be {:.6g}", ranked() ? rank_prefix() : "",
-                                          position_text(), answer, expected_[worst_]);
-    return where + "\n" + error_text() + fmt::format("; {} of {} wrong", wrong_.size(), expected_.size()) +
-           where_text();
-  }
-
- private:
-  bool ranked() const { return shard_tokens_.size() > 1; }
-  Index row_axis() const { return output_.join_axis; }
-
-  Owner owner(const std::vector<Index>& position) const {
-    const Index row = position.empty() ? 0 : position[row_axis()];
-    if (!ranked()) return {0, row};
-    if (output_.axes[row_axis()] == "rank") return {static_cast<int>(row), 0};
-    return owner_of(row, shard_tokens_);
-  }
-
-  std::string rank_prefix() const {
-    return fmt::format("rank {}: ", owner(position_of(worst_, expected_.shape())).rank);
-  }
-
-  std::string position_text() const {
-    std::vector<Index> position = position_of(worst_, expected_.shape());
-    if (ranked() && !position.empty()) position[row_axis()] = owner(position).row;
-    std::string text = output_.name + "[";
-    bool first = true;
-    for (std::size_t axis = 0; axis < position.size(); ++axis) {
-      if (ranked() && output_.axes[axis] == "rank") continue;
-      text += fmt::format("{}{} {}", first ? "" : ", ", output_.axes[axis], position[axis]);
-      first = false;
-    }
-    return first ? output_.name : text + "]";
-  }
-
-  std::string error_text() const {
-    if (!ranked()) return fmt::format("relative error {:.2g}", by_rank_[0].error());
-    std::string text = "relative error";
-    for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
-      text += fmt::format("{} {:.2g} on rank {}", rank == 0 ? "" : ",", by_rank_[rank].error(), rank);
-    }
-    return text;
-  }
-
-  std::string where_text() const {
-    const std::string where = locality(output_, expected_.shape(), wrong_, shard_tokens_);
-    return where.empty() ? "" : ", all in " + where;
-  }
-
-  const Output& output_;
-  const Tensor64& answer_;
-  const Tensor64& expected_;
-  const std::vector<int>& shard_tokens_;
-  std::vector<Norms> by_rank_;
-  std::vector<Index> wrong_;
-  Index worst_ = 0;
-};
+  return (ranked ? fmt::format("rank {}: ", owner.rank) : "") + output.name +
+         (indices.empty() ? "" : "[" + indices + "]");
+}
 
 }  // namespace
 
@@ -155,12 +97,11 @@ double relative_error(const Tensor64& answer, const Tensor64& expected) {
 
 double relative_error(const Tensor64& answer, const Tensor64& expected, const Tensor64& scale) {
   std::vector<Norms> groups = norms_by_group(answer, expected);
-  const Index group_size = expected.size() / std::ssize(groups);
+  const std::vector<Norms> scales = norms_by_group(scale, scale);
   double worst = 0;
-  for (Index group = 0; group < std::ssize(groups); ++group) {
-    Norms& norms = groups[group];
-    norms.magnitude = std::max(norms.magnitude, sum_of_squares(scale, group * group_size, group_size));
-    worst = std::max(worst, norms.error());
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    groups[group].magnitude = std::max(groups[group].magnitude, scales[group].magnitude);
+    worst = std::max(worst, groups[group].error());
   }
   return worst;
 }
@@ -178,25 +119,15 @@ double tolerance(const Tensor64& baseline, const Tensor64& expected, double expo
   return std::max(allowed_beside(error), roundings_of_an_exponent * 0x1p-24 * exponent);
 }
 
-namespace {
-
-/// The largest norm of a group of `x` as a multiple of the norm of the same group of `y`, where that is not
-/// 0.
-double largest_ratio(const Tensor64& x, const Tensor64& y) {
-  const Index groups = group_count(y), size = y.size() / groups;
-  double largest = 0;
-  for (Index group = 0; group < groups; ++group) {
-    const double below = sum_of_squares(y, group * size, size);
-    if (below > 0) largest = std::max(largest, std::sqrt(sum_of_squares(x, group * size, size) / below));
-  }
-  return largest;
-}
-
-}  // namespace
-
 double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& cancellation_free) {
-  return std::max(tolerance(baseline, expected),
-                  rounding_of_terms * largest_ratio(cancellation_free, expected) + rounding_floor);
+  const std::vector<Norms> groups = norms_by_group(expected, expected);
+  const std::vector<Norms> terms = norms_by_group(cancellation_free, cancellation_free);
+  double cancelled = 0;  // how much larger the terms' norm is than that of what is left of them
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (groups[group].magnitude > 0)
+      cancelled = std::max(cancelled, std::sqrt(terms[group].magnitude / groups[group].magnitude));
+  }
+  return std::max(tolerance(baseline, expected), rounding_of_terms * cancelled + rounding_floor);
 }
 
 double allowed_beside(double baseline_error) {
@@ -226,7 +157,28 @@ std::vector<double> off_by(const Tensor64& answer, const Tensor64& expected, dou
 
 std::string locate(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
                    const std::vector<int>& shard_tokens) {
-  return Survey(output, answer, expected, tolerance, shard_tokens).text();
+  const bool ranked = shard_tokens.size() > 1;
+  const std::vector<double> off = off_by(answer, expected, tolerance);
+  std::vector<Norms> by_rank(std::max<std::size_t>(1, shard_tokens.size()));
+  std::vector<Index> wrong;
+  Index worst = 0;
+  for (Index i = 0; i < expected.size(); ++i) {
+    by_rank[place_of(output, position_of(i, expected.shape()), shard_tokens).rank].add(answer[i],
+                                                                                       expected[i]);
+    if (off[i] > off[worst]) worst = i;
+    if (off[i] > tolerance) wrong.push_back(i);
+  }
+  std::string errors;
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    errors += fmt::format("{} {:.2g}", rank == 0 ? "" : ",", by_rank[rank].error());
+    if (ranked) errors += fmt::format(" on rank {}", rank);
+  }
+  const std::string where = locality(output, expected.shape(), wrong, shard_tokens);
+  const double given = std::isnan(answer[worst]) ? std::abs(answer[worst]) : answer[worst];  // not "-nan"
+  return fmt::format("{} is {:.6g}, should be {:.6g}\nrelative error{}; {} of {} wrong{}",
+                     place_words(output, position_of(worst, expected.shape()), shard_tokens), given,
+                     expected[worst], errors, wrong.size(), expected.size(),
+                     where.empty() ? "" : ", all in " + where);
 }
 
 }  // namespace course

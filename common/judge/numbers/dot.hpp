@@ -1,13 +1,14 @@
 #pragma once
 
+#include <iterator>
 #include <numeric>
-#include <span>
 
 namespace course {
 
-/// The sum of a_i b_i; both are equally long.
-inline double dot(std::span<const double> a, std::span<const double> b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+/// The sum of a_i b_i, added up in T; both are equally long.
+template <class T = double, class A, class B>
+T dot(const A& a, const B& b) {
+  return std::inner_product(std::begin(a), std::end(a), std::begin(b), T{0});
 }
 
 }  // namespace course

@@ -28,55 +28,45 @@ constexpr std::size_t most_told = 4;
 
 /// An output cut into parts of one kind, each the flat indices of one head, one row or one rank's shard.
 struct Cut {
-  std::string unit;  ///< "head"; "rank" for shards; empty where the whole is one part
-  std::vector<std::vector<Index>> parts;
+  std::string unit;      ///< "head"; "rank" for shards; empty where the whole is one part
   bool numbered = true;  ///< whether a part's place in `parts` is its number
+  std::vector<std::vector<Index>> parts = {};
 };
 
-/// The flat indices that have first .. first + count - 1 on an axis, ascending.
-std::vector<Index> entries_of(const Shape& shape, Index axis, Index first, Index count) {
-  const auto product = [](auto begin, auto end) {
-    return std::accumulate(begin, end, Index{1}, std::multiplies<>());
-  };
-  const Index outer = product(shape.begin(), shape.begin() + axis);
-  const Index inner = product(shape.begin() + axis + 1, shape.end());
-  std::vector<Index> entries;
-  for (Index i = 0; i < outer; ++i) {
-    const Index begin = (i * shape[axis] + first) * inner;
-    for (Index j = 0; j < count * inner; ++j) entries.push_back(begin + j);
-  }
-  return entries;
+/// Into `count` parts; `part_of` says of a flat index in which it is.
+template <class PartOf>
+Cut cut_into(Index count, Index size, Cut cut, PartOf part_of) {
+  cut.parts.resize(count);
+  for (Index i = 0; i < size; ++i) cut.parts[part_of(i)].push_back(i);
+  return cut;
 }
 
 /// Into ranks' shards, where there are several, and of two axes or more along each that has two indices or
 /// more.
 std::vector<Cut> cuts_of(const Output& output, const Shape& shape, const std::vector<int>& shard_tokens) {
+  const Index size = element_count(shape);
   std::vector<Cut> all;
   if (shard_tokens.size() > 1 && output.axes[output.join_axis] != "rank") {
-    Cut& shards = all.emplace_back(Cut{"rank", {}});
-    const std::vector<int> offsets = shard_offsets(shard_tokens);
-    for (std::size_t rank = 0; rank < shard_tokens.size(); ++rank)
-      shards.parts.push_back(entries_of(shape, output.join_axis, offsets[rank], shard_tokens[rank]));
+    all.push_back(cut_into(std::ssize(shard_tokens), size, {"rank"}, [&](Index i) {
+      return owner_of(position_of(i, shape)[output.join_axis], shard_tokens).rank;
+    }));
   }
   for (Index axis = 0; axis < std::ssize(shape); ++axis) {
     if (shape[axis] < 2 || shape.size() < 2) continue;
-    Cut& cut = all.emplace_back(Cut{output.axes[axis], {}});
-    for (Index i = 0; i < shape[axis]; ++i) cut.parts.push_back(entries_of(shape, axis, i, 1));
+    all.push_back(cut_into(shape[axis], size, {output.axes[axis]},
+                           [&](Index i) { return position_of(i, shape)[axis]; }));
   }
   return all;
 }
 
 /// The whole, what cuts_of() has, and of [heads, rows, cols] every row of every head by itself.
 std::vector<Cut> levels_of(const Output& output, const Shape& shape, const std::vector<int>& shard_tokens) {
-  std::vector<Index> whole(element_count(shape));
-  std::iota(whole.begin(), whole.end(), 0);
-  std::vector<Cut> levels{{"", {std::move(whole)}}};
-  std::ranges::move(cuts_of(output, shape, shard_tokens), std::back_inserter(levels));
-  if (shape.size() != 3) return levels;
-  Cut& vectors = levels.emplace_back(Cut{output.axes[1], {}, false});
-  for (Index first = 0; first < element_count(shape); first += shape[2]) {
-    std::vector<Index>& vector = vectors.parts.emplace_back(shape[2]);
-    std::iota(vector.begin(), vector.end(), first);
+  const Index size = element_count(shape);
+  std::vector<Cut> levels = cuts_of(output, shape, shard_tokens);
+  levels.insert(levels.begin(), cut_into(1, size, {""}, [](Index) { return 0; }));
+  if (shape.size() == 3) {
+    levels.push_back(
+        cut_into(shape[0] * shape[1], size, {output.axes[1], false}, [&](Index i) { return i / shape[2]; }));
   }
   return levels;
 }
@@ -115,30 +105,28 @@ class Reader {
 
  private:
   bool is_wrong(Index i) const { return off_[i] > tolerance_; }
+  bool any_wrong(const std::vector<Index>& entries) const {
+    return std::ranges::any_of(entries, [&](Index i) { return is_wrong(i); });
+  }
 
   // What is there instead of numbers
 
   std::string no_numbers() const {
-    const auto is_nan = [&](Index i) { return std::isnan(answer_[i]); };
-    const auto is_infinite = [&](Index i) { return std::isinf(answer_[i]); };
-    if (const std::string words = count_words(is_nan, "NaN"); !words.empty()) return words;
-    if (const std::string words = count_words(is_infinite, "infinite"); !words.empty()) return words;
+    for (const auto& [is, what] : {std::pair{+[](double x) { return std::isnan(x); }, "NaN"},
+                                   {+[](double x) { return std::isinf(x); }, "infinite"}}) {
+      std::vector<Index> entries;
+      std::ranges::copy_if(wrong_, std::back_inserter(entries), [&](Index i) { return is(answer_[i]); });
+      if (entries.empty()) continue;
+      if (entries.size() == wrong_.size())
+        return fmt::format("the {} wrong entries are {}", wrong_.size(), what);
+      const std::string where = locality(output_, expected_.shape(), entries, shard_tokens_);
+      return fmt::format("{} of the {} wrong entries {} {}{}", entries.size(), wrong_.size(),
+                         entries.size() == 1 ? "is" : "are", what, where.empty() ? "" : ", all in " + where);
+    }
     // Where whole numbers are asked for, a wrong one may well be 0.
     const bool all_zero = std::ranges::all_of(
         wrong_, [&](Index i) { return answer_[i] == 0 && expected_[i] != std::round(expected_[i]); });
     return all_zero ? fmt::format("the {} wrong entries are exactly 0", wrong_.size()) : "";
-  }
-
-  template <class Is>
-  std::string count_words(Is is, const char* what) const {
-    std::vector<Index> entries;
-    std::ranges::copy_if(wrong_, std::back_inserter(entries), is);
-    if (entries.empty()) return "";
-    if (entries.size() == wrong_.size())
-      return fmt::format("the {} wrong entries are {}", wrong_.size(), what);
-    const std::string where = locality(output_, expected_.shape(), entries, shard_tokens_);
-    return fmt::format("{} of the {} wrong entries {} {}{}", entries.size(), wrong_.size(),
-                       entries.size() == 1 ? "is" : "are", what, where.empty() ? "" : ", all in " + where);
   }
 
   // Whose place it belongs in
@@ -160,7 +148,7 @@ class Reader {
   /// The only part of the expected answer, other than its own, that a wrong part of the answer equals.
   std::optional<Index> source_of(const Cut& cut, Index part) const {
     const std::vector<Index>& entries = cut.parts[part];
-    if (std::ranges::none_of(entries, [&](Index i) { return is_wrong(i); })) return std::nullopt;
+    if (!any_wrong(entries)) return std::nullopt;
     std::optional<Index> found;
     double proven = 0;
     for (Index from = 0; from < std::ssize(cut.parts); ++from) {
@@ -237,8 +225,8 @@ class Reader {
     double proven = 0;
     for (Index part = 0; part < std::ssize(cut.parts); ++part) {
       const std::vector<Index>& entries = cut.parts[part];
-      if (std::ranges::none_of(entries, [&](Index i) { return is_wrong(i); })) continue;
-      const double by = by_part[part] = factor ? factor_of(entries) : constant_of(entries);
+      if (!any_wrong(entries)) continue;
+      const double by = by_part[part] = best(entries, factor);
       const Fit fit = fit_of(
           entries,
           [&](std::size_t k) { return factor ? by * expected_[entries[k]] : by + expected_[entries[k]]; },
@@ -249,31 +237,18 @@ class Reader {
     return proven < proof ? "" : by_words(cut, by_part, factor);
   }
 
-  /// Least squares, every entry in units of its group's magnitude.
-  double factor_of(const std::vector<Index>& entries) const {
+  /// The factor or constant that fits best: least squares, every entry in units of its group's magnitude.
+  double best(const std::vector<Index>& entries, bool factor) const {
     double product = 0;
     double square = 0;
     for (const Index i : entries) {
-      if (!counts(i)) continue;
-      const double expected = expected_[i] / scale_[i];
-      product += answer_[i] / scale_[i] * expected;
-      square += expected * expected;
+      if (!std::isfinite(expected_[i]) || scale_[i] == 0) continue;
+      const double slope = (factor ? expected_[i] : 1) / scale_[i];
+      product += (factor ? answer_[i] : answer_[i] - expected_[i]) / scale_[i] * slope;
+      square += slope * slope;
     }
     return product / square;
   }
-
-  double constant_of(const std::vector<Index>& entries) const {
-    double difference = 0;
-    double weight = 0;
-    for (const Index i : entries) {
-      if (!counts(i)) continue;
-      difference += (answer_[i] - expected_[i]) / (scale_[i] * scale_[i]);
-      weight += 1 / (scale_[i] * scale_[i]);
-    }
-    return difference / weight;
-  }
-
-  bool counts(Index i) const { return std::isfinite(expected_[i]) && scale_[i] > 0; }
 
   std::string by_words(const Cut& cut, const std::map<Index, double>& by_part, bool factor) const {
     const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };

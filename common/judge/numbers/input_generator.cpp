@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
 
 #include "judge/numbers/dot.hpp"
@@ -119,19 +120,18 @@ QKV planted_qkv(InputGenerator& generator, Index heads, Index queries, Index key
   return made;
 }
 
-/// The real tensors, read at the first call.
-const QKV& minilm() {
-  static const QKV data = [] {
+/// Of a real tensor, these tokens and heads. All are read at the first call.
+Tensor excerpt(const char* name, Index first_token, Index tokens, const std::vector<Index>& heads) {
+  static const std::map<std::string, Tensor> data = [] {
     const std::filesystem::path folder = std::filesystem::path(COURSE_DATA_DIR) / "minilm";
-    return QKV{read_npy<float>(folder / "q.npy"), read_npy<float>(folder / "k.npy"),
-               read_npy<float>(folder / "v.npy")};
+    std::map<std::string, Tensor> all;
+    for (const std::string file : {"q", "k", "v", "do"})
+      all[file] = read_npy<float>(folder / (file + ".npy"));
+    return all;
   }();
-  return data;
-}
-
-Tensor excerpt(const Tensor& from, Index first_token, Index tokens, const std::vector<Index>& heads) {
   std::vector<Tensor> parts;
-  for (const Index head : heads) parts.push_back(slice(slice(from, 0, head, 1), 1, first_token, tokens));
+  for (const Index head : heads)
+    parts.push_back(slice(slice(data.at(name), 0, head, 1), 1, first_token, tokens));
   return concatenate(parts, 0);
 }
 
@@ -255,9 +255,8 @@ QKV very_negative_qkv(InputGenerator& generator, Index heads, Index queries, Ind
 }
 
 QKV minilm_qkv(Index first_token, Index tokens, const std::vector<Index>& heads, float q_factor) {
-  const QKV& data = minilm();
-  QKV made{excerpt(data.q, first_token, tokens, heads), excerpt(data.k, first_token, tokens, heads),
-           excerpt(data.v, first_token, tokens, heads)};
+  const auto real = [&](const char* name) { return excerpt(name, first_token, tokens, heads); };
+  QKV made{real("q"), real("k"), real("v")};
   for (float& value : made.q.values()) value *= q_factor;
   return made;
 }
@@ -268,8 +267,7 @@ std::vector<Index> two_real_heads(InputGenerator& generator) {
 }
 
 Tensor minilm_d_o(Index first_token, Index tokens, const std::vector<Index>& heads) {
-  static const Tensor d_o = read_npy<float>(std::filesystem::path(COURSE_DATA_DIR) / "minilm" / "do.npy");
-  return excerpt(d_o, first_token, tokens, heads);
+  return excerpt("do", first_token, tokens, heads);
 }
 
 Tensor score_rows(InputGenerator& generator, Index rows, Index cols) {

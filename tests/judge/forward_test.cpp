@@ -1,4 +1,4 @@
-#include "judge/attention/exponents.hpp"
+#include "judge/attention/forward.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "judge/task.hpp"
 
 namespace course {
+
+/// o and lse of an example's q, k and v as if there were one rank, in float64 (expected) or float32
+/// (baseline).
+template <class T>
+Answer attention_answer(const Example& example);
 
 /// The largest magnitude of a score q_i . k_j / sqrt(head_dim) of the example's q [heads, queries, head_dim]
 /// and k [heads, keys, head_dim]; 0 where there is none.
