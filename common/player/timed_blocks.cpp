@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "player/host.hpp"
-#include "trace/tiles.hpp"
+#include "trace/trace.hpp"
 
 namespace course {
 
