@@ -18,20 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int most_ranks = 64;  ///< beyond, the demo warns and tries
-/// Memory of an Open MPI rank before it does anything.
-constexpr double rank_bytes = 16e6;
-/// Times the size of q that is held on this machine: q, k and v whole in this process, as shards in files,
-/// which may lie in memory, and in the ranks; there two blocks of keys and values and the state; the output
-/// in the ranks, in files and whole; its reference in float64.
-constexpr double tensors_held = 20;
-/// And backward: d_o and the three gradients in these three places, two blocks of gradients in the ranks, and
-/// the reference in float64.
-constexpr double tensors_held_backward = 25;
-/// And for each ring beyond the first its output twice, backward three gradients more.
-constexpr double tensors_held_ring = 2, tensors_held_ring_backward = 8;
-/// Where the ranks run elsewhere: q, k, v and d_o whole and as shards.
-constexpr double tensors_prepared = 8;
-
 /// Bytes that Linux would hand out now; 0 where it does not say.
 double available_bytes() {
   std::ifstream file("/proc/meminfo");
@@ -43,16 +29,24 @@ double available_bytes() {
   return 0;
 }
 
+/// Times the size of q that this machine has to hold. Where the ranks run elsewhere: q, k, v and d_o whole
+/// and as shards. Here forward: q, k and v whole in this process, as shards in files, which may lie in
+/// memory, and in the ranks; there two blocks of keys and values and the state; the output in the ranks, in
+/// files and whole; its reference in float64; and for each ring beyond the first its output twice. Backward
+/// d_o and the three gradients in these places, two blocks of gradients in the ranks, and the reference in
+/// float64.
+double tensors_held(const Demonstration& shown, bool prepared) {
+  const double further_rings = static_cast<double>(shown.rings.size() - 1);
+  if (prepared) return 8;
+  return shown.backward ? 45 + 8 * further_rings : 20 + 2 * further_rings;
+}
+
 /// Throws Unavailable where this machine cannot hold what is shown, of an input of this shape.
 void require_memory(const Demonstration& shown, bool prepared, Index heads, Index seq, Index head_dim) {
-  const double further_rings = static_cast<double>(shown.rings.size() - 1);
-  const double tensors =
-      prepared ? tensors_prepared
-               : tensors_held + (shown.backward ? tensors_held_backward : 0) +
-                     further_rings * (shown.backward ? tensors_held_ring_backward : tensors_held_ring);
-  const double needed = (prepared ? 0 : rank_bytes * shown.ranks) +
-                        tensors * sizeof(float) * static_cast<double>(heads) * static_cast<double>(seq) *
-                            static_cast<double>(head_dim);
+  constexpr double rank_bytes = 16e6;  // of an Open MPI rank before it does anything
+  const double q_bytes =
+      sizeof(float) * static_cast<double>(heads) * static_cast<double>(seq) * static_cast<double>(head_dim);
+  const double needed = (prepared ? 0 : rank_bytes * shown.ranks) + tensors_held(shown, prepared) * q_bytes;
   const double available = available_bytes();
   if (available == 0 || needed <= available) return;
   throw Unavailable(
