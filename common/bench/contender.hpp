@@ -7,6 +7,9 @@
 
 namespace course::bench {
 
+/// The numbers of the cores that this process may use, ascending.
+std::vector<int> allowed_cores();
+
 /// Something that is timed.
 struct Contender {
   std::string name;

@@ -1,7 +1,14 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <sched.h>
 
+#include <Eigen/Core>
+#include <cerrno>
+#include <chrono>
+#include <memory>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 
 #include "bench/contender.hpp"
 #include "course/terminal/terminal.hpp"
@@ -12,6 +19,30 @@ namespace course::bench {
 namespace {
 
 constexpr double most_error = 1e-3;
+
+constexpr Eigen::Index size = 1024;
+using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+struct Product {
+  Matrix a = Matrix::Random(size, size);
+  Matrix b = Matrix::Random(size, size);
+  Matrix c{size, size};
+
+  double seconds(int calls) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) c.noalias() = a * b;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
+  }
+};
+
+/// Keeps the thread that calls it on one core.
+void stay_on_core(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot stay on core " + std::to_string(core));
+}
 
 /// Keeps the medians, in seconds a call, and prints nothing.
 class Medians : public benchmark::BenchmarkReporter {
@@ -46,9 +77,35 @@ void require_right(const Contender& contender) {
 
 }  // namespace
 
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot ask for this process's cores");
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+Contender eigen_product(std::string name, int core) {
+  const auto product = std::make_shared<Product>();
+  const auto seconds = [product, core](int calls) {
+    double each = 0;
+    // In a thread, so that this process may leave that core to the players.
+    std::thread([&] {
+      stay_on_core(core);
+      each = product->seconds(calls);
+    }).join();
+    return each;
+  };
+  return {std::move(name), 2.0 * size * size * size, seconds, [] { return 0.0; }};
+}
+
 std::map<std::string, double> measure(const std::vector<Contender>& contenders, int repetitions,
                                       double min_seconds) {
-  program::ProgressLine progress(std::chrono::seconds(5), "bench");
+  program::ProgressLine progress;
   const auto say = [&](const std::string& text) {
     progress.show(fmt::format("{}, {:.0f} s", text, progress.seconds()));
   };

@@ -7,9 +7,13 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "judge/numbers/compare.hpp"
+#include "judge/numbers/input_generator.hpp"
+#include "reference/reference.hpp"
 #include "ring/shards.hpp"
 #include "runner/launcher.hpp"
 #include "runner/rank_record.hpp"
+#include "tensor/npy.hpp"
 
 namespace course::bench {
 
@@ -52,7 +56,8 @@ class Player {
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (std::size_t rank = 0; rank < play_.cores.size(); ++rank) {
         for (const auto& [name, expected] : share(play_.functions[i].outputs, rank))
-          worst = std::max(worst, relative_error(all[i].outputs[rank].at(name).heads(), expected.heads()));
+          worst = std::max(
+              worst, relative_error(cast<double>(all[i].outputs[rank].at(name)), cast<double>(expected)));
       }
     }
     return worst;
@@ -101,7 +106,43 @@ class Player {
   std::shared_ptr<const Problem> problem_;
 };
 
+double operations_of_a_product(const Extents& extents) {
+  const double tokens = static_cast<double>(extents.tokens);
+  return 2 * static_cast<double>(extents.heads * extents.head_dim) * tokens * tokens;
+}
+
 }  // namespace
+
+double forward_operations(const Extents& extents) {
+  return 2 * operations_of_a_product(extents);
+}
+
+double backward_operations(const Extents& extents) {
+  return 5 * operations_of_a_product(extents);
+}
+
+Problem::Problem(const Extents& size) : extents(size) {
+  InputGenerator generator(1);
+  auto [q, k, v] = random_qkv(generator, size.heads, size.tokens, size.tokens, size.head_dim);
+  Tensor d_o = generator.normal(q.shape());
+  auto [o, lse] = reference::attention(q, k, v);
+  reference::AttentionGradients<float> gradients = reference::attention_gradients(q, k, v, d_o);
+  tensors = {{"q", q},
+             {"k", k},
+             {"v", v},
+             {"d_o", d_o},
+             {"o", o},
+             {"lse", lse},
+             {"d_lse", Tensor(lse.shape())},
+             {"dq", gradients.dq},
+             {"dk", gradients.dk},
+             {"dv", gradients.dv}};
+}
+
+void Problem::write(const std::filesystem::path& folder) const {
+  std::filesystem::create_directories(folder);
+  for (const auto& [name, tensor] : tensors) write_npy(folder / (name + ".npy"), tensor);
+}
 
 Play forward(const fs::path& library, const Problem& problem, int core) {
   return {{{library, "blockwise_attention", {{"block", {key_block}}}, {"q", "k", "v"}, {"o"}}},
@@ -117,17 +158,16 @@ Play backward(const fs::path& library, const Problem& problem, int core) {
       {{library, "attention_backward", arguments, inputs, {"dq", "dk", "dv"}}}, {core}, {problem.tokens()}};
 }
 
-Play ring(const fs::path& library, const fs::path& backward_library, const Problem& problem,
-          std::vector<int> cores, bool apart) {
+Play ring(const RingCode& code, const Problem& problem, std::vector<int> cores, bool apart) {
   const std::vector<int> tokens = even_shards(problem.tokens(), apart ? 1 : static_cast<int>(cores.size()));
   const Arguments arguments{{"shard_tokens", {tokens.begin(), tokens.end()}}};
-  const PlayedFunction forward{library, "ring_attention", arguments, {"q", "k", "v"}, {"o"}};
+  const PlayedFunction forward{code.library, code.function, arguments, {"q", "k", "v"}, {"o"}};
   Play play{{forward}, std::move(cores), tokens};
   play.mpi = true;
   play.apart = apart;
-  if (backward_library.empty()) return play;
+  if (code.backward_library.empty()) return play;
   PlayedFunction backward{
-      backward_library, "ring_attention_backward", arguments, {"d_o"}, {"dq", "dk", "dv"}};
+      code.backward_library, code.backward_function, arguments, {"d_o"}, {"dq", "dk", "dv"}};
   for (const char* input : {"q", "k", "v", "o", "lse"}) backward.from[input] = forward.name;
   play.functions.push_back(backward);
   return play;

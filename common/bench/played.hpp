@@ -10,10 +10,32 @@
 #include <vector>
 
 #include "bench/contender.hpp"
-#include "bench/problem.hpp"
 #include "protocol/case.hpp"
 
 namespace course::bench {
+
+struct Extents {
+  Index heads, tokens, head_dim;
+};
+
+/// Useful operations, a multiplication and an addition counting as two: two products of n x n x d a head.
+double forward_operations(const Extents& extents);
+/// Five of them: the scores again, dP, dV, dQ and dK.
+double backward_operations(const Extents& extents);
+
+/// Attention's input of one size, drawn with a fixed seed, and its answers by the float32 reference. Nothing
+/// is masked, and only o has a gradient.
+struct Problem {
+  explicit Problem(const Extents& extents);
+
+  Extents extents;
+  /// q, k, v, d_o, o, dq, dk, dv: [heads, tokens, head_dim]; lse, d_lse: [heads, tokens].
+  std::map<std::string, Tensor> tensors;
+
+  int tokens() const { return static_cast<int>(extents.tokens); }
+  /// q.npy and so on, for another process.
+  void write(const std::filesystem::path& folder) const;
+};
 
 /// A function of a lesson, with what it is given of a problem and what it answers.
 struct PlayedFunction {
@@ -39,13 +61,20 @@ struct Play {
   std::set<pid_t> spared = {};  ///< processes that go on when the player ends
 };
 
-/// Lesson 04's function on a core, and lesson 06's.
+/// Attention in blocks on a core, and its gradients.
 Play forward(const std::filesystem::path& library, const Problem& problem, int core);
 Play backward(const std::filesystem::path& library, const Problem& problem, int core);
 
-/// Lesson 05's ring with a rank on each core, and lesson 07's after it unless that is left empty.
-Play ring(const std::filesystem::path& library, const std::filesystem::path& backward_library,
-          const Problem& problem, std::vector<int> cores, bool apart = false);
+/// A ring's functions and the shared objects that have them.
+struct RingCode {
+  std::filesystem::path library;
+  std::string function;
+  std::filesystem::path backward_library = {};  ///< empty: there is no backward pass
+  std::string backward_function = {};
+};
+
+/// The ring with a rank on each core, and its backward pass after it.
+Play ring(const RingCode& code, const Problem& problem, std::vector<int> cores, bool apart = false);
 
 /// Each repetition is a run of the player, of which the first call is left out: it finds memory and caches
 /// cold. What it says of itself when it fails is thrown as a std::runtime_error with the contender's name.

@@ -30,21 +30,13 @@ std::string ratio_cells(const Row& row) {
 
 }  // namespace
 
-std::vector<Row> rows_of(const std::vector<Comparison>& comparisons,
-                         const std::map<std::string, double>& rates) {
-  std::vector<Row> rows;
-  for (const Comparison& comparison : comparisons) {
-    const auto own = rates.find(comparison.name);
-    if (own == rates.end()) continue;
-    Row row{comparison.name, own->second, "GFLOP/s", "", {}, {}};
-    if (!comparison.against.empty()) {
-      const auto other = rates.find(comparison.against);
-      if (other == rates.end()) continue;
-      row.against = comparison.against;
-      row.ratio = own->second / other->second;
-      row.bound = comparison.bound;
-    }
-    rows.push_back(std::move(row));
+std::vector<Row> with_rates(std::vector<Row> rows, const std::map<std::string, double>& rates) {
+  std::erase_if(rows, [&](const Row& row) {
+    return !rates.contains(row.name) || !(row.against.empty() || rates.contains(row.against));
+  });
+  for (Row& row : rows) {
+    row.rate = rates.at(row.name);
+    if (!row.against.empty()) row.ratio = row.rate / rates.at(row.against);
   }
   return rows;
 }
@@ -54,7 +46,7 @@ std::string table_text(const std::vector<Row>& rows) {
   for (const Row& row : rows) width = std::max(width, row.name.size());
   std::string text;
   for (const Row& row : rows)
-    text += fmt::format("{:<{}}  {:7.1f} {}{}\n", row.name, width, row.value, row.unit, ratio_cells(row));
+    text += fmt::format("{:<{}}  {:7.1f} GFLOP/s{}\n", row.name, width, row.rate, ratio_cells(row));
   return text;
 }
 
@@ -62,8 +54,8 @@ std::string rows_json(const std::vector<Row>& rows) {
   Json all = Json::array();
   for (const Row& row : rows) {
     all.push_back({{"name", row.name},
-                   {"value", row.value},
-                   {"unit", row.unit},
+                   {"value", row.rate},
+                   {"unit", "GFLOP/s"},
                    {"against", row.against.empty() ? Json() : Json(row.against)},
                    {"ratio", or_null(row.ratio)},
                    {"bound", or_null(row.bound)}});

@@ -7,27 +7,18 @@
 
 namespace course::bench {
 
-/// What is held against what. Both are names of what was timed; `bound` is the least ratio of their rates
-/// that the course sets itself, if any. Without `against` only the rate is shown.
-struct Comparison {
+/// A line of the table: what was timed, and what it is held against. Both are names; `bound` is the least
+/// ratio of their rates that the course sets itself, if any. Without `against` only the rate is shown.
+struct Row {
   std::string name;
   std::string against = {};
   std::optional<double> bound = {};
+  double rate = 0;                   ///< GFLOP/s
+  std::optional<double> ratio = {};  ///< over that of `against`
 };
 
-/// A line of the table: a rate and how it compares with another of the same run.
-struct Row {
-  std::string name;
-  double value;
-  std::string unit;
-  std::string against;          ///< empty: with nothing
-  std::optional<double> ratio;  ///< value over that of `against`
-  std::optional<double> bound;
-};
-
-/// The rows of those comparisons of which everything was timed, in their order. `rates` are in GFLOP/s.
-std::vector<Row> rows_of(const std::vector<Comparison>& comparisons,
-                         const std::map<std::string, double>& rates);
+/// The rows of which everything was timed, with their rates, which are given by name.
+std::vector<Row> with_rates(std::vector<Row> rows, const std::map<std::string, double>& rates);
 
 /// Each on a line, the ratio and its bound in percent; a ratio that is below its bound says so.
 std::string table_text(const std::vector<Row>& rows);

@@ -1,15 +1,16 @@
 #include "bench/worker.hpp"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -18,7 +19,6 @@ namespace course::bench {
 
 namespace {
 
-constexpr int patience_ms = 300'000;
 constexpr std::chrono::milliseconds poll_interval{20};
 constexpr int polls_before_kill = 250;
 
@@ -46,15 +46,14 @@ Worker::Worker(std::string name, const std::vector<std::string>& argv) : name_(s
   pid_ = fork();
   if (pid_ == 0) become(argv, ends[1]);
   close(ends[1]);
-  channel_ = ends[0];
-  if (pid_ < 0) {
-    close(channel_);
-    fail("cannot make a process");
-  }
+  channel_ = fdopen(ends[0], "r");
+  if (pid_ < 0) fail("cannot make a process");
+  const timeval patience{300, 0};
+  setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
 Worker::~Worker() {
-  close(channel_);
+  std::fclose(channel_);
   for (int polls = 0; waitpid(pid_, nullptr, WNOHANG) == 0; ++polls) {
     if (polls == polls_before_kill) kill(pid_, SIGTERM);
     if (polls == 2 * polls_before_kill) kill(pid_, SIGKILL);
@@ -63,37 +62,23 @@ Worker::~Worker() {
 }
 
 void Worker::request(const std::string& line) {
-  const std::string text = line + "\n";
   // A worker that has ended is told by its answer.
-  if (send(channel_, text.data(), text.size(), MSG_NOSIGNAL) < 0 && errno != EPIPE)
+  if (send(fileno(channel_), (line + "\n").c_str(), line.size() + 1, MSG_NOSIGNAL) < 0 && errno != EPIPE)
     fail(("cannot write to " + name_).c_str());
 }
 
 double Worker::answer() {
-  const std::string line = read_line();
+  std::string line;
+  for (int c = 0; (c = std::getc(channel_)) != '\n'; line += static_cast<char>(c)) {
+    if (c != EOF) continue;
+    if (std::ferror(channel_) != 0 && errno == EAGAIN)
+      throw std::runtime_error(name_ + " has not answered for five minutes");
+    throw std::runtime_error(name_ + " has ended; its last words are above");
+  }
   double number = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (error != std::errc() || end != line.data() + line.size())
-    throw std::runtime_error(name_ + " answered '" + line + "', expected a number");
-  return number;
-}
-
-std::string Worker::read_line() {
-  for (;;) {
-    if (const std::size_t end = unread_.find('\n'); end != std::string::npos) {
-      std::string line = unread_.substr(0, end);
-      unread_.erase(0, end + 1);
-      return line;
-    }
-    pollfd waiting{channel_, POLLIN, 0};
-    const int ready = poll(&waiting, 1, patience_ms);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) throw std::runtime_error(name_ + " has not answered for five minutes");
-    char buffer[256];
-    const ssize_t count = read(channel_, buffer, sizeof buffer);
-    if (count <= 0) throw std::runtime_error(name_ + " has ended; its last words are above");
-    unread_.append(buffer, static_cast<std::size_t>(count));
-  }
+  if (error == std::errc() && end == line.data() + line.size()) return number;
+  throw std::runtime_error(name_ + " answered '" + line + "', expected a number");
 }
 
 }  // namespace course::bench

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -27,12 +28,9 @@ class Worker {
   double answer();
 
  private:
-  std::string read_line();
-
   std::string name_;
-  int channel_ = -1;  ///< its stdin and stdout
+  std::FILE* channel_ = nullptr;  ///< its stdin and stdout
   pid_t pid_ = -1;
-  std::string unread_;
 };
 
 }  // namespace course::bench

@@ -22,52 +22,12 @@ constexpr Index most_scores = Index{1} << 26;
 /// Scores of one head that are held at once.
 constexpr Index scores_at_once = Index{1} << 21;
 
-/// The given rows along axis 1 of [heads, rows] or [heads, rows, head_dim].
+/// Some of a tensor's entries along an axis.
 template <class T>
-TensorOf<T> pick_rows(const TensorOf<T>& from, const std::vector<Index>& rows) {
-  Shape shape = from.shape();
-  const Index all = shape[1];
-  shape[1] = static_cast<Index>(rows.size());
-  TensorOf<T> picked(shape);
-  const Index width = from.size() / (shape[0] * all);
-  T* to = picked.data();
-  for (Index head = 0; head < shape[0]; ++head) {
-    for (const Index row : rows) to = std::copy_n(from.data() + (head * all + row) * width, width, to);
-  }
-  return picked;
-}
-
-/// Attention of some of the rows, a few at a time: the reference holds every score of a head at once.
-template <class T>
-class PiecewiseReference {
- public:
-  PiecewiseReference(const Input& input, const std::vector<Index>& rows)
-      : q_(cast<T>(pick_rows(input.q, rows))), k_(cast<T>(input.k)), v_(cast<T>(input.v)) {}
-
-  reference::Attention<T> compute(const Progress& progress) const {
-    const Index rows = q_.extent(1);
-    const Index step = std::max<Index>(1, scores_at_once / k_.extent(1));
-    std::vector<TensorOf<T>> o;
-    std::vector<TensorOf<T>> lse;
-    for (Index first = 0; first < rows; first += step) {
-      progress(fmt::format("comparing with float{} attention, {} %", 8 * sizeof(T), 100 * first / rows));
-      const reference::Attention<T> piece =
-          reference::attention(slice(q_, 1, first, std::min(step, rows - first)), k_, v_);
-      o.push_back(piece.o);
-      lse.push_back(piece.lse);
-    }
-    return {concatenate(o, 1), concatenate(lse, 1)};
-  }
-
- private:
-  TensorOf<T> q_, k_, v_;
-};
-
-template <class T>
-TensorOf<T> pick_heads(const Tensor& from, const std::vector<Index>& heads) {
-  std::vector<TensorOf<T>> picked;
-  for (const Index head : heads) picked.push_back(cast<T>(slice(from, 0, head, 1)));
-  return concatenate(picked, 0);
+TensorOf<T> picked(const Tensor& from, Index axis, const std::vector<Index>& entries) {
+  std::vector<TensorOf<T>> parts;
+  for (const Index entry : entries) parts.push_back(cast<T>(slice(from, axis, entry, 1)));
+  return concatenate(parts, axis);
 }
 
 template <class T>
@@ -75,28 +35,46 @@ void add(TensorOf<T>& to, const TensorOf<T>& share) {
   for (Index i = 0; i < to.size(); ++i) to[i] += share[i];
 }
 
-/// The gradients of some heads, a few queries at a time, whose shares in dk and dv are added up.
+/// Calls `compute` with the first row and the number of rows of one piece after another: the reference holds
+/// every score of a head at once.
 template <class T>
-reference::AttentionGradients<T> piecewise_gradients(const Input& input, const std::vector<Index>& heads,
-                                                     const Progress& progress) {
-  const TensorOf<T> q = pick_heads<T>(input.q, heads);
-  const TensorOf<T> k = pick_heads<T>(input.k, heads);
-  const TensorOf<T> v = pick_heads<T>(input.v, heads);
-  const TensorOf<T> d_o = pick_heads<T>(*input.d_o, heads);
-  const Index step = std::max<Index>(1, scores_at_once / k.extent(1));
+void in_pieces(Index rows, Index keys, const char* what, const Progress& progress,
+               const std::function<void(Index, Index)>& compute) {
+  const Index step = std::max<Index>(1, scores_at_once / keys);
+  for (Index first = 0; first < rows; first += step) {
+    progress(fmt::format("comparing with float{} {}, {} %", 8 * sizeof(T), what, 100 * first / rows));
+    compute(first, std::min(step, rows - first));
+  }
+}
+
+/// o and lse of some of the rows.
+template <class T>
+NamedTensors forward_outputs(const Input& input, const std::vector<Index>& rows, const Progress& progress) {
+  const TensorOf<T> q = picked<T>(input.q, 1, rows), k = cast<T>(input.k), v = cast<T>(input.v);
+  std::vector<TensorOf<T>> o, lse;
+  in_pieces<T>(q.extent(1), k.extent(1), "attention", progress, [&](Index first, Index count) {
+    const reference::Attention<T> piece = reference::attention(slice(q, 1, first, count), k, v);
+    o.push_back(piece.o);
+    lse.push_back(piece.lse);
+  });
+  return {{"o", cast<double>(concatenate(o, 1))}, {"lse", cast<double>(concatenate(lse, 1))}};
+}
+
+/// The gradients of some heads; the shares of the queries in dk and dv are added up.
+template <class T>
+NamedTensors gradients(const Input& input, const std::vector<Index>& heads, const Progress& progress) {
+  const TensorOf<T> q = picked<T>(input.q, 0, heads), k = picked<T>(input.k, 0, heads),
+                    v = picked<T>(input.v, 0, heads), d_o = picked<T>(*input.d_o, 0, heads);
   std::vector<TensorOf<T>> dq;
-  TensorOf<T> dk(k.shape());
-  TensorOf<T> dv(v.shape());
-  for (Index first = 0; first < q.extent(1); first += step) {
-    progress(fmt::format("comparing with float{} gradients, {} %", 8 * sizeof(T), 100 * first / q.extent(1)));
-    const Index count = std::min(step, q.extent(1) - first);
+  TensorOf<T> dk(k.shape()), dv(v.shape());
+  in_pieces<T>(q.extent(1), k.extent(1), "gradients", progress, [&](Index first, Index count) {
     const auto piece =
         reference::attention_gradients(slice(q, 1, first, count), k, v, slice(d_o, 1, first, count));
     dq.push_back(piece.dq);
     add(dk, piece.dk);
     add(dv, piece.dv);
-  }
-  return {concatenate(dq, 1), std::move(dk), std::move(dv)};
+  });
+  return {{"dq", cast<double>(concatenate(dq, 1))}, {"dk", cast<double>(dk)}, {"dv", cast<double>(dv)}};
 }
 
 double largest_difference(const Tensor64& answer, const Tensor64& expected) {
@@ -111,27 +89,6 @@ double largest_difference(const Tensor64& answer, const Tensor64& expected) {
 
 Deviation deviation(const Tensor64& answer, const Tensor64& expected) {
   return {largest_difference(answer, expected), relative_error(answer, expected)};
-}
-
-using Answer = reference::Attention<double>;
-
-Deviations deviations(const Answer& answer, const Answer& expected) {
-  return {deviation(answer.o, expected.o), deviation(answer.lse, expected.lse)};
-}
-
-Answer rows_of(const Answer& answer, Index first, Index count) {
-  return {slice(answer.o, 1, first, count), slice(answer.lse, 1, first, count)};
-}
-
-using Gradients = reference::AttentionGradients<double>;
-
-GradientDeviations deviations(const Gradients& answer, const Gradients& expected) {
-  return {deviation(answer.dq, expected.dq), deviation(answer.dk, expected.dk),
-          deviation(answer.dv, expected.dv)};
-}
-
-Gradients rows_of(const Gradients& all, Index first, Index count) {
-  return {slice(all.dq, 1, first, count), slice(all.dk, 1, first, count), slice(all.dv, 1, first, count)};
 }
 
 /// `count` of `all`, evenly spread.
@@ -171,57 +128,45 @@ std::vector<Index> rows_to_compare(const std::vector<int>& shard_tokens, Index m
   return rows;
 }
 
-ForwardReference::ForwardReference(const Input& input, const std::vector<int>& shard_tokens,
-                                   const Progress& progress)
-    : rows_(rows_to_compare(shard_tokens, most_scores / (input.heads() * input.seq()))),
-      rows_by_shard_(rows_by_shard(rows_, shard_tokens)) {
-  expected_ = PiecewiseReference<double>(input, rows_).compute(progress);
-  const auto float32 = PiecewiseReference<float>(input, rows_).compute(progress);
-  const Answer baseline{cast<double>(float32.o), cast<double>(float32.lse)};
-  blank_.rows = static_cast<Index>(rows_.size());
-  blank_.seq = input.seq();
-  blank_.baseline = deviations(baseline, expected_);
-  blank_.tolerance_o = tolerance(baseline.o, expected_.o);
-  blank_.tolerance_lse = tolerance(baseline.lse, expected_.lse);
+bool Comparison::passed() const {
+  return std::ranges::all_of(outputs, &OutputComparison::right);
 }
 
-Comparison ForwardReference::compare(const Tensor& o, const Tensor& lse) const {
-  const Answer answer{cast<double>(pick_rows(o, rows_)), cast<double>(pick_rows(lse, rows_))};
+Reference::Reference(const Input& input, const std::vector<int>& shard_tokens, const Progress& progress) {
+  const Index seq = input.seq(), heads = input.heads();
+  const std::vector<Index> rows = rows_to_compare(shard_tokens, most_scores / (heads * seq));
+  blank_.rows = static_cast<Index>(rows.size());
+  blank_.seq = seq;
+  expect({1, rows, rows_by_shard(rows, shard_tokens)}, forward_outputs<double>(input, rows, progress),
+         forward_outputs<float>(input, rows, progress));
+  if (!input.d_o) return;
+  const std::vector<Index> some = spread(std::clamp<Index>(most_scores / (seq * seq), 1, heads), heads);
+  blank_.gradient_heads = static_cast<Index>(some.size());
+  blank_.heads = heads;
+  expect({0, some, {shard_tokens.begin(), shard_tokens.end()}}, gradients<double>(input, some, progress),
+         gradients<float>(input, some, progress));
+}
+
+void Reference::expect(const Part& part, const NamedTensors& exact, const NamedTensors& baseline) {
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const auto& [name, value] = exact[i];
+    const Tensor64& plain = baseline[i].second;
+    expected_.push_back({part, value, {name, {}, {}, relative_error(plain, value), tolerance(plain, value)}});
+  }
+}
+
+Comparison Reference::compare(const std::map<std::string, Tensor>& outputs) const {
   Comparison result = blank_;
-  Index first = 0;
-  for (const Index count : rows_by_shard_) {
-    result.by_rank.push_back(deviations(rows_of(answer, first, count), rows_of(expected_, first, count)));
-    first += count;
+  for (const auto& [part, value, blank] : expected_) {
+    const Tensor64 answer = picked<double>(outputs.at(blank.name), part.axis, part.picked);
+    OutputComparison& compared = result.outputs.emplace_back(blank);
+    compared.overall = deviation(answer, value);
+    Index first = 0;
+    for (const Index count : part.by_rank) {
+      compared.by_rank.push_back(deviation(slice(answer, 1, first, count), slice(value, 1, first, count)));
+      first += count;
+    }
   }
-  result.overall = deviations(answer, expected_);
-  return result;
-}
-
-BackwardReference::BackwardReference(const Input& input, std::vector<int> shard_tokens,
-                                     const Progress& progress)
-    : shard_tokens_(std::move(shard_tokens)) {
-  blank_.heads = input.heads();
-  blank_.heads_compared = std::clamp<Index>(most_scores / (input.seq() * input.seq()), 1, input.heads());
-  heads_ = spread(blank_.heads_compared, blank_.heads);
-  expected_ = piecewise_gradients<double>(input, heads_, progress);
-  const auto float32 = piecewise_gradients<float>(input, heads_, progress);
-  const Gradients baseline{cast<double>(float32.dq), cast<double>(float32.dk), cast<double>(float32.dv)};
-  blank_.baseline = deviations(baseline, expected_);
-  blank_.tolerance_dq = tolerance(baseline.dq, expected_.dq);
-  blank_.tolerance_dk = tolerance(baseline.dk, expected_.dk);
-  blank_.tolerance_dv = tolerance(baseline.dv, expected_.dv);
-}
-
-GradientComparison BackwardReference::compare(const Tensor& dq, const Tensor& dk, const Tensor& dv) const {
-  const Gradients answer{pick_heads<double>(dq, heads_), pick_heads<double>(dk, heads_),
-                         pick_heads<double>(dv, heads_)};
-  GradientComparison result = blank_;
-  const std::vector<int> offsets = shard_offsets(shard_tokens_);
-  for (std::size_t rank = 0; rank < shard_tokens_.size(); ++rank) {
-    result.by_rank.push_back(deviations(rows_of(answer, offsets[rank], shard_tokens_[rank]),
-                                        rows_of(expected_, offsets[rank], shard_tokens_[rank])));
-  }
-  result.overall = deviations(answer, expected_);
   return result;
 }
 

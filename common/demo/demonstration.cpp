@@ -1,36 +1,41 @@
 #include "demo/demonstration.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
 
+#include "protocol/errors.hpp"
 #include "ring/shards.hpp"
+#include "runner/outputs.hpp"
+#include "tensor/npy.hpp"
+#include "text/text_file.hpp"
+#include "timed/timed.hpp"
 
 namespace course::demo {
 
 namespace {
 
-using Tensors = std::map<std::string, Tensor>;
+namespace fs = std::filesystem;
 
 constexpr std::int64_t header_bytes = 4096;  ///< more than a .npy file's header takes
 
-std::string forward_name(const RingKind& ring) {
-  return std::string(ring.name) + "-forward";
-}
-
-std::string backward_name(const RingKind& ring) {
-  return std::string(ring.name) + "-backward";
-}
-
-Case ring_case(const Demonstration& shown, std::string name, std::string_view function,
-               const std::filesystem::path& library, const std::vector<std::string>& outputs) {
+Case ring_case(const Demonstration& shown, const std::string& name, const Pass& pass,
+               const std::vector<std::string>& outputs) {
   const std::vector<int> tokens = shown.shard_tokens();
-  Case made{"", "", std::string(function), {{"shard_tokens", {tokens.begin(), tokens.end()}}}, {}, {}};
+  Case made{"", "", pass.function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}, {}, {}};
   made.inputs.resize(tokens.size());
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
-  made.subject = library;
-  made.name = std::move(name);
+  made.subject = pass.code.library;
+  made.name = name;
   return made;
 }
 
@@ -39,13 +44,6 @@ void hand_out(Case& to, const std::string& name, const Tensor& whole, const std:
   const std::vector<int> offsets = shard_offsets(shard_tokens);
   for (std::size_t rank = 0; rank < shard_tokens.size(); ++rank)
     to.inputs[rank].emplace(name, slice(whole, 1, offsets[rank], shard_tokens[rank]));
-}
-
-/// The ranks' parts joined along the sequence.
-Tensor joined(const Outcome& outcome, const std::string& name) {
-  std::vector<Tensor> parts;
-  for (const Tensors& outputs : outcome.outputs) parts.push_back(outputs.at(name));
-  return concatenate(parts, 1);
 }
 
 /// Adds what a rank did later to what it did before.
@@ -68,6 +66,142 @@ std::vector<RankRecord> one_after_the_other(std::vector<RankRecord> first, std::
   return first;
 }
 
+/// A forward case of each ring and, with a gradient, a backward one, for the player in this order: each ring
+/// goes back from its own o and lse, and the first ring's cases hold what all are given.
+std::vector<Case> cases_of(const Demonstration& shown) {
+  std::vector<Case> all;
+  const std::string first = shown.rings.front().name;
+  const std::map<std::string, std::string> given{
+      {"q", first + "-forward"}, {"k", first + "-forward"}, {"v", first + "-forward"}};
+  for (const Ring& ring : shown.rings) {
+    const bool is_first = all.empty();
+    Case& forward = all.emplace_back(ring_case(shown, ring.name + "-forward", ring.forward, {"o", "lse"}));
+    if (is_first) {
+      hand_out(forward, "q", shown.input.q, shown.shard_tokens());
+      hand_out(forward, "k", shown.input.k, shown.shard_tokens());
+      hand_out(forward, "v", shown.input.v, shown.shard_tokens());
+    } else {
+      forward.from = given;
+    }
+    if (!shown.backward) continue;
+    Case& backward =
+        all.emplace_back(ring_case(shown, ring.name + "-backward", ring.backward, {"dq", "dk", "dv"}));
+    backward.from = given;
+    backward.from["o"] = backward.from["lse"] = ring.name + "-forward";
+    if (is_first) {
+      hand_out(backward, "d_o", *shown.input.d_o, shown.shard_tokens());
+    } else {
+      backward.from["d_o"] = first + "-backward";
+    }
+  }
+  return all;
+}
+
+TimedPlay timed_play(const Demonstration& shown) {
+  return {.rounds = shown.runs,
+          .show_median = false,
+          .block = shown.block.library,
+          .block_backward = shown.block_backward.library};
+}
+
+/// By ring, from the outcomes of the cases.
+std::vector<RingAnswer> answers_of(const Demonstration& shown, const std::vector<Outcome>& outcomes) {
+  std::vector<RingAnswer> all;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const bool backward = shown.backward && i % 2 == 1;
+    RingAnswer& answer = backward ? all.back() : all.emplace_back();
+    for (const auto& [name, part] : outcomes[i].outputs.front()) {
+      std::vector<Tensor> parts;
+      for (const auto& outputs : outcomes[i].outputs) parts.push_back(outputs.at(name));
+      answer.outputs[name] = concatenate(parts, 1);
+    }
+    std::vector<RankRecord> ranks = rank_records(outcomes[i]);
+    answer.ranks =
+        backward ? one_after_the_other(std::move(answer.ranks), std::move(ranks)) : std::move(ranks);
+  }
+  return all;
+}
+
+// ---- on this machine ----
+
+/// A minute, and what reading the input and the longest block take on a slow machine with as many ranks a
+/// core as here.
+double patience_s(const Demonstration& shown) {
+  constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
+  const double shard = largest_shard(shown.shard_tokens());
+  const double block_flops = 2 * (shown.backward ? 5 : 2) *
+                             static_cast<double>(shown.input.heads() * shown.input.head_dim()) * shard *
+                             shard;
+  const double ranks_a_core =
+      std::max(1.0, shown.ranks / static_cast<double>(std::thread::hardware_concurrency()));
+  return quiet_s + start_s * shown.ranks +
+         3 * sizeof(float) * static_cast<double>(shown.input.q.size()) / slow_bytes +
+         block_flops * ranks_a_core / slow_flops;
+}
+
+/// "[host:", which Open MPI puts before the process id and what it logs.
+std::string log_prefix() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  const std::string host = name;
+  return "[" + host.substr(0, host.find('.')) + ":";
+}
+
+/// Passes on what the ranks print, line by line. Open MPI's own log lines are kept back, and so is all that
+/// comes once it explains, below a line of dashes, that the job has ended: the demo says that better.
+class RankOutput {
+ public:
+  /// New lines go to stderr, below the progress line.
+  void pass_on(const fs::path& printed, program::ProgressLine& progress) {
+    std::ifstream file(printed, std::ios::binary);
+    file.seekg(passed_);
+    for (std::string line; std::getline(file, line) && !file.eof();) {
+      passed_ += static_cast<std::streamoff>(line.size()) + 1;
+      explaining_ |= line.starts_with("--------------------");
+      if (explaining_ || line.starts_with(log_prefix_)) continue;
+      progress.clear();
+      fmt::print(stderr, "{}\n", line);
+    }
+  }
+
+ private:
+  const std::string log_prefix_ = log_prefix();
+  std::streamoff passed_ = 0;
+  bool explaining_ = false;
+};
+
+/// "blocking ring, forward: 2 blocks done", as rank 0 says.
+std::string news(const Demonstration& shown, const std::vector<RankSnapshot>& ranks) {
+  const auto begun = [](const RankSnapshot& rank) { return rank.case_index >= 0; };
+  if (!std::ranges::all_of(ranks, begun)) return "starting " + timed::plural(shown.ranks, "rank");
+  const auto played = static_cast<std::size_t>(ranks[0].case_index);
+  const std::size_t passes = shown.backward ? 2 : 1;
+  return fmt::format("{} ring, {}{}{}", shown.rings.at(played / passes).name,
+                     played % passes == 0 ? "forward" : "backward", ranks[0].text.empty() ? "" : ": ",
+                     ranks[0].text);
+}
+
+// ---- elsewhere ----
+
+/// What the cases do not say, in this file beside them.
+constexpr const char* about_file = "demo.json";
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
+    throw UsageError(folder.string() + ": is not empty, expected an empty folder or a free name");
+  fs::create_directories(folder, error);
+  if (error) throw UsageError(folder.string() + ": cannot be made: " + error.message());
+}
+
+/// An input of all ranks of a case, joined along the sequence.
+Tensor joined_input(const fs::path& folder, int ranks, const std::string& name) {
+  std::vector<Tensor> parts;
+  for (int rank = 0; rank < ranks; ++rank)
+    parts.push_back(read_npy<float>(input_folder(folder, rank) / (name + ".npy")));
+  return concatenate(parts, 1);
+}
+
 }  // namespace
 
 std::vector<int> Demonstration::shard_tokens() const {
@@ -80,65 +214,70 @@ int worthwhile_runs(const Input& input) {
   return 4 * static_cast<double>(input.heads() * input.head_dim()) * rows * rows < brief_operations ? 8 : 1;
 }
 
-std::vector<Case> cases_of(const Demonstration& shown, const Libraries& libraries) {
-  std::vector<Case> all;
-  const RingKind& first = shown.rings.front();
-  const std::map<std::string, std::string> given{
-      {"q", forward_name(first)}, {"k", forward_name(first)}, {"v", forward_name(first)}};
-  for (const RingKind& ring : shown.rings) {
-    const bool is_first = all.empty();
-    Case& forward = all.emplace_back(
-        ring_case(shown, forward_name(ring), ring.function, libraries.*ring.library, {"o", "lse"}));
-    if (is_first) {
-      hand_out(forward, "q", shown.input.q, shown.shard_tokens());
-      hand_out(forward, "k", shown.input.k, shown.shard_tokens());
-      hand_out(forward, "v", shown.input.v, shown.shard_tokens());
-    } else {
-      forward.from = given;
-    }
-    if (!shown.backward()) continue;
-    Case& backward = all.emplace_back(ring_case(shown, backward_name(ring), ring.backward_function,
-                                                libraries.*ring.backward_library, {"dq", "dk", "dv"}));
-    backward.from = given;
-    backward.from["o"] = backward.from["lse"] = forward_name(ring);
-    if (is_first) {
-      hand_out(backward, "d_o", *shown.input.d_o, shown.shard_tokens());
-    } else {
-      backward.from["d_o"] = backward_name(first);
+std::vector<RingAnswer> play(const Demonstration& shown, program::ProgressLine& progress) {
+  RankOutput output;
+  LauncherOptions options;
+  options.case_limit_s = patience_s(shown);
+  options.timed = timed_play(shown);
+  options.on_look = [&](const LaunchView& view) {
+    output.pass_on(view.printed, progress);
+    progress.show(news(shown, view.ranks));
+  };
+  const std::vector<Outcome> outcomes = timed::play(cases_of(shown), options);
+  progress.clear();
+  return answers_of(shown, outcomes);
+}
+
+std::vector<std::string> prepare(const fs::path& folder, const Demonstration& shown) {
+  make_folder(folder);
+  std::vector<int> world_ranks(static_cast<std::size_t>(shown.ranks));
+  std::iota(world_ranks.begin(), world_ranks.end(), 0);
+  std::vector<PlannedFolder> planned;
+  for (const Case& one : cases_of(shown)) {
+    planned.push_back({one.subject, fs::absolute(folder) / one.name});
+    Launcher::write_case(planned.back().folder, one, world_ranks);
+  }
+  nlohmann::json about{{"shape", shown.input.shape}, {"input", shown.input.description},
+                       {"ranks", shown.ranks},       {"runs", shown.runs},
+                       {"mine", shown.mine},         {"backward", shown.backward}};
+  for (const Ring& ring : shown.rings) about["rings"].push_back(ring.name);
+  write_text(folder / about_file, about.dump(1) + "\n");
+  return player_arguments(timed_play(shown), planned);
+}
+
+Demonstration read_prepared(const program::Checkout& checkout, const fs::path& folder) {
+  const fs::path path = folder / about_file;
+  if (!fs::is_regular_file(path))
+    throw UsageError(path.string() + ": cannot be opened, expected a folder of --prepare");
+  try {
+    const nlohmann::json json = nlohmann::json::parse(read_text(path));
+    Demonstration shown = demonstration_of(checkout, json.at("rings").get<std::vector<std::string>>(),
+                                           json.at("ranks"), json.at("backward"), json.at("mine"));
+    json.at("shape").get_to(shown.input.shape);
+    json.at("input").get_to(shown.input.description);
+    json.at("runs").get_to(shown.runs);
+    const std::string first = folder / shown.rings.at(0).name;
+    shown.input.q = joined_input(first + "-forward", shown.ranks, "q");
+    shown.input.k = joined_input(first + "-forward", shown.ranks, "k");
+    shown.input.v = joined_input(first + "-forward", shown.ranks, "v");
+    if (shown.backward) shown.input.d_o = joined_input(first + "-backward", shown.ranks, "d_o");
+    return shown;
+  } catch (const std::exception& error) {
+    throw UsageError(path.string() + ": is not what --prepare wrote: " + error.what());
+  }
+}
+
+std::vector<RingAnswer> read_played(const fs::path& folder, const Demonstration& shown) {
+  std::vector<Outcome> outcomes;
+  for (const Case& one : cases_of(shown)) {
+    try {
+      outcomes.push_back(read_outcome({folder, one.name, geteuid()}, shown.ranks, one.outputs, true));
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(fmt::format("{}: {}; have its cases been played to the end?",
+                                           (folder / one.name).string(), error.what()));
     }
   }
-  return all;
-}
-
-TimedPlay timed_play(const Demonstration& shown, const Libraries& libraries) {
-  TimedPlay timed{.rounds = shown.runs, .show_median = false, .block = libraries.block, .block_backward = {}};
-  if (shown.backward()) timed.block_backward = libraries.block_backward;
-  return timed;
-}
-
-std::string pass_name(const Demonstration& shown, std::size_t which_case) {
-  const std::size_t passes = shown.backward() ? 2 : 1;
-  return std::string(shown.rings.at(which_case / passes).name) + " ring, " +
-         (which_case % passes == 0 ? "forward" : "backward");
-}
-
-std::vector<RingAnswer> answers_of(const Demonstration& shown, std::vector<Outcome> outcomes) {
-  std::vector<RingAnswer> all;
-  auto next = outcomes.begin();
-  for (std::size_t ring = 0; ring < shown.rings.size(); ++ring) {
-    RingAnswer& answer = all.emplace_back();
-    const Outcome forward = std::move(*next++);
-    answer.o = joined(forward, "o");
-    answer.lse = joined(forward, "lse");
-    answer.ranks = rank_records(forward);
-    if (!shown.backward()) continue;
-    const Outcome backward = std::move(*next++);
-    answer.dq = joined(backward, "dq");
-    answer.dk = joined(backward, "dk");
-    answer.dv = joined(backward, "dv");
-    answer.ranks = one_after_the_other(std::move(answer.ranks), rank_records(backward));
-  }
-  return all;
+  return answers_of(shown, outcomes);
 }
 
 }  // namespace course::demo

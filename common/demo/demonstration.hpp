@@ -1,47 +1,74 @@
 #pragma once
 
+#include <filesystem>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "course/terminal/terminal.hpp"
 #include "demo/input.hpp"
-#include "demo/options.hpp"
 #include "runner/launcher.hpp"
 #include "runner/rank_record.hpp"
+#include "timed/timed.hpp"
 
 namespace course::demo {
 
+/// One pass of a ring.
+struct Pass {
+  std::string function;  ///< as a case names it
+  timed::Code code;
+};
+
+struct Ring {
+  std::string name;  ///< as --ring takes it
+  Pass forward, backward;
+};
+
 /// What is demonstrated: rings, on the same input and the same ranks.
 struct Demonstration {
-  Input input;
-  std::vector<RingKind> rings;
-  int ranks = default_ranks;
+  std::vector<Ring> rings = {};  ///< to play; the tensors of the first are written
+  timed::Code block, block_backward = {};
+  bool backward = false;
   bool mine = false;
+  int ranks = 4;
   int runs = 1;  ///< of each ring, of which the fastest is shown
+  Input input = {};
 
-  bool backward() const { return input.d_o.has_value(); }
   std::vector<int> shard_tokens() const;
 };
+
+/// Finds the lessons that the options ask for; says on stderr which cannot be shown and are left out. Throws
+/// Unavailable where there is nothing to show, or what was asked for by name is not there. The input is still
+/// empty.
+Demonstration plan(const program::Checkout& checkout, const Options& options);
+
+/// These rings, by name, with whatever of the lessons the registry says.
+Demonstration demonstration_of(const program::Checkout& checkout, const std::vector<std::string>& rings,
+                               int ranks, bool backward, bool mine);
 
 /// How often to run: a run of a few milliseconds is mostly first messages, first touches of memory and the
 /// whims of the scheduler, so of such runs the fastest of several is shown.
 int worthwhile_runs(const Input& input);
 
-/// A forward case of each ring and, with a gradient, a backward one, for the player in this order: each ring
-/// goes back from its own o and lse, and the first ring's cases hold what all are given.
-std::vector<Case> cases_of(const Demonstration& shown, const Libraries& libraries);
-TimedPlay timed_play(const Demonstration& shown, const Libraries& libraries);
-
-/// "blocking ring, backward"
-std::string pass_name(const Demonstration& shown, std::size_t which_case);
-
-/// A ring's whole answer.
+/// What came of one ring.
 struct RingAnswer {
-  Tensor o, lse;
-  Tensor dq, dk, dv;  ///< empty when the run was forward only
-  std::vector<RankRecord> ranks;
+  std::map<std::string, Tensor> outputs;  ///< whole: o, lse and, unless the run was forward only, dq, dk, dv
+  std::vector<RankRecord> ranks;  ///< the backward pass begins where the slowest rank's forward pass ends
 };
 
-/// By ring, from the outcomes of the cases, all Finished. The backward pass, which is timed by itself, begins
-/// in the trace where the slowest rank's forward pass ends.
-std::vector<RingAnswer> answers_of(const Demonstration& shown, std::vector<Outcome> outcomes);
+/// Plays the rings on this machine; passes on what the ranks print, and says how far they are. Throws
+/// Unavailable where ranks cannot be started, and std::runtime_error that says why no answer came back.
+/// Nothing that was started outlives the call.
+std::vector<RingAnswer> play(const Demonstration& shown, program::ProgressLine& progress);
+
+/// Writes the cases into a folder that is new or empty, with what the report needs beside them. Returns the
+/// player's arguments. Throws UsageError for another folder, and where it cannot be written.
+std::vector<std::string> prepare(const std::filesystem::path& folder, const Demonstration& shown);
+
+/// Reads back what prepare() wrote. Throws UsageError for a folder that it did not write.
+Demonstration read_prepared(const program::Checkout& checkout, const std::filesystem::path& folder);
+
+/// What ranks have made of it. Throws std::runtime_error that says what is missing.
+std::vector<RingAnswer> read_played(const std::filesystem::path& folder, const Demonstration& shown);
 
 }  // namespace course::demo

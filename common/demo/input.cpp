@@ -40,14 +40,6 @@ Tensor read_tensor(const fs::path& path) {
   return tensor;
 }
 
-/// Every shard of q travels with as many rows of k and v.
-void require_same_shape(const fs::path& path, const Tensor& tensor, const fs::path& q_path, const Tensor& q) {
-  if (tensor.shape() == q.shape()) return;
-  throw UsageError(path.string() + ": has the shape " + to_string(tensor.shape()) + ", expected " +
-                   to_string(q.shape()) + " like " + q_path.string() +
-                   ": each rank holds as many keys and values as queries");
-}
-
 /// [seq, dim] becomes one head, [batch, heads, seq, dim] batch * heads of them.
 Tensor fold_into_heads(Tensor tensor) {
   const Shape& shape = tensor.shape();
@@ -68,67 +60,59 @@ double largest_row_norm(const Tensor& tensor) {
   return std::sqrt(largest);
 }
 
-/// No partial sum of a score exceeds |q| |k| (Cauchy and Schwarz), and none of an output seq times the
-/// largest value.
-void require_float32_suffices(const OwnFiles& files, const Input& input) {
-  const double score = largest_row_norm(input.q) * largest_row_norm(input.k);
-  if (score > float32_range) {
-    throw UsageError(
-        fmt::format("{}, {}: scores q . k may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
-                    files.q.string(), files.k.string(), score, float32_range));
-  }
-  double value = 0;
-  for (const float v : input.v.values()) value = std::max(value, std::abs(static_cast<double>(v)));
-  const double sum = value * static_cast<double>(input.seq());
-  if (sum > float32_range) {
-    throw UsageError(
-        fmt::format("{}: a sum over {} values may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
-                    files.v.string(), input.seq(), sum, float32_range));
-  }
+/// Throws UsageError unless float32 holds what may be reached.
+void require_float32_holds(double reached, const std::string& what) {
+  if (reached <= float32_range) return;
+  throw UsageError(fmt::format("{} may reach {:.3g}, expected magnitudes up to float32's {:.3g}", what,
+                               reached, float32_range));
 }
 
-/// No partial sum of dq exceeds 2 |d_o| |v| |k|, and none of dk seq times 2 |d_o| |v| |q|.
-void require_float32_suffices_backward(const fs::path& path, const Input& input) {
+/// No partial sum of a score exceeds |q| |k| (Cauchy and Schwarz), none of an output seq times the largest
+/// value, none of dq 2 |d_o| |v| |k|, and none of dk seq times 2 |d_o| |v| |q|.
+void require_float32_suffices(const OwnFiles& files, const Input& input) {
+  const double q = largest_row_norm(input.q), k = largest_row_norm(input.k),
+               seq = static_cast<double>(input.seq());
+  require_float32_holds(q * k, files.q.string() + ", " + files.k.string() + ": scores q . k");
+  double value = 0;
+  for (const float v : input.v.values()) value = std::max(value, std::abs(static_cast<double>(v)));
+  require_float32_holds(value * seq, fmt::format("{}: a sum over {} values", files.v.string(), input.seq()));
+  if (!input.d_o) return;
   const double dp = 2 * largest_row_norm(*input.d_o) * std::max(1.0, largest_row_norm(input.v));
-  const double factor = std::max({1.0, largest_row_norm(input.q), largest_row_norm(input.k)});
-  const double sum = dp * factor * static_cast<double>(input.seq());
-  if (sum <= float32_range) return;
-  throw UsageError(
-      fmt::format("{}: a sum of gradients may reach {:.3g}, expected magnitudes up to float32's {:.3g}",
-                  path.string(), sum, float32_range));
+  require_float32_holds(dp * std::max({1.0, q, k}) * seq, files.d_o.string() + ": a sum of gradients");
 }
 
 Input read_own(const OwnFiles& files, bool backward) {
   Input input;
+  input.description = fmt::format("{}, {}, {}", files.q.string(), files.k.string(), files.v.string());
   input.q = read_tensor(files.q);
   input.shape = input.q.shape();
-  input.k = read_tensor(files.k);
-  require_same_shape(files.k, input.k, files.q, input.q);
-  input.v = read_tensor(files.v);
-  require_same_shape(files.v, input.v, files.q, input.q);
-  for (Tensor* tensor : {&input.q, &input.k, &input.v}) *tensor = fold_into_heads(std::move(*tensor));
-  require_float32_suffices(files, input);
+  const auto read_beside = [&](const fs::path& path) {
+    Tensor tensor = read_tensor(path);
+    if (tensor.shape() == input.shape) return fold_into_heads(std::move(tensor));
+    throw UsageError(
+        fmt::format("{}: has the shape {}, expected {} like {}: each rank holds as many keys and "
+                    "values as queries",
+                    path.string(), to_string(tensor.shape()), to_string(input.shape), files.q.string()));
+  };
+  input.k = read_beside(files.k);
+  input.v = read_beside(files.v);
+  input.q = fold_into_heads(std::move(input.q));
   if (backward) {
-    Tensor d_o = read_tensor(*files.d_o);
-    if (d_o.shape() != input.shape) {
-      throw UsageError(files.d_o->string() + ": has the shape " + to_string(d_o.shape()) + ", expected " +
-                       to_string(input.shape) + " like " + files.q.string());
-    }
-    input.d_o = fold_into_heads(std::move(d_o));
-    require_float32_suffices_backward(*files.d_o, input);
+    input.d_o = read_beside(files.d_o);
+    input.description += ", " + files.d_o.string();
   }
-  input.description = files.q.string() + ", " + files.k.string() + ", " + files.v.string();
-  if (backward) input.description += ", " + files.d_o->string();
+  require_float32_suffices(files, input);
   return input;
 }
 
 Input draw_input(const Sizes& sizes) {
   InputGenerator generator(sizes.seed);
   QKV drawn = random_qkv(generator, sizes.heads, sizes.seq, sizes.seq, sizes.head_dim);
-  Input input{std::move(drawn.q), std::move(drawn.k), std::move(drawn.v), {}, ""};
-  input.shape = input.q.shape();
-  input.description = fmt::format("generated at random, seed {}", sizes.seed);
-  return input;
+  return {std::move(drawn.q),
+          std::move(drawn.k),
+          std::move(drawn.v),
+          {sizes.heads, sizes.seq, sizes.head_dim},
+          fmt::format("generated at random, seed {}", sizes.seed)};
 }
 
 Input read_minilm(bool backward) {
@@ -142,9 +126,9 @@ Input read_minilm(bool backward) {
 
 }  // namespace
 
-Input load_input(const Options& options) {
-  if (options.files) return read_own(*options.files, options.backward);
-  return options.sizes ? draw_input(*options.sizes) : read_minilm(options.backward);
+Input load_input(const Options& options, bool backward) {
+  if (options.files) return read_own(*options.files, backward);
+  return options.sizes ? draw_input(*options.sizes) : read_minilm(backward);
 }
 
 }  // namespace course::demo

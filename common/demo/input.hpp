@@ -1,12 +1,42 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
-#include "demo/options.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course::demo {
+
+/// Somebody's own tensors.
+struct OwnFiles {
+  std::filesystem::path q, k, v;
+  std::filesystem::path d_o;  ///< the gradient that arrives at the output; empty: there is none
+};
+
+/// What to draw at random.
+struct Sizes {
+  Index seq = 512, heads = 12, head_dim = 32;
+  std::uint64_t seed = 1;
+};
+
+/// What the command line says. Without `files` and `sizes` the input is the course's own.
+struct Options {
+  int ranks = 4;
+  std::optional<OwnFiles> files = {};
+  std::optional<Sizes> sizes = {};
+  std::filesystem::path out;  ///< empty: only the pictures are written, into .course/demo
+  std::string ring;           ///< empty: both, or the first where the other cannot be shown
+  bool forward = false;       ///< leave the backward pass out
+  bool mine = false;
+  bool verbose = false;
+  std::filesystem::path prepare;  ///< not empty: only write the cases there
+  std::filesystem::path report;   ///< not empty: of cases that have been played there; nothing else is run
+
+  /// The gradient to start from is the course's own, or --do.
+  bool backward() const { return !forward && (files ? !files->d_o.empty() : !sizes); }
+};
 
 /// What attention is computed of.
 struct Input {
@@ -23,6 +53,6 @@ struct Input {
 /// Reads or draws the input. Throws NpyError or UsageError for a file that cannot be used: unreadable, of
 /// another shape than [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim], empty, with a NaN or an
 /// infinity, or with numbers whose attention, or its gradients, float32 cannot hold.
-Input load_input(const Options& options);
+Input load_input(const Options& options, bool backward);
 
 }  // namespace course::demo

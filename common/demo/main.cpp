@@ -1,20 +1,15 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <string_view>
-#include <thread>
+#include <limits>
 
-#include "course/terminal/terminal.hpp"
-#include "demo/output_folder.hpp"
-#include "demo/playing.hpp"
-#include "demo/prepared.hpp"
+#include "course/commands/command_line.hpp"
 #include "demo/report.hpp"
-#include "demo/save.hpp"
 #include "protocol/errors.hpp"
-#include "ring/shards.hpp"
 #include "runner/interruption.hpp"
+#include "timed/output_folder.hpp"
 
 namespace course::demo {
 
@@ -22,27 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Memory of an Open MPI rank before it does anything.
-constexpr double rank_bytes = 16e6;
-/// Times the size of q that is held on this machine: q, k and v whole in this process, as shards in files,
-/// which may lie in memory, and in the ranks; there two blocks of keys and values and the state; the output
-/// in the ranks, in files and whole; its reference in float64.
-constexpr double tensors_held = 20;
-/// And backward: d_o and the three gradients in these three places, two blocks of gradients in the ranks, and
-/// the reference in float64.
-constexpr double tensors_held_backward = 25;
-/// And for each ring beyond the first its output twice, backward three gradients more.
-constexpr double tensors_held_ring = 2, tensors_held_ring_backward = 8;
-/// Where the ranks run elsewhere: q, k, v and d_o whole and as shards.
-constexpr double tensors_prepared = 8;
-
-struct Extents {
-  Index heads, seq, head_dim;
-  double count() const {
-    return static_cast<double>(heads) * static_cast<double>(seq) * static_cast<double>(head_dim);
-  }
-};
-
+constexpr int most_ranks = 64;  ///< beyond, the demo warns and tries
 /// Bytes that Linux would hand out now; 0 where it does not say.
 double available_bytes() {
   std::ifstream file("/proc/meminfo");
@@ -54,131 +29,176 @@ double available_bytes() {
   return 0;
 }
 
-/// Times the size of q.
-double tensors_needed(const Options& options) {
-  if (options.prepare) return tensors_prepared;
-  const double further_rings = static_cast<double>(options.rings.size() - 1);
-  return tensors_held + (options.backward ? tensors_held_backward : 0) +
-         further_rings * (options.backward ? tensors_held_ring_backward : tensors_held_ring);
+/// Times the size of q that this machine has to hold. Where the ranks run elsewhere: q, k, v and d_o whole
+/// and as shards. Here forward: q, k and v whole in this process, as shards in files, which may lie in
+/// memory, and in the ranks; there two blocks of keys and values and the state; the output in the ranks, in
+/// files and whole; its reference in float64; and for each ring beyond the first its output twice. Backward
+/// d_o and the three gradients in these places, two blocks of gradients in the ranks, and the reference in
+/// float64.
+double tensors_held(const Demonstration& shown, bool prepared) {
+  const double further_rings = static_cast<double>(shown.rings.size() - 1);
+  if (prepared) return 8;
+  return shown.backward ? 45 + 8 * further_rings : 20 + 2 * further_rings;
 }
 
-void require_memory(const Extents& extents, int ranks, const Options& options) {
-  const double needed =
-      (options.prepare ? 0 : rank_bytes * ranks) + tensors_needed(options) * sizeof(float) * extents.count();
+/// Throws Unavailable where this machine cannot hold what is shown, of an input of this shape.
+void require_memory(const Demonstration& shown, bool prepared, Index heads, Index seq, Index head_dim) {
+  constexpr double rank_bytes = 16e6;  // of an Open MPI rank before it does anything
+  const double q_bytes =
+      sizeof(float) * static_cast<double>(heads) * static_cast<double>(seq) * static_cast<double>(head_dim);
+  const double needed = (prepared ? 0 : rank_bytes * shown.ranks) + tensors_held(shown, prepared) * q_bytes;
   const double available = available_bytes();
-  if (available > 0 && needed > available) {
-    throw Unavailable(
-        fmt::format("{} ranks and [{}, {}, {}] take about {:.1f} GB of memory, of which {:.1f} are free",
-                    ranks, extents.heads, extents.seq, extents.head_dim, needed / 1e9, available / 1e9));
-  }
+  if (available == 0 || needed <= available) return;
+  throw Unavailable(
+      fmt::format("{} ranks and [{}, {}, {}] take about {:.1f} GB of memory, of which {:.1f} are free",
+                  shown.ranks, heads, seq, head_dim, needed / 1e9, available / 1e9));
 }
 
-void require_library(const fs::path& path, std::string_view lesson) {
-  if (!fs::is_regular_file(path)) {
-    throw Unavailable(fmt::format("{}: there is no such file, expected the shared object of lesson {}",
-                                  path.string(), lesson));
-  }
-}
-
-void require_libraries(const Options& options) {
-  for (const RingKind& ring : options.rings) require_library(options.libraries.*ring.library, ring.lesson);
-  require_library(options.libraries.block, "04");
-  if (!options.backward) return;
-  for (const RingKind& ring : options.rings)
-    require_library(options.libraries.*ring.backward_library, ring.backward_lesson);
-  require_library(options.libraries.block_backward, "06");
-}
-
-/// A minute, and what reading the input and the longest block take on a slow machine with as many ranks a
-/// core as here.
-double patience_s(const Demonstration& shown) {
-  constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
-  const double shard = largest_shard(shown.shard_tokens());
-  const double products = shown.backward() ? 5 : 2;
-  const double block_flops =
-      2 * products * static_cast<double>(shown.input.heads() * shown.input.head_dim()) * shard * shard;
-  const double ranks_a_core =
-      std::max(1.0, shown.ranks / static_cast<double>(std::thread::hardware_concurrency()));
-  return quiet_s + start_s * shown.ranks +
-         3 * sizeof(float) * static_cast<double>(shown.input.q.size()) / slow_bytes +
-         block_flops * ranks_a_core / slow_flops;
-}
-
-/// Reads or draws the input, once it is known that it can be held.
-Input checked_input(const Options& options, int ranks) {
-  if (options.sizes)
-    require_memory({options.sizes->heads, options.sizes->seq, options.sizes->head_dim}, ranks, options);
-  Input input = load_input(options);
-  require_memory({input.heads(), input.seq(), input.head_dim()}, ranks, options);
-  return input;
-}
-
-/// Compares, writes and prints; returns the exit code.
-int conclude(const Demonstration& shown, const Options& options, std::vector<Outcome> outcomes,
-             program::ProgressLine& progress) {
-  const std::vector<RingAnswer> answers = answers_of(shown, std::move(outcomes));
-  const RunSummary run = summarise(shown, answers, [&](const std::string& text) { progress.show(text); });
-  const SavedFiles saved = save(options.out, run, answers.front());
-  progress.clear();
-  const Page page{program::columns(stdout, 100), program::colour_on(stdout), options.verbose};
-  std::cout << (options.json ? report_json(run) : report_text(run, saved, page)) << std::flush;
-  return run.passed() ? succeeded : failed;
-}
-
-void tell_how_to_play(const Options& options, const Demonstration& shown,
+void tell_how_to_play(const fs::path& folder, const Demonstration& shown,
                       const std::vector<std::string>& arguments) {
-  std::string words;
-  for (const std::string& argument : arguments) words += " " + argument;
   fmt::print(
-      "Prepared in {} for {}; on a cluster every node has to see that folder and this build. Play it with\n\n"
-      "mpirun -n {} {}{}\n\nor another launcher, then ./course demo --report {}\n",
-      options.prepare->string(), plural(shown.ranks, "rank"), shown.ranks, player_program(true).string(),
-      words, options.prepare->string());
+      "Prepared in {0} for {1}; on a cluster every node has to see that folder and this build. Play it "
+      "with\n\n"
+      "mpirun -n {2} {3} {4}\n\nor another launcher, then ./course demo --report {0}\n",
+      folder.string(), timed::plural(shown.ranks, "rank"), shown.ranks, player_program(true).string(),
+      fmt::join(arguments, " "));
 }
 
-int report(const Options& options) {
-  program::ProgressLine progress(std::chrono::seconds(5), "demo");
-  if (options.out) OutputFolder{*options.out};
-  const Demonstration shown = read_prepared(*options.report);
-  return conclude(shown, options, read_played(*options.report, shown), progress);
-}
+class DemoLine : public program::CommandLine {
+ public:
+  DemoLine() {
+    CLI::App* command =
+        add_command("demo", "Ring attention over MPI ranks, compared with float64 attention.",
+                    [this](const program::Checkout& checkout) { return demonstrate(checkout); });
+    command->footer(
+        "Exit codes: 0 the answer is right, 1 something failed, 2 a wrong option or file, 3 something is not "
+        "there.");
+    add_input(*command);
+    add_run(*command);
+    add_elsewhere(*command);
+  }
 
-int demonstrate(const std::vector<std::string>& arguments) {
-  const Options options = parse_options(arguments);
-  if (!options.help.empty()) {
-    std::cout << options.help;
-    return succeeded;
+ private:
+  void add_input(CLI::App& command) {
+    CLI::Option* q = command.add_option(
+        "--q", files_.q,
+        "your own queries: float16, 32 or 64; [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim]");
+    CLI::Option* k = command.add_option("--k", files_.k, "your own keys, of the same shape");
+    CLI::Option* v = command.add_option("--v", files_.v, "your own values, of the same shape");
+    for (CLI::Option* one : {q, k, v}) {
+      for (CLI::Option* other : {q, k, v}) {
+        if (other != one) one->needs(other);
+      }
+    }
+    gradient_ = command
+                    .add_option("--do", files_.d_o,
+                                "the gradient that arrives at the output, of the same shape; without it own "
+                                "tensors run forward only")
+                    ->needs(q);
+    const CLI::Range size(1, std::numeric_limits<int>::max());
+    sizes_given_ = {
+        command.add_option("--seq", sizes_.seq, "generate input of so many tokens (512)")->check(size),
+        command.add_option("--heads", sizes_.heads, "generate input of so many heads (12)")->check(size),
+        command.add_option("--dim", sizes_.head_dim, "generate input of this head_dim (32)")->check(size),
+        command.add_option("--seed", sizes_.seed, "of the generated input (1)")
+            ->check(CLI::NonNegativeNumber)};
+    for (CLI::Option* one : sizes_given_) one->excludes(q);
+    with_prepare_ = sizes_given_;
+    with_prepare_.push_back(q);
   }
-  if (options.report) return report(options);
-  const int ranks = options.ranks.value_or(default_ranks);
-  Demonstration shown{checked_input(options, ranks), options.rings, ranks, options.mine};
-  shown.runs = worthwhile_runs(shown.input);
-  if (options.out) OutputFolder{*options.out};
-  require_libraries(options);
-  if (options.prepare) {
-    tell_how_to_play(options, shown, prepare(*options.prepare, shown, options.libraries));
-    return succeeded;
+
+  void add_run(CLI::App& command) {
+    with_prepare_.push_back(command.add_option("--ranks", options_.ranks, "MPI ranks, 1 to 64 (4)")
+                                ->check(CLI::Range(1, std::numeric_limits<int>::max())));
+    std::vector<std::string> names{"both"};
+    for (const RingKind& kind : ring_kinds) names.push_back(kind.name);
+    with_prepare_.push_back(
+        command
+            .add_option(
+                "--ring", options_.ring,
+                fmt::format("{}: one of them, or in turns, to compare them (both)", fmt::join(names, ", ")))
+            ->check(CLI::IsMember(names)));
+    with_prepare_.push_back(
+        command.add_flag("--forward", options_.forward, "leave the backward pass out")->excludes(gradient_));
+    with_prepare_.push_back(command.add_flag("--mine", options_.mine, "your own lessons, not the solutions"));
+    command.add_option(
+        "--out", options_.out,
+        "write o.npy, lse.npy, dq.npy, dk.npy, dv.npy, timeline.svg and trace.json there; of two "
+        "rings the tensors are those of the blocking one");
+    command.add_flag("--json", json_, "print one JSON object and nothing else");
+    command.add_flag("--verbose", options_.verbose, "print every rank's part and the verdicts, too");
   }
-  if (ranks > most_ranks) {
-    std::fprintf(stderr, "demo: %d ranks are more than the %d that the course is tested with; trying\n",
-                 ranks, most_ranks);
+
+  void add_elsewhere(CLI::App& command) {
+    with_prepare_.push_back(command.add_option("--prepare", options_.prepare,
+                                               "run nothing: write what the ranks are to play there, and "
+                                               "print the line that plays it on any machine"));
+    CLI::Option* report = command.add_option("--report", options_.report,
+                                             "report on what was prepared there and has been played");
+    // What was prepared says itself what is shown.
+    for (CLI::Option* one : with_prepare_) one->excludes(report);
   }
-  program::ProgressLine progress(std::chrono::seconds(5), "demo");
-  std::vector<Outcome> outcomes = play(shown, options.libraries, patience_s(shown), progress);
-  return conclude(shown, options, std::move(outcomes), progress);
-}
+
+  int demonstrate(const program::Checkout& checkout) {
+    if (!files_.q.empty()) options_.files = files_;
+    if (std::ranges::any_of(sizes_given_, [](const CLI::Option* size) { return size->count() > 0; }))
+      options_.sizes = sizes_;
+    const Interruptible interruptible;
+    if (!options_.out.empty()) timed::OutputFolder{options_.out};
+    if (!options_.report.empty()) {
+      const Demonstration shown = read_prepared(checkout, options_.report);
+      program::ProgressLine progress;
+      return conclude(checkout, shown, read_played(options_.report, shown), progress);
+    }
+    Demonstration shown = plan(checkout, options_);
+    const bool prepared = !options_.prepare.empty();
+    if (options_.sizes)
+      require_memory(shown, prepared, options_.sizes->heads, options_.sizes->seq, options_.sizes->head_dim);
+    shown.input = load_input(options_, shown.backward);
+    require_memory(shown, prepared, shown.input.heads(), shown.input.seq(), shown.input.head_dim());
+    shown.runs = worthwhile_runs(shown.input);
+    std::vector<timed::Code> codes{shown.block};
+    if (shown.backward) codes.push_back(shown.block_backward);
+    for (const Ring& ring : shown.rings) {
+      codes.push_back(ring.forward.code);
+      if (shown.backward) codes.push_back(ring.backward.code);
+    }
+    timed::build(checkout, "the demo", codes);
+    if (prepared) {
+      tell_how_to_play(options_.prepare, shown, prepare(options_.prepare, shown));
+      return succeeded;
+    }
+    if (shown.ranks > most_ranks) {
+      program::complain(fmt::format("{} ranks are more than the {} that the course is tested with; trying",
+                                    shown.ranks, most_ranks));
+    }
+    program::ProgressLine progress;
+    return conclude(checkout, shown, play(shown, progress), progress);
+  }
+
+  /// Compares, writes and prints; returns the exit code.
+  int conclude(const program::Checkout& checkout, const Demonstration& shown,
+               const std::vector<RingAnswer>& answers, program::ProgressLine& progress) {
+    const RunResult run = compared(shown, answers, [&](const std::string& text) { progress.show(text); });
+    const std::string saved = save(options_.out, checkout.state() / "demo", run, answers.front());
+    progress.clear();
+    std::cout << (json_ ? report_json(run)
+                        : report_text(run, timed::page_of_stdout(), options_.verbose) + saved)
+              << std::flush;
+    return run.wrong_rings().empty() ? succeeded : failed;
+  }
+
+  Options options_;
+  OwnFiles files_;
+  Sizes sizes_;
+  CLI::Option* gradient_ = nullptr;
+  std::vector<CLI::Option*> sizes_given_, with_prepare_;
+};
 
 }  // namespace
 
 }  // namespace course::demo
 
 int main(int argc, char** argv) {
-  const course::Interruptible interruptible;
-  try {
-    return course::demo::demonstrate({argv + 1, argv + argc});
-  } catch (const course::Interrupted& interrupted) {
-    return interrupted.exit_code;
-  } catch (...) {
-    return course::program::report_exception("demo");
-  }
+  return course::demo::DemoLine().run(argc, argv);
 }

@@ -4,53 +4,216 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <nlohmann/json.hpp>
 
-#include "demo/tables.hpp"
+#include "timed/output_folder.hpp"
+#include "trace/timeline.hpp"
 
 namespace course::demo {
 
 namespace {
 
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using program::Colour;
+using program::painted;
+using timed::plural;
+using timeline::format_duration;
+using timeline::format_percent;
+
 constexpr double poor_baseline = 1e-3;
-constexpr int widest_timeline = 140;
+
+/// "a, b and c"
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+// ---- what ranks did ----
+
+double span_s(const RankTrace& trace) {
+  return trace.spans.empty() ? 0 : trace.spans.back().end_s - trace.spans.front().begin_s;
+}
+
+double slowest_s(const RingResult& ring) {
+  double seconds = 0;
+  for (const RankRecord& rank : ring.ranks) seconds = std::max(seconds, span_s(rank.trace));
+  return seconds;
+}
+
+/// Of all ranks together.
+struct Total {
+  std::int64_t bytes_sent = 0;
+  double compute_s = 0, transfer_s = 0, wait_s = 0, span_s = 0;
+
+  void add(const RankRecord& rank) {
+    bytes_sent += rank.bytes_sent;
+    compute_s += total_s(rank.trace, Span::Kind::Compute);
+    transfer_s += total_s(rank.trace, Span::Kind::Transfer);
+    wait_s += total_s(rank.trace, Span::Kind::Wait);
+    span_s += demo::span_s(rank.trace);
+  }
+  double exposed() const { return timed::exposed_share(span_s, compute_s); }
+};
+
+Total total_of(const RingResult& ring) {
+  Total total;
+  for (const RankRecord& rank : ring.ranks) total.add(rank);
+  return total;
+}
+
+/// How many ranks each host has.
+std::map<std::string, int> hosts_of(const RunResult& run) {
+  std::map<std::string, int> ranks_on;
+  for (const RankRecord& rank : run.rings.front().ranks) ++ranks_on[rank.host_id];
+  return ranks_on;
+}
+
+/// Whether some host has more ranks than cores.
+bool share_cores(const RunResult& run) {
+  const std::map<std::string, int> ranks_on = hosts_of(run);
+  return std::ranges::any_of(run.rings.front().ranks,
+                             [&](const RankRecord& rank) { return ranks_on.at(rank.host_id) > rank.cores; });
+}
+
+/// What each ring's ranks did, under "blocking ring: 12.3 ms".
+std::vector<Timeline> timelines(const RunResult& run) {
+  std::vector<Timeline> all;
+  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+    const RingResult& ring = run.rings[i];
+    all.push_back({fmt::format("{} ring: {}", run.shown.rings[i].name, format_duration(slowest_s(ring))),
+                   timed::traces_of(ring.ranks)});
+  }
+  return all;
+}
+
+/// What the rings side by side can show here and what they cannot, in one line; empty for one ring.
+std::string timeline_note(const RunResult& run) {
+  if (run.rings.size() == 1) return "";
+  if (const std::size_t hosts = hosts_of(run).size(); hosts > 1)
+    return fmt::format("On {} hosts only the transfers between hosts cost what can be hidden", hosts);
+  return fmt::format("{} transfers are nearly free; what overlap saves: ./course lab slow-network",
+                     share_cores(run) ? "Ranks share cores, and" : "On one host");
+}
+
+// ---- tables ----
+
+/// Columns as wide as their widest cell, the first one to the left and the others to the right; the first
+/// line is bold, the last pale.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    std::string line;
+    for (std::size_t column = 0; column < rows[row].size(); ++column) {
+      std::size_t width = 0;
+      for (const auto& other : rows) width = std::max(width, other[column].size());
+      line += column == 0 ? fmt::format("{:<{}}", rows[row][0], width)
+                          : fmt::format("  {:>{}}", rows[row][column], width);
+    }
+    const bool first = row == 0, last = row + 1 == rows.size();
+    text += (first || last ? painted(line, first ? Colour::Bold : Colour::Grey) : line) + "\n";
+  }
+  return text;
+}
+
+std::string scientific(double number) {
+  return fmt::format("{:.1e}", number);
+}
+
+/// Traffic and times of one rank or all.
+std::vector<std::string> time_row(const std::string& name, Index tokens, const Total& total) {
+  return {name,
+          std::to_string(tokens),
+          format_bytes(total.bytes_sent),
+          format_duration(total.compute_s),
+          format_duration(total.transfer_s),
+          format_duration(total.wait_s),
+          total.span_s > 0 ? format_percent(total.transfer_s / total.span_s) + " %" : "-"};
+}
+
+std::string time_table(const RunResult& run, const RingResult& ring) {
+  std::vector<std::vector<std::string>> rows{
+      {"rank", "tokens", "sent", "compute", "transfer", "wait", "share of transfers"}};
+  const std::vector<int> tokens = run.shown.shard_tokens();
+  for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
+    Total own;
+    own.add(ring.ranks[rank]);
+    rows.push_back(time_row(std::to_string(rank), tokens[rank], own));
+  }
+  rows.push_back(time_row("all", run.shown.input.seq(), total_of(ring)));
+  return table(rows);
+}
+
+/// The errors of some outputs, by rank and over all; dashes for a rank that has nothing.
+std::string error_table(const RunResult& run, const RingResult& ring, std::size_t first, std::size_t last) {
+  std::vector<std::vector<std::string>> rows{{"rank", "tokens"}};
+  std::vector<int> tokens = run.shown.shard_tokens();
+  for (std::size_t rank = 0; rank < tokens.size(); ++rank)
+    rows.push_back({std::to_string(rank), std::to_string(tokens[rank])});
+  rows.push_back({"all", std::to_string(run.shown.input.seq())});
+  for (std::size_t i = first; i < last; ++i) {
+    const OutputComparison& output = ring.comparison.outputs[i];
+    rows[0].insert(rows[0].end(), {"error of " + output.name + ": largest", "relative"});
+    for (std::size_t row = 1; row < rows.size(); ++row) {
+      const bool all = row > tokens.size();
+      const Deviation& off = all ? output.overall : output.by_rank[row - 1];
+      const bool nothing = !all && tokens[row - 1] == 0;
+      rows[row].insert(rows[row].end(),
+                       {nothing ? "-" : scientific(off.largest), nothing ? "-" : scientific(off.relative)});
+    }
+  }
+  return table(rows);
+}
+
+// ---- text ----
 
 /// "4 MPI ranks on one host with 2 cores".
-std::string where(const RunSummary& run) {
-  const std::vector<RankRecord>& all = run.rings.front().ranks;
-  const std::string ranks = plural(static_cast<Index>(all.size()), "MPI rank");
-  if (const std::size_t hosts = hosts_of(run); hosts > 1) return fmt::format("{} on {} hosts", ranks, hosts);
-  return fmt::format("{} on one host with {}", ranks, plural(all[0].cores, "core"));
+std::string where(const RunResult& run) {
+  const std::vector<RankRecord>& ranks = run.rings.front().ranks;
+  const std::string how_many = plural(run.shown.ranks, "MPI rank");
+  if (const std::size_t hosts = hosts_of(run).size(); hosts > 1)
+    return fmt::format("{} on {} hosts", how_many, hosts);
+  return fmt::format("{} on one host with {}", how_many, plural(ranks[0].cores, "core"));
+}
+
+std::string ring_name(const RunResult& run, std::size_t ring) {
+  return run.shown.rings[ring].name + " ring";
 }
 
 /// "04 (blocks) and 05 (ring), 06 and 07 (the same backward)".
-std::string lessons(const RunSummary& run) {
-  std::vector<std::string> forward{"04 (blocks)"};
-  std::vector<std::string> backward{"06"};
-  for (const RingSummary& ring : run.rings) {
-    const std::string what = run.rings.size() == 1 ? "ring" : fmt::format("{} ring", ring.kind.name);
-    forward.push_back(fmt::format("{} ({})", ring.kind.lesson, what));
-    backward.emplace_back(ring.kind.backward_lesson);
+std::string lessons(const RunResult& run) {
+  std::vector<std::string> forward{run.shown.block.lesson + " (blocks)"};
+  std::vector<std::string> backward{run.shown.block_backward.lesson};
+  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+    const Ring& ring = run.shown.rings[i];
+    forward.push_back(
+        fmt::format("{} ({})", ring.forward.code.lesson, run.rings.size() == 1 ? "ring" : ring_name(run, i)));
+    backward.push_back(ring.backward.code.lesson);
   }
-  return listed(forward) + (run.backward() ? ", " + listed(backward) + " (the same backward)" : "");
+  return listed(forward) + (run.shown.backward ? ", " + listed(backward) + " (the same backward)" : "");
 }
 
 /// "each ring's fastest of 8 runs"
-std::string times(const RunSummary& run) {
-  return fmt::format("{} fastest of {} runs", run.rings.size() == 1 ? "the" : "each ring's", run.runs);
+std::string times(const RunResult& run) {
+  return fmt::format("{} fastest of {} runs", run.rings.size() == 1 ? "the" : "each ring's", run.shown.runs);
 }
 
-std::string heading(const RunSummary& run, const Paint& paint) {
-  return paint.bold(fmt::format("Ring attention, forward{}, not causal: {}{}",
-                                run.backward() ? " and backward" : "", where(run),
-                                run.mine ? ", your own code" : "")) +
-         fmt::format("\n{}: {}\n", to_string(run.shape), run.input);
+std::string heading(const RunResult& run) {
+  return painted(fmt::format("Ring attention, forward{}, not causal: {}{}",
+                             run.shown.backward ? " and backward" : "", where(run),
+                             run.shown.mine ? ", your own code" : ""),
+                 Colour::Bold) +
+         fmt::format("\n{}: {}\n", to_string(run.shown.input.shape), run.shown.input.description);
 }
 
 /// What the heading leaves out.
-std::string details(const RunSummary& run) {
+std::string details(const RunResult& run) {
   std::string text = fmt::format("  code   {} lessons {}\n  times  ",
-                                 run.mine ? "your own" : "the solutions of", lessons(run));
-  if (run.runs > 1) text += times(run) + (run.rings.size() == 1 ? "; " : ", in turns; ");
+                                 run.shown.mine ? "your own" : "the solutions of", lessons(run));
+  if (run.shown.runs > 1) text += times(run) + (run.rings.size() == 1 ? "; " : ", in turns; ");
   text += "a transfer includes waiting for the neighbour\n";
   if (share_cores(run)) {
     text +=
@@ -61,139 +224,242 @@ std::string details(const RunSummary& run) {
 }
 
 /// "Blocking ring", over what is that ring's alone; nothing where there is no other.
-std::string ring_heading(const RunSummary& run, const RingSummary& ring, const Paint& paint) {
+std::string ring_heading(const RunResult& run, std::size_t ring) {
   if (run.rings.size() == 1) return "";
-  std::string name = fmt::format("{} ring", ring.kind.name);
+  std::string name = ring_name(run, ring);
   name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  return paint.bold(name) + "\n";
+  return painted(name, Colour::Bold) + "\n";
 }
 
-std::string tables(const RunSummary& run, const Paint& paint) {
+std::string tables(const RunResult& run) {
   std::string text;
-  for (const RingSummary& ring : run.rings)
-    text += ring_heading(run, ring, paint) + rank_table(ring, paint) + gradient_table(ring, paint) + "\n";
+  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+    const RingResult& ring = run.rings[i];
+    text += ring_heading(run, i) + time_table(run, ring) + "\n" + error_table(run, ring, 0, 2) + "\n";
+    if (!run.shown.backward) continue;
+    text += error_table(run, ring, 2, 5) +
+            painted("relative: of that rank's part of one head, which may itself be next to nothing",
+                    Colour::Grey) +
+            "\n\n";
+  }
   return text;
 }
 
 /// What was compared, the same of every ring: "every query row".
-std::string coverage(const Comparison& comparison) {
+std::string coverage(const Comparison& compared) {
   std::string text =
-      comparison.rows == comparison.seq
+      compared.rows == compared.seq
           ? "every query row"
-          : fmt::format("{} of {} query rows of each head, evenly spread", comparison.rows, comparison.seq);
-  if (comparison.gradients && comparison.gradients->heads_compared < comparison.gradients->heads) {
-    text += fmt::format(", and in the gradients of {} of {} heads", comparison.gradients->heads_compared,
-                        comparison.gradients->heads);
-  }
+          : fmt::format("{} of {} query rows of each head, evenly spread", compared.rows, compared.seq);
+  if (compared.gradient_heads < compared.heads)
+    text += fmt::format(", and in the gradients of {} of {} heads", compared.gradient_heads, compared.heads);
   return text;
 }
 
-/// Which of a ring's outputs are not right.
-std::vector<std::string> wrong_outputs(const Comparison& comparison) {
-  std::vector<std::string> names;
-  const auto look = [&](const char* name, const Deviation& off, double tolerance) {
-    if (!(off.relative <= tolerance)) names.emplace_back(name);
-  };
-  look("o", comparison.overall.o, comparison.tolerance_o);
-  look("lse", comparison.overall.lse, comparison.tolerance_lse);
-  if (const auto& gradients = comparison.gradients) {
-    look("dq", gradients->overall.dq, gradients->tolerance_dq);
-    look("dk", gradients->overall.dk, gradients->tolerance_dk);
-    look("dv", gradients->overall.dv, gradients->tolerance_dv);
-  }
-  return names;
-}
-
 /// "Right in every query row, compared with float64 attention (Eigen); times: the fastest of 8 runs"
-std::string conclusion(const RunSummary& run, const Paint& paint) {
+std::string conclusion(const RunResult& run) {
   const Comparison& first = run.rings.front().comparison;
   std::vector<std::string> wrong;
-  for (const RingSummary& ring : run.rings) {
-    if (!ring.comparison.passed())
-      wrong.push_back(
-          fmt::format("{} of the {} ring", listed(wrong_outputs(ring.comparison)), ring.kind.name));
+  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+    std::vector<std::string> outputs;
+    for (const OutputComparison& output : run.rings[i].comparison.outputs) {
+      if (!output.right()) outputs.push_back(output.name);
+    }
+    if (!outputs.empty()) wrong.push_back(fmt::format("{} of the {}", listed(outputs), ring_name(run, i)));
   }
-  std::string text = wrong.empty() ? paint.right("Right") + " in "
-                                   : paint.wrong("WRONG") + ": " + listed(wrong) + ", looking at ";
+  std::string text = wrong.empty() ? painted("Right", Colour::Green) + " in "
+                                   : painted("WRONG", Colour::Red) + ": " + listed(wrong) + ", looking at ";
   text += coverage(first) + ", compared with float64 attention (Eigen)";
-  if (run.runs > 1) text += "; times: " + times(run);
-  if (first.baseline.o.relative > poor_baseline)
+  if (run.shown.runs > 1) text += "; times: " + times(run);
+  if (first.outputs.front().baseline > poor_baseline)
     text += "\nscores this large are beyond float32, whatever the order of the computation";
   return text + "\n";
 }
 
-std::string verdict(const Comparison& comparison, const Paint& paint) {
-  const auto line = [&](const char* name, const Deviation& off, const Deviation& baseline, double tolerance) {
-    return fmt::format(
-        "  {:<3} is {}: relative error {:.1e} in the worst head; plain float32 attention has {:.1e}, allowed "
-        "is {:.1e}\n",
-        name, paint.verdict(off.relative <= tolerance), off.relative, baseline.relative, tolerance);
-  };
-  std::string text = line("o", comparison.overall.o, comparison.baseline.o, comparison.tolerance_o);
-  text += line("lse", comparison.overall.lse, comparison.baseline.lse, comparison.tolerance_lse);
-  if (const auto& gradients = comparison.gradients) {
-    text += line("dq", gradients->overall.dq, gradients->baseline.dq, gradients->tolerance_dq);
-    text += line("dk", gradients->overall.dk, gradients->baseline.dk, gradients->tolerance_dk);
-    text += line("dv", gradients->overall.dv, gradients->baseline.dv, gradients->tolerance_dv);
-  }
-  return text;
-}
-
-std::string verdicts(const RunSummary& run, const Paint& paint) {
+std::string verdicts(const RunResult& run) {
   std::string text;
-  for (const RingSummary& ring : run.rings)
-    text += ring_heading(run, ring, paint) + verdict(ring.comparison, paint);
+  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+    text += ring_heading(run, i);
+    for (const OutputComparison& output : run.rings[i].comparison.outputs) {
+      text += fmt::format(
+          "  {:<3} is {}: relative error {:.1e} in the worst head; plain float32 attention has {:.1e}, "
+          "allowed "
+          "is {:.1e}\n",
+          output.name, output.right() ? painted("right", Colour::Green) : painted("WRONG", Colour::Red),
+          output.overall.relative, output.baseline, output.tolerance);
+    }
+  }
   return text + "\n";
 }
 
-std::string remarks(const RingSummary& ring, const std::string& whose) {
+std::string remarks(const RunResult& run) {
   std::string text;
-  for (const RankRecord& rank : ring.ranks) {
-    const std::string who = fmt::format("  {}rank {}: ", whose, rank.trace.rank);
-    if (rank.collective_bytes > 0) {
-      text += who + fmt::format("received {} in collectives, which a ring does without\n",
-                                format_bytes(rank.collective_bytes));
+  const std::int64_t first_sent = total_of(run.rings.front()).bytes_sent;
+  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+    for (const RankRecord& rank : run.rings[i].ranks) {
+      const std::string who = fmt::format(
+          "  {}rank {}: ", run.rings.size() == 1 ? "" : ring_name(run, i) + ", ", rank.trace.rank);
+      if (rank.collective_bytes > 0) {
+        text += who + fmt::format("received {} in collectives, which a ring does without\n",
+                                  format_bytes(rank.collective_bytes));
+      }
+      for (const std::string& fact : rank.facts) text += who + fact + "\n";
     }
-    for (const std::string& fact : rank.facts) text += who + fact + "\n";
-  }
-  return text;
-}
-
-std::string remarks(const RunSummary& run) {
-  std::string text;
-  for (const RingSummary& ring : run.rings) {
-    text += remarks(ring, run.rings.size() == 1 ? "" : fmt::format("{} ring, ", ring.kind.name));
-    if (bytes_sent(ring) == bytes_sent(run.rings.front())) continue;
-    text += fmt::format(
-        "  the {} ring sent {} bytes and the {} one {}: one of them pads, or makes a hop more\n",
-        ring.kind.name, bytes_sent(ring), run.rings.front().kind.name, bytes_sent(run.rings.front()));
+    const std::int64_t sent = total_of(run.rings[i]).bytes_sent;
+    if (sent == first_sent) continue;
+    text += fmt::format("  the {} sent {} bytes and the {} one {}: one of them pads, or makes a hop more\n",
+                        ring_name(run, i), sent, run.shown.rings.front().name, first_sent);
   }
   return text.empty() ? "" : "Noticed\n" + text;
 }
 
-std::string pictures(const RunSummary& run, const Page& page) {
-  const std::string note = timeline_note(run);
-  return terminal_timelines(joined_timelines(run), std::min(page.columns, widest_timeline), page.colour) +
-         (note.empty() ? "" : note + "\n");
+// ---- JSON ----
+
+/// A number of every output.
+template <class Number>
+Json by_output(const Comparison& comparison, Number number) {
+  Json json;
+  for (const OutputComparison& output : comparison.outputs) json[output.name] = number(output);
+  return json;
 }
 
-/// "Written: out/o.npy, lse.npy"
-std::string files_text(const SavedFiles& saved) {
-  if (!saved.why_not.empty()) return "Nothing was written: " + saved.why_not + "\n";
-  std::string text;
-  for (const std::string& name : saved.names)
-    text += text.empty() ? "Written: " + (saved.folder / name).string() : ", " + name;
-  return text + "\n";
+Json relative_errors(const Comparison& comparison) {
+  return by_output(comparison, [](const OutputComparison& output) { return output.overall.relative; });
+}
+
+Json per_rank(const RunResult& run, const RingResult& ring) {
+  Json all = timed::per_rank_json(ring.ranks);
+  const std::vector<int> tokens = run.shown.shard_tokens();
+  for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank]["tokens"] = tokens[rank];
+  return all;
+}
+
+// ---- files ----
+
+void add_tensors(timed::OutputFolder& folder, const RunResult& run, const RingAnswer& answer) {
+  for (const std::string name : {"o", "lse", "dq", "dk", "dv"}) {
+    const auto output = answer.outputs.find(name);
+    if (output == answer.outputs.end()) {
+      folder.drop(name + ".npy");
+      continue;
+    }
+    Shape shape = run.shown.input.shape;
+    if (output->second.rank() == 2) shape.pop_back();
+    folder.add(name + ".npy", Tensor(shape, output->second.values()));
+  }
 }
 
 }  // namespace
 
-std::string report_text(const RunSummary& run, const SavedFiles& saved, const Page& page) {
-  const Paint paint(page.colour);
-  std::string text = heading(run, paint);
-  if (page.verbose) text += details(run) + tables(run, paint) + verdicts(run, paint);
-  return text + ring_table(run, paint) + conclusion(run, paint) + remarks(run) + "\n" + pictures(run, page) +
-         files_text(saved);
+std::vector<std::string> RunResult::wrong_rings() const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    if (!rings[i].comparison.passed()) names.push_back(shown.rings[i].name);
+  }
+  return names;
+}
+
+RunResult compared(const Demonstration& shown, const std::vector<RingAnswer>& answers,
+                   const Progress& progress) {
+  RunResult run{shown, {}};
+  const Reference reference(shown.input, shown.shard_tokens(), progress);
+  for (const RingAnswer& answer : answers)
+    run.rings.push_back({answer.ranks, reference.compare(answer.outputs)});
+  return run;
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  const char* unit = "";
+  for (const char* larger : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (value < 1024) break;
+    value /= 1024;
+    unit = larger;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
+}
+
+std::string ring_table(const RunResult& run) {
+  std::vector<std::vector<std::string>> rows{{"ring", "time", "exposed", "sent"}};
+  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+    const Total total = total_of(run.rings[i]);
+    rows.push_back({run.shown.rings[i].name, format_duration(slowest_s(run.rings[i])),
+                    format_percent(total.exposed()) + " %", format_bytes(total.bytes_sent)});
+    for (const OutputComparison& output : run.rings[i].comparison.outputs)
+      rows.back().push_back(scientific(output.overall.relative));
+  }
+  rows.push_back({"allowed", "", "", ""});
+  for (const OutputComparison& output : run.rings.front().comparison.outputs) {
+    rows.front().push_back(rows.front().size() == 4 ? "error: " + output.name : output.name);
+    rows.back().push_back(scientific(output.tolerance));
+  }
+  return table(rows);
+}
+
+std::string report_text(const RunResult& run, const timed::Page& page, bool verbose) {
+  std::string text = heading(run);
+  if (verbose) text += details(run) + tables(run) + verdicts(run);
+  const std::string note = timeline_note(run);
+  return text + ring_table(run) + conclusion(run) + remarks(run) + "\n" +
+         terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) + note +
+         (note.empty() ? "" : "\n");
+}
+
+std::string report_json(const RunResult& run) {
+  const RingResult& first = run.rings.front();
+  Json json{{"ranks", run.shown.ranks},
+            {"causal", false},
+            {"layout", "contiguous"},
+            {"backend", "mpi"},
+            {"relative_error", relative_errors(first.comparison)},
+            {"tolerance", by_output(first.comparison, [](const auto& output) { return output.tolerance; })},
+            {"rows_compared", first.comparison.rows},
+            {"heads_with_gradients_compared", first.comparison.gradient_heads},
+            {"per_rank", per_rank(run, first)},
+            {"rings", Json::array()}};
+  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+    const RingResult& ring = run.rings[i];
+    const Total total = total_of(ring);
+    json["rings"].push_back(
+        {{"name", run.shown.rings[i].name},
+         {"passed", ring.comparison.passed()},
+         {"seconds", slowest_s(ring)},
+         {"exposed", total.exposed()},
+         {"bytes_sent", total.bytes_sent},
+         {"largest_error",
+          by_output(ring.comparison, [](const auto& output) { return output.overall.largest; })},
+         {"relative_error", relative_errors(ring.comparison)},
+         {"per_rank", per_rank(run, ring)}});
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string save(const fs::path& out, const fs::path& pictures, const RunResult& run,
+                 const RingAnswer& answer) {
+  const auto nothing = [](const std::string& why) { return "Nothing was written: " + why + "\n"; };
+  if (const std::vector<std::string> wrong = run.wrong_rings(); !wrong.empty()) {
+    if (run.rings.size() == 1) return nothing("the answer is wrong");
+    return nothing("the " + listed(wrong) +
+                   (wrong.size() == 1 ? " ring's answer is wrong" : " rings' answers are wrong"));
+  }
+  const Demonstration& shown = run.shown;
+  try {
+    timed::OutputFolder folder(out.empty() ? pictures : out);
+    if (!out.empty()) add_tensors(folder, run, answer);
+    const std::string title = fmt::format("Ring attention on {}: {}, {} of {}", plural(shown.ranks, "rank"),
+                                          plural(shown.input.seq(), "token"),
+                                          plural(shown.input.heads(), "head"), shown.input.head_dim());
+    folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(run)), title, timeline_note(run)));
+    folder.add("trace.json", chrome_traces(timelines(run)));
+    std::string written;
+    for (const fs::path& file : folder.commit())
+      written += written.empty() ? "Written: " + file.string() : ", " + file.filename().string();
+    return written + "\n";
+  } catch (const std::exception& error) {
+    if (!out.empty()) throw;
+    return nothing(error.what());
+  }
 }
 
 }  // namespace course::demo

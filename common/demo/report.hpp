@@ -4,30 +4,51 @@
 #include <string>
 #include <vector>
 
-#include "demo/summary.hpp"
+#include "demo/comparison.hpp"
+#include "demo/demonstration.hpp"
+#include "timed/timed.hpp"
 
 namespace course::demo {
 
-/// What was written where.
-struct SavedFiles {
-  std::filesystem::path folder;    ///< empty: nothing was
-  std::vector<std::string> names;  ///< inside it
-  std::string why_not;             ///< when there was a reason to
+/// What one ring did.
+struct RingResult {
+  std::vector<RankRecord> ranks;
+  Comparison comparison;
 };
 
-/// Where text goes.
-struct Page {
-  int columns = 100;
-  bool colour = false;
-  bool verbose = false;
+/// All that is known after a run.
+struct RunResult {
+  const Demonstration& shown;
+  std::vector<RingResult> rings;  ///< those of `shown`
+
+  /// Names of those whose answer is not right.
+  std::vector<std::string> wrong_rings() const;
 };
 
-/// The report for people: what ran, the rings beside each other, whether they are right, the timelines, the
-/// files. A verbose one has the tables by rank and every output's verdict, too.
-std::string report_text(const RunSummary& run, const SavedFiles& saved, const Page& page);
+/// Compares every ring's answer with the reference.
+RunResult compared(const Demonstration& shown, const std::vector<RingAnswer>& answers,
+                   const Progress& progress);
+
+/// "1.13 MiB".
+std::string format_bytes(std::int64_t bytes);
+
+/// The rings beside each other in less than 80 columns: time of the slowest rank, communication that was
+/// exposed, traffic, the worst head's relative errors and what is allowed.
+std::string ring_table(const RunResult& run);
+
+/// The report for people: what ran, the rings beside each other, whether they are right, the timelines. A
+/// verbose one has the tables by rank and every output's verdict, too.
+std::string report_text(const RunResult& run, const timed::Page& page, bool verbose);
 
 /// One JSON object: `rings` has each ring by itself, what stands beside it is the first one's. An error that
 /// is not finite is null.
-std::string report_json(const RunSummary& run);
+std::string report_json(const RunResult& run);
+
+/// Writes the run's files, with its first ring's answer, into `out`, or its pictures alone into `pictures`
+/// where `out` is empty. Where a ring's answer is wrong nothing is written, and gradients of an earlier run
+/// do not stay beside an output that has none. Returns a line that says what was written, or why nothing was.
+/// Throws what OutputFolder throws for `out`; that `pictures` cannot be written is only told.
+std::string save(const std::filesystem::path& out, const std::filesystem::path& pictures,
+                 const RunResult& run, const RingAnswer& answer);
 
 }  // namespace course::demo

@@ -1,10 +1,185 @@
 #include "lab/laboratory.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <stdexcept>
+
+#include "timed/timed.hpp"
 
 namespace course::lab {
 
 namespace {
+
+constexpr const char* shards_name = "shards";  ///< of the case that the others take their inputs from
+
+/// Tells rounds apart, which begin with the first case, by the case that is being played at a moment. Cases
+/// take longer than the time from one look to the next.
+class Turns {
+ public:
+  explicit Turns(std::function<void(int, int)> on_turn) : on_turn_(std::move(on_turn)) {}
+
+  void look(const std::vector<RankSnapshot>& ranks) {
+    const int now = ranks.empty() ? -1 : ranks[0].case_index;
+    if (now < 0) return;
+    if (now < case_) ++round_;
+    case_ = now;
+    on_turn_(case_, round_);
+  }
+
+ private:
+  std::function<void(int, int)> on_turn_;
+  int case_ = 0;
+  int round_ = 1;
+};
+
+/// The measurements of one setting.
+class Setting {
+ public:
+  Setting(const Laboratory& laboratory, const Starter& starter, const Say& say)
+      : laboratory_(laboratory), ranks_(laboratory.ranks), starter_(starter), say_(say) {}
+
+  Measured measure(double work_over_transfer) const {
+    Measured measured;
+    measured.work_over_transfer = work_over_transfer;
+    choose_workload(measured);
+    const Case alone = compute_alone(measured.work);
+    const std::vector<Case> cases{alone,
+                                  blocking(alone, "idle"),
+                                  overlapped(alone, "idle"),
+                                  blocking(alone, ""),
+                                  overlapped(alone, "without_progress"),
+                                  overlapped(alone, "")};
+    const std::array names{"compute alone",
+                           "blocking hops",
+                           "overlapped hops",
+                           "blocking",
+                           "nonblocking, no progress",
+                           "nonblocking with progress"};
+    std::vector<timed::Call> all = in_turns(cases, rounds(measured), [&](int which, int round) {
+      say_(fmt::format("work at {:g} times the transfer: {}, round {}", work_over_transfer,
+                       names.at(static_cast<std::size_t>(which)), round));
+    });
+    measured.compute_alone_s = all[0].seconds;
+    measured.blocking_transfers_s = all[1].seconds;
+    measured.overlapped_transfers_s = all[2].seconds;
+    for (std::size_t ring = 3; ring < all.size(); ++ring) {
+      all[ring].name = names[ring];
+      measured.rings.push_back(std::move(all[ring]));
+    }
+    return measured;
+  }
+
+ private:
+  static constexpr Index most_tokens = 65536, least_tokens = 64;
+  static constexpr double shortest_block_s = 0.04;
+
+  /// As many blocks as the ring has, all of the rank's own.
+  Case compute_alone(const Workload& work) const {
+    const std::vector<int> tokens(static_cast<std::size_t>(ranks_), static_cast<int>(work.tokens));
+    Case made = timed::generated_case("own_blocks", tokens, work.heads, work.head_dim);
+    made.arguments["blocks"] = {static_cast<double>(ranks_)};
+    made.subject = laboratory_.block.library;
+    made.name = shards_name;
+    return made;
+  }
+
+  Case ring(const Case& alone, const std::string& function, const timed::Code& code,
+            const char* block) const {
+    Case made{"", "", function, alone.arguments, {}, {}};
+    made.inputs.resize(alone.inputs.size());
+    for (const char* name : {"q", "k", "v"}) made.from[name] = shards_name;
+    made.subject = code.library;
+    made.block = block;
+    return made;
+  }
+  Case blocking(const Case& alone, const char* block) const {
+    return ring(alone, laboratory_.blocking_function, laboratory_.blocking, block);
+  }
+  Case overlapped(const Case& alone, const char* block) const {
+    return ring(alone, laboratory_.overlapped_function, laboratory_.overlapped, block);
+  }
+
+  /// Medians compare: on a machine that is now and then a little faster or slower the fastest call of one
+  /// ring and of another differ by luck.
+  std::vector<timed::Call> in_turns(const std::vector<Case>& cases, int rounds,
+                                    const std::function<void(int, int)>& on_turn) const {
+    constexpr double longest_quiet_s = 60;  // a block or a hop takes seconds where either is slow
+    Turns turns(on_turn);
+    LauncherOptions options;
+    options.case_limit_s = longest_quiet_s;
+    options.launch_limit_s = 2 * longest_setting_s;  // the machine may get busier
+    options.timed = TimedPlay{rounds, true, laboratory_.block.library, {}};
+    options.starter = starter_;
+    options.on_look = [&](const LaunchView& view) { turns.look(view.ranks); };
+    std::vector<timed::Call> calls;
+    for (const Outcome& outcome : timed::play(cases, options)) calls.push_back(timed::call_of(outcome));
+    return calls;
+  }
+
+  RingParts parts(const Measured& measured) const {
+    return {ranks_, block_operations(measured.work) / measured.flops,
+            hop_bytes(measured.work) / measured.bytes_per_s};
+  }
+
+  int rounds(const Measured& measured) const {
+    constexpr double enough_s = 60, most_rounds = 60;
+    return static_cast<int>(
+        std::clamp<double>(enough_s / round_s(parts(measured)), least_rounds, most_rounds));
+  }
+
+  /// F and B of a workload, while all ranks compute, and while all send.
+  void measure_speeds(Measured& measured) const {
+    const Case alone = compute_alone(measured.work);
+    const std::vector<timed::Call> both =
+        in_turns({alone, overlapped(alone, "idle")}, speed_calls,
+                 [&](int, int) { say_("measuring the speed of a rank and of the link"); });
+    measured.flops = ranks_ * block_operations(measured.work) / both[0].seconds;
+    measured.bytes_per_s = (ranks_ - 1) * hop_bytes(measured.work) / both[1].seconds;
+  }
+
+  /// Speeds depend a little on the size, so the size is chosen twice.
+  void choose_workload(Measured& measured) const {
+    measured.work = {2048, 1, 16};
+    measure_speeds(measured);
+    size_for(measured);
+    measure_speeds(measured);
+    size_for(measured);
+  }
+
+  void size_for(Measured& measured) const {
+    const double tokens = tokens_for(measured.work_over_transfer, measured.flops, measured.bytes_per_s);
+    if (tokens > most_tokens) {
+      throw std::runtime_error(fmt::format(
+          "the link gives each rank {:.2g} MB/s: to hide its transfers takes {:.0f} tokens a rank, "
+          "more than the {} this laboratory has time for; a larger --bandwidth needs fewer",
+          measured.bytes_per_s / 1e6, tokens, most_tokens));
+    }
+    Workload& work = measured.work;
+    work.tokens = std::max<Index>(least_tokens, static_cast<Index>(std::lround(tokens / 16)) * 16);
+    work.heads = 1;
+    const double head_s = block_operations(work) / measured.flops;
+    work.heads = std::clamp<Index>(static_cast<Index>(std::ceil(shortest_block_s / head_s)), 1, 64);
+    require_time(measured);
+  }
+
+  /// Ranks that share cores and a link make the time of a ring grow with their square.
+  void require_time(const Measured& measured) const {
+    const double seconds = setting_s(parts(measured));
+    if (seconds <= longest_setting_s) return;
+    throw std::runtime_error(fmt::format(
+        "{} ranks with {} tokens each, which hide their transfers here, would take {:.0f} minutes, more than "
+        "the {:.0f} this laboratory has time for; fewer --ranks or a larger --bandwidth take less",
+        ranks_, measured.work.tokens, std::ceil(seconds / 60), longest_setting_s / 60));
+  }
+
+  const Laboratory& laboratory_;
+  int ranks_;
+  const Starter& starter_;
+  const Say& say_;
+};
 
 constexpr double hidden_share = 0.03, lost_share = 0.30, model_share = 0.15;
 constexpr std::size_t blocking = 0, progressed = 2;
@@ -30,11 +205,18 @@ double predicted_s(const Measured& measured, int ranks, std::size_t ring) {
 
 }  // namespace
 
+std::vector<Measured> measure(const Laboratory& laboratory, const Starter& starter, const Say& say) {
+  std::vector<Measured> settings;
+  for (const double work_over_transfer : {2.0, 0.5})
+    settings.push_back(Setting(laboratory, starter, say).measure(work_over_transfer));
+  return settings;
+}
+
 Reading read(const Measured& measured, int ranks) {
+  using timed::exposed_share;
   Reading finding{measured.compute_alone_s / ranks, per_hop(measured.overlapped_transfers_s, ranks), {}};
   for (std::size_t ring = 0; ring < measured.rings.size(); ++ring) {
-    finding.exposed.push_back({measured.rings[ring].name,
-                               exposed_share(measured.rings[ring].seconds, measured.compute_alone_s),
+    finding.exposed.push_back({exposed_share(measured.rings[ring].seconds, measured.compute_alone_s),
                                exposed_share(predicted_s(measured, ranks, ring), measured.compute_alone_s)});
   }
   return finding;

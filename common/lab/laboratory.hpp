@@ -1,16 +1,46 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "lab/measured.hpp"
+#include "lab/model.hpp"
+#include "timed/timed.hpp"
 
 namespace course::lab {
 
-/// A number that was measured beside what the model says of it, both as parts of the time of the computation
-/// alone: 0.25 is a quarter more than it.
+/// What a laboratory runs, and on what.
+struct Laboratory {
+  std::string name;  ///< "slow-network"
+  int ranks = 2;
+  timed::Code block, blocking, overlapped;
+  std::string blocking_function, overlapped_function;  ///< of the rings' adapters
+  std::string link = {};                               ///< Network::description()
+  std::string limits = {};                             ///< Network::limits()
+};
+
+/// What one setting of a laboratory measured. Times are those of the slowest rank.
+struct Measured {
+  double work_over_transfer = 0;  ///< asked for
+  Workload work;
+  double flops = 0;                   ///< F, when the tokens were chosen
+  double bytes_per_s = 0;             ///< B, when the tokens were chosen
+  double compute_alone_s = 0;         ///< P blocks without a message
+  double blocking_transfers_s = 0;    ///< the blocking ring's hops without a block
+  double overlapped_transfers_s = 0;  ///< the overlapped ring's hops without a block
+  std::vector<timed::Call> rings;     ///< blocking, without progress, with progress
+};
+
+/// Is told what is being done.
+using Say = std::function<void(const std::string&)>;
+
+/// A setting whose work takes twice as long as its transfers, and one in which it takes half as long. Throws
+/// what timed::play throws, and std::runtime_error where no number of tokens gives such a setting. Nothing
+/// that was started outlives the call.
+std::vector<Measured> measure(const Laboratory& laboratory, const Starter& starter, const Say& say);
+
+/// What a ring exposed, measured and as the model says, as shares of the computation alone.
 struct Exposed {
-  std::string ring;
   double measured = 0;
   double predicted = 0;
 };

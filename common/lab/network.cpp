@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "course/terminal/words.hpp"
 #include "course/workspace/checkout.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"
@@ -45,20 +46,10 @@ void tell_kernel(const char* path, const std::string& text) {
   if (!file) throw std::runtime_error(std::string("cannot write ") + path);
 }
 
-Captured captured(const std::vector<std::string>& argv) {
-  return capture({.argv = argv, .limit_s = patience_s});
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
-  return line;
-}
-
 /// Throws std::runtime_error with the command and what it said unless it succeeds.
-void command(const std::vector<std::string>& argv) {
-  const Captured said = captured(argv);
-  if (said.exit.code != 0) throw std::runtime_error(joined(argv) + ": " + said.first_line());
+void command(const std::string& line) {
+  const Captured said = capture({.argv = program::words_of(line), .limit_s = patience_s});
+  if (said.exit.code != 0) throw std::runtime_error(line + ": " + said.first_line());
 }
 
 /// Makes this process root in a user namespace of its own; it stays who it is outside.
@@ -76,11 +67,11 @@ std::string obstacle_to(const LinkOrder& order) {
       return fmt::format("there is no {} on this machine: install iproute2 and util-linux", name);
   }
   std::string line = "ip link set lo up";
-  for (const auto& argv : shaping_commands("lo", order)) line += " && " + joined(argv);
+  for (const std::string& shaping : shaping_commands("lo", order)) line += " && " + shaping;
   for (const auto& [path, value] : tcp_settings) line += fmt::format(" && echo '{}' >{}", value, path);
   std::vector<std::string> trial{"unshare", "--net", "--uts", "sh", "-c", line};
   if (geteuid() != 0) trial.insert(trial.begin() + 1, {"--user", "--map-root-user"});
-  const Captured said = captured(trial);
+  const Captured said = capture({.argv = trial, .limit_s = patience_s});
   if (said.exit.code == 0) return "";
   return fmt::format("this machine allows no shaped network of one's own{} ({})",
                      geteuid() == 0 ? "" : " without root", said.first_line());
@@ -132,9 +123,8 @@ class Network::Host {
   std::string network() const { return path_of(network_); }
 
   /// A command as it is run on this host.
-  std::vector<std::string> inside(std::vector<std::string> argv) const {
-    argv.insert(argv.begin(), {"nsenter", "--net=" + path_of(network_), "--uts=" + path_of(names_)});
-    return argv;
+  std::string inside(const std::string& line) const {
+    return fmt::format("nsenter --net={} --uts={} {}", path_of(network_), path_of(names_), line);
   }
 
  private:
@@ -153,21 +143,14 @@ class Network::Host {
   Descriptor names_;
 };
 
-std::vector<std::vector<std::string>> shaping_commands(const std::string& device, const LinkOrder& order) {
+std::vector<std::string> shaping_commands(const std::string& device, const LinkOrder& order) {
   // A bucket holds two of the largest packets, since a smaller one would cut them up; its queue is longer
   // than all that TCP may have on its way, since what is dropped would be sent again.
-  const std::vector<std::string> bucket{
-      "tbf", "rate", fmt::format("{:.0f}bit", order.bandwidth), "burst", "131072", "limit", "67108864"};
-  const std::vector<std::string> on{"tc", "qdisc", "add", "dev", device};
-  const auto with = [&](std::vector<std::string> place, const std::vector<std::string>& what) {
-    place.insert(place.begin(), on.begin(), on.end());
-    place.insert(place.end(), what.begin(), what.end());
-    return place;
-  };
-  if (order.latency_s == 0) return {with({"root"}, bucket)};
-  return {with({"root", "handle", "1:"},
-               {"netem", "delay", fmt::format("{:.0f}us", order.latency_s * 1e6), "limit", "100000"}),
-          with({"parent", "1:1", "handle", "10:"}, bucket)};
+  const std::string add = "tc qdisc add dev " + device;
+  const std::string bucket = fmt::format("tbf rate {:.0f}bit burst 131072 limit 67108864", order.bandwidth);
+  if (order.latency_s == 0) return {add + " root " + bucket};
+  return {fmt::format("{} root handle 1: netem delay {:.0f}us limit 100000", add, order.latency_s * 1e6),
+          add + " parent 1:1 handle 10: " + bucket};
 }
 
 Network::Network(const LinkOrder& order, const std::filesystem::path& temporary) : order_(order) {
@@ -182,11 +165,11 @@ Network::Network(const LinkOrder& order, const std::filesystem::path& temporary)
   }
   leave_network();
   settle_tcp();
-  command({"ip", "link", "set", "lo", "up"});
+  command("ip link set lo up");
   if (order.two_hosts) {
     set_up_two_hosts(temporary);
   } else {
-    for (const auto& argv : shaping_commands("lo", order_)) command(argv);
+    for (const std::string& shaping : shaping_commands("lo", order_)) command(shaping);
   }
 }
 
@@ -195,20 +178,19 @@ Network::~Network() = default;
 void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
   name_host("host-a");
   other_ = std::make_unique<Host>("host-b");
-  command(
-      {"ip", "link", "add", "link-a", "type", "veth", "peer", "name", "link-b", "netns", other_->network()});
-  command({"ip", "addr", "add", std::string(own_address) + "/24", "dev", "link-a"});
-  command({"ip", "link", "set", "link-a", "up"});
-  command(other_->inside({"ip", "link", "set", "lo", "up"}));
-  command(other_->inside({"ip", "addr", "add", std::string(other_address) + "/24", "dev", "link-b"}));
-  command(other_->inside({"ip", "link", "set", "link-b", "up"}));
-  for (const auto& argv : shaping_commands("link-a", order_)) command(argv);
-  for (const auto& argv : shaping_commands("link-b", order_)) command(other_->inside(argv));
+  command("ip link add link-a type veth peer name link-b netns " + other_->network());
+  command(fmt::format("ip addr add {}/24 dev link-a", own_address));
+  command("ip link set link-a up");
+  command(other_->inside("ip link set lo up"));
+  command(other_->inside(fmt::format("ip addr add {}/24 dev link-b", other_address)));
+  command(other_->inside("ip link set link-b up"));
+  for (const std::string& shaping : shaping_commands("link-a", order_)) command(shaping);
+  for (const std::string& shaping : shaping_commands("link-b", order_)) command(other_->inside(shaping));
   agent_ = temporary / "agent";
   write_text(
       agent_,
       "#!/bin/sh\n# mpirun calls this as it would call ssh: a host's name, then a command.\nshift\nexec " +
-          joined(other_->inside({"/bin/sh", "-c", "\"$*\""})) + "\n");
+          other_->inside("/bin/sh -c \"$*\"\n"));
   chmod(agent_.c_str(), 0700);
 }
 

@@ -54,7 +54,7 @@ class Network {
   std::filesystem::path agent_;  ///< starts Open MPI's daemon on it
 };
 
-/// The command that shapes a device: a token bucket, and with a latency a delay before it.
-std::vector<std::vector<std::string>> shaping_commands(const std::string& device, const LinkOrder& order);
+/// The commands that shape a device: a token bucket, and with a latency a delay before it.
+std::vector<std::string> shaping_commands(const std::string& device, const LinkOrder& order);
 
 }  // namespace course::lab

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "protocol/timing.hpp"
-#include "trace/tiles.hpp"
+#include "trace/trace.hpp"
 
 namespace course {
 

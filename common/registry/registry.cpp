@@ -99,6 +99,8 @@ LessonInfo read_lesson(const nlohmann::json& value, const std::string& where) {
     read_list<MistakeInfo>(value["mistakes"], "mistake", where);
   }
   LessonInfo lesson = read<LessonInfo>(value, where);
+  if (value.contains("ring_backward"))
+    lesson.ring_backward = read<std::string>(value["ring_backward"], where + ": ring_backward");
   if (value.contains("role")) lesson.role = read_role(value["role"], where);
   return lesson;
 }
@@ -109,6 +111,13 @@ std::string in_words(Role role) {
   return std::find_if(std::begin(role_names), std::end(role_names),
                       [&](const RoleName& name) { return name.role == role; })
       ->words;
+}
+
+const RingKind& ring_kind(const std::string& name) {
+  for (const RingKind& kind : ring_kinds) {
+    if (name == kind.name) return kind;
+  }
+  throw std::invalid_argument("there is no ring called " + name);
 }
 
 std::string test_name(const std::string& task, int ranks, bool hidden) {

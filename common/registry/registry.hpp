@@ -41,6 +41,17 @@ enum class Role { Block, RingForward, BlockBackward, RingBackward, RingOverlappe
 /// What a message calls it: "the block computation".
 std::string in_words(Role role);
 
+/// A ring that commands show, by the name that they take, and the lessons of its passes.
+struct RingKind {
+  const char* name;
+  Role forward, backward;
+};
+inline constexpr RingKind ring_kinds[] = {{"blocking", Role::RingForward, Role::RingBackward},
+                                          {"overlapped", Role::RingOverlapped, Role::RingOverlapped}};
+
+/// Throws std::invalid_argument for another name.
+const RingKind& ring_kind(const std::string& name);
+
 struct LessonInfo {
   std::string id;    ///< "05"
   std::string name;  ///< "ring_attention"
@@ -50,6 +61,7 @@ struct LessonInfo {
   std::vector<std::string> needs;  ///< "mpi"
   std::vector<std::string> files;  ///< what the student edits, in folder()
   std::string ring;  ///< its forward ring, a function of its adapter, which ./course trace runs; empty: none
+  std::string ring_backward;  ///< its backward ring, another one; empty: none
   std::optional<Role> role;
   std::vector<TaskInfo> tasks;
   std::vector<MistakeInfo> mistakes;

@@ -41,17 +41,13 @@ void add_events(const Timeline& timeline, int pid, std::vector<std::string>& eve
 
 }  // namespace
 
-std::string chrome_trace(const std::vector<RankTrace>& traces) {
-  return chrome_traces({{"ranks", traces}});
-}
-
 std::string chrome_traces(const std::vector<Timeline>& timelines) {
   // Perfetto keeps pid 0 for the kernel, and a release of 2025 took tid 0 for the thread whose tid is the
   // pid: so these are numbers that are no ranks.
   int pid = 1'000'000;
   std::vector<std::string> events;
   for (const Timeline& timeline : timelines) add_events(timeline, pid++, events);
-  return fmt::format("[\n{}\n]\n", timeline::joined(events, ",\n"));
+  return fmt::format("[\n{}\n]\n", fmt::join(events, ",\n"));
 }
 
 }  // namespace course

@@ -10,6 +10,40 @@
 
 namespace course {
 
+namespace {
+
+/// Whether a span only separates two tiles of a block, and is too short to draw.
+bool is_brief_progress(const std::vector<Span>& spans, std::size_t i, const Span& before, double brief_s) {
+  if (i + 1 >= spans.size() || spans[i].label != progress_label || timeline::duration_s(spans[i]) >= brief_s)
+    return false;
+  const Span& after = spans[i + 1];
+  return before.kind == Span::Kind::Compute && after.kind == Span::Kind::Compute &&
+         after.label == before.label;
+}
+
+std::vector<Span> with_joined_tiles(const std::vector<Span>& spans, double brief_s) {
+  std::vector<Span> result;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (!result.empty() && is_brief_progress(spans, i, result.back(), brief_s)) {
+      result.back().end_s = spans[++i].end_s;
+    } else {
+      result.push_back(spans[i]);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Timeline> with_joined_tiles(std::vector<Timeline> timelines) {
+  for (Timeline& timeline : timelines) {
+    const std::optional<timeline::Window> window = timeline::checked_window(timeline.traces);
+    for (RankTrace& trace : timeline.traces)
+      trace.spans = with_joined_tiles(trace.spans, window ? window->length_s / 300 : 0);
+  }
+  return timelines;
+}
+
 double total_s(const RankTrace& trace, Span::Kind kind) {
   double total = 0;
   for (const Span& span : trace.spans) {
@@ -56,7 +90,7 @@ std::string name_of(const Span& span) {
   return span.label.empty() ? std::string(styles[style_of(span)].name) : span.label;
 }
 
-std::optional<Window> checked_window(const std::vector<RankTrace>& traces, double at_least_s) {
+std::optional<Window> checked_window(const std::vector<RankTrace>& traces) {
   double begin_s = std::numeric_limits<double>::infinity();
   double end_s = -begin_s;
   for (const RankTrace& trace : traces) {
@@ -67,14 +101,14 @@ std::optional<Window> checked_window(const std::vector<RankTrace>& traces, doubl
   }
   if (end_s < begin_s) return std::nullopt;
   // Spans of no duration still need an axis to stand on.
-  return Window{begin_s, std::max({end_s - begin_s, at_least_s, 1e-9})};
+  return Window{begin_s, std::max(end_s - begin_s, 1e-9)};
 }
 
-std::vector<Window> common_windows(const std::vector<Timeline>& timelines, double at_least_s) {
+std::vector<Window> common_windows(const std::vector<Timeline>& timelines) {
   std::vector<Window> windows;
   double length_s = 0;
   for (const Timeline& timeline : timelines) {
-    windows.push_back(checked_window(timeline.traces, at_least_s).value_or(Window{0, 0}));
+    windows.push_back(checked_window(timeline.traces).value_or(Window{0, 0}));
     length_s = std::max(length_s, windows.back().length_s);
   }
   if (length_s == 0) return {};
@@ -132,15 +166,6 @@ std::vector<Tick> ticks(double length_s, const Unit& unit, int intervals) {
   std::vector<Tick> result;
   for (int i = 0; i * step <= length * (1 + 1e-9); ++i) {
     result.push_back({std::min(1.0, i * step / length), fmt::format("{:.{}f}", i * step, decimals)});
-  }
-  return result;
-}
-
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string result;
-  for (const std::string& part : parts) {
-    if (&part != &parts.front()) result += separator;
-    result += part;
   }
   return result;
 }

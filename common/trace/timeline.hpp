@@ -47,12 +47,12 @@ struct Window {
   double length_s;
 };
 
-/// From the first begin to the last end, or longer if `at_least_s` is; nothing when no rank has a span.
+/// From the first begin to the last end; nothing when no rank has a span.
 /// @throws std::invalid_argument for the spans that trace.hpp forbids.
-std::optional<Window> checked_window(const std::vector<RankTrace>& traces, double at_least_s = 0);
+std::optional<Window> checked_window(const std::vector<RankTrace>& traces);
 
 /// The windows of several timelines, all of one length; nothing when no rank of any has a span.
-std::vector<Window> common_windows(const std::vector<Timeline>& timelines, double at_least_s);
+std::vector<Window> common_windows(const std::vector<Timeline>& timelines);
 
 std::size_t lanes_of(const std::vector<Timeline>& timelines);
 
@@ -81,8 +81,5 @@ struct Tick {
 
 /// Ticks at multiples of 1, 2 or 5 times a power of ten, at most `intervals` + 1 of them.
 std::vector<Tick> ticks(double length_s, const Unit& unit, int intervals);
-
-/// What fmt::join would give; with that, g++ 12 warns about fmt 9's own code at -O3.
-std::string joined(const std::vector<std::string>& parts, std::string_view separator);
 
 }  // namespace course::timeline

@@ -1,52 +1,43 @@
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
-#include "runner/temporary_folder.hpp"
+#include "../demo/test_checkout.hpp"
 
 namespace course::bench {
 
 namespace {
 
-struct Finished {
-  int code;
-  std::string output;
+/// course_bench on small problems.
+class Bench : public testing::Test {
+ protected:
+  Finished run(const std::string& options) const {
+    return run_shell(checkout_.environment() + COURSE_BENCH +
+                         " bench --heads 2 --tokens 40 --head-dims 8 --ring-head-dim 4 --repetitions 1 "
+                         "--min-seconds 0.001 " +
+                         options,
+                     folder_);
+  }
+
+  /// Leaves these lessons of 04 to 07 out.
+  void without(const std::vector<std::string>& lessons) const {
+    for (const std::string& lesson : lessons) std::filesystem::remove(folder_ / ("root/solutions/" + lesson));
+  }
+
+  TestFolder folder_;
+  TestCheckout checkout_{folder_ / "root"};
 };
 
-/// course_bench on small problems, stdout and, with `and_errors`, stderr.
-Finished run(const std::string& options, bool and_errors = false) {
-  const TemporaryFolder work;
-  const std::string command = std::string(COURSE_BENCH) + " --work " + work.path().string() +
-                              " --heads 2 --tokens 40 --head-dims 8 --ring-head-dim 4 --repetitions 1 "
-                              "--min-seconds 0.001 " +
-                              options + (and_errors ? " 2>&1" : "");
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  char buffer[4096];
-  while (const std::size_t count = fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, count);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
-}
-
-std::string library(const std::string& lesson) {
-  return std::string(LESSONS) + "/" + lesson + ".so";
-}
-
-TEST(Bench, TimesEveryLessonThatItIsGiven) {
-  const Finished all =
-      run("--json --forward " + library("lesson04_solution") + " --backward " + library("lesson06_solution") +
-          " --ring " + library("lesson05_solution") + " --block " + library("lesson04_solution") +
-          " --ring-backward " + library("lesson07_solution") + " --eigen-forward " +
-          library("lesson04_eigen_maps") + " --eigen-backward " + library("lesson06_eigen_maps"));
-  ASSERT_EQ(all.code, 0) << all.output;
+TEST_F(Bench, TimesEveryLesson) {
+  const Finished all = run("--json");
+  ASSERT_EQ(all.code, 0) << all.err;
   std::set<std::string> names;
   std::set<std::string> against;
-  const nlohmann::json report = nlohmann::json::parse(all.output);
+  const nlohmann::json report = nlohmann::json::parse(all.out);
   for (const nlohmann::json& row : report.at("rows")) {
     names.insert(row.at("name"));
     if (!row.at("against").is_null()) against.insert(row.at("against"));
@@ -64,45 +55,72 @@ TEST(Bench, TimesEveryLessonThatItIsGiven) {
   EXPECT_EQ(against.count("backward with Eigen's maps, d = 8"), 1u);
 }
 
-TEST(Bench, DoesNotTimeAWrongAnswer) {
-  const Finished wrong = run("--forward " + library("lesson04_mutant_scale_missing"), true);
-  EXPECT_EQ(wrong.code, 1);
-  EXPECT_NE(wrong.output.find("bench: forward, d = 8: the answer's relative error is"), std::string::npos)
-      << wrong.output;
-}
-
-TEST(Bench, ChecksARingsGradients) {
-  const Finished wrong = run("--backward " + library("lesson06_solution") + " --ring " +
-                                 library("lesson05_solution") + " --block " + library("lesson04_solution") +
-                                 " --ring-backward " + library("lesson07_mutant_delta_left_out"),
-                             true);
-  EXPECT_EQ(wrong.code, 1);
-  EXPECT_NE(wrong.output.find("bench: one rank, forward and backward: the answer's relative error is"),
+TEST_F(Bench, LeavesOutWhatIsNotHere) {
+  without({"05_ring_attention", "06_attention_backward"});
+  const Finished some = run("");
+  EXPECT_EQ(some.code, 0) << some.err;
+  EXPECT_NE(some.out.find("forward, d = 8"), std::string::npos) << some.out;
+  EXPECT_EQ(some.out.find("backward, d = 8"), std::string::npos) << some.out;
+  EXPECT_EQ(some.out.find("rank  "), std::string::npos) << some.out;
+  EXPECT_NE(some.err.find("course: lesson 06 is left out: yours is not passed as it stands"),
             std::string::npos)
-      << wrong.output;
+      << some.err;
+  without({"04_blockwise_attention"});
+  const Finished nothing = run("");
+  EXPECT_EQ(nothing.code, 3);
+  EXPECT_NE(nothing.err.find("there is nothing to time"), std::string::npos) << nothing.err;
 }
 
-TEST(Bench, RefusesWhatIsNoLesson) {
-  const Finished wrong = run("--forward " + library("lesson06_solution"), true);
+TEST_F(Bench, DoesNotTimeAWrongAnswer) {
+  checkout_.replace("lesson04_solution", "lesson04_mutant_scale_missing");
+  const Finished wrong = run("");
   EXPECT_EQ(wrong.code, 1);
-  EXPECT_NE(
-      wrong.output.find("bench: forward, d = 8: threw: the adapter has no function blockwise_attention"),
-      std::string::npos)
-      << wrong.output;
+  EXPECT_NE(wrong.err.find("course: forward, d = 8: the answer's relative error is"), std::string::npos)
+      << wrong.err;
 }
 
-TEST(Bench, KeepsItsPeersWhilePlayersComeAndGo) {
-  const TemporaryFolder folder;
-  const std::filesystem::path peer = folder.path() / "python";
-  std::ofstream(peer) << "#!/bin/sh\n"
-                         "while read -r verb rest; do [ \"$verb\" = time ] && echo 0.001 || echo 0; done\n";
-  std::filesystem::permissions(peer, std::filesystem::perms::owner_all);
-  const Finished all =
-      run("--peers " + peer.string() + " --forward " + library("lesson04_solution") + " --ring " +
-          library("lesson05_solution") + " --block " + library("lesson04_solution"));
-  EXPECT_EQ(all.code, 0) << all.output;
+TEST_F(Bench, ChecksARingsGradients) {
+  checkout_.replace("lesson07_solution", "lesson07_mutant_delta_left_out");
+  const Finished wrong = run("");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("course: one rank, forward and backward: the answer's relative error is"),
+            std::string::npos)
+      << wrong.err;
+}
+
+TEST_F(Bench, RefusesWhatIsNoLesson) {
+  checkout_.replace("lesson04_solution", "lesson06_solution");
+  const Finished wrong = run("");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("course: forward, d = 8: threw: the adapter has no function blockwise_attention"),
+            std::string::npos)
+      << wrong.err;
+}
+
+TEST_F(Bench, RefusesWrongOptions) {
+  for (const auto& [options, named] : std::vector<std::pair<std::string, std::string>>{
+           {"--heads 0", "--heads"}, {"--fast", "--fast"}, {"extra", "extra"}}) {
+    const Finished wrong = run(options);
+    EXPECT_EQ(wrong.code, 2) << options;
+    EXPECT_NE(wrong.err.find(named), std::string::npos) << wrong.err;
+    EXPECT_EQ(wrong.err.find('\n'), wrong.err.size() - 1) << wrong.err;
+  }
+}
+
+TEST_F(Bench, KeepsItsPeersWhilePlayersComeAndGo) {
+  const std::filesystem::path peers = folder_ / "root/build/peers";
+  std::filesystem::create_directories(peers / "bin");
+  std::filesystem::copy(std::filesystem::path(COURSE_SOURCE_DIR) / "common/bench/python/requirements.txt",
+                        peers);
+  std::ofstream(peers / "bin/python")
+      << "#!/bin/sh\n"
+         "while read -r verb rest; do [ \"$verb\" = time ] && echo 0.001 || echo 0; done\n";
+  std::filesystem::permissions(peers / "bin/python", std::filesystem::perms::owner_all);
+  without({"06_attention_backward"});
+  const Finished all = run("--peers");
+  EXPECT_EQ(all.code, 0) << all.err;
   for (const char* row : {"torch forward, d = 8 ", "% of torch forward, d = 8", "ring-attention-pytorch"})
-    EXPECT_NE(all.output.find(row), std::string::npos) << row << " is not in\n" << all.output;
+    EXPECT_NE(all.out.find(row), std::string::npos) << row << " is not in\n" << all.out;
 }
 
 }  // namespace

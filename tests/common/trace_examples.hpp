@@ -53,4 +53,15 @@ inline std::string repeat(std::string_view glyph, int times) {
   return result;
 }
 
+/// One timeline in each format.
+inline std::string terminal_timeline(const std::vector<RankTrace>& traces, int columns, bool colour) {
+  return terminal_timelines({{"", traces}}, columns, colour);
+}
+inline std::string svg_timeline(const std::vector<RankTrace>& traces, const std::string& title) {
+  return svg_timelines({{"", traces}}, title);
+}
+inline std::string chrome_trace(const std::vector<RankTrace>& traces) {
+  return chrome_traces({{"ranks", traces}});
+}
+
 }  // namespace course

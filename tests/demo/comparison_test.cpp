@@ -37,7 +37,11 @@ Input random_input(Index heads, Index seq, Index head_dim) {
 
 Comparison compare_quietly(const Input& input, const Tensor& o, const Tensor& lse,
                            const std::vector<int>& shards) {
-  return ForwardReference(input, shards, [](const std::string&) {}).compare(o, lse);
+  return Reference(input, shards, [](const std::string&) {}).compare({{"o", o}, {"lse", lse}});
+}
+
+const OutputComparison& output(const Comparison& comparison, const std::string& name) {
+  return *std::ranges::find(comparison.outputs, name, &OutputComparison::name);
 }
 
 TEST(Compare, PassesFloat32AttentionItself) {
@@ -46,10 +50,10 @@ TEST(Compare, PassesFloat32AttentionItself) {
   const Comparison comparison = compare_quietly(input, answer.o, answer.lse, even_shards(40, 3));
   EXPECT_TRUE(comparison.passed());
   EXPECT_EQ(comparison.rows, 40);
-  EXPECT_EQ(comparison.overall.o.relative, comparison.baseline.o.relative);
-  EXPECT_GT(comparison.overall.o.largest, 0);
-  EXPECT_LT(comparison.tolerance_o, 1e-5);
-  EXPECT_LT(comparison.tolerance_lse, 1e-5);
+  EXPECT_EQ(output(comparison, "o").overall.relative, output(comparison, "o").baseline);
+  EXPECT_GT(output(comparison, "o").overall.largest, 0);
+  EXPECT_LT(output(comparison, "o").tolerance, 1e-5);
+  EXPECT_LT(output(comparison, "lse").tolerance, 1e-5);
 }
 
 TEST(Compare, FindsOneWrongValueAndItsRank) {
@@ -58,23 +62,23 @@ TEST(Compare, FindsOneWrongValueAndItsRank) {
   answer.o.heads()(1, 20, 3) += 0.01f;
   const Comparison comparison = compare_quietly(input, answer.o, answer.lse, {10, 0, 30});
   EXPECT_FALSE(comparison.passed());
-  EXPECT_NEAR(comparison.by_rank[2].o.largest, 0.01, 1e-5);
-  EXPECT_LT(comparison.by_rank[0].o.largest, 1e-5);
-  EXPECT_EQ(comparison.by_rank[1].o.largest, 0);
-  EXPECT_EQ(comparison.by_rank[1].o.relative, 0);
-  EXPECT_LE(comparison.overall.lse.relative, comparison.tolerance_lse);
+  EXPECT_NEAR(output(comparison, "o").by_rank[2].largest, 0.01, 1e-5);
+  EXPECT_LT(output(comparison, "o").by_rank[0].largest, 1e-5);
+  EXPECT_EQ(output(comparison, "o").by_rank[1].largest, 0);
+  EXPECT_EQ(output(comparison, "o").by_rank[1].relative, 0);
+  EXPECT_LE(output(comparison, "lse").overall.relative, output(comparison, "lse").tolerance);
 }
 
 TEST(Compare, SaysOfEveryAnswerByItselfHowFarItIsOff) {
   const Input input = random_input(2, 40, 8);
-  const ForwardReference expected(input, even_shards(40, 3), [](const std::string&) {});
+  const Reference expected(input, even_shards(40, 3), [](const std::string&) {});
   const reference::Attention<float> right = reference::attention(input.q, input.k, input.v);
-  const Comparison before = expected.compare(right.o, right.lse);
-  EXPECT_FALSE(expected.compare(Tensor({2, 40, 8}), right.lse).passed());
-  const Comparison after = expected.compare(right.o, right.lse);
+  const Comparison before = expected.compare({{"o", right.o}, {"lse", right.lse}});
+  EXPECT_FALSE(expected.compare({{"o", Tensor({2, 40, 8})}, {"lse", right.lse}}).passed());
+  const Comparison after = expected.compare({{"o", right.o}, {"lse", right.lse}});
   EXPECT_TRUE(after.passed());
-  EXPECT_EQ(after.by_rank.size(), 3u);
-  EXPECT_EQ(after.overall.o.relative, before.overall.o.relative);
+  EXPECT_EQ(after.outputs[0].by_rank.size(), 3u);
+  EXPECT_EQ(after.outputs[0].overall.relative, before.outputs[0].overall.relative);
 }
 
 TEST(Compare, NeverPassesWhatWasNotWritten) {
@@ -83,7 +87,7 @@ TEST(Compare, NeverPassesWhatWasNotWritten) {
   answer.lse[5] = std::numeric_limits<float>::quiet_NaN();
   const Comparison comparison = compare_quietly(input, answer.o, answer.lse, {6});
   EXPECT_FALSE(comparison.passed());
-  EXPECT_EQ(comparison.overall.lse.largest, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(output(comparison, "lse").overall.largest, std::numeric_limits<double>::infinity());
 }
 
 TEST(Compare, TakesASampleOfALongSequence) {
@@ -92,7 +96,7 @@ TEST(Compare, TakesASampleOfALongSequence) {
   const Comparison comparison = compare_quietly(input, o, Tensor({1, 9000}), even_shards(9000, 4));
   EXPECT_LT(comparison.rows, 9000);
   EXPECT_GT(comparison.rows, 4000);
-  EXPECT_NEAR(comparison.overall.o.relative, 1, 1e-12) << "all zeros are wrong by the whole norm";
+  EXPECT_NEAR(output(comparison, "o").overall.relative, 1, 1e-12) << "all zeros are wrong by the whole norm";
 }
 
 Input random_input_with_gradient(Index heads, Index seq, Index head_dim) {
@@ -101,47 +105,48 @@ Input random_input_with_gradient(Index heads, Index seq, Index head_dim) {
   return input;
 }
 
-GradientComparison compare_gradients_quietly(const Input& input,
-                                             const reference::AttentionGradients<float>& answer,
-                                             const std::vector<int>& shards) {
-  return BackwardReference(input, shards, [](const std::string&) {}).compare(answer.dq, answer.dk, answer.dv);
+/// Beside the right o and lse.
+Comparison compare_gradients_quietly(const Input& input, const reference::AttentionGradients<float>& answer,
+                                     const std::vector<int>& shards) {
+  const auto [o, lse] = reference::attention(input.q, input.k, input.v);
+  return Reference(input, shards, [](const std::string&) {})
+      .compare({{"o", o}, {"lse", lse}, {"dq", answer.dq}, {"dk", answer.dk}, {"dv", answer.dv}});
 }
 
 TEST(CompareGradients, PassesThoseOfFloat32Attention) {
   const Input input = random_input_with_gradient(2, 40, 8);
   const auto answer = reference::attention_gradients(input.q, input.k, input.v, *input.d_o);
-  const GradientComparison comparison = compare_gradients_quietly(input, answer, even_shards(40, 3));
+  const Comparison comparison = compare_gradients_quietly(input, answer, even_shards(40, 3));
   EXPECT_TRUE(comparison.passed());
-  EXPECT_EQ(comparison.heads_compared, 2);
-  EXPECT_GT(comparison.overall.dk.largest, 0);
-  EXPECT_LT(comparison.tolerance_dk, 1e-4);
+  EXPECT_EQ(comparison.gradient_heads, 2);
+  EXPECT_GT(output(comparison, "dk").overall.largest, 0);
+  EXPECT_LT(output(comparison, "dk").tolerance, 1e-4);
 }
 
 TEST(CompareGradients, FindsGradientsOnTheWrongRank) {
   const Input input = random_input_with_gradient(2, 40, 8);
   auto answer = reference::attention_gradients(input.q, input.k, input.v, *input.d_o);
   answer.dv = concatenate<float>({slice(answer.dv, 1, 20, 20), slice(answer.dv, 1, 0, 20)}, 1);
-  const GradientComparison comparison = compare_gradients_quietly(input, answer, {20, 0, 20});
+  const Comparison comparison = compare_gradients_quietly(input, answer, {20, 0, 20});
   EXPECT_FALSE(comparison.passed());
-  EXPECT_GT(comparison.by_rank[0].dv.relative, 0.1);
-  EXPECT_EQ(comparison.by_rank[1].dv.relative, 0);
-  EXPECT_LE(comparison.overall.dk.relative, comparison.tolerance_dk);
+  EXPECT_GT(output(comparison, "dv").by_rank[0].relative, 0.1);
+  EXPECT_EQ(output(comparison, "dv").by_rank[1].relative, 0);
+  EXPECT_LE(output(comparison, "dk").overall.relative, output(comparison, "dk").tolerance);
 }
 
 TEST(CompareGradients, NeverPassesZeros) {
   const Input input = random_input_with_gradient(1, 12, 4);
   const Tensor zeros({1, 12, 4});
-  const GradientComparison comparison = compare_gradients_quietly(input, {zeros, zeros, zeros}, {12});
+  const Comparison comparison = compare_gradients_quietly(input, {zeros, zeros, zeros}, {12});
   EXPECT_FALSE(comparison.passed());
-  EXPECT_NEAR(comparison.overall.dq.relative, 1, 1e-12);
+  EXPECT_NEAR(output(comparison, "dq").overall.relative, 1, 1e-12);
 }
 
 TEST(CompareGradients, TakesSomeHeadsOfALongSequence) {
   const Input input = random_input_with_gradient(3, 6000, 2);
   const Tensor zeros({3, 6000, 2});
-  const GradientComparison comparison =
-      compare_gradients_quietly(input, {zeros, zeros, zeros}, even_shards(6000, 2));
-  EXPECT_EQ(comparison.heads_compared, 1);
+  const Comparison comparison = compare_gradients_quietly(input, {zeros, zeros, zeros}, even_shards(6000, 2));
+  EXPECT_EQ(comparison.gradient_heads, 1);
   EXPECT_EQ(comparison.heads, 3);
   EXPECT_FALSE(comparison.passed());
 }

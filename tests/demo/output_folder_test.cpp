@@ -1,4 +1,4 @@
-#include "demo/output_folder.hpp"
+#include "timed/output_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "protocol/errors.hpp"
 #include "running.hpp"
 
-namespace course::demo {
+namespace course::timed {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +74,4 @@ TEST(OutputFolder, RefusesWhatIsNoFolderOrHasNoRoom) {
 }
 
 }  // namespace
-}  // namespace course::demo
+}  // namespace course::timed

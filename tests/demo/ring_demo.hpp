@@ -6,7 +6,7 @@
 #include <regex>
 #include <string>
 
-#include "running.hpp"
+#include "test_checkout.hpp"
 
 /// Runs the program as a user does: what it prints, what it writes, how it ends, and what it leaves behind.
 namespace course {
@@ -20,10 +20,7 @@ inline const std::string open_mpi_as_root =
 
 class RingDemo : public testing::Test {
  protected:
-  void SetUp() override {
-    fs::create_directories(folder_ / "tmp");
-    fs::create_directories(folder_ / "root");
-  }
+  void SetUp() override { fs::create_directories(folder_ / "tmp"); }
 
   /// Whatever happened: no temporary file and no rank is left.
   void TearDown() override {
@@ -35,8 +32,7 @@ class RingDemo : public testing::Test {
   std::string marker() const { return folder_ / "tmp"; }
 
   Finished run(const std::string& arguments, const std::string& program = demo) const {
-    return run_shell("TMPDIR='" + marker() + "' COURSE_ROOT='" + (folder_ / "root").string() + "' " +
-                         program + " " + arguments,
+    return run_shell("TMPDIR='" + marker() + "' " + checkout_.environment() + program + " demo " + arguments,
                      folder_);
   }
 
@@ -46,11 +42,8 @@ class RingDemo : public testing::Test {
     return nlohmann::json::parse(finished.out);
   }
 
-  std::string ring(const std::string& name) const {
-    return "--blocking-ring " RINGS_DIR "/ring_" + name + ".so";
-  }
-
   TestFolder folder_;
+  TestCheckout checkout_{folder_ / "root"};
 };
 
 inline bool has(const std::string& text, const std::string& part) {
@@ -61,9 +54,9 @@ inline bool is_one_line(const std::string& text) {
   return !text.empty() && text.find('\n') == text.size() - 1;
 }
 
-/// Nothing, or how far a slow machine is: "demo: blocking ring, forward: 1 of 4 blocks done, 5 s".
+/// Nothing, or how far a slow machine is: "course: blocking ring, forward: 1 of 4 blocks done".
 inline bool is_progress(const std::string& text) {
-  return std::regex_match(text, std::regex("(demo: [^\n]*, \\d+ s\n)*"));
+  return std::regex_match(text, std::regex("(course: [^\n]*\n)*"));
 }
 
 }  // namespace course

@@ -5,12 +5,6 @@
 namespace course {
 namespace {
 
-TEST_F(RingDemo, SaysWhatThisVersionLacks) {
-  const Finished finished = run("--causal");
-  EXPECT_EQ(finished.code, 3);
-  EXPECT_TRUE(is_one_line(finished.err) && has(finished.err, "lesson 13")) << finished.err;
-}
-
 TEST_F(RingDemo, SaysWhatThisMachineLacks) {
   const Finished ranks = run("--ranks 2000000000");
   EXPECT_EQ(ranks.code, 3);
@@ -18,16 +12,9 @@ TEST_F(RingDemo, SaysWhatThisMachineLacks) {
   const Finished tokens = run("--seq 2000000000");
   EXPECT_EQ(tokens.code, 3);
   EXPECT_TRUE(is_one_line(tokens.err) && has(tokens.err, "of memory")) << tokens.err;
-  const Finished library = run("--blocking-ring nowhere.so");
-  EXPECT_EQ(library.code, 3);
-  EXPECT_TRUE(is_one_line(library.err) && has(library.err, "lesson 05")) << library.err;
-  const Finished backward = run("--blocking-ring-backward nowhere.so");
-  EXPECT_EQ(backward.code, 3);
-  EXPECT_TRUE(is_one_line(backward.err) && has(backward.err, "lesson 07")) << backward.err;
-  const Finished overlapped = run("--overlapped-ring nowhere.so");
-  EXPECT_EQ(overlapped.code, 3);
-  EXPECT_TRUE(is_one_line(overlapped.err) && has(overlapped.err, "lesson 08")) << overlapped.err;
-  const Finished mpi = run("", "PATH=/nowhere " + demo);
+  // cmake and ninja are found, and mpirun is not.
+  const Finished mpi = run("", "mkdir bin && ln -s $(command -v cmake) $(command -v ninja) bin && " +
+                                   checkout_.environment() + "PATH=$PWD/bin " + demo);
   EXPECT_EQ(mpi.code, 3);
   EXPECT_TRUE(is_one_line(mpi.err) && has(mpi.err, "mpirun was not found")) << mpi.err;
 }
@@ -45,7 +32,8 @@ TEST_F(RingDemo, SaysSoWhenMpirunCannotStartTheRanks) {
 }
 
 TEST_F(RingDemo, FailsAWrongAnswerAndWritesNothing) {
-  const Finished finished = run(ring("stays_home") + " --ring blocking --ranks 3 --verbose --out out");
+  checkout_.replace("lesson05_solution", "ring_stays_home");
+  const Finished finished = run("--ring blocking --ranks 3 --verbose --out out");
   EXPECT_EQ(finished.code, 1);
   EXPECT_TRUE(has(finished.out, "o   is WRONG")) << finished.out;
   EXPECT_TRUE(has(finished.out, "lse is WRONG")) << finished.out;
@@ -54,14 +42,14 @@ TEST_F(RingDemo, FailsAWrongAnswerAndWritesNothing) {
   EXPECT_TRUE(has(finished.err, "rank 2 stays at home"))
       << "what the code prints is passed on: " << finished.err;
   EXPECT_FALSE(fs::exists(folder_ / "out"));
-  const Finished json = run(ring("stays_home") + " --json");
+  const Finished json = run("--json");
   EXPECT_EQ(json.code, 1);
   EXPECT_GT(nlohmann::json::parse(json.out).at("relative_error").at("o"), 0.1);
 }
 
 TEST_F(RingDemo, FailsWrongGradientsAndWritesNothing) {
-  const std::string kept = "--blocking-ring-backward " RINGS_DIR "/lesson07_mutant_dk_dv_kept_local.so";
-  const Finished finished = run(kept + " --ring blocking --ranks 3 --verbose --out out");
+  checkout_.replace("lesson07_solution", "lesson07_mutant_dk_dv_kept_local");
+  const Finished finished = run("--ring blocking --ranks 3 --verbose --out out");
   EXPECT_EQ(finished.code, 1);
   for (const char* right : {"o   is right", "lse is right", "dq  is right"})
     EXPECT_TRUE(has(finished.out, right)) << finished.out;
@@ -71,7 +59,8 @@ TEST_F(RingDemo, FailsWrongGradientsAndWritesNothing) {
 }
 
 TEST_F(RingDemo, EndsADeadlockAndNamesTheCycle) {
-  const Finished finished = run(ring("deadlocks") + " --ranks 3 --json --out out");
+  checkout_.replace("lesson05_solution", "ring_deadlocks");
+  const Finished finished = run("--ranks 3 --json --out out");
   EXPECT_EQ(finished.code, 1);
   EXPECT_EQ(finished.out, "");
   EXPECT_TRUE(has(finished.err, "the ring is in a deadlock")) << finished.err;
@@ -80,30 +69,34 @@ TEST_F(RingDemo, EndsADeadlockAndNamesTheCycle) {
 }
 
 TEST_F(RingDemo, NamesTheRankThatDied) {
-  const Finished finished = run(ring("crashes") + " --ranks 3");
+  checkout_.replace("lesson05_solution", "ring_crashes");
+  const Finished finished = run("--ranks 3");
   EXPECT_EQ(finished.code, 1);
   EXPECT_TRUE(is_one_line(finished.err) && has(finished.err, "rank 1 died of signal 11")) << finished.err;
 }
 
 TEST_F(RingDemo, PassesOnWhatARankThrew) {
-  const Finished finished = run(ring("throws") + " --ranks 3");
+  checkout_.replace("lesson05_solution", "ring_throws");
+  const Finished finished = run("--ranks 3");
   EXPECT_EQ(finished.code, 1);
-  EXPECT_EQ(finished.err, "demo: rank 1 threw: shard 1 is not to my taste\n");
+  EXPECT_EQ(finished.err, "course: rank 1 threw: shard 1 is not to my taste\n");
 }
 
 TEST_F(RingDemo, NamesALibraryThatIsAnotherLessons) {
-  const Finished ring = run("--blocking-ring " RINGS_DIR "/lesson04_solution.so");
+  checkout_.replace("lesson05_solution", "lesson04_solution");
+  const Finished ring = run("");
   EXPECT_EQ(ring.code, 1);
   EXPECT_TRUE(is_one_line(ring.err) && has(ring.err, "the adapter has no function ring_attention"))
       << ring.err;
-  const Finished block = run("--block " RINGS_DIR "/lesson05_solution.so");
+  checkout_.replace("lesson04_solution", "lesson05_solution");
+  const Finished block = run("--ring overlapped");
   EXPECT_EQ(block.code, 1);
-  EXPECT_TRUE(is_one_line(block.err) && has(block.err, "lesson05_solution.so has no course_blocks"))
-      << block.err;
+  EXPECT_TRUE(is_one_line(block.err) && has(block.err, "lesson04_solution.so")) << block.err;
 }
 
 TEST_F(RingDemo, IsNotFooledByRanksThatLeave) {
-  const Finished finished = run(ring("leaves") + " --ranks 2");
+  checkout_.replace("lesson05_solution", "ring_leaves");
+  const Finished finished = run("--ranks 2");
   EXPECT_EQ(finished.code, 1);
   EXPECT_EQ(finished.out, "");
   EXPECT_TRUE(has(finished.err, "a function returns or throws, it does not exit")) << finished.err;
@@ -131,7 +124,7 @@ class Prepared : public RingDemo {
 
   Finished play(std::string line) const {
     line.insert(std::string("mpirun").size(), " --map-by :OVERSUBSCRIBE");
-    return run("", open_mpi_as_root + line);
+    return run_shell("TMPDIR='" + marker() + "' " + open_mpi_as_root + line, folder_);
   }
 };
 
@@ -160,7 +153,8 @@ TEST_F(Prepared, IsForSoManyRanks) {
 }
 
 TEST_F(Prepared, EndsAllRanksWhenOneThrows) {
-  const Finished finished = play(prepare(sizes_ + ring("throws")));
+  checkout_.replace("lesson05_solution", "ring_throws");
+  const Finished finished = play(prepare(sizes_));
   EXPECT_NE(finished.code, 0);
   EXPECT_TRUE(has(finished.err, "player: rank 1 threw: shard 1 is not to my taste")) << finished.err;
   const Finished report = run("--report cases");

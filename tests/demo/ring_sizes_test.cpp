@@ -24,8 +24,7 @@ TEST_F(RingDemo, ShowsFourRanksOnRealTensors) {
   EXPECT_TRUE(is_progress(finished.err)) << finished.err;
   EXPECT_TRUE(has(finished.out, "4 MPI ranks on one host")) << finished.out;
   for (const char* rank : {"0", "1", "2", "3"}) {
-    EXPECT_TRUE(
-        std::regex_search(finished.out, std::regex(std::string("\n +") + rank + " +128 .*3\\.75 MiB")))
+    EXPECT_TRUE(std::regex_search(finished.out, std::regex(std::string("\n") + rank + " +128 .*3\\.75 MiB")))
         << finished.out;
     EXPECT_TRUE(has(finished.out, std::string("rank ") + rank + " │")) << finished.out;
   }

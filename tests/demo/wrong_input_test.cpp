@@ -88,11 +88,34 @@ TEST_F(WrongInput, OfValues) {
 }
 
 TEST_F(WrongInput, OfOptions) {
-  expect_refusal("--bogus", "unknown option --bogus, expected --help, --q");
-  expect_refusal("--ranks 3.5", "--ranks 3.5: expected a whole number from 1 to 64");
-  expect_refusal("--ring sideways", "--ring sideways: expected blocking, overlapped or both");
-  expect_refusal("--q good.npy", "--k is missing: expected --q, --k and --v together");
-  expect_refusal("--q good.npy --k good.npy --v good.npy --seq 4", "--seq with --q");
+  const std::string own = "--q good.npy --k good.npy --v good.npy ";
+  for (const auto& [arguments, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"--ranks 0", "--ranks: Value 0 not in range 1 to"},
+           {"--ranks -1", "--ranks: Value -1 not in range 1 to"},
+           {"--ranks 3.5", "--ranks"},
+           {"--ranks abc", "--ranks: Value abc not in range 1 to"},
+           {"--ranks 99999999999999999999", "--ranks"},
+           {"--ranks ''", "--ranks"},
+           {"--ranks", "--ranks"},
+           {"--ranks 2 --ranks 3", "--ranks"},
+           {"--heads 0", "--heads: Value 0 not in range 1 to"},
+           {"--seq 1e3", "--seq"},
+           {"--dim -4", "--dim: Value -4 not in range 1 to"},
+           {"--seq 8 --seed -1", "--seed"},
+           {"--q good.npy", "--q requires --"},
+           {"--v good.npy --k good.npy", " requires --"},
+           {own + "--seq 4", "excludes"},
+           {own + "--seed 4", "excludes"},
+           {"--do good.npy", "--do requires --q"},
+           {own + "--do good.npy --forward", "excludes"},
+           {"--ring sideways", "--ring: sideways not in {both,blocking,overlapped}"},
+           {"--ring Blocking", "--ring: Blocking not in {both,blocking,overlapped}"},
+           {"--report a --seq 8", "excludes"},
+           {"--report a --prepare b", "excludes"},
+           {"--bogus", "--bogus"},
+           {"--causal", "--causal"},
+           {"q.npy", "q.npy"}})
+    expect_refusal(arguments, expected);
 }
 
 TEST_F(WrongInput, OfTheOutputFolder) {

@@ -5,52 +5,54 @@
 #include <random>
 
 #include "lab/laboratory.hpp"
-#include "lab/measured.hpp"
 #include "lab/model.hpp"
 #include "lab/network.hpp"
 #include "lab/quantity.hpp"
 #include "lab/report.hpp"
-#include "trace/tiles.hpp"
+#include "lab/trace.hpp"
+#include "protocol/errors.hpp"
 
 namespace course::lab {
 
 namespace {
 
-/// What a call says when it throws std::invalid_argument.
+/// What a call says when it throws UsageError.
 template <class Call>
 std::string complaint(const Call& call) {
   try {
     call();
-  } catch (const std::invalid_argument& error) {
+  } catch (const UsageError& error) {
     return error.what();
   }
   return "nothing was thrown";
 }
 
 TEST(Quantity, BandwidthHasUnits) {
-  EXPECT_DOUBLE_EQ(parse_bandwidth("500Mbit"), 500e6);
-  EXPECT_DOUBLE_EQ(parse_bandwidth("500mbit/s"), 500e6);
-  EXPECT_DOUBLE_EQ(parse_bandwidth("1.5Gbit"), 1.5e9);
-  EXPECT_DOUBLE_EQ(parse_bandwidth("200000kbit"), 200e6);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("--bandwidth", "500Mbit"), 500e6);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("--bandwidth", "500mbit/s"), 500e6);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("--bandwidth", "1.5Gbit"), 1.5e9);
+  EXPECT_DOUBLE_EQ(parse_bandwidth("--bandwidth", "200000kbit"), 200e6);
 }
 
 TEST(Quantity, LatencyHasUnits) {
-  EXPECT_DOUBLE_EQ(parse_latency("200us"), 200e-6);
-  EXPECT_DOUBLE_EQ(parse_latency("2ms"), 2e-3);
-  EXPECT_DOUBLE_EQ(parse_latency("0.01s"), 10e-3);
-  EXPECT_DOUBLE_EQ(parse_latency("0ms"), 0);
+  EXPECT_DOUBLE_EQ(parse_latency("--latency", "200us"), 200e-6);
+  EXPECT_DOUBLE_EQ(parse_latency("--latency", "2ms"), 2e-3);
+  EXPECT_DOUBLE_EQ(parse_latency("--latency", "0.01s"), 10e-3);
+  EXPECT_DOUBLE_EQ(parse_latency("--latency", "0ms"), 0);
 }
 
 TEST(Quantity, RefusesWhatIsNone) {
   for (const char* text : {"", "Mbit", "500", "500MB", "-500Mbit", "nanMbit", "infGbit", "5e8", "500 Mbit",
                            "500Mbit;reboot", "1Mbit", "1000Gbit", "0Mbit", "1e3Mbit"}) {
-    const std::string said = complaint([&] { parse_bandwidth(text); });
-    EXPECT_TRUE(said.starts_with(std::string(text) + ": expected a number and Mbit or Gbit")) << said;
+    const std::string said = complaint([&] { parse_bandwidth("--bandwidth", text); });
+    EXPECT_TRUE(said.starts_with("--bandwidth " + std::string(text) + ": expected a number and Mbit or Gbit"))
+        << said;
     EXPECT_EQ(said.find('\n'), std::string::npos);
   }
   for (const char* text : {"", "2", "ms", "-1ms", "nanms", "101ms", "1s", "2 ms", "2m"}) {
-    const std::string said = complaint([&] { parse_latency(text); });
-    EXPECT_TRUE(said.starts_with(std::string(text) + ": expected a number and us, ms or s")) << said;
+    const std::string said = complaint([&] { parse_latency("--latency", text); });
+    EXPECT_TRUE(said.starts_with("--latency " + std::string(text) + ": expected a number and us, ms or s"))
+        << said;
   }
 }
 
@@ -87,7 +89,7 @@ TEST(Model, PredictsRings) {
   const RingParts alone{1, 3, 5};
   EXPECT_DOUBLE_EQ(blocking_s(alone), 3);
   EXPECT_DOUBLE_EQ(overlapped_s(alone), 3);
-  EXPECT_DOUBLE_EQ(exposed_share(11, 8), 0.375);
+  EXPECT_DOUBLE_EQ(timed::exposed_share(11, 8), 0.375);
 }
 
 TEST(Model, KnowsHowLongASettingTakes) {
@@ -120,7 +122,7 @@ Measured measured(double work_over_transfer, double compute, double blocking, do
   result.overlapped_transfers_s = hops;
   for (const auto& [name, seconds] :
        {std::pair{"blocking", blocking}, {"without", unaided}, {"with", aided}}) {
-    CallResult ring{name, seconds, 3, {}};
+    timed::Call ring{name, seconds, 3, {}};
     for (int rank = 0; rank < 2; ++rank) {
       RankRecord one;
       one.trace = {rank,
@@ -171,12 +173,14 @@ Span progress(double begin_s, double end_s) {
   return {Span::Kind::Transfer, begin_s, end_s, progress_label};
 }
 
+std::vector<Span> joined_spans(const std::vector<Span>& spans) {
+  return with_joined_tiles({{"", {{0, spans}}}})[0].traces[0].spans;
+}
+
 TEST(Tiles, OfABlockAreDrawnAsOneBar) {
-  const std::vector<RankTrace> traces =
-      with_joined_tiles({{0,
-                          {compute(0, 1, "a"), progress(1, 1.001), compute(1.001, 2, "a"), progress(2, 2.001),
-                           compute(2.001, 3, "a"), progress(3, 3.001), compute(3.001, 4, "b")}}});
-  const std::vector<Span>& spans = traces[0].spans;
+  const std::vector<Span> spans =
+      joined_spans({compute(0, 1, "a"), progress(1, 1.001), compute(1.001, 2, "a"), progress(2, 2.001),
+                    compute(2.001, 3, "a"), progress(3, 3.001), compute(3.001, 4, "b")});
   ASSERT_EQ(spans.size(), 3u);
   EXPECT_DOUBLE_EQ(spans[0].end_s, 3);
   EXPECT_EQ(spans[1].label, progress_label);
@@ -189,38 +193,40 @@ TEST(Tiles, AreNotJoinedOverWhatCanBeSeen) {
                                 compute(1.5, 2, "a"),
                                 {Span::Kind::Wait, 2, 2.001, "MPI_Waitall"},
                                 compute(2.001, 3, "a")};
-  EXPECT_EQ(with_joined_tiles({{0, spans}})[0].spans.size(), spans.size());
-  EXPECT_TRUE(with_joined_tiles({{0, {}}})[0].spans.empty());
-  EXPECT_EQ(
-      with_joined_tiles({{0, {progress(0, 0.001), compute(1, 2, "a"), progress(2, 2.001)}}})[0].spans.size(),
-      3u);
+  EXPECT_EQ(joined_spans(spans).size(), spans.size());
+  EXPECT_TRUE(joined_spans({}).empty());
+  EXPECT_EQ(joined_spans({progress(0, 0.001), compute(1, 2, "a"), progress(2, 2.001)}).size(), 3u);
 }
 
 TEST(Network, ShapesADevice) {
-  const auto plain = shaping_commands("lo", {.bandwidth = 500e6});
-  ASSERT_EQ(plain.size(), 1u);
-  const std::vector<std::string> expected{"tc",     "qdisc", "add",     "dev",          "lo",
-                                          "root",   "tbf",   "rate",    "500000000bit", "burst",
-                                          "131072", "limit", "67108864"};
-  EXPECT_EQ(plain[0], expected);
-  const auto delayed = shaping_commands("link-a", {.bandwidth = 1e9, .latency_s = 2e-3});
-  ASSERT_EQ(delayed.size(), 2u);
-  EXPECT_EQ(delayed[0][8], "netem");
-  EXPECT_EQ(delayed[0][10], "2000us");
-  EXPECT_EQ(delayed[1][6], "1:1");
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(shaping_commands("lo", {.bandwidth = 500e6}),
+            Lines{"tc qdisc add dev lo root tbf rate 500000000bit burst 131072 limit 67108864"});
+  EXPECT_EQ(shaping_commands("link-a", {.bandwidth = 1e9, .latency_s = 2e-3}),
+            (Lines{"tc qdisc add dev link-a root handle 1: netem delay 2000us limit 100000",
+                   "tc qdisc add dev link-a parent 1:1 handle 10: tbf rate 1000000000bit burst 131072 limit "
+                   "67108864"}));
 }
 
-Result laboratory_result() {
-  Result result;
-  result.ranks = 2;
-  result.settings = {measured(2, 2.0, 2.62, 2.5, 2.02, 0.5), measured(0.5, 2.0, 4.1, 4.0, 3.2, 2.0)};
-  return result;
+std::vector<Measured> two_settings() {
+  return {measured(2, 2.0, 2.62, 2.5, 2.02, 0.5), measured(0.5, 2.0, 4.1, 4.0, 3.2, 2.0)};
 }
 
-const LaboratoryTitle title{"slow-network", "a link", "", "student", "solution", "solution"};
+timed::Code code(const std::string& lesson, const std::string& subject) {
+  return {.lesson = lesson, .subject = subject, .target = {}, .library = {}};
+}
+
+const Laboratory laboratory{.name = "slow-network",
+                            .ranks = 2,
+                            .block = code("04", "solution"),
+                            .blocking = code("05", "student"),
+                            .overlapped = code("08", "solution"),
+                            .blocking_function = {},
+                            .overlapped_function = {},
+                            .link = "a link"};
 
 TEST(Report, SaysWhoseCodeWhatWasExposedAndWhichTargetsAreMet) {
-  const std::string text = laboratory_text(title, laboratory_result(), {});
+  const std::string text = laboratory_text(laboratory, two_settings(), {});
   for (const char* part :
        {"Laboratory slow-network", "lesson 05, your own code", "lesson 08, the solution", "31.0 %", "25.0 %",
         "Work at 2 times the transfer: 1024 tokens a rank, 1 head of 64", "Work at 0.5 times", "met"}) {
@@ -231,9 +237,7 @@ TEST(Report, SaysWhoseCodeWhatWasExposedAndWhichTargetsAreMet) {
 }
 
 TEST(Report, TellsAMissedTargetFromOneOutOfReach) {
-  Result result = laboratory_result();
-  result.settings = {measured(2, 2.0, 2.5, 2.5, 2.1, 0.5)};
-  const std::string text = laboratory_text(title, result, {});
+  const std::string text = laboratory_text(laboratory, {measured(2, 2.0, 2.5, 2.5, 2.1, 0.5)}, {});
   EXPECT_NE(text.find("3.0 %:   5.0 %   MISSED"), std::string::npos) << text;
   EXPECT_NE(text.find("30.0 %:  25.0 %   out of reach\n    with 2 ranks there are too few hops"),
             std::string::npos)
@@ -241,18 +245,18 @@ TEST(Report, TellsAMissedTargetFromOneOutOfReach) {
 }
 
 TEST(Report, OfALinkThatIsNotShapedPromisesNothing) {
-  LaboratoryTitle unshaped = title;
+  Laboratory unshaped = laboratory;
   unshaped.limits = "no namespace here";
-  const std::string text = laboratory_text(unshaped, laboratory_result(), {});
+  const std::string text = laboratory_text(unshaped, two_settings(), {});
   EXPECT_NE(text.find("limits  no namespace here"), std::string::npos);
   EXPECT_EQ(text.find("Targets"), std::string::npos);
-  const auto json = nlohmann::json::parse(laboratory_json(unshaped, laboratory_result(), {}));
+  const auto json = nlohmann::json::parse(laboratory_json(unshaped, two_settings(), {}));
   EXPECT_FALSE(json["shaped"].get<bool>());
   EXPECT_TRUE(json["targets"].empty());
 }
 
 TEST(Report, IsAlsoOneJsonObject) {
-  const auto json = nlohmann::json::parse(laboratory_json(title, laboratory_result(), {"a.svg"}));
+  const auto json = nlohmann::json::parse(laboratory_json(laboratory, two_settings(), {"a.svg"}));
   EXPECT_EQ(json["code"]["05"], "student");
   EXPECT_EQ(json["settings"].size(), 2u);
   EXPECT_NEAR(json["settings"][0]["rings"][0]["exposed"].get<double>(), 0.31, 1e-9);
@@ -261,36 +265,20 @@ TEST(Report, IsAlsoOneJsonObject) {
 }
 
 TEST(Report, DrawsThreeTimelinesOnOneScale) {
-  const std::string svg = laboratory_svg(title, laboratory_result().settings[0], 2);
-  std::size_t documents = 0;
-  for (std::size_t at = svg.find("<svg "); at != std::string::npos; at = svg.find("<svg ", at + 1))
-    ++documents;
-  EXPECT_EQ(documents, 4u);
-  // The slowest ring takes 2.62 s, and every one of the three is drawn over as much.
-  std::size_t captions = 0;
-  for (std::size_t at = svg.find("during 2.62"); at != std::string::npos;
-       at = svg.find("during 2.62", at + 1))
-    ++captions;
-  EXPECT_EQ(captions, 3u);
-}
-
-TEST(StackedSvg, AddsHeightsAndRefusesWhatIsNoPicture) {
-  const std::string one = "<svg width='1000' height='30' viewBox='0 0 1000 30'></svg>\n";
-  const std::string both = stacked_svg({one, one});
-  EXPECT_NE(both.find("height='60'"), std::string::npos);
-  EXPECT_NE(both.find("<svg y='30' "), std::string::npos);
-  EXPECT_THROW(stacked_svg({"<html>"}), std::invalid_argument);
+  const std::string svg = laboratory_svg(laboratory, two_settings()[0]);
+  EXPECT_NE(svg.find("in 3 runs, one below the other on one axis of 2.62 s"), std::string::npos);
+  for (const char* ring :
+       {"blocking: exposed communication is 31.0 % of compute", "without: exposed", "with: exposed"})
+    EXPECT_NE(svg.find(ring), std::string::npos) << ring;
 }
 
 TEST(Report, OfATraceSaysWhoseCode) {
-  Result result;
-  result.ranks = 2;
-  result.call = measured(2, 2.0, 2.6, 2.5, 2.02, 0.5).rings[0];
-  const TraceTitle trace{"05", "ring_attention", "student", "solution"};
-  const std::string text = trace_text(trace, result, {});
+  const Traced traced{"ring_attention", code("05", "student"), code("04", "solution"),
+                      measured(2, 2.0, 2.6, 2.5, 2.02, 0.5).rings[0]};
+  const std::string text = trace_text(traced, {});
   EXPECT_NE(text.find("Lesson 05, ring_attention, on 2 ranks: your own code"), std::string::npos) << text;
   EXPECT_NE(text.find("blocks computed by lesson 04: the solution"), std::string::npos) << text;
-  const auto json = nlohmann::json::parse(trace_json(trace, result, {"t.svg"}));
+  const auto json = nlohmann::json::parse(trace_json(traced, {"t.svg"}));
   EXPECT_EQ(json["code"], "student");
   EXPECT_DOUBLE_EQ(json["per_rank"][1]["compute_s"].get<double>(), 2.0);
 }

@@ -12,7 +12,7 @@
 #include <set>
 #include <thread>
 
-#include "../demo/running.hpp"
+#include "../demo/test_checkout.hpp"
 #include "runner/subprocess.hpp"
 
 /// Runs of ring_lab: what it starts, writes and leaves behind. Nothing here looks at how long anything took.
@@ -22,28 +22,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string library(const std::string& name) {
-  return std::string(LIBRARIES) + "/" + name + ".so";
-}
+/// ring_lab in a checkout of its own.
+class RingLab : public testing::Test {
+ protected:
+  std::string line(const std::string& arguments) const {
+    return checkout_.environment() + "exec " + RING_LAB + " " + arguments;
+  }
+  Finished run(const std::string& arguments) const { return run_shell("(" + line(arguments) + ")", folder_); }
 
-std::string trace_of_ring(const std::string& subject, const std::string& function, const std::string& more) {
-  return std::string(RING_LAB) + " trace --ring " + function +
-         " --lesson 05 --what ring --code solution --blocks solution --subject " + library(subject) +
-         " --block " + library("lesson04_solution") + " " + more;
-}
-
-/// A task's case for so many ranks in the folder `case`, and its trace in `out`.
-Finished trace_of_task(const std::string& judge, const std::string& subject, const std::string& task,
-                       int ranks, const TestFolder& folder) {
-  const Finished drawn = run_shell(judge + " --registry " + REGISTRY + " --write-case case --task " + task +
-                                       " --ranks " + std::to_string(ranks),
-                                   folder);
-  EXPECT_EQ(drawn.code, 0) << drawn.err;
-  return run_shell(std::string(RING_LAB) +
-                       " trace --case case --lesson 03 --what task --code student --subject " +
-                       library(subject) + " --out out",
-                   folder);
-}
+  TestFolder folder_;
+  TestCheckout checkout_{folder_ / "root"};
+};
 
 std::set<int> threads_in(const fs::path& chrome_trace) {
   std::set<int> threads;
@@ -53,64 +42,64 @@ std::set<int> threads_in(const fs::path& chrome_trace) {
   return threads;
 }
 
-TEST(Trace, DrawsBothRingsOnEveryRank) {
-  for (const auto& [subject, function] : {std::pair{"lesson05_solution", "ring_attention"},
-                                          std::pair{"lesson08_solution", "overlapped_ring_attention"}}) {
-    const TestFolder folder;
-    const Finished run = run_shell(trace_of_ring(subject, function, "--ranks 3 --out out --json"), folder);
-    ASSERT_EQ(run.code, 0) << run.err;
-    const auto json = nlohmann::json::parse(run.out);
+class Trace : public RingLab {};
+
+TEST_F(Trace, DrawsBothRingsOnEveryRank) {
+  for (const std::string lesson : {"05", "08"}) {
+    const Finished traced = run("trace " + lesson + " --ranks 3 --out out --json");
+    ASSERT_EQ(traced.code, 0) << traced.err;
+    const auto json = nlohmann::json::parse(traced.out);
     EXPECT_EQ(json["ranks"], 3);
+    EXPECT_EQ(json["lesson"], lesson);
+    EXPECT_EQ(json["blocks"], "solution");
     ASSERT_EQ(json["per_rank"].size(), 3u);
     for (const auto& rank : json["per_rank"]) {
       EXPECT_GT(rank["compute_s"].get<double>(), 0);
       EXPECT_GT(rank["bytes_sent"].get<std::int64_t>(), 0);
     }
-    EXPECT_EQ(threads_in(folder / "out" / "trace.json"), (std::set<int>{0, 1, 2}));
-    const std::string svg = file_text(folder / "out" / "timeline.svg");
-    EXPECT_NE(svg.find("Lesson 05, ring, on 3 ranks"), std::string::npos);
+    EXPECT_EQ(threads_in(folder_ / "out/trace.json"), (std::set<int>{0, 1, 2}));
+    const std::string svg = file_text(folder_ / "out/timeline.svg");
+    EXPECT_NE(svg.find("Lesson " + lesson), std::string::npos);
+    EXPECT_NE(svg.find("on 3 ranks: the solution"), std::string::npos);
     for (const char* label : {"block of rank 0", "block of rank 1", "block of rank 2"}) {
-      EXPECT_NE(svg.find(label), std::string::npos) << label << " of " << subject;
+      EXPECT_NE(svg.find(label), std::string::npos) << label << " of lesson " << lesson;
     }
   }
 }
 
-TEST(Trace, PlaysACaseOfATask) {
-  const TestFolder folder;
-  const Finished run = trace_of_task(JUDGE03, "lesson03_solution", "2", 3, folder);
-  ASSERT_EQ(run.code, 0) << run.err;
-  EXPECT_NE(run.out.find("Lesson 03, task, on 3 ranks: your own code"), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find("rank 2"), std::string::npos) << run.out;
-  const std::string svg = file_text(folder / "out" / "timeline.svg");
+TEST_F(Trace, PlaysACaseOfATask) {
+  const Finished traced = run("trace 03.2 --ranks 3");
+  ASSERT_EQ(traced.code, 0) << traced.err;
+  EXPECT_NE(traced.out.find("Lesson 03, ring_softmax, task 2, on 3 ranks: the solution"), std::string::npos)
+      << traced.out;
+  EXPECT_NE(traced.out.find("rank 2"), std::string::npos) << traced.out;
+  const std::string svg = file_text(folder_ / "root/.course/trace/lesson03/timeline.svg");
   for (const char* label : {"between MPI calls", "MPI_Send", "MPI_Recv"}) {
     EXPECT_NE(svg.find(label), std::string::npos) << label;
   }
 }
 
-TEST(Trace, PlaysATaskOnOneRank) {
-  const TestFolder folder;
-  const Finished run = trace_of_task(JUDGE08, "lesson08_solution", "1", 1, folder);
-  ASSERT_EQ(run.code, 0) << run.err;
-  EXPECT_EQ(threads_in(folder / "out" / "trace.json"), std::set<int>{0});
+TEST_F(Trace, PlaysATaskOnOneRank) {
+  const Finished traced = run("trace 08.1 --out out");
+  ASSERT_EQ(traced.code, 0) << traced.err;
+  EXPECT_EQ(threads_in(folder_ / "out/trace.json"), std::set<int>{0});
 }
 
-TEST(Trace, RefusesAFolderThatIsAFile) {
-  const TestFolder folder;
-  std::ofstream(folder / "out") << "mine";
-  const Finished run =
-      run_shell(trace_of_ring("lesson05_solution", "ring_attention", "--ranks 2 --out out"), folder);
-  EXPECT_EQ(run.code, 2);
-  EXPECT_NE(run.err.find("out: is not a folder"), std::string::npos) << run.err;
-  EXPECT_EQ(file_text(folder / "out"), "mine");
+TEST_F(Trace, RefusesAFolderThatIsAFile) {
+  std::ofstream(folder_ / "out") << "mine";
+  const Finished refused = run("trace 05 --ranks 2 --out out");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("out: is not a folder"), std::string::npos) << refused.err;
+  EXPECT_EQ(file_text(folder_ / "out"), "mine");
 }
 
-TEST(Trace, SaysWhatARankSaidAndLeavesNothing) {
-  const TestFolder folder;
-  const Finished run =
-      run_shell(trace_of_ring("lesson03_solution", "ring_attention", "--ranks 2 --out out"), folder);
-  EXPECT_EQ(run.code, 1);
-  EXPECT_NE(run.err.find("threw: the adapter has no function ring_attention"), std::string::npos) << run.err;
-  EXPECT_FALSE(fs::exists(folder / "out"));
+TEST_F(Trace, SaysWhatARankSaidAndLeavesNothing) {
+  checkout_.replace("lesson05_solution", "lesson03_solution");
+  const Finished failed = run("trace 05 --ranks 2 --out out");
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_NE(failed.err.find("threw: the adapter has no function ring_attention"), std::string::npos)
+      << failed.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
 TEST(Judge, WritesNoCaseForRanksThatATaskDoesNotHave) {
@@ -163,54 +152,26 @@ bool can_shape(const std::string& shape) {
 
 constexpr const char* token_bucket = "tbf rate 500mbit burst 128kb limit 1mb";
 
-std::vector<std::string> laboratory(const std::string& name, const fs::path& out,
-                                    const std::string& bandwidth = "500Mbit") {
-  return {RING_LAB,
-          "laboratory",
-          name,
-          "--ranks",
-          "2",
-          "--bandwidth",
-          bandwidth,
-          "--out",
-          out,
-          "--block",
-          library("lesson04_solution"),
-          "--block-code",
-          "solution",
-          "--ring",
-          library("lesson05_solution"),
-          "--ring-code",
-          "solution",
-          "--overlap",
-          library("lesson08_solution"),
-          "--overlap-code",
-          "solution"};
+/// The arguments that make a laboratory.
+std::string laboratory(const std::string& name, const std::string& bandwidth = "500Mbit") {
+  return "lab " + name + " --ranks 2 --bandwidth " + bandwidth + " --out out ";
 }
 
-pid_t start(std::vector<std::string> words) {
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+pid_t start(const std::string& line, const TestFolder& folder) {
+  const std::string whole = "cd '" + folder.path().string() + "' && " + line;
+  const char* argv[] = {"sh", "-c", whole.c_str(), nullptr};
   pid_t pid = 0;
-  EXPECT_EQ(posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ), 0);
+  EXPECT_EQ(posix_spawnp(&pid, "sh", nullptr, nullptr, const_cast<char**>(argv), environ), 0);
   return pid;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += word + " ";
-  return line;
-}
-
-class Whole : public testing::TestWithParam<const char*> {};
+class Whole : public RingLab, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Whole, RunsToItsEnd) {
   if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
-  const TestFolder folder;
-  const Finished run = run_shell(joined(laboratory(GetParam(), "out", "5Gbit")) + "--json", folder);
-  ASSERT_EQ(run.code, 0) << run.err;
-  const auto json = nlohmann::json::parse(run.out);
+  const Finished finished = run(laboratory(GetParam(), "5Gbit") + "--json");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const auto json = nlohmann::json::parse(finished.out);
   EXPECT_TRUE(json["shaped"].get<bool>());
   EXPECT_EQ(json["targets"].size(), 3u);
   ASSERT_EQ(json["settings"].size(), 2u);
@@ -226,20 +187,19 @@ TEST_P(Whole, RunsToItsEnd) {
     }
   }
   ASSERT_FALSE(json["files"].empty());
-  for (const auto& file : json["files"]) EXPECT_TRUE(fs::exists(folder / file.get<std::string>())) << file;
+  for (const auto& file : json["files"]) EXPECT_TRUE(fs::exists(folder_ / file.get<std::string>())) << file;
 }
 
 INSTANTIATE_TEST_SUITE_P(Laboratory, Whole, testing::Values("slow-network", "two-hosts"));
 
-class Interrupted : public testing::TestWithParam<std::tuple<const char*, int>> {};
+class Interrupted : public RingLab, public testing::WithParamInterface<std::tuple<const char*, int>> {};
 
 TEST_P(Interrupted, LeavesNoRankAndNoNetwork) {
   if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
   const auto [name, signal] = GetParam();
-  const TestFolder folder;
   const std::set<std::string> before = networks();
-  const fs::path out = folder / "out";
-  const pid_t pid = start(laboratory(name, out));
+  const fs::path out = folder_ / "out";
+  const pid_t pid = start(line(laboratory(name)), folder_);
   const std::size_t hosts = std::string(name) == "two-hosts" ? 2 : 1;
   std::set<std::string> made;
   EXPECT_TRUE(comes_true([&] {
@@ -267,49 +227,46 @@ INSTANTIATE_TEST_SUITE_P(Laboratory, Interrupted,
                          testing::Combine(testing::Values("slow-network", "two-hosts"),
                                           testing::Values(SIGINT, SIGTERM, SIGKILL)));
 
-TEST(Laboratory, RefusesTwoHostsWhereThereAreNoNamespaces) {
+class LaboratoryNetwork : public RingLab {};
+
+TEST_F(LaboratoryNetwork, RefusesTwoHostsWhereThereAreNoNamespaces) {
   if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
-  const TestFolder folder;
-  const Finished run = run_shell(
-      "printf '#!/bin/sh\\necho not permitted; exit 1\\n' >unshare && "
-      "chmod +x unshare && PATH=.:$PATH " +
-          joined(laboratory("two-hosts", "out")),
-      folder);
-  EXPECT_EQ(run.code, 3);
-  EXPECT_NE(run.err.find("two hosts cannot be made here"), std::string::npos) << run.err;
-  EXPECT_NE(run.err.find("(not permitted)"), std::string::npos) << run.err;
-  EXPECT_FALSE(fs::exists(folder / "out"));
+  const Finished refused = run_shell(
+      "printf '#!/bin/sh\\necho not permitted; exit 1\\n' >unshare && chmod +x unshare && export "
+      "PATH=$PWD:$PATH && (" +
+          line(laboratory("two-hosts")) + ")",
+      folder_);
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_NE(refused.err.find("two hosts cannot be made here"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("(not permitted)"), std::string::npos) << refused.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
-TEST(Laboratory, RefusesTwoHostsWhereTcpCannotBeSet) {
+TEST_F(LaboratoryNetwork, RefusesTwoHostsWhereTcpCannotBeSet) {
   const std::string read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys";
-  const TestFolder folder;
-  if (run_shell("unshare --mount sh -c '" + read_only + "'", folder).code != 0)
+  if (run_shell("unshare --mount sh -c '" + read_only + "'", folder_).code != 0)
     GTEST_SKIP() << "this user may not mount";
   if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
-  const Finished run = run_shell(
-      "unshare --mount sh -c '" + read_only + " && exec " + joined(laboratory("two-hosts", "out")) + "'",
-      folder);
-  EXPECT_EQ(run.code, 3);
-  EXPECT_NE(run.err.find("two hosts cannot be made here"), std::string::npos) << run.err;
-  EXPECT_NE(run.err.find("/proc/sys/net/ipv4/tcp_congestion_control"), std::string::npos) << run.err;
-  EXPECT_FALSE(fs::exists(folder / "out"));
+  std::ofstream(folder_ / "start") << read_only << " && " << line(laboratory("two-hosts")) << "\n";
+  const Finished refused = run_shell("unshare --mount sh start", folder_);
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_NE(refused.err.find("two hosts cannot be made here"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("/proc/sys/net/ipv4/tcp_congestion_control"), std::string::npos) << refused.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
-TEST(Laboratory, DelaysMessagesOnlyWhereTheKernelCan) {
+TEST_F(LaboratoryNetwork, DelaysMessagesOnlyWhereTheKernelCan) {
   if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
-  const TestFolder folder;
-  const Finished run =
-      run_shell(joined(laboratory("slow-network", "out", "5Gbit")) + "--latency 1ms --json", folder);
+  const Finished finished = run(laboratory("slow-network", "5Gbit") + "--latency 1ms --json");
   if (can_shape("netem delay 1ms")) {
-    ASSERT_EQ(run.code, 0) << run.err;
-    for (const auto& setting : nlohmann::json::parse(run.out)["settings"])
+    ASSERT_EQ(finished.code, 0) << finished.err;
+    for (const auto& setting : nlohmann::json::parse(finished.out)["settings"])
       EXPECT_GE(setting["hop_s"].get<double>(), 0.001) << setting;
     return;
   }
-  EXPECT_EQ(run.code, 3);
-  EXPECT_NE(run.err.find("--latency needs the kernel's netem"), std::string::npos) << run.err;
-  EXPECT_FALSE(fs::exists(folder / "out"));
+  EXPECT_EQ(finished.code, 3);
+  EXPECT_NE(finished.err.find("--latency needs the kernel's netem"), std::string::npos) << finished.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ TEST(Json, OfAGradeHasItsShape) {
 }
 
 TEST(Json, OfABenchHasItsShape) {
-  const std::string rows = bench::rows_json(
-      {{"one rank", 2.5, "GFLOP/s", "", {}, {}}, {"a ring", 2, "GFLOP/s", "one rank", 0.8, 0.9}});
+  const std::string rows =
+      bench::rows_json({{"one rank", "", {}, 2.5, {}}, {"a ring", "one rank", 0.9, 2, 0.8}});
   EXPECT_EQ(differences(recorded_shape("bench"), json::parse(rows)), "");
 }
 

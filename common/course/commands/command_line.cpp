@@ -46,6 +46,7 @@ std::string CommandLine::commands() const {
 int CommandLine::run(int argc, char** argv) {
   try {
     if (const std::optional<int> over = parse(argc, argv)) return *over;
+    if (!action_) throw UsageError("expected a command: " + commands());
     return action_(Checkout::find());
   } catch (const Interrupted& interrupted) {
     return interrupted.exit_code;

@@ -9,7 +9,7 @@
 
 namespace course::program {
 
-/// What the command lines of course-program and course-tools have in common.
+/// What the command lines of the programs that ./course is made of have in common.
 class CommandLine {
  public:
   /// Does what the arguments ask for. Returns the exit code; what is thrown on the way is told on stderr.
@@ -19,8 +19,8 @@ class CommandLine {
   /// What a command does; returns the exit code.
   using Action = std::function<int(const Checkout&)>;
 
-  /// @param without_command what is done where no command is given
-  explicit CommandLine(Action without_command);
+  /// @param without_command what is done where no command is given; by default that is an error
+  explicit CommandLine(Action without_command = nullptr);
 
   CLI::App* add_command(const std::string& name, const std::string& what, Action action);
 

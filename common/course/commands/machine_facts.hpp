@@ -11,9 +11,9 @@ namespace course::program {
 struct MachineFact {
   std::string name;
   bool found = false;
-  std::string value;    ///< what was found: a version, a size; or why it was not
-  std::string skipped;  ///< what is skipped for want of it; empty: nothing
-  bool needed = false;  ///< whether the course does not work without it
+  std::string value;         ///< what was found: a version, a size; or why it was not
+  std::string skipped = {};  ///< what is skipped for want of it; empty: nothing
+  bool needed = false;       ///< whether the course does not work without it
 };
 
 /// Looks at the machine. Starts a few programs, each with a time limit.

@@ -110,13 +110,6 @@ class StudentLine : public CommandLine {
   bool spoil_ = false;
 };
 
-/// The command among the arguments, before which stand only flags; nullptr where there is none.
-const char* command_of(int argc, char** argv) {
-  const auto command =
-      std::find_if(argv + std::min(argc, 1), argv + argc, [](const char* word) { return *word != '-'; });
-  return command == argv + argc ? nullptr : *command;
-}
-
 /// Becomes course-tools, which lies beside this program. Returns an exit code where it does not.
 int become_tools(const std::string& command, char** argv) {
   execv((std::filesystem::read_symlink("/proc/self/exe").parent_path() / "course-tools").c_str(), argv);
@@ -130,7 +123,6 @@ int become_tools(const std::string& command, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace course::program;
-  const char* command = command_of(argc, argv);
-  if (command != nullptr && is_tool(command)) return become_tools(command, argv);
+  if (const ToolCommand* tool = tool_among(argc, argv)) return become_tools(tool->name, argv);
   return StudentLine().run(argc, argv);
 }

@@ -1,15 +1,15 @@
-#include <algorithm>
-#include <stdexcept>
+#include <unistd.h>
 
-#include "course/commands/bench.hpp"
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+
+#include "course/build/build.hpp"
 #include "course/commands/command_line.hpp"
 #include "course/commands/commands.hpp"
-#include "course/commands/demo.hpp"
-#include "course/commands/lab.hpp"
 #include "course/commands/tools.hpp"
-#include "course/commands/trace.hpp"
 #include "grader/grade_command.hpp"
-#include "protocol/errors.hpp"
 
 namespace course::program {
 
@@ -18,14 +18,9 @@ namespace {
 /// The commands that a student seldom needs. course-program becomes this program for them.
 class ToolsLine : public CommandLine {
  public:
-  ToolsLine()
-      : CommandLine([](const Checkout&) -> int { throw UsageError("course-tools needs a command"); }) {
-    add_trace();
-    add_lab();
+  ToolsLine() {
     add_doctor();
     add_test();
-    add_demo();
-    add_bench();
     add_grade();
     add_handout();
     add_release();
@@ -37,36 +32,6 @@ class ToolsLine : public CommandLine {
                                    [&](const ToolCommand& known) { return known.name == name; });
     if (tool == tool_commands.end()) throw std::logic_error(name + " is not in tools.hpp");
     return add_command(name, tool->what, std::move(action));
-  }
-
-  void add_trace() {
-    CLI::App* command = add_tool("trace", [this](const Checkout& checkout) {
-      trace_.json = trace_.json || json_;
-      return trace(checkout, trace_);
-    });
-    command
-        ->add_option("lesson", trace_.lesson, "05 or ring_attention; 05.2: this task as the judge plays it")
-        ->required();
-    command->add_option("--ranks", trace_.ranks, "MPI ranks, 1 to 64 (4; 1 where there are none)");
-    command->add_option("--out", trace_.out,
-                        "write timeline.svg and trace.json there (.course/trace/lesson05)");
-    command->add_flag("--json", trace_.json, "one JSON object on stdout and nothing else");
-  }
-
-  void add_lab() {
-    CLI::App* command = add_tool("lab", [this](const Checkout& checkout) {
-      lab_.json = lab_.json || json_;
-      return lab(checkout, lab_);
-    });
-    command->add_option("name", lab_.name, "slow-network: one host; two-hosts: two, as Open MPI sees them")
-        ->required()
-        ->check(CLI::IsMember({"slow-network", "two-hosts"}));
-    command->add_option("--bandwidth", lab_.bandwidth,
-                        "of the link: 200Mbit, 2Gbit (100Mbit for each rank that shares it)");
-    command->add_option("--latency", lab_.latency, "one way, beyond the link's own: 200us, 2ms (0ms)");
-    command->add_option("--ranks", lab_.ranks, "MPI ranks, 2 to 16 (4, or 2 on fewer cores)");
-    command->add_option("--out", lab_.out, "write the timelines there (.course/lab/NAME)");
-    command->add_flag("--json", lab_.json, "one JSON object on stdout and nothing else");
   }
 
   void add_doctor() {
@@ -86,26 +51,6 @@ class ToolsLine : public CommandLine {
         ->excludes(all);
     command->add_option("--lesson", test_.lesson, "only what is about this lesson");
     command->add_option("-j,--jobs", test_.jobs, "how many at once")->check(CLI::PositiveNumber);
-  }
-
-  void add_demo() {
-    CLI::App* command =
-        add_tool("demo", [this](const Checkout& checkout) { return demo(checkout, demo_->remaining()); });
-    // The demo reads its own arguments, --help among them.
-    command->prefix_command();
-    command->set_help_flag();
-    demo_ = command;
-  }
-
-  void add_bench() {
-    CLI::App* command = add_tool("bench", [this](const Checkout& checkout) {
-      bench_.json = bench_.json || json_;
-      return bench(checkout, bench_);
-    });
-    command->add_flag("--mine", bench_.mine, "my own lessons, where they pass");
-    command->add_flag("--peers", bench_.peers,
-                      "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers");
-    command->add_flag("--json", bench_.json, "one JSON object on stdout and nothing else");
   }
 
   void add_grade() {
@@ -145,21 +90,34 @@ class ToolsLine : public CommandLine {
     command->add_option("dir", release_folder_, "the handout to add it to; else a patch on stdout");
   }
 
-  BenchOptions bench_;
-  TraceOptions trace_;
-  LabOptions lab_;
   TestOptions test_;
   grader::GradeOptions grade_;
   HandoutOptions handout_;
   std::string release_folder_;
   std::string lesson_;
-  CLI::App* demo_ = nullptr;
 };
+
+/// Builds the program of a command and becomes it. Returns an exit code where that fails.
+int become(const ToolCommand& tool, char** argv) {
+  try {
+    const Checkout checkout = Checkout::find();
+    const std::string what = std::string("./course ") + tool.name;
+    const BuildResult built = build({checkout.root, checkout.build(), {tool.program}, what});
+    if (!built.succeeded) throw std::runtime_error(what + " could not be built:\n" + failure_text(built));
+    execv((checkout.build() / "bin" / tool.program).c_str(), argv);
+    throw std::system_error(errno, std::generic_category(), tool.program);
+  } catch (...) {
+    return report_exception();
+  }
+}
 
 }  // namespace
 
 }  // namespace course::program
 
 int main(int argc, char** argv) {
-  return course::program::ToolsLine().run(argc, argv);
+  using namespace course::program;
+  const ToolCommand* tool = tool_among(argc, argv);
+  if (tool != nullptr && tool->program != nullptr) return become(*tool, argv);
+  return ToolsLine().run(argc, argv);
 }

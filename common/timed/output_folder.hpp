@@ -6,7 +6,7 @@
 
 #include "tensor/tensor.hpp"
 
-namespace course::demo {
+namespace course::timed {
 
 /// The folder of --out. Files are first written into a hidden folder inside it; commit() moves them to their
 /// places, so that a failure on the way leaves nothing behind, the folder itself included if it is new.
@@ -24,12 +24,12 @@ class OutputFolder {
   void add(const std::string& name, const std::string& text);
   /// An older file that would no longer fit the new ones; commit() removes it.
   void drop(const std::string& name);
-  /// Throws UsageError when something other than a file has the place of one.
-  void require_replaceable(const std::string& name) const;
 
-  void commit();
+  /// Returns the paths of what was added.
+  std::vector<std::filesystem::path> commit();
 
  private:
+  void require_replaceable(const std::string& name) const;
   std::filesystem::path stage(const std::string& name);
 
   std::filesystem::path folder_;
@@ -39,4 +39,4 @@ class OutputFolder {
   std::vector<std::string> dropped_;
 };
 
-}  // namespace course::demo
+}  // namespace course::timed

@@ -1,4 +1,4 @@
-#include "demo/output_folder.hpp"
+#include "timed/output_folder.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "protocol/errors.hpp"
 #include "tensor/npy.hpp"
 
-namespace course::demo {
+namespace course::timed {
 
 namespace fs = std::filesystem;
 
@@ -37,7 +37,7 @@ OutputFolder::OutputFolder(fs::path folder) : folder_(std::move(folder)) {
   try {
     if (fs::exists(folder_) && !fs::is_directory(folder_)) refuse(folder_, "is not a folder");
     first_new_ = first_missing(folder_);
-    stage_ = folder_ / (".demo-" + std::to_string(::getpid()));
+    stage_ = folder_ / (".new-" + std::to_string(::getpid()));
     fs::create_directories(stage_);
   } catch (const fs::filesystem_error& error) {
     const std::string why = error.code().message();
@@ -81,10 +81,15 @@ void OutputFolder::drop(const std::string& name) {
   dropped_.push_back(name);
 }
 
-void OutputFolder::commit() {
+std::vector<fs::path> OutputFolder::commit() {
   for (const std::string& name : dropped_) fs::remove(folder_ / name);
-  for (const std::string& name : added_) fs::rename(stage_ / name, folder_ / name);
+  std::vector<fs::path> paths;
+  for (const std::string& name : added_) {
+    paths.push_back(folder_ / name);
+    fs::rename(stage_ / name, paths.back());
+  }
   first_new_.clear();
+  return paths;
 }
 
-}  // namespace course::demo
+}  // namespace course::timed

@@ -1,0 +1,215 @@
+#include "bench/contest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "bench/contender.hpp"
+#include "bench/played.hpp"
+#include "bench/worker.hpp"
+#include "course/terminal/terminal.hpp"
+
+namespace course::bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The least ratios that the course sets itself, those of blocks at head_dim 32, 64 and 128.
+struct BlockPass {
+  Role role;
+  const char* name;
+  std::map<int, double> bounds;
+  double (*operations)(const Extents&);
+  Play (*play)(const fs::path& library, const Problem& problem, int core);
+};
+const BlockPass block_passes[] = {
+    {Role::Block, "forward", {{32, 0.73}, {64, 0.90}, {128, 0.95}}, forward_operations, forward},
+    {Role::BlockBackward, "backward", {{32, 0.67}, {64, 0.85}, {128, 0.89}}, backward_operations, backward}};
+constexpr double eigen_maps_bound = 0.97;
+constexpr double ring_bound = 0.95;
+constexpr double spans_bound = 0.99;
+constexpr double torch_bound = 1.5;
+constexpr double peer_ring_bound = 2.8;
+
+constexpr const char* eigen_row = "Eigen's product, 1024^3";
+constexpr const char* one_rank = "one rank";
+constexpr const char* two_apart = "two ranks at once, each by itself";
+constexpr const char* two_ranks = "a ring of two, each rank";
+constexpr const char* with_spans = "a ring of two with spans, each rank";
+constexpr const char* peer_ring = "ring-attention-pytorch, each rank";
+
+/// What a ring does, as peer.py calls it, and in names.
+struct Pass {
+  const char* task;
+  const char* suffix;
+  bool backward;
+};
+constexpr Pass forward_pass{"forward", "", false};
+constexpr Pass both_passes{"both", ", forward and backward", true};
+
+std::optional<double> bound_at(const std::map<int, double>& bounds, int head_dim) {
+  const auto found = bounds.find(head_dim);
+  return found == bounds.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Collects what is timed, and what is held against what.
+class Preparation {
+ public:
+  explicit Preparation(const Contest& contest) : contest_(contest), cores_(allowed_cores()) {
+    if (!contest.peers.empty()) start_peers();
+    contenders_.push_back(eigen_product(eigen_row, cores_.front()));
+    rows_.push_back({eigen_row});
+    for (const int head_dim : contest.head_dims) add_one_core(head_dim);
+    add_rings();
+  }
+
+  std::vector<Row> run() const {
+    return with_rates(rows_, measure(contenders_, contest_.repetitions, contest_.min_seconds));
+  }
+
+ private:
+  fs::path library(Role role) const {
+    const auto found = contest_.lessons.find(role);
+    return found == contest_.lessons.end() ? fs::path() : found->second.library;
+  }
+
+  void add_one_core(int head_dim) {
+    const auto problem = std::make_shared<const Problem>(Extents{contest_.heads, contest_.tokens, head_dim});
+    if (!contest_.peers.empty()) problem->write(contest_.work / std::to_string(head_dim));
+    for (const BlockPass& pass : block_passes) {
+      const std::string name = fmt::format("{}, d = {}", pass.name, head_dim);
+      const double operations = pass.operations(problem->extents);
+      if (!library(pass.role).empty()) {
+        add_played(name, operations, pass.play(library(pass.role), *problem, cores_.front()), problem);
+        rows_.push_back({name, eigen_row, bound_at(pass.bounds, head_dim)});
+      }
+      if (const auto maps = contest_.eigen_maps.find(pass.role); maps != contest_.eigen_maps.end()) {
+        const std::string eigen_name = fmt::format("{} with Eigen's maps, d = {}", pass.name, head_dim);
+        add_played(eigen_name, operations, pass.play(maps->second.library, *problem, cores_.front()),
+                   problem);
+        rows_.push_back({name, eigen_name, eigen_maps_bound});
+      }
+      if (contest_.peers.empty()) continue;
+      add_worked("torch " + name, operations, {torch_}, fmt::format("{} {}", pass.name, head_dim));
+      rows_.push_back({"torch " + name});
+      rows_.push_back({name, "torch " + name, torch_bound});
+    }
+  }
+
+  void add_played(const std::string& name, double operations, Play play,
+                  const std::shared_ptr<const Problem>& problem) {
+    play.spared = peers_;
+    contenders_.push_back(played(name, operations, std::move(play), problem));
+  }
+
+  void add_rings() {
+    const bool own = !library(Role::Block).empty() && !library(Role::RingForward).empty();
+    if (!own && contest_.peers.empty()) return;
+    if (cores_.size() < 2)
+      return program::complain("the ring of two ranks is left out, since there is one core");
+    const auto problem =
+        std::make_shared<const Problem>(Extents{contest_.heads, 2 * contest_.tokens, contest_.ring_head_dim});
+    const double once = forward_operations(problem->extents);
+    const double both = once + backward_operations(problem->extents);
+    if (own) add_own_rings(forward_pass, once, problem);
+    if (own && !library(Role::BlockBackward).empty() && !library(Role::RingBackward).empty())
+      add_own_rings(both_passes, both, problem);
+    if (ring_peers_.empty()) return;
+    problem->write(ring_work() / std::to_string(contest_.ring_head_dim));
+    add_peer_ring(forward_pass, once / 2);
+    add_peer_ring(both_passes, both / 2);
+  }
+
+  /// `operations` of one rank that has all tokens.
+  void add_own_rings(const Pass& pass, double operations, const std::shared_ptr<const Problem>& problem) {
+    const auto add = [&](const char* what, double each, Play play) {
+      std::string name = std::string(what) + pass.suffix;
+      play.block = library(Role::Block);
+      if (pass.backward) play.block_backward = library(Role::BlockBackward);
+      add_played(name, each, std::move(play), problem);
+      return name;
+    };
+    const auto play = [&](int ranks, bool apart = false) {
+      RingCode code{library(Role::RingForward), contest_.ring};
+      if (pass.backward)
+        code = {code.library, code.function, library(Role::RingBackward), contest_.ring_backward};
+      return ring(code, *problem, {cores_.begin(), cores_.begin() + ranks}, apart);
+    };
+    Play recorded = play(2);
+    recorded.spans = true;
+    const std::string one = add(one_rank, operations, play(1));
+    const std::string apart = add(two_apart, operations, play(2, true));
+    const std::string two = add(two_ranks, operations / 2, play(2));
+    const std::string spans = add(with_spans, operations / 2, std::move(recorded));
+    rows_.push_back({one});
+    rows_.push_back({apart, one});  // what the machine's second core is worth
+    rows_.push_back({two, apart, ring_bound});
+    rows_.push_back({two, one, ring_bound});
+    rows_.push_back({spans, two, spans_bound});
+  }
+
+  void add_peer_ring(const Pass& pass, double operations) {
+    const std::string name = std::string(peer_ring) + pass.suffix;
+    add_worked(name, operations, ring_peers_, fmt::format("{} {}", pass.task, contest_.ring_head_dim));
+    rows_.push_back({name});
+    rows_.push_back({std::string(two_ranks) + pass.suffix, name, peer_ring_bound});
+  }
+
+  /// A contender that other processes play together: the slowest counts.
+  void add_worked(const std::string& name, double operations, std::vector<std::shared_ptr<Worker>> workers,
+                  const std::string& task) {
+    const auto worst = [workers, task](const std::string& verb) {
+      for (const auto& worker : workers) worker->request(verb + " " + task);
+      double number = 0;
+      for (const auto& worker : workers) number = std::max(number, worker->answer());
+      return number;
+    };
+    const auto seconds = [worst](int calls) {
+      double sum = 0;
+      for (int i = 0; i < calls; ++i) sum += worst("time");
+      return sum / calls;
+    };
+    contenders_.push_back({name, operations, seconds, [worst] { return worst("check"); }});
+  }
+
+  fs::path ring_work() const { return contest_.work / "ring"; }
+
+  /// Before anything is played, since a player's end spares only what it is told of.
+  void start_peers() {
+    torch_ = start_peer("torch", contest_.work, cores_[0], {});
+    if (cores_.size() < 2) return;
+    const fs::path meet = contest_.work / "meet";
+    fs::remove(meet);  // a file of an earlier run would be taken for this one's
+    for (const int rank : {0, 1})
+      ring_peers_.push_back(start_peer("ring-attention-pytorch", ring_work(), cores_[rank],
+                                       {"--rank", std::to_string(rank), "--meet", fs::absolute(meet)}));
+  }
+
+  std::shared_ptr<Worker> start_peer(const std::string& name, const fs::path& problems, int core,
+                                     const std::vector<std::string>& more) {
+    std::vector<std::string> command{contest_.peers, COURSE_BENCH_PEER, "--problems",
+                                     problems,       "--core",          std::to_string(core)};
+    command.insert(command.end(), more.begin(), more.end());
+    auto peer = std::make_shared<Worker>(name, command);
+    peers_.insert(peer->pid());
+    return peer;
+  }
+
+  const Contest& contest_;
+  std::vector<int> cores_;
+  std::shared_ptr<Worker> torch_;
+  std::vector<std::shared_ptr<Worker>> ring_peers_;
+  std::set<pid_t> peers_;
+  std::vector<Contender> contenders_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+
+std::vector<Row> hold(const Contest& contest) {
+  return Preparation(contest).run();
+}
+
+}  // namespace course::bench

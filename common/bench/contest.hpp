@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "bench/rows.hpp"
+#include "timed/timed.hpp"
+
+namespace course::bench {
+
+/// What is timed, and how.
+struct Contest {
+  int heads = 8;
+  int tokens = 2048;  ///< on one core; a ring has twice as many
+  std::vector<int> head_dims{32, 64, 128};
+  int ring_head_dim = 64;
+  int repetitions = 9;
+  double min_seconds = 0.1;                     ///< of one repetition
+  std::map<Role, timed::Code> lessons = {};     ///< what needs one that is not here is left out
+  std::map<Role, timed::Code> eigen_maps = {};  ///< blocks written with Eigen's own expressions
+  std::string ring = {}, ring_backward = {};    ///< functions of the ring's adapters
+  std::filesystem::path work = {};              ///< a folder for tensors that processes share
+  std::filesystem::path peers =
+      {};  ///< a Python that has torch and ring-attention-pytorch; empty: there is none
+};
+
+/// Throws std::runtime_error that names a contender which fails or whose answer is wrong.
+std::vector<Row> hold(const Contest& contest);
+
+}  // namespace course::bench

@@ -1,0 +1,97 @@
+#include "timed/timed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <stdexcept>
+
+#include "course/build/build.hpp"
+#include "course/terminal/terminal.hpp"
+#include "course/workspace/judging.hpp"
+#include "protocol/errors.hpp"
+
+namespace course::timed {
+
+Code code_of(const program::Checkout& checkout, const LessonInfo& lesson, const std::string& subject) {
+  const std::string target = program::subject_target(lesson, subject);
+  return {lesson.id, subject, target, checkout.build() / "lib" / (target + ".so")};
+}
+
+void build(const program::Checkout& checkout, const std::string& what, const std::vector<Code>& codes,
+           std::vector<std::string> targets) {
+  for (const Code& code : codes) targets.push_back(code.target);
+  const program::BuildResult built = program::build({checkout.root, checkout.build(), targets, what});
+  if (!built.succeeded) throw std::runtime_error(what + " could not be built:\n" + failure_text(built));
+}
+
+Case generated_case(const std::string& function, const std::vector<int>& shard_tokens, Index heads,
+                    Index head_dim) {
+  Case made{"", "", function, {{"shard_tokens", {shard_tokens.begin(), shard_tokens.end()}}}, {}, {}};
+  for (const int tokens : shard_tokens) {
+    std::mt19937 generator(static_cast<unsigned>(made.ranks()) + 1);
+    std::normal_distribution<float> normal;
+    auto& shard = made.inputs.emplace_back();
+    for (const char* name : {"q", "k", "v"}) {
+      Tensor& tensor = shard.emplace(name, Shape{heads, tokens, head_dim}).first->second;
+      for (float& value : tensor.values()) value = normal(generator);
+    }
+  }
+  return made;
+}
+
+std::vector<Outcome> play(const std::vector<Case>& cases, LauncherOptions options) {
+  using Ending = Outcome::Ending;
+  options.player = {player_program(true)};
+  options.mpi = true;
+  std::vector<Outcome> outcomes = Launcher(std::move(options)).play(cases);
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.ending == Ending::Finished || outcome.ending == Ending::NotPlayed) continue;
+    if (outcome.ending == Ending::NotStarted) {
+      throw Unavailable("this machine could not start " + std::to_string(cases[0].ranks()) +
+                        " MPI ranks, expected fewer (--ranks)\n" + outcome.text);
+    }
+    throw std::runtime_error((outcome.ending == Ending::Deadlock ? "the ring is in a deadlock\n" : "") +
+                             outcome.text);
+  }
+  return outcomes;
+}
+
+Call call_of(const Outcome& outcome) {
+  const auto shown = static_cast<std::size_t>(outcome.timings.at(0).shown);
+  const std::vector<double> seconds = slowest_seconds(outcome);
+  return {"", seconds.at(shown), static_cast<int>(seconds.size()), rank_records(outcome)};
+}
+
+Page page_of_stdout() {
+  return {std::min(program::columns(stdout, 100), 140), program::colour_on(stdout)};
+}
+
+std::string plural(std::int64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+double exposed_share(double seconds, double compute_s) {
+  return compute_s > 0 ? seconds / compute_s - 1 : 0;
+}
+
+std::vector<RankTrace> traces_of(const std::vector<RankRecord>& ranks) {
+  std::vector<RankTrace> all;
+  for (const RankRecord& rank : ranks) all.push_back(rank.trace);
+  return all;
+}
+
+nlohmann::ordered_json per_rank_json(const std::vector<RankRecord>& ranks) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const RankRecord& rank : ranks) {
+    all.push_back({{"rank", rank.trace.rank},
+                   {"bytes_sent", rank.bytes_sent},
+                   {"compute_s", total_s(rank.trace, Span::Kind::Compute)},
+                   {"transfer_s", total_s(rank.trace, Span::Kind::Transfer)},
+                   {"wait_s", total_s(rank.trace, Span::Kind::Wait)}});
+  }
+  return all;
+}
+
+}  // namespace course::timed
