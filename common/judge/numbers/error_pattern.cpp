@@ -1,5 +1,3 @@
-#include "judge/numbers/error_pattern.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +8,8 @@
 
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
-#include "judge/numbers/error_location.hpp"
 #include "judge/numbers/precision.hpp"
+#include "judge/numbers/wrong_entries.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
