@@ -1,10 +1,9 @@
-#include "judge/as_if.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <optional>
 #include <stdexcept>
 
+#include "judge/diagnose.hpp"
 #include "judge/numbers/precision.hpp"
 
 namespace course {

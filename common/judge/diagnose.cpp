@@ -40,15 +40,17 @@ bool explains(const Mistake& mistake, const std::vector<const Played*>& all, boo
 /// By output. Throws std::invalid_argument that names the task and the example.
 std::map<std::string, double> tolerances(const Task& task, const Played& played) {
   std::map<std::string, double> all;
-  std::map<std::string, double> exponents;
-  if (task.exponents) exponents = task.exponents(*played.example);
   for (const auto& [name, axes, join_axis] : task.outputs) {
+    const auto exponent = task.exponents.find(name);
     const Tensor64& baseline = played.baseline.at(name);
     const Tensor64& expected = played.expected.at(name);
     try {
-      all[name] = played.cancellation_free.empty()
-                      ? tolerance(baseline, expected, exponents[name])
-                      : tolerance(baseline, expected, played.cancellation_free.at(name));
+      if (!played.cancellation_free.empty()) {
+        all[name] = tolerance(baseline, expected, played.cancellation_free.at(name));
+      } else {
+        const bool has_exponent = exponent != task.exponents.end();
+        all[name] = tolerance(baseline, expected, has_exponent ? exponent->second(*played.example) : 0);
+      }
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("task " + task.id + ", output " + name + ", on " + played.example->what +
                                   ": " + error.what());
@@ -59,8 +61,8 @@ std::map<std::string, double> tolerances(const Task& task, const Played& played)
 
 }  // namespace
 
-Played compare(const Task& task, const Example& example, const Answer& expected, const Outcome& outcome) {
-  Played played{&example, &outcome, expected, task.baseline(example), {}, {}, {}};
+Played compare(const Task& task, const Example& example, Answer expected, const Outcome& outcome) {
+  Played played{&example, &outcome, std::move(expected), task.baseline(example), {}, {}, {}};
   if (task.cancellation_free) played.cancellation_free = task.cancellation_free(example);
   played.tolerance = tolerances(task, played);
   if (outcome.ending != Outcome::Ending::Finished) {

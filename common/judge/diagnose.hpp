@@ -23,7 +23,7 @@ struct Played {
   Answer cancellation_free = {};            ///< the task's; empty where it has none
 };
 
-Played compare(const Task& task, const Example& example, const Answer& expected, const Outcome& outcome);
+Played compare(const Task& task, const Example& example, Answer expected, const Outcome& outcome);
 
 /// Throws std::logic_error when an answer may be off by more than the task may allow on any example.
 void require_sharp(const Task& task, const Played& played);
@@ -35,5 +35,12 @@ bool is_right(const Played& played);
 /// equals the student's wherever there is one, and is clearly not the expected answer where the student's is
 /// wrong. A name is earned only when one mistake is left.
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all);
+
+/// "every answer is as if the last key were missing": a change of the inputs after which the task's own
+/// expected answer explains all that was played, as a mistake would, and which the witness admits. Tried are
+/// the keys of attention (inputs "k" and "v", [heads, keys, head_dim]) without the last, the last of every
+/// shard or the first, and all inputs rounded to bfloat16 or float16. Empty when none explains it: also where
+/// an output has as many rows as there are keys, so that the expected answer changes its shape.
+std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all);
 
 }  // namespace course

@@ -20,7 +20,7 @@ Case case_of(const PlayedTest& test, std::size_t example) {
   const Example& input = *test.examples[example];
   return {test.test->name(),      task.id,
           task.function,          input.arguments,
-          shards_of(task, input), wanted_outputs(task, test.expected[example])};
+          shards_of(task, input), wanted_outputs(task, test.played[example].expected)};
 }
 
 bool has_wrong_answer(const PlayedTest& test) {
@@ -45,12 +45,11 @@ Examples examples_of(const GradedTest& test, std::uint64_t seed, bool kept) {
 void prepare(std::vector<Round>& rounds) {
   for (Round& round : rounds) {
     for (PlayedTest& test : round.tests) {
-      test.expected.resize(test.examples.size());
       test.outcomes.resize(test.examples.size());
       test.played.resize(test.examples.size());
     }
     for_each_example(round, [](PlayedTest& test, std::size_t i) {
-      test.expected[i] = test.test->task->expected(*test.examples[i]);
+      test.played[i].expected = test.test->task->expected(*test.examples[i]);
     });
   }
 }
@@ -71,7 +70,8 @@ void play(std::vector<Round>& rounds, const Chosen& chosen, Launcher& launcher, 
   for (std::size_t i = 0; i < outcomes.size(); ++i) *places[i] = std::move(outcomes[i]);
   for (Round& round : rounds) {
     for_each_example(round, [&](PlayedTest& test, std::size_t i) {
-      test.played[i] = compare(*test.test->task, *test.examples[i], test.expected[i], test.outcomes[i]);
+      test.played[i] =
+          compare(*test.test->task, *test.examples[i], std::move(test.played[i].expected), test.outcomes[i]);
       if (must_be_sharp) require_sharp(*test.test->task, test.played[i]);
     });
   }

@@ -87,7 +87,7 @@ struct Task {
   /// The largest score behind an output that is made of weights exp(score - lse), by output: float32 rounds
   /// the score, and the weight is then off by as much of itself (see tolerance()). An output without weights,
   /// such as lse, is not named.
-  std::function<std::map<std::string, double>(const Example&)> exponents = {};
+  std::map<std::string, std::function<double(const Example&)>> exponents = {};
   std::vector<Mistake> mistakes = {};
   std::vector<CommunicationCheck> communication_checks = {};
   std::vector<AnswerCheck> answer_checks = {};

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "judge/as_if.hpp"
+#include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
-#include "judge/numbers/error_pattern.hpp"
+#include "judge/numbers/wrong_entries.hpp"
 #include "judge/parallel.hpp"
 
 namespace course {

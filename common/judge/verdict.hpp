@@ -31,9 +31,8 @@ using Examples = std::vector<std::shared_ptr<const Example>>;
 /// One test with one seed.
 struct PlayedTest {
   const GradedTest* test;
-  std::vector<Played> played = {};  ///< refers to the three below
+  std::vector<Played> played = {};  ///< by example, refers to the two below
   Examples examples = {};
-  std::vector<Answer> expected = {};  ///< by example
   std::vector<Outcome> outcomes = {};
   TestVerdict verdict = {};
 };

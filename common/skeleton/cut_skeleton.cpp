@@ -1,24 +1,21 @@
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <stdexcept>
 
 #include "skeleton/skeleton.hpp"
+#include "text/text_file.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 3) {
     std::cerr << "usage: cut-skeleton SOLUTION SKELETON\n";
     return 2;
   }
-  std::ifstream solution(argv[1]);
   try {
-    const std::string skeleton = course::skeleton_of({std::istreambuf_iterator<char>(solution), {}});
-    std::ofstream file(argv[2]);
-    file << skeleton;
-    if (solution && file.flush()) return 0;
-    std::cerr << "cannot read " << argv[1] << " or write " << argv[2] << '\n';
+    course::write_text(argv[2], course::skeleton_of(course::read_text(argv[1])));
+    return 0;
   } catch (const std::invalid_argument& error) {
     std::cerr << argv[1] << ": " << error.what() << '\n';
+  } catch (const std::exception& error) {  // a file that cannot be read or written, which it names
+    std::cerr << error.what() << '\n';
   }
   return 1;
 }

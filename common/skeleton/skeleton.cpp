@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
-#include <sstream>
 #include <stdexcept>
+
+#include "text/text_file.hpp"
 
 namespace course {
 
@@ -40,12 +41,11 @@ void add_line(std::string& skeleton, const std::string& line) {
 
 /// `cut` says of each mark ("task 1") whether what it encloses is cut out.
 std::string cut_skeleton(const std::string& solution, const std::function<bool(const std::string&)>& cut) {
-  std::istringstream lines(solution);
   std::string skeleton;
   std::string open;     // what the mark that is open names
   std::string opening;  // its line, with the number
   int number = 0;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(solution)) {
     const std::string place = "line " + std::to_string(++number) + ": a mark without its partner: ";
     const Mark mark = mark_of(line);
     const bool misplaced = (mark.sign == '>' && !open.empty()) || (mark.sign == '<' && open != mark.text) ||
@@ -160,9 +160,8 @@ std::string skeleton_of(const std::string& solution, const std::set<std::string>
 }
 
 std::string unmarked(const std::string& solution) {
-  std::istringstream lines(solution);
   std::string text;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(solution)) {
     if (mark_of(line).sign == 0) text += line + "\n";
   }
   return text;

@@ -252,7 +252,7 @@ Task task(std::string id, std::string function) {
             .examples = examples,
             .expected = attention_answer<double>,
             .baseline = attention_answer<float>,
-            .exponents = scores_behind({"o"})};
+            .exponents = {{"o", largest_score}}};
   made.mistakes = {{"scale_missing", scale_missing},
                    {"scale_after_softmax", scale_on_output},
                    {"scale_after_softmax", scale_on_weights},

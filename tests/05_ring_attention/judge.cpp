@@ -111,7 +111,7 @@ Task ring_attention_task() {
           .examples = examples,
           .expected = attention_answer<double>,
           .baseline = attention_answer<float>,
-          .exponents = scores_behind({"o"}),
+          .exponents = {{"o", largest_score}},
           .mistakes = known_mistakes(),
           .communication_checks = ring_checks(),
           .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},

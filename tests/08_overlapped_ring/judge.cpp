@@ -151,7 +151,7 @@ Task forward_task() {
             .examples = forward_examples,
             .expected = attention_answer<double>,
             .baseline = attention_answer<float>,
-            .exponents = scores_behind({"o"}),
+            .exponents = {{"o", largest_score}},
             .mistakes = ring_forward::mistakes_of_moving(),
             .communication_checks = ring_checks(checks::forward_hops),
             .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},

@@ -1,5 +1,3 @@
-#include "judge/as_if.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <stdexcept>
 
 #include "judge/attention/forward.hpp"
+#include "judge/diagnose.hpp"
 #include "judge/numbers/precision.hpp"
 #include "ring/shards.hpp"
 

@@ -1,8 +1,8 @@
-#include "judge/candidates/candidates.hpp"
-
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+
+#include "judge/candidates/candidates.hpp"
 
 namespace course {
 

@@ -27,13 +27,6 @@ TEST(LargestScore, IsZeroWithoutKeys) {
   EXPECT_EQ(largest_score(example_of(Tensor({2, 3, 4}), Tensor({2, 0, 4}))), 0);
 }
 
-TEST(ScoresBehind, NamesTheOutputsThatAreMadeOfWeights) {
-  const Example example =
-      example_of(Tensor({1, 1, 1}, std::vector<float>{5}), Tensor({1, 1, 1}, std::vector<float>{2}));
-  const std::map<std::string, double> expected{{"o", 10}, {"weights", 10}};
-  EXPECT_EQ(scores_behind({"o", "weights"})(example), expected);
-}
-
 }  // namespace
 
 }  // namespace course

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "judge/numbers/compare.hpp"
-#include "judge/numbers/error_pattern.hpp"
 #include "judge/numbers/input_generator.hpp"
 #include "judge/numbers/precision.hpp"
+#include "judge/numbers/wrong_entries.hpp"
 #include "ring/shards.hpp"
 
 namespace course {

@@ -31,13 +31,4 @@ double largest_score(const Example& example) {
   return largest / std::sqrt(std::max<double>(1, static_cast<double>(q.head_dim())));
 }
 
-std::function<std::map<std::string, double>(const Example&)> scores_behind(std::vector<std::string> outputs) {
-  return [outputs = std::move(outputs)](const Example& example) {
-    const double score = largest_score(example);
-    std::map<std::string, double> by_output;
-    for (const std::string& output : outputs) by_output[output] = score;
-    return by_output;
-  };
-}
-
 }  // namespace course

@@ -13,7 +13,4 @@ Answer attention_answer(const Example& example);
 /// and k [heads, keys, head_dim]; 0 where there is none.
 double largest_score(const Example& example);
 
-/// The largest score for each of these outputs, as a task's exponents.
-std::function<std::map<std::string, double>(const Example&)> scores_behind(std::vector<std::string> outputs);
-
 }  // namespace course

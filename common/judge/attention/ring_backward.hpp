@@ -30,8 +30,9 @@ Answer expected(const Example& example);
 /// The same as they would be if none of their terms cancelled.
 Answer cancellation_free(const Example& example);
 
-/// The expected answer in float32, hop by hop. It starts from the lse that the student is given: rounding an lse of 100
-/// costs 4e-6 of all weights of its row, which the reference, with a softmax of its own, does not have.
+/// The expected answer in float32, hop by hop. It starts from the lse that the student is given: rounding an
+/// lse of 100 costs 4e-6 of all weights of its row, which the reference, with a softmax of its own, does not
+/// have.
 Answer baseline(const Example& example);
 
 /// The mistakes of a backward ring that change its answer, of these ids.

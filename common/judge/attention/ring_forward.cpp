@@ -76,64 +76,49 @@ Mistake seeing(std::string id, Sight sight) {
   return {std::move(id), [sight](const Example& example) { return see(example, sight); }};
 }
 
-/// One buffer a rank for what is held and for what arrives, with blocking sends and receives: ranks of one
-/// parity send first; those of the other receive first, over what they have yet to send.
-class OneBuffer {
- public:
-  /// `first` is the parity of the ranks that send first. The first hop sends a copy of the rank's own block
-  /// from that buffer, or the block from where it was given.
-  OneBuffer(const Example& example, const char* name, int first, bool copied)
-      : shard_tokens_(example.shard_tokens), first_(first), copied_(copied) {
-    const Tensor& whole = example.inputs.at(name);
-    token_size_ = whole.extent(0) * whole.extent(2);
-    for (int rank = 0; rank < world_size(); ++rank) {
-      attended_.push_back({shard(example, name, rank)});
-      const Tensor nothing({whole.extent(0), 0, whole.extent(2)});
-      buffers_.push_back(read_as(copied ? attended_[rank][0] : nothing, static_cast<int>(whole.extent(1))));
-    }
-    for (int hop = 1; hop < world_size(); ++hop) pass_on(hop);
+/// What each rank attends to, before the first hop and after each, with one buffer for what is held and for
+/// what arrives and with blocking sends and receives: ranks of the parity `first` send first; the others
+/// receive first, over what they have yet to send. The first hop sends a copy of the rank's own block from
+/// that buffer, or the block from where it was given.
+std::vector<std::vector<Tensor>> attended_in_one_buffer(const Example& example, const char* name, int first,
+                                                        bool copied) {
+  const Tensor& whole = example.inputs.at(name);
+  const int world_size = example.ranks();
+  const auto tokens_held = [&](int rank, int hop) {
+    return example.shard_tokens[holder(rank, hop, world_size)];
+  };
+  std::vector<std::vector<Tensor>> attended;
+  std::vector<Tensor> buffers;  // as large as the whole, zero where nothing has been written
+  for (int rank = 0; rank < world_size; ++rank) {
+    attended.push_back({shard(example, name, rank)});
+    buffers.emplace_back(whole.shape());
+    if (copied) std::ranges::copy(attended[rank][0].values(), buffers[rank].data());
   }
-
-  /// What a rank attends to, before the first hop and after each.
-  const std::vector<Tensor>& attended(int rank) const { return attended_[rank]; }
-
- private:
-  int world_size() const { return static_cast<int>(shard_tokens_.size()); }
-
-  /// The message of a rank: as many numbers as the block should have that it should hold.
-  std::vector<float> message(int rank, int hop) const {
-    if (hop == 1 && !copied_) return attended_[rank][0].values();
-    std::vector<float> content = buffers_[rank].values();
-    if (rank % 2 != first_) std::ranges::copy(message(holder(rank, 1, world_size()), hop), content.begin());
-    content.resize(shard_tokens_[holder(rank, hop - 1, world_size())] * token_size_);
-    return content;
-  }
-
-  void pass_on(int hop) {
+  for (int hop = 1; hop < world_size; ++hop) {
+    // As many numbers as the block should have that the sender should hold.
+    const std::function<std::vector<float>(int)> message = [&](int sender) {
+      if (hop == 1 && !copied) return attended[sender][0].values();
+      std::vector<float> content = buffers[sender].values();
+      if (sender % 2 != first) std::ranges::copy(message(holder(sender, 1, world_size)), content.begin());
+      content.resize(tokens_held(sender, hop - 1) * whole.extent(0) * whole.extent(2));
+      return content;
+    };
     std::vector<std::vector<float>> messages;
-    for (int rank = 0; rank < world_size(); ++rank)
-      messages.push_back(message(holder(rank, 1, world_size()), hop));
-    for (int rank = 0; rank < world_size(); ++rank) {
-      std::ranges::copy(messages[rank], buffers_[rank].data());
-      attended_[rank].push_back(read_as(buffers_[rank], shard_tokens_[holder(rank, hop, world_size())]));
+    for (int rank = 0; rank < world_size; ++rank) messages.push_back(message(holder(rank, 1, world_size)));
+    for (int rank = 0; rank < world_size; ++rank) {
+      std::ranges::copy(messages[rank], buffers[rank].data());
+      attended[rank].push_back(read_as(buffers[rank], tokens_held(rank, hop)));
     }
   }
-
-  const std::vector<int>& shard_tokens_;
-  int first_;
-  bool copied_;
-  Index token_size_ = 0;
-  std::vector<Tensor> buffers_;  ///< as large as the whole, zero where nothing has been written
-  std::vector<std::vector<Tensor>> attended_;
-};
+  return attended;
+}
 
 Answer see_one_buffer(const Example& example, int first, bool copied) {
-  const OneBuffer k(example, "k", first, copied);
-  const OneBuffer v(example, "v", first, copied);
+  const auto k = attended_in_one_buffer(example, "k", first, copied);
+  const auto v = attended_in_one_buffer(example, "v", first, copied);
   return attend(example, [&](int rank) {
     std::vector<Block> blocks;
-    for (int hop = 0; hop < example.ranks(); ++hop)
-      blocks.push_back({k.attended(rank)[hop], v.attended(rank)[hop]});
+    for (int hop = 0; hop < example.ranks(); ++hop) blocks.push_back({k[rank][hop], v[rank][hop]});
     return blocks;
   });
 }

@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "judge/numbers/error_location.hpp"
+#include "judge/numbers/wrong_entries.hpp"
 
 namespace course {
 

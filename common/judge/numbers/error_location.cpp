@@ -1,11 +1,10 @@
-#include "judge/numbers/error_location.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "judge/numbers/wrong_entries.hpp"
 #include "ring/shards.hpp"
 
 namespace course {

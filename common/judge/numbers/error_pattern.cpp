@@ -1,5 +1,3 @@
-#include "judge/numbers/error_pattern.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +8,8 @@
 
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
-#include "judge/numbers/error_location.hpp"
 #include "judge/numbers/precision.hpp"
+#include "judge/numbers/wrong_entries.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -112,16 +110,21 @@ class Reader {
   // What is there instead of numbers
 
   std::string no_numbers() const {
-    for (const auto& [is, what] : {std::pair{+[](double x) { return std::isnan(x); }, "NaN"},
-                                   {+[](double x) { return std::isinf(x); }, "infinite"}}) {
+    struct Kind {
+      bool (*is)(double);
+      const char* name;
+    };
+    for (const Kind& kind : {Kind{[](double x) { return std::isnan(x); }, "NaN"},
+                             {[](double x) { return std::isinf(x); }, "infinite"}}) {
       std::vector<Index> entries;
-      std::ranges::copy_if(wrong_, std::back_inserter(entries), [&](Index i) { return is(answer_[i]); });
+      std::ranges::copy_if(wrong_, std::back_inserter(entries), [&](Index i) { return kind.is(answer_[i]); });
       if (entries.empty()) continue;
       if (entries.size() == wrong_.size())
-        return fmt::format("the {} wrong entries are {}", wrong_.size(), what);
+        return fmt::format("the {} wrong entries are {}", wrong_.size(), kind.name);
       const std::string where = locality(output_, expected_.shape(), entries, shard_tokens_);
       return fmt::format("{} of the {} wrong entries {} {}{}", entries.size(), wrong_.size(),
-                         entries.size() == 1 ? "is" : "are", what, where.empty() ? "" : ", all in " + where);
+                         entries.size() == 1 ? "is" : "are", kind.name,
+                         where.empty() ? "" : ", all in " + where);
     }
     // Where whole numbers are asked for, a wrong one may well be 0.
     const bool all_zero = std::ranges::all_of(
