@@ -25,7 +25,7 @@ std::string backward_name(const RingKind& ring) {
 Case ring_case(const Demonstration& shown, std::string name, std::string_view function,
                const std::filesystem::path& library, const std::vector<std::string>& outputs) {
   const std::vector<int> tokens = shown.shard_tokens();
-  Case made{"", "", std::string(function), {{"shard_tokens", {tokens.begin(), tokens.end()}}}, {}, {}};
+  Case made{{std::string(function), {{"shard_tokens", {tokens.begin(), tokens.end()}}}}};
   made.inputs.resize(tokens.size());
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};

@@ -91,7 +91,7 @@ void require_libraries(const Options& options) {
 
 /// A minute, and what reading the input and the longest block take on a slow machine with as many ranks a
 /// core as here.
-double patience_s(const Demonstration& shown) {
+double quiet_limit_s(const Demonstration& shown) {
   constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
   const double shard = largest_shard(shown.shard_tokens());
   const double products = shown.backward() ? 5 : 2;
@@ -164,7 +164,7 @@ int demonstrate(const std::vector<std::string>& arguments) {
                  ranks, most_ranks);
   }
   program::ProgressLine progress(std::chrono::seconds(5), "demo");
-  std::vector<Outcome> outcomes = play(shown, options.libraries, patience_s(shown), progress);
+  std::vector<Outcome> outcomes = play(shown, options.libraries, quiet_limit_s(shown), progress);
   return conclude(shown, options, std::move(outcomes), progress);
 }
 

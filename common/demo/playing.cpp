@@ -70,11 +70,11 @@ void require_finished(const Outcome& outcome, int ranks) {
 
 }  // namespace
 
-std::vector<Outcome> play(const Demonstration& shown, const Libraries& libraries, double patience_s,
+std::vector<Outcome> play(const Demonstration& shown, const Libraries& libraries, double quiet_limit_s,
                           program::ProgressLine& progress) {
   RankOutput output;
   LauncherOptions options{
-      .subject = {}, .player = {player_program(true)}, .mpi = true, .case_limit_s = patience_s};
+      .subject = {}, .player = {player_program(true)}, .mpi = true, .quiet_limit_s = quiet_limit_s};
   options.timed = timed_play(shown, libraries);
   options.on_look = [&](const LaunchView& view) {
     output.pass_on(view.printed, progress);

@@ -57,15 +57,15 @@ std::vector<std::string> prepare(const fs::path& folder, const Demonstration& sh
   make_folder(folder);
   std::vector<int> world_ranks(static_cast<std::size_t>(shown.ranks));
   std::iota(world_ranks.begin(), world_ranks.end(), 0);
-  std::vector<PlannedFolder> planned;
+  PlayerOptions options{.cases = {}, .timed = timed_play(shown, libraries)};
   for (const Case& one : cases_of(shown, libraries)) {
-    planned.push_back({one.subject, fs::absolute(folder) / one.name});
-    Launcher::write_case(planned.back().folder, one, world_ranks);
+    options.cases.push_back({fs::absolute(folder) / one.name, one.subject});
+    Launcher::write_case(options.cases.back().folder, one, world_ranks);
   }
   std::ofstream file(folder / about_file);
   file << about(shown).dump(1) << '\n';
   if (!file.flush()) throw UsageError((folder / about_file).string() + ": cannot be written");
-  return player_arguments(timed_play(shown, libraries), planned);
+  return player_arguments(options);
 }
 
 Demonstration read_prepared(const fs::path& folder) {

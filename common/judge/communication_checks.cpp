@@ -116,7 +116,7 @@ bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
 
 bool gathered(const Example&, const Outcome& outcome) {
   for (const auto& [kind, text] : outcome.facts[0]) {
-    if (kind == mpi_layer::fact_collective &&
+    if (kind == fact_collective &&
         (text.starts_with("MPI_Allgather") || text.starts_with("MPI_Iallgather"))) {
       return true;
     }
@@ -144,28 +144,27 @@ bool traffic_was_measured(const Outcome& outcome) {
 }
 
 CommunicationCheck uses_only_its_communicator(std::string mistake) {
-  return without_fact(mpi_layer::fact_world, std::move(mistake));
+  return without_fact(fact_world, std::move(mistake));
 }
 
 CommunicationCheck names_its_sources(std::string mistake) {
-  return without_fact(mpi_layer::fact_any_source, std::move(mistake));
+  return without_fact(fact_any_source, std::move(mistake));
 }
 
 CommunicationCheck never_talks_to_itself(std::string mistake) {
-  return without_fact(mpi_layer::fact_self_message, std::move(mistake));
+  return without_fact(fact_self_message, std::move(mistake));
 }
 
 CommunicationCheck keeps_buffers_apart(std::string mistake) {
-  return without_fact(mpi_layer::fact_overlapping_buffers, std::move(mistake));
+  return without_fact(fact_overlapping_buffers, std::move(mistake));
 }
 
 CommunicationCheck uses_only_known_calls() {
-  return first_of(
-      {without_fact(mpi_layer::fact_lifecycle, ""), without_fact(mpi_layer::fact_uncommon_call, "")});
+  return first_of({without_fact(fact_lifecycle, ""), without_fact(fact_uncommon_call, "")});
 }
 
 CommunicationCheck finishes_its_requests(std::string mistake) {
-  return without_fact(mpi_layer::fact_unfinished_request, std::move(mistake));
+  return without_fact(fact_unfinished_request, std::move(mistake));
 }
 
 CommunicationCheck sends_at_most(std::function<std::int64_t(const Example&, int)> limit,

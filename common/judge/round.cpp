@@ -30,10 +30,9 @@ std::vector<std::size_t> counts(const Round& round) {
 Case case_of(const Round& round, std::size_t test, std::size_t example) {
   const Task& task = *round.tests[test]->task;
   const Example& input = *round.examples[test][example];
-  return {round.tests[test]->name(),
+  return {{task.function, input.arguments},
+          round.tests[test]->name(),
           task.id,
-          task.function,
-          input.arguments,
           shards_of(task, input),
           wanted_outputs(task, round.expected[test][example])};
 }

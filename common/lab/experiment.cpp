@@ -23,7 +23,7 @@ constexpr const char* shards_name = "shards";  ///< of the case that the others 
 
 Case read_case(const fs::path& folder) {
   const CaseManifest manifest = read_manifest(folder);
-  Case made{"", "", manifest.function, manifest.arguments, {}, {}};
+  Case made{{manifest.function, manifest.arguments}};
   for (int rank = 0; rank < manifest.ranks; ++rank) {
     Tensors& own = made.inputs.emplace_back();
     for (const std::string& name : manifest.inputs)
@@ -114,7 +114,7 @@ class Laboratory {
   }
 
   Case ring(const Case& alone, const char* function, const fs::path& subject, const char* block) const {
-    Case made{"", "", function, alone.arguments, {}, {}};
+    Case made{{function, alone.arguments}};
     made.inputs.resize(alone.inputs.size());
     for (const char* name : {"q", "k", "v"}) made.from[name] = shards_name;
     made.subject = subject;

@@ -7,7 +7,7 @@ namespace course::lab {
 
 namespace {
 
-constexpr double longest_quiet_s = 60;  ///< a block or a hop takes seconds where either is slow
+constexpr double quiet_limit_s = 60;  ///< a block or a hop takes seconds where either is slow
 
 /// Tells rounds apart, which begin with the first case, by the case that is being played at a moment. Cases
 /// take longer than the time from one look to the next.
@@ -48,7 +48,7 @@ std::vector<CallResult> play(const std::vector<Case>& cases, const PlayOrder& or
   LauncherOptions options{.subject = {},
                           .player = {player_program(true)},
                           .mpi = true,
-                          .case_limit_s = longest_quiet_s,
+                          .quiet_limit_s = quiet_limit_s,
                           .launch_limit_s = order.limit_s};
   Turns turns(order.on_turn);
   options.timed = order.timed;

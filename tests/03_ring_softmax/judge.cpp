@@ -239,7 +239,7 @@ CommunicationCheck sends_nothing_to_itself() {
 
 bool any_source_in(const Facts& facts) {
   return std::any_of(facts.begin(), facts.end(),
-                     [](const auto& fact) { return fact.first == mpi_layer::fact_any_source; });
+                     [](const auto& fact) { return fact.first == fact_any_source; });
 }
 
 /// A source of -1 is what rank 0 computes by mistake; ranks that name any source elsewhere mean to.

@@ -105,7 +105,6 @@ std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
 /// requests open, but that is not what is wrong with it.
 CommunicationCheck leaves_open_buffers_alone() {
   using namespace checks;
-  using namespace mpi_layer;
   const CommunicationCheck look = first_of(
       {finishes_its_requests("leaked_request"), without_fact(fact_reused_before_wait, "swapped_before_wait"),
        keeps_buffers_apart("overwrites_the_send_buffer"),
@@ -120,8 +119,8 @@ CommunicationCheck leaves_open_buffers_alone() {
 /// Who leaves empty blocks out has nothing to hide a transfer behind: said only where there are none.
 CommunicationCheck hides_its_transfers() {
   using namespace checks;
-  const CommunicationCheck look = first_of({without_fact(mpi_layer::fact_waited_at_once, "waits_at_once"),
-                                            without_fact(mpi_layer::fact_no_progress, "no_progress")});
+  const CommunicationCheck look = first_of(
+      {without_fact(fact_waited_at_once, "waits_at_once"), without_fact(fact_no_progress, "no_progress")});
   return [look](const Example& example, const Outcome& outcome) {
     const bool all_work = std::ranges::all_of(example.shard_tokens, [](int tokens) { return tokens > 0; });
     return all_work ? look(example, outcome) : std::vector<Finding>{};
