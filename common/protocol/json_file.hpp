@@ -8,7 +8,8 @@
 /// How the files of the protocol are written and read.
 namespace course {
 
-/// Renamed when it is written, so that where the file lies it is whole. Throws std::runtime_error with the path.
+/// Renamed when it is written, so that where the file lies it is whole. Throws std::runtime_error with the
+/// path.
 inline void write_json(const std::filesystem::path& path, const nlohmann::json& value) {
   const std::filesystem::path part = path.string() + ".part";
   std::ofstream file(part);
