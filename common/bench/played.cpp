@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using Tensors = std::map<std::string, Tensor>;
 
 constexpr double key_block = 256;
-constexpr double patience_s = 300;
+constexpr double quiet_limit_s = 300;
 constexpr int most_rounds = 1000;  // each is told of in a file
 constexpr std::int64_t largest_output = std::int64_t{1} << 32;
 
@@ -66,7 +66,7 @@ class Player {
  private:
   std::vector<Outcome> outcomes(int rounds) const {
     LauncherOptions options{.subject = {}, .player = player_on_cores(play_), .mpi = play_.mpi};
-    options.case_limit_s = patience_s;
+    options.quiet_limit_s = quiet_limit_s;
     options.timed = TimedPlay{rounds, false, play_.block, play_.block_backward};
     options.spared = play_.spared;
     std::vector<Case> cases;
@@ -79,13 +79,12 @@ class Player {
   }
 
   Case case_of(const PlayedFunction& function) const {
-    Case made{"", "", function.name, function.arguments, {}, {}};
+    Case made{{function.name, function.arguments, function.from}};
     for (std::size_t rank = 0; rank < play_.cores.size(); ++rank)
       made.inputs.push_back(share(function.inputs, rank));
     for (const std::string& output : function.outputs) made.outputs[output] = {largest_output, 0};
     made.subject = function.library;
     made.name = function.name;
-    made.from = function.from;
     made.apart = play_.apart;
     made.spans = play_.spans;
     return made;

@@ -30,7 +30,7 @@ constexpr std::int64_t header_bytes = 4096;  ///< more than a .npy file's header
 Case ring_case(const Demonstration& shown, const std::string& name, const Pass& pass,
                const std::vector<std::string>& outputs) {
   const std::vector<int> tokens = shown.shard_tokens();
-  Case made{"", "", pass.function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}, {}, {}};
+  Case made{{pass.function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}}};
   made.inputs.resize(tokens.size());
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
@@ -126,7 +126,7 @@ std::vector<RingAnswer> answers_of(const Demonstration& shown, const std::vector
 
 /// A minute, and what reading the input and the longest block take on a slow machine with as many ranks a
 /// core as here.
-double patience_s(const Demonstration& shown) {
+double quiet_limit_s(const Demonstration& shown) {
   constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
   const double shard = largest_shard(shown.shard_tokens());
   const double block_flops = 2 * (shown.backward ? 5 : 2) *
@@ -217,7 +217,7 @@ int worthwhile_runs(const Input& input) {
 std::vector<RingAnswer> play(const Demonstration& shown, program::ProgressLine& progress) {
   RankOutput output;
   LauncherOptions options;
-  options.case_limit_s = patience_s(shown);
+  options.quiet_limit_s = quiet_limit_s(shown);
   options.timed = timed_play(shown);
   options.on_look = [&](const LaunchView& view) {
     output.pass_on(view.printed, progress);
@@ -232,17 +232,17 @@ std::vector<std::string> prepare(const fs::path& folder, const Demonstration& sh
   make_folder(folder);
   std::vector<int> world_ranks(static_cast<std::size_t>(shown.ranks));
   std::iota(world_ranks.begin(), world_ranks.end(), 0);
-  std::vector<PlannedFolder> planned;
+  PlayerOptions options{.cases = {}, .timed = timed_play(shown)};
   for (const Case& one : cases_of(shown)) {
-    planned.push_back({one.subject, fs::absolute(folder) / one.name});
-    Launcher::write_case(planned.back().folder, one, world_ranks);
+    options.cases.push_back({fs::absolute(folder) / one.name, one.subject});
+    Launcher::write_case(options.cases.back().folder, one, world_ranks);
   }
   nlohmann::json about{{"shape", shown.input.shape}, {"input", shown.input.description},
                        {"ranks", shown.ranks},       {"runs", shown.runs},
                        {"mine", shown.mine},         {"backward", shown.backward}};
   for (const Ring& ring : shown.rings) about["rings"].push_back(ring.name);
   write_text(folder / about_file, about.dump(1) + "\n");
-  return player_arguments(timed_play(shown), planned);
+  return player_arguments(options);
 }
 
 Demonstration read_prepared(const program::Checkout& checkout, const fs::path& folder) {

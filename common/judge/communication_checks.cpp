@@ -113,7 +113,7 @@ bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
 bool gathered(const Example&, const Outcome& outcome) {
   return std::ranges::any_of(outcome.facts[0], [](const auto& fact) {
     const auto& [kind, text] = fact;
-    return kind == mpi_layer::fact_collective &&
+    return kind == fact_collective &&
            (text.starts_with("MPI_Allgather") || text.starts_with("MPI_Iallgather"));
   });
 }
@@ -138,8 +138,7 @@ bool traffic_was_measured(const Outcome& outcome) {
 }
 
 CommunicationCheck uses_only_known_calls() {
-  return first_of(
-      {without_fact(mpi_layer::fact_lifecycle, ""), without_fact(mpi_layer::fact_uncommon_call, "")});
+  return first_of({without_fact(fact_lifecycle, ""), without_fact(fact_uncommon_call, "")});
 }
 
 CommunicationCheck sends_at_most(Limit limit, std::string mistake) {

@@ -50,7 +50,7 @@ bool every_rank_sends(const Example& example, const Deadlock& deadlock);
 /// What collectives may bring: sizes and the like, but no keys and values.
 std::int64_t control_bytes(const Example& example, int rank);
 
-/// A rank's instruments noted a fact of this kind (protocol/fact_kinds.hpp), such as mpi_layer::fact_world:
+/// A rank's instruments noted a fact of this kind (protocol/fact_kinds.hpp), such as fact_world:
 /// one finding, of the first such rank.
 CommunicationCheck without_fact(const char* kind, std::string mistake);
 

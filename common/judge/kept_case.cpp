@@ -13,7 +13,7 @@ namespace course {
 void keep_case(const std::filesystem::path& folder, const Task& task, const Played& played) {
   const Example& example = *played.example;
   const Outcome& outcome = *played.outcome;
-  Launcher::write_case(folder, {"", task.id, task.function, example.arguments, shards_of(task, example), {}},
+  Launcher::write_case(folder, {{task.function, example.arguments}, "", task.id, shards_of(task, example)},
                        outcome.world_ranks);
   for (int rank = 0; rank < std::ssize(outcome.reports); ++rank) {
     const std::filesystem::path out = output_folder(folder, rank);
@@ -49,7 +49,7 @@ void write_largest_case(const std::filesystem::path& folder, const Task& task, i
   }
   std::vector<int> world_ranks(ranks);
   std::iota(world_ranks.begin(), world_ranks.end(), 0);
-  Launcher::write_case(folder, {"", task.id, task.function, largest.arguments, shards_of(task, largest), {}},
+  Launcher::write_case(folder, {{task.function, largest.arguments}, "", task.id, shards_of(task, largest)},
                        world_ranks);
 }
 

@@ -52,7 +52,7 @@ const std::array options{
            [](O& o, S& text) { o.launcher.player.push_back(text); }},
     Option{"registry", "FILE", "lessons/registry.json", set_text<&O::registry>},
     Option{"case-limit", "SECONDS", "without progress before a case is stuck",
-           [](O& o, S& text) { set_number(o.launcher.case_limit_s, text, 0.0); }},
+           [](O& o, S& text) { set_number(o.launcher.quiet_limit_s, text, 0.0); }},
     Option{"seed", "N", "the seed that inputs are drawn with",
            [](O& o, S& text) { set_number(o.seed, text, std::uint64_t{0}); }},
     Option{"seeds", "N", "how many seeds, counted up from --seed; after the first one world size each",

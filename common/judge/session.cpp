@@ -18,9 +18,11 @@ void for_each_example(Round& round, const std::function<void(PlayedTest&, std::s
 Case case_of(const PlayedTest& test, std::size_t example) {
   const Task& task = *test.test->task;
   const Example& input = *test.examples[example];
-  return {test.test->name(),      task.id,
-          task.function,          input.arguments,
-          shards_of(task, input), wanted_outputs(task, test.played[example].expected)};
+  return {{task.function, input.arguments},
+          test.test->name(),
+          task.id,
+          shards_of(task, input),
+          wanted_outputs(task, test.played[example].expected)};
 }
 
 bool has_wrong_answer(const PlayedTest& test) {

@@ -88,7 +88,7 @@ class Setting {
 
   Case ring(const Case& alone, const std::string& function, const timed::Code& code,
             const char* block) const {
-    Case made{"", "", function, alone.arguments, {}, {}};
+    Case made{{function, alone.arguments}};
     made.inputs.resize(alone.inputs.size());
     for (const char* name : {"q", "k", "v"}) made.from[name] = shards_name;
     made.subject = code.library;
@@ -106,10 +106,10 @@ class Setting {
   /// ring and of another differ by luck.
   std::vector<timed::Call> in_turns(const std::vector<Case>& cases, int rounds,
                                     const std::function<void(int, int)>& on_turn) const {
-    constexpr double longest_quiet_s = 60;  // a block or a hop takes seconds where either is slow
+    constexpr double quiet_limit_s = 60;  // a block or a hop takes seconds where either is slow
     Turns turns(on_turn);
     LauncherOptions options;
-    options.case_limit_s = longest_quiet_s;
+    options.quiet_limit_s = quiet_limit_s;
     options.launch_limit_s = 2 * longest_setting_s;  // the machine may get busier
     options.timed = TimedPlay{rounds, true, laboratory_.block.library, {}};
     options.starter = starter_;

@@ -139,7 +139,7 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
       is_ring(choice) ? ring_case(lesson, ranks) : drawn_case(checkout, judge, task_of(choice), ranks);
   played.subject = traced.code.library;
   LauncherOptions launch;
-  launch.case_limit_s = 60;
+  launch.quiet_limit_s = 60;
   launch.timed = TimedPlay{8, false, traced.blocks ? traced.blocks->library : fs::path(), {}};
   traced.call = timed::call_of(timed::play({played}, launch).at(0));
   folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(traced)), heading(traced)));

@@ -1,6 +1,7 @@
 #include "mpi_layer/recorder.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <chrono>
 #include <stdexcept>
 #include <utility>
@@ -55,9 +56,8 @@ std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
   overlap.see_call();
   std::shared_ptr<Communicator> communicator = communicators_.find(call, comm);
   if (communicator->is_foreign_world) {
-    journal.note(fact_world, std::string(call) +
-                                 " was called with MPI_COMM_WORLD, not with the communicator that the " +
-                                 "function was given");
+    journal.note(fact_world, call + std::string(" was called with MPI_COMM_WORLD, not with the communicator "
+                                                "that the function was given"));
   }
   return communicator;
 }
@@ -80,18 +80,18 @@ Operation Recorder::prepare(Kind kind, const Message& message) {
 
 void Recorder::check_peer(const Operation& operation) {
   const int peer = operation.peer;
+  const int size = operation.communicator->size;
   const bool receive = operation.kind == Kind::Receive;
   const std::string call = operation.call;
   if (peer == MPI_PROC_NULL) return;
   if (receive && peer == MPI_ANY_SOURCE) {
     journal.note_now(fact_any_source,
-                     call + " from source " + std::to_string(peer) + ", which is MPI_ANY_SOURCE here");
+                     fmt::format("{} from source {}, which is MPI_ANY_SOURCE here", call, peer));
     return;
   }
-  const int size = operation.communicator->size;
   if (peer < 0 || peer >= size) {
-    std::string text = call + (receive ? " from rank " : " to rank ") + std::to_string(peer) +
-                       ", but the ranks of this communicator are 0 to " + std::to_string(size - 1);
+    std::string text = fmt::format("{} {} rank {}, but the ranks of this communicator are 0 to {}", call,
+                                   receive ? "from" : "to", peer, size - 1);
     if (peer < 0) text += "; in C++ the remainder of a negative number is negative: -1 % P is -1";
     journal.note_now(fact_invalid_peer, text);
     throw std::invalid_argument(text);
@@ -102,18 +102,18 @@ void Recorder::check_peer(const Operation& operation) {
   }
 }
 
+/// The requests are locked.
 void Recorder::check_overlap(Operation& operation) {
   if (operation.extent.begin == nullptr) return;
   std::string text;
   bool reused_before_wait = false;
-  const OpenRequests::Guard guard(open.mutex);
   for (Operation& other : open.operations) {
     const bool writes = operation.kind == Kind::Receive || other.kind == Kind::Receive;
     if (!other.active || other.handed_over || !writes || !operation.extent.overlaps(other.extent)) continue;
     operation.misused = other.misused = true;
     reused_before_wait |= other.computations > 0;
-    text = "the buffer of " + operation.text() + " overlaps that of " + other.text() + ", which is still " +
-           (other.kind == Kind::Send ? "being sent" : "being received");
+    text = fmt::format("the buffer of {} overlaps that of {}, which is still being {}", operation.text(),
+                       other.text(), other.kind == Kind::Send ? "sent" : "received");
   }
   if (reused_before_wait) journal.note_now(fact_reused_before_wait, text);
   if (!text.empty()) journal.note_now(fact_overlapping_buffers, text);
@@ -127,11 +127,13 @@ void* Recorder::guarded(Operation& operation, const void* buffer) const {
 }
 
 MPI_Request Recorder::start(Operation operation, const RequestStarter& starter) {
+  std::unique_lock guard(open.mutex);
   check_overlap(operation);
+  guard.unlock();
   if (operation.guard) operation.guard->arm();
   check(starter(&operation.request), operation);
   journal.count_sent(operation);
-  const OpenRequests::Guard guard(open.mutex);
+  guard.lock();
   return open.operations.emplace_back(std::move(operation)).request;
 }
 
@@ -144,24 +146,17 @@ void Recorder::keep_persistent(Operation operation, MPI_Request request) {
 }
 
 void Recorder::activate(const char* call, MPI_Request request) {
-  Operation operation;
-  {
-    const OpenRequests::Guard guard(open.mutex);
-    overlap.see_call();
-    const Operation* known = open.find(request);
-    if (known == nullptr || !known->persistent) {
-      throw std::invalid_argument(std::string(call) + " was given a request that is not persistent");
-    }
-    operation = *known;
-  }
-  operation.computations = operation.tiles = operation.early_tests = 0;
-  operation.progressed = operation.misused = operation.summed = operation.handed_over = false;
-  check_overlap(operation);
-  if (operation.guard) operation.guard->arm();
-  journal.count_sent(operation);
-  operation.active = true;
   const OpenRequests::Guard guard(open.mutex);
-  *open.find(request) = std::move(operation);
+  overlap.see_call();
+  Operation* known = open.find(request);
+  if (known == nullptr || !known->persistent)
+    throw std::invalid_argument(std::string(call) + " was given a request that is not persistent");
+  known->computations = known->tiles = known->early_tests = 0;
+  known->progressed = known->misused = known->summed = known->handed_over = false;
+  check_overlap(*known);
+  if (known->guard) known->guard->arm();
+  journal.count_sent(*known);
+  known->active = true;
 }
 
 void Recorder::enter_arrival(Operation& operation, const MPI_Status& status) {
@@ -182,8 +177,8 @@ void Recorder::hand_over(Operation& operation) {
   if (!operation.guard || !operation.guard->disarm() || operation.misused) return;
   const bool sends = operation.kind == Kind::Send;
   journal.note_now(sends ? fact_send_buffer_changed : fact_receive_buffer_changed,
-                   "the buffer of " + operation.text() + " was written to while it was still being " +
-                       (sends ? "sent" : "received"));
+                   fmt::format("the buffer of {} was written to while it was still being {}",
+                               operation.text(), sends ? "sent" : "received"));
 }
 
 void Recorder::complete(MPI_Request request, const MPI_Status& status) {

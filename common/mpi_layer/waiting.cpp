@@ -42,14 +42,14 @@ class Idle {
 };
 
 bool satisfied(const std::vector<Waited>& waited, Need need) {
-  const auto open = [](const Waited& one) { return one.state == Waited::State::Open; };
-  const auto complete = [](const Waited& one) { return one.state == Waited::State::Complete; };
-  if (std::none_of(waited.begin(), waited.end(), open)) return true;
-  return need == Need::Any && std::any_of(waited.begin(), waited.end(), complete);
+  const auto some_are = [&](Waited::State state) {
+    return std::ranges::count(waited, state, &Waited::state) > 0;
+  };
+  return !some_are(Waited::State::Open) || (need == Need::Any && some_are(Waited::State::Complete));
 }
 
 bool all_arrived(const std::vector<Waited>& waited) {
-  return std::all_of(waited.begin(), waited.end(), [](const Waited& one) {
+  return std::ranges::all_of(waited, [](const Waited& one) {
     int done = 1;
     if (one.state == Waited::State::Open) PMPI_Request_get_status(*one.request, &done, MPI_STATUS_IGNORE);
     return done != 0 && !one.delayed;
@@ -99,12 +99,12 @@ std::vector<PendingOperation> Waiting::pending(const char* call, const std::vect
   std::vector<const Operation*> shown;
   for (const Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
-    shown.push_back(recorder_.open.find(*one.request));
-    all.push_back(shown.back() == nullptr ? unknown_operation(call).pending(nullptr, need)
-                                          : shown.back()->pending(call, need));
+    const Operation* known = shown.emplace_back(recorder_.open.find(*one.request));
+    all.push_back(known == nullptr ? unknown_operation(call).pending(nullptr, need)
+                                   : known->pending(call, need));
   }
   for (const Operation& other : recorder_.open.operations) {
-    const bool waited_for = std::find(shown.begin(), shown.end(), &other) != shown.end();
+    const bool waited_for = std::ranges::count(shown, &other) > 0;
     if (other.active && !other.summed && !waited_for) all.push_back(other.pending(nullptr, Need::None));
   }
   return all;

@@ -6,39 +6,36 @@
 
 namespace course {
 
-/// The block computations that a player has for a ring: an adapter hands on the one that its lesson's
-/// function takes. Virtual calls, so that a shared object needs no symbol of the player's. What is handed out
-/// must not be called after the Blocks are gone.
-class Blocks {
- public:
-  virtual ~Blocks() = default;
-  virtual BlockAttention forward() = 0;
-  virtual BlockAttentionBackward backward() = 0;
-  virtual TiledBlockAttention tiled_forward() = 0;
-  virtual TiledBlockAttentionBackward tiled_backward() = 0;
-};
-
 /// Block computations in tiles, as a lesson's own code makes them; one that it does not have is empty.
 struct LessonBlocks {
   TiledBlockAttention forward;
   TiledBlockAttentionBackward backward;
 };
 
-/// A computation in tiles with nobody to call between them.
-inline BlockAttention without_tiles(TiledBlockAttention tiled) {
-  return {[work = std::move(tiled.accumulate)](HeadsView<const float> q, HeadsView<const float> k,
-                                               HeadsView<const float> v, int owner,
-                                               AttentionState& state) { work(q, k, v, owner, state, {}); },
-          std::move(tiled.finish)};
-}
+/// The block computations that a player has for a ring: an adapter hands on the one that its lesson's
+/// function takes. What is handed out must not be called after the Blocks are gone.
+class Blocks {
+ public:
+  virtual ~Blocks() = default;
 
-inline BlockAttentionBackward without_tiles(TiledBlockAttentionBackward tiled) {
-  return {[work = std::move(tiled.accumulate)](
-              HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-              HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
-              int owner, HeadsView<float> dq, HeadsView<float> dk,
-              HeadsView<float> dv) { work(q, k, v, d_o, lse, delta, owner, dq, dk, dv, {}); }};
-}
+  /// Without tiles there is nobody to call between them.
+  BlockAttention forward() {
+    TiledBlockAttention tiled = make_forward(false);
+    return {[work = std::move(tiled.accumulate)](auto&&... block) { work(block..., {}); },
+            std::move(tiled.finish)};
+  }
+  BlockAttentionBackward backward() {
+    return {[work = make_backward(false).accumulate](auto&&... block) { work(block..., {}); }};
+  }
+  TiledBlockAttention tiled_forward() { return make_forward(true); }
+  TiledBlockAttentionBackward tiled_backward() { return make_backward(true); }
+
+ private:
+  /// Virtual, so that a shared object needs no symbol of the player's.
+  /// @param in_tiles whether the function that is given it is one that hides its transfers behind tiles
+  virtual TiledBlockAttention make_forward(bool in_tiles) = 0;
+  virtual TiledBlockAttentionBackward make_backward(bool in_tiles) = 0;
+};
 
 }  // namespace course
 

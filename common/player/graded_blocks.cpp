@@ -43,47 +43,30 @@ void GradedBlocks::enter(int owner, HeadsView<const float> k, HeadsView<const fl
                       block_log::fingerprint(v)});
 }
 
-BlockAttention GradedBlocks::forward() {
+TiledBlockAttention GradedBlocks::make_forward(bool in_tiles) {
   handed_out_ = true;
-  return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
-                 AttentionState& state) {
-            plain::accumulate(q, k, v, state);
+  ComputeObserver& told = in_tiles ? observer_ : nobody_;
+  return {[this, &told](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                        int owner, AttentionState& state, const BetweenTiles& between_tiles) {
+            Computing computing(told, {buffer(q), buffer(k), buffer(v)});
             enter(owner, k, v);
+            plain::accumulate(q, k, v, owner, state, computing.after_a_tile(between_tiles));
           },
           plain::finish};
 }
 
-BlockAttentionBackward GradedBlocks::backward() {
+TiledBlockAttentionBackward GradedBlocks::make_backward(bool in_tiles) {
   handed_out_ = true;
-  return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                 HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
-                 int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv) {
-    plain::accumulate_backward(q, k, v, d_o, lse, delta, dq, dk, dv);
-    enter(owner, k, v);
-  }};
-}
-
-TiledBlockAttention GradedBlocks::tiled_forward() {
-  handed_out_ = true;
-  return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
-                 AttentionState& state, const BetweenTiles& between_tiles) {
-            Computing computing(observer_, {buffer(q), buffer(k), buffer(v)});
-            enter(owner, k, v);
-            plain::accumulate(q, k, v, state, computing.after_a_tile(between_tiles));
-          },
-          plain::finish};
-}
-
-TiledBlockAttentionBackward GradedBlocks::tiled_backward() {
-  handed_out_ = true;
-  return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                 HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
-                 int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
-                 const BetweenTiles& between_tiles) {
-    Computing computing(observer_,
+  ComputeObserver& told = in_tiles ? observer_ : nobody_;
+  return {[this, &told](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                        HeadsView<const float> d_o, MatrixView<const float> lse,
+                        MatrixView<const float> delta, int owner, HeadsView<float> dq, HeadsView<float> dk,
+                        HeadsView<float> dv, const BetweenTiles& between_tiles) {
+    Computing computing(told,
                         {buffer(q), buffer(k), buffer(v), buffer(d_o), buffer(dq), buffer(dk), buffer(dv)});
     enter(owner, k, v);
-    plain::accumulate_backward(q, k, v, d_o, lse, delta, dq, dk, dv, computing.after_a_tile(between_tiles));
+    plain::accumulate_backward(q, k, v, d_o, lse, delta, owner, dq, dk, dv,
+                               computing.after_a_tile(between_tiles));
   }};
 }
 
@@ -93,19 +76,6 @@ std::optional<Tensor> GradedBlocks::log() const {
   for (const block_log::Entry& entry : entries_)
     values.insert(values.end(), {entry.owner, entry.keys, entry.k, entry.v});
   return Tensor({static_cast<Index>(entries_.size()), block_log::columns}, std::move(values));
-}
-
-LessonBlocks plain_blocks() {
-  return {
-      {[](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int,
-          AttentionState& state,
-          const BetweenTiles& between_tiles) { plain::accumulate(q, k, v, state, between_tiles); },
-       plain::finish},
-      {[](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-          HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta, int,
-          HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv, const BetweenTiles& between_tiles) {
-        plain::accumulate_backward(q, k, v, d_o, lse, delta, dq, dk, dv, between_tiles);
-      }}};
 }
 
 }  // namespace course

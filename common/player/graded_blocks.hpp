@@ -16,23 +16,18 @@ class GradedBlocks : public Blocks {
  public:
   explicit GradedBlocks(ComputeObserver& observer) : observer_(observer) {}
 
-  BlockAttention forward() override;
-  BlockAttentionBackward backward() override;
-  TiledBlockAttention tiled_forward() override;
-  TiledBlockAttentionBackward tiled_backward() override;
-
   /// The output `log` [calls, block_log::columns] of a function that was handed one of them.
   std::optional<Tensor> log() const;
 
  private:
+  TiledBlockAttention make_forward(bool in_tiles) override;
+  TiledBlockAttentionBackward make_backward(bool in_tiles) override;
   void enter(int owner, HeadsView<const float> k, HeadsView<const float> v);
 
   ComputeObserver& observer_;
+  ComputeObserver nobody_;
   bool handed_out_ = false;
   std::vector<block_log::Entry> entries_;
 };
-
-/// The same computation, neither logged nor told.
-LessonBlocks plain_blocks();
 
 }  // namespace course

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "ring/block_attention.hpp"
+#include "player/blocks.hpp"
 #include "tensor/tensor.hpp"
 
 /// The block computations that players give to a ring, in graded runs the same for everybody. Plain, a query
@@ -68,7 +68,7 @@ inline void see(float score, std::span<const float> value, float& m, float& l, s
 
 /// BlockAttention::accumulate. A head is a tile.
 inline void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                       AttentionState& state, const BetweenTiles& between_tiles = {}) {
+                       int /*owner*/, AttentionState& state, const BetweenTiles& between_tiles) {
   require_fitting(q, k, v);
   const float scale = score_scale(q);
   for (Index head = 0; head < q.heads(); ++head) {
@@ -98,8 +98,8 @@ inline void finish(AttentionState& state, HeadsView<float> o, MatrixView<float> 
 /// BlockAttentionBackward::accumulate. A head is a tile.
 inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                                 HeadsView<const float> d_o, MatrixView<const float> lse,
-                                MatrixView<const float> delta, HeadsView<float> dq, HeadsView<float> dk,
-                                HeadsView<float> dv, const BetweenTiles& between_tiles = {}) {
+                                MatrixView<const float> delta, int /*owner*/, HeadsView<float> dq,
+                                HeadsView<float> dk, HeadsView<float> dv, const BetweenTiles& between_tiles) {
   require_fitting(q, k, v);
   require_same_shape("d_o", d_o, "q", q);
   require_same_shape("dq", dq, "q", q);
@@ -124,5 +124,7 @@ inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float>
     if (between_tiles) between_tiles();
   }
 }
+
+inline const LessonBlocks blocks{{accumulate, finish}, {accumulate_backward}};
 
 }  // namespace course::plain

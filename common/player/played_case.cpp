@@ -1,5 +1,7 @@
 #include "player/played_case.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 
 #include "lesson/not_implemented.hpp"
@@ -8,6 +10,32 @@
 namespace course {
 
 namespace fs = std::filesystem;
+
+Library::Library(const fs::path& path)
+    : path_(path), library_(dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (library_ == nullptr) wrong_ = std::string("cannot load the submission: ") + dlerror();
+}
+
+const Library& Library::at(const fs::path& path) {
+  static std::map<fs::path, Library> loaded;
+  return loaded.try_emplace(path, path).first->second;
+}
+
+template <class Entry>
+Entry* Library::entry(const char* name) const {
+  if (library_ == nullptr) throw std::runtime_error(wrong_);
+  void* const found = dlsym(library_, name);
+  if (found == nullptr) throw std::runtime_error(path_.string() + " has no " + name);
+  return reinterpret_cast<Entry*>(found);
+}
+
+const Adapter& Library::adapter() const {
+  return entry<decltype(course_adapter)>("course_adapter")();
+}
+
+const LessonBlocks& Library::blocks() const {
+  return entry<decltype(course_blocks)>("course_blocks")();
+}
 
 LoadedCase load_case(const fs::path& folder, const Stage& stage, bool keep_inputs) {
   LoadedCase loaded{folder, read_manifest(folder), -1, {}};

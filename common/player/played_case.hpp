@@ -3,12 +3,35 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "player/library.hpp"
+#include "player/adapter.hpp"
 #include "player/stage.hpp"
 #include "protocol/case.hpp"
+#include "protocol/player_options.hpp"
 
 namespace course {
+
+/// A lesson's shared object. It stays loaded as long as the process lives.
+class Library {
+ public:
+  /// What is wrong with loading it is told by those who use it.
+  explicit Library(const std::filesystem::path& path);
+  /// The one at this path, which is loaded when it is first asked for.
+  static const Library& at(const std::filesystem::path& path);
+
+  /// Throws std::runtime_error in the loader's own words, or when there is none.
+  const Adapter& adapter() const;
+  const LessonBlocks& blocks() const;
+
+ private:
+  template <class Entry>
+  Entry* entry(const char* name) const;
+
+  std::filesystem::path path_;
+  void* library_;
+  std::string wrong_;
+};
 
 /// A case as this process has read it.
 struct LoadedCase {
@@ -22,22 +45,15 @@ struct LoadedCase {
 /// when it needs more processes than there are.
 LoadedCase load_case(const std::filesystem::path& folder, const Stage& stage, bool keep_inputs);
 
-/// The shared objects that cases are played with, each loaded once, when it is first asked for.
-class Libraries {
- public:
-  const Library& at(const std::filesystem::path& path) {
-    return loaded_.try_emplace(path, path).first->second;
-  }
-
- private:
-  std::map<std::filesystem::path, Library> loaded_;
-};
-
 /// Calls the function; returns how that ended, with what it threw.
 RankReport call_function(const Library& subject, const std::string& function, Call& call);
 
 /// Writes the report, and before it the outputs of a call that finished.
 void write_outputs(const std::filesystem::path& folder, const std::map<std::string, Tensor>& outputs,
                    RankReport report);
+
+/// Plays the cases in turns, so that what else the machine does meets all alike, and writes what each rank
+/// saw of them. Throws std::runtime_error with what a function threw.
+void play_timed(const PlayerOptions& options, std::vector<LoadedCase> cases, Stage& stage, RankStatus& page);
 
 }  // namespace course

@@ -5,11 +5,9 @@
 
 #include "player/graded_blocks.hpp"
 #include "player/memory.hpp"
-#include "player/options.hpp"
 #include "player/own_page.hpp"
 #include "player/played_case.hpp"
 #include "player/stage.hpp"
-#include "player/timed_play.hpp"
 
 namespace course {
 
@@ -38,9 +36,8 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
 
 void play_graded(const PlayerOptions& options, std::vector<LoadedCase> cases, Stage& stage, RankStatus& page,
                  MemoryMeter& memory) {
-  Libraries libraries;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const Library& subject = libraries.at(options.cases[i].subject);
+    const Library& subject = Library::at(options.cases[i].subject);
     // In this order: a rank that is not yet in the case must never look as if it were done with it.
     set_phase(page, Phase::Starting);
     page.case_index = static_cast<std::int32_t>(i);
@@ -73,7 +70,7 @@ int play(int argc, char** argv, Stage& stage) {
     RankStatus& page = enter_page(options.status, stage.world_rank());
     const bool keep_inputs = options.keep_inputs || options.timed;
     std::vector<LoadedCase> cases;
-    for (const PlayerOptions::PlannedCase& planned : options.cases)
+    for (const PlannedCase& planned : options.cases)
       cases.push_back(load_case(planned.folder, stage, keep_inputs));
     MemoryMeter memory;
     // Nobody of the same user, such as another rank's code, may look into this process; a debugger may.

@@ -1,15 +1,70 @@
 #include <mpi.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <thread>
+#include <vector>
 
 #include "mpi_layer/mpi_layer.hpp"
-#include "player/mpi_clock.hpp"
+#include "player/host.hpp"
 #include "player/stage.hpp"
 #include "protocol/errors.hpp"
+#include "protocol/timing.hpp"
+
+namespace course {
 
 namespace {
+
+constexpr int tag = 1;
+constexpr int questions = 16;
+
+using HostId = std::array<char, 64>;
+
+/// Rank 0's answers to one rank's questions.
+void tell_time(int asker, MPI_Comm comm) {
+  for (int i = 0; i < questions; ++i) {
+    PMPI_Recv(nullptr, 0, MPI_BYTE, asker, tag, comm, MPI_STATUS_IGNORE);
+    const double now = now_s();
+    PMPI_Send(&now, 1, MPI_DOUBLE, asker, tag, comm);
+  }
+}
+
+double ask_time(MPI_Comm comm) {
+  double fastest = std::numeric_limits<double>::infinity();
+  double offset = 0;
+  for (int i = 0; i < questions; ++i) {
+    double theirs = 0;
+    const double asked = now_s();
+    PMPI_Send(nullptr, 0, MPI_BYTE, 0, tag, comm);
+    PMPI_Recv(&theirs, 1, MPI_DOUBLE, 0, tag, comm, MPI_STATUS_IGNORE);
+    const double answered = now_s();
+    if (answered - asked >= fastest) continue;
+    fastest = answered - asked;
+    offset = theirs - (asked + answered) / 2;
+  }
+  return offset;
+}
+
+/// What to add to this rank's monotonic clock to have rank 0's. 0 where both run under the same kernel; else
+/// found by asking rank 0 for the time and taking the fastest of some answers, to half its travel time.
+/// Collective. Source: Cristian 1989.
+double mpi_clock_offset_s(MPI_Comm comm) {
+  int rank = 0;
+  int size = 1;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &size);
+  HostId own{};
+  host_id().copy(own.data(), own.size() - 1);
+  std::vector<HostId> hosts(static_cast<std::size_t>(size));
+  PMPI_Allgather(own.data(), sizeof(HostId), MPI_BYTE, hosts.data(), sizeof(HostId), MPI_BYTE, comm);
+  if (rank != 0) return own != hosts[0] ? ask_time(comm) : 0;
+  for (int other = 1; other < size; ++other) {
+    if (hosts[static_cast<std::size_t>(other)] != own) tell_time(other, comm);
+  }
+  return 0;
+}
 
 /// Waits without a busy loop: the ranks that still compute may share this core.
 void sleep_until_complete(MPI_Request request) {
@@ -19,7 +74,7 @@ void sleep_until_complete(MPI_Request request) {
   }
 }
 
-class MpiStage : public course::Stage {
+class MpiStage : public Stage {
  public:
   MpiStage() {
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);
@@ -46,27 +101,27 @@ class MpiStage : public course::Stage {
             }};
   }
 
-  void begin_watching(const void* communicator, course::Watching how, course::RankStatus& status) override {
-    const bool graded = how == course::Watching::Graded;
-    course::mpi_layer::begin(comm(communicator),
-                             {.synchronous_sends = graded,
-                              .record_spans = how == course::Watching::Timed,
-                              .guard_buffers = graded,
-                              .delay_tests = graded},
-                             &status);
+  void begin_watching(const void* communicator, Watching how, RankStatus& status) override {
+    const bool graded = how == Watching::Graded;
+    mpi_layer::begin(comm(communicator),
+                     {.synchronous_sends = graded,
+                      .record_spans = how == Watching::Timed,
+                      .guard_buffers = graded,
+                      .delay_tests = graded},
+                     &status);
   }
 
-  course::ComputeObserver& compute_observer() override { return course::mpi_layer::compute_observer(); }
+  ComputeObserver& compute_observer() override { return mpi_layer::compute_observer(); }
 
-  std::vector<course::Span> end_watching(course::RankReport& report) override {
-    course::mpi_layer::Report seen = course::mpi_layer::end();
+  std::vector<Span> end_watching(RankReport& report) override {
+    mpi_layer::Report seen = mpi_layer::end();
     report.bytes_sent_to = std::move(seen.bytes_sent_to);
     report.collective_bytes = seen.collective_bytes;
     report.facts = std::move(seen.facts);
     return std::move(seen.spans);
   }
 
-  double clock_offset_s() override { return course::clock_offset_s(MPI_COMM_WORLD); }
+  double clock_offset_s() override { return mpi_clock_offset_s(MPI_COMM_WORLD); }
 
   void connect_neighbours(const void* communicator) override {
     int rank = 0;
@@ -108,11 +163,13 @@ bool start_mpi(int* argc, char*** argv) {
 
 }  // namespace
 
+}  // namespace course
+
 int main(int argc, char** argv) {
-  if (!start_mpi(&argc, &argv)) return course::unavailable;
+  if (!course::start_mpi(&argc, &argv)) return course::unavailable;
   int code = 0;
   {
-    MpiStage stage;
+    course::MpiStage stage;
     code = course::play(argc, argv, stage);
   }
   if (code != 0) PMPI_Abort(MPI_COMM_WORLD, code);

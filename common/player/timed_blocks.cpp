@@ -10,25 +10,21 @@ namespace course {
 namespace {
 
 /// They compute nothing: a ring that is given them only sends.
-LessonBlocks idle_blocks() {
-  return {{[](auto&&...) {}, [](auto&&...) {}}, {[](auto&&...) {}}};
-}
+const LessonBlocks idle_blocks{{[](auto&&...) {}, [](auto&&...) {}}, {[](auto&&...) {}}};
 
 std::string block_of(int owner) {
   return "block of rank " + std::to_string(owner);
 }
 
-template <class Block>
-const Block& require(const Block& block, const char* option) {
-  if (!block.accumulate) throw std::runtime_error(std::string(option) + " has no such block computation");
-  return block;
+void require(bool given, const std::string& option) {
+  if (!given) throw std::runtime_error(option + " has no such block computation");
 }
 
 }  // namespace
 
 TimedBlocks::TimedBlocks(LessonBlocks blocks, const std::string& variant, bool records,
                          std::function<void()> after_block)
-    : blocks_(variant == "idle" ? idle_blocks() : std::move(blocks)),
+    : blocks_(variant == "idle" ? idle_blocks : std::move(blocks)),
       tells_(variant != "without_progress"),
       records_(records),
       after_block_(std::move(after_block)) {
@@ -56,8 +52,8 @@ void TimedBlocks::compute_block(const std::string& label, const BetweenTiles& be
   after_block_();
 }
 
-TiledBlockAttention TimedBlocks::tiled_forward() {
-  require(blocks_.forward, "--block");
+TiledBlockAttention TimedBlocks::make_forward(bool) {
+  require(static_cast<bool>(blocks_.forward.accumulate), "--block");
   return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
                  AttentionState& state, const BetweenTiles& between_tiles) {
             compute_block(block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
@@ -71,8 +67,8 @@ TiledBlockAttention TimedBlocks::tiled_forward() {
           }};
 }
 
-TiledBlockAttentionBackward TimedBlocks::tiled_backward() {
-  require(blocks_.backward, "--block-backward");
+TiledBlockAttentionBackward TimedBlocks::make_backward(bool) {
+  require(static_cast<bool>(blocks_.backward.accumulate), "--block-backward");
   return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                  HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
                  int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,

@@ -18,16 +18,13 @@ class TimedBlocks : public Blocks {
   TimedBlocks(LessonBlocks blocks, const std::string& variant, bool records,
               std::function<void()> after_block);
 
-  BlockAttention forward() override { return without_tiles(tiled_forward()); }
-  BlockAttentionBackward backward() override { return without_tiles(tiled_backward()); }
-  /// Throws std::runtime_error where the lesson that was given has none.
-  TiledBlockAttention tiled_forward() override;
-  TiledBlockAttentionBackward tiled_backward() override;
-
   /// The spans since the last look, on this host's monotonic clock.
   std::vector<Span> take_spans() { return std::exchange(spans_, {}); }
 
  private:
+  /// Throws std::runtime_error where the lesson that was given has none.
+  TiledBlockAttention make_forward(bool) override;
+  TiledBlockAttentionBackward make_backward(bool) override;
   using Work = std::function<void(const BetweenTiles&)>;
   void compute_block(const std::string& label, const BetweenTiles& between_tiles, const Work& work);
   void compute(const std::string& label, double begin_s);

@@ -1,5 +1,3 @@
-#include "player/timed_play.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <iterator>
@@ -7,9 +5,10 @@
 #include <stdexcept>
 #include <thread>
 
-#include "player/graded_blocks.hpp"
 #include "player/host.hpp"
 #include "player/own_page.hpp"
+#include "player/plain_attention.hpp"
+#include "player/played_case.hpp"
 #include "player/timed_blocks.hpp"
 #include "protocol/timing.hpp"
 
@@ -38,16 +37,14 @@ class TimedCase {
  public:
   TimedCase(LoadedCase loaded, const Library& subject, const LessonBlocks& blocks, Stage& stage,
             RankStatus& page)
-      : folder_(std::move(loaded.folder)),
-        manifest_(std::move(loaded.manifest)),
-        rank_(loaded.rank),
+      : case_(std::move(loaded)),
         subject_(subject),
         stage_(stage),
         page_(page),
-        together_(stage.enter(rank_)),
-        communicator_(manifest_.apart ? stage.enter(rank_, true) : together_),
-        blocks_(blocks, manifest_.block, manifest_.spans, [this] { say_block(); }),
-        call_(std::move(loaded.inputs), manifest_.arguments, communicator_.get(), blocks_) {
+        together_(stage.enter(case_.rank)),
+        communicator_(case_.manifest.apart ? stage.enter(case_.rank, true) : together_),
+        blocks_(blocks, case_.manifest.block, case_.manifest.spans, [this] { say_block(); }),
+        call_(std::move(case_.inputs), case_.manifest.arguments, communicator_.get(), blocks_) {
     if (takes_part()) stage_.connect_neighbours(communicator_.get());
   }
   TimedCase(const TimedCase&) = delete;
@@ -55,21 +52,21 @@ class TimedCase {
 
   void call_again(const std::deque<TimedCase>& all) {
     if (!takes_part()) return;
-    for (const auto& [input, from] : manifest_.from) call_.lend(input, tensor_of(all, from, input));
+    for (const auto& [input, from] : case_.manifest.from) call_.lend(input, tensor_of(all, from, input));
     call_.forget_outputs();
     blocks_done_ = 0;
     set_text(page_, "");
     stage_.start_together(together_.get());
     set_phase(page_, Phase::Computing);
     stage_.begin_watching(communicator_.get(),
-                          manifest_.spans ? Watching::Timed : Watching::TimedWithoutSpans, page_);
+                          case_.manifest.spans ? Watching::Timed : Watching::TimedWithoutSpans, page_);
     PlayedCall played;
     played.time.begin_s = now_s();
-    played.report = call_function(subject_, manifest_.function, call_);
+    played.report = call_function(subject_, case_.manifest.function, call_);
     played.time.end_s = now_s();
     std::vector<Span> transfers = stage_.end_watching(played.report);
     if (played.report.ending != "finished") {
-      write_outputs(output_folder(folder_, rank_), {}, played.report);
+      write_outputs(output_folder(case_.folder, case_.rank), {}, played.report);
       throw std::runtime_error(played.report.what);
     }
     set_phase(page_, Phase::Finished);
@@ -90,9 +87,8 @@ class TimedCase {
       span.end_s += offset_s;
     }
     timing.host_id = host_id();
-    timing.host_name = host_name();
     timing.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    const std::filesystem::path folder = output_folder(folder_, rank_);
+    const std::filesystem::path folder = output_folder(case_.folder, case_.rank);
     std::filesystem::create_directories(folder);
     write_timing(folder, timing);
     write_outputs(folder, call_.outputs(), std::move(shown.report));
@@ -105,18 +101,18 @@ class TimedCase {
     RankReport report;
   };
 
-  bool takes_part() const { return rank_ >= 0; }
+  bool takes_part() const { return case_.rank >= 0; }
 
   /// Throws std::invalid_argument with both names when no case before this one has it.
   const Tensor& tensor_of(const std::deque<TimedCase>& all, const std::string& other,
                           const std::string& name) const {
     for (const TimedCase& one : all) {
       if (&one == this) break;
-      if (one.folder_ != folder_.parent_path() / other) continue;
+      if (one.case_.folder != case_.folder.parent_path() / other) continue;
       const auto output = one.call_.outputs().find(name);
       return output != one.call_.outputs().end() ? output->second : one.call_.input(name);
     }
-    throw std::invalid_argument(folder_.string() + " takes " + name + " from " + other +
+    throw std::invalid_argument(case_.folder.string() + " takes " + name + " from " + other +
                                 ", which is not played before it");
   }
 
@@ -127,7 +123,7 @@ class TimedCase {
   }
 
   std::vector<Span> all_spans(const CallTime& call, std::vector<Span> transfers) {
-    if (!manifest_.spans) return {};
+    if (!case_.manifest.spans) return {};
     std::vector<Span> spans = blocks_.take_spans();
     const bool says_when_it_computes = !spans.empty();
     std::ranges::move(transfers, std::back_inserter(spans));
@@ -147,9 +143,7 @@ class TimedCase {
     return order[median ? (order.size() - 1) / 2 : 0];
   }
 
-  std::filesystem::path folder_;
-  CaseManifest manifest_;
-  int rank_;
+  LoadedCase case_;
   const Library& subject_;
   Stage& stage_;
   RankStatus& page_;
@@ -162,11 +156,10 @@ class TimedCase {
 };
 
 /// Those of --block and --block-backward; the plain ones in place of what is not given.
-LessonBlocks chosen_blocks(const PlayerOptions& options, Libraries& libraries) {
-  LessonBlocks chosen = plain_blocks();
-  if (!options.block.empty()) chosen.forward = libraries.at(options.block).blocks().forward;
-  if (!options.block_backward.empty())
-    chosen.backward = libraries.at(options.block_backward).blocks().backward;
+LessonBlocks chosen_blocks(const TimedPlay& timed) {
+  LessonBlocks chosen = plain::blocks;
+  if (!timed.block.empty()) chosen.forward = Library::at(timed.block).blocks().forward;
+  if (!timed.block_backward.empty()) chosen.backward = Library::at(timed.block_backward).blocks().backward;
   return chosen;
 }
 
@@ -174,13 +167,12 @@ LessonBlocks chosen_blocks(const PlayerOptions& options, Libraries& libraries) {
 
 void play_timed(const PlayerOptions& options, std::vector<LoadedCase> loaded, Stage& stage,
                 RankStatus& page) {
-  Libraries libraries;
-  const LessonBlocks blocks = chosen_blocks(options, libraries);
+  const LessonBlocks blocks = chosen_blocks(*options.timed);
   const double offset_s = stage.clock_offset_s();
   std::deque<TimedCase> cases;
   for (std::size_t i = 0; i < loaded.size(); ++i)
-    cases.emplace_back(std::move(loaded[i]), libraries.at(options.cases[i].subject), blocks, stage, page);
-  for (int round = 0; round < options.rounds; ++round) {
+    cases.emplace_back(std::move(loaded[i]), Library::at(options.cases[i].subject), blocks, stage, page);
+  for (int round = 0; round < options.timed->rounds; ++round) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       // In this order: a rank that is not yet in the case must never look as if it were done with it.
       set_phase(page, Phase::Starting);
@@ -190,7 +182,7 @@ void play_timed(const PlayerOptions& options, std::vector<LoadedCase> loaded, St
     }
   }
   stage.barrier();
-  for (TimedCase& one : cases) one.write(offset_s, options.show_median);
+  for (TimedCase& one : cases) one.write(offset_s, options.timed->show_median);
   stage.barrier();
 }
 

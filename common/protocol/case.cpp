@@ -50,9 +50,7 @@ CaseManifest read_manifest(const fs::path& folder) {
 }
 
 void write_report(const fs::path& rank_folder, const RankReport& report) {
-  // Renamed, so that where a report lies it is whole.
-  write_json(rank_folder / "report.json.part", report);
-  fs::rename(rank_folder / "report.json.part", rank_folder / "report.json");
+  write_json(rank_folder / "report.json", report);
 }
 
 RankReport parse_report(const std::string& text, const fs::path& name) {

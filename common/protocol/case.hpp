@@ -13,19 +13,12 @@ namespace course {
 /// Numbers that a function is called with beside its tensors; a single number is a list of one.
 using Arguments = std::map<std::string, std::vector<double>>;
 
-/// One call of one function on one or more ranks, as it lies in a folder (docs/case-format.md):
-///   case.json              this manifest
-///   rank<r>/<input>.npy    the inputs of rank r, float32
-///   out/rank<r>/<name>.npy, out/rank<r>/report.json   what rank r returned
-struct CaseManifest {
-  std::string function;
-  int ranks = 1;
-  /// world_ranks[r] plays rank r. Another order than the world's exposes the use of MPI_COMM_WORLD.
-  std::vector<int> world_ranks{0};
-  Arguments arguments;
-  std::vector<std::string> inputs;
+/// The call of a function, but for its tensors.
+struct FunctionCall {
+  std::string function = {};
+  Arguments arguments = {};
   /// Inputs that are taken from other cases of a timed launch, by the names of those cases' folders, which
-  /// lie beside this one and are played before it: their input of that name, or what their latest call
+  /// lie beside this one's and are played before it: their input of that name, or what their latest call
   /// returned.
   std::map<std::string, std::string> from = {};
   /// Of a timed case: "without_progress" never calls between tiles, "idle" computes nothing; "" computes.
@@ -33,6 +26,17 @@ struct CaseManifest {
   /// Of a timed case: each rank is alone on its communicator; the ranks only begin together.
   bool apart = false;
   bool spans = true;  ///< of a timed case: whether they are recorded
+};
+
+/// One call on one or more ranks, as it lies in a folder (docs/case-format.md):
+///   case.json              this manifest
+///   rank<r>/<input>.npy    the inputs of rank r, float32
+///   out/rank<r>/<name>.npy, out/rank<r>/report.json   what rank r returned
+struct CaseManifest : FunctionCall {
+  int ranks = 1;
+  /// world_ranks[r] plays rank r. Another order than the world's exposes the use of MPI_COMM_WORLD.
+  std::vector<int> world_ranks{0};
+  std::vector<std::string> inputs = {};
 };
 
 /// How a rank's call ended, written to report.json beside its outputs.

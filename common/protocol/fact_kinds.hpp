@@ -1,7 +1,7 @@
 #pragma once
 
 /// The kinds of Fact that the MPI layer tells; the judge, which knows no MPI, reads them too.
-namespace course::mpi_layer {
+namespace course {
 
 inline constexpr const char* fact_any_source = "any_source";
 inline constexpr const char* fact_world = "world_communicator";
@@ -26,4 +26,4 @@ inline constexpr const char* fact_lifecycle = "lifecycle";
 /// A call that the course does not use and the layer does not follow, such as MPI_Bsend or MPI_Win_create.
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
 
-}  // namespace course::mpi_layer
+}  // namespace course

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "protocol/json_file.hpp"
 
@@ -16,8 +17,7 @@ static void to_json(nlohmann::json& value, const CallTime& call) {
 }
 
 static void from_json(const nlohmann::json& value, CallTime& call) {
-  value.at(0).get_to(call.begin_s);
-  value.at(1).get_to(call.end_s);
+  std::tie(call.begin_s, call.end_s) = value.get<std::tuple<double, double>>();
 }
 
 static void to_json(nlohmann::json& value, const Span& span) {
@@ -25,13 +25,11 @@ static void to_json(nlohmann::json& value, const Span& span) {
 }
 
 static void from_json(const nlohmann::json& value, Span& span) {
-  value.at(0).get_to(span.kind);
-  value.at(1).get_to(span.begin_s);
-  value.at(2).get_to(span.end_s);
-  value.at(3).get_to(span.label);
+  std::tie(span.kind, span.begin_s, span.end_s, span.label) =
+      value.get<std::tuple<Span::Kind, double, double, std::string>>();
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTiming, calls, shown, spans, host_id, host_name, cores)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTiming, calls, shown, spans, host_id, cores)
 
 void make_disjoint(std::vector<Span>& spans) {
   std::ranges::stable_sort(spans, {}, &Span::begin_s);

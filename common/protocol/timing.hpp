@@ -26,8 +26,7 @@ struct RankTiming {
   int shown = 0;            ///< the call whose spans these are, the same on all ranks
   std::vector<Span> spans;  ///< in order, without overlap
   std::string host_id;      ///< tells the machines of a job apart
-  std::string host_name;
-  int cores = 1;  ///< of its host
+  int cores = 1;            ///< of its host
 };
 
 /// Puts spans in order of time and trims what overlaps: compute is timed by one clock reading and MPI calls

@@ -36,73 +36,20 @@ const Info& find(const std::vector<Info>& all, const std::string& id, const std:
   throw std::invalid_argument("there is no " + what + " " + id + "; there are: " + known);
 }
 
-/// Without its mark: "[json.exception.out_of_range.403] key 'title' not found".
+/// Without its mark: "[json.exception.out_of_range.403] (/lessons/4/tasks/1) key 'name' not found".
 std::string plain(const nlohmann::json::exception& error) {
   const std::string text = error.what();
-  const std::size_t mark = text.find("] ");
-  return mark == std::string::npos ? text : text.substr(mark + 2);
+  return text.substr(text.find("] ") + 2);
 }
 
-nlohmann::json parse(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot open " + path.string());
-  try {
-    return nlohmann::json::parse(file);
-  } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(path.string() + ": " + plain(error));
-  }
-}
-
-/// The value as a T; `where` is what a message calls it.
-template <class T>
-T read(const nlohmann::json& value, const std::string& where) {
-  try {
-    return value.get<T>();
-  } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(where + ": " + plain(error));
-  }
-}
-
-/// "lesson 05", or "lesson number 5" where there is no id to read.
-std::string title_of(const char* kind, const nlohmann::json& value, std::size_t index) {
-  if (value.is_object() && value.contains("id") && value["id"].is_string()) {
-    return std::string(kind) + " " + value["id"].get<std::string>();
-  }
-  return std::string(kind) + " number " + std::to_string(index + 1);
-}
-
-/// The entries of a list, one by one, so that a message can name the one that is wrong.
-template <class T>
-std::vector<T> read_list(const nlohmann::json& list, const char* kind, const std::string& where) {
-  if (!list.is_array()) throw std::runtime_error(where + ": expected a list");
-  std::vector<T> all;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    all.push_back(read<T>(list[i], where + ": " + title_of(kind, list[i], i)));
-  }
-  return all;
-}
-
-Role read_role(const nlohmann::json& value, const std::string& where) {
-  const std::string name = read<std::string>(value, where + ": role");
+/// `where` is what a message begins with.
+Role role_named(const std::string& name, const std::string& where) {
   std::string known;
   for (const RoleName& role : role_names) {
     if (name == role.name) return role.role;
     known += (known.empty() ? "" : ", ") + std::string(role.name);
   }
   throw std::runtime_error(where + ": there is no role '" + name + "'; there are: " + known);
-}
-
-/// A lesson, its tasks and mistakes first.
-LessonInfo read_lesson(const nlohmann::json& value, const std::string& where) {
-  if (value.is_object() && value.contains("tasks")) read_list<TaskInfo>(value["tasks"], "task", where);
-  if (value.is_object() && value.contains("mistakes")) {
-    read_list<MistakeInfo>(value["mistakes"], "mistake", where);
-  }
-  LessonInfo lesson = read<LessonInfo>(value, where);
-  if (value.contains("ring_backward"))
-    lesson.ring_backward = read<std::string>(value["ring_backward"], where + ": ring_backward");
-  if (value.contains("role")) lesson.role = read_role(value["role"], where);
-  return lesson;
 }
 
 }  // namespace
@@ -149,20 +96,24 @@ const MistakeInfo& LessonInfo::mistake(const std::string& mistake_id) const {
 }
 
 std::vector<LessonInfo> read_registry(const std::filesystem::path& path) {
-  const nlohmann::json registry = parse(path);
-  if (!registry.is_object() || !registry.contains("lessons") || !registry["lessons"].is_array()) {
-    throw std::runtime_error(path.string() + ": expected an object with a list of lessons");
-  }
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot open " + path.string());
   std::vector<LessonInfo> lessons;
-  for (std::size_t i = 0; i < registry["lessons"].size(); ++i) {
-    const nlohmann::json& entry = registry["lessons"][i];
-    const std::string where = path.string() + ": " + title_of("lesson", entry, i);
-    LessonInfo lesson = read_lesson(entry, where);
-    const LessonInfo* same = lesson.role ? lesson_with(lessons, *lesson.role) : nullptr;
-    if (same != nullptr)
-      throw std::runtime_error(where + ": lesson " + same->id +
-                               " has its role, too: " + entry["role"].get<std::string>());
-    lessons.push_back(std::move(lesson));
+  try {
+    const nlohmann::json registry = nlohmann::json::parse(file);
+    for (const nlohmann::json& entry : registry.at("lessons")) {
+      LessonInfo lesson = entry.get<LessonInfo>();
+      lesson.ring_backward = entry.value("ring_backward", "");
+      if (entry.contains("role"))
+        lesson.role = role_named(entry["role"].get<std::string>(), path.string() + ": lesson " + lesson.id);
+      const LessonInfo* same = lesson.role ? lesson_with(lessons, *lesson.role) : nullptr;
+      if (same != nullptr)
+        throw std::runtime_error(path.string() + ": lesson " + lesson.id + ": lesson " + same->id +
+                                 " has its role, too: " + entry["role"].get<std::string>());
+      lessons.push_back(std::move(lesson));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(path.string() + ": " + plain(error));
   }
   return lessons;
 }

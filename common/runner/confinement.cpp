@@ -1,10 +1,8 @@
 #include "runner/confinement.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include <thread>
 
 #include "runner/processes.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course {
 
@@ -31,8 +30,6 @@ constexpr uid_t first_user = 1'000'000'000;
 /// Rather than walk through a folder that somebody has filled with empty files.
 constexpr int most_files = 20'000;
 
-const Words become_user_words{"--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"};
-
 void append(Words& words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
 }
@@ -43,25 +40,17 @@ bool is_root() {
 
 /// setpriv's part of a command line.
 Words become(uid_t user) {
-  Words words{"setpriv", "--reuid=" + std::to_string(user), "--regid=" + std::to_string(user)};
-  append(words, become_user_words);
-  return words;
+  return {"setpriv",
+          "--reuid=" + std::to_string(user),
+          "--regid=" + std::to_string(user),
+          "--clear-groups",
+          "--bounding-set=-all",
+          "--inh-caps=-all",
+          "--no-new-privs"};
 }
 
-/// Whether the command exits with 0. It prints nothing.
 bool succeeds(const Words& words) {
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    const int nowhere = open("/dev/null", O_RDWR);
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, stream);
-    execvp(argv[0], argv.data());
-    _exit(127);
-  }
-  int status = 0;
-  return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return capture({.argv = words}).exit.code == 0;
 }
 
 /// bwrap's options for a place of the system's that confined code sees: a merged /usr has links elsewhere.
@@ -96,10 +85,6 @@ std::int64_t bytes_under(const fs::path& folder) {
   return bytes;
 }
 
-std::string mebibytes(std::int64_t bytes) {
-  return fmt::format("{} MiB", bytes >> 20);
-}
-
 }  // namespace
 
 std::string to_string(Isolation isolation) {
@@ -107,10 +92,9 @@ std::string to_string(Isolation isolation) {
 }
 
 Isolation isolation_named(const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
     throw std::invalid_argument("the isolation is namespaces, user or none, not '" + name + "'");
-  }
   return static_cast<Isolation>(found - names.begin());
 }
 
@@ -200,10 +184,10 @@ std::optional<std::string> Confinement::exceeded(pid_t starter, const fs::path& 
   std::int64_t resident = resident_bytes(starter);
   for (const pid_t pid : descendants(starter)) resident += resident_bytes(pid);
   if (resident > limits_.memory_bytes) {
-    return fmt::format("it held more than {} of memory", mebibytes(limits_.memory_bytes));
+    return fmt::format("it held more than {} MiB of memory", limits_.memory_bytes >> 20);
   }
   if (bytes_under(writable) > limits_.written_bytes) {
-    return fmt::format("it wrote more than {} of files", mebibytes(limits_.written_bytes));
+    return fmt::format("it wrote more than {} MiB of files", limits_.written_bytes >> 20);
   }
   return std::nullopt;
 }

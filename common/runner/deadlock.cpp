@@ -1,21 +1,108 @@
 #include "runner/deadlock.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "runner/deadlock_text.hpp"
+#include <algorithm>
+#include <cstring>
+
 #include "runner/wait_for_graph.hpp"
 
 namespace course {
 
 namespace {
 
+using Operation = PendingOperation;
+
+constexpr std::size_t compact_from_ranks = 8;
+constexpr std::size_t operations_in_a_line = 4;
+
+/// "0", "0 and 2", "0 to 7 and 9"
+std::string rank_list(std::vector<int> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::vector<std::string> runs;
+  for (std::size_t begin = 0, end = 0; begin < ranks.size(); begin = end) {
+    for (end = begin + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
+    if (end - begin > 2) {
+      runs.push_back(fmt::format("{} to {}", ranks[begin], ranks[end - 1]));
+    } else {
+      for (std::size_t i = begin; i < end; ++i) runs.push_back(std::to_string(ranks[i]));
+    }
+  }
+  if (runs.size() < 2) return fmt::format("{}", fmt::join(runs, ""));
+  return fmt::format("{} and {}", fmt::join(runs.begin(), runs.end() - 1, ", "), runs.back());
+}
+
+std::string ranks_words(const std::vector<int>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + rank_list(ranks);
+}
+
+/// How a peer is written: as its number, or seen from a rank r, where ranks that do the same share a line.
+std::string peer_words(const Operation& operation, int rank, int size, bool relative) {
+  if (operation.peer == any_peer) return "any rank";
+  if (operation.peer < 0 || operation.peer >= size) return "a rank outside the case";
+  if (!relative) return fmt::format("rank {}", operation.peer);
+  const int ahead = (operation.peer - rank + size) % size;
+  if (ahead == 0) return "itself";
+  if (2 * ahead > size) return fmt::format("rank (r - {}) mod {}", size - ahead, size);
+  return fmt::format("rank (r + {}) mod {}", ahead, size);
+}
+
+std::string in_brackets(const Operation& operation, int receives) {
+  std::string words;
+  if (operation.kind == Operation::Kind::Collective) {
+    words = fmt::format("collective call {}", operation.tag);
+  } else {
+    words = operation.tag == any_tag ? "any tag" : fmt::format("tag {}", operation.tag);
+  }
+  words += fmt::format(", {} {}, {}", operation.bytes, operation.bytes == 1 ? "byte" : "bytes",
+                       after_receives(receives));
+  const bool other =
+      operation.communicator != case_communicator && operation.communicator != unknown_communicator;
+  return words + (other ? ", another communicator than the one given" : "");
+}
+
+std::string operation_words(const Operation& operation, int rank, int size, int receives, bool relative) {
+  const std::string details = in_brackets(operation, receives);
+  if (operation.communicator == unknown_communicator)
+    return fmt::format("{} ({})", operation.call, after_receives(receives));
+  if (operation.kind != Operation::Kind::Collective) {
+    const char* way = operation.kind == Operation::Kind::Send ? "to" : "from";
+    return fmt::format("{} {} {} ({})", operation.call, way, peer_words(operation, rank, size, relative),
+                       details);
+  }
+  if (operation.peer == any_peer) return fmt::format("{} ({})", operation.call, details);
+  return fmt::format("{} with root {} ({})", operation.call, operation.peer, details);
+}
+
+const char* departure(Phase phase) {
+  if (phase == Phase::Threw) return "thrown an exception";
+  return phase == Phase::Crashed ? "crashed" : "finished";
+}
+
+/// The same call on the same communicator, as often called there, with the same root.
+bool is_same_collective(const Operation& a, const Operation& b) {
+  return std::strcmp(a.call, b.call) == 0 && a.communicator == b.communicator && a.tag == b.tag &&
+         a.peer == b.peer;
+}
+
+/// Texts, each with the ranks of which it is true, in the order of their first ranks.
+using Groups = std::vector<std::pair<std::string, std::vector<int>>>;
+
+std::vector<int>& group_of(const std::string& text, Groups& groups) {
+  const auto found = std::ranges::find(groups, text, &Groups::value_type::first);
+  return found != groups.end() ? found->second : groups.emplace_back(text, std::vector<int>()).second;
+}
+
 /// Finds the reason, in the order of how much each explains: operations that miss each other and cycles hold
 /// up everybody behind them, a rank that is gone those who wait for it.
 class Explanation {
  public:
-  explicit Explanation(const std::vector<RankSnapshot>& ranks) : ranks_(ranks), graph_(ranks) {
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (waits(ranks[rank])) waiting_.push_back(static_cast<int>(rank));
+  explicit Explanation(const std::vector<RankSnapshot>& ranks)
+      : ranks_(ranks), size_(static_cast<int>(ranks.size())), graph_(ranks) {
+    for (int rank = 0; rank < size_; ++rank) {
+      if (waits(ranks[rank])) waiting_.push_back(rank);
+      if (is_gone(ranks[rank])) gone_.push_back(rank);
     }
   }
 
@@ -30,42 +117,114 @@ class Explanation {
 
   Deadlock reason() const {
     const std::vector<NearMiss> misses = graph_.near_misses();
-    if (!misses.empty()) return told(Kind::NoMatch, waiting_, conclude_near_miss(misses[0]));
+    if (!misses.empty()) return told(Kind::NoMatch, waiting_, never_meet(misses[0]));
     if (std::optional<Deadlock> found = cycle()) return *found;
-    if (std::optional<Deadlock> found = waits_for_finished()) return *found;
+    if (std::optional<Deadlock> found = waits_for_gone()) return *found;
     if (std::optional<Deadlock> found = collectives()) return *found;
-    return told(Kind::NoMatch, waiting_, conclude_no_match(ranks_, graph_, waiting_));
+    return told(Kind::NoMatch, waiting_, nothing_completes());
   }
 
+  /// @param conclusion the last line, which says what is wrong
   Deadlock told(Kind kind, const std::vector<int>& ranks, const std::string& conclusion) const {
-    Deadlock still{.kind = kind, .ranks = ranks, .receives = {}, .text = {}};
+    Deadlock still{.kind = kind, .ranks = ranks, .receives = {}, .text = describe(ranks) + conclusion};
     for (const int rank : ranks) still.receives.push_back(ranks_[rank].receives);
-    still.text = describe_ranks(ranks_, graph_, ranks) + conclusion;
     return still;
+  }
+
+  /// One line for each rank, `first` before the others; with 8 ranks or more, one for all that do the same.
+  std::string describe(const std::vector<int>& first) const {
+    std::vector<int> order = first;
+    for (int rank = 0; rank < size_; ++rank) {
+      if (std::ranges::count(first, rank) == 0) order.push_back(rank);
+    }
+    Groups lines;
+    for (const int rank : order) {
+      const std::string shared = doing(rank, true);
+      if (ranks_.size() < compact_from_ranks) {
+        lines.push_back({shared, {rank}});
+      } else {
+        group_of(shared, lines).push_back(rank);
+      }
+    }
+    std::string text;
+    for (const auto& [shared, members] : lines) {
+      const std::string words = members.size() > 1 ? shared : doing(members[0], false);
+      text += fmt::format("{} {}\n", ranks_words(members), words);
+    }
+    return text;
+  }
+
+  /// What a rank does, after "rank 3 " or, relative and for several, after "ranks 2 and 3 ".
+  std::string doing(int rank, bool several) const {
+    const RankSnapshot& own = ranks_[rank];
+    if (is_gone(own)) return fmt::format("{} {}", several ? "have" : "has", departure(own.phase));
+    std::string words = own.phase == Phase::Polling ? (several ? "each poll with " : "polls with ")
+                                                    : (several ? "each wait in " : "waits in ");
+    const std::vector<Operation> all = reasons(rank);
+    for (std::size_t i = 0; i < std::min(all.size(), operations_in_a_line); ++i) {
+      if (i > 0) words += " and ";
+      words += operation_words(all[i], rank, size_, own.receives, several);
+    }
+    if (all.empty()) words += "a call that it does not name";
+    if (all.size() > operations_in_a_line)
+      words += fmt::format(" and {} more", all.size() - operations_in_a_line);
+    return words;
+  }
+
+  /// What the rank waits for and does not get; all that it waits for when nothing is missing.
+  std::vector<Operation> reasons(int rank) const {
+    std::vector<Operation> found;
+    for (const Wait& wait : graph_.unmet(rank)) found.push_back(*wait.operation);
+    for (const Operation& operation : ranks_[rank].pending) {
+      const bool counts = found.empty() || operation.kind == Operation::Kind::Collective;
+      if (counts && operation.need != Operation::Need::None) found.push_back(operation);
+    }
+    return found;
+  }
+
+  static std::string never_meet(const NearMiss& miss) {
+    const Operation& send = *miss.send.operation;
+    const Operation& receive = *miss.receive.operation;
+    if (send.communicator != receive.communicator) {
+      return fmt::format(
+          "rank {} sends on another communicator than the one on which rank {} receives: they never meet",
+          miss.send.rank, miss.receive.rank);
+    }
+    return fmt::format("rank {} sends tag {}, rank {} receives tag {}: they never meet", miss.send.rank,
+                       send.tag, miss.receive.rank, receive.tag);
   }
 
   std::optional<Deadlock> cycle() const {
     const std::vector<Wait> path = graph_.cycle();
     if (path.empty()) return std::nullopt;
-    std::vector<int> in_order;
-    for (const Wait& wait : path) in_order.push_back(wait.rank);
-    const auto all_are = [&](PendingOperation::Kind kind) {
-      return std::all_of(path.begin(), path.end(),
-                         [&](const Wait& wait) { return wait.operation->kind == kind; });
+    std::vector<int> ranks;
+    for (const Wait& wait : path) ranks.push_back(wait.rank);
+    const auto all_are = [&](Operation::Kind kind) {
+      return std::ranges::all_of(path, [&](const Wait& wait) { return wait.operation->kind == kind; });
     };
-    const bool all_send = all_are(PendingOperation::Kind::Send);
-    Deadlock still = told(Kind::Cycle, in_order, conclude_cycle(in_order, all_send));
+    const bool all_send = all_are(Operation::Kind::Send);
+    const std::string in_order = fmt::format("a cycle: {} → {}{}", fmt::join(ranks, " → "), ranks[0],
+                                             all_send ? "; every rank of it sends and none receives" : "");
+    const std::string alone = fmt::format("rank {} waits for itself", ranks[0]);
+    Deadlock still = told(Kind::Cycle, ranks, ranks.size() == 1 ? alone : in_order);
     still.all_send = all_send;
-    still.all_receive = all_are(PendingOperation::Kind::Receive);
+    still.all_receive = all_are(Operation::Kind::Receive);
     still.proven = graph_.is_final(path);
     return still;
   }
 
-  std::optional<Deadlock> waits_for_finished() const {
+  std::optional<Deadlock> waits_for_gone() const {
     for (const int rank : waiting_) {
       for (const Wait& wait : graph_.unmet(rank)) {
-        if (!graph_.waits_only_for_gone(wait)) continue;
-        return told(Kind::WaitsForFinished, waiting_, conclude_finished(ranks_, wait, graph_.peers(wait)));
+        const std::vector<int> peers = graph_.peers(wait);
+        if (peers.empty() || !std::ranges::all_of(peers, [&](int peer) { return is_gone(ranks_[peer]); }))
+          continue;
+        const bool send = wait.operation->kind == Operation::Kind::Send;
+        const std::string have =
+            peers.size() == 1 ? fmt::format("has {}", departure(ranks_[peers[0]].phase)) : "are all done";
+        return told(Kind::WaitsForFinished, waiting_,
+                    fmt::format("rank {} waits for {}, which {} and will not {} any more", rank,
+                                ranks_words(peers), have, send ? "receive" : "send"));
       }
     }
     return std::nullopt;
@@ -73,21 +232,56 @@ class Explanation {
 
   std::optional<Deadlock> collectives() const {
     const auto inside = [&](int rank) { return graph_.collective(rank) != nullptr; };
-    if (std::none_of(waiting_.begin(), waiting_.end(), inside)) return std::nullopt;
+    if (std::ranges::none_of(waiting_, inside)) return std::nullopt;
+    const Operation* first = graph_.collective(waiting_[0]);
     const auto same = [&](int rank) {
-      return inside(rank) && is_same_collective(*graph_.collective(rank), *graph_.collective(waiting_[0]));
+      return inside(rank) && is_same_collective(*graph_.collective(rank), *first);
     };
-    if (!inside(waiting_[0]) || !std::all_of(waiting_.begin(), waiting_.end(), same)) {
-      return told(Kind::CollectiveMismatch, waiting_, conclude_collectives(graph_, waiting_));
+    if (first == nullptr || !std::ranges::all_of(waiting_, same))
+      return told(Kind::CollectiveMismatch, waiting_, different_collectives());
+    if (gone_.empty()) return std::nullopt;
+    return told(
+        Kind::WaitsForFinished, waiting_,
+        fmt::format("{} {} {} and will not call {}", ranks_words(gone_), gone_.size() > 1 ? "have" : "has",
+                    departure(ranks_[gone_[0]].phase), first->call));
+  }
+
+  std::string different_collectives() const {
+    Groups groups;
+    for (const int rank : waiting_) {
+      const Operation* collective = graph_.collective(rank);
+      std::string where = "in no collective";
+      if (collective != nullptr) where = fmt::format("in {}", collective->call);
+      if (collective != nullptr && collective->peer != any_peer)
+        where += fmt::format(" with root {}", collective->peer);
+      group_of(where, groups).push_back(rank);
     }
-    if (waiting_.size() == ranks_.size()) return std::nullopt;
-    return told(Kind::WaitsForFinished, waiting_,
-                conclude_collective_without(ranks_, *graph_.collective(waiting_[0])));
+    std::vector<std::string> texts;
+    for (const auto& [where, members] : groups)
+      texts.push_back(
+          fmt::format("{} {} {}", ranks_words(members), members.size() > 1 ? "are" : "is", where));
+    return fmt::format(
+        "{}: a collective ends only when every rank of its communicator makes the same calls in "
+        "the same order",
+        fmt::join(texts, ", "));
+  }
+
+  std::string nothing_completes() const {
+    for (const int rank : waiting_) {
+      for (const Wait& wait : graph_.unmet(rank)) {
+        if (graph_.peers(wait).empty())
+          return fmt::format("rank {} waits for a rank that has no part in the case", rank);
+      }
+    }
+    return gone_.empty() ? "what the ranks wait for fits together, yet nothing completes"
+                         : "some operations fit together, yet none completes";
   }
 
   const std::vector<RankSnapshot>& ranks_;
+  int size_;
   WaitForGraph graph_;
   std::vector<int> waiting_;
+  std::vector<int> gone_;
 };
 
 }  // namespace
@@ -96,8 +290,7 @@ std::optional<Deadlock> find_deadlock(const std::vector<RankSnapshot>& ranks) {
   const auto is_still = [&](const RankSnapshot& rank) {
     return (waits(rank) || is_gone(rank)) && rank.case_index == ranks[0].case_index;
   };
-  if (!std::all_of(ranks.begin(), ranks.end(), is_still)) return std::nullopt;
-  if (std::none_of(ranks.begin(), ranks.end(), waits)) return std::nullopt;
+  if (!std::ranges::all_of(ranks, is_still) || std::ranges::none_of(ranks, waits)) return std::nullopt;
   return Explanation(ranks).find();
 }
 

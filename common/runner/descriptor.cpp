@@ -1,30 +1,8 @@
 #include "runner/descriptor.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <utility>
 
 namespace course {
-
-Descriptor::Descriptor(Descriptor&& other) noexcept : file_(other.release()) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(file_, other.file_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (file_ < 0) return;
-  const int kept = errno;
-  close(file_);
-  errno = kept;
-}
-
-int Descriptor::release() {
-  return std::exchange(file_, -1);
-}
 
 Descriptor open_beneath(const Descriptor& folder, const std::filesystem::path& path) {
   Descriptor at;

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
+#include <utility>
 
 namespace course {
 
@@ -8,11 +12,18 @@ namespace course {
 class Descriptor {
  public:
   explicit Descriptor(int file = -1) : file_(file) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept : file_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+  }
+  ~Descriptor() {
+    const int kept = errno;
+    if (file_ >= 0) close(file_);
+    errno = kept;
+  }
   int get() const { return file_; }
-  int release();
+  int release() { return std::exchange(file_, -1); }
 
  private:
   int file_;

@@ -1,6 +1,11 @@
 #include "runner/launch_monitor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "runner/processes.hpp"
+#include "runner/wait_for_graph.hpp"
 
 namespace course {
 
@@ -20,6 +25,29 @@ std::string ranks_in(Phase phase, const std::vector<RankSnapshot>& ranks) {
 
 }  // namespace
 
+double Starvation::seconds(const std::vector<RankSnapshot>& ranks) const {
+  if (!since_) return 0;
+  std::optional<double> least;
+  const std::map<pid_t, double> now = queued();
+  for (const RankSnapshot& rank : ranks) {
+    const auto found = now.find(rank.pid);
+    if (found == now.end() || (rank.phase != Phase::Computing && rank.phase != Phase::Starting)) continue;
+    const auto before = since_->find(rank.pid);
+    const double waited = found->second - (before == since_->end() ? 0 : before->second);
+    least = std::min(least.value_or(waited), waited);
+  }
+  return least.value_or(0);
+}
+
+/// By the pid that the process itself sees.
+std::map<pid_t, double> Starvation::queued() const {
+  std::vector<pid_t> all = descendants(launch_);
+  all.push_back(launch_);
+  std::map<pid_t, double> seconds;
+  for (const pid_t pid : all) seconds[own_pid(pid)] = queued_s(pid);
+  return seconds;
+}
+
 std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world,
                                         const std::vector<int>& world_ranks) {
   std::vector<RankSnapshot> ordered;
@@ -34,17 +62,10 @@ std::string computing_ranks(const std::vector<RankSnapshot>& ranks) {
 std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].phase != Phase::Threw) continue;
-    Outcome outcome;
-    outcome.ending = Outcome::Ending::Threw;
-    outcome.text =
-        (ranks.size() > 1 ? rank_label(rank, ranks.size()) + " " : "") + "threw: " + ranks[rank].text;
-    return outcome;
+    const std::string who = ranks.size() > 1 ? rank_label(rank, ranks.size()) + " " : "";
+    return Outcome{.ending = Outcome::Ending::Threw, .text = who + "threw: " + ranks[rank].text};
   }
   return std::nullopt;
-}
-
-double LaunchMonitor::quiet_s() const {
-  return std::chrono::duration<double>(Clock::now() - last_progress_).count();
 }
 
 std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& world) {
@@ -54,8 +75,10 @@ std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& worl
                              : std::nullopt;
   }
   const std::vector<RankSnapshot> ranks = in_case_order(world, world_ranks_[case_index_]);
-  if (std::optional<Outcome> thrown = look_for_throw(ranks)) return thrown;
-  if (std::optional<Outcome> still = look_for_deadlock(ranks)) return still;
+  if (quiet_s() > proven_deadlock_s) {
+    if (std::optional<Outcome> thrown = look_for_throw(ranks)) return thrown;
+    if (std::optional<Outcome> still = look_for_deadlock(ranks)) return still;
+  }
   if (!past_limit(world)) return std::nullopt;
   if (std::optional<Outcome> thrown = thrown_by(ranks)) return thrown;
   return stuck_in(ranks);
@@ -64,8 +87,8 @@ std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& worl
 /// Whether nothing has happened for too long, though there was a core to run on.
 bool LaunchMonitor::past_limit(const std::vector<RankSnapshot>& world) const {
   const double quiet = quiet_s();
-  if (quiet <= case_limit_s_) return false;
-  return quiet - std::min(starvation_.seconds(world), starvation_limits * case_limit_s_) > case_limit_s_;
+  if (quiet <= quiet_limit_s_) return false;
+  return quiet - std::min(starvation_.seconds(world), starvation_limits * quiet_limit_s_) > quiet_limit_s_;
 }
 
 void LaunchMonitor::note_progress(const std::vector<RankSnapshot>& world) {
@@ -78,9 +101,9 @@ void LaunchMonitor::note_progress(const std::vector<RankSnapshot>& world) {
     phases = phases * 31 + static_cast<std::uint64_t>(rank.phase);
   }
   if (case_index != case_index_ || completed != completed_ || phases != phases_) {
-    last_progress_ = Clock::now();
+    last_progress_s_ = now_s();
     starvation_.stop();
-  } else if (!starvation_.is_counted() && quiet_s() > case_limit_s_ / 10) {
+  } else if (!starvation_.is_counted() && quiet_s() > quiet_limit_s_ / 10) {
     starvation_.start();
   }
   case_index_ = case_index;
@@ -90,22 +113,13 @@ void LaunchMonitor::note_progress(const std::vector<RankSnapshot>& world) {
 
 /// Ranks that threw while others wait inside MPI: nobody will ever answer those.
 std::optional<Outcome> LaunchMonitor::look_for_throw(const std::vector<RankSnapshot>& ranks) const {
-  const bool others_wait = std::any_of(ranks.begin(), ranks.end(), [](const RankSnapshot& rank) {
-    return rank.phase == Phase::Blocked || rank.phase == Phase::Polling;
-  });
-  if (!others_wait || quiet_s() < proven_deadlock_s) return std::nullopt;
-  return thrown_by(ranks);
+  return std::ranges::any_of(ranks, waits) ? thrown_by(ranks) : std::nullopt;
 }
 
 std::optional<Outcome> LaunchMonitor::look_for_deadlock(const std::vector<RankSnapshot>& ranks) const {
-  if (quiet_s() < proven_deadlock_s) return std::nullopt;
   std::optional<Deadlock> still = find_deadlock(ranks);
-  if (!still || quiet_s() < (still->proven ? proven_deadlock_s : deadlock_patience_s_)) return std::nullopt;
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::Deadlock;
-  outcome.text = still->text;
-  outcome.deadlock = std::move(still);
-  return outcome;
+  if (!still || (!still->proven && quiet_s() < deadlock_patience_s_)) return std::nullopt;
+  return Outcome{.ending = Outcome::Ending::Deadlock, .text = still->text, .deadlock = still};
 }
 
 /// Ranks that have not even begun, as far as anybody can see, belong to a player that keeps no page.
@@ -121,11 +135,10 @@ Outcome LaunchMonitor::stuck_in(const std::vector<RankSnapshot>& ranks) const {
 }
 
 Outcome LaunchMonitor::stuck(const std::string& how, const std::string& where) const {
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::Stuck;
-  outcome.text = how + ": nothing happened for " + std::to_string(static_cast<int>(case_limit_s_)) + " s" +
-                 (where.empty() ? "" : " (" + where + ")");
-  return outcome;
+  const std::string place = where.empty() ? "" : " (" + where + ")";
+  return {
+      .ending = Outcome::Ending::Stuck,
+      .text = fmt::format("{}: nothing happened for {} s{}", how, static_cast<int>(quiet_limit_s_), place)};
 }
 
 }  // namespace course

@@ -2,15 +2,14 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runner/deadlock.hpp"
 #include "runner/outcome.hpp"
-#include "runner/starvation.hpp"
 
 namespace course {
 
@@ -24,17 +23,38 @@ std::string computing_ranks(const std::vector<RankSnapshot>& ranks);
 /// The first of the ranks that threw, and what.
 std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks);
 
+/// How long ranks stood ready to run while others had the cores, from start() on: on a machine with more to
+/// do than it can, a right answer takes its time.
+class Starvation {
+ public:
+  /// @param launch the process that was started
+  explicit Starvation(pid_t launch) : launch_(launch) {}
+
+  void start() { since_ = queued(); }
+  void stop() { since_.reset(); }
+  bool is_counted() const { return since_.has_value(); }
+
+  /// Of the rank that waited least, among those that have work of their own to do; 0 if none has.
+  double seconds(const std::vector<RankSnapshot>& ranks) const;
+
+ private:
+  std::map<pid_t, double> queued() const;
+
+  pid_t launch_;
+  std::optional<std::map<pid_t, double>> since_;
+};
+
 /// Watches one launch from outside and decides when it is over.
 class LaunchMonitor {
  public:
   /// @param world_ranks  for each case, who plays its ranks
-  /// @param case_limit_s seconds without progress, though there was a core to run on
+  /// @param quiet_limit_s seconds without progress, though there was a core to run on
   /// @param launch       the process that was started
   /// @param deadlock_patience_s for which all ranks may wait in MPI without a proof that they wait for ever
-  LaunchMonitor(const std::vector<std::vector<int>>& world_ranks, double case_limit_s, pid_t launch,
+  LaunchMonitor(const std::vector<std::vector<int>>& world_ranks, double quiet_limit_s, pid_t launch,
                 double deadlock_patience_s = deadlock_s)
       : world_ranks_(world_ranks),
-        case_limit_s_(case_limit_s),
+        quiet_limit_s_(quiet_limit_s),
         deadlock_patience_s_(deadlock_patience_s),
         starvation_(launch) {}
 
@@ -44,9 +64,7 @@ class LaunchMonitor {
   int case_index() const { return case_index_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  double quiet_s() const;
+  double quiet_s() const { return now_s() - last_progress_s_; }
   bool past_limit(const std::vector<RankSnapshot>& world) const;
   void note_progress(const std::vector<RankSnapshot>& world);
   std::optional<Outcome> look_for_throw(const std::vector<RankSnapshot>& ranks) const;
@@ -55,13 +73,13 @@ class LaunchMonitor {
   Outcome stuck(const std::string& how, const std::string& where) const;
 
   const std::vector<std::vector<int>>& world_ranks_;
-  double case_limit_s_;
+  double quiet_limit_s_;
   double deadlock_patience_s_;
   Starvation starvation_;
   int case_index_ = -1;
   std::uint64_t completed_ = 0;
   std::uint64_t phases_ = 0;
-  Clock::time_point last_progress_ = Clock::now();
+  double last_progress_s_ = now_s();
 };
 
 }  // namespace course

@@ -1,11 +1,10 @@
 #include "runner/launcher.hpp"
 
-#include <signal.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <numeric>
@@ -26,7 +25,6 @@
 namespace course {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -39,10 +37,6 @@ constexpr int could_not_start = 127;               // as a shell has it
 /// that fails does not make all the others be written again.
 constexpr std::size_t cases_per_launch = 256;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::string tail(const fs::path& path, std::size_t bytes) {
   std::ifstream file(path, std::ios::binary);
   file.seekg(0, std::ios::end);
@@ -53,40 +47,35 @@ std::string tail(const fs::path& path, std::size_t bytes) {
 
 /// A player that ended before all its cases: a rank that a signal killed, or one that left without a word.
 Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs::path& output) {
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::Crashed;
-  outcome.text = sanitizer_report(tail(output, sanitizers_words));
-  if (!outcome.text.empty()) return outcome;
+  const auto of_signal = [](int signal) {
+    return fmt::format("of signal {} ({})", signal, strsignal(signal));
+  };
+  const std::string report = sanitizer_report(tail(output, sanitizers_words));
+  if (!report.empty()) return {.ending = Outcome::Ending::Crashed, .text = report};
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].phase != Phase::Crashed) continue;
-    outcome.text = rank_label(rank, ranks.size()) + " died of signal " + std::to_string(ranks[rank].signal) +
-                   " (" + strsignal(ranks[rank].signal) + ")";
-    if (ranks.size() > 1) outcome.text += " " + after_receives(ranks[rank].receives);
-    return outcome;
+    std::string text = rank_label(rank, ranks.size()) + " died " + of_signal(ranks[rank].signal);
+    if (ranks.size() > 1) text += " " + after_receives(ranks[rank].receives);
+    return {.ending = Outcome::Ending::Crashed, .text = text};
   }
-  if (exit.signal != 0) {
-    outcome.text =
-        "the player died of signal " + std::to_string(exit.signal) + " (" + strsignal(exit.signal) + ")";
-    return outcome;
-  }
-  outcome.ending = Outcome::Ending::Lost;
+  if (exit.signal != 0)
+    return {.ending = Outcome::Ending::Crashed, .text = "the player died " + of_signal(exit.signal)};
   // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a
   // signal that no handler saw.
   const std::string computing = computing_ranks(ranks);
   if (!computing.empty()) {
-    const int signal = exit.code > 128 ? exit.code - 128 : 0;
-    outcome.text = "the process ended in the midst of the function" +
-                   (ranks.size() > 1 ? ", on " + computing : "") +
-                   (signal > 0 ? ", of signal " + std::to_string(signal) + " (" + strsignal(signal) + ")"
-                               : ": a function returns or throws, it does not exit");
-    return outcome;
+    return {.ending = Outcome::Ending::Lost,
+            .text = "the process ended in the midst of the function" +
+                    (ranks.size() > 1 ? ", on " + computing : "") +
+                    (exit.code > 128 ? ", " + of_signal(exit.code - 128)
+                                     : ": a function returns or throws, it does not exit")};
   }
-  if (exit.code == could_not_start) {
-    throw std::runtime_error("the player cannot be started: " + tail(output, 2000));
-  }
-  outcome.text = "the player ended with exit code " + std::to_string(exit.code) +
-                 " before the function returned; it printed:\n" + tail(output, 2000);
-  return outcome;
+  const std::string printed = tail(output, 2000);
+  if (exit.code == could_not_start) throw std::runtime_error("the player cannot be started: " + printed);
+  return {
+      .ending = Outcome::Ending::Lost,
+      .text = fmt::format("the player ended with exit code {} before the function returned; it printed:\n{}",
+                          exit.code, printed)};
 }
 
 /// A timed launch that is over before its end: what the ranks say of themselves, else that they never came
@@ -96,15 +85,8 @@ std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, Exit ex
   if (std::optional<Outcome> thrown = thrown_by(ranks)) return thrown;
   if (mpi && exit.code == could_not_start)
     throw Unavailable("mpirun was not found: install Open MPI (./course does that)");
-  if (std::ranges::all_of(ranks, [](const RankSnapshot& rank) { return rank.pid != 0; })) return std::nullopt;
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::NotStarted;
-  outcome.text = tail(output, 2000);
-  return outcome;
-}
-
-bool has_crashed(const std::vector<RankSnapshot>& ranks) {
-  return std::ranges::any_of(ranks, [](const RankSnapshot& rank) { return rank.phase == Phase::Crashed; });
+  if (std::ranges::count(ranks, 0, &RankSnapshot::pid) == 0) return std::nullopt;
+  return Outcome{.ending = Outcome::Ending::NotStarted, .text = tail(output, 2000)};
 }
 
 std::vector<int> own_order(int ranks) {
@@ -119,13 +101,15 @@ class Launch {
   Launch(const LauncherOptions& options, const std::vector<Case>& cases,
          const std::vector<std::size_t>& chosen)
       : options_(options), world_size_(1) {
+    const uid_t owner = options.confinement != nullptr ? options.confinement->user() : geteuid();
     for (const std::size_t i : chosen) world_size_ = std::max(world_size_, cases[i].ranks());
     for (const std::size_t i : chosen) {
       const Case& one = cases[i];
-      planned_.push_back({one.subject.empty() ? options.subject : one.subject,
-                          temporary_.path() / (one.name.empty() ? "case" + std::to_string(i) : one.name)});
+      planned_.push_back({temporary_.path() / (one.name.empty() ? "case" + std::to_string(i) : one.name),
+                          one.subject.empty() ? options.subject : one.subject});
       world_ranks_.push_back(options.timed ? own_order(one.ranks())
                                            : shuffled_world_ranks(one.ranks(), world_size_));
+      folders_.push_back({temporary_.path(), planned_.back().folder.filename(), owner});
       outputs_.push_back(&one.outputs);
       Launcher::write_case(planned_.back().folder, one, world_ranks_.back());
     }
@@ -140,25 +124,25 @@ class Launch {
   Played run() {
     const StatusPages pages(temporary_.path() / "status", world_size_);
     if (options_.confinement != nullptr) options_.confinement->hand_over(temporary_.path());
-    ReportTrail trail(played_folders(), world_ranks_, world_size_);
+    ReportTrail trail(folders_, world_ranks_, world_size_);
     const auto look = [&] {
       std::optional<std::vector<RankSnapshot>> seen = pages.look();
       return seen ? *std::move(seen) : trail.look();
     };
     Process process(command());
     // A timed case may send large messages over a slow network.
-    const double deadlock_patience_s = options_.timed ? options_.case_limit_s : deadlock_s;
-    LaunchMonitor watch(world_ranks_, options_.case_limit_s, process.pid(), deadlock_patience_s);
+    const double deadlock_patience_s = options_.timed ? options_.quiet_limit_s : deadlock_s;
+    LaunchMonitor watch(world_ranks_, options_.quiet_limit_s, process.pid(), deadlock_patience_s);
     std::optional<Outcome> failure;
-    const Clock::time_point begin = Clock::now();
-    Clock::time_point looked = begin;
+    const double begin_s = now_s();
+    double looked_s = begin_s;
     while (!process.poll() && !failure) {
       pause_for(poll_interval);
-      if (seconds_since(looked) < look_interval_s) continue;
-      looked = Clock::now();
+      if (now_s() - looked_s < look_interval_s) continue;
+      looked_s = now_s();
       const std::vector<RankSnapshot> ranks = look();
       failure = watch.look(ranks);
-      if (!failure) failure = over_limit(process, seconds_since(begin));
+      if (!failure) failure = over_limit(process, now_s() - begin_s);
       show(ranks);
     }
     const std::optional<Exit> exit = process.poll();
@@ -187,13 +171,9 @@ class Launch {
       exceeded = options_.confinement->exceeded(process.pid(), temporary_.path());
       limit_s = std::min(limit_s, options_.confinement->limits().wall_s);
     }
-    if (!exceeded && seconds > limit_s)
-      exceeded = "it ran for more than " + std::to_string(std::lround(limit_s)) + " s";
+    if (!exceeded && seconds > limit_s) exceeded = fmt::format("it ran for more than {:.0f} s", limit_s);
     if (!exceeded) return std::nullopt;
-    Outcome outcome;
-    outcome.ending = Outcome::Ending::OverLimit;
-    outcome.text = "ended: " + *exceeded;
-    return outcome;
+    return Outcome{.ending = Outcome::Ending::OverLimit, .text = "ended: " + *exceeded};
   }
 
   Command command() const {
@@ -203,7 +183,7 @@ class Launch {
       command.argv.insert(command.argv.end(), words.begin(), words.end());
     };
     add(options_.player);
-    add(player_arguments(options_.timed, planned_, temporary_.path() / "status"));
+    add(player_arguments({planned_, temporary_.path() / "status", false, options_.timed}));
     command.environment = options_.starter ? options_.starter->environment : mpirun_environment();
     command.environment.merge(temporary_files_in(temporary_.path()));
     command.output = output();
@@ -214,7 +194,7 @@ class Launch {
 
   void confine(Command& command) const {
     std::set<fs::path> subjects;
-    for (const PlannedFolder& planned : planned_) subjects.insert(fs::absolute(planned.subject));
+    for (const PlannedCase& planned : planned_) subjects.insert(fs::absolute(planned.subject));
     Room room{{subjects.begin(), subjects.end()}, temporary_.path()};
     for (const std::string& word : options_.player) {
       if (fs::path(word).is_absolute()) room.readable.emplace_back(word);
@@ -236,7 +216,8 @@ class Launch {
     if (early) {
       const std::vector<RankSnapshot> ranks = in_case_order(last, world_ranks_[ended]);
       std::optional<Outcome> end = failure;
-      if (options_.timed && has_crashed(ranks)) end.reset();  // what the others then wait for says less
+      const bool crashed = std::ranges::count(ranks, Phase::Crashed, &RankSnapshot::phase) > 0;
+      if (options_.timed && crashed) end.reset();  // what the others then wait for says less
       if (!end && options_.timed) end = timed_end(ranks, exit.value_or(Exit{}), options_.mpi, output());
       outcomes.push_back(end ? *std::move(end) : ended_early(ranks, exit.value_or(Exit{}), output()));
       for (const RankSnapshot& rank : ranks) outcomes.back().facts.push_back(rank.facts);
@@ -247,28 +228,18 @@ class Launch {
 
   Outcome read(int i) const {
     try {
-      return read_outcome(played_folders()[i], static_cast<int>(world_ranks_[i].size()), *outputs_[i],
+      return read_outcome(folders_[i], static_cast<int>(world_ranks_[i].size()), *outputs_[i],
                           options_.timed.has_value());
     } catch (const std::runtime_error& error) {
-      Outcome outcome;
-      outcome.ending = Outcome::Ending::Lost;
-      outcome.text = std::string("no usable result: ") + error.what();
-      return outcome;
+      return {.ending = Outcome::Ending::Lost, .text = std::string("no usable result: ") + error.what()};
     }
-  }
-
-  std::vector<PlayedFolder> played_folders() const {
-    const uid_t owner = options_.confinement != nullptr ? options_.confinement->user() : geteuid();
-    std::vector<PlayedFolder> all;
-    for (const PlannedFolder& planned : planned_)
-      all.push_back({temporary_.path(), planned.folder.filename(), owner});
-    return all;
   }
 
   const LauncherOptions& options_;
   TemporaryFolder temporary_;
   int world_size_;
-  std::vector<PlannedFolder> planned_;
+  std::vector<PlannedCase> planned_;
+  std::vector<PlayedFolder> folders_;
   std::vector<const std::map<std::string, WantedOutput>*> outputs_;
   std::vector<std::vector<int>> world_ranks_;
 };
@@ -292,33 +263,9 @@ std::vector<int> shuffled_world_ranks(int ranks, int world_size) {
   return order;
 }
 
-std::vector<std::string> player_arguments(const std::optional<TimedPlay>& timed,
-                                          const std::vector<PlannedFolder>& planned, const fs::path& status) {
-  std::vector<std::string> words;
-  const auto add = [&](const std::string& option, const std::string& value) {
-    words.insert(words.end(), {option, value});
-  };
-  if (timed) {
-    words.push_back("--timed");
-    add("--rounds", std::to_string(timed->rounds));
-    add("--show", timed->show_median ? "median" : "fastest");
-    if (!timed->block.empty()) add("--block", fs::absolute(timed->block));
-    if (!timed->block_backward.empty()) add("--block-backward", fs::absolute(timed->block_backward));
-  }
-  const fs::path* subject = nullptr;
-  for (const PlannedFolder& one : planned) {
-    if (subject == nullptr || *subject != one.subject) add("--subject", fs::absolute(one.subject));
-    if (subject == nullptr && !status.empty()) add("--status", status);
-    subject = &one.subject;
-    words.push_back(one.folder);
-  }
-  return words;
-}
-
 void Launcher::write_case(const fs::path& folder, const Case& test_case,
                           const std::vector<int>& world_ranks) {
-  CaseManifest manifest{test_case.function, test_case.ranks(), world_ranks,     test_case.arguments, {},
-                        test_case.from,     test_case.block,   test_case.apart, test_case.spans};
+  CaseManifest manifest{test_case, test_case.ranks(), world_ranks};
   for (const auto& [name, tensor] : test_case.inputs.at(0)) manifest.inputs.push_back(name);
   for (int rank = 0; rank < test_case.ranks(); ++rank) {
     fs::create_directories(input_folder(folder, rank));

@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "protocol/case.hpp"
+#include "protocol/player_options.hpp"
 #include "runner/confinement.hpp"
 #include "runner/outcome.hpp"
 #include "tensor/tensor.hpp"
@@ -22,29 +22,16 @@ struct WantedOutput {
   Index log_columns = 0;          ///< of a log: it has any number of rows of so many ints; 0: no log
 };
 
-/// A call to be played: what each rank is given.
-struct Case {
-  std::string group;  ///< once a case ends its launch (crash, deadlock), the rest of its group is not played
-  std::string task;   ///< once one runs past a limit, no other case of its task is played
-  std::string function;
-  Arguments arguments;
-  std::vector<std::map<std::string, Tensor>> inputs;  ///< by rank
-  std::map<std::string, WantedOutput> outputs;
+/// A call to be played, with what each rank is given.
+struct Case : FunctionCall {
+  std::string group =
+      {};  ///< once a case ends its launch (crash, deadlock), the rest of its group is not played
+  std::string task = {};  ///< once one runs past a limit, no other case of its task is played
+  std::vector<std::map<std::string, Tensor>> inputs = {};  ///< by rank
+  std::map<std::string, WantedOutput> outputs = {};
   std::filesystem::path subject = {};  ///< the shared object that it is played with; empty: the launcher's
   std::string name = {};               ///< of its folder; empty: a number
-  std::map<std::string, std::string> from = {};  ///< CaseManifest::from
-  std::string block = {};                        ///< CaseManifest::block
-  bool apart = false;                            ///< CaseManifest::apart
-  bool spans = true;                             ///< CaseManifest::spans
   int ranks() const { return static_cast<int>(inputs.size()); }
-};
-
-/// How cases are played to be timed (docs/case-format.md).
-struct TimedPlay {
-  int rounds = 1;
-  bool show_median = false;     ///< whose spans are kept: the median call's, or the fastest one's
-  std::filesystem::path block;  ///< whose blocks a ring computes with; empty: the player's plain ones
-  std::filesystem::path block_backward;
 };
 
 /// How ranks are started elsewhere than on this machine's own memory.
@@ -63,7 +50,7 @@ struct LauncherOptions {
   std::filesystem::path subject;    ///< the shared object of cases that name none
   std::vector<std::string> player;  ///< the player's command, without its arguments
   bool mpi = false;                 ///< start it under mpirun
-  double case_limit_s = 10;         ///< a case ends that makes no progress for so long, though it had a core
+  double quiet_limit_s = 10;        ///< a case ends that makes no progress for so long, though it had a core
   double launch_limit_s = std::numeric_limits<double>::infinity();  ///< of all cases together
   const Confinement* confinement = nullptr;                         ///< for code that is not the user's own
   std::optional<TimedPlay> timed = {};  ///< in one launch, which ends with the first case that fails
@@ -95,18 +82,6 @@ class Launcher {
   std::set<std::string> ended_groups_;
   std::set<std::string> ended_tasks_;
 };
-
-/// A case's folder, and the shared object that it is played with.
-struct PlannedFolder {
-  std::filesystem::path subject;
-  std::filesystem::path folder;
-};
-
-/// The arguments that make a player play them.
-/// @param status of the status pages; empty: nobody watches
-std::vector<std::string> player_arguments(const std::optional<TimedPlay>& timed,
-                                          const std::vector<PlannedFolder>& planned,
-                                          const std::filesystem::path& status = {});
 
 /// The world ranks that play the ranks of a case, in a world of `world_size` >= `ranks`: none plays the rank
 /// of its own number, unless it is alone in the world, and from a world of four on they are no rotation of

@@ -31,13 +31,13 @@ struct Outcome {
     Lost,        ///< the player ended without a word
     NotStarted,  ///< of a timed launch: not every rank came up
   } ending = Ending::NotPlayed;
-  std::string text;  ///< one or several lines on anything but Finished
-  std::optional<Deadlock> deadlock;
-  std::vector<int> world_ranks;     ///< world_ranks[r] played rank r; empty unless it was played
-  std::vector<Facts> facts;         ///< by rank; told by ranks that came to no end, too
-  std::vector<RankReport> reports;  ///< by rank; empty unless every rank reported
-  std::vector<std::map<std::string, Tensor>> outputs;  ///< by rank; empty unless Finished
-  std::vector<RankTiming> timings;  ///< by rank; empty unless the case was timed and is Finished
+  std::string text = {};  ///< one or several lines on anything but Finished
+  std::optional<Deadlock> deadlock = {};
+  std::vector<int> world_ranks = {};     ///< world_ranks[r] played rank r; empty unless it was played
+  std::vector<Facts> facts = {};         ///< by rank; told by ranks that came to no end, too
+  std::vector<RankReport> reports = {};  ///< by rank; empty unless every rank reported
+  std::vector<std::map<std::string, Tensor>> outputs = {};  ///< by rank; empty unless Finished
+  std::vector<RankTiming> timings = {};  ///< by rank; empty unless the case was timed and is Finished
 };
 
 }  // namespace course

@@ -1,6 +1,7 @@
 #include "runner/outputs.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,10 +40,8 @@ Descriptor open_output(const PlayedFolder& folder, int rank, const std::string& 
   if (fstat(found.get(), &status) != 0 || !S_ISREG(status.st_mode)) refuse(shown, "is not a regular file");
   if (status.st_nlink != 1) refuse(shown, "has a second name somewhere");
   if (status.st_uid != folder.owner) refuse(shown, "belongs to somebody else");
-  if (status.st_size > largest) {
-    refuse(shown,
-           "has " + std::to_string(status.st_size) + " bytes, expected at most " + std::to_string(largest));
-  }
+  if (status.st_size > largest)
+    refuse(shown, fmt::format("has {} bytes, expected at most {}", status.st_size, largest));
   return found;
 }
 
@@ -70,13 +69,11 @@ bool is_an_int(float x) {
 }
 
 void require_log(const std::string& file, const Tensor& log, Index columns) {
-  if (log.rank() != 2 || log.extent(1) != columns) {
-    refuse(file, "has the shape " + to_string(log.shape()) + ", expected rows of " + std::to_string(columns));
-  }
-  const std::vector<float>& values = log.values();
-  const auto odd = std::find_if_not(values.begin(), values.end(), is_an_int);
-  if (odd != values.end())
-    refuse(file, "holds " + std::to_string(*odd) + ", expected numbers that an int holds");
+  if (log.rank() != 2 || log.extent(1) != columns)
+    refuse(file, fmt::format("has the shape {}, expected rows of {}", to_string(log.shape()), columns));
+  const auto odd = std::ranges::find_if_not(log.values(), is_an_int);
+  if (odd != log.values().end())
+    refuse(file, fmt::format("holds {:f}, expected numbers that an int holds", *odd));
 }
 
 }  // namespace
@@ -99,20 +96,20 @@ Outcome read_outcome(const PlayedFolder& folder, int ranks, const std::map<std::
     outcome.reports.push_back(read_report(folder, rank));
     outcome.facts.push_back(outcome.reports.back().facts);
   }
-  outcome.ending = Outcome::Ending::Finished;
   for (int rank = 0; rank < ranks; ++rank) {
     const RankReport& report = outcome.reports[rank];
-    if (report.ending == "finished" || outcome.ending != Outcome::Ending::Finished) continue;
+    if (report.ending == "finished") continue;
     outcome.ending = report.ending == "todo" ? Outcome::Ending::Todo : Outcome::Ending::Threw;
-    outcome.text = (ranks > 1 ? "rank " + std::to_string(rank) + " threw: " : "threw: ") + report.what;
+    outcome.text = (ranks > 1 ? fmt::format("rank {} threw: ", rank) : "threw: ") + report.what;
+    return outcome;
   }
-  if (outcome.ending != Outcome::Ending::Finished) return outcome;
+  outcome.ending = Outcome::Ending::Finished;
   for (int rank = 0; rank < ranks; ++rank) {
     if (timed) outcome.timings.push_back(read_timing(folder, rank));
     std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
     const std::vector<std::string>& named = outcome.reports[rank].outputs;
     for (const auto& [name, output] : wanted) {
-      if (std::find(named.begin(), named.end(), name) == named.end()) continue;
+      if (std::ranges::count(named, name) == 0) continue;
       const std::string file = name + ".npy";
       Tensor tensor = read_npy<float>(file, open_output(folder, rank, file, output.largest_file).release());
       if (output.log_columns > 0) require_log(file, tensor, output.log_columns);

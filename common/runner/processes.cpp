@@ -67,12 +67,9 @@ std::vector<pid_t> descendants(pid_t ancestor) {
   const std::map<pid_t, pid_t> all = parents();
   std::vector<pid_t> found;
   for (const auto& [pid, parent] : all) {
-    for (auto up = all.find(pid); up != all.end(); up = all.find(up->second)) {
-      if (up->second == ancestor) {
-        found.push_back(pid);
-        break;
-      }
-    }
+    auto up = all.find(pid);
+    while (up != all.end() && up->second != ancestor) up = all.find(up->second);
+    if (up != all.end()) found.push_back(pid);
   }
   return found;
 }

@@ -17,10 +17,9 @@ std::vector<RankRecord> rank_records(const Outcome& outcome) {
     for (const auto& [peer, bytes] : report.bytes_sent_to) record.bytes_sent += bytes;
     record.collective_bytes = std::max<std::int64_t>(report.collective_bytes, 0);
     for (const auto& [kind, text] : report.facts) {
-      if (kind != mpi_layer::fact_collective) record.facts.push_back(text);
+      if (kind != fact_collective) record.facts.push_back(text);
     }
     record.host_id = timing.host_id;
-    record.host_name = timing.host_name;
     record.cores = timing.cores;
   }
   return all;

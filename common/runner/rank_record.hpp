@@ -17,7 +17,6 @@ struct RankRecord {
   std::int64_t collective_bytes = 0;  ///< received in collectives
   std::vector<std::string> facts;     ///< what the MPI layer noticed; of collectives their bytes tell
   std::string host_id;
-  std::string host_name;
   int cores = 1;  ///< of its host
 };
 

@@ -38,8 +38,8 @@ std::vector<PendingOperation> clean_pending(const RankStatus& page) {
   std::vector<PendingOperation> kept;
   for (int i = 0; i < count; ++i) {
     PendingOperation operation = page.pending[i];
-    const bool is_valid = operation.kind <= PendingOperation::Kind::Collective &&
-                          operation.need <= PendingOperation::Need::Any;
+    const bool is_valid =
+        operation.kind <= PendingOperation::Kind::Collective && operation.need <= PendingOperation::Need::Any;
     if (!is_valid) continue;
     const std::string call = clean_text(operation.call, sizeof operation.call);
     std::memset(operation.call, 0, sizeof operation.call);

@@ -26,14 +26,9 @@ void add_report(const PlayedFolder& folder, int case_rank, RankSnapshot& rank) {
 }  // namespace
 
 StatusPages::StatusPages(const std::filesystem::path& path, int ranks) : count_(ranks) {
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(ranks * sizeof(RankStatus))) != 0) {
+  file_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (file_.get() < 0 || ftruncate(file_.get(), static_cast<off_t>(ranks * sizeof(RankStatus))) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot make " + path.string());
-  }
-}
-
-StatusPages::~StatusPages() {
-  close(file_);
 }
 
 std::optional<std::vector<RankSnapshot>> StatusPages::look() const {
@@ -41,17 +36,12 @@ std::optional<std::vector<RankSnapshot>> StatusPages::look() const {
   for (int rank = 0; rank < count_; ++rank) {
     all.push_back(snapshot([&](void* bytes, std::size_t count, std::size_t offset) {
       const auto at = static_cast<off_t>(rank * sizeof(RankStatus) + offset);
-      [[maybe_unused]] const ssize_t ignored = pread(file_, bytes, count, at);
+      [[maybe_unused]] const ssize_t ignored = pread(file_.get(), bytes, count, at);
     }));
   }
-  const bool kept =
-      std::any_of(all.begin(), all.end(), [](const RankSnapshot& rank) { return rank.pid != 0; });
+  const bool kept = std::ranges::any_of(all, [](const RankSnapshot& rank) { return rank.pid != 0; });
   return kept ? std::optional(all) : std::nullopt;
 }
-
-ReportTrail::ReportTrail(std::vector<PlayedFolder> folders, const std::vector<std::vector<int>>& world_ranks,
-                         int world_size)
-    : folders_(std::move(folders)), world_ranks_(world_ranks), world_size_(world_size) {}
 
 std::size_t ReportTrail::first_unreported() const {
   std::size_t index = current_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runner/deadlock.hpp"
+#include "runner/descriptor.hpp"
 #include "runner/outputs.hpp"
 
 namespace course {
@@ -15,23 +16,21 @@ class StatusPages {
  public:
   /// Throws std::system_error when the file cannot be made.
   StatusPages(const std::filesystem::path& path, int ranks);
-  ~StatusPages();
-  StatusPages(const StatusPages&) = delete;
-  StatusPages& operator=(const StatusPages&) = delete;
 
   /// Nothing when the player keeps no pages: the first thing that it writes is its process.
   std::optional<std::vector<RankSnapshot>> look() const;
 
  private:
   int count_;
-  int file_ = -1;
+  Descriptor file_;
 };
 
 /// Follows a player that keeps no pages by the reports that it writes.
 class ReportTrail {
  public:
-  ReportTrail(std::vector<PlayedFolder> folders, const std::vector<std::vector<int>>& world_ranks,
-              int world_size);
+  ReportTrail(const std::vector<PlayedFolder>& folders, const std::vector<std::vector<int>>& world_ranks,
+              int world_size)
+      : folders_(folders), world_ranks_(world_ranks), world_size_(world_size) {}
 
   /// The first case that some rank has not reported; as many as there are cases when all have.
   std::size_t first_unreported() const;
@@ -42,7 +41,7 @@ class ReportTrail {
  private:
   bool complete(std::size_t index) const;
 
-  std::vector<PlayedFolder> folders_;
+  const std::vector<PlayedFolder>& folders_;
   const std::vector<std::vector<int>>& world_ranks_;
   int world_size_;
   std::size_t current_ = 0;  ///< all cases before it are reported

@@ -34,12 +34,10 @@ constexpr std::string_view mkdtemp_end = "XXXXXX";
 /// Between making its folder and locking it a process has a moment in which it looks dead.
 constexpr std::chrono::minutes youngest_leftover{1};
 
-/// A folder that is locked for as long as this process has the returned file open; -1 when it cannot be.
-int locked(const std::filesystem::path& folder, int operation) {
-  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (file < 0 || flock(file, operation | LOCK_NB) == 0) return file;
-  close(file);
-  return -1;
+/// A folder that is locked for as long as this process has the returned file open; none when it cannot be.
+Descriptor locked(const std::filesystem::path& folder, int operation) {
+  Descriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return file.get() >= 0 && flock(file.get(), operation | LOCK_NB) == 0 ? std::move(file) : Descriptor();
 }
 
 bool is_old(const std::filesystem::path& folder) {
@@ -68,11 +66,9 @@ void remove_leftovers(const std::filesystem::path& parent) {
   for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end;
        entry.increment(error)) {
     if (!may_be_ours(entry->path()) || !is_old(entry->path())) continue;
-    const int file = locked(entry->path(), LOCK_EX);
-    if (file < 0) continue;
+    const Descriptor file = locked(entry->path(), LOCK_EX);
     std::error_code ignored;
-    std::filesystem::remove_all(entry->path(), ignored);
-    close(file);
+    if (file.get() >= 0) std::filesystem::remove_all(entry->path(), ignored);
   }
 }
 
@@ -92,7 +88,6 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
-  if (lock_ >= 0) close(lock_);
 }
 
 }  // namespace course

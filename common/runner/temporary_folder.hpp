@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "runner/descriptor.hpp"
+
 namespace course {
 
 /// A private folder in memory (/dev/shm), else under TMPDIR or /tmp, that is removed with everything in it; a
@@ -19,7 +21,7 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
-  int lock_ = -1;  ///< says that this process lives
+  Descriptor lock_;  ///< says that this process lives
 };
 
 }  // namespace course

@@ -1,7 +1,6 @@
 #include "runner/wait_for_graph.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 namespace course {
@@ -9,10 +8,6 @@ namespace course {
 namespace {
 
 using Operation = PendingOperation;
-
-bool is_unknown(const Operation& operation) {
-  return operation.communicator == unknown_communicator;
-}
 
 /// Whether the send of `sender` and the receive of `receiver` name each other.
 bool name_each_other(int sender, const Operation& send, int receiver, const Operation& receive) {
@@ -26,7 +21,7 @@ bool match(int sender, const Operation& send, int receiver, const Operation& rec
 }
 
 bool could_meet(int a, const Operation& x, int b, const Operation& y) {
-  return is_unknown(x) || is_unknown(y) || match(a, x, b, y) || match(b, y, a, x);
+  return y.communicator == unknown_communicator || match(a, x, b, y) || match(b, y, a, x);
 }
 
 /// Whether a collective cannot end on one rank before it has begun on all. The root of a broadcast, to name
@@ -35,9 +30,7 @@ bool holds_all(const Operation& operation) {
   const std::string_view call = operation.call;
   constexpr std::string_view with_data[] = {"MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall",
                                             "MPI_Reduce_scatter_block"};
-  return call == "MPI_Barrier" ||
-         (operation.bytes > 0 &&
-          std::find(std::begin(with_data), std::end(with_data), call) != std::end(with_data));
+  return call == "MPI_Barrier" || (operation.bytes > 0 && std::ranges::count(with_data, call) > 0);
 }
 
 bool is_waited_for(const Operation& operation) {
@@ -56,7 +49,7 @@ bool is_gone(const RankSnapshot& rank) {
 }
 
 bool WaitForGraph::is_met(int rank, const Operation& operation) const {
-  if (is_unknown(operation)) return true;
+  if (operation.communicator == unknown_communicator) return true;
   for (std::size_t other = 0; other < ranks_.size(); ++other) {
     for (const Operation& candidate : ranks_[other].pending) {
       if (could_meet(rank, operation, static_cast<int>(other), candidate)) return true;
@@ -96,19 +89,13 @@ std::vector<int> WaitForGraph::peers(const Wait& wait) const {
   return others;
 }
 
-bool WaitForGraph::waits_only_for_gone(const Wait& wait) const {
-  const std::vector<int> all = peers(wait);
-  return !all.empty() && std::all_of(all.begin(), all.end(), [&](int peer) { return is_gone(ranks_[peer]); });
-}
-
 /// Depth first: `path` leads to `rank`. On success the path is the cycle, from any of its ranks.
 bool WaitForGraph::extend_cycle(int rank, std::vector<char>& seen, std::vector<Wait>& path) const {
   seen[rank] = 1;
   for (const Wait& wait : unmet(rank)) {
     path.push_back(wait);
     for (const int peer : peers(wait)) {
-      const auto entry =
-          std::find_if(path.begin(), path.end(), [&](const Wait& one) { return one.rank == peer; });
+      const auto entry = std::ranges::find(path, peer, &Wait::rank);
       if (entry != path.end()) {
         path.erase(path.begin(), entry);
         return true;
@@ -125,8 +112,7 @@ std::vector<Wait> WaitForGraph::cycle() const {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     std::vector<Wait> path;
     if (seen[rank] != 0 || !extend_cycle(static_cast<int>(rank), seen, path)) continue;
-    const auto lower = [](const Wait& a, const Wait& b) { return a.rank < b.rank; };
-    std::rotate(path.begin(), std::min_element(path.begin(), path.end(), lower), path.end());
+    std::ranges::rotate(path, std::ranges::min_element(path, {}, &Wait::rank));
     return path;
   }
   return {};
@@ -168,7 +154,7 @@ bool WaitForGraph::collectives_are_final() const {
     }
   }
   const auto agrees = [&](const RankSnapshot& rank) { return rank.collectives == ranks_[0].collectives; };
-  return inside == 0 || (inside < ranks_.size() && std::all_of(ranks_.begin(), ranks_.end(), agrees));
+  return inside == 0 || (inside < ranks_.size() && std::ranges::all_of(ranks_, agrees));
 }
 
 bool WaitForGraph::is_final() const {

@@ -34,7 +34,6 @@ class WaitForGraph {
   const PendingOperation* collective(int rank) const;
   /// The ranks that an operation waits for: one, or all others where it names any.
   std::vector<int> peers(const Wait& wait) const;
-  bool waits_only_for_gone(const Wait& wait) const;
 
   /// A cycle of ranks, each waiting for the next; it starts with its lowest rank. Empty if there is none.
   std::vector<Wait> cycle() const;

@@ -99,11 +99,12 @@ Shape parse_shape(const fs::path& path, const std::string& tuple) {
 
 /// Parses the header's Python dictionary.
 Header parse_header(const fs::path& path, const std::string& text) {
-  static const std::regex dictionary(R"(\s*\{([^{}]*)\}\s*)");
-  const std::string key = R"(\s*['"](\w+)['"]\s*:\s*)", extent = R"((?:0|[1-9]\d*)\s*)";
-  const std::string tuple =
-      R"(\(\s*(?:(?:)" + extent + ",\\s*)+(?:" + extent + R"()?)?\))";  // (3) is a number
-  const std::regex entry(key + R"(('[^']*'|"[^"]*"|True|False|)" + tuple + R"()\s*(?:,\s*|$))");
+  static const std::regex dictionary(R"(\s*\{([^{}]*)\}\s*)"), dtypes("[<>]f[248]");
+  static const std::string extent = R"((?:0|[1-9]\d*)\s*)";
+  static const std::string tuple =
+      R"(\(\s*(?:(?:)" + extent + ",\\s*)+(?:" + extent + R"()?)?\))";  // not (3)
+  static const std::regex entry(R"(\s*['"](\w+)['"]\s*:\s*('[^']*'|"[^"]*"|True|False|)" + tuple +
+                                R"()\s*(?:,\s*|$))");
   const auto reject = [&] {
     fail(path, "the header " + quoted(text) + " is not that of a plain array, expected one like " +
                    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }");
@@ -123,7 +124,7 @@ Header parse_header(const fs::path& path, const std::string& text) {
   if (rest != entries.end() || values.size() != 3 || !is_text || !is_bool || !shape.starts_with('('))
     reject();
   const std::string dtype = descr.substr(1, descr.size() - 2);
-  if (!std::regex_match(dtype, std::regex("[<>]f[248]"))) {
+  if (!std::regex_match(dtype, dtypes)) {
     fail(path, "has the dtype " + quoted(dtype) +
                    ", expected float16, float32 or float64 ('<f2', '<f4', '<f8' or with '>')");
   }

@@ -28,7 +28,7 @@ void build(const program::Checkout& checkout, const std::string& what, const std
 
 Case generated_case(const std::string& function, const std::vector<int>& shard_tokens, Index heads,
                     Index head_dim) {
-  Case made{"", "", function, {{"shard_tokens", {shard_tokens.begin(), shard_tokens.end()}}}, {}, {}};
+  Case made{{function, {{"shard_tokens", {shard_tokens.begin(), shard_tokens.end()}}}}};
   for (const int tokens : shard_tokens) {
     std::mt19937 generator(static_cast<unsigned>(made.ranks()) + 1);
     std::normal_distribution<float> normal;

@@ -223,7 +223,7 @@ Answer merged_state_travels(const Example& example) {
 
 /// What `look` has to say, unless the world's communicator was used, whose ranks are others: then only that.
 CommunicationCheck unless_on_the_world(const CommunicationCheck& look) {
-  const CommunicationCheck world = checks::without_fact(mpi_layer::fact_world, "world_communicator");
+  const CommunicationCheck world = checks::without_fact(fact_world, "world_communicator");
   return [=](const Example& example, const Outcome& outcome) {
     return world(example, outcome).empty() ? look(example, outcome) : std::vector<Finding>{};
   };
@@ -233,20 +233,20 @@ CommunicationCheck unless_on_the_world(const CommunicationCheck& look) {
 CommunicationCheck sends_nothing_to_itself() {
   return [](const Example& example, const Outcome& outcome) {
     const char* name = example.ranks() == 1 ? "sends_to_itself_alone" : "";
-    return checks::without_fact(mpi_layer::fact_self_message, name)(example, outcome);
+    return checks::without_fact(fact_self_message, name)(example, outcome);
   };
 }
 
 bool any_source_in(const Facts& facts) {
   return std::any_of(facts.begin(), facts.end(),
-                     [](const auto& fact) { return fact.first == mpi_layer::fact_any_source; });
+                     [](const auto& fact) { return fact.first == fact_any_source; });
 }
 
 /// A source of -1 is what rank 0 computes by mistake; ranks that name any source elsewhere mean to.
 CommunicationCheck names_its_sources() {
   return [](const Example& example, const Outcome& outcome) {
     const bool meant = std::count_if(outcome.facts.begin(), outcome.facts.end(), any_source_in) > 1;
-    return checks::without_fact(mpi_layer::fact_any_source, meant ? "" : "minus_one_is_any_source")(example,
+    return checks::without_fact(fact_any_source, meant ? "" : "minus_one_is_any_source")(example,
                                                                                                     outcome);
   };
 }
@@ -310,10 +310,10 @@ Task task(std::string id, std::string function) {
           .examples = examples,
           .expected = expected,
           .baseline = baseline,
-          .communication_checks = {checks::without_fact(mpi_layer::fact_world, "world_communicator"),
+          .communication_checks = {checks::without_fact(fact_world, "world_communicator"),
                                    unless_on_the_world(sends_nothing_to_itself()),
                                    checks::uses_only_known_calls(),
-                                   checks::without_fact(mpi_layer::fact_unfinished_request, ""),
+                                   checks::without_fact(fact_unfinished_request, ""),
                                    checks::deadlocks(waits_for_itself_alone, "sends_to_itself_alone")},
           .split_axis = {{"x", 0}}};
 }

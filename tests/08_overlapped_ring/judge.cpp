@@ -104,11 +104,10 @@ std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
 /// requests open, but that is not what is wrong with it.
 CommunicationCheck leaves_open_buffers_alone() {
   using namespace checks;
-  using namespace mpi_layer;
   const CommunicationCheck look =
-      first_of({without_fact(mpi_layer::fact_unfinished_request, "leaked_request"),
+      first_of({without_fact(fact_unfinished_request, "leaked_request"),
                 without_fact(fact_reused_before_wait, "swapped_before_wait"),
-                without_fact(mpi_layer::fact_overlapping_buffers, "overwrites_the_send_buffer"),
+                without_fact(fact_overlapping_buffers, "overwrites_the_send_buffer"),
                 without_fact(fact_computed_on_arriving, "computes_on_arriving"),
                 without_fact(fact_receive_buffer_changed, "computes_on_arriving"),
                 without_fact(fact_send_buffer_changed, "overwrites_the_send_buffer")});
@@ -120,8 +119,8 @@ CommunicationCheck leaves_open_buffers_alone() {
 /// Who leaves empty blocks out has nothing to hide a transfer behind: said only where there are none.
 CommunicationCheck hides_its_transfers() {
   using namespace checks;
-  const CommunicationCheck look = first_of({without_fact(mpi_layer::fact_waited_at_once, "waits_at_once"),
-                                            without_fact(mpi_layer::fact_no_progress, "no_progress")});
+  const CommunicationCheck look = first_of(
+      {without_fact(fact_waited_at_once, "waits_at_once"), without_fact(fact_no_progress, "no_progress")});
   return [look](const Example& example, const Outcome& outcome) {
     const bool all_work = std::ranges::all_of(example.shard_tokens, [](int tokens) { return tokens > 0; });
     return all_work ? look(example, outcome) : std::vector<Finding>{};
@@ -136,7 +135,7 @@ std::int64_t memory_of_the_backward_ring(const Example& example) {
 std::vector<CommunicationCheck> ring_checks(Hops hops) {
   using namespace checks;
   const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
-  return {first_of({without_fact(mpi_layer::fact_world, "world_communicator"),
+  return {first_of({without_fact(fact_world, "world_communicator"),
                     named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
                     named_if(sends_at_most(limit, ""), sent_one_hop_more(hops, 4), "useless_last_hop"),
                     log_reading::names_the_owners}),

@@ -207,7 +207,7 @@ TEST(RegistryRoles, AreKnownAndGivenOnce) {
   EXPECT_EQ(role_error({R"("blok")"}),
             "lesson 0: there is no role 'blok'; there are: block, ring_forward, block_backward, "
             "ring_backward, ring_overlapped");
-  EXPECT_EQ(role_error({"4"}), "lesson 0: role: type must be string, but is number");
+  EXPECT_EQ(role_error({"4"}), "(/lessons/0/role) type must be string, but is number");
   EXPECT_NE(role_error({R"("block")", R"("block")"}).find("lesson 0 has its role, too: block"),
             std::string::npos);
 }

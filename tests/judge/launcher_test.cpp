@@ -8,7 +8,7 @@ namespace {
 
 /// A case that ends with an exception: no adapter has its function.
 Case throwing_case() {
-  return {"1", "1", "no_such_function", {}, {{{"x", Tensor({1, 1})}}}, {}};
+  return {{"no_such_function"}, "1", "1", {{{"x", Tensor({1, 1})}}}};
 }
 
 TEST(Launcher, PlaysATestOnAfterAnExceptionInTheLastCase) {

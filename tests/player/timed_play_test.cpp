@@ -30,7 +30,7 @@ fs::path library(const std::string& lesson) {
 /// A ring over `ranks` ranks; what it does not get of its own it takes from other cases.
 Case ring_case(const std::string& name, const std::string& lesson, const std::string& function,
                std::vector<std::string> inputs, std::map<std::string, std::string> from) {
-  Case one{"", "", function, {{"shard_tokens", std::vector<double>(ranks, tokens)}}, {}, {}};
+  Case one{{function, {{"shard_tokens", std::vector<double>(ranks, tokens)}}, std::move(from)}};
   for (int rank = 0; rank < ranks; ++rank) {
     Tensors& own = one.inputs.emplace_back();
     for (const std::string& input : inputs) own[input] = numbers(rank + 10 * input[0]);
@@ -38,7 +38,6 @@ Case ring_case(const std::string& name, const std::string& lesson, const std::st
   for (const char* output : {"o", "lse", "dq", "dk", "dv"}) one.outputs[output] = {1 << 20, 0};
   one.subject = library(lesson);
   one.name = name;
-  one.from = std::move(from);
   return one;
 }
 
@@ -233,7 +232,7 @@ TEST(TimedPlay, SaysWhatIsWrong) {
 }
 
 TEST(TimedPlay, PlaysOnOneProcessToo) {
-  Case one{"", "", "blockwise_attention", {{"block", {4.0}}}, {{}}, {{"o", {1 << 20, 0}}}};
+  Case one{{"blockwise_attention", {{"block", {4.0}}}}, "", "", {{}}, {{"o", {1 << 20, 0}}}};
   for (const char* name : {"q", "k", "v"}) one.inputs[0][name] = numbers(name[0]);
   one.subject = library("lesson04");
   LauncherOptions options{.subject = {}, .player = {PLAYER_SOLO}};

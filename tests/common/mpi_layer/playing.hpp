@@ -14,11 +14,7 @@
 /// all of them passed on all ranks.
 namespace mpi_layer_tests {
 
-using course::Deadlock;
-using course::Phase;
-using course::RankSnapshot;
-using course::RankStatus;
-using course::Span;
+using namespace course;
 using namespace course::mpi_layer;
 
 inline constexpr int ranks = 3;
