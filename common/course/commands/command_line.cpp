@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "course/terminal/terminal.hpp"
-#include "course/terminal/words.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
 
