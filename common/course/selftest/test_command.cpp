@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using Outcome = TestRow::Outcome;
+
 constexpr std::size_t slowest_shown = 5;
 constexpr int few_seeds = 4;  ///< of --all
 
@@ -35,13 +37,10 @@ int processors() {
 class Tests {
  public:
   Tests(const Checkout& checkout, const TestOptions& options)
-      : checkout_(checkout),
-        all_(options.all),
-        soak_(options.soak),
-        jobs_(options.jobs > 0 ? options.jobs : processors()) {
+      : checkout_(checkout), options_(options), jobs_(options.jobs > 0 ? options.jobs : processors()) {
     if (!options.lesson.empty())
       lesson_ = &choose_whole_lesson(checkout.lessons, options.lesson, "test --lesson");
-    if (lesson_ != nullptr && all_)
+    if (lesson_ != nullptr && options_.all)
       throw UsageError("--lesson is about one lesson and --all about everything: choose one");
   }
 
@@ -50,19 +49,19 @@ class Tests {
     if (!checkout_.is_handout()) {
       add(check_lessons(checkout_, lesson_ == nullptr ? checkout_.lessons : std::vector{*lesson_}));
       // Whoever is at work on one lesson hears at once what is amiss.
-      if (lesson_ != nullptr && rows_.back().outcome == TestRow::Outcome::Failed) return conclude();
+      if (lesson_ != nullptr && rows_.back().outcome == Outcome::Failed) return conclude();
     }
     run_tree(tree_for_tests(), "build", target(), filter(), "");
-    if (all_) run_the_rest();
+    if (options_.all) run_the_rest();
     return conclude();
   }
 
  private:
   /// With --all warnings are errors, which is nothing to bother a student's own builds with.
   fs::path tree_for_tests() const {
-    if (!all_ && soak_ == 0) return checkout_.build();
+    if (!options_.all && options_.soak == 0) return checkout_.build();
     const fs::path tree = checkout_.build() / "strict";
-    const int seeds = soak_ > 0 ? soak_ : few_seeds;
+    const int seeds = options_.soak > 0 ? options_.soak : few_seeds;
     configure(checkout_.root, tree,
               {"--preset", "student", "-DCOURSE_WERROR=ON", "-DCOURSE_SEEDS=" + std::to_string(seeds)});
     return tree;
@@ -72,10 +71,10 @@ class Tests {
 
   std::vector<std::string> filter() const {
     // The tests with several seeds begin with the one seed of those that they are named after.
-    if (all_)
+    if (options_.all)
       return {"-L", "^(solution|course|seeds|slow)$", "-LE", "^(student|mutant|variant|combination)$"};
     std::vector<std::string> filter{"-L", "^(solution|course)$", "-LE", "^student$"};
-    if (soak_ > 0) filter = {"-L", "^seeds$", "-LE", "^handout$"};
+    if (options_.soak > 0) filter = {"-L", "^seeds$", "-LE", "^handout$"};
     if (lesson_ != nullptr) filter.insert(filter.end(), {"-L", "^" + lesson_->tag() + "$"});
     return filter;
   }
@@ -85,10 +84,9 @@ class Tests {
                 const std::vector<std::string>& tests, const std::string& prefix) {
     const BuildResult built =
         build({checkout_.root, tree, {what}, what == "course_tests" ? "the tests" : what, jobs_});
-    if (!built.succeeded)
-      return add({TestRow::Outcome::Failed, name, "does not compile", failure_text(built), 0});
+    if (!built.succeeded) return add({Outcome::Failed, name, "does not compile", failure_text(built), 0});
     const std::vector<TestRow> rows = run_tests({tree, tests, prefix, jobs_});
-    if (rows.empty()) add({TestRow::Outcome::Failed, prefix + "tests", "there are none", "", 0});
+    if (rows.empty()) add({Outcome::Failed, prefix + "tests", "there are none", "", 0});
     rows_.insert(rows_.end(), rows.begin(), rows.end());
   }
 
@@ -103,31 +101,28 @@ class Tests {
   }
 
   void add(const TestRow& row) {
-    if (row.outcome != TestRow::Outcome::Passed) print_row(row);
+    if (row.outcome != Outcome::Passed) print_row(row);
     rows_.push_back(row);
   }
 
   int conclude() const {
-    const auto failures = std::ranges::count(rows_, TestRow::Outcome::Failed, &TestRow::outcome);
+    const auto failures = std::ranges::count(rows_, Outcome::Failed, &TestRow::outcome);
     fmt::print("\n{}\nthe slowest:\n{}\n", test_table(checkout_.lessons, rows_),
                slowest_tests(rows_, slowest_shown));
     for (const TestRow& row : rows_) {
-      if (row.outcome == TestRow::Outcome::Failed) fmt::print("failed: {}\n", row.name);
+      if (row.outcome == Outcome::Failed) fmt::print("failed: {}\n", row.name);
     }
     fmt::print("took {}\n{}\n", duration(clock_.seconds()), summary(rows_));
     return failures == 0 ? succeeded : failed;
   }
 
   const Checkout& checkout_;
+  const TestOptions& options_;
   const LessonInfo* lesson_ = nullptr;
-  bool all_;
-  int soak_;
   int jobs_;
   std::vector<TestRow> rows_;
   ProgressLine clock_;
 };
-
-using Outcome = TestRow::Outcome;
 
 bool may_skip() {
   return std::ranges::none_of(std::vector<const char*>{"COURSE_NO_SKIP", "CI"}, [](const char* name) {
