@@ -6,7 +6,7 @@
 
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::string kernel_entry(const std::string& objdump_output) {
   return "";
 }
 
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace course::grader {
+namespace course::program::grader {
 
 /// The names that a submission's objects may leave to others, from allowed_symbols.txt.
 class AllowedSymbols {
@@ -29,4 +29,4 @@ std::string forbidden_symbol(const std::string& nm_output, const AllowedSymbols&
 /// The first instruction in the output of `objdump -d` that enters the kernel; empty when there is none.
 std::string kernel_entry(const std::string& objdump_output);
 
-}  // namespace course::grader
+}  // namespace course::program::grader

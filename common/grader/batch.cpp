@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "course/terminal/terminal.hpp"
-#include "course/terminal/words.hpp"
 #include "grader/grade_command.hpp"
 #include "grader/submission.hpp"
 #include "protocol/errors.hpp"
@@ -17,11 +16,10 @@
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using program::Checkout;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -91,10 +89,10 @@ std::string progress_text(std::size_t ended, std::size_t all, const std::list<Wo
   constexpr std::size_t width = 20;
   std::string bar;
   for (std::size_t i = 0; i < width; ++i) bar += i * all < ended * width ? "█" : "·";
-  std::string text = fmt::format("grading {} {} of {}, {}", bar, ended, all, program::duration(seconds));
+  std::string text = fmt::format("grading {} {} of {}, {}", bar, ended, all, duration(seconds));
   if (ended > 0) {
     const double left = seconds * static_cast<double>(all - ended) / static_cast<double>(ended);
-    text += fmt::format(", about {} left", program::duration(left));
+    text += fmt::format(", about {} left", duration(left));
   }
   for (const Worker& worker : workers) text += "; " + worker.item.name;
   return text;
@@ -121,7 +119,7 @@ class Batch {
       if (!is_graded(item)) waiting.push_back(&item);
     }
     const std::size_t known = items_.size() - waiting.size();
-    if (known > 0) program::complain(fmt::format("already graded in {}: {}", results_.string(), known));
+    if (known > 0) complain(fmt::format("already graded in {}: {}", results_.string(), known));
     play(waiting);
     write_table();
     const bool complete = std::ranges::all_of(items_, [&](const Item& item) { return is_graded(item); });
@@ -140,7 +138,7 @@ class Batch {
     for (const fs::directory_entry& entry : fs::directory_iterator(*options_.submissions)) {
       const std::string name = entry.path().filename();
       if (!fs::is_directory(entry.symlink_status()) || name.starts_with('.')) {
-        program::complain("not graded: " + presentable(name) + " is not a folder, or is hidden");
+        complain("not graded: " + presentable(name) + " is not a folder, or is hidden");
         continue;
       }
       items_.push_back({name, entry.path(), reports_ / (name + ".json"), reports_ / (name + ".log"),
@@ -168,7 +166,7 @@ class Batch {
   }
 
   void play(const std::vector<const Item*>& waiting) {
-    program::ProgressLine progress;
+    ProgressLine progress;
     std::list<Worker> workers;
     std::size_t started = 0, ended = 0;
     while (ended < waiting.size()) {
@@ -196,12 +194,12 @@ class Batch {
   void write_table() const {
     const auto& lessons = checkout_.lessons;
     std::string csv = "submission,points,max_points," +
-                      program::joined(
+                      joined(
                           lessons, [](const LessonInfo& lesson) { return lesson.tag(); }, ",") +
                       ",note\n";
     std::string text = fmt::format(
         "\n{:<32} {:>7} {:>7} {}\n", "submission", "points", "of",
-        program::joined(
+        joined(
             lessons, [](const LessonInfo& lesson) { return fmt::format("{:>5}", lesson.id); }, " "));
     for (const Item& item : items_) add_row(item, csv, text);
     write_text(results_ / "grades.csv", csv);
@@ -246,4 +244,4 @@ int grade_all(const Checkout& checkout, const GradeOptions& options, const Gradi
   return Batch(checkout, options, manifest).run();
 }
 
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -11,16 +11,14 @@
 #include "course/commands/machine_facts.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "grader/confined_run.hpp"
-#include "grader/lesson_grade.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
+#include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace fs = std::filesystem;
-using program::Checkout;
 
 namespace {
 
@@ -39,8 +37,7 @@ std::vector<LessonInfo> chosen_lessons(const std::vector<LessonInfo>& all,
                                        const std::vector<std::string>& arguments) {
   if (arguments.empty()) return all;
   std::vector<LessonInfo> chosen;
-  for (const std::string& argument : arguments)
-    chosen.push_back(program::choose_whole_lesson(all, argument, "grade"));
+  for (const std::string& argument : arguments) chosen.push_back(choose_whole_lesson(all, argument, "grade"));
   return chosen;
 }
 
@@ -52,7 +49,7 @@ void build_tools(const Checkout& checkout) {
     targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.tag() + "_adapter"});
     if (lesson.needs_mpi()) targets.emplace_back("player_mpi");
   }
-  require_built(program::build({checkout.root, checkout.build(), targets, "what grades"}), "the judges");
+  require_built(build({checkout.root, checkout.build(), targets, "what grades"}), "the judges");
 }
 
 /// The isolation asked for, or the strongest there is. To do without is a decision that somebody takes.
@@ -71,12 +68,12 @@ Isolation chosen_isolation(const std::optional<std::string>& asked) {
 }
 
 void announce(Isolation isolation, const Checkout& checkout) {
-  program::complain("isolation: " + to_string(isolation));
+  complain("isolation: " + to_string(isolation));
   if (isolation == Isolation::Namespaces) return;
   const fs::path solutions = checkout.root / "solutions";
   if (isolation == Isolation::None || readable_confined(Confinement(isolation, {}), solutions)) {
-    program::complain("submitted code can read " + solutions.string() +
-                      (isolation == Isolation::None ? "" : ": chmod o-rx the checkout to prevent it"));
+    complain("submitted code can read " + solutions.string() +
+             (isolation == Isolation::None ? "" : ": chmod o-rx the checkout to prevent it"));
   }
 }
 
@@ -91,11 +88,11 @@ GradingManifest manifest_of(const Checkout& checkout, std::uint64_t seed, Isolat
   const Captured commit = capture({.argv = {"git", "-c", "safe.directory=*", "-C", checkout.root, "describe",
                                             "--always", "--dirty", "--abbrev=12", "--exclude=*"}});
   const std::string compiler =
-      program::cache_entry(read_text(checkout.build() / "CMakeCache.txt"), "CMAKE_CXX_COMPILER");
+      cache_entry(read_text(checkout.build() / "CMakeCache.txt"), "CMAKE_CXX_COMPILER");
   std::vector<std::string> judges, scope;
   for (const LessonInfo& lesson : checkout.lessons) {
     // A lesson that this machine cannot grade may have none.
-    const fs::path judge = program::judge_of(checkout.build(), lesson);
+    const fs::path judge = judge_of(checkout.build(), lesson);
     judges.push_back(fs::exists(judge) ? read_text(judge) : "");
     for (const TaskInfo& task : lesson.tasks)
       scope.push_back(fmt::format("{}.{}={}", lesson.id, task.id, task.points));
@@ -115,9 +112,8 @@ LessonGrade graded_or_skipped(const Checkout& checkout, const LessonInfo& lesson
     return grade_lesson(checkout, lesson, folder, manifest);
   } catch (const std::runtime_error& error) {
     const std::string why = std::string("could not be graded: ") + error.what();
-    program::complain("lesson " + lesson.id + " " + why);
-    return {.lesson_status = program::lesson_status_as_a_whole(lesson, program::Status::Skipped, why),
-            .failed = true};
+    complain("lesson " + lesson.id + " " + why);
+    return {.lesson_status = lesson_status_as_a_whole(lesson, Status::Skipped, why), .failed = true};
   }
 }
 
@@ -145,6 +141,27 @@ std::string formatted(const Report& report, const std::string& format) {
   if (format == "junit") return junit_report(report);
   if (format == "gradescope") return gradescope_report(report) + "\n";
   return text_report(report);
+}
+
+bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
+  return std::ranges::all_of(handed_in.texts, [&](const auto& entry) {
+    const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
+    return skeleton && same_code(entry.second, *skeleton);
+  });
+}
+
+/// Why nothing of the lesson is played, and as what that counts; Passed: it is played.
+std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInfo& lesson,
+                                       const HandedIn& handed_in) {
+  if (const std::string obstacle = checkout.obstacle(lesson); !obstacle.empty())
+    return {Status::Skipped, obstacle};
+  if (!handed_in.refusal.empty()) return {Status::Failed, "not taken: " + handed_in.refusal};
+  if (!handed_in.missing.empty()) {
+    return {handed_in.texts.empty() ? Status::Todo : Status::Failed,
+            "not handed in: " + handed_in.missing.front()};
+  }
+  if (is_untouched(checkout, lesson, handed_in)) return {Status::Todo, "not written yet"};
+  return {Status::Passed, ""};
 }
 
 }  // namespace
@@ -195,4 +212,29 @@ int grade(Checkout checkout, const GradeOptions& options) {
   return report.is_complete() ? succeeded : failed;
 }
 
-}  // namespace course::grader
+GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson, const Workshop& workshop,
+                           const GradingManifest& manifest) {
+  return {.lesson = &lesson,
+          .tests = selected_tests(lesson),
+          .tree = checkout.build(),
+          .subject = workshop.subject(),
+          .player = {workshop.player()},
+          .seed = manifest.seed,
+          .quiet = true,
+          .confined_as = {{to_string(manifest.isolation), workshop.user()}},
+          .hidden = true};
+}
+
+LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson, const fs::path& submission,
+                         const GradingManifest& manifest) {
+  const HandedIn handed_in = take(submission, lesson);
+  const auto [status, why] = look_at(checkout, lesson, handed_in);
+  if (status != Status::Passed) return {lesson_status_as_a_whole(lesson, status, why), {}};
+  Workshop workshop(checkout, lesson, manifest.isolation);
+  const std::string obstacle = workshop.make(handed_in);
+  if (!obstacle.empty()) return {lesson_status_as_a_whole(lesson, Status::Failed, obstacle), {}};
+  const TestResults tests = program::grade(checkout, grading_order(checkout, lesson, workshop, manifest));
+  return {lesson_status_of(lesson, tests), tests};
+}
+
+}  // namespace course::program::grader

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "course/workspace/judging.hpp"
 #include "grader/report.hpp"
+#include "grader/workshop.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 struct GradeOptions {
   std::vector<std::string> lessons;  ///< "05", "03-05"; empty: all
@@ -19,17 +21,26 @@ struct GradeOptions {
 
 /// ./course grade. Returns an exit code: 0 when the report is complete, whatever the score. Throws UsageError
 /// and Unavailable.
-int grade(program::Checkout checkout, const GradeOptions& options);
+int grade(Checkout checkout, const GradeOptions& options);
 
 /// Grades every folder in options.submissions, each in a process of its own, several at once. The results lie
 /// in options.output (by default FOLDER.grades beside it): run.json, reports/NAME.json for each submission,
 /// and grades.csv. Called again with the same results folder it keeps the seed and grades only what is new or
 /// has changed: that is also how an interrupted run goes on. Returns an exit code. Throws UsageError.
-int grade_all(const program::Checkout& checkout, const GradeOptions& options,
-              const GradingManifest& manifest);
+int grade_all(const Checkout& checkout, const GradeOptions& options, const GradingManifest& manifest);
+
+/// How the judge is to play what a workshop has made: confined, with hidden tests.
+GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson, const Workshop& workshop,
+                           const GradingManifest& manifest);
+
+/// Grades one lesson of a submission. Whatever the submission does, there is a lesson_status with a status
+/// and, short of a pass, a diagnosis for each task. Throws std::runtime_error when the grader itself cannot
+/// work.
+LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson,
+                         const std::filesystem::path& submission, const GradingManifest& manifest);
 
 /// Sets points of tasks as a JSON file says: {"05": {"1": 20, "2": 80}}. What it does not name stays. Throws
 /// UsageError naming the lesson, the task or the value that is wrong.
 void override_points(std::vector<LessonInfo>& lessons, const std::filesystem::path& file);
 
-}  // namespace course::grader
+}  // namespace course::program::grader

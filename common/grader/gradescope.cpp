@@ -4,12 +4,9 @@
 
 #include "grader/report.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 using Json = nlohmann::ordered_json;
-using program::LessonStatus;
-using program::Status;
-using program::TaskStatus;
 
 namespace {
 
@@ -105,4 +102,4 @@ std::string gradescope_report(const Report& report) {
   return results.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace course::grader
+}  // namespace course::program::grader

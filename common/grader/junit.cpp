@@ -6,11 +6,7 @@
 
 #include "grader/report.hpp"
 
-namespace course::grader {
-
-using program::LessonStatus;
-using program::Status;
-using program::TaskStatus;
+namespace course::program::grader {
 
 namespace {
 
@@ -105,4 +101,4 @@ std::string junit_report(const Report& report) {
   return text.str();
 }
 
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -9,12 +9,9 @@
 #include "text/text_file.hpp"
 #include "text/utf8.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 using Json = nlohmann::ordered_json;
-using program::LessonStatus;
-using program::Status;
-using program::TaskStatus;
 
 namespace {
 
@@ -62,7 +59,7 @@ const TaskTest* telling_test(const std::vector<TaskTest>& tests) {
 }
 
 /// What there is to say of a test on hidden inputs.
-std::string without_judges_words(const LessonInfo& lesson, const program::TestResult& result) {
+std::string without_judges_words(const LessonInfo& lesson, const TestResult& result) {
   std::string text = "fails on hidden inputs";
   for (const MistakeInfo& mistake : lesson.mistakes) {
     if (std::ranges::find(result.mistakes, mistake.id) != result.mistakes.end())
@@ -129,7 +126,7 @@ std::string text_report(const Report& report) {
 std::string json_report(const Report& report) {
   std::vector<LessonStatus> lesson_statuses;
   for (const LessonGrade& grade : report.lessons) lesson_statuses.push_back(grade.lesson_status);
-  Json json = Json::parse(program::report_json(lesson_statuses));
+  Json json = Json::parse(report_json(lesson_statuses));
   for (std::size_t i = 0; i < report.lessons.size(); ++i)
     json["lessons"][i]["tests"] = tests_json(report.lessons[i]);
   json.update({{"submission", report.submission},
@@ -178,4 +175,4 @@ std::string diagnosis_of(const LessonGrade& grade, const TaskStatus& task) {
   return presentable(failing_ranks(tests) + why);
 }
 
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -5,7 +5,7 @@
 #include "course/workspace/lesson_status.hpp"
 #include "runner/confinement.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 /// What all grades of one run have in common: the instructor's report says it, and a student's does not.
 struct GradingManifest {
@@ -24,10 +24,10 @@ GradingManifest manifest_from(const nlohmann::ordered_json& json);
 
 /// What one lesson of a submission is worth.
 struct LessonGrade {
-  program::LessonStatus lesson_status;
-  program::TestResults tests = {};  ///< hidden ones too; empty when nothing was played
-  double seconds = 0;               ///< that grading took
-  bool failed = false;              ///< the grader, not the submission: skipped
+  LessonStatus lesson_status;
+  TestResults tests = {};  ///< hidden ones too; empty when nothing was played
+  double seconds = 0;      ///< that grading took
+  bool failed = false;     ///< the grader, not the submission: skipped
 };
 
 /// The grades of one submission.
@@ -76,7 +76,7 @@ struct TaskTest {
   std::string name;  ///< "2.ranks3.hidden"
   int ranks = 0;     ///< 0: the task is played on one rank only
   bool hidden = false;
-  program::Status status = program::Status::Failed;
+  Status status = Status::Failed;
 };
 
 /// The tests of a task that were played, public ones first, each kind in the order of its world sizes.
@@ -88,6 +88,6 @@ std::string title_of(const LessonInfo& lesson, const TaskInfo& task);
 /// Why a task is not passed, presentable, with the world sizes that it fails on; empty on a pass. What the
 /// judge said of a hidden test is not in it, since code that is played can put what it was given into that,
 /// as a tag of MPI_Send's for instance: a mistake that was recognised is told in the registry's words.
-std::string diagnosis_of(const LessonGrade& grade, const program::TaskStatus& task);
+std::string diagnosis_of(const LessonGrade& grade, const TaskStatus& task);
 
-}  // namespace course::grader
+}  // namespace course::program::grader

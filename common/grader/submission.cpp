@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <optional>
@@ -13,7 +12,7 @@
 #include "runner/descriptor.hpp"
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace fs = std::filesystem;
 
@@ -35,15 +34,7 @@ std::string read_all(const Descriptor& file, const fs::path& name) {
     throw Refused(
         fmt::format("{} has {} bytes, at most {} are taken", name.string(), status.st_size, largest_file));
   }
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = read(file.get(), text.data() + done, text.size() - done);
-    if (count <= 0) break;
-    done += static_cast<std::size_t>(count);
-  }
-  text.resize(done);
-  return text;
+  return read_text("/proc/self/fd/" + std::to_string(file.get()));
 }
 
 /// The file at a path below `folder`; nullopt when there is none.
@@ -90,4 +81,4 @@ std::string files_hash(const fs::path& folder, const std::vector<LessonInfo>& le
   return content_hash(texts);
 }
 
-}  // namespace course::grader
+}  // namespace course::program::grader

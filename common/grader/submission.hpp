@@ -7,7 +7,7 @@
 
 #include "registry/registry.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 /// The files of one lesson as somebody handed them in. Only these are ever looked at.
 struct HandedIn {
@@ -24,4 +24,4 @@ HandedIn take(const std::filesystem::path& folder, const LessonInfo& lesson);
 /// Tells what was handed in for these lessons from anything else; a refusal counts like a text.
 std::string files_hash(const std::filesystem::path& folder, const std::vector<LessonInfo>& lessons);
 
-}  // namespace course::grader
+}  // namespace course::program::grader

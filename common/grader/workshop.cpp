@@ -6,21 +6,22 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
-#include "course/terminal/words.hpp"
+#include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
 #include "grader/audit.hpp"
-#include "grader/confined_run.hpp"
 #include "runner/subprocess.hpp"
+#include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace fs = std::filesystem;
-using program::Checkout;
 using Words = std::vector<std::string>;
 
 namespace {
@@ -44,7 +45,7 @@ std::string errors_in(const std::string& output) {
                           line.find("multiple definition") != std::string::npos;
     if (is_error && errors.size() < shown_errors) errors.push_back(line.substr(0, 300));
   }
-  return program::joined(errors, {}, "\n");
+  return joined(errors, {}, "\n");
 }
 
 /// The compiler and its options for a file, as CMake wrote them down. Warnings are between student and
@@ -57,7 +58,7 @@ Words compile_command(const Checkout& checkout, const fs::path& file) {
   if (entry == entries.end())
     throw std::runtime_error(database.string() + " does not say how " + file.string() + " is compiled");
   Words kept;
-  const Words command = program::words_of(entry->at("command").get<std::string>());
+  const Words command = words_of(entry->at("command").get<std::string>());
   for (auto word = command.begin(); word != command.end(); ++word) {
     const bool takes_next = *word == "-o" || *word == "-c";
     if (takes_next) ++word;
@@ -86,7 +87,7 @@ std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInf
   std::ranges::replace_if(
       said.output, [](char c) { return c == '\\' || c == '\n'; }, ' ');
   std::vector<fs::path> headers;
-  for (const std::string& word : program::words_of(said.output)) {
+  for (const std::string& word : words_of(said.output)) {
     const fs::path relative = fs::path(word).lexically_relative(checkout.root);
     if (!relative.empty() && *relative.begin() != "..") headers.push_back(relative);
   }
@@ -104,7 +105,7 @@ Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation
   for (const char* folder : {"include", "src", "tools", "objects"}) fs::create_directory(at(folder));
   copy_headers();
   link_ = link_command();
-  fs::copy_file(program::built_in_player(checkout.build(), lesson), player());
+  fs::copy_file(built_in_player(checkout.build(), lesson), player());
   confinement_.hand_over(at("objects"));
   open_to_user();
 }
@@ -123,19 +124,19 @@ void Workshop::copy_headers() const {
 /// The command by which the build links the lesson's shared object, with the submission's objects in place of
 /// the student's, and with copies of the other files that come from the build: the adapter, libraries.
 Words Workshop::link_command() const {
-  const std::string target = "lib/" + program::subject_target(lesson_, "student") + ".so";
+  const std::string target = "lib/" + subject_target(lesson_, "student") + ".so";
   const Captured said = capture({.argv = {"ninja", "-C", checkout_.build(), "-t", "commands", target}});
   const std::vector<std::string> commands = lines_of(said.output);
   if (said.exit.code != 0 || commands.empty())
     throw std::runtime_error("the build does not say how " + target + " is linked: " + said.first_line());
   Words link;
   bool with_objects = false;
-  for (const std::string& word : program::words_of(commands.back())) {
+  for (const std::string& word : words_of(commands.back())) {
     const fs::path in_build = checkout_.build() / word;
     if (word == ":" || word == "&&") continue;
     if (word == target) {
       link.push_back(at("objects") / "subject.so");
-    } else if (word.find(program::subject_target(lesson_, "student") + ".dir/") != std::string::npos) {
+    } else if (word.find(subject_target(lesson_, "student") + ".dir/") != std::string::npos) {
       if (std::exchange(with_objects, true)) continue;
       for (const std::string& file : lesson_.files) link.push_back(object_of(file));
     } else if (!word.starts_with("-") && fs::path(word).is_relative() && fs::exists(in_build)) {
@@ -227,4 +228,30 @@ std::string Workshop::without_places(std::string text) const {
   return text;
 }
 
-}  // namespace course::grader
+ConfinedRun run_confined(const Confinement& confinement, const std::vector<std::string>& command,
+                         const Room& room, const fs::path& output) {
+  constexpr std::size_t shown_bytes = 256 << 10;
+  const std::chrono::duration<double> limit(confinement.limits().wall_s);
+  ConfinedRun run;
+  fs::remove(output);
+  Process process({.argv = confinement.wrap(command, {}, room), .output = output});
+  const auto begin = std::chrono::steady_clock::now();
+  while (!process.poll() && run.exceeded.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    run.exceeded = confinement.exceeded(process.pid(), room.writable).value_or("");
+    if (run.exceeded.empty() && std::chrono::steady_clock::now() - begin > limit)
+      run.exceeded = fmt::format("it ran for more than {:.0f} s", limit.count());
+  }
+  run.exit = process.poll().value_or(Exit{});
+  process.kill();
+  confinement.sweep(room.writable);
+  run.output = read_text(output).substr(0, shown_bytes);
+  return run;
+}
+
+bool readable_confined(const Confinement& confinement, const fs::path& path) {
+  const TemporaryFolder temporary;
+  return run_confined(confinement, {"test", "-r", path}, {}, temporary.path() / "output.txt").succeeded();
+}
+
+}  // namespace course::program::grader

@@ -7,9 +7,26 @@
 #include "course/workspace/checkout.hpp"
 #include "grader/submission.hpp"
 #include "runner/confinement.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
+
+/// How a confined command ended.
+struct ConfinedRun {
+  Exit exit;
+  std::string exceeded;  ///< the limit that ended it; empty when none did
+  std::string output;    ///< what it printed, cut after 256 KiB
+  bool succeeded() const { return exceeded.empty() && exit.code == 0; }
+};
+
+/// Runs a command to its end or to its limits. What it prints goes through `output`, a path of the caller's
+/// that the command cannot change.
+ConfinedRun run_confined(const Confinement& confinement, const std::vector<std::string>& command,
+                         const Room& room, const std::filesystem::path& output);
+
+/// Whether code that is confined so, shown nothing but the system's folders, can read a path.
+bool readable_confined(const Confinement& confinement, const std::filesystem::path& path);
 
 /// Whether objects are searched for what they may not use. Left out only to test what else holds them.
 enum class Examination { Whole, Skipped };
@@ -21,7 +38,7 @@ class Workshop {
  public:
   /// Reads off the configured build tree how it compiles and links what a student edits. Throws
   /// std::runtime_error when the course itself cannot be set up, naming what the tree lacks.
-  Workshop(const program::Checkout& checkout, const LessonInfo& lesson, Isolation isolation);
+  Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation isolation);
 
   /// What was handed in, compiled, examined and linked confined. Returns why there is nothing to play, or an
   /// empty string.
@@ -44,7 +61,7 @@ class Workshop {
   std::string link() const;
   std::string without_places(std::string text) const;
 
-  const program::Checkout& checkout_;
+  const Checkout& checkout_;
   const LessonInfo& lesson_;
   Confinement confinement_;
   TemporaryFolder temporary_;
@@ -52,4 +69,4 @@ class Workshop {
   Words link_;     ///< the whole command
 };
 
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "course/terminal/words.hpp"
+#include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "lessons.hpp"
 #include "protocol/errors.hpp"

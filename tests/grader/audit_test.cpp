@@ -4,7 +4,7 @@
 
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 namespace {
 
 AllowedSymbols list(const std::vector<std::string>& sections) {
@@ -99,4 +99,4 @@ TEST(KernelEntry, IsAnInstructionNotAName) {
 }
 
 }  // namespace
-}  // namespace course::grader
+}  // namespace course::program::grader

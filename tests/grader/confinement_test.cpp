@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "grader/confined_run.hpp"
+#include "grader/workshop.hpp"
 #include "runner/temporary_folder.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,4 +87,4 @@ TEST(IsolationNames, AreReadBack) {
 }
 
 }  // namespace
-}  // namespace course::grader
+}  // namespace course::program::grader

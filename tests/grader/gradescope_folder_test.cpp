@@ -11,7 +11,7 @@
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace {
 
@@ -136,4 +136,4 @@ TEST_F(Autograder, OthersSeeNeitherSolutionsNorEarlierResults) {
 
 }  // namespace
 
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -5,7 +5,7 @@
 #include "reports.hpp"
 #include "results_shape.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace {
 
@@ -189,4 +189,4 @@ TEST(PresentableText, ReplacesByteByByteWhatIsNoCharacter) {
 
 }  // namespace
 
-}  // namespace course::grader
+}  // namespace course::program::grader

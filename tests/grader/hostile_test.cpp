@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "grader/confined_run.hpp"
-#include "grader/lesson_grade.hpp"
+#include "grader/grade_command.hpp"
 #include "runner/processes.hpp"
 #include "text/text_file.hpp"
 
@@ -29,7 +28,7 @@
 // Exit code 77: this machine cannot play some way.
 
 using namespace course;
-using namespace course::grader;
+using namespace course::program::grader;
 using program::Checkout;
 namespace fs = std::filesystem;
 

@@ -8,7 +8,7 @@
 
 #include "reports.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace {
 
@@ -219,4 +219,4 @@ TEST(Junit, ALongDiagnosisIsCutAndSaysSo) {
 
 }  // namespace
 
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -5,7 +5,7 @@
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 namespace {
 
 std::vector<LessonInfo> lessons_with(const std::string& text) {
@@ -35,4 +35,4 @@ TEST(OverridePoints, RefusesWhatIsNotThereOrNoNumber) {
 }
 
 }  // namespace
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -3,7 +3,7 @@
 #include "../course/lessons.hpp"
 #include "grader/report.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 
 inline program::TestResult result(program::Status status, std::string text = "",
                                   std::vector<std::string> mistakes = {}) {
@@ -73,4 +73,4 @@ inline std::vector<std::string> adversarial_texts() {
           std::string(1 << 20, '\x01')};
 }
 
-}  // namespace course::grader
+}  // namespace course::program::grader

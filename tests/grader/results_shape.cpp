@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace course::grader {
+namespace course::program::grader {
 
 namespace {
 
@@ -95,4 +95,4 @@ std::string wrong_in_results(const std::string& text) {
   return results.contains("score") || !tests.empty() ? "" : "neither a score nor tests";
 }
 
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -8,7 +8,7 @@
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 
-namespace course::grader {
+namespace course::program::grader {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST_F(TakeTest, KnowsFilesByTheirContent) {
 }
 
 }  // namespace
-}  // namespace course::grader
+}  // namespace course::program::grader

@@ -15,8 +15,9 @@ namespace {
 using nlohmann::json;
 
 TEST(Json, OfAGradeHasItsShape) {
-  for (const grader::Report& report : {grader::report_with("it is wrong"), grader::report_with_skipped()})
-    EXPECT_EQ(differences(recorded_shape("grade"), json::parse(grader::json_report(report))), "");
+  for (const program::grader::Report& report :
+       {program::grader::report_with("it is wrong"), program::grader::report_with_skipped()})
+    EXPECT_EQ(differences(recorded_shape("grade"), json::parse(program::grader::json_report(report))), "");
 }
 
 TEST(Json, OfABenchHasItsShape) {

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <stdexcept>
 
 #include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"

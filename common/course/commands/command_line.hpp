@@ -1,11 +1,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "course/terminal/terminal.hpp"
 #include "course/workspace/checkout.hpp"
+#include "protocol/errors.hpp"
+#include "runner/interruption.hpp"
 
 namespace course::program {
 
@@ -13,23 +17,57 @@ namespace course::program {
 class CommandLine {
  public:
   /// Does what the arguments ask for. Returns the exit code; what is thrown on the way is told on stderr.
-  int run(int argc, char** argv);
+  int run(int argc, char** argv) {
+    try {
+      if (const std::optional<int> over = parse(argc, argv)) return *over;
+      return action_(Checkout::find());
+    } catch (const Interrupted& interrupted) {
+      return interrupted.exit_code;
+    } catch (...) {
+      return report_exception();
+    }
+  }
 
  protected:
   /// What a command does; returns the exit code.
   using Action = std::function<int(const Checkout&)>;
 
   /// @param without_command what is done where no command is given; by default that is an error
-  explicit CommandLine(Action without_command = nullptr);
+  explicit CommandLine(Action without_command = nullptr) : action_(std::move(without_command)) {
+    app_.require_subcommand(action_ ? 0 : 1, 1);
+    app_.name("./course");
+    app_.add_flag("--json", json_, "one JSON object on stdout and nothing else");
+  }
 
-  CLI::App* add_command(const std::string& name, const std::string& what, Action action);
+  CLI::App* add_command(const std::string& name, const std::string& what, Action action) {
+    CLI::App* command = app_.add_subcommand(name, what);
+    command->callback([this, action = std::move(action)] { action_ = action; });
+    return command;
+  }
 
   CLI::App app_{"The ring attention course: where you are, and a command for each thing to do."};
   bool json_ = false;
 
  private:
-  std::optional<int> parse(int argc, char** argv);
-  std::string commands() const;
+  /// Returns an exit code when there is nothing left to do: help was asked for, or the arguments are wrong.
+  std::optional<int> parse(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+      return std::nullopt;
+    } catch (const CLI::Success& asked) {
+      return app_.exit(asked);
+    } catch (const CLI::ParseError& error) {
+      std::string text = error.what();
+      std::ranges::replace(text, '\n', ' ');
+      const std::vector<CLI::App*> chosen = app_.get_subcommands();
+      const std::string more =
+          chosen.empty()
+              ? "the commands are " + joined(app_.get_subcommands({}), &CLI::App::get_name) + "; ./course"
+              : "./course " + chosen[0]->get_name();
+      complain(text + "; " + more + " --help says more");
+      return wrong_usage;
+    }
+  }
 
   Action action_;  ///< of the command that was chosen
 };

@@ -5,8 +5,6 @@
 #include "course/commands/command_line.hpp"
 #include "course/commands/commands.hpp"
 #include "course/commands/tools.hpp"
-#include "course/terminal/terminal.hpp"
-#include "protocol/errors.hpp"
 
 namespace course::program {
 

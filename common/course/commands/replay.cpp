@@ -5,7 +5,6 @@
 #include "course/build/build.hpp"
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
-#include "course/terminal/words.hpp"
 #include "course/workspace/judging.hpp"
 #include "protocol/case.hpp"
 #include "protocol/errors.hpp"

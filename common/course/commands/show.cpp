@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"

@@ -5,7 +5,6 @@
 
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
-#include "course/terminal/words.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::program {

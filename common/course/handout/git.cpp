@@ -1,8 +1,7 @@
 #include "course/handout/git.hpp"
 
-#include <stdexcept>
 
-#include "course/terminal/words.hpp"
+#include "course/terminal/terminal.hpp"
 #include "course/workspace/checkout.hpp"
 #include "protocol/errors.hpp"
 

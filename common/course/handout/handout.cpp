@@ -1,17 +1,17 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <stdexcept>
+#include <nlohmann/json.hpp>
 
 #include "course/commands/commands.hpp"
 #include "course/handout/git.hpp"
 #include "course/handout/handout_content.hpp"
-#include "course/handout/handout_repository.hpp"
 #include "course/terminal/terminal.hpp"
-#include "course/terminal/words.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "protocol/errors.hpp"
 #include "runner/interruption.hpp"
+#include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {
@@ -20,9 +20,165 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string ids_of(const std::vector<LessonInfo>& lessons) {
-  return (lessons.size() == 1 ? "lesson " : "lessons ") + joined(lessons, &LessonInfo::id);
+/// The last commit of the instructor's checkout, unpacked into a folder that goes away. What lies uncommitted
+/// in the working tree, a student's own answers among it, is not there.
+struct CommittedCourse {
+  /// Throws Unavailable when the checkout has no git history, or is a handout.
+  explicit CommittedCourse(const Checkout& checkout) {
+    const Captured head = ask_git(checkout.root, {"rev-parse", "--short", "HEAD"});
+    if (head.exit.code != 0) {
+      throw Unavailable("what is handed out is what is committed, and git knows no commit in " +
+                        checkout.root.string());
+    }
+    commit = head.first_line();
+    const fs::path archive = folder.path() / "course.tar";
+    git(checkout.root, {"archive", "--format=tar", "--output=" + archive.string(), "HEAD"});
+    stop_if_interrupted();
+    course.root = folder.path() / "course";
+    fs::create_directory(course.root);
+    const Captured unpacked = capture({.argv = {"tar", "-xf", archive}, .folder = course.root});
+    if (unpacked.exit.code != 0) throw std::runtime_error("tar failed: " + unpacked.output);
+    if (course.is_handout()) {
+      throw Unavailable(checkout.root.string() +
+                        " is a handout itself; handouts are made of the whole course");
+    }
+    course.lessons = read_registry(course.root / "lessons" / "registry.json");
+  }
+
+  TemporaryFolder folder;
+  Checkout course;
+  std::string commit;  ///< its abbreviated name
+};
+
+/// A folder beside `folder`, so that it can be renamed to it, which goes away unless it was.
+struct PlaceBeside {
+  explicit PlaceBeside(const fs::path& folder)
+      : path(folder.parent_path() / ("." + folder.filename().string() + ".part" + std::to_string(getpid()))) {
+    fs::create_directory(path);
+  }
+  ~PlaceBeside() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  PlaceBeside(const PlaceBeside&) = delete;
+  PlaceBeside& operator=(const PlaceBeside&) = delete;
+
+  const fs::path path;
+};
+
+/// A path's last part, also where it was written with a slash at its end.
+fs::path plain_path(const fs::path& folder) {
+  const fs::path path = fs::weakly_canonical(fs::absolute(folder));
+  return path.has_filename() ? path : path.parent_path();
 }
+
+/// Makes the folder's files the next update, unless they are those of the last one, whose number this is;
+/// returns whether they are not.
+bool commit(const fs::path& place, int last, const std::string& message) {
+  const auto add_as = [&](int number) {
+    write_text(place / handout_file, nlohmann::json{{"update", number}}.dump() + "\n");
+    git(place, {"add", "--all", "--force", "."});
+  };
+  add_as(last);
+  if (last > 0 && ask_git(place, {"diff", "--cached", "--quiet"}).exit.code == 0) return false;
+  add_as(last + 1);
+  git(place, {"commit", "--quiet", "--message", fmt::format("Update {}: {}", last + 1, message)});
+  stop_if_interrupted();
+  return true;
+}
+
+/// A handout: a git repository of its own in which every handout and every release is a commit on top of the
+/// one before, so that students pull them.
+class HandoutRepository {
+ public:
+  /// Throws UsageError where `folder` is neither an earlier handout nor free to become one.
+  explicit HandoutRepository(const fs::path& folder) : folder_(plain_path(folder)) {
+    if (!fs::is_directory(folder_.parent_path()))
+      throw UsageError("there is no folder " + folder_.parent_path().string() + " to make a handout in");
+    if (!fs::exists(folder_)) return;
+    if (!fs::is_directory(folder_)) throw UsageError(folder_.string() + " is a file; a handout is a folder");
+    if (fs::is_empty(folder_)) return;
+    if (fs::exists(folder_ / ".git") && fs::exists(folder_ / handout_file)) look_at_last_update();
+    if (last_.empty()) {
+      throw UsageError(
+          folder_.string() +
+          " is neither empty nor an earlier handout with its git history: choose another folder");
+    }
+  }
+
+  bool is_new() const { return last_.empty(); }
+
+  /// What the last update holds: ids of lessons, and the folders under solutions/.
+  const std::set<std::string>& lessons() const { return lessons_; }
+  const std::set<std::string>& released() const { return released_; }
+
+  /// Makes `change`, which is given the folder of the last update's files, and commits it as the next update,
+  /// which is merged into what the folder has now. The change is made elsewhere: when something fails,
+  /// nothing has happened. Prints what students get. Throws std::runtime_error with git's words where the
+  /// update contradicts what was edited in the folder.
+  void publish(const std::string& what, const std::string& from_commit,
+               const std::function<void(const fs::path&)>& change) {
+    const std::string message = what + ", from the course's " + from_commit;
+    if (is_new()) {
+      publish_first(message, change);
+      fmt::print("{0} holds {1}; students get it with: git clone {0}\n", folder_.string(), what);
+    } else if (const int number = publish_next(message, change); number > 0) {
+      fmt::print("{} is at update {}: {}; students get it with: git pull --rebase --autostash\n",
+                 folder_.string(), number, what);
+    } else {
+      fmt::print("{} is up to date; nothing was changed\n", folder_.string());
+    }
+  }
+
+ private:
+  void look_at_last_update() {
+    const Captured found = ask_git(folder_, {"log", "-1", "--format=%H", "--", handout_file});
+    if (found.exit.code != 0 || found.output.empty()) return;
+    last_ = found.first_line();
+    const auto registry = nlohmann::json::parse(git(folder_, {"show", last_ + ":lessons/registry.json"}));
+    for (const nlohmann::json& lesson : registry.at("lessons"))
+      lessons_.insert(lesson.at("id").get<std::string>());
+    for (const std::string& path : lines_of(git(folder_, {"ls-tree", "--name-only", last_, "solutions/"})))
+      released_.insert(fs::path(path).filename());
+  }
+
+  void publish_first(const std::string& message, const std::function<void(const fs::path&)>& change) const {
+    const PlaceBeside place(folder_);
+    git(place.path, {"init", "--quiet", "--initial-branch=main", "--template="});
+    change(place.path);
+    commit(place.path, 0, message);
+    fs::rename(place.path, folder_);
+  }
+
+  /// Returns the update's number, or 0 when nothing has changed.
+  int publish_next(const std::string& message, const std::function<void(const fs::path&)>& change) const {
+    const TemporaryFolder temporary;
+    const fs::path place = temporary.path() / "handout";
+    git(temporary.path(), {"clone", "--quiet", "--no-checkout", folder_, place});
+    git(place, {"checkout", "--quiet", "--detach", last_});
+    const int number = nlohmann::json::parse(read_text(place / handout_file)).at("update");
+    change(place);
+    if (!commit(place, number, message)) return 0;
+    merge(place, number + 1);
+    return number + 1;
+  }
+
+  void merge(const fs::path& place, int number) const {
+    git(folder_, {"fetch", "--quiet", place, "HEAD"});
+    const Captured said =
+        ask_git(folder_, {"merge", "--quiet", "-m", "Merge update " + std::to_string(number), "FETCH_HEAD"});
+    if (said.exit.code == 0) return;
+    ask_git(folder_, {"merge", "--abort"});
+    throw std::runtime_error("the update contradicts what was changed in " + folder_.string() +
+                             ", which stays as it was. Commit or undo that there first; git says:\n" +
+                             said.output);
+  }
+
+  fs::path folder_;
+  std::string last_;  ///< the last update's commit; empty where there is none
+  std::set<std::string> lessons_;
+  std::set<std::string> released_;
+};
 
 /// What the earlier handout holds stays, since students may have begun with it.
 std::vector<LessonInfo> lessons_to_hand_out(const std::vector<LessonInfo>& all,
@@ -34,31 +190,15 @@ std::vector<LessonInfo> lessons_to_hand_out(const std::vector<LessonInfo>& all,
   return choose_lessons(all, joined(wanted, {}, ","), "handout --lessons");
 }
 
-/// Takes away all but the git history.
-void clear(const fs::path& folder) {
+/// All that the folder holds but the git history is written anew.
+void write_all(const Checkout& course, const std::vector<LessonInfo>& lessons,
+               const std::set<std::string>& released, const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename() != ".git") fs::remove_all(entry.path());
   }
-}
-
-void write_all(const Checkout& course, const std::vector<LessonInfo>& lessons,
-               const std::set<std::string>& released, const fs::path& folder) {
-  clear(folder);
   write_handout(course, lessons, folder);
   for (const LessonInfo& lesson : lessons) {
     if (released.contains(lesson.folder())) write_solution(course, lesson, folder);
-  }
-}
-
-void print_result(const HandoutRepository& repository, int number, const std::string& what) {
-  const std::string folder = repository.folder().string();
-  if (number == 0) {
-    fmt::print("{} is up to date; nothing was changed\n", folder);
-  } else if (number == 1) {
-    fmt::print("{} holds {}; students get it with: git clone {}\n", folder, what, folder);
-  } else {
-    fmt::print("{} is at update {}: {}; students get it with: git pull --rebase --autostash\n", folder,
-               number, what);
   }
 }
 
@@ -96,14 +236,13 @@ int handout(const Checkout& checkout, const HandoutOptions& options) {
   const Interruptible interruptible;
   HandoutRepository repository(options.folder);
   const CommittedCourse committed(checkout);
-  const Checkout& course = committed.course();
+  const Checkout& course = committed.course;
   const std::vector<LessonInfo> lessons = lessons_to_hand_out(course.lessons, repository, options.lessons);
   warn_of_uncommitted(checkout);
-  const std::string what = ids_of(lessons);
-  const int number = repository.publish(
-      [&](const fs::path& folder) { write_all(course, lessons, repository.released(), folder); },
-      what + ", from the course's " + committed.commit());
-  print_result(repository, number, what);
+  const std::string what = (lessons.size() == 1 ? "lesson " : "lessons ") + joined(lessons, &LessonInfo::id);
+  repository.publish(what, committed.commit, [&](const fs::path& place) {
+    write_all(course, lessons, repository.released(), place);
+  });
   return succeeded;
 }
 
@@ -111,7 +250,7 @@ int release(const Checkout& checkout, const std::string& argument, const std::st
   require_git();
   const Interruptible interruptible;
   const CommittedCourse committed(checkout);
-  const Checkout& course = committed.course();
+  const Checkout& course = committed.course;
   const LessonInfo& lesson = choose_whole_lesson(course.lessons, argument, "release");
   course.require_solution(lesson);
   if (folder.empty()) {
@@ -125,10 +264,8 @@ int release(const Checkout& checkout, const std::string& argument, const std::st
                      "; ./course handout " + folder + " --lessons " + lesson.id + " adds it");
   }
   warn_of_uncommitted(checkout);
-  const std::string what = "the solution of lesson " + lesson.id;
-  const int number = repository.publish([&](const fs::path& place) { write_solution(course, lesson, place); },
-                                        what + ", from the course's " + committed.commit());
-  print_result(repository, number, what);
+  repository.publish("the solution of lesson " + lesson.id, committed.commit,
+                     [&](const fs::path& place) { write_solution(course, lesson, place); });
   return succeeded;
 }
 

@@ -10,7 +10,6 @@
 #include <stdexcept>
 
 #include "course/terminal/terminal.hpp"
-#include "course/terminal/words.hpp"
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 

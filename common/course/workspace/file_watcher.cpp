@@ -33,21 +33,18 @@ void FileWatcher::wait(const std::function<void()>& at_each_look) {
   }
 }
 
-std::optional<FileWatcher::Look> FileWatcher::look_at(const fs::path& file) {
-  std::error_code error;
-  const fs::file_time_type written = fs::last_write_time(file, error);
-  if (error || !fs::is_regular_file(file, error)) return std::nullopt;
+FileWatcher::Look FileWatcher::look_at(const fs::path& file) {
   try {
-    return Look{read_text(file), written};
+    return std::pair(read_text(file), fs::last_write_time(file));
   } catch (const std::runtime_error&) {
-    return std::nullopt;  // gone since, or not to be read: as if it were not there
+    return std::nullopt;  // gone, or not to be read: as if it were not there
   }
 }
 
 bool FileWatcher::news() {
   bool any = false;
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    std::optional<Look> now = look_at(files_[i]);
+    Look now = look_at(files_[i]);
     if (!now || now == seen_[i]) continue;
     seen_[i] = std::move(now);
     any = true;

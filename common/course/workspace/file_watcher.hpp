@@ -21,16 +21,13 @@ class FileWatcher {
   void wait(const std::function<void()>& at_each_look = [] {});
 
  private:
-  struct Look {
-    std::string text;
-    std::filesystem::file_time_type written;
-    bool operator==(const Look&) const = default;
-  };
-  static std::optional<Look> look_at(const std::filesystem::path& file);
+  using Look = std::optional<std::pair<std::string, std::filesystem::file_time_type>>;
+
+  static Look look_at(const std::filesystem::path& file);
   bool news();
 
   std::vector<std::filesystem::path> files_;
-  std::vector<std::optional<Look>> seen_;
+  std::vector<Look> seen_;
 };
 
 }  // namespace course::program

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "course/terminal/words.hpp"
+#include "course/terminal/terminal.hpp"
 #include "protocol/judge_report.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"

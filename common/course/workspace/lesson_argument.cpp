@@ -1,28 +1,23 @@
 #include "course/workspace/lesson_argument.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <sstream>
 
-#include "course/terminal/words.hpp"
+#include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::program {
 
 namespace {
 
-bool all_digits(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
-}
-
-std::string without_leading_zeros(const std::string& digits) {
-  return digits.substr(std::min(digits.find_first_not_of('0'), digits.size() - 1));
+std::string without_leading_zeros(const std::string& text) {
+  return text.substr(std::min(text.find_first_not_of('0'), text.size()));
 }
 
 bool is_named(const LessonInfo& lesson, const std::string& name) {
-  if (all_digits(name)) return without_leading_zeros(name) == without_leading_zeros(lesson.id);
-  return name == lesson.name || name == lesson.folder();
+  return without_leading_zeros(name) == without_leading_zeros(lesson.id) || name == lesson.name ||
+         name == lesson.folder();
 }
 
 /// Whether a path goes through the lesson's folder.

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <stdexcept>
 
-#include "course/terminal/words.hpp"
+#include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
