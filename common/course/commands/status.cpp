@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
