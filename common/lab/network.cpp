@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "course/terminal/words.hpp"
+#include "course/terminal/terminal.hpp"
 #include "course/workspace/checkout.hpp"
 #include "lab/quantity.hpp"
 #include "protocol/errors.hpp"

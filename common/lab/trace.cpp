@@ -61,7 +61,7 @@ Case drawn_case(const program::Checkout& checkout, const std::string& judge, con
                 "--write-case", folder, "--task", task, "--ranks", std::to_string(ranks)}});
   if (said.exit.code != 0) throw std::runtime_error(judge + " has drawn no input: " + said.output);
   const CaseManifest manifest = read_manifest(folder);
-  Case drawn{"", "", manifest.function, manifest.arguments, {}, {}};
+  Case drawn{manifest};
   for (int rank = 0; rank < manifest.ranks; ++rank) {
     auto& own = drawn.inputs.emplace_back();
     for (const std::string& name : manifest.inputs)
