@@ -25,12 +25,6 @@ Case case_of(const PlayedTest& test, std::size_t example) {
           wanted_outputs(task, test.played[example].expected)};
 }
 
-bool has_wrong_answer(const PlayedTest& test) {
-  return std::ranges::any_of(test.played, [](const Played& played) {
-    return played.outcome->ending != Outcome::Ending::NotPlayed && !is_right(played);
-  });
-}
-
 }  // namespace
 
 Examples examples_of(const GradedTest& test, std::uint64_t seed, bool kept) {
@@ -97,13 +91,11 @@ void Session::play() {
     return options.spare_large && test.examples[example]->large;
   };
   course::play(rounds, std::not_fn(is_spared), launcher, options.must_be_sharp);
-  if (options.spare_large) {
-    const auto chosen = [&](const PlayedTest& test, std::size_t example) {
-      return is_spared(test, example) && !has_wrong_answer(test);
-    };
-    course::play(rounds, chosen, launcher, options.must_be_sharp);
-  }
   judge(rounds[0].tests);
+  if (options.spare_large && std::ranges::none_of(rounds[0].tests, &PlayedTest::failed)) {
+    course::play(rounds, is_spared, launcher, options.must_be_sharp);
+    judge(rounds[0].tests);
+  }
   first = std::move(rounds[0]);
 }
 

@@ -36,7 +36,8 @@ struct SessionOptions {
   /// Whether an example on which a task may allow too much ends all. So the course tests itself; elsewhere a
   /// seed that drew such an example is no reason to judge nothing, since the others are as sharp as ever.
   bool must_be_sharp = false;
-  /// Whether a test with a wrong answer is spared its large examples. A person is shown all that is wrong.
+  /// Whether large examples are played only where no test fails without them. A person is shown all that is
+  /// wrong.
   bool spare_large = false;
   /// By test's name, examples to play in place of newly drawn ones; those that are not there are added.
   std::map<std::string, Examples>* shared = nullptr;

@@ -15,10 +15,6 @@ constexpr int rounds_at_once = 50;
 /// What came of some tests with the first seed.
 using Tests = std::vector<const PlayedTest*>;
 
-bool has_failed(const PlayedTest* test) {
-  return test->verdict.status == TestVerdict::Status::Failed;
-}
-
 int ranks_of(const PlayedTest* test) {
   return test->test->ranks;
 }
@@ -36,7 +32,7 @@ Tests of_one_world_size(Tests tests, int index) {
 
 /// Of the tests of one task, those that show a mistake.
 Tests showing(Tests tests) {
-  std::erase_if(tests, std::not_fn(has_failed));
+  std::erase_if(tests, std::not_fn(&PlayedTest::failed));
   if (tests.empty()) return {};
   std::ranges::stable_sort(tests, {}, ranks_of);
   tests.erase(tests.begin(), tests.begin() + std::ssize(tests) / 2);
@@ -78,7 +74,7 @@ Tests choose(const Round& first, int index, bool has_mistake) {
   bool any_failed = false;
   for (const PlayedTest& test : first.tests) {
     by_task[test.test->task].push_back(&test);
-    any_failed |= has_failed(&test);
+    any_failed |= test.failed();
   }
   Tests chosen;
   for (auto& [task, tests] : by_task) {

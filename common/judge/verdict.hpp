@@ -35,6 +35,8 @@ struct PlayedTest {
   Examples examples = {};
   std::vector<Outcome> outcomes = {};
   TestVerdict verdict = {};
+
+  bool failed() const { return verdict.status == TestVerdict::Status::Failed; }
 };
 
 /// Gives all tests that were played with one seed their verdicts. Tests of a task share evidence: a mistake

@@ -33,9 +33,10 @@ constexpr double look_interval_s = 0.05;
 constexpr std::size_t sanitizers_words = 1 << 16;  ///< bytes at the end of the output that hold a report
 constexpr int could_not_start = 127;               // as a shell has it
 
-/// A launch reads all its cases before it plays the first: many seeds are played in several, so that a case
-/// that fails does not make all the others be written again.
-constexpr std::size_t cases_per_launch = 256;
+/// A launch reads all its cases before it plays the first, and those after one that ends it are written and
+/// read again. Where one did, the next launch has few, and each that comes to its end lets the next have
+/// more.
+constexpr std::size_t most_cases_a_launch = 256, cases_after_an_early_end = 16;
 
 std::string tail(const fs::path& path, std::size_t bytes) {
   std::ifstream file(path, std::ios::binary);
@@ -286,13 +287,14 @@ std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) {
   std::iota(waiting.begin(), waiting.end(), 0);
   const auto drop_ended = [&] { std::erase_if(waiting, [&](std::size_t i) { return ended(cases[i]); }); };
   drop_ended();
+  std::size_t most = most_cases_a_launch;
   while (!waiting.empty()) {
-    const auto end =
-        waiting.begin() + static_cast<std::ptrdiff_t>(std::min(waiting.size(), cases_per_launch));
+    const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(std::min(waiting.size(), most));
     const std::vector<std::size_t> chosen(waiting.begin(), end);
     const auto [played, to_the_end] = Launch(options_, cases, chosen).run();
     for (std::size_t i = 0; i < played.size(); ++i) outcomes[chosen[i]] = played[i];
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(played.size()));
+    most = to_the_end ? std::min(4 * most, most_cases_a_launch) : cases_after_an_early_end;
     if (to_the_end) continue;
     if (options_.timed) break;
     const Case& last_played = cases[chosen[played.size() - 1]];

@@ -296,6 +296,7 @@ class TemporaryFile {
   }
 
   void write(std::string_view bytes) {
+    if (bytes.empty()) return;  // its data may be null, which fwrite must not be given
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) refuse();
   }
 

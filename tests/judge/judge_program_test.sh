@@ -64,10 +64,10 @@ test_registry() {
   registry_with '0,/"title": /s/"title": "Safe softmax",//'
   judge "$build/bin/player_solo" "$work/registry.json"
   check 'no title: exit 2' is "$code" 2
-  check 'it is said' is "$err" "judge: $work/registry.json: lesson 01: key 'title' not found"
+  check 'it is said' is "$err" "judge: $work/registry.json: (/lessons/0) key 'title' not found"
   registry_with 's/"name": "logsumexp", "points": 40,/"name": "logsumexp",/'
   judge "$build/bin/player_solo" "$work/registry.json"
-  check 'no points' is "$err" "judge: $work/registry.json: lesson 01: task 2: key 'points' not found"
+  check 'no points' is "$err" "judge: $work/registry.json: (/lessons/0/tasks/1) key 'points' not found"
   registry_with '$d'
   judge "$build/bin/player_solo" "$work/registry.json"
   check 'no JSON: exit 2' is "$code" 2
