@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-
 #include "course/build/build.hpp"
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
