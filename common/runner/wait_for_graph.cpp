@@ -112,7 +112,8 @@ std::vector<Wait> WaitForGraph::cycle() const {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     std::vector<Wait> path;
     if (seen[rank] != 0 || !extend_cycle(static_cast<int>(rank), seen, path)) continue;
-    std::ranges::rotate(path, std::ranges::min_element(path, {}, &Wait::rank));
+    const auto first = std::ranges::min_element(path, {}, &Wait::rank);
+    std::rotate(path.begin(), first, path.end());
     return path;
   }
   return {};

@@ -309,7 +309,7 @@ TEST_F(Npy, RefusesOtherDtypes) {
 TEST_F(Npy, RefusesAMalformedHeader) {
   const std::string good = "'descr': '<f4', 'fortran_order': False";
   const std::string structured = "[('a', '<f4'), ('b', '<f4')]";
-  for (const std::string header : {std::string(),
+  for (const std::string& header : {std::string(),
                                    std::string("{"),
                                    std::string("{'descr': xfx}"),
                                    std::string("{'descr': '<f4"),
