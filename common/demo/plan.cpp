@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "course/workspace/lesson_status.hpp"
 #include "course/workspace/judging.hpp"
+#include "course/workspace/lesson_status.hpp"
 #include "demo/demonstration.hpp"
 #include "protocol/errors.hpp"
 

@@ -246,8 +246,7 @@ bool any_source_in(const Facts& facts) {
 CommunicationCheck names_its_sources() {
   return [](const Example& example, const Outcome& outcome) {
     const bool meant = std::count_if(outcome.facts.begin(), outcome.facts.end(), any_source_in) > 1;
-    return checks::without_fact(fact_any_source, meant ? "" : "minus_one_is_any_source")(example,
-                                                                                                    outcome);
+    return checks::without_fact(fact_any_source, meant ? "" : "minus_one_is_any_source")(example, outcome);
   };
 }
 

@@ -1,6 +1,5 @@
 #include "course/handout/git.hpp"
 
-
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/checkout.hpp"
 #include "protocol/errors.hpp"
