@@ -181,4 +181,15 @@ CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)
   };
 }
 
+std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
+                                              std::function<std::int64_t(const Example&)> memory) {
+  return {std::move(first),
+          uses_only_known_calls(),
+          without_fact(fact_unfinished_request, ""),
+          without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer"),
+          named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
+          named_if(uses_memory_at_most(std::move(memory), ""), held_everything, "everything_gathered"),
+          deadlocks(every_rank_sends, "every_rank_sends_first")};
+}
+
 }  // namespace course::checks

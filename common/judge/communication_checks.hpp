@@ -88,4 +88,10 @@ CommunicationCheck uses_memory_at_most(std::function<std::int64_t(const Example&
 CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)> recognises,
                              std::string mistake);
 
+/// What every blocking ring is held to, after what a lesson looks at first: calls that are known, requests
+/// that are finished, buffers apart, no gathering, `memory`, and not every rank sending first. Names of
+/// mistakes: receives_over_the_send_buffer, everything_gathered, every_rank_sends_first.
+std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
+                                              std::function<std::int64_t(const Example&)> memory);
+
 }  // namespace course::checks

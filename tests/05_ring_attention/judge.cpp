@@ -85,17 +85,12 @@ std::int64_t bytes_of_a_ring(const Example& example, int) {
 std::vector<CommunicationCheck> ring_checks() {
   using namespace checks;
   const Recognises one_hop_more = sent_one_hop_more(forward_hops, 4);
-  return {
+  return blocking_ring(
       first_of({without_fact(fact_world, "world_communicator"),
                 named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
                 named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
                 log_reading::names_the_owners}),
-      uses_only_known_calls(),
-      without_fact(fact_unfinished_request, ""),
-      without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer"),
-      named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
-      named_if(uses_memory_at_most(ring_forward::memory_limit, ""), held_everything, "everything_gathered"),
-      deadlocks(every_rank_sends, "every_rank_sends_first")};
+      ring_forward::memory_limit);
 }
 
 std::vector<Mistake> known_mistakes() {

@@ -194,18 +194,15 @@ std::vector<CommunicationCheck> ring_checks(const Task& task) {
   const auto one_hop_more = [task](const Example& example, const Outcome& outcome) {
     return made_one_hop_more(task, example, outcome);
   };
-  return {first_of({without_fact(fact_world, "world_communicator"),
-                    named_if(without_fact(fact_self_message, ""), is_alone, "sends_to_itself_alone"),
-                    named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
-                    named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
-                    log_reading::names_the_owners}),
-          uses_only_known_calls(),
-          without_fact(fact_unfinished_request, ""),
-          without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer"),
-          named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
-          named_if(uses_memory_at_most(memory_of_a_ring, ""), held_everything, "everything_gathered"),
-          deadlocks(every_rank_sends, "every_rank_sends_first"),
-          deadlocks(waits_for_itself_alone, "sends_to_itself_alone")};
+  std::vector<CommunicationCheck> all = blocking_ring(
+      first_of({without_fact(fact_world, "world_communicator"),
+                named_if(without_fact(fact_self_message, ""), is_alone, "sends_to_itself_alone"),
+                named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
+                named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
+                log_reading::names_the_owners}),
+      memory_of_a_ring);
+  all.push_back(deadlocks(waits_for_itself_alone, "sends_to_itself_alone"));
+  return all;
 }
 
 /// A tolerance must be far below the gradient's own norm, or zeros would pass.
