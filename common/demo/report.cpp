@@ -56,8 +56,11 @@ struct Total {
     wait_s += total_s(rank.trace, Span::Kind::Wait);
     span_s += demo::span_s(rank.trace);
   }
-  double exposed() const { return timed::exposed_share(span_s, compute_s); }
 };
+
+double exposed(const RingResult& ring) {
+  return timed::exposed_share(slowest_s(ring), timed::computation_s(ring.ranks));
+}
 
 Total total_of(const RingResult& ring) {
   Total total;
@@ -385,7 +388,7 @@ std::string ring_table(const RunResult& run) {
   for (std::size_t i = 0; i < run.rings.size(); ++i) {
     const Total total = total_of(run.rings[i]);
     rows.push_back({run.shown.rings[i].name, format_duration(slowest_s(run.rings[i])),
-                    format_percent(total.exposed()) + " %", format_bytes(total.bytes_sent)});
+                    format_percent(exposed(run.rings[i])) + " %", format_bytes(total.bytes_sent)});
     for (const OutputComparison& output : run.rings[i].comparison.outputs)
       rows.back().push_back(scientific(output.overall.relative));
   }
@@ -397,11 +400,18 @@ std::string ring_table(const RunResult& run) {
   return table(rows);
 }
 
+std::string exposed_note(const RunResult& run) {
+  return painted(fmt::format("exposed: time beyond that of computing{}, as a share of it",
+                             share_cores(run) ? " on the cores that ranks share" : ""),
+                 Colour::Grey) +
+         "\n";
+}
+
 std::string report_text(const RunResult& run, const timed::Page& page, bool verbose) {
   std::string text = heading(run);
   if (verbose) text += details(run) + tables(run) + verdicts(run);
   const std::string note = timeline_note(run);
-  return text + ring_table(run) + conclusion(run) + remarks(run) + "\n" +
+  return text + ring_table(run) + exposed_note(run) + conclusion(run) + remarks(run) + "\n" +
          terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) + note +
          (note.empty() ? "" : "\n");
 }
@@ -425,7 +435,7 @@ std::string report_json(const RunResult& run) {
         {{"name", run.shown.rings[i].name},
          {"passed", ring.comparison.passed()},
          {"seconds", slowest_s(ring)},
-         {"exposed", total.exposed()},
+         {"exposed", exposed(ring)},
          {"bytes_sent", total.bytes_sent},
          {"largest_error",
           by_output(ring.comparison, [](const auto& output) { return output.overall.largest; })},
