@@ -132,10 +132,9 @@ class Preparation {
       return name;
     };
     const auto play = [&](int ranks, bool apart = false) {
-      RingCode code{library(Role::RingForward), contest_.ring};
-      if (pass.backward)
-        code = {code.library, code.function, library(Role::RingBackward), contest_.ring_backward};
-      return ring(code, *problem, {cores_.begin(), cores_.begin() + ranks}, apart);
+      return ring(contest_.lessons.at(Role::RingForward),
+                  pass.backward ? &contest_.lessons.at(Role::RingBackward) : nullptr, *problem,
+                  {cores_.begin(), cores_.begin() + ranks}, apart);
     };
     Play recorded = play(2);
     recorded.spans = true;

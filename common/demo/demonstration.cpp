@@ -27,14 +27,14 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t header_bytes = 4096;  ///< more than a .npy file's header takes
 
-Case ring_case(const Demonstration& shown, const std::string& name, const Pass& pass,
-               const std::vector<std::string>& outputs) {
+Case ring_case(const Demonstration& shown, const std::string& name, const std::string& function,
+               const fs::path& library, const std::vector<std::string>& outputs) {
   const std::vector<int> tokens = shown.shard_tokens();
-  Case made{{pass.function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}}};
+  Case made{{function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}}};
   made.inputs.resize(tokens.size());
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
-  made.subject = pass.code.library;
+  made.subject = library;
   made.name = name;
   return made;
 }
@@ -75,7 +75,8 @@ std::vector<Case> cases_of(const Demonstration& shown) {
       {"q", first + "-forward"}, {"k", first + "-forward"}, {"v", first + "-forward"}};
   for (const Ring& ring : shown.rings) {
     const bool is_first = all.empty();
-    Case& forward = all.emplace_back(ring_case(shown, ring.name + "-forward", ring.forward, {"o", "lse"}));
+    Case& forward = all.emplace_back(
+        ring_case(shown, ring.name + "-forward", ring.forward.ring, ring.forward.library, {"o", "lse"}));
     if (is_first) {
       hand_out(forward, "q", shown.input.q, shown.shard_tokens());
       hand_out(forward, "k", shown.input.k, shown.shard_tokens());
@@ -84,8 +85,8 @@ std::vector<Case> cases_of(const Demonstration& shown) {
       forward.from = given;
     }
     if (!shown.backward) continue;
-    Case& backward =
-        all.emplace_back(ring_case(shown, ring.name + "-backward", ring.backward, {"dq", "dk", "dv"}));
+    Case& backward = all.emplace_back(ring_case(shown, ring.name + "-backward", ring.backward.ring_backward,
+                                                ring.backward.library, {"dq", "dk", "dv"}));
     backward.from = given;
     backward.from["o"] = backward.from["lse"] = ring.name + "-forward";
     if (is_first) {

@@ -13,15 +13,9 @@
 
 namespace course::demo {
 
-/// One pass of a ring.
-struct Pass {
-  std::string function;  ///< as a case names it
-  timed::Code code;
-};
-
 struct Ring {
   std::string name;  ///< as --ring takes it
-  Pass forward, backward;
+  timed::Code forward, backward = {};
 };
 
 /// What is demonstrated: rings, on the same input and the same ranks.

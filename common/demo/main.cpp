@@ -160,8 +160,8 @@ class DemoLine : public program::CommandLine {
     std::vector<timed::Code> codes{shown.block};
     if (shown.backward) codes.push_back(shown.block_backward);
     for (const Ring& ring : shown.rings) {
-      codes.push_back(ring.forward.code);
-      if (shown.backward) codes.push_back(ring.backward.code);
+      codes.push_back(ring.forward);
+      if (shown.backward) codes.push_back(ring.backward);
     }
     timed::build(checkout, "the demo", codes);
     if (prepared) {

@@ -193,8 +193,8 @@ std::string lessons(const RunResult& run) {
   for (std::size_t i = 0; i < run.rings.size(); ++i) {
     const Ring& ring = run.shown.rings[i];
     forward.push_back(
-        fmt::format("{} ({})", ring.forward.code.lesson, run.rings.size() == 1 ? "ring" : ring_name(run, i)));
-    backward.push_back(ring.backward.code.lesson);
+        fmt::format("{} ({})", ring.forward.lesson, run.rings.size() == 1 ? "ring" : ring_name(run, i)));
+    backward.push_back(ring.backward.lesson);
   }
   return listed(forward) + (run.shown.backward ? ", " + listed(backward) + " (the same backward)" : "");
 }

@@ -47,11 +47,11 @@ class Setting {
     choose_workload(measured);
     const Case alone = compute_alone(measured.work);
     const std::vector<Case> cases{alone,
-                                  blocking(alone, "idle"),
-                                  overlapped(alone, "idle"),
-                                  blocking(alone, ""),
-                                  overlapped(alone, "without_progress"),
-                                  overlapped(alone, "")};
+                                  ring(alone, laboratory_.blocking, "idle"),
+                                  ring(alone, laboratory_.overlapped, "idle"),
+                                  ring(alone, laboratory_.blocking, ""),
+                                  ring(alone, laboratory_.overlapped, "without_progress"),
+                                  ring(alone, laboratory_.overlapped, "")};
     const std::array names{"compute alone",
                            "blocking hops",
                            "overlapped hops",
@@ -86,20 +86,13 @@ class Setting {
     return made;
   }
 
-  Case ring(const Case& alone, const std::string& function, const timed::Code& code,
-            const char* block) const {
-    Case made{{function, alone.arguments}};
+  static Case ring(const Case& alone, const timed::Code& code, const char* block) {
+    Case made{{code.ring, alone.arguments}};
     made.inputs.resize(alone.inputs.size());
     for (const char* name : {"q", "k", "v"}) made.from[name] = shards_name;
     made.subject = code.library;
     made.block = block;
     return made;
-  }
-  Case blocking(const Case& alone, const char* block) const {
-    return ring(alone, laboratory_.blocking_function, laboratory_.blocking, block);
-  }
-  Case overlapped(const Case& alone, const char* block) const {
-    return ring(alone, laboratory_.overlapped_function, laboratory_.overlapped, block);
   }
 
   /// Medians compare: on a machine that is now and then a little faster or slower the fastest call of one
@@ -134,7 +127,7 @@ class Setting {
   void measure_speeds(Measured& measured) const {
     const Case alone = compute_alone(measured.work);
     const std::vector<timed::Call> both =
-        in_turns({alone, overlapped(alone, "idle")}, speed_calls,
+        in_turns({alone, ring(alone, laboratory_.overlapped, "idle")}, speed_calls,
                  [&](int, int) { say_("measuring the speed of a rank and of the link"); });
     measured.flops = ranks_ * block_operations(measured.work) / both[0].seconds;
     measured.bytes_per_s = (ranks_ - 1) * hop_bytes(measured.work) / both[1].seconds;

@@ -14,9 +14,8 @@ struct Laboratory {
   std::string name;  ///< "slow-network"
   int ranks = 2;
   timed::Code block, blocking, overlapped;
-  std::string blocking_function, overlapped_function;  ///< of the rings' adapters
-  std::string link = {};                               ///< Network::description()
-  std::string limits = {};                             ///< Network::limits()
+  std::string link = {};    ///< Network::description()
+  std::string limits = {};  ///< Network::limits()
 };
 
 /// What one setting of a laboratory measured. Times are those of the slowest rank.

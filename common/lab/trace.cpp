@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/judging.hpp"
+#include "course/workspace/lesson_argument.hpp"
 #include "lab/report.hpp"
 #include "protocol/errors.hpp"
 #include "ring/shards.hpp"

@@ -17,7 +17,8 @@ namespace course::timed {
 
 Code code_of(const program::Checkout& checkout, const LessonInfo& lesson, const std::string& subject) {
   const std::string target = program::subject_target(lesson, subject);
-  return {lesson.id, subject, target, checkout.build() / "lib" / (target + ".so")};
+  return {lesson.id,           subject, target, checkout.build() / "lib" / (target + ".so"), lesson.ring,
+          lesson.ring_backward};
 }
 
 void build(const program::Checkout& checkout, const std::string& what, const std::vector<Code>& codes,

@@ -20,6 +20,7 @@ struct Code {
   std::string subject;  ///< "student" or "solution"
   std::string target;
   std::filesystem::path library;
+  std::string ring = {}, ring_backward = {};  ///< its functions that are rings, if it has any
 
   /// "your own code" or "the solution".
   std::string whose() const { return subject == "student" ? "your own code" : "the solution"; }

@@ -58,8 +58,8 @@ struct SomeRun {
 
   void add(const std::string& name, const std::string& lesson, const std::string& backward,
            double transfer_s) {
-    shown.rings.push_back({name, {"", {.lesson = lesson, .subject = {}, .target = {}, .library = {}}}, {}});
-    shown.rings.back().backward.code.lesson = backward;
+    shown.rings.push_back({name, {.lesson = lesson, .subject = {}, .target = {}, .library = {}}});
+    shown.rings.back().backward.lesson = backward;
     RingResult& ring = run.rings.emplace_back();
     ring.ranks = {some_rank(0, transfer_s), some_rank(1, transfer_s)};
     ring.comparison.rows = ring.comparison.seq = 4;

@@ -221,8 +221,6 @@ const Laboratory laboratory{.name = "slow-network",
                             .block = code("04", "solution"),
                             .blocking = code("05", "student"),
                             .overlapped = code("08", "solution"),
-                            .blocking_function = {},
-                            .overlapped_function = {},
                             .link = "a link"};
 
 TEST(Report, SaysWhoseCodeWhatWasExposedAndWhichTargetsAreMet) {
