@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 
 #include "timed/output_folder.hpp"
 #include "trace/timeline.hpp"
@@ -44,28 +47,13 @@ double slowest_s(const RingResult& ring) {
   return seconds;
 }
 
-/// Of all ranks together.
-struct Total {
-  std::int64_t bytes_sent = 0;
-  double compute_s = 0, transfer_s = 0, wait_s = 0, span_s = 0;
-
-  void add(const RankRecord& rank) {
-    bytes_sent += rank.bytes_sent;
-    compute_s += total_s(rank.trace, Span::Kind::Compute);
-    transfer_s += total_s(rank.trace, Span::Kind::Transfer);
-    wait_s += total_s(rank.trace, Span::Kind::Wait);
-    span_s += demo::span_s(rank.trace);
-  }
-};
-
 double exposed(const RingResult& ring) {
   return timed::exposed_share(slowest_s(ring), timed::computation_s(ring.ranks));
 }
 
-Total total_of(const RingResult& ring) {
-  Total total;
-  for (const RankRecord& rank : ring.ranks) total.add(rank);
-  return total;
+std::int64_t bytes_sent(std::span<const RankRecord> ranks) {
+  return std::transform_reduce(ranks.begin(), ranks.end(), std::int64_t{0}, std::plus(),
+                               std::mem_fn(&RankRecord::bytes_sent));
 }
 
 /// How many ranks each host has.
@@ -126,49 +114,59 @@ std::string scientific(double number) {
   return fmt::format("{:.1e}", number);
 }
 
-/// Traffic and times of one rank or all.
-std::vector<std::string> time_row(const std::string& name, Index tokens, const Total& total) {
-  return {name,
-          std::to_string(tokens),
-          format_bytes(total.bytes_sent),
-          format_duration(total.compute_s),
-          format_duration(total.transfer_s),
-          format_duration(total.wait_s),
-          total.span_s > 0 ? format_percent(total.transfer_s / total.span_s) + " %" : "-"};
+/// A line for each rank and one for all of them. `cells` makes what stands beside the tokens: of a rank by
+/// its number, of all by the number of ranks.
+std::string table_by_rank(const RunResult& run, std::vector<std::string> heads,
+                          const std::function<std::vector<std::string>(std::size_t)>& cells) {
+  const std::vector<int> tokens = run.shown.shard_tokens();
+  heads.insert(heads.begin(), {"rank", "tokens"});
+  std::vector<std::vector<std::string>> rows{std::move(heads)};
+  for (std::size_t rank = 0; rank <= tokens.size(); ++rank) {
+    auto& row = rows.emplace_back(cells(rank));
+    const bool all = rank == tokens.size();
+    row.insert(row.begin(), {all ? "all" : std::to_string(rank),
+                             std::to_string(all ? run.shown.input.seq() : tokens[rank])});
+  }
+  return table(rows);
 }
 
-std::string time_table(const RunResult& run, const RingResult& ring) {
-  std::vector<std::vector<std::string>> rows{
-      {"rank", "tokens", "sent", "compute", "transfer", "wait", "share of transfers"}};
-  const std::vector<int> tokens = run.shown.shard_tokens();
-  for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
-    Total own;
-    own.add(ring.ranks[rank]);
-    rows.push_back(time_row(std::to_string(rank), tokens[rank], own));
-  }
-  rows.push_back(time_row("all", run.shown.input.seq(), total_of(ring)));
-  return table(rows);
+/// Traffic and times of one rank or all.
+std::vector<std::string> time_cells(std::span<const RankRecord> ranks) {
+  const auto sum = [&](const auto& seconds_of) {
+    return std::transform_reduce(ranks.begin(), ranks.end(), 0.0, std::plus(), seconds_of);
+  };
+  const auto spent_s = [&](Span::Kind kind) {
+    return sum([&](const RankRecord& rank) { return total_s(rank.trace, kind); });
+  };
+  const double transfer_s = spent_s(Span::Kind::Transfer);
+  const double all_s = sum([](const RankRecord& rank) { return span_s(rank.trace); });
+  return {format_bytes(bytes_sent(ranks)), format_duration(spent_s(Span::Kind::Compute)),
+          format_duration(transfer_s), format_duration(spent_s(Span::Kind::Wait)),
+          all_s > 0 ? format_percent(transfer_s / all_s) + " %" : "-"};
+}
+
+std::string time_table(const RunResult& run, std::span<const RankRecord> ranks) {
+  return table_by_rank(
+      run, {"sent", "compute", "transfer", "wait", "share of transfers"},
+      [&](std::size_t rank) { return time_cells(rank < ranks.size() ? ranks.subspan(rank, 1) : ranks); });
 }
 
 /// The errors of some outputs, by rank and over all; dashes for a rank that has nothing.
-std::string error_table(const RunResult& run, const RingResult& ring, std::size_t first, std::size_t last) {
-  std::vector<std::vector<std::string>> rows{{"rank", "tokens"}};
-  std::vector<int> tokens = run.shown.shard_tokens();
-  for (std::size_t rank = 0; rank < tokens.size(); ++rank)
-    rows.push_back({std::to_string(rank), std::to_string(tokens[rank])});
-  rows.push_back({"all", std::to_string(run.shown.input.seq())});
-  for (std::size_t i = first; i < last; ++i) {
-    const OutputComparison& output = ring.comparison.outputs[i];
-    rows[0].insert(rows[0].end(), {"error of " + output.name + ": largest", "relative"});
-    for (std::size_t row = 1; row < rows.size(); ++row) {
-      const bool all = row > tokens.size();
-      const Deviation& off = all ? output.overall : output.by_rank[row - 1];
-      const bool nothing = !all && tokens[row - 1] == 0;
-      rows[row].insert(rows[row].end(),
-                       {nothing ? "-" : scientific(off.largest), nothing ? "-" : scientific(off.relative)});
+std::string error_table(const RunResult& run, std::span<const OutputComparison> outputs) {
+  const std::vector<int> tokens = run.shown.shard_tokens();
+  std::vector<std::string> heads;
+  for (const OutputComparison& output : outputs)
+    heads.insert(heads.end(), {"error of " + output.name + ": largest", "relative"});
+  return table_by_rank(run, heads, [&](std::size_t rank) {
+    std::vector<std::string> cells;
+    for (const OutputComparison& output : outputs) {
+      const Deviation& off = rank < tokens.size() ? output.by_rank[rank] : output.overall;
+      const bool nothing = rank < tokens.size() && tokens[rank] == 0;
+      cells.insert(cells.end(),
+                   {nothing ? "-" : scientific(off.largest), nothing ? "-" : scientific(off.relative)});
     }
-  }
-  return table(rows);
+    return cells;
+  });
 }
 
 // ---- text ----
@@ -238,9 +236,11 @@ std::string tables(const RunResult& run) {
   std::string text;
   for (std::size_t i = 0; i < run.rings.size(); ++i) {
     const RingResult& ring = run.rings[i];
-    text += ring_heading(run, i) + time_table(run, ring) + "\n" + error_table(run, ring, 0, 2) + "\n";
+    const std::span outputs(ring.comparison.outputs);
+    text +=
+        ring_heading(run, i) + time_table(run, ring.ranks) + "\n" + error_table(run, outputs.first(2)) + "\n";
     if (!run.shown.backward) continue;
-    text += error_table(run, ring, 2, 5) +
+    text += error_table(run, outputs.subspan(2)) +
             painted("relative: of that rank's part of one head, which may itself be next to nothing",
                     Colour::Grey) +
             "\n\n";
@@ -297,7 +297,7 @@ std::string verdicts(const RunResult& run) {
 
 std::string remarks(const RunResult& run) {
   std::string text;
-  const std::int64_t first_sent = total_of(run.rings.front()).bytes_sent;
+  const std::int64_t first_sent = bytes_sent(run.rings.front().ranks);
   for (std::size_t i = 0; i < run.rings.size(); ++i) {
     for (const RankRecord& rank : run.rings[i].ranks) {
       const std::string who = fmt::format(
@@ -308,7 +308,7 @@ std::string remarks(const RunResult& run) {
       }
       for (const std::string& fact : rank.facts) text += who + fact + "\n";
     }
-    const std::int64_t sent = total_of(run.rings[i]).bytes_sent;
+    const std::int64_t sent = bytes_sent(run.rings[i].ranks);
     if (sent == first_sent) continue;
     text += fmt::format("  the {} sent {} bytes and the {} one {}: one of them pads, or makes a hop more\n",
                         ring_name(run, i), sent, run.shown.rings.front().name, first_sent);
@@ -386,9 +386,9 @@ std::string format_bytes(std::int64_t bytes) {
 std::string ring_table(const RunResult& run) {
   std::vector<std::vector<std::string>> rows{{"ring", "time", "exposed", "sent"}};
   for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const Total total = total_of(run.rings[i]);
     rows.push_back({run.shown.rings[i].name, format_duration(slowest_s(run.rings[i])),
-                    format_percent(exposed(run.rings[i])) + " %", format_bytes(total.bytes_sent)});
+                    format_percent(exposed(run.rings[i])) + " %",
+                    format_bytes(bytes_sent(run.rings[i].ranks))});
     for (const OutputComparison& output : run.rings[i].comparison.outputs)
       rows.back().push_back(scientific(output.overall.relative));
   }
@@ -430,13 +430,12 @@ std::string report_json(const RunResult& run) {
             {"rings", Json::array()}};
   for (std::size_t i = 0; i < run.rings.size(); ++i) {
     const RingResult& ring = run.rings[i];
-    const Total total = total_of(ring);
     json["rings"].push_back(
         {{"name", run.shown.rings[i].name},
          {"passed", ring.comparison.passed()},
          {"seconds", slowest_s(ring)},
          {"exposed", exposed(ring)},
-         {"bytes_sent", total.bytes_sent},
+         {"bytes_sent", bytes_sent(ring.ranks)},
          {"largest_error",
           by_output(ring.comparison, [](const auto& output) { return output.overall.largest; })},
          {"relative_error", relative_errors(ring.comparison)},
