@@ -39,8 +39,13 @@ Case ring_case(const Demonstration& shown, const std::string& name, const std::s
   return made;
 }
 
-/// Gives each rank of the case its shard.
-void hand_out(Case& to, const std::string& name, const Tensor& whole, const std::vector<int>& shard_tokens) {
+/// Gives each rank of the case its shard, or has it take that from the case `holder`, which was given it.
+void give(Case& to, const std::string& name, const Tensor& whole, const std::string& holder,
+          const std::vector<int>& shard_tokens) {
+  if (to.name != holder) {
+    to.from[name] = holder;
+    return;
+  }
   const std::vector<int> offsets = shard_offsets(shard_tokens);
   for (std::size_t rank = 0; rank < shard_tokens.size(); ++rank)
     to.inputs[rank].emplace(name, slice(whole, 1, offsets[rank], shard_tokens[rank]));
@@ -70,30 +75,23 @@ std::vector<RankRecord> one_after_the_other(std::vector<RankRecord> first, std::
 /// goes back from its own o and lse, and the first ring's cases hold what all are given.
 std::vector<Case> cases_of(const Demonstration& shown) {
   std::vector<Case> all;
+  const std::vector<int> tokens = shown.shard_tokens();
   const std::string first = shown.rings.front().name;
-  const std::map<std::string, std::string> given{
-      {"q", first + "-forward"}, {"k", first + "-forward"}, {"v", first + "-forward"}};
+  const auto give_qkv = [&](Case& to) {
+    give(to, "q", shown.input.q, first + "-forward", tokens);
+    give(to, "k", shown.input.k, first + "-forward", tokens);
+    give(to, "v", shown.input.v, first + "-forward", tokens);
+  };
   for (const Ring& ring : shown.rings) {
-    const bool is_first = all.empty();
-    Case& forward = all.emplace_back(
-        ring_case(shown, ring.name + "-forward", ring.forward.ring, ring.forward.library, {"o", "lse"}));
-    if (is_first) {
-      hand_out(forward, "q", shown.input.q, shown.shard_tokens());
-      hand_out(forward, "k", shown.input.k, shown.shard_tokens());
-      hand_out(forward, "v", shown.input.v, shown.shard_tokens());
-    } else {
-      forward.from = given;
-    }
+    const std::string forward = ring.name + "-forward", backward = ring.name + "-backward";
+    give_qkv(
+        all.emplace_back(ring_case(shown, forward, ring.forward.ring, ring.forward.library, {"o", "lse"})));
     if (!shown.backward) continue;
-    Case& backward = all.emplace_back(ring_case(shown, ring.name + "-backward", ring.backward.ring_backward,
-                                                ring.backward.library, {"dq", "dk", "dv"}));
-    backward.from = given;
-    backward.from["o"] = backward.from["lse"] = ring.name + "-forward";
-    if (is_first) {
-      hand_out(backward, "d_o", *shown.input.d_o, shown.shard_tokens());
-    } else {
-      backward.from["d_o"] = first + "-backward";
-    }
+    Case& after = all.emplace_back(
+        ring_case(shown, backward, ring.backward.ring_backward, ring.backward.library, {"dq", "dk", "dv"}));
+    give_qkv(after);
+    after.from["o"] = after.from["lse"] = forward;
+    give(after, "d_o", *shown.input.d_o, first + "-backward", tokens);
   }
   return all;
 }

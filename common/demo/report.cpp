@@ -401,8 +401,8 @@ std::string ring_table(const RunResult& run) {
 }
 
 std::string exposed_note(const RunResult& run) {
-  return painted(fmt::format("exposed: time beyond that of computing{}, as a share of it",
-                             share_cores(run) ? " on the cores that ranks share" : ""),
+  const char* shared = share_cores(run) ? "; on shared cores mostly waiting for a turn" : "";
+  return painted(fmt::format("exposed: time beyond that of computing, as a share of it{}", shared),
                  Colour::Grey) +
          "\n";
 }

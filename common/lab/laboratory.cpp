@@ -15,26 +15,6 @@ namespace {
 
 constexpr const char* shards_name = "shards";  ///< of the case that the others take their inputs from
 
-/// Tells rounds apart, which begin with the first case, by the case that is being played at a moment. Cases
-/// take longer than the time from one look to the next.
-class Turns {
- public:
-  explicit Turns(std::function<void(int, int)> on_turn) : on_turn_(std::move(on_turn)) {}
-
-  void look(const std::vector<RankSnapshot>& ranks) {
-    const int now = ranks.empty() ? -1 : ranks[0].case_index;
-    if (now < 0) return;
-    if (now < case_) ++round_;
-    case_ = now;
-    on_turn_(case_, round_);
-  }
-
- private:
-  std::function<void(int, int)> on_turn_;
-  int case_ = 0;
-  int round_ = 1;
-};
-
 /// The measurements of one setting.
 class Setting {
  public:
@@ -100,13 +80,19 @@ class Setting {
   std::vector<timed::Call> in_turns(const std::vector<Case>& cases, int rounds,
                                     const std::function<void(int, int)>& on_turn) const {
     constexpr double quiet_limit_s = 60;  // a block or a hop takes seconds where either is slow
-    Turns turns(on_turn);
     LauncherOptions options;
     options.quiet_limit_s = quiet_limit_s;
     options.launch_limit_s = 2 * longest_setting_s;  // the machine may get busier
     options.timed = TimedPlay{rounds, true, laboratory_.block.library, {}};
     options.starter = starter_;
-    options.on_look = [&](const LaunchView& view) { turns.look(view.ranks); };
+    // A round begins with the first case. Cases take longer than the time from one look to the next.
+    options.on_look = [&, round = 1, latest = 0](const LaunchView& view) mutable {
+      const int now = view.ranks.empty() ? -1 : view.ranks[0].case_index;
+      if (now < 0) return;
+      if (now < latest) ++round;
+      latest = now;
+      on_turn(now, round);
+    };
     std::vector<timed::Call> calls;
     for (const Outcome& outcome : timed::play(cases, options)) calls.push_back(timed::call_of(outcome));
     return calls;

@@ -24,8 +24,7 @@ Code code_of(const program::Checkout& checkout, const LessonInfo& lesson, const 
 void build(const program::Checkout& checkout, const std::string& what, const std::vector<Code>& codes,
            std::vector<std::string> targets) {
   for (const Code& code : codes) targets.push_back(code.target);
-  const program::BuildResult built = program::build({checkout.root, checkout.build(), targets, what});
-  if (!built.succeeded) throw std::runtime_error(what + " could not be built:\n" + failure_text(built));
+  require_built(program::build({checkout.root, checkout.build(), targets, what}), what);
 }
 
 Case generated_case(const std::string& function, const std::vector<int>& shard_tokens, Index heads,
