@@ -104,11 +104,12 @@ TimedPlay timed_play(const Demonstration& shown) {
 }
 
 /// By ring, from the outcomes of the cases.
-std::vector<RingAnswer> answers_of(const Demonstration& shown, const std::vector<Outcome>& outcomes) {
-  std::vector<RingAnswer> all;
+std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector<Outcome>& outcomes) {
+  std::vector<RingResult> all;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const bool backward = shown.backward && i % 2 == 1;
-    RingAnswer& answer = backward ? all.back() : all.emplace_back();
+    RingResult& answer = backward ? all.back() : all.emplace_back();
+    answer.name = shown.rings[all.size() - 1].name;
     for (const auto& [name, part] : outcomes[i].outputs.front()) {
       std::vector<Tensor> parts;
       for (const auto& outputs : outcomes[i].outputs) parts.push_back(outputs.at(name));
@@ -213,7 +214,7 @@ int worthwhile_runs(const Input& input) {
   return 4 * static_cast<double>(input.heads() * input.head_dim()) * rows * rows < brief_operations ? 8 : 1;
 }
 
-std::vector<RingAnswer> play(const Demonstration& shown, program::ProgressLine& progress) {
+std::vector<RingResult> play(const Demonstration& shown, program::ProgressLine& progress) {
   RankOutput output;
   LauncherOptions options;
   options.quiet_limit_s = quiet_limit_s(shown);
@@ -266,7 +267,7 @@ Demonstration read_prepared(const program::Checkout& checkout, const fs::path& f
   }
 }
 
-std::vector<RingAnswer> read_played(const fs::path& folder, const Demonstration& shown) {
+std::vector<RingResult> read_played(const fs::path& folder, const Demonstration& shown) {
   std::vector<Outcome> outcomes;
   for (const Case& one : cases_of(shown)) {
     try {

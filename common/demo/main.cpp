@@ -177,10 +177,11 @@ class DemoLine : public program::CommandLine {
   }
 
   /// Compares, writes and prints; returns the exit code.
-  int conclude(const program::Checkout& checkout, const Demonstration& shown,
-               const std::vector<RingAnswer>& answers, program::ProgressLine& progress) {
-    const RunResult run = compared(shown, answers, [&](const std::string& text) { progress.show(text); });
-    const std::string saved = save(options_.out, checkout.state() / "demo", run, answers.front());
+  int conclude(const program::Checkout& checkout, const Demonstration& shown, std::vector<RingResult> rings,
+               program::ProgressLine& progress) {
+    const RunResult run =
+        compared(shown, std::move(rings), [&](const std::string& text) { progress.show(text); });
+    const std::string saved = save(options_.out, checkout.state() / "demo", run);
     progress.clear();
     std::cout << (json_ ? report_json(run)
                         : report_text(run, timed::page_of_stdout(), options_.verbose) + saved)

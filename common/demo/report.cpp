@@ -73,9 +73,8 @@ bool share_cores(const RunResult& run) {
 /// What each ring's ranks did, under "blocking ring: 12.3 ms".
 std::vector<Timeline> timelines(const RunResult& run) {
   std::vector<Timeline> all;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const RingResult& ring = run.rings[i];
-    all.push_back({fmt::format("{} ring: {}", run.shown.rings[i].name, format_duration(slowest_s(ring))),
+  for (const RingResult& ring : run.rings) {
+    all.push_back({fmt::format("{} ring: {}", ring.name, format_duration(slowest_s(ring))),
                    timed::traces_of(ring.ranks)});
   }
   return all;
@@ -180,18 +179,13 @@ std::string where(const RunResult& run) {
   return fmt::format("{} on one host with {}", how_many, plural(ranks[0].cores, "core"));
 }
 
-std::string ring_name(const RunResult& run, std::size_t ring) {
-  return run.shown.rings[ring].name + " ring";
-}
-
 /// "04 (blocks) and 05 (ring), 06 and 07 (the same backward)".
 std::string lessons(const RunResult& run) {
   std::vector<std::string> forward{run.shown.block.lesson + " (blocks)"};
   std::vector<std::string> backward{run.shown.block_backward.lesson};
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const Ring& ring = run.shown.rings[i];
+  for (const Ring& ring : run.shown.rings) {
     forward.push_back(
-        fmt::format("{} ({})", ring.forward.lesson, run.rings.size() == 1 ? "ring" : ring_name(run, i)));
+        fmt::format("{} ({})", ring.forward.lesson, run.rings.size() == 1 ? "ring" : ring.name + " ring"));
     backward.push_back(ring.backward.lesson);
   }
   return listed(forward) + (run.shown.backward ? ", " + listed(backward) + " (the same backward)" : "");
@@ -225,20 +219,19 @@ std::string details(const RunResult& run) {
 }
 
 /// "Blocking ring", over what is that ring's alone; nothing where there is no other.
-std::string ring_heading(const RunResult& run, std::size_t ring) {
+std::string ring_heading(const RunResult& run, const RingResult& ring) {
   if (run.rings.size() == 1) return "";
-  std::string name = ring_name(run, ring);
+  std::string name = ring.name + " ring";
   name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
   return painted(name, Colour::Bold) + "\n";
 }
 
 std::string tables(const RunResult& run) {
   std::string text;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const RingResult& ring = run.rings[i];
+  for (const RingResult& ring : run.rings) {
     const std::span outputs(ring.comparison.outputs);
-    text +=
-        ring_heading(run, i) + time_table(run, ring.ranks) + "\n" + error_table(run, outputs.first(2)) + "\n";
+    text += ring_heading(run, ring) + time_table(run, ring.ranks) + "\n" +
+            error_table(run, outputs.first(2)) + "\n";
     if (!run.shown.backward) continue;
     text += error_table(run, outputs.subspan(2)) +
             painted("relative: of that rank's part of one head, which may itself be next to nothing",
@@ -263,12 +256,12 @@ std::string coverage(const Comparison& compared) {
 std::string conclusion(const RunResult& run) {
   const Comparison& first = run.rings.front().comparison;
   std::vector<std::string> wrong;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+  for (const RingResult& ring : run.rings) {
     std::vector<std::string> outputs;
-    for (const OutputComparison& output : run.rings[i].comparison.outputs) {
+    for (const OutputComparison& output : ring.comparison.outputs) {
       if (!output.right()) outputs.push_back(output.name);
     }
-    if (!outputs.empty()) wrong.push_back(fmt::format("{} of the {}", listed(outputs), ring_name(run, i)));
+    if (!outputs.empty()) wrong.push_back(fmt::format("{} of the {} ring", listed(outputs), ring.name));
   }
   std::string text = wrong.empty() ? painted("Right", Colour::Green) + " in "
                                    : painted("WRONG", Colour::Red) + ": " + listed(wrong) + ", looking at ";
@@ -281,9 +274,9 @@ std::string conclusion(const RunResult& run) {
 
 std::string verdicts(const RunResult& run) {
   std::string text;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    text += ring_heading(run, i);
-    for (const OutputComparison& output : run.rings[i].comparison.outputs) {
+  for (const RingResult& ring : run.rings) {
+    text += ring_heading(run, ring);
+    for (const OutputComparison& output : ring.comparison.outputs) {
       text += fmt::format(
           "  {:<3} is {}: relative error {:.1e} in the worst head; plain float32 attention has {:.1e}, "
           "allowed "
@@ -298,20 +291,21 @@ std::string verdicts(const RunResult& run) {
 std::string remarks(const RunResult& run) {
   std::string text;
   const std::int64_t first_sent = bytes_sent(run.rings.front().ranks);
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    for (const RankRecord& rank : run.rings[i].ranks) {
-      const std::string who = fmt::format(
-          "  {}rank {}: ", run.rings.size() == 1 ? "" : ring_name(run, i) + ", ", rank.trace.rank);
+  for (const RingResult& ring : run.rings) {
+    for (const RankRecord& rank : ring.ranks) {
+      const std::string who =
+          fmt::format("  {}rank {}: ", run.rings.size() == 1 ? "" : ring.name + " ring, ", rank.trace.rank);
       if (rank.collective_bytes > 0) {
         text += who + fmt::format("received {} in collectives, which a ring does without\n",
                                   format_bytes(rank.collective_bytes));
       }
       for (const std::string& fact : rank.facts) text += who + fact + "\n";
     }
-    const std::int64_t sent = bytes_sent(run.rings[i].ranks);
+    const std::int64_t sent = bytes_sent(ring.ranks);
     if (sent == first_sent) continue;
-    text += fmt::format("  the {} sent {} bytes and the {} one {}: one of them pads, or makes a hop more\n",
-                        ring_name(run, i), sent, run.shown.rings.front().name, first_sent);
+    text +=
+        fmt::format("  the {} ring sent {} bytes and the {} one {}: one of them pads, or makes a hop more\n",
+                    ring.name, sent, run.rings.front().name, first_sent);
   }
   return text.empty() ? "" : "Noticed\n" + text;
 }
@@ -339,10 +333,12 @@ Json per_rank(const RunResult& run, const RingResult& ring) {
 
 // ---- files ----
 
-void add_tensors(timed::OutputFolder& folder, const RunResult& run, const RingAnswer& answer) {
+/// Of the first ring.
+void add_tensors(timed::OutputFolder& folder, const RunResult& run) {
+  const std::map<std::string, Tensor>& outputs = run.rings.front().outputs;
   for (const std::string name : {"o", "lse", "dq", "dk", "dv"}) {
-    const auto output = answer.outputs.find(name);
-    if (output == answer.outputs.end()) {
+    const auto output = outputs.find(name);
+    if (output == outputs.end()) {
       folder.drop(name + ".npy");
       continue;
     }
@@ -356,19 +352,16 @@ void add_tensors(timed::OutputFolder& folder, const RunResult& run, const RingAn
 
 std::vector<std::string> RunResult::wrong_rings() const {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < rings.size(); ++i) {
-    if (!rings[i].comparison.passed()) names.push_back(shown.rings[i].name);
+  for (const RingResult& ring : rings) {
+    if (!ring.comparison.passed()) names.push_back(ring.name);
   }
   return names;
 }
 
-RunResult compared(const Demonstration& shown, const std::vector<RingAnswer>& answers,
-                   const Progress& progress) {
-  RunResult run{shown, {}};
+RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, const Progress& progress) {
   const Reference reference(shown.input, shown.shard_tokens(), progress);
-  for (const RingAnswer& answer : answers)
-    run.rings.push_back({answer.ranks, reference.compare(answer.outputs)});
-  return run;
+  for (RingResult& ring : rings) ring.comparison = reference.compare(ring.outputs);
+  return {shown, std::move(rings)};
 }
 
 std::string format_bytes(std::int64_t bytes) {
@@ -385,11 +378,10 @@ std::string format_bytes(std::int64_t bytes) {
 
 std::string ring_table(const RunResult& run) {
   std::vector<std::vector<std::string>> rows{{"ring", "time", "exposed", "sent"}};
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    rows.push_back({run.shown.rings[i].name, format_duration(slowest_s(run.rings[i])),
-                    format_percent(exposed(run.rings[i])) + " %",
-                    format_bytes(bytes_sent(run.rings[i].ranks))});
-    for (const OutputComparison& output : run.rings[i].comparison.outputs)
+  for (const RingResult& ring : run.rings) {
+    rows.push_back({ring.name, format_duration(slowest_s(ring)), format_percent(exposed(ring)) + " %",
+                    format_bytes(bytes_sent(ring.ranks))});
+    for (const OutputComparison& output : ring.comparison.outputs)
       rows.back().push_back(scientific(output.overall.relative));
   }
   rows.push_back({"allowed", "", "", ""});
@@ -428,10 +420,9 @@ std::string report_json(const RunResult& run) {
             {"heads_with_gradients_compared", first.comparison.gradient_heads},
             {"per_rank", per_rank(run, first)},
             {"rings", Json::array()}};
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const RingResult& ring = run.rings[i];
+  for (const RingResult& ring : run.rings) {
     json["rings"].push_back(
-        {{"name", run.shown.rings[i].name},
+        {{"name", ring.name},
          {"passed", ring.comparison.passed()},
          {"seconds", slowest_s(ring)},
          {"exposed", exposed(ring)},
@@ -444,8 +435,7 @@ std::string report_json(const RunResult& run) {
   return json.dump(2) + "\n";
 }
 
-std::string save(const fs::path& out, const fs::path& pictures, const RunResult& run,
-                 const RingAnswer& answer) {
+std::string save(const fs::path& out, const fs::path& pictures, const RunResult& run) {
   const auto nothing = [](const std::string& why) { return "Nothing was written: " + why + "\n"; };
   if (const std::vector<std::string> wrong = run.wrong_rings(); !wrong.empty()) {
     if (run.rings.size() == 1) return nothing("the answer is wrong");
@@ -455,7 +445,7 @@ std::string save(const fs::path& out, const fs::path& pictures, const RunResult&
   const Demonstration& shown = run.shown;
   try {
     timed::OutputFolder folder(out.empty() ? pictures : out);
-    if (!out.empty()) add_tensors(folder, run, answer);
+    if (!out.empty()) add_tensors(folder, run);
     const std::string title = fmt::format("Ring attention on {}: {}, {} of {}", plural(shown.ranks, "rank"),
                                           plural(shown.input.seq(), "token"),
                                           plural(shown.input.heads(), "head"), shown.input.head_dim());

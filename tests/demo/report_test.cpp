@@ -60,7 +60,7 @@ struct SomeRun {
            double transfer_s) {
     shown.rings.push_back({name, {.lesson = lesson, .subject = {}, .target = {}, .library = {}}});
     shown.rings.back().backward.lesson = backward;
-    RingResult& ring = run.rings.emplace_back();
+    RingResult& ring = run.rings.emplace_back(RingResult{.name = name, .outputs = {}, .ranks = {}});
     ring.ranks = {some_rank(0, transfer_s), some_rank(1, transfer_s)};
     ring.comparison.rows = ring.comparison.seq = 4;
     for (const char* output : {"o", "lse"}) ring.comparison.outputs.push_back({output, {}, {{}, {}}});
