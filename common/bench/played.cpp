@@ -105,22 +105,9 @@ class Player {
   std::shared_ptr<const Problem> problem_;
 };
 
-double operations_of_a_product(const Extents& extents) {
-  const double tokens = static_cast<double>(extents.tokens);
-  return 2 * static_cast<double>(extents.heads * extents.head_dim) * tokens * tokens;
-}
-
 }  // namespace
 
-double forward_operations(const Extents& extents) {
-  return 2 * operations_of_a_product(extents);
-}
-
-double backward_operations(const Extents& extents) {
-  return 5 * operations_of_a_product(extents);
-}
-
-Problem::Problem(const Extents& size) : extents(size) {
+Problem::Problem(const timed::Extents& size) : extents(size) {
   InputGenerator generator(1);
   auto [q, k, v] = random_qkv(generator, size.heads, size.tokens, size.tokens, size.head_dim);
   Tensor d_o = generator.normal(q.shape());

@@ -11,25 +11,17 @@
 
 #include "bench/contender.hpp"
 #include "protocol/case.hpp"
+#include "timed/extents.hpp"
 #include "timed/timed.hpp"
 
 namespace course::bench {
 
-struct Extents {
-  Index heads, tokens, head_dim;
-};
-
-/// Useful operations, a multiplication and an addition counting as two: two products of n x n x d a head.
-double forward_operations(const Extents& extents);
-/// Five of them: the scores again, dP, dV, dQ and dK.
-double backward_operations(const Extents& extents);
-
 /// Attention's input of one size, drawn with a fixed seed, and its answers by the float32 reference. Nothing
 /// is masked, and only o has a gradient.
 struct Problem {
-  explicit Problem(const Extents& extents);
+  explicit Problem(const timed::Extents& extents);
 
-  Extents extents;
+  timed::Extents extents;
   /// q, k, v, d_o, o, dq, dk, dv: [heads, tokens, head_dim]; lse, d_lse: [heads, tokens].
   std::map<std::string, Tensor> tensors;
 

@@ -17,6 +17,7 @@
 #include "runner/outputs.hpp"
 #include "tensor/npy.hpp"
 #include "text/text_file.hpp"
+#include "timed/extents.hpp"
 #include "timed/timed.hpp"
 
 namespace course::demo {
@@ -128,10 +129,10 @@ std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector
 /// core as here.
 double quiet_limit_s(const Demonstration& shown) {
   constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
-  const double shard = largest_shard(shown.shard_tokens());
-  const double block_flops = 2 * (shown.backward ? 5 : 2) *
-                             static_cast<double>(shown.input.heads() * shown.input.head_dim()) * shard *
-                             shard;
+  const timed::Extents shard{shown.input.heads(), largest_shard(shown.shard_tokens()),
+                             shown.input.head_dim()};
+  const double block_flops =
+      shown.backward ? timed::backward_operations(shard) : timed::forward_operations(shard);
   const double ranks_a_core =
       std::max(1.0, shown.ranks / static_cast<double>(std::thread::hardware_concurrency()));
   return quiet_s + start_s * shown.ranks +
@@ -210,8 +211,9 @@ std::vector<int> Demonstration::shard_tokens() const {
 
 int worthwhile_runs(const Input& input) {
   constexpr double brief_operations = 1e9;
-  const double rows = static_cast<double>(input.seq());
-  return 4 * static_cast<double>(input.heads() * input.head_dim()) * rows * rows < brief_operations ? 8 : 1;
+  const bool brief =
+      timed::forward_operations({input.heads(), input.seq(), input.head_dim()}) < brief_operations;
+  return brief ? 8 : 1;
 }
 
 std::vector<RingResult> play(const Demonstration& shown, program::ProgressLine& progress) {

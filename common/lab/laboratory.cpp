@@ -57,7 +57,7 @@ class Setting {
   static constexpr double shortest_block_s = 0.04;
 
   /// As many blocks as the ring has, all of the rank's own.
-  Case compute_alone(const Workload& work) const {
+  Case compute_alone(const timed::Extents& work) const {
     const std::vector<int> tokens(static_cast<std::size_t>(ranks_), static_cast<int>(work.tokens));
     Case made = timed::generated_case("own_blocks", tokens, work.heads, work.head_dim);
     made.arguments["blocks"] = {static_cast<double>(ranks_)};
@@ -99,7 +99,7 @@ class Setting {
   }
 
   RingParts parts(const Measured& measured) const {
-    return {ranks_, block_operations(measured.work) / measured.flops,
+    return {ranks_, timed::forward_operations(measured.work) / measured.flops,
             hop_bytes(measured.work) / measured.bytes_per_s};
   }
 
@@ -115,13 +115,13 @@ class Setting {
     const std::vector<timed::Call> both =
         in_turns({alone, ring(alone, laboratory_.overlapped, "idle")}, speed_calls,
                  [&](int, int) { say_("measuring the speed of a rank and of the link"); });
-    measured.flops = ranks_ * block_operations(measured.work) / both[0].seconds;
+    measured.flops = ranks_ * timed::forward_operations(measured.work) / both[0].seconds;
     measured.bytes_per_s = (ranks_ - 1) * hop_bytes(measured.work) / both[1].seconds;
   }
 
   /// Speeds depend a little on the size, so the size is chosen twice.
   void choose_workload(Measured& measured) const {
-    measured.work = {2048, 1, 16};
+    measured.work = {.heads = 1, .tokens = 2048, .head_dim = 16};
     measure_speeds(measured);
     size_for(measured);
     measure_speeds(measured);
@@ -136,10 +136,10 @@ class Setting {
           "more than the {} this laboratory has time for; a larger --bandwidth needs fewer",
           measured.bytes_per_s / 1e6, tokens, most_tokens));
     }
-    Workload& work = measured.work;
+    timed::Extents& work = measured.work;
     work.tokens = std::max<Index>(least_tokens, static_cast<Index>(std::lround(tokens / 16)) * 16);
     work.heads = 1;
-    const double head_s = block_operations(work) / measured.flops;
+    const double head_s = timed::forward_operations(work) / measured.flops;
     work.heads = std::clamp<Index>(static_cast<Index>(std::ceil(shortest_block_s / head_s)), 1, 64);
     require_time(measured);
   }
