@@ -211,9 +211,7 @@ std::vector<int> Demonstration::shard_tokens() const {
 
 int worthwhile_runs(const Input& input) {
   constexpr double brief_operations = 1e9;
-  const bool brief =
-      timed::forward_operations({input.heads(), input.seq(), input.head_dim()}) < brief_operations;
-  return brief ? 8 : 1;
+  return timed::forward_operations(input.extents()) < brief_operations ? 8 : 1;
 }
 
 std::vector<RingResult> play(const Demonstration& shown, program::ProgressLine& progress) {

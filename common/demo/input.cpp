@@ -103,11 +103,12 @@ Input read_own(const OwnFiles& files, bool backward) {
 
 Input draw_input(const Sizes& sizes) {
   InputGenerator generator(sizes.seed);
-  QKV drawn = random_qkv(generator, sizes.heads, sizes.seq, sizes.seq, sizes.head_dim);
-  return {std::move(drawn.q),
-          std::move(drawn.k),
-          std::move(drawn.v),
-          {sizes.heads, sizes.seq, sizes.head_dim},
+  const auto& [heads, tokens, head_dim] = sizes.extents;
+  auto [q, k, v] = random_qkv(generator, heads, tokens, tokens, head_dim);
+  return {std::move(q),
+          std::move(k),
+          std::move(v),
+          {heads, tokens, head_dim},
           fmt::format("generated at random, seed {}", sizes.seed)};
 }
 

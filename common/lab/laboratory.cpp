@@ -42,13 +42,11 @@ class Setting {
       say_(fmt::format("work at {:g} times the transfer: {}, round {}", work_over_transfer,
                        names.at(static_cast<std::size_t>(which)), round));
     });
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].name = names[i];
     measured.compute_alone_s = all[0].seconds;
     measured.blocking_transfers_s = all[1].seconds;
     measured.overlapped_transfers_s = all[2].seconds;
-    for (std::size_t ring = 3; ring < all.size(); ++ring) {
-      all[ring].name = names[ring];
-      measured.rings.push_back(std::move(all[ring]));
-    }
+    measured.rings.assign(all.begin() + 3, all.end());
     return measured;
   }
 
