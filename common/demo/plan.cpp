@@ -25,12 +25,12 @@ class Lessons {
     for (const Role role : needed)
       mine |= asked_for_mine_ || !checkout_.has_solution(held_lesson(checkout_, role, demo_command));
     for (const Role role : needed) {
-      const std::string why_not = hindrance({role});
-      if (why_not.empty()) continue;
-      throw Unavailable(fmt::format("{}, and {}: ./course check {}",
+      const LessonInfo& lesson = held_lesson(checkout_, role, demo_command);
+      if (!mine || status(lesson) == Status::Passed) continue;
+      throw Unavailable(fmt::format("{}, and lesson {} ({}) is not passed as it stands: ./course check {}",
                                     asked_for_mine_ ? "--mine runs your own lessons"
                                                     : "without the solutions the demo runs your own lessons",
-                                    why_not, held_lesson(checkout_, role, demo_command).id));
+                                    lesson.id, lesson.name, lesson.id));
     }
   }
 
@@ -41,10 +41,8 @@ class Lessons {
       if (lesson == nullptr) return "the lesson of " + in_words(role) + " is not here";
       const std::string name = "lesson " + lesson->id + " (" + lesson->name + ")";
       if (!mine && !checkout_.has_solution(*lesson)) return "the solution of " + name + " is not here";
-      if (!mine) continue;
-      const Status status = lesson_status_of(checkout_, *lesson, progress_).status;
-      if (status == Status::Todo) return name + " is not written yet";
-      if (status != Status::Passed) return name + " is not passed as it stands";
+      if (!mine || status(*lesson) == Status::Passed) continue;
+      return name + (status(*lesson) == Status::Todo ? " is not written yet" : " is not passed as it stands");
     }
     return "";
   }
@@ -52,6 +50,10 @@ class Lessons {
   bool mine = false;
 
  private:
+  Status status(const LessonInfo& lesson) const {
+    return lesson_status_of(checkout_, lesson, progress_).status;
+  }
+
   const program::Checkout& checkout_;
   const program::Progress progress_;
   bool asked_for_mine_;

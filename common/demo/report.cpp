@@ -403,7 +403,7 @@ std::string report_text(const RunResult& run, const timed::Page& page, bool verb
   std::string text = heading(run);
   if (verbose) text += details(run) + tables(run) + verdicts(run);
   const std::string note = timeline_note(run);
-  return text + ring_table(run) + exposed_note(run) + conclusion(run) + remarks(run) + "\n" +
+  return text + ring_table(run) + exposed_note(run) + conclusion(run) + remarks(run) +
          terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) + note +
          (note.empty() ? "" : "\n");
 }
