@@ -21,12 +21,16 @@ struct BlockPass {
   Role role;
   const char* name;
   std::map<int, double> bounds;
-  double (*operations)(const Extents&);
+  double (*operations)(const timed::Extents&);
   Play (*play)(const fs::path& library, const Problem& problem, int core);
 };
 const BlockPass block_passes[] = {
-    {Role::Block, "forward", {{32, 0.73}, {64, 0.90}, {128, 0.95}}, forward_operations, forward},
-    {Role::BlockBackward, "backward", {{32, 0.67}, {64, 0.85}, {128, 0.89}}, backward_operations, backward}};
+    {Role::Block, "forward", {{32, 0.73}, {64, 0.90}, {128, 0.95}}, timed::forward_operations, forward},
+    {Role::BlockBackward,
+     "backward",
+     {{32, 0.67}, {64, 0.85}, {128, 0.89}},
+     timed::backward_operations,
+     backward}};
 constexpr double eigen_maps_bound = 0.97;
 constexpr double ring_bound = 0.95;
 constexpr double spans_bound = 0.99;
@@ -76,7 +80,8 @@ class Preparation {
   }
 
   void add_one_core(int head_dim) {
-    const auto problem = std::make_shared<const Problem>(Extents{contest_.heads, contest_.tokens, head_dim});
+    const auto problem =
+        std::make_shared<const Problem>(timed::Extents{contest_.heads, contest_.tokens, head_dim});
     if (!contest_.peers.empty()) problem->write(contest_.work / std::to_string(head_dim));
     for (const BlockPass& pass : block_passes) {
       const std::string name = fmt::format("{}, d = {}", pass.name, head_dim);
@@ -109,10 +114,10 @@ class Preparation {
     if (!own && contest_.peers.empty()) return;
     if (cores_.size() < 2)
       return program::complain("the ring of two ranks is left out, since there is one core");
-    const auto problem =
-        std::make_shared<const Problem>(Extents{contest_.heads, 2 * contest_.tokens, contest_.ring_head_dim});
-    const double once = forward_operations(problem->extents);
-    const double both = once + backward_operations(problem->extents);
+    const auto problem = std::make_shared<const Problem>(
+        timed::Extents{contest_.heads, 2 * contest_.tokens, contest_.ring_head_dim});
+    const double once = timed::forward_operations(problem->extents);
+    const double both = once + timed::backward_operations(problem->extents);
     if (own) add_own_rings(forward_pass, once, problem);
     if (own && !library(Role::BlockBackward).empty() && !library(Role::RingBackward).empty())
       add_own_rings(both_passes, both, problem);
@@ -132,10 +137,9 @@ class Preparation {
       return name;
     };
     const auto play = [&](int ranks, bool apart = false) {
-      RingCode code{library(Role::RingForward), contest_.ring};
-      if (pass.backward)
-        code = {code.library, code.function, library(Role::RingBackward), contest_.ring_backward};
-      return ring(code, *problem, {cores_.begin(), cores_.begin() + ranks}, apart);
+      return ring(contest_.lessons.at(Role::RingForward),
+                  pass.backward ? &contest_.lessons.at(Role::RingBackward) : nullptr, *problem,
+                  {cores_.begin(), cores_.begin() + ranks}, apart);
     };
     Play recorded = play(2);
     recorded.spans = true;

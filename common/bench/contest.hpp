@@ -19,7 +19,6 @@ struct Contest {
   double min_seconds = 0.1;                     ///< of one repetition
   std::map<Role, timed::Code> lessons = {};     ///< what needs one that is not here is left out
   std::map<Role, timed::Code> eigen_maps = {};  ///< blocks written with Eigen's own expressions
-  std::string ring = {}, ring_backward = {};    ///< functions of the ring's adapters
   std::filesystem::path work = {};              ///< a folder for tensors that processes share
   std::filesystem::path peers =
       {};  ///< a Python that has torch and ring-attention-pytorch; empty: there is none

@@ -39,8 +39,6 @@ void add_code(Contest& contest, const Checkout& checkout, const Subjects& subjec
   for (const auto& [role, subject] : subjects.chosen) {
     const LessonInfo& lesson = *lesson_with(checkout.lessons, role);
     contest.lessons[role] = timed::code_of(checkout, lesson, subject);
-    if (role == Role::RingForward) contest.ring = lesson.ring;
-    if (role == Role::RingBackward) contest.ring_backward = lesson.ring_backward;
     const fs::path maps = checkout.root / "tests" / lesson.folder() / "variants" / "eigen_maps.cpp";
     if (subject == "solution" && fs::exists(maps))
       contest.eigen_maps[role] = timed::code_of(checkout, lesson, "eigen_maps");

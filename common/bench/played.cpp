@@ -105,22 +105,9 @@ class Player {
   std::shared_ptr<const Problem> problem_;
 };
 
-double operations_of_a_product(const Extents& extents) {
-  const double tokens = static_cast<double>(extents.tokens);
-  return 2 * static_cast<double>(extents.heads * extents.head_dim) * tokens * tokens;
-}
-
 }  // namespace
 
-double forward_operations(const Extents& extents) {
-  return 2 * operations_of_a_product(extents);
-}
-
-double backward_operations(const Extents& extents) {
-  return 5 * operations_of_a_product(extents);
-}
-
-Problem::Problem(const Extents& size) : extents(size) {
+Problem::Problem(const timed::Extents& size) : extents(size) {
   InputGenerator generator(1);
   auto [q, k, v] = random_qkv(generator, size.heads, size.tokens, size.tokens, size.head_dim);
   Tensor d_o = generator.normal(q.shape());
@@ -157,18 +144,17 @@ Play backward(const fs::path& library, const Problem& problem, int core) {
       {{library, "attention_backward", arguments, inputs, {"dq", "dk", "dv"}}}, {core}, {problem.tokens()}};
 }
 
-Play ring(const RingCode& code, const Problem& problem, std::vector<int> cores, bool apart) {
+Play ring(const timed::Code& forward, const timed::Code* backward, const Problem& problem,
+          std::vector<int> cores, bool apart) {
   const std::vector<int> tokens = even_shards(problem.tokens(), apart ? 1 : static_cast<int>(cores.size()));
   const Arguments arguments{{"shard_tokens", {tokens.begin(), tokens.end()}}};
-  const PlayedFunction forward{code.library, code.function, arguments, {"q", "k", "v"}, {"o"}};
-  Play play{{forward}, std::move(cores), tokens};
+  Play play{{{forward.library, forward.ring, arguments, {"q", "k", "v"}, {"o"}}}, std::move(cores), tokens};
   play.mpi = true;
   play.apart = apart;
-  if (code.backward_library.empty()) return play;
-  PlayedFunction backward{
-      code.backward_library, code.backward_function, arguments, {"d_o"}, {"dq", "dk", "dv"}};
-  for (const char* input : {"q", "k", "v", "o", "lse"}) backward.from[input] = forward.name;
-  play.functions.push_back(backward);
+  if (backward == nullptr) return play;
+  PlayedFunction& after = play.functions.emplace_back(
+      PlayedFunction{backward->library, backward->ring_backward, arguments, {"d_o"}, {"dq", "dk", "dv"}});
+  for (const char* input : {"q", "k", "v", "o", "lse"}) after.from[input] = forward.ring;
   return play;
 }
 

@@ -11,24 +11,17 @@
 
 #include "bench/contender.hpp"
 #include "protocol/case.hpp"
+#include "timed/extents.hpp"
+#include "timed/timed.hpp"
 
 namespace course::bench {
-
-struct Extents {
-  Index heads, tokens, head_dim;
-};
-
-/// Useful operations, a multiplication and an addition counting as two: two products of n x n x d a head.
-double forward_operations(const Extents& extents);
-/// Five of them: the scores again, dP, dV, dQ and dK.
-double backward_operations(const Extents& extents);
 
 /// Attention's input of one size, drawn with a fixed seed, and its answers by the float32 reference. Nothing
 /// is masked, and only o has a gradient.
 struct Problem {
-  explicit Problem(const Extents& extents);
+  explicit Problem(const timed::Extents& extents);
 
-  Extents extents;
+  timed::Extents extents;
   /// q, k, v, d_o, o, dq, dk, dv: [heads, tokens, head_dim]; lse, d_lse: [heads, tokens].
   std::map<std::string, Tensor> tensors;
 
@@ -65,16 +58,9 @@ struct Play {
 Play forward(const std::filesystem::path& library, const Problem& problem, int core);
 Play backward(const std::filesystem::path& library, const Problem& problem, int core);
 
-/// A ring's functions and the shared objects that have them.
-struct RingCode {
-  std::filesystem::path library;
-  std::string function;
-  std::filesystem::path backward_library = {};  ///< empty: there is no backward pass
-  std::string backward_function = {};
-};
-
-/// The ring with a rank on each core, and its backward pass after it.
-Play ring(const RingCode& code, const Problem& problem, std::vector<int> cores, bool apart = false);
+/// The ring with a rank on each core, and after it its backward pass, if that is not null.
+Play ring(const timed::Code& forward, const timed::Code* backward, const Problem& problem,
+          std::vector<int> cores, bool apart);
 
 /// Each repetition is a run of the player, of which the first call is left out: it finds memory and caches
 /// cold. What it says of itself when it fails is thrown as a std::runtime_error with the contender's name.

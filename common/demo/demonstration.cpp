@@ -17,6 +17,7 @@
 #include "runner/outputs.hpp"
 #include "tensor/npy.hpp"
 #include "text/text_file.hpp"
+#include "timed/extents.hpp"
 #include "timed/timed.hpp"
 
 namespace course::demo {
@@ -27,20 +28,25 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t header_bytes = 4096;  ///< more than a .npy file's header takes
 
-Case ring_case(const Demonstration& shown, const std::string& name, const Pass& pass,
-               const std::vector<std::string>& outputs) {
+Case ring_case(const Demonstration& shown, const std::string& name, const std::string& function,
+               const fs::path& library, const std::vector<std::string>& outputs) {
   const std::vector<int> tokens = shown.shard_tokens();
-  Case made{{pass.function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}}};
+  Case made{{function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}}};
   made.inputs.resize(tokens.size());
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
-  made.subject = pass.code.library;
+  made.subject = library;
   made.name = name;
   return made;
 }
 
-/// Gives each rank of the case its shard.
-void hand_out(Case& to, const std::string& name, const Tensor& whole, const std::vector<int>& shard_tokens) {
+/// Gives each rank of the case its shard, or has it take that from the case `holder`, which was given it.
+void give(Case& to, const std::string& name, const Tensor& whole, const std::string& holder,
+          const std::vector<int>& shard_tokens) {
+  if (to.name != holder) {
+    to.from[name] = holder;
+    return;
+  }
   const std::vector<int> offsets = shard_offsets(shard_tokens);
   for (std::size_t rank = 0; rank < shard_tokens.size(); ++rank)
     to.inputs[rank].emplace(name, slice(whole, 1, offsets[rank], shard_tokens[rank]));
@@ -70,29 +76,23 @@ std::vector<RankRecord> one_after_the_other(std::vector<RankRecord> first, std::
 /// goes back from its own o and lse, and the first ring's cases hold what all are given.
 std::vector<Case> cases_of(const Demonstration& shown) {
   std::vector<Case> all;
+  const std::vector<int> tokens = shown.shard_tokens();
   const std::string first = shown.rings.front().name;
-  const std::map<std::string, std::string> given{
-      {"q", first + "-forward"}, {"k", first + "-forward"}, {"v", first + "-forward"}};
+  const auto give_qkv = [&](Case& to) {
+    give(to, "q", shown.input.q, first + "-forward", tokens);
+    give(to, "k", shown.input.k, first + "-forward", tokens);
+    give(to, "v", shown.input.v, first + "-forward", tokens);
+  };
   for (const Ring& ring : shown.rings) {
-    const bool is_first = all.empty();
-    Case& forward = all.emplace_back(ring_case(shown, ring.name + "-forward", ring.forward, {"o", "lse"}));
-    if (is_first) {
-      hand_out(forward, "q", shown.input.q, shown.shard_tokens());
-      hand_out(forward, "k", shown.input.k, shown.shard_tokens());
-      hand_out(forward, "v", shown.input.v, shown.shard_tokens());
-    } else {
-      forward.from = given;
-    }
+    const std::string forward = ring.name + "-forward", backward = ring.name + "-backward";
+    give_qkv(
+        all.emplace_back(ring_case(shown, forward, ring.forward.ring, ring.forward.library, {"o", "lse"})));
     if (!shown.backward) continue;
-    Case& backward =
-        all.emplace_back(ring_case(shown, ring.name + "-backward", ring.backward, {"dq", "dk", "dv"}));
-    backward.from = given;
-    backward.from["o"] = backward.from["lse"] = ring.name + "-forward";
-    if (is_first) {
-      hand_out(backward, "d_o", *shown.input.d_o, shown.shard_tokens());
-    } else {
-      backward.from["d_o"] = first + "-backward";
-    }
+    Case& after = all.emplace_back(
+        ring_case(shown, backward, ring.backward.ring_backward, ring.backward.library, {"dq", "dk", "dv"}));
+    give_qkv(after);
+    after.from["o"] = after.from["lse"] = forward;
+    give(after, "d_o", *shown.input.d_o, first + "-backward", tokens);
   }
   return all;
 }
@@ -105,11 +105,12 @@ TimedPlay timed_play(const Demonstration& shown) {
 }
 
 /// By ring, from the outcomes of the cases.
-std::vector<RingAnswer> answers_of(const Demonstration& shown, const std::vector<Outcome>& outcomes) {
-  std::vector<RingAnswer> all;
+std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector<Outcome>& outcomes) {
+  std::vector<RingResult> all;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const bool backward = shown.backward && i % 2 == 1;
-    RingAnswer& answer = backward ? all.back() : all.emplace_back();
+    RingResult& answer = backward ? all.back() : all.emplace_back();
+    answer.name = shown.rings[all.size() - 1].name;
     for (const auto& [name, part] : outcomes[i].outputs.front()) {
       std::vector<Tensor> parts;
       for (const auto& outputs : outcomes[i].outputs) parts.push_back(outputs.at(name));
@@ -128,10 +129,10 @@ std::vector<RingAnswer> answers_of(const Demonstration& shown, const std::vector
 /// core as here.
 double quiet_limit_s(const Demonstration& shown) {
   constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
-  const double shard = largest_shard(shown.shard_tokens());
-  const double block_flops = 2 * (shown.backward ? 5 : 2) *
-                             static_cast<double>(shown.input.heads() * shown.input.head_dim()) * shard *
-                             shard;
+  const timed::Extents shard{shown.input.heads(), largest_shard(shown.shard_tokens()),
+                             shown.input.head_dim()};
+  const double block_flops =
+      shown.backward ? timed::backward_operations(shard) : timed::forward_operations(shard);
   const double ranks_a_core =
       std::max(1.0, shown.ranks / static_cast<double>(std::thread::hardware_concurrency()));
   return quiet_s + start_s * shown.ranks +
@@ -210,11 +211,10 @@ std::vector<int> Demonstration::shard_tokens() const {
 
 int worthwhile_runs(const Input& input) {
   constexpr double brief_operations = 1e9;
-  const double rows = static_cast<double>(input.seq());
-  return 4 * static_cast<double>(input.heads() * input.head_dim()) * rows * rows < brief_operations ? 8 : 1;
+  return timed::forward_operations(input.extents()) < brief_operations ? 8 : 1;
 }
 
-std::vector<RingAnswer> play(const Demonstration& shown, program::ProgressLine& progress) {
+std::vector<RingResult> play(const Demonstration& shown, program::ProgressLine& progress) {
   RankOutput output;
   LauncherOptions options;
   options.quiet_limit_s = quiet_limit_s(shown);
@@ -267,7 +267,7 @@ Demonstration read_prepared(const program::Checkout& checkout, const fs::path& f
   }
 }
 
-std::vector<RingAnswer> read_played(const fs::path& folder, const Demonstration& shown) {
+std::vector<RingResult> read_played(const fs::path& folder, const Demonstration& shown) {
   std::vector<Outcome> outcomes;
   for (const Case& one : cases_of(shown)) {
     try {

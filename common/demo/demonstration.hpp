@@ -6,22 +6,16 @@
 #include <vector>
 
 #include "course/terminal/terminal.hpp"
-#include "demo/input.hpp"
+#include "demo/comparison.hpp"
 #include "runner/launcher.hpp"
 #include "runner/rank_record.hpp"
 #include "timed/timed.hpp"
 
 namespace course::demo {
 
-/// One pass of a ring.
-struct Pass {
-  std::string function;  ///< as a case names it
-  timed::Code code;
-};
-
 struct Ring {
   std::string name;  ///< as --ring takes it
-  Pass forward, backward;
+  timed::Code forward, backward = {};
 };
 
 /// What is demonstrated: rings, on the same input and the same ranks.
@@ -51,15 +45,17 @@ Demonstration demonstration_of(const program::Checkout& checkout, const std::vec
 int worthwhile_runs(const Input& input);
 
 /// What came of one ring.
-struct RingAnswer {
+struct RingResult {
+  std::string name;                       ///< as --ring takes it
   std::map<std::string, Tensor> outputs;  ///< whole: o, lse and, unless the run was forward only, dq, dk, dv
   std::vector<RankRecord> ranks;  ///< the backward pass begins where the slowest rank's forward pass ends
+  Comparison comparison = {};     ///< of the outputs with what they should be
 };
 
 /// Plays the rings on this machine; passes on what the ranks print, and says how far they are. Throws
 /// Unavailable where ranks cannot be started, and std::runtime_error that says why no answer came back.
 /// Nothing that was started outlives the call.
-std::vector<RingAnswer> play(const Demonstration& shown, program::ProgressLine& progress);
+std::vector<RingResult> play(const Demonstration& shown, program::ProgressLine& progress);
 
 /// Writes the cases into a folder that is new or empty, with what the report needs beside them. Returns the
 /// player's arguments. Throws UsageError for another folder, and where it cannot be written.
@@ -69,6 +65,6 @@ std::vector<std::string> prepare(const std::filesystem::path& folder, const Demo
 Demonstration read_prepared(const program::Checkout& checkout, const std::filesystem::path& folder);
 
 /// What ranks have made of it. Throws std::runtime_error that says what is missing.
-std::vector<RingAnswer> read_played(const std::filesystem::path& folder, const Demonstration& shown);
+std::vector<RingResult> read_played(const std::filesystem::path& folder, const Demonstration& shown);
 
 }  // namespace course::demo

@@ -19,18 +19,14 @@ namespace fs = std::filesystem;
 constexpr double float32_range = std::numeric_limits<float>::max();
 
 void require_shape(const fs::path& path, const Shape& shape) {
-  if (shape.size() < 2 || shape.size() > 4) {
-    throw UsageError(path.string() + ": has the shape " + to_string(shape) +
-                     ", expected [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim]");
-  }
-  if (element_count(shape) == 0) {
-    throw UsageError(path.string() + ": has the shape " + to_string(shape) +
-                     ", which is empty, expected at least 1 along every axis");
-  }
-  if (shape[shape.size() - 2] > std::numeric_limits<int>::max()) {
-    throw UsageError(path.string() + ": has the shape " + to_string(shape) + ", expected at most " +
-                     std::to_string(std::numeric_limits<int>::max()) + " tokens");
-  }
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(path.string() + ": has the shape " + to_string(shape) + ", " + why);
+  };
+  constexpr int most_tokens = std::numeric_limits<int>::max();
+  if (shape.size() < 2 || shape.size() > 4)
+    refuse("expected [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim]");
+  if (element_count(shape) == 0) refuse("which is empty, expected at least 1 along every axis");
+  if (shape[shape.size() - 2] > most_tokens) refuse(fmt::format("expected at most {} tokens", most_tokens));
 }
 
 Tensor read_tensor(const fs::path& path) {
@@ -107,11 +103,12 @@ Input read_own(const OwnFiles& files, bool backward) {
 
 Input draw_input(const Sizes& sizes) {
   InputGenerator generator(sizes.seed);
-  QKV drawn = random_qkv(generator, sizes.heads, sizes.seq, sizes.seq, sizes.head_dim);
-  return {std::move(drawn.q),
-          std::move(drawn.k),
-          std::move(drawn.v),
-          {sizes.heads, sizes.seq, sizes.head_dim},
+  const auto& [heads, tokens, head_dim] = sizes.extents;
+  auto [q, k, v] = random_qkv(generator, heads, tokens, tokens, head_dim);
+  return {std::move(q),
+          std::move(k),
+          std::move(v),
+          {heads, tokens, head_dim},
           fmt::format("generated at random, seed {}", sizes.seed)};
 }
 

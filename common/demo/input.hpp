@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tensor/tensor.hpp"
+#include "timed/extents.hpp"
 
 namespace course::demo {
 
@@ -17,7 +18,7 @@ struct OwnFiles {
 
 /// What to draw at random.
 struct Sizes {
-  Index seq = 512, heads = 12, head_dim = 32;
+  timed::Extents extents{.heads = 12, .tokens = 512, .head_dim = 32};
   std::uint64_t seed = 1;
 };
 
@@ -48,6 +49,7 @@ struct Input {
   Index heads() const { return q.extent(0); }
   Index seq() const { return q.extent(1); }
   Index head_dim() const { return q.extent(2); }
+  timed::Extents extents() const { return {heads(), seq(), head_dim()}; }
 };
 
 /// Reads or draws the input. Throws NpyError or UsageError for a file that cannot be used: unreadable, of

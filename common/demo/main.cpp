@@ -42,8 +42,9 @@ double tensors_held(const Demonstration& shown, bool prepared) {
 }
 
 /// Throws Unavailable where this machine cannot hold what is shown, of an input of this shape.
-void require_memory(const Demonstration& shown, bool prepared, Index heads, Index seq, Index head_dim) {
+void require_memory(const Demonstration& shown, bool prepared, const timed::Extents& extents) {
   constexpr double rank_bytes = 16e6;  // of an Open MPI rank before it does anything
+  const auto& [heads, seq, head_dim] = extents;
   const double q_bytes =
       sizeof(float) * static_cast<double>(heads) * static_cast<double>(seq) * static_cast<double>(head_dim);
   const double needed = (prepared ? 0 : rank_bytes * shown.ranks) + tensors_held(shown, prepared) * q_bytes;
@@ -97,9 +98,12 @@ class DemoLine : public program::CommandLine {
                     ->needs(q);
     const CLI::Range size(1, std::numeric_limits<int>::max());
     sizes_given_ = {
-        command.add_option("--seq", sizes_.seq, "generate input of so many tokens (512)")->check(size),
-        command.add_option("--heads", sizes_.heads, "generate input of so many heads (12)")->check(size),
-        command.add_option("--dim", sizes_.head_dim, "generate input of this head_dim (32)")->check(size),
+        command.add_option("--seq", sizes_.extents.tokens, "generate input of so many tokens (512)")
+            ->check(size),
+        command.add_option("--heads", sizes_.extents.heads, "generate input of so many heads (12)")
+            ->check(size),
+        command.add_option("--dim", sizes_.extents.head_dim, "generate input of this head_dim (32)")
+            ->check(size),
         command.add_option("--seed", sizes_.seed, "of the generated input (1)")
             ->check(CLI::NonNegativeNumber)};
     for (CLI::Option* one : sizes_given_) one->excludes(q);
@@ -152,16 +156,15 @@ class DemoLine : public program::CommandLine {
     }
     Demonstration shown = plan(checkout, options_);
     const bool prepared = !options_.prepare.empty();
-    if (options_.sizes)
-      require_memory(shown, prepared, options_.sizes->heads, options_.sizes->seq, options_.sizes->head_dim);
+    if (options_.sizes) require_memory(shown, prepared, options_.sizes->extents);
     shown.input = load_input(options_, shown.backward);
-    require_memory(shown, prepared, shown.input.heads(), shown.input.seq(), shown.input.head_dim());
+    require_memory(shown, prepared, shown.input.extents());
     shown.runs = worthwhile_runs(shown.input);
     std::vector<timed::Code> codes{shown.block};
     if (shown.backward) codes.push_back(shown.block_backward);
     for (const Ring& ring : shown.rings) {
-      codes.push_back(ring.forward.code);
-      if (shown.backward) codes.push_back(ring.backward.code);
+      codes.push_back(ring.forward);
+      if (shown.backward) codes.push_back(ring.backward);
     }
     timed::build(checkout, "the demo", codes);
     if (prepared) {
@@ -177,10 +180,11 @@ class DemoLine : public program::CommandLine {
   }
 
   /// Compares, writes and prints; returns the exit code.
-  int conclude(const program::Checkout& checkout, const Demonstration& shown,
-               const std::vector<RingAnswer>& answers, program::ProgressLine& progress) {
-    const RunResult run = compared(shown, answers, [&](const std::string& text) { progress.show(text); });
-    const std::string saved = save(options_.out, checkout.state() / "demo", run, answers.front());
+  int conclude(const program::Checkout& checkout, const Demonstration& shown, std::vector<RingResult> rings,
+               program::ProgressLine& progress) {
+    const RunResult run =
+        compared(shown, std::move(rings), [&](const std::string& text) { progress.show(text); });
+    const std::string saved = save(options_.out, checkout.state() / "demo", run);
     progress.clear();
     std::cout << (json_ ? report_json(run)
                         : report_text(run, timed::page_of_stdout(), options_.verbose) + saved)

@@ -63,18 +63,15 @@ class Lessons {
 
 Demonstration demonstration_of(const program::Checkout& checkout, const std::vector<std::string>& rings,
                                int ranks, bool backward, bool mine) {
-  const auto lesson = [&](Role role) -> const LessonInfo& {
-    return held_lesson(checkout, role, demo_command);
-  };
   const auto code = [&](Role role) {
-    return timed::code_of(checkout, lesson(role), mine ? "student" : "solution");
+    return timed::code_of(checkout, held_lesson(checkout, role, demo_command), mine ? "student" : "solution");
   };
   Demonstration shown{.block = code(Role::Block), .backward = backward, .mine = mine, .ranks = ranks};
   if (backward) shown.block_backward = code(Role::BlockBackward);
   for (const std::string& name : rings) {
     const RingKind& kind = ring_kind(name);
-    Ring& ring = shown.rings.emplace_back(Ring{name, {lesson(kind.forward).ring, code(kind.forward)}, {}});
-    if (backward) ring.backward = Pass{lesson(kind.backward).ring_backward, code(kind.backward)};
+    Ring& ring = shown.rings.emplace_back(Ring{name, code(kind.forward)});
+    if (backward) ring.backward = code(kind.backward);
   }
   return shown;
 }

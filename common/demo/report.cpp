@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 
 #include "timed/output_folder.hpp"
 #include "trace/timeline.hpp"
@@ -44,25 +47,13 @@ double slowest_s(const RingResult& ring) {
   return seconds;
 }
 
-/// Of all ranks together.
-struct Total {
-  std::int64_t bytes_sent = 0;
-  double compute_s = 0, transfer_s = 0, wait_s = 0, span_s = 0;
+double exposed(const RingResult& ring) {
+  return timed::exposed_share(slowest_s(ring), timed::computation_s(ring.ranks));
+}
 
-  void add(const RankRecord& rank) {
-    bytes_sent += rank.bytes_sent;
-    compute_s += total_s(rank.trace, Span::Kind::Compute);
-    transfer_s += total_s(rank.trace, Span::Kind::Transfer);
-    wait_s += total_s(rank.trace, Span::Kind::Wait);
-    span_s += demo::span_s(rank.trace);
-  }
-  double exposed() const { return timed::exposed_share(span_s, compute_s); }
-};
-
-Total total_of(const RingResult& ring) {
-  Total total;
-  for (const RankRecord& rank : ring.ranks) total.add(rank);
-  return total;
+std::int64_t bytes_sent(std::span<const RankRecord> ranks) {
+  return std::transform_reduce(ranks.begin(), ranks.end(), std::int64_t{0}, std::plus(),
+                               std::mem_fn(&RankRecord::bytes_sent));
 }
 
 /// How many ranks each host has.
@@ -82,9 +73,8 @@ bool share_cores(const RunResult& run) {
 /// What each ring's ranks did, under "blocking ring: 12.3 ms".
 std::vector<Timeline> timelines(const RunResult& run) {
   std::vector<Timeline> all;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const RingResult& ring = run.rings[i];
-    all.push_back({fmt::format("{} ring: {}", run.shown.rings[i].name, format_duration(slowest_s(ring))),
+  for (const RingResult& ring : run.rings) {
+    all.push_back({fmt::format("{} ring: {}", ring.name, format_duration(slowest_s(ring))),
                    timed::traces_of(ring.ranks)});
   }
   return all;
@@ -123,49 +113,59 @@ std::string scientific(double number) {
   return fmt::format("{:.1e}", number);
 }
 
-/// Traffic and times of one rank or all.
-std::vector<std::string> time_row(const std::string& name, Index tokens, const Total& total) {
-  return {name,
-          std::to_string(tokens),
-          format_bytes(total.bytes_sent),
-          format_duration(total.compute_s),
-          format_duration(total.transfer_s),
-          format_duration(total.wait_s),
-          total.span_s > 0 ? format_percent(total.transfer_s / total.span_s) + " %" : "-"};
+/// A line for each rank and one for all of them. `cells` makes what stands beside the tokens: of a rank by
+/// its number, of all by the number of ranks.
+std::string table_by_rank(const RunResult& run, std::vector<std::string> heads,
+                          const std::function<std::vector<std::string>(std::size_t)>& cells) {
+  const std::vector<int> tokens = run.shown.shard_tokens();
+  heads.insert(heads.begin(), {"rank", "tokens"});
+  std::vector<std::vector<std::string>> rows{std::move(heads)};
+  for (std::size_t rank = 0; rank <= tokens.size(); ++rank) {
+    auto& row = rows.emplace_back(cells(rank));
+    const bool all = rank == tokens.size();
+    row.insert(row.begin(), {all ? "all" : std::to_string(rank),
+                             std::to_string(all ? run.shown.input.seq() : tokens[rank])});
+  }
+  return table(rows);
 }
 
-std::string time_table(const RunResult& run, const RingResult& ring) {
-  std::vector<std::vector<std::string>> rows{
-      {"rank", "tokens", "sent", "compute", "transfer", "wait", "share of transfers"}};
-  const std::vector<int> tokens = run.shown.shard_tokens();
-  for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
-    Total own;
-    own.add(ring.ranks[rank]);
-    rows.push_back(time_row(std::to_string(rank), tokens[rank], own));
-  }
-  rows.push_back(time_row("all", run.shown.input.seq(), total_of(ring)));
-  return table(rows);
+/// Traffic and times of one rank or all.
+std::vector<std::string> time_cells(std::span<const RankRecord> ranks) {
+  const auto sum = [&](const auto& seconds_of) {
+    return std::transform_reduce(ranks.begin(), ranks.end(), 0.0, std::plus(), seconds_of);
+  };
+  const auto spent_s = [&](Span::Kind kind) {
+    return sum([&](const RankRecord& rank) { return total_s(rank.trace, kind); });
+  };
+  const double transfer_s = spent_s(Span::Kind::Transfer);
+  const double all_s = sum([](const RankRecord& rank) { return span_s(rank.trace); });
+  return {format_bytes(bytes_sent(ranks)), format_duration(spent_s(Span::Kind::Compute)),
+          format_duration(transfer_s), format_duration(spent_s(Span::Kind::Wait)),
+          all_s > 0 ? format_percent(transfer_s / all_s) + " %" : "-"};
+}
+
+std::string time_table(const RunResult& run, std::span<const RankRecord> ranks) {
+  return table_by_rank(
+      run, {"sent", "compute", "transfer", "wait", "share of transfers"},
+      [&](std::size_t rank) { return time_cells(rank < ranks.size() ? ranks.subspan(rank, 1) : ranks); });
 }
 
 /// The errors of some outputs, by rank and over all; dashes for a rank that has nothing.
-std::string error_table(const RunResult& run, const RingResult& ring, std::size_t first, std::size_t last) {
-  std::vector<std::vector<std::string>> rows{{"rank", "tokens"}};
-  std::vector<int> tokens = run.shown.shard_tokens();
-  for (std::size_t rank = 0; rank < tokens.size(); ++rank)
-    rows.push_back({std::to_string(rank), std::to_string(tokens[rank])});
-  rows.push_back({"all", std::to_string(run.shown.input.seq())});
-  for (std::size_t i = first; i < last; ++i) {
-    const OutputComparison& output = ring.comparison.outputs[i];
-    rows[0].insert(rows[0].end(), {"error of " + output.name + ": largest", "relative"});
-    for (std::size_t row = 1; row < rows.size(); ++row) {
-      const bool all = row > tokens.size();
-      const Deviation& off = all ? output.overall : output.by_rank[row - 1];
-      const bool nothing = !all && tokens[row - 1] == 0;
-      rows[row].insert(rows[row].end(),
-                       {nothing ? "-" : scientific(off.largest), nothing ? "-" : scientific(off.relative)});
+std::string error_table(const RunResult& run, std::span<const OutputComparison> outputs) {
+  const std::vector<int> tokens = run.shown.shard_tokens();
+  std::vector<std::string> heads;
+  for (const OutputComparison& output : outputs)
+    heads.insert(heads.end(), {"error of " + output.name + ": largest", "relative"});
+  return table_by_rank(run, heads, [&](std::size_t rank) {
+    std::vector<std::string> cells;
+    for (const OutputComparison& output : outputs) {
+      const Deviation& off = rank < tokens.size() ? output.by_rank[rank] : output.overall;
+      const bool nothing = rank < tokens.size() && tokens[rank] == 0;
+      cells.insert(cells.end(),
+                   {nothing ? "-" : scientific(off.largest), nothing ? "-" : scientific(off.relative)});
     }
-  }
-  return table(rows);
+    return cells;
+  });
 }
 
 // ---- text ----
@@ -179,19 +179,14 @@ std::string where(const RunResult& run) {
   return fmt::format("{} on one host with {}", how_many, plural(ranks[0].cores, "core"));
 }
 
-std::string ring_name(const RunResult& run, std::size_t ring) {
-  return run.shown.rings[ring].name + " ring";
-}
-
 /// "04 (blocks) and 05 (ring), 06 and 07 (the same backward)".
 std::string lessons(const RunResult& run) {
   std::vector<std::string> forward{run.shown.block.lesson + " (blocks)"};
   std::vector<std::string> backward{run.shown.block_backward.lesson};
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const Ring& ring = run.shown.rings[i];
+  for (const Ring& ring : run.shown.rings) {
     forward.push_back(
-        fmt::format("{} ({})", ring.forward.code.lesson, run.rings.size() == 1 ? "ring" : ring_name(run, i)));
-    backward.push_back(ring.backward.code.lesson);
+        fmt::format("{} ({})", ring.forward.lesson, run.rings.size() == 1 ? "ring" : ring.name + " ring"));
+    backward.push_back(ring.backward.lesson);
   }
   return listed(forward) + (run.shown.backward ? ", " + listed(backward) + " (the same backward)" : "");
 }
@@ -224,20 +219,21 @@ std::string details(const RunResult& run) {
 }
 
 /// "Blocking ring", over what is that ring's alone; nothing where there is no other.
-std::string ring_heading(const RunResult& run, std::size_t ring) {
+std::string ring_heading(const RunResult& run, const RingResult& ring) {
   if (run.rings.size() == 1) return "";
-  std::string name = ring_name(run, ring);
+  std::string name = ring.name + " ring";
   name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
   return painted(name, Colour::Bold) + "\n";
 }
 
 std::string tables(const RunResult& run) {
   std::string text;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const RingResult& ring = run.rings[i];
-    text += ring_heading(run, i) + time_table(run, ring) + "\n" + error_table(run, ring, 0, 2) + "\n";
+  for (const RingResult& ring : run.rings) {
+    const std::span outputs(ring.comparison.outputs);
+    text += ring_heading(run, ring) + time_table(run, ring.ranks) + "\n" +
+            error_table(run, outputs.first(2)) + "\n";
     if (!run.shown.backward) continue;
-    text += error_table(run, ring, 2, 5) +
+    text += error_table(run, outputs.subspan(2)) +
             painted("relative: of that rank's part of one head, which may itself be next to nothing",
                     Colour::Grey) +
             "\n\n";
@@ -260,12 +256,12 @@ std::string coverage(const Comparison& compared) {
 std::string conclusion(const RunResult& run) {
   const Comparison& first = run.rings.front().comparison;
   std::vector<std::string> wrong;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
+  for (const RingResult& ring : run.rings) {
     std::vector<std::string> outputs;
-    for (const OutputComparison& output : run.rings[i].comparison.outputs) {
+    for (const OutputComparison& output : ring.comparison.outputs) {
       if (!output.right()) outputs.push_back(output.name);
     }
-    if (!outputs.empty()) wrong.push_back(fmt::format("{} of the {}", listed(outputs), ring_name(run, i)));
+    if (!outputs.empty()) wrong.push_back(fmt::format("{} of the {} ring", listed(outputs), ring.name));
   }
   std::string text = wrong.empty() ? painted("Right", Colour::Green) + " in "
                                    : painted("WRONG", Colour::Red) + ": " + listed(wrong) + ", looking at ";
@@ -278,9 +274,9 @@ std::string conclusion(const RunResult& run) {
 
 std::string verdicts(const RunResult& run) {
   std::string text;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    text += ring_heading(run, i);
-    for (const OutputComparison& output : run.rings[i].comparison.outputs) {
+  for (const RingResult& ring : run.rings) {
+    text += ring_heading(run, ring);
+    for (const OutputComparison& output : ring.comparison.outputs) {
       text += fmt::format(
           "  {:<3} is {}: relative error {:.1e} in the worst head; plain float32 attention has {:.1e}, "
           "allowed "
@@ -294,21 +290,22 @@ std::string verdicts(const RunResult& run) {
 
 std::string remarks(const RunResult& run) {
   std::string text;
-  const std::int64_t first_sent = total_of(run.rings.front()).bytes_sent;
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    for (const RankRecord& rank : run.rings[i].ranks) {
-      const std::string who = fmt::format(
-          "  {}rank {}: ", run.rings.size() == 1 ? "" : ring_name(run, i) + ", ", rank.trace.rank);
+  const std::int64_t first_sent = bytes_sent(run.rings.front().ranks);
+  for (const RingResult& ring : run.rings) {
+    for (const RankRecord& rank : ring.ranks) {
+      const std::string who =
+          fmt::format("  {}rank {}: ", run.rings.size() == 1 ? "" : ring.name + " ring, ", rank.trace.rank);
       if (rank.collective_bytes > 0) {
         text += who + fmt::format("received {} in collectives, which a ring does without\n",
                                   format_bytes(rank.collective_bytes));
       }
       for (const std::string& fact : rank.facts) text += who + fact + "\n";
     }
-    const std::int64_t sent = total_of(run.rings[i]).bytes_sent;
+    const std::int64_t sent = bytes_sent(ring.ranks);
     if (sent == first_sent) continue;
-    text += fmt::format("  the {} sent {} bytes and the {} one {}: one of them pads, or makes a hop more\n",
-                        ring_name(run, i), sent, run.shown.rings.front().name, first_sent);
+    text +=
+        fmt::format("  the {} ring sent {} bytes and the {} one {}: one of them pads, or makes a hop more\n",
+                    ring.name, sent, run.rings.front().name, first_sent);
   }
   return text.empty() ? "" : "Noticed\n" + text;
 }
@@ -336,10 +333,12 @@ Json per_rank(const RunResult& run, const RingResult& ring) {
 
 // ---- files ----
 
-void add_tensors(timed::OutputFolder& folder, const RunResult& run, const RingAnswer& answer) {
+/// Of the first ring.
+void add_tensors(timed::OutputFolder& folder, const RunResult& run) {
+  const std::map<std::string, Tensor>& outputs = run.rings.front().outputs;
   for (const std::string name : {"o", "lse", "dq", "dk", "dv"}) {
-    const auto output = answer.outputs.find(name);
-    if (output == answer.outputs.end()) {
+    const auto output = outputs.find(name);
+    if (output == outputs.end()) {
       folder.drop(name + ".npy");
       continue;
     }
@@ -353,19 +352,16 @@ void add_tensors(timed::OutputFolder& folder, const RunResult& run, const RingAn
 
 std::vector<std::string> RunResult::wrong_rings() const {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < rings.size(); ++i) {
-    if (!rings[i].comparison.passed()) names.push_back(shown.rings[i].name);
+  for (const RingResult& ring : rings) {
+    if (!ring.comparison.passed()) names.push_back(ring.name);
   }
   return names;
 }
 
-RunResult compared(const Demonstration& shown, const std::vector<RingAnswer>& answers,
-                   const Progress& progress) {
-  RunResult run{shown, {}};
+RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, const Progress& progress) {
   const Reference reference(shown.input, shown.shard_tokens(), progress);
-  for (const RingAnswer& answer : answers)
-    run.rings.push_back({answer.ranks, reference.compare(answer.outputs)});
-  return run;
+  for (RingResult& ring : rings) ring.comparison = reference.compare(ring.outputs);
+  return {shown, std::move(rings)};
 }
 
 std::string format_bytes(std::int64_t bytes) {
@@ -382,11 +378,10 @@ std::string format_bytes(std::int64_t bytes) {
 
 std::string ring_table(const RunResult& run) {
   std::vector<std::vector<std::string>> rows{{"ring", "time", "exposed", "sent"}};
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const Total total = total_of(run.rings[i]);
-    rows.push_back({run.shown.rings[i].name, format_duration(slowest_s(run.rings[i])),
-                    format_percent(total.exposed()) + " %", format_bytes(total.bytes_sent)});
-    for (const OutputComparison& output : run.rings[i].comparison.outputs)
+  for (const RingResult& ring : run.rings) {
+    rows.push_back({ring.name, format_duration(slowest_s(ring)), format_percent(exposed(ring)) + " %",
+                    format_bytes(bytes_sent(ring.ranks))});
+    for (const OutputComparison& output : ring.comparison.outputs)
       rows.back().push_back(scientific(output.overall.relative));
   }
   rows.push_back({"allowed", "", "", ""});
@@ -397,11 +392,18 @@ std::string ring_table(const RunResult& run) {
   return table(rows);
 }
 
+std::string exposed_note(const RunResult& run) {
+  const char* shared = share_cores(run) ? "; on shared cores mostly waiting for a turn" : "";
+  return painted(fmt::format("exposed: time beyond that of computing, as a share of it{}", shared),
+                 Colour::Grey) +
+         "\n";
+}
+
 std::string report_text(const RunResult& run, const timed::Page& page, bool verbose) {
   std::string text = heading(run);
   if (verbose) text += details(run) + tables(run) + verdicts(run);
   const std::string note = timeline_note(run);
-  return text + ring_table(run) + conclusion(run) + remarks(run) + "\n" +
+  return text + ring_table(run) + exposed_note(run) + conclusion(run) + remarks(run) +
          terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) + note +
          (note.empty() ? "" : "\n");
 }
@@ -418,15 +420,13 @@ std::string report_json(const RunResult& run) {
             {"heads_with_gradients_compared", first.comparison.gradient_heads},
             {"per_rank", per_rank(run, first)},
             {"rings", Json::array()}};
-  for (std::size_t i = 0; i < run.rings.size(); ++i) {
-    const RingResult& ring = run.rings[i];
-    const Total total = total_of(ring);
+  for (const RingResult& ring : run.rings) {
     json["rings"].push_back(
-        {{"name", run.shown.rings[i].name},
+        {{"name", ring.name},
          {"passed", ring.comparison.passed()},
          {"seconds", slowest_s(ring)},
-         {"exposed", total.exposed()},
-         {"bytes_sent", total.bytes_sent},
+         {"exposed", exposed(ring)},
+         {"bytes_sent", bytes_sent(ring.ranks)},
          {"largest_error",
           by_output(ring.comparison, [](const auto& output) { return output.overall.largest; })},
          {"relative_error", relative_errors(ring.comparison)},
@@ -435,8 +435,7 @@ std::string report_json(const RunResult& run) {
   return json.dump(2) + "\n";
 }
 
-std::string save(const fs::path& out, const fs::path& pictures, const RunResult& run,
-                 const RingAnswer& answer) {
+std::string save(const fs::path& out, const fs::path& pictures, const RunResult& run) {
   const auto nothing = [](const std::string& why) { return "Nothing was written: " + why + "\n"; };
   if (const std::vector<std::string> wrong = run.wrong_rings(); !wrong.empty()) {
     if (run.rings.size() == 1) return nothing("the answer is wrong");
@@ -446,7 +445,7 @@ std::string save(const fs::path& out, const fs::path& pictures, const RunResult&
   const Demonstration& shown = run.shown;
   try {
     timed::OutputFolder folder(out.empty() ? pictures : out);
-    if (!out.empty()) add_tensors(folder, run, answer);
+    if (!out.empty()) add_tensors(folder, run);
     const std::string title = fmt::format("Ring attention on {}: {}, {} of {}", plural(shown.ranks, "rank"),
                                           plural(shown.input.seq(), "token"),
                                           plural(shown.input.heads(), "head"), shown.input.head_dim());

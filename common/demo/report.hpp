@@ -4,17 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "demo/comparison.hpp"
 #include "demo/demonstration.hpp"
 #include "timed/timed.hpp"
 
 namespace course::demo {
-
-/// What one ring did.
-struct RingResult {
-  std::vector<RankRecord> ranks;
-  Comparison comparison;
-};
 
 /// All that is known after a run.
 struct RunResult {
@@ -26,8 +19,7 @@ struct RunResult {
 };
 
 /// Compares every ring's answer with the reference.
-RunResult compared(const Demonstration& shown, const std::vector<RingAnswer>& answers,
-                   const Progress& progress);
+RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, const Progress& progress);
 
 /// "1.13 MiB".
 std::string format_bytes(std::int64_t bytes);
@@ -49,6 +41,6 @@ std::string report_json(const RunResult& run);
 /// do not stay beside an output that has none. Returns a line that says what was written, or why nothing was.
 /// Throws what OutputFolder throws for `out`; that `pictures` cannot be written is only told.
 std::string save(const std::filesystem::path& out, const std::filesystem::path& pictures,
-                 const RunResult& run, const RingAnswer& answer);
+                 const RunResult& run);
 
 }  // namespace course::demo

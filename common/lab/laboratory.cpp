@@ -15,26 +15,6 @@ namespace {
 
 constexpr const char* shards_name = "shards";  ///< of the case that the others take their inputs from
 
-/// Tells rounds apart, which begin with the first case, by the case that is being played at a moment. Cases
-/// take longer than the time from one look to the next.
-class Turns {
- public:
-  explicit Turns(std::function<void(int, int)> on_turn) : on_turn_(std::move(on_turn)) {}
-
-  void look(const std::vector<RankSnapshot>& ranks) {
-    const int now = ranks.empty() ? -1 : ranks[0].case_index;
-    if (now < 0) return;
-    if (now < case_) ++round_;
-    case_ = now;
-    on_turn_(case_, round_);
-  }
-
- private:
-  std::function<void(int, int)> on_turn_;
-  int case_ = 0;
-  int round_ = 1;
-};
-
 /// The measurements of one setting.
 class Setting {
  public:
@@ -47,11 +27,11 @@ class Setting {
     choose_workload(measured);
     const Case alone = compute_alone(measured.work);
     const std::vector<Case> cases{alone,
-                                  blocking(alone, "idle"),
-                                  overlapped(alone, "idle"),
-                                  blocking(alone, ""),
-                                  overlapped(alone, "without_progress"),
-                                  overlapped(alone, "")};
+                                  ring(alone, laboratory_.blocking, "idle"),
+                                  ring(alone, laboratory_.overlapped, "idle"),
+                                  ring(alone, laboratory_.blocking, ""),
+                                  ring(alone, laboratory_.overlapped, "without_progress"),
+                                  ring(alone, laboratory_.overlapped, "")};
     const std::array names{"compute alone",
                            "blocking hops",
                            "overlapped hops",
@@ -62,13 +42,11 @@ class Setting {
       say_(fmt::format("work at {:g} times the transfer: {}, round {}", work_over_transfer,
                        names.at(static_cast<std::size_t>(which)), round));
     });
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].name = names[i];
     measured.compute_alone_s = all[0].seconds;
     measured.blocking_transfers_s = all[1].seconds;
     measured.overlapped_transfers_s = all[2].seconds;
-    for (std::size_t ring = 3; ring < all.size(); ++ring) {
-      all[ring].name = names[ring];
-      measured.rings.push_back(std::move(all[ring]));
-    }
+    measured.rings.assign(all.begin() + 3, all.end());
     return measured;
   }
 
@@ -77,7 +55,7 @@ class Setting {
   static constexpr double shortest_block_s = 0.04;
 
   /// As many blocks as the ring has, all of the rank's own.
-  Case compute_alone(const Workload& work) const {
+  Case compute_alone(const timed::Extents& work) const {
     const std::vector<int> tokens(static_cast<std::size_t>(ranks_), static_cast<int>(work.tokens));
     Case made = timed::generated_case("own_blocks", tokens, work.heads, work.head_dim);
     made.arguments["blocks"] = {static_cast<double>(ranks_)};
@@ -86,20 +64,13 @@ class Setting {
     return made;
   }
 
-  Case ring(const Case& alone, const std::string& function, const timed::Code& code,
-            const char* block) const {
-    Case made{{function, alone.arguments}};
+  static Case ring(const Case& alone, const timed::Code& code, const char* block) {
+    Case made{{code.ring, alone.arguments}};
     made.inputs.resize(alone.inputs.size());
     for (const char* name : {"q", "k", "v"}) made.from[name] = shards_name;
     made.subject = code.library;
     made.block = block;
     return made;
-  }
-  Case blocking(const Case& alone, const char* block) const {
-    return ring(alone, laboratory_.blocking_function, laboratory_.blocking, block);
-  }
-  Case overlapped(const Case& alone, const char* block) const {
-    return ring(alone, laboratory_.overlapped_function, laboratory_.overlapped, block);
   }
 
   /// Medians compare: on a machine that is now and then a little faster or slower the fastest call of one
@@ -107,20 +78,26 @@ class Setting {
   std::vector<timed::Call> in_turns(const std::vector<Case>& cases, int rounds,
                                     const std::function<void(int, int)>& on_turn) const {
     constexpr double quiet_limit_s = 60;  // a block or a hop takes seconds where either is slow
-    Turns turns(on_turn);
     LauncherOptions options;
     options.quiet_limit_s = quiet_limit_s;
     options.launch_limit_s = 2 * longest_setting_s;  // the machine may get busier
     options.timed = TimedPlay{rounds, true, laboratory_.block.library, {}};
     options.starter = starter_;
-    options.on_look = [&](const LaunchView& view) { turns.look(view.ranks); };
+    // A round begins with the first case. Cases take longer than the time from one look to the next.
+    options.on_look = [&, round = 1, latest = 0](const LaunchView& view) mutable {
+      const int now = view.ranks.empty() ? -1 : view.ranks[0].case_index;
+      if (now < 0) return;
+      if (now < latest) ++round;
+      latest = now;
+      on_turn(now, round);
+    };
     std::vector<timed::Call> calls;
     for (const Outcome& outcome : timed::play(cases, options)) calls.push_back(timed::call_of(outcome));
     return calls;
   }
 
   RingParts parts(const Measured& measured) const {
-    return {ranks_, block_operations(measured.work) / measured.flops,
+    return {ranks_, timed::forward_operations(measured.work) / measured.flops,
             hop_bytes(measured.work) / measured.bytes_per_s};
   }
 
@@ -134,15 +111,15 @@ class Setting {
   void measure_speeds(Measured& measured) const {
     const Case alone = compute_alone(measured.work);
     const std::vector<timed::Call> both =
-        in_turns({alone, overlapped(alone, "idle")}, speed_calls,
+        in_turns({alone, ring(alone, laboratory_.overlapped, "idle")}, speed_calls,
                  [&](int, int) { say_("measuring the speed of a rank and of the link"); });
-    measured.flops = ranks_ * block_operations(measured.work) / both[0].seconds;
+    measured.flops = ranks_ * timed::forward_operations(measured.work) / both[0].seconds;
     measured.bytes_per_s = (ranks_ - 1) * hop_bytes(measured.work) / both[1].seconds;
   }
 
   /// Speeds depend a little on the size, so the size is chosen twice.
   void choose_workload(Measured& measured) const {
-    measured.work = {2048, 1, 16};
+    measured.work = {.heads = 1, .tokens = 2048, .head_dim = 16};
     measure_speeds(measured);
     size_for(measured);
     measure_speeds(measured);
@@ -157,10 +134,10 @@ class Setting {
           "more than the {} this laboratory has time for; a larger --bandwidth needs fewer",
           measured.bytes_per_s / 1e6, tokens, most_tokens));
     }
-    Workload& work = measured.work;
+    timed::Extents& work = measured.work;
     work.tokens = std::max<Index>(least_tokens, static_cast<Index>(std::lround(tokens / 16)) * 16);
     work.heads = 1;
-    const double head_s = block_operations(work) / measured.flops;
+    const double head_s = timed::forward_operations(work) / measured.flops;
     work.heads = std::clamp<Index>(static_cast<Index>(std::ceil(shortest_block_s / head_s)), 1, 64);
     require_time(measured);
   }

@@ -14,15 +14,14 @@ struct Laboratory {
   std::string name;  ///< "slow-network"
   int ranks = 2;
   timed::Code block, blocking, overlapped;
-  std::string blocking_function, overlapped_function;  ///< of the rings' adapters
-  std::string link = {};                               ///< Network::description()
-  std::string limits = {};                             ///< Network::limits()
+  std::string link = {};    ///< Network::description()
+  std::string limits = {};  ///< Network::limits()
 };
 
 /// What one setting of a laboratory measured. Times are those of the slowest rank.
 struct Measured {
-  double work_over_transfer = 0;  ///< asked for
-  Workload work;
+  double work_over_transfer = 0;      ///< asked for
+  timed::Extents work;                ///< of one rank
   double flops = 0;                   ///< F, when the tokens were chosen
   double bytes_per_s = 0;             ///< B, when the tokens were chosen
   double compute_alone_s = 0;         ///< P blocks without a message

@@ -53,9 +53,7 @@ Laboratory laboratory_of(const program::Checkout& checkout, const LabOptions& op
           .ranks = options.ranks,
           .block = code(Role::Block),
           .blocking = code(Role::RingForward),
-          .overlapped = code(Role::RingOverlapped),
-          .blocking_function = held_lesson(checkout, Role::RingForward, command).ring,
-          .overlapped_function = held_lesson(checkout, Role::RingOverlapped, command).ring};
+          .overlapped = code(Role::RingOverlapped)};
 }
 
 /// Adds the pictures of a laboratory.

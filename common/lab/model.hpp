@@ -1,28 +1,15 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
+
+#include "timed/extents.hpp"
 
 /// When does a ring's communication hide behind its computation, and how long does the ring take? Lesson 08
 /// derives it; here it is as functions of numbers, without a clock.
 namespace course::lab {
 
-/// One rank's shard of a forward ring in float32, on every rank alike.
-struct Workload {
-  std::int64_t tokens = 0;  ///< c, of one rank
-  std::int64_t heads = 1;
-  std::int64_t head_dim = 64;
-};
-
-/// Floating-point operations of one block: 2 c c d for the scores of a head and as many for their product
-/// with the values, so 4 c^2 d a head.
-inline double block_operations(const Workload& work) {
-  const double tokens = static_cast<double>(work.tokens);
-  return 4 * tokens * tokens * static_cast<double>(work.heads * work.head_dim);
-}
-
-/// Bytes that a rank sends in one hop: K and V of one shard, 8 c d a head in float32.
-inline double hop_bytes(const Workload& work) {
+/// Bytes that a rank sends in one hop: K and V of its shard, 8 c d a head in float32.
+inline double hop_bytes(const timed::Extents& work) {
   return 2.0 * sizeof(float) * static_cast<double>(work.tokens * work.heads * work.head_dim);
 }
 

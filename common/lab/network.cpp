@@ -38,6 +38,11 @@ constexpr std::pair<const char*, const char*> tcp_settings[] = {
     {"/proc/sys/net/ipv4/tcp_rmem", "4096 2097152 33554432"},
     {"/proc/sys/net/ipv4/tcp_wmem", "4096 2097152 4194304"}};
 
+/// Throws std::system_error, with what the system could not do, unless a call has returned 0 or more.
+void require(int returned, const std::string& what) {
+  if (returned < 0) throw std::system_error(errno, std::generic_category(), what);
+}
+
 /// Writes where the kernel listens, which knows no file that takes another's place.
 void tell_kernel(const char* path, const std::string& text) {
   std::ofstream file(path);
@@ -81,24 +86,16 @@ std::string obstacle_to(const LinkOrder& order) {
 void leave_network() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
-  if (unshare((user == 0 ? 0 : CLONE_NEWUSER) | CLONE_NEWNET | CLONE_NEWUTS) != 0)
-    throw std::system_error(errno, std::generic_category(), "unshare");
+  require(unshare((user == 0 ? 0 : CLONE_NEWUSER) | CLONE_NEWNET | CLONE_NEWUTS), "unshare");
   if (user != 0) map_to_root(user, group);
 }
 
 void name_host(const std::string& name) {
-  if (sethostname(name.data(), name.size()) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot name a host");
+  require(sethostname(name.data(), name.size()), "cannot name a host");
 }
 
 void settle_tcp() {
   for (const auto& [path, value] : tcp_settings) tell_kernel(path, value);
-}
-
-std::string without_shape(const std::string& why) {
-  return why +
-         ". The ranks talk over this machine's own loopback, which is as fast as memory: what a slow link "
-         "does to a ring cannot be shown on it";
 }
 
 }  // namespace
@@ -115,8 +112,8 @@ class Network::Host {
     settle_tcp();
     network_ = opened("net");
     names_ = opened("uts");
-    if (setns(own_network.get(), CLONE_NEWNET) != 0 || setns(own_names.get(), CLONE_NEWUTS) != 0)
-      throw std::system_error(errno, std::generic_category(), "setns");
+    require(setns(own_network.get(), CLONE_NEWNET), "setns");
+    require(setns(own_names.get(), CLONE_NEWUTS), "setns");
   }
 
   /// As another process can name it.
@@ -131,7 +128,7 @@ class Network::Host {
   static Descriptor opened(const std::string& kind) {
     const std::string path = "/proc/self/ns/" + kind;
     Descriptor found(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (found.get() < 0) throw std::system_error(errno, std::generic_category(), path);
+    require(found.get(), path);
     return found;
   }
 
@@ -153,14 +150,25 @@ std::vector<std::string> shaping_commands(const std::string& device, const LinkO
           add + " parent 1:1 handle 10: " + bucket};
 }
 
+/// The commands that set up one end of the link between two hosts.
+static std::vector<std::string> end_commands(const std::string& device, const char* address,
+                                             const LinkOrder& order) {
+  std::vector<std::string> lines = shaping_commands(device, order);
+  lines.insert(lines.begin(), {fmt::format("ip addr add {}/24 dev {}", address, device),
+                               fmt::format("ip link set {} up", device)});
+  return lines;
+}
+
 Network::Network(const LinkOrder& order, const std::filesystem::path& temporary) : order_(order) {
-  const std::string obstacle = obstacle_to(order);
-  if (!obstacle.empty() && order.two_hosts) throw Unavailable("two hosts cannot be made here: " + obstacle);
-  if (!obstacle.empty() && order.latency_s > 0) {
-    throw Unavailable("--latency needs the kernel's netem (sch_netem) beside its token bucket: " + obstacle);
-  }
-  if (!obstacle.empty()) {
-    limits_ = without_shape(obstacle);
+  if (const std::string obstacle = obstacle_to(order); !obstacle.empty()) {
+    if (order.two_hosts) throw Unavailable("two hosts cannot be made here: " + obstacle);
+    if (order.latency_s > 0)
+      throw Unavailable("--latency needs the kernel's netem (sch_netem) beside its token bucket: " +
+                        obstacle);
+    limits_ =
+        obstacle +
+        ". The ranks talk over this machine's own loopback, which is as fast as memory: what a slow link "
+        "does to a ring cannot be shown on it";
     return;
   }
   leave_network();
@@ -179,13 +187,9 @@ void Network::set_up_two_hosts(const std::filesystem::path& temporary) {
   name_host("host-a");
   other_ = std::make_unique<Host>("host-b");
   command("ip link add link-a type veth peer name link-b netns " + other_->network());
-  command(fmt::format("ip addr add {}/24 dev link-a", own_address));
-  command("ip link set link-a up");
   command(other_->inside("ip link set lo up"));
-  command(other_->inside(fmt::format("ip addr add {}/24 dev link-b", other_address)));
-  command(other_->inside("ip link set link-b up"));
-  for (const std::string& shaping : shaping_commands("link-a", order_)) command(shaping);
-  for (const std::string& shaping : shaping_commands("link-b", order_)) command(other_->inside(shaping));
+  for (const std::string& line : end_commands("link-a", own_address, order_)) command(line);
+  for (const std::string& line : end_commands("link-b", other_address, order_)) command(other_->inside(line));
   agent_ = temporary / "agent";
   write_text(
       agent_,
@@ -212,7 +216,7 @@ Starter Network::starter(int ranks) const {
 }
 
 std::string Network::description() const {
-  if (!shaped()) return "this machine's loopback, not shaped, through TCP";
+  if (!limits_.empty()) return "this machine's loopback, not shaped, through TCP";
   const std::string latency =
       order_.latency_s > 0 ? fmt::format(" and {:g} ms of delay each way", order_.latency_s * 1e3) : "";
   if (other_) {

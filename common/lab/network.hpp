@@ -37,7 +37,6 @@ class Network {
   /// What starts ranks that talk through TCP over this network.
   Starter starter(int ranks) const;
 
-  bool shaped() const { return limits_.empty(); }
   /// Why the link is not shaped; empty if it is.
   const std::string& limits() const { return limits_; }
   /// The link in a sentence for people.

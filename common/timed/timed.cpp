@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
@@ -16,14 +17,14 @@ namespace course::timed {
 
 Code code_of(const program::Checkout& checkout, const LessonInfo& lesson, const std::string& subject) {
   const std::string target = program::subject_target(lesson, subject);
-  return {lesson.id, subject, target, checkout.build() / "lib" / (target + ".so")};
+  return {lesson.id,           subject, target, checkout.build() / "lib" / (target + ".so"), lesson.ring,
+          lesson.ring_backward};
 }
 
 void build(const program::Checkout& checkout, const std::string& what, const std::vector<Code>& codes,
            std::vector<std::string> targets) {
   for (const Code& code : codes) targets.push_back(code.target);
-  const program::BuildResult built = program::build({checkout.root, checkout.build(), targets, what});
-  if (!built.succeeded) throw std::runtime_error(what + " could not be built:\n" + failure_text(built));
+  require_built(program::build({checkout.root, checkout.build(), targets, what}), what);
 }
 
 Case generated_case(const std::string& function, const std::vector<int>& shard_tokens, Index heads,
@@ -74,6 +75,37 @@ std::string plural(std::int64_t count, const std::string& noun) {
 
 double exposed_share(double seconds, double compute_s) {
   return compute_s > 0 ? seconds / compute_s - 1 : 0;
+}
+
+double computation_s(const std::vector<RankRecord>& ranks) {
+  struct Host {
+    int ranks = 0, cores = 0;
+    std::vector<std::pair<double, int>> changes =
+        {};  ///< when, and whether one more rank computes or one less
+  };
+  std::map<std::string, Host> hosts;
+  for (const RankRecord& rank : ranks) {
+    Host& host = hosts[rank.host_id];
+    host.cores = std::min(++host.ranks, rank.cores);
+    for (const Span& span : rank.trace.spans) {
+      if (span.kind != Span::Kind::Compute) continue;
+      host.changes.insert(host.changes.end(), {{span.begin_s, 1}, {span.end_s, -1}});
+    }
+  }
+  double busy_s = 0;
+  int cores = 0;
+  for (auto& [name, host] : hosts) {
+    std::ranges::sort(host.changes);
+    cores += host.cores;
+    int computing = 0;
+    double since_s = 0;
+    for (const auto& [now_s, change] : host.changes) {
+      busy_s += std::min(computing, host.cores) * (now_s - since_s);
+      since_s = now_s;
+      computing += change;
+    }
+  }
+  return cores > 0 ? busy_s / cores : 0;
 }
 
 std::vector<RankTrace> traces_of(const std::vector<RankRecord>& ranks) {

@@ -20,6 +20,7 @@ struct Code {
   std::string subject;  ///< "student" or "solution"
   std::string target;
   std::filesystem::path library;
+  std::string ring = {}, ring_backward = {};  ///< its functions that are rings, if it has any
 
   /// "your own code" or "the solution".
   std::string whose() const { return subject == "student" ? "your own code" : "the solution"; }
@@ -64,9 +65,13 @@ Page page_of_stdout();
 /// "3 tokens"
 std::string plural(std::int64_t count, const std::string& noun);
 
-/// Communication that no work hid: time beyond that of the computation, as a share of it. 0.25 is a quarter
-/// more; below 0 where noise is larger.
+/// Communication that no work hid: time beyond that of the computation alone on the cores that the ranks
+/// have, as a share of it. 0.25 is a quarter more; below 0 where noise is larger.
 double exposed_share(double seconds, double compute_s);
+
+/// How long those cores took for what the ranks computed, on average. Where ranks share cores, no more of
+/// them compute at a time than there are cores, however many are in the middle of a block.
+double computation_s(const std::vector<RankRecord>& ranks);
 
 std::vector<RankTrace> traces_of(const std::vector<RankRecord>& ranks);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -18,27 +19,12 @@ std::size_t code_points(std::string_view text) {
 
 /// `text` as XML character data or attribute value.
 std::string escape_xml(const std::string& text) {
+  static const std::map<char, std::string_view> entities{
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string result;
-  for (const char c : clean_utf8(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += c;
-    }
+  for (const char& c : clean_utf8(text)) {
+    const auto entity = entities.find(c);
+    result += entity == entities.end() ? std::string_view(&c, 1) : entity->second;
   }
   return result;
 }
@@ -88,14 +74,16 @@ class Svg {
       if (timelines_.size() > 1) name(timelines_[i]);
       column_heads();
       if (lanes_ > many_lanes) tick_labels();
-      group(timelines_[i]);
+      y_ += 8;
+      grid(timelines_[i].traces.size());
+      for (const RankTrace& trace : timelines_[i].traces) lane(trace);
     }
     y_ += 20;
     tick_labels();
     y_ += 20;
     put("<text x='{}' y='{}' font-size='12.5' text-anchor='middle' fill='{}'>time since {} first span began "
         "({})</text>\n",
-        (lanes_left + lanes_right) / 2, y_, pale_ink, timelines_.size() == 1 ? "the" : "a run's", unit.name);
+        x_at(0.5), y_, pale_ink, timelines_.size() == 1 ? "the" : "a run's", unit.name);
     return document();
   }
 
@@ -121,9 +109,9 @@ class Svg {
   double lane_baseline() const { return y_ + lane_pitch() / 2 + 4; }
   double lane_font_size() const { return std::min(13.0, lane_pitch() - 3); }
 
-  double x_of(double time_s) const {
-    return lanes_left + (time_s - window_.begin_s) / window_.length_s * (lanes_right - lanes_left);
-  }
+  /// @param position in [0, 1] of the axis
+  static double x_at(double position) { return lanes_left + position * (lanes_right - lanes_left); }
+  double x_of(double time_s) const { return x_at((time_s - window_.begin_s) / window_.length_s); }
 
   void heading() {
     for (const std::string& line : wrapped(clean_utf8(title_), 78)) {
@@ -194,12 +182,6 @@ class Svg {
         ticks_above ? y_ : y_ + column_heads_height, escape_xml(timeline.name));
   }
 
-  void group(const Timeline& timeline) {
-    y_ += 8;
-    grid(timeline.traces.size());
-    for (const RankTrace& trace : timeline.traces) lane(trace);
-  }
-
   void lane(const RankTrace& trace) {
     put("<g class='lane'>\n<text x='{}' y='{}' font-size='{}' text-anchor='end'>rank {}</text>\n",
         lanes_left - 9, lane_baseline(), lane_font_size(), trace.rank);
@@ -258,16 +240,16 @@ class Svg {
     const double height = lane_pitch() * static_cast<double>(lanes);
     put("<g stroke='#c9d1d9' stroke-width='1'>\n");
     for (const Tick& tick : ticks_) {
-      const double x = lanes_left + tick.position * (lanes_right - lanes_left);
-      put("<line x1='{0:.2f}' y1='{1:.2f}' x2='{0:.2f}' y2='{2:.2f}'/>\n", x, y_, y_ + height + 5);
+      put("<line x1='{0:.2f}' y1='{1:.2f}' x2='{0:.2f}' y2='{2:.2f}'/>\n", x_at(tick.position), y_,
+          y_ + height + 5);
     }
     put("</g>\n");
   }
 
   void tick_labels() {
     for (const Tick& tick : ticks_) {
-      const double x = lanes_left + tick.position * (lanes_right - lanes_left);
-      put("<text x='{:.2f}' y='{}' font-size='12' text-anchor='middle'>{}</text>\n", x, y_, tick.label);
+      put("<text x='{:.2f}' y='{}' font-size='12' text-anchor='middle'>{}</text>\n", x_at(tick.position), y_,
+          tick.label);
     }
   }
 

@@ -56,8 +56,8 @@ TEST(Rows, InTheTableSayWhereTheyAreBelowTheirBound) {
 // ---- problems ----
 
 TEST(Problem, CountsUsefulOperations) {
-  EXPECT_EQ(forward_operations({2, 3, 5}), 4.0 * 2 * 3 * 3 * 5);
-  EXPECT_EQ(backward_operations({2, 3, 5}), 10.0 * 2 * 3 * 3 * 5);
+  EXPECT_EQ(timed::forward_operations({2, 3, 5}), 4.0 * 2 * 3 * 3 * 5);
+  EXPECT_EQ(timed::backward_operations({2, 3, 5}), 10.0 * 2 * 3 * 3 * 5);
 }
 
 // ---- workers ----

@@ -58,9 +58,9 @@ struct SomeRun {
 
   void add(const std::string& name, const std::string& lesson, const std::string& backward,
            double transfer_s) {
-    shown.rings.push_back({name, {"", {.lesson = lesson, .subject = {}, .target = {}, .library = {}}}, {}});
-    shown.rings.back().backward.code.lesson = backward;
-    RingResult& ring = run.rings.emplace_back();
+    shown.rings.push_back({name, {.lesson = lesson, .subject = {}, .target = {}, .library = {}}});
+    shown.rings.back().backward.lesson = backward;
+    RingResult& ring = run.rings.emplace_back(RingResult{.name = name, .outputs = {}, .ranks = {}});
     ring.ranks = {some_rank(0, transfer_s), some_rank(1, transfer_s)};
     ring.comparison.rows = ring.comparison.seq = 4;
     for (const char* output : {"o", "lse"}) ring.comparison.outputs.push_back({output, {}, {{}, {}}});
@@ -169,6 +169,39 @@ TEST(Report, ComparesTimeExposureTrafficAndErrorsOfRings) {
   const std::string table = ring_table(run);
   for (std::size_t at = 0; at < table.size(); at = table.find('\n', at) + 1)
     EXPECT_LT(table.find('\n', at) - at, 80u) << table.substr(at);
+}
+
+TEST(Report, ExposedTimeIsThatInWhichSharedCoresComputeNothing) {
+  SomeRun one(1);
+  std::vector<RankRecord>& ranks = one.run.rings[0].ranks;
+  EXPECT_TRUE(has(one.text(), "\nexposed: time beyond that of computing, as a share of it\n")) << one.text();
+  for (RankRecord& rank : ranks) rank.cores = 1;
+  EXPECT_TRUE(has(one.text(), "computing, as a share of it; on shared cores mostly waiting for a turn\n"))
+      << one.text();
+  const auto take = [](int rank, std::vector<Span> spans) {
+    RankRecord record = some_rank(rank, 1);
+    record.trace.spans = std::move(spans);
+    return record;
+  };
+  const auto compute = [](double begin_s, double end_s) {
+    return Span{Span::Kind::Compute, begin_s, end_s, ""};
+  };
+  const auto wait = [](double begin_s, double end_s) { return Span{Span::Kind::Wait, begin_s, end_s, ""}; };
+  // Two ranks on each of two cores, one after the other.
+  ranks = {take(0, {compute(0, 2), wait(2, 4)}), take(1, {wait(0, 2), compute(2, 4)}),
+           take(2, {compute(0, 2), wait(2, 4)}), take(3, {wait(0, 2), compute(2, 4)})};
+  EXPECT_EQ(one.json().at("rings").at(0).at("exposed"), 0);
+  // All at once: each core goes from one rank's block to the other's and back.
+  for (RankRecord& rank : ranks) rank.trace.spans = {compute(0, 4)};
+  EXPECT_EQ(one.json().at("rings").at(0).at("exposed"), 0);
+  // A core has nothing to compute for half of the time.
+  ranks[0].trace.spans = ranks[1].trace.spans = {wait(0, 4)};
+  ranks[2].trace.spans = {compute(0, 2), wait(2, 4)};
+  EXPECT_DOUBLE_EQ(one.json().at("rings").at(0).at("exposed").get<double>(), 4 / 3. - 1);
+  // On another host a core of its own.
+  ranks[2].host_id = "two";
+  ranks[2].trace.spans = {compute(0, 1), wait(1, 4)};
+  EXPECT_DOUBLE_EQ(timed::computation_s(ranks), (4 + 1) / 3.);
 }
 
 TEST(Report, SaysWhichRingIsWrong) {

@@ -64,8 +64,8 @@ TEST(Model, TheThresholdIsWhereWorkEqualsTransfer) {
     const double bytes_per_s = 1e6 * std::pow(10, exponent(generator));
     const double asked = std::pow(2, exponent(generator) - 1.5);
     const double tokens = tokens_for(asked, flops, bytes_per_s);
-    const Workload work{std::lround(tokens * 1000), 3, 32};  // finely enough to forget the rounding
-    const double work_s = block_operations(work) / flops;
+    const timed::Extents work{3, std::lround(tokens * 1000), 32};  // finely enough to forget the rounding
+    const double work_s = timed::forward_operations(work) / flops;
     const double transfer_s = hop_bytes(work) / bytes_per_s;
     EXPECT_NEAR(work_s / transfer_s / 1000, asked, asked * 1e-3);
   }
@@ -74,8 +74,8 @@ TEST(Model, TheThresholdIsWhereWorkEqualsTransfer) {
 }
 
 TEST(Model, CountsABlockAndAHop) {
-  EXPECT_DOUBLE_EQ(block_operations({100, 2, 64}), 4.0 * 100 * 100 * 2 * 64);
-  EXPECT_DOUBLE_EQ(hop_bytes({100, 2, 64}), 2.0 * 4 * 100 * 2 * 64);
+  EXPECT_DOUBLE_EQ(timed::forward_operations({2, 100, 64}), 4.0 * 100 * 100 * 2 * 64);
+  EXPECT_DOUBLE_EQ(hop_bytes({2, 100, 64}), 2.0 * 4 * 100 * 2 * 64);
 }
 
 TEST(Model, PredictsRings) {
@@ -116,7 +116,7 @@ Measured measured(double work_over_transfer, double compute, double blocking, do
                   double hops) {
   Measured result;
   result.work_over_transfer = work_over_transfer;
-  result.work = {1024, 1, 64};
+  result.work = {1, 1024, 64};
   result.compute_alone_s = compute;
   result.blocking_transfers_s = hops;
   result.overlapped_transfers_s = hops;
@@ -221,8 +221,6 @@ const Laboratory laboratory{.name = "slow-network",
                             .block = code("04", "solution"),
                             .blocking = code("05", "student"),
                             .overlapped = code("08", "solution"),
-                            .blocking_function = {},
-                            .overlapped_function = {},
                             .link = "a link"};
 
 TEST(Report, SaysWhoseCodeWhatWasExposedAndWhichTargetsAreMet) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <regex>
 
 #include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
@@ -39,13 +40,6 @@ std::string operating_system() {
   utsname names{};
   if (!name.empty() || uname(&names) != 0) return name;
   return std::string(names.sysname) + " " + names.release;
-}
-
-/// The processors that this process may use, which in a container are fewer than the machine's.
-int cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 std::string memory() {
@@ -161,28 +155,28 @@ MachineFact shaped_link(const std::string& name, const std::string& shape, const
 
 }  // namespace
 
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 std::string package_version(const std::string& version_file) {
-  for (const std::string key : {"set(PACKAGE_VERSION \"", "set (PACKAGE_VERSION \""}) {
-    const std::size_t at = version_file.find(key);
-    if (at == std::string::npos) continue;
-    const std::size_t start = at + key.size();
-    return version_file.substr(start, version_file.find('"', start) - start);
-  }
-  return "";
+  static const std::regex statement(R"re(set ?\(PACKAGE_VERSION "([^"]*))re");
+  std::smatch found;
+  return std::regex_search(version_file, found, statement) ? found[1].str() : "";
 }
 
 std::string cache_entry(const std::string& cache, const std::string& name) {
-  for (const std::string& line : lines_of(cache)) {
-    if (line.starts_with(name + ":")) return line.substr(line.find('=') + 1);
-  }
-  return "";
+  const std::string entry = value_of(cache, name + ":");  // TYPE=VALUE
+  return entry.substr(entry.find('=') + 1);
 }
 
 std::vector<MachineFact> look_at_machine(const Checkout& checkout) {
   const std::string cache = read_if_there(checkout.build() / "CMakeCache.txt");
   std::vector<MachineFact> facts{
       {"system", true, operating_system()},
-      {"cores", true, std::to_string(cores())},
+      {"cores", true, std::to_string(usable_cores())},
       {"memory", true, memory()},
       needed(compiler(cache)),
       needed(program("CMake", {"cmake", "--version"}, "everything")),

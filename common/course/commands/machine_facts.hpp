@@ -19,6 +19,9 @@ struct MachineFact {
 /// Looks at the machine. Starts a few programs, each with a time limit.
 std::vector<MachineFact> look_at_machine(const Checkout& checkout);
 
+/// The cores that this process may use, which in a container are fewer than the machine's.
+int usable_cores();
+
 /// The version that a CMake package's version file states, in the text of such a file; empty when it states
 /// none.
 std::string package_version(const std::string& version_file);

@@ -102,8 +102,7 @@ int become(const ToolCommand& tool, char** argv) {
   try {
     const Checkout checkout = Checkout::find();
     const std::string what = std::string("./course ") + tool.name;
-    const BuildResult built = build({checkout.root, checkout.build(), {tool.program}, what});
-    if (!built.succeeded) throw std::runtime_error(what + " could not be built:\n" + failure_text(built));
+    require_built(build({checkout.root, checkout.build(), {tool.program}, what}), what);
     execv((checkout.build() / "bin" / tool.program).c_str(), argv);
     throw std::system_error(errno, std::generic_category(), tool.program);
   } catch (...) {

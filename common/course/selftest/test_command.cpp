@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +7,7 @@
 
 #include "course/build/build.hpp"
 #include "course/commands/commands.hpp"
+#include "course/commands/machine_facts.hpp"
 #include "course/handout/git.hpp"
 #include "course/selftest/test_steps.hpp"
 #include "course/terminal/terminal.hpp"
@@ -27,17 +27,11 @@ using Outcome = TestRow::Outcome;
 constexpr std::size_t slowest_shown = 5;
 constexpr int few_seeds = 4;  ///< of --all
 
-int processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
-
 /// One call of ./course test.
 class Tests {
  public:
   Tests(const Checkout& checkout, const TestOptions& options)
-      : checkout_(checkout), options_(options), jobs_(options.jobs > 0 ? options.jobs : processors()) {
+      : checkout_(checkout), options_(options), jobs_(options.jobs > 0 ? options.jobs : usable_cores()) {
     if (!options.lesson.empty())
       lesson_ = &choose_whole_lesson(checkout.lessons, options.lesson, "test --lesson");
     if (lesson_ != nullptr && options_.all)

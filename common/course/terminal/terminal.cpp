@@ -54,14 +54,14 @@ int columns(std::FILE* stream, int otherwise) {
   return otherwise;
 }
 
-void complain(const std::string& text, const char* program) {
+void complain(const std::string& text) {
   std::fflush(stdout);  // so that the two streams stay in order where they go to one place
-  std::fprintf(stderr, "%s: %s\n", program, text.c_str());
+  std::fprintf(stderr, "course: %s\n", text.c_str());
 }
 
-int report_exception(const char* program) {
-  const auto say = [program](const char* text, int code) {
-    complain(text, program);
+int report_exception() {
+  const auto say = [](const char* text, int code) {
+    complain(text);
     return code;
   };
   try {
@@ -86,11 +86,10 @@ std::string duration(double seconds) {
   return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
 }
 
-ProgressLine::ProgressLine(std::chrono::seconds interval, const char* program)
+ProgressLine::ProgressLine(std::chrono::seconds interval)
     : start_(std::chrono::steady_clock::now()),
       shown_(start_),
       interval_(interval),
-      program_(program),
       rewrites_(capable_terminal(stderr)) {}
 
 void ProgressLine::show(const std::string& text) {
@@ -100,7 +99,7 @@ void ProgressLine::show(const std::string& text) {
     std::fprintf(stderr, "\r\033[K%s", text.substr(0, width).c_str());
     visible_ = true;
   } else if (now - shown_ >= interval_) {
-    complain(text, program_);
+    complain(text);
     shown_ = now;
   }
 }

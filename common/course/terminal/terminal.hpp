@@ -24,21 +24,20 @@ bool utf8();
 int columns(std::FILE* stream, int otherwise);
 
 /// One line on stderr: "course: TEXT".
-void complain(const std::string& text, const char* program = "course");
+void complain(const std::string& text);
 
 /// Says what is being thrown at the moment, in one line as above, and returns the exit code that it means.
 /// Call it in a catch block.
-int report_exception(const char* program = "course");
+int report_exception();
 
 /// "4 s", "3 min 20 s"
 std::string duration(double seconds);
 
-/// How far a long work is, on stderr: one line, rewritten in place on a terminal; elsewhere a line of
-/// `program` now and then.
+/// How far a long work is, on stderr: one line, rewritten in place on a terminal; elsewhere a line now
+/// and then.
 class ProgressLine {
  public:
-  explicit ProgressLine(std::chrono::seconds interval = std::chrono::seconds(10),
-                        const char* program = "course");
+  explicit ProgressLine(std::chrono::seconds interval = std::chrono::seconds(10));
   ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -52,7 +51,6 @@ class ProgressLine {
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point shown_;
   std::chrono::seconds interval_;
-  const char* program_;
   bool rewrites_;
   bool visible_ = false;
 };
