@@ -21,7 +21,7 @@ static void to_json(json& value, const CaseManifest& manifest) {
            {"arguments", manifest.arguments},
            {"inputs", manifest.inputs}};
   if (!manifest.from.empty()) value["from"] = manifest.from;
-  if (!manifest.block.empty()) value["block"] = manifest.block;
+  if (!manifest.block_mode.empty()) value["block"] = manifest.block_mode;
   if (manifest.apart) value["apart"] = true;
   if (!manifest.spans) value["spans"] = false;
 }
@@ -33,7 +33,7 @@ static void from_json(const json& value, CaseManifest& manifest) {
   value.at("arguments").get_to(manifest.arguments);
   value.at("inputs").get_to(manifest.inputs);
   manifest.from = value.value("from", manifest.from);
-  manifest.block = value.value("block", manifest.block);
+  manifest.block_mode = value.value("block", manifest.block_mode);
   manifest.apart = value.value("apart", manifest.apart);
   manifest.spans = value.value("spans", manifest.spans);
 }

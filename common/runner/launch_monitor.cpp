@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "runner/processes.hpp"
-#include "runner/wait_for_graph.hpp"
 
 namespace course {
 

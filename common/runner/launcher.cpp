@@ -170,7 +170,7 @@ class Launch {
     double limit_s = options_.launch_limit_s;
     if (options_.confinement != nullptr) {
       exceeded = options_.confinement->exceeded(process.pid(), temporary_.path());
-      limit_s = std::min(limit_s, options_.confinement->limits().wall_s);
+      limit_s = std::min(limit_s, options_.confinement->limits().launch_limit_s);
     }
     if (!exceeded && seconds > limit_s) exceeded = fmt::format("it ran for more than {:.0f} s", limit_s);
     if (!exceeded) return std::nullopt;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,14 @@
 #include "runner/outputs.hpp"
 
 namespace course {
+
+/// Reads bytes of a rank's page, from `offset` on; what there is none of stays 0.
+using ReadPage = std::function<void(void* bytes, std::size_t count, std::size_t offset)>;
+
+/// Copies the page under its seqlock; retries while the rank is writing, and takes one that never stops
+/// writing (killed halfway) for one that does not wait. Whatever the page holds, the copy is well formed:
+/// enumerators are valid, and texts end and are UTF-8.
+RankSnapshot snapshot(const ReadPage& read);
 
 /// The pages that the players of one launch keep up to date. They are read, not mapped: a player may cut the
 /// file short.

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "runner/deadlock.hpp"
+#include "runner/status_pages.hpp"
 
 namespace course {
 
