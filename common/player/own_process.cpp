@@ -55,6 +55,12 @@ void set_phase(RankStatus& page, Phase phase) {
   page.phase = static_cast<std::uint32_t>(phase);
 }
 
+/// In this order: a rank that is not yet in the case must never look as if it were done with it.
+void begin_case(RankStatus& page, std::size_t index) {
+  set_phase(page, Phase::Starting);
+  page.case_index = static_cast<std::int32_t>(index);
+}
+
 void set_text(RankStatus& page, const std::string& text) {
   std::snprintf(page.text, sizeof page.text, "%s", text.c_str());
 }

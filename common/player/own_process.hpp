@@ -15,6 +15,8 @@ namespace course {
 RankStatus& enter_page(const std::filesystem::path& path, int world_rank);
 
 void set_phase(RankStatus& page, Phase phase);
+/// The process is at the case of this place in the plan, whose function it has not called yet.
+void begin_case(RankStatus& page, std::size_t index);
 /// What the function threw, or how far it is.
 void set_text(RankStatus& page, const std::string& text);
 

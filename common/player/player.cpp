@@ -123,9 +123,7 @@ void play_graded(const PlayerOptions& options, std::vector<LoadedCase> cases, St
                  MemoryMeter& memory) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Library& subject = Library::at(options.cases[i].subject);
-    // In this order: a rank that is not yet in the case must never look as if it were done with it.
-    set_phase(page, Phase::Starting);
-    page.case_index = static_cast<std::int32_t>(i);
+    begin_case(page, i);
     play_case(subject, cases[i], stage, page, memory);
   }
   stage.barrier();

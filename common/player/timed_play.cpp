@@ -259,9 +259,7 @@ void play_timed(const PlayerOptions& options, std::vector<LoadedCase> loaded, St
     cases.emplace_back(std::move(loaded[i]), Library::at(options.cases[i].subject), blocks, stage, page);
   for (int round = 0; round < options.timed->rounds; ++round) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      // In this order: a rank that is not yet in the case must never look as if it were done with it.
-      set_phase(page, Phase::Starting);
-      page.case_index = static_cast<std::int32_t>(i);
+      begin_case(page, i);
       stage.barrier();
       cases[i].call_again(cases);
     }

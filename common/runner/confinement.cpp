@@ -7,12 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <limits>
 #include <set>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 
 #include "runner/processes.hpp"
 #include "runner/subprocess.hpp"
@@ -194,12 +192,7 @@ std::optional<std::string> Confinement::exceeded(pid_t starter, const fs::path& 
 
 void Confinement::sweep(const fs::path& writable) const {
   if (isolation_ != Isolation::User) return;
-  for (int round = 0; round < 200; ++round) {
-    const std::vector<pid_t> left = processes_of(user_);
-    if (left.empty()) break;
-    for (const pid_t pid : left) kill(pid, SIGKILL);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  end_all(SIGKILL, [&] { return processes_of(user_); });
   for (const char* folder : {"/dev/shm", "/tmp", "/var/tmp"}) {
     std::error_code ignored;
     for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end;

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-bool interruptible = false;
 volatile sig_atomic_t received = 0;
 
 void note_signal(int signal) {
@@ -32,17 +31,11 @@ Interruptible::Interruptible() {
   // end.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   received = 0;
-  interruptible = true;
   set_handler(note_signal);
 }
 
 Interruptible::~Interruptible() {
   set_handler(SIG_DFL);
-  interruptible = false;
-}
-
-bool Interruptible::in_force() {
-  return interruptible;
 }
 
 bool Interruptible::asked() {

@@ -19,7 +19,6 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  static bool in_force();
   static bool asked();
 };
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -35,18 +36,7 @@ fs::path proc(pid_t pid) {
   return fs::path("/proc") / std::to_string(pid);
 }
 
-std::vector<pid_t> descendants_without(const std::set<pid_t>& spared) {
-  std::set<pid_t> kept = spared;
-  for (const pid_t pid : spared) {
-    for (const pid_t below : descendants(pid)) kept.insert(below);
-  }
-  std::vector<pid_t> others = descendants(getpid());
-  std::erase_if(others, [&](pid_t pid) { return kept.contains(pid); });
-  return others;
-}
-
-}  // namespace
-
+/// The parent of each process on this machine, from /proc/<pid>/stat.
 std::map<pid_t, pid_t> parents() {
   std::map<pid_t, pid_t> result;
   for (const pid_t pid : all_processes()) {
@@ -63,6 +53,18 @@ std::map<pid_t, pid_t> parents() {
   return result;
 }
 
+std::vector<pid_t> descendants_without(const std::set<pid_t>& spared) {
+  std::set<pid_t> kept = spared;
+  for (const pid_t pid : spared) {
+    for (const pid_t below : descendants(pid)) kept.insert(below);
+  }
+  std::vector<pid_t> others = descendants(getpid());
+  std::erase_if(others, [&](pid_t pid) { return kept.contains(pid); });
+  return others;
+}
+
+}  // namespace
+
 std::vector<pid_t> descendants(pid_t ancestor) {
   const std::map<pid_t, pid_t> all = parents();
   std::vector<pid_t> found;
@@ -74,12 +76,10 @@ std::vector<pid_t> descendants(pid_t ancestor) {
   return found;
 }
 
-bool end_descendants(int signal, const std::set<pid_t>& spared) {
+bool end_all(int signal, const std::function<std::vector<pid_t>()>& left) {
   std::set<pid_t> told;
   for (int round = 0; round < 200; ++round) {  // more may appear while the last are dying
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    const std::vector<pid_t> doomed = descendants_without(spared);
+    const std::vector<pid_t> doomed = left();
     if (doomed.empty()) return true;
     for (const pid_t pid : doomed) {
       if (told.insert(pid).second) kill(pid, signal);
@@ -87,6 +87,14 @@ bool end_descendants(int signal, const std::set<pid_t>& spared) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return false;
+}
+
+bool end_descendants(int signal, const std::set<pid_t>& spared) {
+  return end_all(signal, [&] {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    return descendants_without(spared);
+  });
 }
 
 std::int64_t resident_bytes(pid_t pid) {

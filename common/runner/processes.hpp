@@ -3,20 +3,21 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <set>
 #include <vector>
 
 namespace course {
 
-/// The parent of each process on this machine, from /proc/<pid>/stat.
-std::map<pid_t, pid_t> parents();
-
 /// Its children, their children, and so on.
 std::vector<pid_t> descendants(pid_t ancestor);
 
-/// Sends the signal once to every process that descends from this one, reaps them, and does so until none is
-/// left, for a second at most. Returns whether none is. Children that are spared keep their descendants.
+/// Sends the signal once to every process that left() names, until it names none, for a second at most.
+/// Returns whether none is left.
+bool end_all(int signal, const std::function<std::vector<pid_t>()>& left);
+
+/// The same with those that descend from this process, which reaps them. Children that are spared keep their
+/// descendants.
 bool end_descendants(int signal, const std::set<pid_t>& spared = {});
 
 /// The memory that a process holds at this moment, shared memory included; 0 once it has gone.

@@ -102,41 +102,51 @@ RankSnapshot snapshot(const ReadPage& read) {
   return taken;
 }
 
-StatusPages::StatusPages(const std::filesystem::path& path, int ranks) : count_(ranks) {
-  file_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (file_.get() < 0 || ftruncate(file_.get(), static_cast<off_t>(ranks * sizeof(RankStatus))) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot make " + path.string());
+WatchedRanks::WatchedRanks(const std::filesystem::path& pages, const std::vector<PlayedFolder>& folders,
+                           const std::vector<std::vector<int>>& world_ranks, int world_size)
+    : pages_(open(pages.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)),
+      folders_(folders),
+      world_ranks_(world_ranks),
+      world_size_(world_size) {
+  if (pages_.get() < 0 || ftruncate(pages_.get(), static_cast<off_t>(world_size * sizeof(RankStatus))) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot make " + pages.string());
 }
 
-std::optional<std::vector<RankSnapshot>> StatusPages::look() const {
+/// The first thing that a player writes to its page is its process.
+std::vector<RankSnapshot> WatchedRanks::look() {
+  const std::vector<RankSnapshot> all = look_at_pages();
+  const bool kept = std::ranges::any_of(all, [](const RankSnapshot& rank) { return rank.pid != 0; });
+  return kept ? all : look_at_reports();
+}
+
+std::vector<RankSnapshot> WatchedRanks::look_at_pages() const {
   std::vector<RankSnapshot> all;
-  for (int rank = 0; rank < count_; ++rank) {
+  for (int rank = 0; rank < world_size_; ++rank) {
     all.push_back(snapshot([&](void* bytes, std::size_t count, std::size_t offset) {
       const auto at = static_cast<off_t>(rank * sizeof(RankStatus) + offset);
-      [[maybe_unused]] const ssize_t ignored = pread(file_.get(), bytes, count, at);
+      [[maybe_unused]] const ssize_t ignored = pread(pages_.get(), bytes, count, at);
     }));
-  }
-  const bool kept = std::ranges::any_of(all, [](const RankSnapshot& rank) { return rank.pid != 0; });
-  return kept ? std::optional(all) : std::nullopt;
-}
-
-std::size_t ReportTrail::first_unreported() const {
-  std::size_t index = current_;
-  while (index < folders_.size() && complete(index)) ++index;
-  return index;
-}
-
-std::vector<RankSnapshot> ReportTrail::look() {
-  current_ = std::min(first_unreported(), folders_.size() - 1);
-  std::vector<RankSnapshot> all(world_size_);
-  for (RankSnapshot& rank : all) rank.case_index = static_cast<std::int32_t>(current_);
-  for (std::size_t rank = 0; rank < world_ranks_[current_].size(); ++rank) {
-    add_report(folders_[current_], static_cast<int>(rank), all[world_ranks_[current_][rank]]);
   }
   return all;
 }
 
-bool ReportTrail::complete(std::size_t index) const {
+/// What the pages would say, as far as the reports tell.
+std::vector<RankSnapshot> WatchedRanks::look_at_reports() {
+  current_ = std::min(first_unreported(), folders_.size() - 1);
+  std::vector<RankSnapshot> all(world_size_);
+  for (RankSnapshot& rank : all) rank.case_index = static_cast<std::int32_t>(current_);
+  for (std::size_t rank = 0; rank < world_ranks_[current_].size(); ++rank)
+    add_report(folders_[current_], static_cast<int>(rank), all[world_ranks_[current_][rank]]);
+  return all;
+}
+
+std::size_t WatchedRanks::first_unreported() const {
+  std::size_t index = current_;
+  while (index < folders_.size() && all_reported(index)) ++index;
+  return index;
+}
+
+bool WatchedRanks::all_reported(std::size_t index) const {
   for (std::size_t rank = 0; rank < world_ranks_[index].size(); ++rank) {
     if (!has_report(folders_[index], static_cast<int>(rank))) return false;
   }

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "runner/deadlock.hpp"
@@ -19,37 +18,26 @@ using ReadPage = std::function<void(void* bytes, std::size_t count, std::size_t 
 /// enumerators are valid, and texts end and are UTF-8.
 RankSnapshot snapshot(const ReadPage& read);
 
-/// The pages that the players of one launch keep up to date. They are read, not mapped: a player may cut the
-/// file short.
-class StatusPages {
+/// What can be seen of the ranks of one launch: the pages that its players keep up to date, or, of a player
+/// that keeps none, the reports that it writes. Pages are read, not mapped: a player may cut the file short.
+class WatchedRanks {
  public:
-  /// Throws std::system_error when the file cannot be made.
-  StatusPages(const std::filesystem::path& path, int ranks);
+  /// Throws std::system_error when the file of the pages cannot be made.
+  WatchedRanks(const std::filesystem::path& pages, const std::vector<PlayedFolder>& folders,
+               const std::vector<std::vector<int>>& world_ranks, int world_size);
 
-  /// Nothing when the player keeps no pages: the first thing that it writes is its process.
-  std::optional<std::vector<RankSnapshot>> look() const;
-
- private:
-  int count_;
-  Descriptor file_;
-};
-
-/// Follows a player that keeps no pages by the reports that it writes.
-class ReportTrail {
- public:
-  ReportTrail(const std::vector<PlayedFolder>& folders, const std::vector<std::vector<int>>& world_ranks,
-              int world_size)
-      : folders_(folders), world_ranks_(world_ranks), world_size_(world_size) {}
+  /// By rank of the world.
+  std::vector<RankSnapshot> look();
 
   /// The first case that some rank has not reported; as many as there are cases when all have.
   std::size_t first_unreported() const;
 
-  /// What the pages would say, as far as the reports tell.
-  std::vector<RankSnapshot> look();
-
  private:
-  bool complete(std::size_t index) const;
+  std::vector<RankSnapshot> look_at_pages() const;
+  std::vector<RankSnapshot> look_at_reports();
+  bool all_reported(std::size_t index) const;
 
+  Descriptor pages_;
   const std::vector<PlayedFolder>& folders_;
   const std::vector<std::vector<int>>& world_ranks_;
   int world_size_;

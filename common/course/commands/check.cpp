@@ -154,7 +154,7 @@ class Check {
 
 /// A line at a time of day, to find one's way in a long output.
 void print_now(const std::string& what) {
-  fmt::print("{}\n", painted(clock_time() + "  " + what, Colour::Bold));
+  fmt::print("{}\n", painted(local_time("%H:%M:%S") + "  " + what, Colour::Bold));
   std::fflush(stdout);
 }
 
