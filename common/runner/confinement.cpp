@@ -12,7 +12,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "runner/processes.hpp"
 #include "runner/subprocess.hpp"
 
 namespace course {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runner/processes.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course {
 

@@ -12,7 +12,6 @@
 #include <stdexcept>
 
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
 #include "runner/launch_monitor.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/outputs.hpp"

@@ -8,7 +8,7 @@
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {

@@ -14,7 +14,7 @@
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_texts.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
 
