@@ -12,11 +12,10 @@
 #include <stdexcept>
 
 #include "protocol/errors.hpp"
+#include "runner/launch_files.hpp"
 #include "runner/launch_monitor.hpp"
 #include "runner/mpirun.hpp"
-#include "runner/outputs.hpp"
 #include "runner/sanitizer_report.hpp"
-#include "runner/status_pages.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "tensor/npy.hpp"

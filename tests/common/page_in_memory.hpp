@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "runner/status_pages.hpp"
+#include "runner/launch_files.hpp"
 
 namespace course {
 

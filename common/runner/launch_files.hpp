@@ -1,14 +1,37 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "runner/deadlock.hpp"
 #include "runner/descriptor.hpp"
-#include "runner/outputs.hpp"
+#include "runner/launcher.hpp"
 
+/// The files of a launch that submitted code may write: reports and outputs, and the status pages.
 namespace course {
+
+/// A case's folder after its player has ended. Everything below `root` may have been made by submitted code:
+/// it is opened without following links, and only regular files of `owner` with one name count.
+struct PlayedFolder {
+  std::filesystem::path root;  ///< a folder whose own place nobody but the judge could change
+  std::filesystem::path name;  ///< the case's folder in it
+  uid_t owner;
+};
+
+/// Whether a rank has written a report, whole or not.
+bool has_report(const PlayedFolder& folder, int rank);
+
+/// Throws std::runtime_error naming the file and what is wrong with it.
+RankReport read_report(const PlayedFolder& folder, int rank);
+
+/// The ranks' reports, those outputs that are asked for and, of a timed case, the ranks' times. Throws
+/// std::runtime_error naming the file and what is wrong with it.
+Outcome read_outcome(const PlayedFolder& folder, int ranks, const std::map<std::string, WantedOutput>& wanted,
+                     bool timed = false);
 
 /// Reads bytes of a rank's page, from `offset` on; what there is none of stays 0.
 using ReadPage = std::function<void(void* bytes, std::size_t count, std::size_t offset)>;
