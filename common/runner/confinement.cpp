@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "runner/descriptor.hpp"
 #include "runner/subprocess.hpp"
 
 namespace course {
@@ -169,9 +170,7 @@ Words Confinement::wrap(const Words& command, const std::map<std::string, std::s
 void Confinement::hand_over(const fs::path& folder) const {
   if (user_ == geteuid()) return;
   const auto give = [&](const fs::path& path) {
-    if (lchown(path.c_str(), user_, user_) != 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot give away " + path.string());
-    }
+    if (lchown(path.c_str(), user_, user_) != 0) throw_errno("cannot give away " + path.string());
   };
   give(folder);
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) give(entry.path());

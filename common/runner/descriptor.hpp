@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace course {
@@ -29,6 +31,11 @@ class Descriptor {
  private:
   int file_;
 };
+
+/// Throws std::system_error with what errno says.
+[[noreturn]] inline void throw_errno(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
 
 /// Opens a file or folder below `folder` for reading, one step of the path at a time: no link is followed and
 /// no pipe waited for. Negative with errno where that fails; ELOOP or ENOTDIR where a step is a link.

@@ -213,7 +213,7 @@ WatchedRanks::WatchedRanks(const fs::path& pages, const std::vector<PlayedFolder
       world_ranks_(world_ranks),
       world_size_(world_size) {
   if (pages_.get() < 0 || ftruncate(pages_.get(), static_cast<off_t>(world_size * sizeof(RankStatus))) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot make " + pages.string());
+    throw_errno("cannot make " + pages.string());
 }
 
 /// The first thing that a player writes to its page is its process.

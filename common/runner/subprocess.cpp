@@ -15,7 +15,6 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <system_error>
 #include <thread>
 
 #include "runner/descriptor.hpp"
@@ -32,10 +31,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds grace{3};
 constexpr std::chrono::milliseconds between_polls{5};
 constexpr int longest_read_ms = 50;
-
-[[noreturn]] void fail(const std::string& what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
@@ -58,7 +53,7 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
 
 Descriptor opened(const fs::path& path, int flags) {
   Descriptor file(open(path.c_str(), flags | O_CLOEXEC, 0644));
-  if (file.get() < 0) fail("cannot open " + path.string());
+  if (file.get() < 0) throw_errno("cannot open " + path.string());
   return file;
 }
 
@@ -135,7 +130,7 @@ void read_lines(const Descriptor& end, Deadline& deadline,
     deadline.enforce();
     pollfd ready{end.get(), POLLIN, 0};
     const int waiting = poll(&ready, 1, longest_read_ms);
-    if (waiting < 0 && errno != EINTR) fail("cannot read what a child prints");
+    if (waiting < 0 && errno != EINTR) throw_errno("cannot read what a child prints");
     if (waiting == 0 && deadline.passed()) break;
     if (waiting <= 0) continue;
     const ssize_t count = read(end.get(), buffer, sizeof buffer);
@@ -223,7 +218,7 @@ Process::Process(const Command& command, int printed)
   std::fflush(nullptr);  // what this program has printed comes first
   pid_ = fork();
   if (pid_ == 0) become(argv.data(), envp.data(), command, streams);
-  if (pid_ < 0) fail("cannot start " + arguments[0]);
+  if (pid_ < 0) throw_errno("cannot start " + arguments[0]);
 }
 
 Process::~Process() {
@@ -234,7 +229,7 @@ std::optional<Exit> Process::poll() {
   if (exit_) return exit_;
   int status = 0;
   const pid_t ended = waitpid(pid_, &status, WNOHANG);
-  if (ended < 0 && errno != EINTR) fail("cannot wait for a child");
+  if (ended < 0 && errno != EINTR) throw_errno("cannot wait for a child");
   if (ended == pid_) exit_ = decode(status);
   return exit_;
 }
@@ -260,7 +255,7 @@ Exit run(const Command& command) {
 
 Exit run(const Command& command, const std::function<void(const std::string&)>& on_line) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot make a pipe");
   Descriptor read_end(ends[0]), write_end(ends[1]);
   Process process(command, write_end.get());
   write_end = Descriptor();
