@@ -1,12 +1,8 @@
 #include "registry/registry.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <stdexcept>
 
 namespace course {
@@ -35,8 +31,9 @@ template <class Info>
 const Info& find(const std::vector<Info>& all, const std::string& id, const std::string& what) {
   const auto found = std::ranges::find(all, id, &Info::id);
   if (found != all.end()) return *found;
-  throw std::invalid_argument(fmt::format("there is no {} {}; there are: {}", what, id,
-                                          fmt::join(all | std::views::transform(&Info::id), ", ")));
+  std::string known;
+  for (const Info& info : all) known += (known.empty() ? "" : ", ") + info.id;
+  throw std::invalid_argument("there is no " + what + " " + id + "; there are: " + known);
 }
 
 /// Without its mark: "[json.exception.out_of_range.403] (/lessons/4/tasks/1) key 'name' not found".
@@ -49,8 +46,9 @@ std::string plain(const nlohmann::json::exception& error) {
 Role role_named(const std::string& name, const std::string& where) {
   const auto found = std::ranges::find(role_names, name, &RoleName::name);
   if (found != std::end(role_names)) return found->role;
-  throw std::runtime_error(fmt::format("{}: there is no role '{}'; there are: {}", where, name,
-                                       fmt::join(role_names | std::views::transform(&RoleName::name), ", ")));
+  std::string known;
+  for (const RoleName& role : role_names) known += (known.empty() ? "" : ", ") + std::string(role.name);
+  throw std::runtime_error(where + ": there is no role '" + name + "'; there are: " + known);
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ class WaitForGraph {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       std::vector<Wait> path;
       if (seen[rank] != 0 || !extend_cycle(static_cast<int>(rank), seen, path)) continue;
-      std::ranges::rotate(path, std::ranges::min_element(path, {}, &Wait::rank));
+      std::rotate(path.begin(), std::ranges::min_element(path, {}, &Wait::rank), path.end());
       return path;
     }
     return {};
