@@ -9,7 +9,6 @@
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "bench/contender.hpp"
 #include "course/terminal/terminal.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::bench {
 

@@ -12,7 +12,7 @@
 #include "reference/reference.hpp"
 #include "ring/shards.hpp"
 #include "runner/launcher.hpp"
-#include "runner/rank_record.hpp"
+#include "runner/outcome.hpp"
 #include "tensor/npy.hpp"
 
 namespace course::bench {

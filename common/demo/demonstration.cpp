@@ -14,7 +14,7 @@
 
 #include "protocol/errors.hpp"
 #include "ring/shards.hpp"
-#include "runner/outputs.hpp"
+#include "runner/launch_files.hpp"
 #include "tensor/npy.hpp"
 #include "text/text_file.hpp"
 #include "timed/extents.hpp"

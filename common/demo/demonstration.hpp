@@ -8,7 +8,7 @@
 #include "course/terminal/terminal.hpp"
 #include "demo/comparison.hpp"
 #include "runner/launcher.hpp"
-#include "runner/rank_record.hpp"
+#include "runner/outcome.hpp"
 #include "timed/timed.hpp"
 
 namespace course::demo {

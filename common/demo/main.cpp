@@ -8,7 +8,7 @@
 #include "course/commands/command_line.hpp"
 #include "demo/report.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 #include "timed/output_folder.hpp"
 
 namespace course::demo {

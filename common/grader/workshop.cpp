@@ -28,7 +28,7 @@ namespace {
 
 /// A lesson's file compiles in a few seconds and half a gigabyte; templates that never end take more.
 /// The time is the compiler's own: with other submissions beside it everything takes longer.
-constexpr Limits for_compiling{.wall_s = 120,
+constexpr Limits for_compiling{.launch_limit_s = 120,
                                .cpu_s = 30,
                                .memory_bytes = std::int64_t{3} << 30,
                                .file_bytes = std::int64_t{64} << 20,
@@ -231,7 +231,7 @@ std::string Workshop::without_places(std::string text) const {
 ConfinedRun run_confined(const Confinement& confinement, const std::vector<std::string>& command,
                          const Room& room, const fs::path& output) {
   constexpr std::size_t shown_bytes = 256 << 10;
-  const std::chrono::duration<double> limit(confinement.limits().wall_s);
+  const std::chrono::duration<double> limit(confinement.limits().launch_limit_s);
   ConfinedRun run;
   fs::remove(output);
   Process process({.argv = confinement.wrap(command, {}, room), .output = output});

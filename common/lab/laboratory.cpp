@@ -69,7 +69,7 @@ class Setting {
     made.inputs.resize(alone.inputs.size());
     for (const char* name : {"q", "k", "v"}) made.from[name] = shards_name;
     made.subject = code.library;
-    made.block = block;
+    made.block_mode = block;
     return made;
   }
 

@@ -12,7 +12,7 @@
 #include "lab/report.hpp"
 #include "lab/trace.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "timed/output_folder.hpp"
 

@@ -1,5 +1,3 @@
-#include "mpi_layer/overlap.hpp"
-
 #include <algorithm>
 #include <fstream>
 #include <string>

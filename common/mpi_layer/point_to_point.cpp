@@ -64,11 +64,18 @@ int isend(const Message& message, Mode mode, MPI_Request* request) {
   return MPI_SUCCESS;
 }
 
-template <class Function>
-int init(Recorder& recorder, Kind kind, const Message& message, Function function, MPI_Request* request) {
-  Operation operation = recorder.prepare(kind, message);
-  check(call(function, recorder.guarded(operation, message.buffer), message, request), operation);
-  recorder.keep_persistent(std::move(operation), *request);
+template <auto Library>
+int init(Kind kind, const Message& message, MPI_Request* request) {
+  Recorder* recorder = watching();
+  void* const callers = const_cast<void*>(message.buffer);  // a receive's was given for writing
+  if (recorder == nullptr) return call(Library, callers, message, request);
+  Operation operation = recorder->prepare(kind, message);
+  void* const buffer = recorder->guarded(operation, callers);
+  const bool synchronous = kind == Kind::Send && recorder->options.synchronous_sends;
+  check(
+      synchronous ? call(PMPI_Ssend_init, buffer, message, request) : call(Library, buffer, message, request),
+      operation);
+  recorder->keep_persistent(std::move(operation), *request);
   return MPI_SUCCESS;
 }
 
@@ -179,26 +186,17 @@ int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, i
 
 int MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Send_init(buffer, count, type, dest, tag, comm, request);
-  return init(*recorder, Kind::Send, {__func__, buffer, count, type, dest, tag, comm},
-              recorder->options.synchronous_sends ? PMPI_Ssend_init : PMPI_Send_init, request);
+  return init<PMPI_Send_init>(Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, request);
 }
 
 int MPI_Ssend_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                    MPI_Request* request) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Ssend_init(buffer, count, type, dest, tag, comm, request);
-  return init(*recorder, Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, PMPI_Ssend_init,
-              request);
+  return init<PMPI_Ssend_init>(Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, request);
 }
 
 int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  Recorder* recorder = watching();
-  if (recorder == nullptr) return PMPI_Recv_init(buffer, count, type, source, tag, comm, request);
-  return init(*recorder, Kind::Receive, {__func__, buffer, count, type, source, tag, comm}, PMPI_Recv_init,
-              request);
+  return init<PMPI_Recv_init>(Kind::Receive, {__func__, buffer, count, type, source, tag, comm}, request);
 }
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {

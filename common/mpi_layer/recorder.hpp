@@ -2,14 +2,190 @@
 
 #include <mpi.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
-#include "mpi_layer/journal.hpp"
-#include "mpi_layer/overlap.hpp"
-#include "mpi_layer/waiting.hpp"
+#include "mpi_layer/mpi_layer.hpp"
+#include "mpi_layer/operation.hpp"
+#include "trace/trace.hpp"
 
 namespace course::mpi_layer {
+
+class Recorder;
+
+/// What is told of a case: the page that the judge reads while it is played, and the report in the end.
+/// Threads may write it at once.
+class Journal {
+ public:
+  /// `watched` is emptied of the case before; null when nobody looks.
+  explicit Journal(RankStatus* watched);
+
+  /// Adds a fact, to the page too where that still has room, unless it is known or enough of its kind are.
+  void note(const char* kind, const std::string& text);
+  /// The same of what happens now: it says how many receives had completed.
+  void note_now(const char* kind, const std::string& text);
+  void note_uncommon(const char* call);
+
+  void count_sent(const Operation& operation);
+  void count_collective(const Operation& operation);
+  void add_span(Span span);
+
+  /// Shows the phase and what is pending. `more` says that there is more than the list knows of.
+  void show(Phase phase, const std::vector<PendingOperation>& pending, bool more);
+  /// The same, in the phase as it is.
+  void show(const std::vector<PendingOperation>& pending, bool more);
+  /// Lets `change` enter a completion. In the same step a rank that waits becomes one that computes, until
+  /// what it waits for is shown anew: a page never says that a rank waits for what is over.
+  void enter_completion(const std::function<void(RankStatus&)>& change);
+  /// Grows with every completion: what is shown as pending is out of date.
+  std::uint64_t completions() const { return completions_; }
+
+  /// The report, when nothing is added any more.
+  Report take() { return std::move(report_); }
+
+ private:
+  void write_page(const std::function<void(RankStatus&)>& change);
+
+  std::mutex mutex_;
+  RankStatus unwatched_{};
+  RankStatus* page_;
+  std::atomic<std::uint64_t> completions_ = 0;
+  Report report_;
+};
+
+/// A request that the caller waits for or tests, in the caller's own variable.
+struct Waited {
+  enum class State {
+    Absent,  ///< a null request, or a persistent one that is not started
+    Open,
+    Complete
+  };
+  MPI_Request* request;
+  State state = State::Open;
+  MPI_Status status{};
+  bool delayed = false;  ///< a test of it finds nothing this time
+};
+
+/// A call's name, and what the trace shows of it.
+struct CallLabel {
+  const char* call;
+  Span::Kind kind = Span::Kind::Wait;
+  std::string text = call;
+};
+
+/// The operations that have a request, in the order in which they were started. The mutex is held by whoever
+/// looks at them or changes them, and never while the library waits for another rank, so that a second thread
+/// may make progress meanwhile.
+struct OpenRequests {
+  using Guard = std::lock_guard<std::mutex>;
+  std::mutex mutex;
+  std::list<Operation> operations;
+
+  /// The one that its caller knows by this request; null when none is. The library may give one request to
+  /// several, as it does for those with MPI_PROC_NULL: then the first.
+  Operation* find(MPI_Request request);
+  /// Of one that find() returned.
+  void remove(const Operation& operation);
+};
+
+/// The order of start, compute and wait: what could have been hidden behind a computation, and was not. The
+/// player's blocks mark where the computation is.
+class Overlap {
+ public:
+  Overlap(OpenRequests& open, Journal& journal, bool delay_tests);
+
+  void begin_computing(std::span<const ComputeBuffer> buffers);
+  void pause_computing();
+  void end_computing();
+  bool computing() const { return computing_; }
+
+  /// Whether this thread is the one that began the case.
+  bool on_owner_thread() const { return std::this_thread::get_id() == owner_; }
+  /// Whether another has called MPI or computed.
+  bool other_threads() const { return other_threads_; }
+
+  /// Every MPI call passes here, the requests locked: the library moves what it can.
+  void see_call();
+  /// Operations are waited for. What was computed since they were started could hide them; what is computed
+  /// later, be it the other tiles of the same block, could have.
+  void look_at_wait(const char* call, const std::vector<Waited>& waited);
+  /// Looks at tests of messages that next to nothing could have hidden yet: marks those that are to find
+  /// nothing (Options::delay_tests), and notes a row of them.
+  void look_at_tests(const char* call, std::vector<Waited>& waited);
+  /// The operation is complete; the requests are locked.
+  void look_back(const Operation& operation);
+  /// What only the end of the case shows: what was computed after a wait, and that no thread made progress.
+  void note_lack();
+
+ private:
+  /// What has a thread of its own may compute or make progress in it, where no call shows.
+  void look_for_threads();
+  void look_at(Operation& operation, const ComputeBuffer& buffer);
+  bool is_unhidden(const Operation& operation) const;
+  void note_wait(const std::string& text);
+  bool could_have_hidden(std::ptrdiff_t computations) const;
+
+  OpenRequests& open_;
+  Journal& journal_;
+  const bool delay_tests_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  const int threads_at_begin_;
+  std::atomic<bool> other_threads_ = false;
+  bool own_threads_ = false;  ///< the case has, or may have, threads of its own
+  std::atomic<bool> computing_ = false;
+  std::vector<bool> computations_;  ///< one each: whether a thread of the case's own did it
+  std::vector<std::pair<std::ptrdiff_t, std::string>> waited_at_once_;  ///< the computations so far, and what
+  std::vector<std::string> unprogressed_;
+};
+
+/// Waits and tests, which complete operations, while the page shows what is pending.
+class Waiting {
+ public:
+  explicit Waiting(Recorder& recorder);
+
+  std::vector<Waited> gather(int count, MPI_Request* requests);
+  /// Blocks until all of the requests, or with Need::Any one of them, have completed.
+  void wait(CallLabel label, std::vector<Waited>& waited, Need need);
+  /// Completes what can be completed now: with Need::All either all or nothing, with Need::Any one. Returns
+  /// whether it did (or nothing was open); a row of tests that did not is polling.
+  bool test(const char* call, std::vector<Waited>& waited, Need need);
+  /// Completes an open request if that needs no waiting.
+  bool advance(Waited& waited);
+  /// Blocks until arrived() says yes, while the page shows `probe`.
+  void wait_for_message(CallLabel label, const Operation& probe, const std::function<bool()>& arrived);
+  /// Runs a blocking call of the library while the page shows `operation`; returns its code.
+  int run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call);
+  /// Counts one test that found nothing, or ends a row of them.
+  void note_test(bool found, const std::function<std::vector<PendingOperation>()>& pending_now);
+
+  /// What is open: first those of `waited`, as waited for by `call`.
+  std::vector<PendingOperation> pending(const char* call, const std::vector<Waited>& waited, Need need);
+  /// The same with nothing waited for but `operation`.
+  std::vector<PendingOperation> pending_with(const Operation& operation);
+
+ private:
+  class Scope;
+  using PendingNow = std::function<std::vector<PendingOperation>()>;
+
+  bool advance_all(std::vector<Waited>& waited, Need need);
+  void settle_open();
+  void block(const std::function<bool()>& done, const PendingNow& pending_now);
+  void show(Phase phase, const std::vector<PendingOperation>& pending);
+
+  Recorder& recorder_;
+  bool more_ranks_than_cores_ = false;
+  int fruitless_tests_ = 0;
+};
 
 using RequestStarter = std::function<int(MPI_Request*)>;
 

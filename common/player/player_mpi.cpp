@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mpi_layer/mpi_layer.hpp"
-#include "player/host.hpp"
+#include "player/own_process.hpp"
 #include "player/stage.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/timing.hpp"

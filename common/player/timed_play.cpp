@@ -1,20 +1,105 @@
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
 
-#include "player/host.hpp"
-#include "player/own_page.hpp"
+#include "player/own_process.hpp"
 #include "player/plain_attention.hpp"
 #include "player/played_case.hpp"
-#include "player/timed_blocks.hpp"
 #include "protocol/timing.hpp"
+#include "trace/trace.hpp"
 
 namespace course {
 
 namespace {
+
+/// They compute nothing: a ring that is given them only sends.
+const LessonBlocks idle_blocks{{[](auto&&...) {}, [](auto&&...) {}}, {[](auto&&...) {}}};
+
+std::string block_of(int owner) {
+  return "block of rank " + std::to_string(owner);
+}
+
+void require(bool given, const std::string& option) {
+  if (!given) throw std::runtime_error(option + " has no such block computation");
+}
+
+/// Blocks of somebody's own, with every block and every tile in a span of compute, and what is done between
+/// tiles in one called progress_label: MPI's tests are no spans of the layer's.
+class TimedBlocks : public Blocks {
+ public:
+  /// @param mode CaseManifest::block_mode. Throws std::invalid_argument for a word that is none.
+  /// @param records whether there are spans
+  TimedBlocks(LessonBlocks blocks, const std::string& mode, bool records, std::function<void()> after_block)
+      : blocks_(mode == "idle" ? idle_blocks : std::move(blocks)),
+        tells_(mode != "without_progress"),
+        records_(records),
+        after_block_(std::move(after_block)) {
+    if (!mode.empty() && mode != "idle" && mode != "without_progress")
+      throw std::invalid_argument("block " + mode + ": expected idle or without_progress");
+  }
+
+  /// The spans since the last look, on this host's monotonic clock.
+  std::vector<Span> take_spans() { return std::exchange(spans_, {}); }
+
+ private:
+  /// Throws std::runtime_error where the lesson that was given has none.
+  TiledBlockAttention make_forward(bool) override {
+    require(static_cast<bool>(blocks_.forward.accumulate), "--block");
+    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
+                   AttentionState& state, const BetweenTiles& between_tiles) {
+              compute_block(block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
+                blocks_.forward.accumulate(q, k, v, owner, state, pause);
+              });
+            },
+            [this](AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
+              const double begin_s = now_s();
+              blocks_.forward.finish(state, o, lse);
+              compute("divide by l", begin_s);
+            }};
+  }
+
+  TiledBlockAttentionBackward make_backward(bool) override {
+    require(static_cast<bool>(blocks_.backward.accumulate), "--block-backward");
+    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                   HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
+                   int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
+                   const BetweenTiles& between_tiles) {
+      compute_block("backward, " + block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
+        blocks_.backward.accumulate(q, k, v, d_o, lse, delta, owner, dq, dk, dv, pause);
+      });
+    }};
+  }
+
+  using Work = std::function<void(const BetweenTiles&)>;
+  void compute_block(const std::string& label, const BetweenTiles& between_tiles, const Work& work) {
+    double begin_s = now_s();
+    const auto pause = [&] {
+      compute(label, begin_s);
+      const double paused_s = now_s();
+      between_tiles();
+      begin_s = now_s();
+      spans_.push_back({Span::Kind::Transfer, paused_s, begin_s, progress_label});
+    };
+    const BetweenTiles told = tells_ ? between_tiles : BetweenTiles();
+    work(told && records_ ? BetweenTiles(pause) : told);
+    compute(label, begin_s);
+    after_block_();
+  }
+
+  void compute(const std::string& label, double begin_s) {
+    if (records_) spans_.push_back({Span::Kind::Compute, begin_s, now_s(), label});
+  }
+
+  LessonBlocks blocks_;
+  bool tells_ = true;  ///< whether between_tiles is called
+  bool records_;
+  std::function<void()> after_block_;
+  std::vector<Span> spans_;
+};
 
 /// All that is known of code that does not say when it computes: wherever no MPI call is under way it may.
 void take_gaps_for_compute(std::vector<Span>& spans, const CallTime& call) {
@@ -43,7 +128,7 @@ class TimedCase {
         page_(page),
         together_(stage.enter(case_.rank)),
         communicator_(case_.manifest.apart ? stage.enter(case_.rank, true) : together_),
-        blocks_(blocks, case_.manifest.block, case_.manifest.spans, [this] { say_block(); }),
+        blocks_(blocks, case_.manifest.block_mode, case_.manifest.spans, [this] { say_block(); }),
         call_(std::move(case_.inputs), case_.manifest.arguments, communicator_.get(), blocks_) {
     if (takes_part()) stage_.connect_neighbours(communicator_.get());
   }
@@ -174,9 +259,7 @@ void play_timed(const PlayerOptions& options, std::vector<LoadedCase> loaded, St
     cases.emplace_back(std::move(loaded[i]), Library::at(options.cases[i].subject), blocks, stage, page);
   for (int round = 0; round < options.timed->rounds; ++round) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      // In this order: a rank that is not yet in the case must never look as if it were done with it.
-      set_phase(page, Phase::Starting);
-      page.case_index = static_cast<std::int32_t>(i);
+      begin_case(page, i);
       stage.barrier();
       cases[i].call_again(cases);
     }

@@ -22,7 +22,7 @@ struct FunctionCall {
   /// returned.
   std::map<std::string, std::string> from = {};
   /// Of a timed case: "without_progress" never calls between tiles, "idle" computes nothing; "" computes.
-  std::string block = {};
+  std::string block_mode = {};
   /// Of a timed case: each rank is alone on its communicator; the ranks only begin together.
   bool apart = false;
   bool spans = true;  ///< of a timed case: whether they are recorded

@@ -29,7 +29,7 @@ constexpr RoleName role_names[] = {
 
 template <class Info>
 const Info& find(const std::vector<Info>& all, const std::string& id, const std::string& what) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Info& info) { return info.id == id; });
+  const auto found = std::ranges::find(all, id, &Info::id);
   if (found != all.end()) return *found;
   std::string known;
   for (const Info& info : all) known += (known.empty() ? "" : ", ") + info.id;
@@ -44,26 +44,22 @@ std::string plain(const nlohmann::json::exception& error) {
 
 /// `where` is what a message begins with.
 Role role_named(const std::string& name, const std::string& where) {
+  const auto found = std::ranges::find(role_names, name, &RoleName::name);
+  if (found != std::end(role_names)) return found->role;
   std::string known;
-  for (const RoleName& role : role_names) {
-    if (name == role.name) return role.role;
-    known += (known.empty() ? "" : ", ") + std::string(role.name);
-  }
+  for (const RoleName& role : role_names) known += (known.empty() ? "" : ", ") + std::string(role.name);
   throw std::runtime_error(where + ": there is no role '" + name + "'; there are: " + known);
 }
 
 }  // namespace
 
 std::string in_words(Role role) {
-  return std::find_if(std::begin(role_names), std::end(role_names),
-                      [&](const RoleName& name) { return name.role == role; })
-      ->words;
+  return std::ranges::find(role_names, role, &RoleName::role)->words;
 }
 
 const RingKind& ring_kind(const std::string& name) {
-  for (const RingKind& kind : ring_kinds) {
-    if (name == kind.name) return kind;
-  }
+  const auto found = std::ranges::find(ring_kinds, name, &RingKind::name);
+  if (found != std::end(ring_kinds)) return *found;
   throw std::invalid_argument("there is no ring called " + name);
 }
 
@@ -78,7 +74,7 @@ std::vector<std::string> test_names(const TaskInfo& task) {
 }
 
 bool LessonInfo::needs_mpi() const {
-  return std::find(needs.begin(), needs.end(), "mpi") != needs.end();
+  return std::ranges::count(needs, "mpi") > 0;
 }
 
 int LessonInfo::max_points() const {
@@ -123,8 +119,7 @@ const LessonInfo& find_lesson(const std::vector<LessonInfo>& lessons, const std:
 }
 
 const LessonInfo* lesson_with(const std::vector<LessonInfo>& lessons, Role role) {
-  const auto found = std::find_if(lessons.begin(), lessons.end(),
-                                  [&](const LessonInfo& lesson) { return lesson.role == role; });
+  const auto found = std::ranges::find(lessons, role, &LessonInfo::role);
   return found == lessons.end() ? nullptr : &*found;
 }
 

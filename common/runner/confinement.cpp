@@ -7,14 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <limits>
 #include <set>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 
-#include "runner/processes.hpp"
+#include "runner/descriptor.hpp"
 #include "runner/subprocess.hpp"
 
 namespace course {
@@ -172,9 +170,7 @@ Words Confinement::wrap(const Words& command, const std::map<std::string, std::s
 void Confinement::hand_over(const fs::path& folder) const {
   if (user_ == geteuid()) return;
   const auto give = [&](const fs::path& path) {
-    if (lchown(path.c_str(), user_, user_) != 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot give away " + path.string());
-    }
+    if (lchown(path.c_str(), user_, user_) != 0) throw_errno("cannot give away " + path.string());
   };
   give(folder);
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) give(entry.path());
@@ -194,12 +190,7 @@ std::optional<std::string> Confinement::exceeded(pid_t starter, const fs::path& 
 
 void Confinement::sweep(const fs::path& writable) const {
   if (isolation_ != Isolation::User) return;
-  for (int round = 0; round < 200; ++round) {
-    const std::vector<pid_t> left = processes_of(user_);
-    if (left.empty()) break;
-    for (const pid_t pid : left) kill(pid, SIGKILL);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  end_all(SIGKILL, [&] { return processes_of(user_); });
   for (const char* folder : {"/dev/shm", "/tmp", "/var/tmp"}) {
     std::error_code ignored;
     for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end;

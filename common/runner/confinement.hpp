@@ -30,7 +30,7 @@ Isolation strongest_isolation();
 
 /// What one start of submitted code may use.
 struct Limits {
-  double wall_s = 120;
+  double launch_limit_s = 120;
   double cpu_s = 240;                                    ///< of any one process
   std::int64_t memory_bytes = std::int64_t{2} << 30;     ///< resident, all its processes together
   std::int64_t file_bytes = std::int64_t{64} << 20;      ///< of any one file, its printed text too

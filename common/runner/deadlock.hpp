@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,13 +31,8 @@ struct RankSnapshot {
   std::array<std::uint64_t, max_summed_ranks> received_sum{};
 };
 
-/// Reads bytes of a rank's page, from `offset` on; what there is none of stays 0.
-using ReadPage = std::function<void(void* bytes, std::size_t count, std::size_t offset)>;
-
-/// Copies the page under its seqlock; retries while the rank is writing, and takes one that never stops
-/// writing (killed halfway) for one that does not wait. Whatever the page holds, the copy is well formed:
-/// enumerators are valid, and texts end and are UTF-8.
-RankSnapshot snapshot(const ReadPage& read);
+/// Inside MPI, or polling it.
+bool waits(const RankSnapshot& rank);
 
 struct Deadlock {
   enum class Kind { Cycle, WaitsForFinished, CollectiveMismatch, NoMatch } kind;

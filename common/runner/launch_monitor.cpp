@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "runner/processes.hpp"
-#include "runner/wait_for_graph.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course {
 
@@ -23,30 +22,32 @@ std::string ranks_in(Phase phase, const std::vector<RankSnapshot>& ranks) {
   return text;
 }
 
-}  // namespace
+/// How long each process of a launch has stood ready to run without a core, by the pid that itself sees.
+std::map<pid_t, double> queued(pid_t launch) {
+  std::vector<pid_t> all = descendants(launch);
+  all.push_back(launch);
+  std::map<pid_t, double> seconds;
+  for (const pid_t pid : all) seconds[own_pid(pid)] = queued_s(pid);
+  return seconds;
+}
 
-double Starvation::seconds(const std::vector<RankSnapshot>& ranks) const {
-  if (!since_) return 0;
+/// How long ranks have stood ready to run since, while others had the cores: on a machine with more to do
+/// than it can, a right answer takes its time. Of the rank that waited least, among those that have work of
+/// their own to do; 0 if none has.
+double starved_s(const std::map<pid_t, double>& before, const std::map<pid_t, double>& now,
+                 const std::vector<RankSnapshot>& ranks) {
   std::optional<double> least;
-  const std::map<pid_t, double> now = queued();
   for (const RankSnapshot& rank : ranks) {
     const auto found = now.find(rank.pid);
     if (found == now.end() || (rank.phase != Phase::Computing && rank.phase != Phase::Starting)) continue;
-    const auto before = since_->find(rank.pid);
-    const double waited = found->second - (before == since_->end() ? 0 : before->second);
+    const auto former = before.find(rank.pid);
+    const double waited = found->second - (former == before.end() ? 0 : former->second);
     least = std::min(least.value_or(waited), waited);
   }
   return least.value_or(0);
 }
 
-/// By the pid that the process itself sees.
-std::map<pid_t, double> Starvation::queued() const {
-  std::vector<pid_t> all = descendants(launch_);
-  all.push_back(launch_);
-  std::map<pid_t, double> seconds;
-  for (const pid_t pid : all) seconds[own_pid(pid)] = queued_s(pid);
-  return seconds;
-}
+}  // namespace
 
 std::vector<RankSnapshot> in_case_order(const std::vector<RankSnapshot>& world,
                                         const std::vector<int>& world_ranks) {
@@ -70,13 +71,15 @@ std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks) {
 
 std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& world) {
   note_progress(world);
-  if (case_index_ < 0 || case_index_ >= static_cast<int>(world_ranks_.size())) {
+  if (case_index() < 0 || case_index() >= static_cast<int>(world_ranks_.size())) {
     return past_limit(world) ? std::optional(stuck("stuck in compute", "before the first case"))
                              : std::nullopt;
   }
-  const std::vector<RankSnapshot> ranks = in_case_order(world, world_ranks_[case_index_]);
+  const std::vector<RankSnapshot> ranks = in_case_order(world, world_ranks_[case_index()]);
   if (quiet_s() > proven_deadlock_s) {
-    if (std::optional<Outcome> thrown = look_for_throw(ranks)) return thrown;
+    // Nobody will ever answer those who wait inside MPI for a rank that threw.
+    std::optional<Outcome> thrown = thrown_by(ranks);
+    if (thrown && std::ranges::any_of(ranks, waits)) return thrown;
     if (std::optional<Outcome> still = look_for_deadlock(ranks)) return still;
   }
   if (!past_limit(world)) return std::nullopt;
@@ -88,32 +91,24 @@ std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& worl
 bool LaunchMonitor::past_limit(const std::vector<RankSnapshot>& world) const {
   const double quiet = quiet_s();
   if (quiet <= quiet_limit_s_) return false;
-  return quiet - std::min(starvation_.seconds(world), starvation_limits * quiet_limit_s_) > quiet_limit_s_;
+  const double starved = queued_before_ ? starved_s(*queued_before_, queued(launch_), world) : 0;
+  return quiet - std::min(starved, starvation_limits * quiet_limit_s_) > quiet_limit_s_;
 }
 
 void LaunchMonitor::note_progress(const std::vector<RankSnapshot>& world) {
-  std::uint64_t completed = 0;
-  int case_index = world.empty() ? -1 : world[0].case_index;
-  std::uint64_t phases = 0;
+  Progress now{.case_index = world.empty() ? -1 : world[0].case_index};
   for (const RankSnapshot& rank : world) {
-    completed += rank.completed;
-    case_index = std::min(case_index, rank.case_index);
-    phases = phases * 31 + static_cast<std::uint64_t>(rank.phase);
+    now.completed += rank.completed;
+    now.case_index = std::min(now.case_index, rank.case_index);
+    now.phases = now.phases * 31 + static_cast<std::uint64_t>(rank.phase);
   }
-  if (case_index != case_index_ || completed != completed_ || phases != phases_) {
+  if (now != progress_) {
     last_progress_s_ = now_s();
-    starvation_.stop();
-  } else if (!starvation_.is_counted() && quiet_s() > quiet_limit_s_ / 10) {
-    starvation_.start();
+    queued_before_.reset();
+  } else if (!queued_before_ && quiet_s() > quiet_limit_s_ / 10) {
+    queued_before_ = queued(launch_);
   }
-  case_index_ = case_index;
-  completed_ = completed;
-  phases_ = phases;
-}
-
-/// Ranks that threw while others wait inside MPI: nobody will ever answer those.
-std::optional<Outcome> LaunchMonitor::look_for_throw(const std::vector<RankSnapshot>& ranks) const {
-  return std::ranges::any_of(ranks, waits) ? thrown_by(ranks) : std::nullopt;
+  progress_ = now;
 }
 
 std::optional<Outcome> LaunchMonitor::look_for_deadlock(const std::vector<RankSnapshot>& ranks) const {

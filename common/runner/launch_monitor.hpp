@@ -23,27 +23,6 @@ std::string computing_ranks(const std::vector<RankSnapshot>& ranks);
 /// The first of the ranks that threw, and what.
 std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks);
 
-/// How long ranks stood ready to run while others had the cores, from start() on: on a machine with more to
-/// do than it can, a right answer takes its time.
-class Starvation {
- public:
-  /// @param launch the process that was started
-  explicit Starvation(pid_t launch) : launch_(launch) {}
-
-  void start() { since_ = queued(); }
-  void stop() { since_.reset(); }
-  bool is_counted() const { return since_.has_value(); }
-
-  /// Of the rank that waited least, among those that have work of their own to do; 0 if none has.
-  double seconds(const std::vector<RankSnapshot>& ranks) const;
-
- private:
-  std::map<pid_t, double> queued() const;
-
-  pid_t launch_;
-  std::optional<std::map<pid_t, double>> since_;
-};
-
 /// Watches one launch from outside and decides when it is over.
 class LaunchMonitor {
  public:
@@ -56,18 +35,25 @@ class LaunchMonitor {
       : world_ranks_(world_ranks),
         quiet_limit_s_(quiet_limit_s),
         deadlock_patience_s_(deadlock_patience_s),
-        starvation_(launch) {}
+        launch_(launch) {}
 
   /// Looks at the pages; returns how the current case failed, or nullopt to go on.
   std::optional<Outcome> look(const std::vector<RankSnapshot>& world);
 
-  int case_index() const { return case_index_; }
+  int case_index() const { return progress_.case_index; }
 
  private:
+  /// What changes as long as something happens.
+  struct Progress {
+    int case_index = -1;
+    std::uint64_t completed = 0;
+    std::uint64_t phases = 0;
+    bool operator==(const Progress&) const = default;
+  };
+
   double quiet_s() const { return now_s() - last_progress_s_; }
   bool past_limit(const std::vector<RankSnapshot>& world) const;
   void note_progress(const std::vector<RankSnapshot>& world);
-  std::optional<Outcome> look_for_throw(const std::vector<RankSnapshot>& ranks) const;
   std::optional<Outcome> look_for_deadlock(const std::vector<RankSnapshot>& ranks) const;
   Outcome stuck_in(const std::vector<RankSnapshot>& ranks) const;
   Outcome stuck(const std::string& how, const std::string& where) const;
@@ -75,10 +61,10 @@ class LaunchMonitor {
   const std::vector<std::vector<int>>& world_ranks_;
   double quiet_limit_s_;
   double deadlock_patience_s_;
-  Starvation starvation_;
-  int case_index_ = -1;
-  std::uint64_t completed_ = 0;
-  std::uint64_t phases_ = 0;
+  pid_t launch_;
+  /// By process, once nothing has happened for a while: for how long it had stood ready to run by then.
+  std::optional<std::map<pid_t, double>> queued_before_;
+  Progress progress_;
   double last_progress_s_ = now_s();
 };
 

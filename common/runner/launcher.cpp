@@ -12,12 +12,10 @@
 #include <stdexcept>
 
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/launch_files.hpp"
 #include "runner/launch_monitor.hpp"
 #include "runner/mpirun.hpp"
-#include "runner/outputs.hpp"
 #include "runner/sanitizer_report.hpp"
-#include "runner/status_pages.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "tensor/npy.hpp"
@@ -123,13 +121,8 @@ class Launch {
   };
 
   Played run() {
-    const StatusPages pages(temporary_.path() / "status", world_size_);
+    WatchedRanks watched(temporary_.path() / "status", folders_, world_ranks_, world_size_);
     if (options_.confinement != nullptr) options_.confinement->hand_over(temporary_.path());
-    ReportTrail trail(folders_, world_ranks_, world_size_);
-    const auto look = [&] {
-      std::optional<std::vector<RankSnapshot>> seen = pages.look();
-      return seen ? *std::move(seen) : trail.look();
-    };
     Process process(command());
     // A timed case may send large messages over a slow network.
     const double deadlock_patience_s = options_.timed ? options_.quiet_limit_s : deadlock_s;
@@ -141,7 +134,7 @@ class Launch {
       pause_for(poll_interval);
       if (now_s() - looked_s < look_interval_s) continue;
       looked_s = now_s();
-      const std::vector<RankSnapshot> ranks = look();
+      const std::vector<RankSnapshot> ranks = watched.look();
       failure = watch.look(ranks);
       if (!failure) failure = over_limit(process, now_s() - begin_s);
       show(ranks);
@@ -149,14 +142,14 @@ class Launch {
     const std::optional<Exit> exit = process.poll();
     process.kill();
     if (options_.confinement != nullptr) options_.confinement->sweep(temporary_.path());
-    const std::vector<RankSnapshot> last = look();
+    const std::vector<RankSnapshot> last = watched.look();
     show(last);
     watch.look(last);
     // An exit code of 0 proves nothing: the code that was played may have ended the process.
     const bool well = !failure && exit && exit->code == 0;
     const int last_case = static_cast<int>(planned_.size()) - 1;
     const int ended =
-        well ? static_cast<int>(trail.first_unreported()) : std::clamp(watch.case_index(), 0, last_case);
+        well ? static_cast<int>(watched.first_unreported()) : std::clamp(watch.case_index(), 0, last_case);
     return {gather(failure, exit, last, ended), ended == last_case + 1};
   }
 
@@ -170,7 +163,7 @@ class Launch {
     double limit_s = options_.launch_limit_s;
     if (options_.confinement != nullptr) {
       exceeded = options_.confinement->exceeded(process.pid(), temporary_.path());
-      limit_s = std::min(limit_s, options_.confinement->limits().wall_s);
+      limit_s = std::min(limit_s, options_.confinement->limits().launch_limit_s);
     }
     if (!exceeded && seconds > limit_s) exceeded = fmt::format("it ran for more than {:.0f} s", limit_s);
     if (!exceeded) return std::nullopt;
@@ -277,15 +270,15 @@ void Launcher::write_case(const fs::path& folder, const Case& test_case,
   write_manifest(folder, manifest);
 }
 
-bool Launcher::ended(const Case& test_case) const {
-  return ended_groups_.contains(test_case.group) || ended_tasks_.contains(test_case.task);
-}
-
 std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) {
   std::vector<Outcome> outcomes(cases.size());
   std::vector<std::size_t> waiting(cases.size());
   std::iota(waiting.begin(), waiting.end(), 0);
-  const auto drop_ended = [&] { std::erase_if(waiting, [&](std::size_t i) { return ended(cases[i]); }); };
+  const auto drop_ended = [&] {
+    std::erase_if(waiting, [&](std::size_t i) {
+      return ended_groups_.contains(cases[i].group) || ended_tasks_.contains(cases[i].task);
+    });
+  };
   drop_ended();
   std::size_t most = most_cases_a_launch;
   while (!waiting.empty()) {

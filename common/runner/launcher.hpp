@@ -76,8 +76,6 @@ class Launcher {
                          const std::vector<int>& world_ranks);
 
  private:
-  bool ended(const Case& test_case) const;
-
   LauncherOptions options_;
   std::set<std::string> ended_groups_;
   std::set<std::string> ended_tasks_;

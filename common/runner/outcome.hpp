@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "protocol/timing.hpp"
 #include "runner/deadlock.hpp"
 #include "tensor/tensor.hpp"
+#include "trace/trace.hpp"
 
 namespace course {
 
@@ -39,5 +41,22 @@ struct Outcome {
   std::vector<std::map<std::string, Tensor>> outputs = {};  ///< by rank; empty unless Finished
   std::vector<RankTiming> timings = {};  ///< by rank; empty unless the case was timed and is Finished
 };
+
+/// What one rank did in the call of a timed case that is shown.
+struct RankRecord {
+  CallTime call;                      ///< when it was
+  RankTrace trace;                    ///< on the clock that all ranks of the launch share
+  std::int64_t bytes_sent = 0;        ///< point to point
+  std::int64_t collective_bytes = 0;  ///< received in collectives
+  std::vector<std::string> facts;     ///< what the MPI layer noticed; of collectives their bytes tell
+  std::string host_id;
+  int cores = 1;  ///< of its host
+};
+
+/// By rank. The outcome is that of a timed case, and Finished.
+std::vector<RankRecord> rank_records(const Outcome& outcome);
+
+/// How long each call of it took, by the rank that took longest.
+std::vector<double> slowest_seconds(const Outcome& outcome);
 
 }  // namespace course

@@ -1,7 +1,8 @@
 #include "runner/sanitizer_report.hpp"
 
-#include <sstream>
 #include <vector>
+
+#include "text/text_file.hpp"
 
 namespace course {
 
@@ -47,9 +48,7 @@ std::string address_report(const std::vector<std::string>& lines, std::size_t i)
 }  // namespace
 
 std::string sanitizer_report(const std::string& printed) {
-  std::vector<std::string> lines;
-  std::istringstream stream(printed);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  const std::vector<std::string> lines = lines_of(printed);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].find("ERROR: AddressSanitizer: ") != std::string::npos) return address_report(lines, i);
     if (lines[i].find(": runtime error: ") != std::string::npos) return shortened(lines[i]);

@@ -4,22 +4,24 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <system_error>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "runner/descriptor.hpp"
-#include "runner/interruption.hpp"
-#include "runner/processes.hpp"
 
 namespace course {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -29,10 +31,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds grace{3};
 constexpr std::chrono::milliseconds between_polls{5};
 constexpr int longest_read_ms = 50;
-
-[[noreturn]] void fail(const std::string& what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
@@ -53,9 +51,9 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   return result;
 }
 
-Descriptor opened(const std::filesystem::path& path, int flags) {
+Descriptor opened(const fs::path& path, int flags) {
   Descriptor file(open(path.c_str(), flags | O_CLOEXEC, 0644));
-  if (file.get() < 0) fail("cannot open " + path.string());
+  if (file.get() < 0) throw_errno("cannot open " + path.string());
   return file;
 }
 
@@ -132,7 +130,7 @@ void read_lines(const Descriptor& end, Deadline& deadline,
     deadline.enforce();
     pollfd ready{end.get(), POLLIN, 0};
     const int waiting = poll(&ready, 1, longest_read_ms);
-    if (waiting < 0 && errno != EINTR) fail("cannot read what a child prints");
+    if (waiting < 0 && errno != EINTR) throw_errno("cannot read what a child prints");
     if (waiting == 0 && deadline.passed()) break;
     if (waiting <= 0) continue;
     const ssize_t count = read(end.get(), buffer, sizeof buffer);
@@ -145,6 +143,61 @@ void read_lines(const Descriptor& end, Deadline& deadline,
     rest.erase(0, line);
   }
   if (!rest.empty()) on_line(rest);
+}
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+fs::path proc(pid_t pid) {
+  return fs::path("/proc") / std::to_string(pid);
+}
+
+/// The parent of each process on this machine, from /proc/<pid>/stat.
+std::map<pid_t, pid_t> parents() {
+  std::map<pid_t, pid_t> result;
+  for (const pid_t pid : all_processes()) {
+    std::ifstream file(proc(pid) / "stat");
+    std::string line;
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(')');
+    if (name_end == std::string::npos) continue;
+    std::istringstream rest(line.substr(name_end + 1));
+    char state;
+    pid_t parent;
+    if (rest >> state >> parent) result[pid] = parent;
+  }
+  return result;
+}
+
+std::vector<pid_t> descendants_without(const std::set<pid_t>& spared) {
+  std::set<pid_t> kept = spared;
+  for (const pid_t pid : spared) {
+    for (const pid_t below : descendants(pid)) kept.insert(below);
+  }
+  std::vector<pid_t> others = descendants(getpid());
+  std::erase_if(others, [&](pid_t pid) { return kept.contains(pid); });
+  return others;
+}
+
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+volatile sig_atomic_t received = 0;
+
+void note_signal(int signal) {
+  received = signal;
+}
+
+void set_handler(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;  // without SA_RESTART: a wait that is under way returns
+  for (const int signal : ending_signals) sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
@@ -165,7 +218,7 @@ Process::Process(const Command& command, int printed)
   std::fflush(nullptr);  // what this program has printed comes first
   pid_ = fork();
   if (pid_ == 0) become(argv.data(), envp.data(), command, streams);
-  if (pid_ < 0) fail("cannot start " + arguments[0]);
+  if (pid_ < 0) throw_errno("cannot start " + arguments[0]);
 }
 
 Process::~Process() {
@@ -176,7 +229,7 @@ std::optional<Exit> Process::poll() {
   if (exit_) return exit_;
   int status = 0;
   const pid_t ended = waitpid(pid_, &status, WNOHANG);
-  if (ended < 0 && errno != EINTR) fail("cannot wait for a child");
+  if (ended < 0 && errno != EINTR) throw_errno("cannot wait for a child");
   if (ended == pid_) exit_ = decode(status);
   return exit_;
 }
@@ -202,7 +255,7 @@ Exit run(const Command& command) {
 
 Exit run(const Command& command, const std::function<void(const std::string&)>& on_line) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot make a pipe");
   Descriptor read_end(ends[0]), write_end(ends[1]);
   Process process(command, write_end.get());
   write_end = Descriptor();
@@ -216,6 +269,99 @@ Captured capture(const Command& command) {
   Captured captured;
   captured.exit = run(command, [&](const std::string& line) { captured.output += line + "\n"; });
   return captured;
+}
+
+std::vector<pid_t> descendants(pid_t ancestor) {
+  const std::map<pid_t, pid_t> all = parents();
+  std::vector<pid_t> found;
+  for (const auto& [pid, parent] : all) {
+    auto up = all.find(pid);
+    while (up != all.end() && up->second != ancestor) up = all.find(up->second);
+    if (up != all.end()) found.push_back(pid);
+  }
+  return found;
+}
+
+bool end_all(int signal, const std::function<std::vector<pid_t>()>& left) {
+  std::set<pid_t> told;
+  for (int round = 0; round < 200; ++round) {  // more may appear while the last are dying
+    const std::vector<pid_t> doomed = left();
+    if (doomed.empty()) return true;
+    for (const pid_t pid : doomed) {
+      if (told.insert(pid).second) kill(pid, signal);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+bool end_descendants(int signal, const std::set<pid_t>& spared) {
+  return end_all(signal, [&] {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    return descendants_without(spared);
+  });
+}
+
+std::int64_t resident_bytes(pid_t pid) {
+  std::ifstream file(proc(pid) / "statm");
+  std::int64_t size = 0, resident = 0;
+  file >> size >> resident;
+  return file ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+double queued_s(pid_t pid) {
+  std::ifstream file(proc(pid) / "schedstat");
+  double running_ns = 0;
+  double queued_ns = 0;
+  return file >> running_ns >> queued_ns ? queued_ns * 1e-9 : 0;
+}
+
+pid_t own_pid(pid_t pid) {
+  std::ifstream file(proc(pid) / "status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    return std::stoi(line.substr(line.find_last_of(" \t") + 1));
+  }
+  return pid;
+}
+
+std::vector<pid_t> processes_of(uid_t user) {
+  std::vector<pid_t> found = all_processes();
+  std::erase_if(found, [&](pid_t pid) {
+    struct stat status {};
+    return stat(proc(pid).c_str(), &status) != 0 || status.st_uid != user;
+  });
+  return found;
+}
+
+Interruptible::Interruptible() {
+  // What a child leaves behind, such as the compiler of a build that was ended, becomes this program's to
+  // end.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  received = 0;
+  set_handler(note_signal);
+}
+
+Interruptible::~Interruptible() {
+  set_handler(SIG_DFL);
+}
+
+bool Interruptible::asked() {
+  return received != 0;
+}
+
+void stop_if_interrupted() {
+  if (!Interruptible::asked()) return;
+  // ninja, asked in good time, removes what it had half built.
+  if (!end_descendants(SIGTERM)) end_descendants(SIGKILL);
+  throw Interrupted{128 + received};
+}
+
+void pause_for(std::chrono::milliseconds time) {
+  stop_if_interrupted();
+  poll(nullptr, 0, static_cast<int>(time.count()));
+  stop_if_interrupted();
 }
 
 }  // namespace course

@@ -2,6 +2,8 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -57,7 +59,7 @@ class Process {
   std::optional<Exit> exit_;
 };
 
-/// Runs it to its end, on this program's own stdin, stdout and stderr. This and what follows throw
+/// Runs it to its end, on this program's own stdin, stdout and stderr. This, the next one and capture() throw
 /// Interrupted while an Interruptible lives.
 Exit run(const Command& command);
 
@@ -71,5 +73,57 @@ struct Captured {
   std::string first_line() const { return output.substr(0, output.find('\n')); }
 };
 Captured capture(const Command& command);
+
+// ---- processes of this machine ----
+
+/// Its children, their children, and so on.
+std::vector<pid_t> descendants(pid_t ancestor);
+
+/// Sends the signal once to every process that left() names, until it names none, for a second at most.
+/// Returns whether none is left.
+bool end_all(int signal, const std::function<std::vector<pid_t>()>& left);
+
+/// The same with those that descend from this process, which reaps them. Children that are spared keep their
+/// descendants.
+bool end_descendants(int signal, const std::set<pid_t>& spared = {});
+
+/// The memory that a process holds at this moment, shared memory included; 0 once it has gone.
+std::int64_t resident_bytes(pid_t pid);
+
+/// How long a process's main thread has stood ready to run without a core since it began; 0 where the system
+/// does not tell or the process has gone. Source: proc(5), schedstat.
+double queued_s(pid_t pid);
+
+/// The pid that a process has for itself, in the innermost of its namespaces; `pid` where that is not told.
+pid_t own_pid(pid_t pid);
+
+/// All processes of a user.
+std::vector<pid_t> processes_of(uid_t user);
+
+// ---- Ctrl-C ----
+
+/// Ctrl-C, or a request to end. Not a std::exception, so that nobody who reports errors takes it for one.
+struct Interrupted {
+  int exit_code;  ///< 128 + the signal: 130 for Ctrl-C
+};
+
+/// While one lives, SIGINT, SIGTERM and SIGHUP do not end this program at once: the wait that they find it in
+/// (for a child, a lock, the next look at a file) ends every process that descends from it and throws
+/// Interrupted.
+class Interruptible {
+ public:
+  Interruptible();
+  ~Interruptible();
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+  static bool asked();
+};
+
+/// Where an interruption was asked for: ends all descendants of this process and throws Interrupted.
+void stop_if_interrupted();
+
+/// Waits; throws Interrupted as above.
+void pause_for(std::chrono::milliseconds time);
 
 }  // namespace course

@@ -1,17 +1,15 @@
 #include "runner/temporary_folder.hpp"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 namespace course {
@@ -29,8 +27,8 @@ std::filesystem::path parent_folder() {
 }
 
 /// Nobody else's folders are named so: what a killed process has left is removed by name.
-constexpr std::string_view beginning = "ra-course.";
-constexpr std::string_view mkdtemp_end = "XXXXXX";
+constexpr const char* mkdtemp_pattern = "ra-course.XXXXXX";
+constexpr const char* made_names = "ra-course.??????";
 /// Between making its folder and locking it a process has a moment in which it looks dead.
 constexpr std::chrono::minutes youngest_leftover{1};
 
@@ -46,17 +44,10 @@ bool is_old(const std::filesystem::path& folder) {
   return !error && std::filesystem::file_time_type::clock::now() - changed > youngest_leftover;
 }
 
-/// Whether mkdtemp makes such names.
-bool is_made_name(std::string_view name) {
-  return name.starts_with(beginning) && name.size() == beginning.size() + mkdtemp_end.size() &&
-         std::all_of(name.begin() + beginning.size(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0; });
-}
-
 /// Whether it has the name and the owner of a folder that this user's processes make.
 bool may_be_ours(const std::filesystem::path& folder) {
   struct stat status {};
-  return is_made_name(folder.filename().string()) && lstat(folder.c_str(), &status) == 0 &&
+  return fnmatch(made_names, folder.filename().c_str(), 0) == 0 && lstat(folder.c_str(), &status) == 0 &&
          S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 
@@ -77,10 +68,8 @@ void remove_leftovers(const std::filesystem::path& parent) {
 TemporaryFolder::TemporaryFolder() {
   const std::filesystem::path parent = parent_folder();
   remove_leftovers(parent);
-  std::string pattern = parent / (std::string(beginning) + std::string(mkdtemp_end));
-  if (mkdtemp(pattern.data()) == nullptr) {
-    throw std::system_error(errno, std::generic_category(), "cannot make a folder like " + pattern);
-  }
+  std::string pattern = parent / mkdtemp_pattern;
+  if (mkdtemp(pattern.data()) == nullptr) throw_errno("cannot make a folder like " + pattern);
   path_ = pattern;
   lock_ = locked(path_, LOCK_SH);
 }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace course {
 
@@ -285,46 +287,32 @@ std::string header_text(Index item_bytes, const Shape& shape) {
   return std::string(magic) + std::string{1, 0, low, high} + dictionary;
 }
 
-/// A new file in the folder of `target`, deleted unless it is renamed to it.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const fs::path& target) : target_(target), file_(create(), std::fclose) {}
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (!name_.empty()) ::unlink(name_.c_str());
+/// Opens a new file beside `target` under the first name that nobody has: other ranks and threads may be
+/// writing into the same folder.
+std::pair<fs::path, File> new_file_beside(const fs::path& target) {
+  for (int attempt = 0;; ++attempt) {
+    const fs::path name = target.parent_path() /
+                          (".npy-" + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp");
+    if (std::FILE* file = std::fopen(name.c_str(), "wbxe")) return {name, File(file, std::fclose)};
+    if (errno != EEXIST) fail_with_errno(target, "cannot be written");
   }
+}
 
-  void write(std::string_view bytes) {
-    if (bytes.empty()) return;  // its data may be null, which fwrite must not be given
-    if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) refuse();
+/// Writes all parts or leaves what was there.
+void replace_file(const fs::path& target, std::initializer_list<std::string_view> parts) {
+  auto [name, file] = new_file_beside(target);
+  bool written = true;
+  for (const std::string_view part : parts) {
+    // The data of an empty part may be null, which fwrite must not be given.
+    if (!part.empty()) written &= std::fwrite(part.data(), 1, part.size(), file.get()) == part.size();
   }
-
-  void rename_to_target() {
-    // Some file systems report a full disk only when a file is closed.
-    if (std::fclose(file_.release()) != 0 || ::rename(name_.c_str(), target_.c_str()) != 0) refuse();
-    name_.clear();
-  }
-
- private:
-  /// Takes the first name that nobody has: other ranks and threads may be writing into the same folder.
-  std::FILE* create() {
-    for (int attempt = 0;; ++attempt) {
-      const std::string tried = ".npy-" + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
-      std::FILE* file = std::fopen((target_.parent_path() / tried).c_str(), "wbxe");
-      if (file == nullptr && errno != EEXIST) refuse();
-      if (file == nullptr) continue;
-      name_ = target_.parent_path() / tried;
-      return file;
-    }
-  }
-
-  [[noreturn]] void refuse() const { fail_with_errno(target_, "cannot be written"); }
-
-  fs::path target_;
-  fs::path name_;
-  File file_;
-};
+  // Some file systems report a full disk only when a file is closed.
+  if (std::fclose(file.release()) == 0 && written && ::rename(name.c_str(), target.c_str()) == 0) return;
+  const int reason = errno;
+  ::unlink(name.c_str());
+  errno = reason;
+  fail_with_errno(target, "cannot be written");
+}
 
 /// Renaming would silently replace a device such as /dev/null by a file.
 void require_replaceable(const fs::path& path) {
@@ -368,10 +356,9 @@ void write_npy(const fs::path& path, const TensorOf<T>& tensor) {
   static_assert(std::endian::native == std::endian::little);
   require_few_axes(path, "cannot be written: the tensor has ", tensor.shape());
   require_replaceable(path);
-  TemporaryFile temporary(path);
-  temporary.write(header_text(sizeof(T), tensor.shape()));
-  temporary.write({reinterpret_cast<const char*>(tensor.data()), tensor.values().size() * sizeof(T)});
-  temporary.rename_to_target();
+  const std::string header = header_text(sizeof(T), tensor.shape());
+  const std::size_t bytes = tensor.values().size() * sizeof(T);
+  replace_file(path, {header, {reinterpret_cast<const char*>(tensor.data()), bytes}});
 }
 
 template Tensor read_npy(const fs::path&, int);

@@ -15,17 +15,6 @@ namespace course {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-std::string time_as(const char* format) {
-  const std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, format, std::localtime(&now));
-  return text;
-}
-
-}  // namespace
-
 std::string read_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("cannot read " + path.string() + ": " + std::strerror(errno));
@@ -68,16 +57,11 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string timestamp() {
-  return time_as("%Y%m%d-%H%M%S");
-}
-
-std::string date_and_time() {
-  return time_as("%Y-%m-%d %H:%M:%S");
-}
-
-std::string clock_time() {
-  return time_as("%H:%M:%S");
+std::string local_time(const char* format) {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, format, std::localtime(&now));
+  return text;
 }
 
 fs::path unused_path(const fs::path& path) {

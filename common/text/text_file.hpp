@@ -17,14 +17,13 @@ std::string content_hash(const std::vector<std::string>& texts);
 
 std::vector<std::string> lines_of(const std::string& text);
 
-/// The time now as 20250131-235959, in local time: part of a file's name.
-std::string timestamp();
+/// The time now, in local time, as strftime formats it.
+std::string local_time(const char* format);
 
-/// The time now as 23:59:59, in local time.
-std::string clock_time();
-
-/// The time now as 2025-01-31 23:59:59, in local time.
-std::string date_and_time();
+/// 20250131-235959: part of a file's name.
+inline std::string timestamp() {
+  return local_time("%Y%m%d-%H%M%S");
+}
 
 /// `folder/name`, or `folder/name-2` ... where that is taken.
 std::filesystem::path unused_path(const std::filesystem::path& path);

@@ -8,7 +8,7 @@
 
 #include "course/workspace/checkout.hpp"
 #include "runner/launcher.hpp"
-#include "runner/rank_record.hpp"
+#include "runner/outcome.hpp"
 
 /// What the demo, the trace, the laboratories and the bench have in common: lessons' code is built, played to
 /// be timed, and shown.

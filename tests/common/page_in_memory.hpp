@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "runner/deadlock.hpp"
+#include "runner/launch_files.hpp"
 
 namespace course {
 

@@ -46,7 +46,7 @@ TEST_P(ConfinementTest, GivesNoEnvironmentAway) {
 
 TEST_P(ConfinementTest, EndsWhatTakesTooLong) {
   Limits limits;
-  limits.wall_s = 0.5;
+  limits.launch_limit_s = 0.5;
   EXPECT_NE(run("sleep 1000", limits).exceeded, "");
 }
 

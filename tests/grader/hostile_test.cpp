@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "grader/grade_command.hpp"
-#include "runner/processes.hpp"
+#include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
 // Plays one submission of tests/grader/hostile in each way that its first lines speak of:

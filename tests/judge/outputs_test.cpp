@@ -1,10 +1,9 @@
-#include "runner/outputs.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <limits>
 
+#include "runner/launch_files.hpp"
 #include "runner/temporary_folder.hpp"
 #include "tensor/npy.hpp"
 

@@ -48,7 +48,7 @@ Case forward_case() {
 Case overlapped_case(const std::string& name, const std::string& block) {
   Case one = ring_case(name, "lesson08", "overlapped_ring_attention", {},
                        {{"q", "forward"}, {"k", "forward"}, {"v", "forward"}});
-  one.block = block;
+  one.block_mode = block;
   return one;
 }
 

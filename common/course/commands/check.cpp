@@ -7,7 +7,7 @@
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {
@@ -153,7 +153,7 @@ class Check {
 
 /// A line at a time of day, to find one's way in a long output.
 void print_now(const std::string& what) {
-  fmt::print("{}\n", painted(clock_time() + "  " + what, Colour::Bold));
+  fmt::print("{}\n", painted(local_time("%H:%M:%S") + "  " + what, Colour::Bold));
   std::fflush(stdout);
 }
 

@@ -9,7 +9,7 @@
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/checkout.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 
 namespace course::program {
 

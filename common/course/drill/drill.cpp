@@ -14,7 +14,7 @@
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_texts.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
 
@@ -143,8 +143,8 @@ class Drill {
   }
 
   void conclude(bool passed) const {
-    remember_drill(checkout_, {lesson_.id, task_.id, date_and_time(), std::round(stopped_at_ * 10) / 10,
-                               checks_, passed});
+    remember_drill(checkout_, {lesson_.id, task_.id, local_time("%Y-%m-%d %H:%M:%S"),
+                               std::round(stopped_at_ * 10) / 10, checks_, passed});
     const std::string time = duration(stopped_at_);
     fmt::print("\n{}\n{}",
                passed ? painted(fmt::format("drill {} passed in {}", name(), time), Colour::Green)

@@ -10,7 +10,7 @@
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "protocol/errors.hpp"
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "runner/interruption.hpp"
+#include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {

@@ -1,6 +1,7 @@
-#include "player/own_page.hpp"
+#include "player/own_process.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -32,6 +33,14 @@ void on_crash(int signal) {
   raise(signal);
 }
 
+std::int64_t status_bytes(const std::string& field) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(field)) return std::stoll(line.substr(field.size())) * 1024;
+  }
+  return -1;
+}
+
 }  // namespace
 
 RankStatus& enter_page(const std::filesystem::path& path, int world_rank) {
@@ -44,6 +53,12 @@ RankStatus& enter_page(const std::filesystem::path& path, int world_rank) {
 
 void set_phase(RankStatus& page, Phase phase) {
   page.phase = static_cast<std::uint32_t>(phase);
+}
+
+/// In this order: a rank that is not yet in the case must never look as if it were done with it.
+void begin_case(RankStatus& page, std::size_t index) {
+  set_phase(page, Phase::Starting);
+  page.case_index = static_cast<std::int32_t>(index);
 }
 
 void set_text(RankStatus& page, const std::string& text) {
@@ -59,6 +74,33 @@ void report_crashes(RankStatus& page) {
   action.sa_handler = on_crash;
   action.sa_flags = SA_ONSTACK | SA_NODEFER;
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+}
+
+MemoryMeter::MemoryMeter() : clear_("/proc/self/clear_refs") {}
+
+std::int64_t MemoryMeter::reset() {
+#ifdef __SANITIZE_ADDRESS__
+  return -1;  // the sanitizer's own bookkeeping would be counted
+#endif
+  // A fixed threshold: glibc otherwise raises it after the first large free, and later blocks then come from
+  // memory that is already resident.
+  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+  malloc_trim(0);
+  clear_ << 5 << std::flush;
+  return clear_ ? status_bytes("VmRSS:") : -1;
+}
+
+std::int64_t MemoryMeter::peak() {
+  return status_bytes("VmHWM:");
+}
+
+std::string host_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  if (std::getline(file, id)) return id;
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
 }
 
 }  // namespace course

@@ -1,4 +1,4 @@
-#include "runner/rank_record.hpp"
+#include "runner/outcome.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "protocol/status_page.hpp"
+
+/// What a player knows and tells of its own process.
+namespace course {
+
+/// This process's page in the file that the judge reads; nobody's where `path` is empty. It stays as long as
+/// the process lives. Throws std::runtime_error with the path.
+RankStatus& enter_page(const std::filesystem::path& path, int world_rank);
+
+void set_phase(RankStatus& page, Phase phase);
+/// The process is at the case of this place in the plan, whose function it has not called yet.
+void begin_case(RankStatus& page, std::size_t index);
+/// What the function threw, or how far it is.
+void set_text(RankStatus& page, const std::string& text);
+
+/// From now on a signal that kills this process is first written to the page. A crash must find a stack to
+/// run on even when the stack is what overflowed.
+void report_crashes(RankStatus& page);
+
+/// Measures the process's peak memory. Made before the process hides itself from its like: from then on the
+/// kernel opens /proc/self/clear_refs to nobody.
+class MemoryMeter {
+ public:
+  MemoryMeter();
+
+  /// Starts a measurement: free heap goes back to the system, large allocations get mappings of their own,
+  /// and the kernel's high-water mark is reset. Returns the resident bytes now, or -1 where the kernel does
+  /// not allow it.
+  std::int64_t reset();
+  /// The highest resident bytes since the reset (VmHWM), or -1.
+  static std::int64_t peak();
+
+ private:
+  std::ofstream clear_;
+};
+
+/// Tells the machines of a job apart: the running kernel's own id, or the host's name.
+std::string host_id();
+
+}  // namespace course

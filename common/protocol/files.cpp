@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <tuple>
+
+#include "protocol/case.hpp"
+#include "protocol/judge_report.hpp"
+#include "protocol/timing.hpp"
+#include "text/text_file.hpp"
+
+namespace course {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_json(const fs::path& path, const json& value) {
+  // What a submission throws may be any bytes.
+  write_text(path, value.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+template <class T>
+T parse_json(const std::string& text, const fs::path& name) {
+  try {
+    return json::parse(text).get<T>();
+  } catch (const json::exception& error) {
+    throw std::runtime_error(name.string() + " is not what was expected: " + error.what());
+  }
+}
+
+}  // namespace
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, ending, what, peak_bytes, bytes_sent_to, collective_bytes,
+                                   facts, outputs)
+
+/// What only a timed play knows is left out of the cases that a judge writes.
+static void to_json(json& value, const CaseManifest& manifest) {
+  value = {{"function", manifest.function},
+           {"ranks", manifest.ranks},
+           {"world_ranks", manifest.world_ranks},
+           {"arguments", manifest.arguments},
+           {"inputs", manifest.inputs}};
+  if (!manifest.from.empty()) value["from"] = manifest.from;
+  if (!manifest.block_mode.empty()) value["block"] = manifest.block_mode;
+  if (manifest.apart) value["apart"] = true;
+  if (!manifest.spans) value["spans"] = false;
+}
+
+static void from_json(const json& value, CaseManifest& manifest) {
+  value.at("function").get_to(manifest.function);
+  value.at("ranks").get_to(manifest.ranks);
+  value.at("world_ranks").get_to(manifest.world_ranks);
+  value.at("arguments").get_to(manifest.arguments);
+  value.at("inputs").get_to(manifest.inputs);
+  manifest.from = value.value("from", manifest.from);
+  manifest.block_mode = value.value("block", manifest.block_mode);
+  manifest.apart = value.value("apart", manifest.apart);
+  manifest.spans = value.value("spans", manifest.spans);
+}
+
+void write_manifest(const fs::path& folder, const CaseManifest& manifest) {
+  write_json(folder / "case.json", manifest);
+}
+
+CaseManifest read_manifest(const fs::path& folder) {
+  const fs::path path = folder / "case.json";
+  return parse_json<CaseManifest>(read_text(path), path);
+}
+
+void write_report(const fs::path& rank_folder, const RankReport& report) {
+  write_json(rank_folder / "report.json", report);
+}
+
+RankReport parse_report(const std::string& text, const fs::path& name) {
+  return parse_json<RankReport>(text, name);
+}
+
+fs::path input_folder(const fs::path& folder, int rank) {
+  return folder / ("rank" + std::to_string(rank));
+}
+
+fs::path output_folder(const fs::path& folder, int rank) {
+  return folder / "out" / ("rank" + std::to_string(rank));
+}
+
+NLOHMANN_JSON_SERIALIZE_ENUM(Span::Kind, {{Span::Kind::Compute, "compute"},
+                                          {Span::Kind::Transfer, "transfer"},
+                                          {Span::Kind::Wait, "wait"}})
+
+static void to_json(json& value, const CallTime& call) {
+  value = {call.begin_s, call.end_s};
+}
+
+static void from_json(const json& value, CallTime& call) {
+  std::tie(call.begin_s, call.end_s) = value.get<std::tuple<double, double>>();
+}
+
+static void to_json(json& value, const Span& span) {
+  value = {span.kind, span.begin_s, span.end_s, span.label};
+}
+
+static void from_json(const json& value, Span& span) {
+  std::tie(span.kind, span.begin_s, span.end_s, span.label) =
+      value.get<std::tuple<Span::Kind, double, double, std::string>>();
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTiming, calls, shown, spans, host_id, cores)
+
+void make_disjoint(std::vector<Span>& spans) {
+  std::ranges::stable_sort(spans, {}, &Span::begin_s);
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    spans[i].begin_s = std::max(spans[i].begin_s, spans[i - 1].end_s);
+    spans[i].end_s = std::max(spans[i].end_s, spans[i].begin_s);
+  }
+}
+
+void write_timing(const fs::path& rank_folder, const RankTiming& timing) {
+  write_json(rank_folder / "spans.json", timing);
+}
+
+RankTiming parse_timing(const std::string& text, const fs::path& name) {
+  return parse_json<RankTiming>(text, name);
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeReport::Test, task, ranks, hidden, status, text, mistakes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeReport, lesson, seed, tests)
+
+void write_judge_report(const fs::path& path, const JudgeReport& report) {
+  write_json(path, report);
+}
+
+JudgeReport parse_judge_report(const std::string& text) {
+  return parse_json<JudgeReport>(text, "the judge's report");
+}
+
+}  // namespace course
