@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "bench/contest.hpp"
@@ -9,6 +10,7 @@
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "protocol/errors.hpp"
+#include "registry/candidates_file.hpp"
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
 
@@ -38,8 +40,8 @@ void add_code(Contest& contest, const Checkout& checkout, const Subjects& subjec
   for (const auto& [role, subject] : subjects.chosen) {
     const LessonInfo& lesson = *lesson_with(checkout.lessons, role);
     contest.lessons[role] = timed::code_of(checkout, lesson, subject);
-    const fs::path maps = checkout.root / "tests" / lesson.folder() / "variants" / "eigen_maps.cpp";
-    if (subject == "solution" && fs::exists(maps))
+    const auto variants = read_candidates(checkout.root / "tests" / lesson.folder() / "variants.md");
+    if (subject == "solution" && std::ranges::count(variants, "eigen_maps", &CandidateSection::id) > 0)
       contest.eigen_maps[role] = timed::code_of(checkout, lesson, "eigen_maps");
   }
 }

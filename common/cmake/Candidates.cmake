@@ -8,6 +8,7 @@
 #   candidates.lesson05.python      what Python.cmake adds
 # The judge writes what came of each into verdicts/LESSON/SET/, where the test that is named after it reads it.
 
+option(COURSE_FORMS "Build and test every form of a mistake, not the first alone" OFF)
 set(COURSE_SEEDS 4 CACHE STRING "With how many seeds the tests with the label seeds draw their inputs")
 
 # Adds the test NAME to a set: the judge expects EXPECT of the subject, plays the hidden inputs as well where HIDDEN is
@@ -77,32 +78,30 @@ function(add_solution lesson)
   endforeach()
 endfunction()
 
-# Mutants, combinations and variants of a solution.
+# Mutants, combinations and variants of a solution, from mistakes.md and variants.md.
 function(add_mistakes_and_variants lesson solution)
-  recall(${lesson} tests json)
-  foreach(kind mutant variant combination)
-    file(GLOB found CONFIGURE_DEPENDS ${tests}/${kind}s/*.cpp ${tests}/${kind}s/*.patch)
-    foreach(path ${found})
-      cmake_path(GET path STEM LAST_ONLY id)
-      told_by("${json}" ${id} by)
-      if(COURSE_SANITIZE AND by STREQUAL "instrument")
+  recall(${lesson} tests)
+  read_instruments(${lesson})
+  foreach(file mistakes variants)
+    candidates_in(${tests}/${file}.md "cpp|diff" ids)
+    foreach(id ${ids})
+      cmake_path(GET id STEM section)
+      if(COURSE_SANITIZE AND section IN_LIST ${lesson}_instruments)
         continue() # memory is not measured under a sanitizer, whose own bookkeeping would be counted
       endif()
-      set(source ${path})
-      if(path MATCHES "\\.patch$")
-        set(source ${CMAKE_BINARY_DIR}/patched/${lesson}/${kind}/${id}.cpp)
-        add_custom_command(OUTPUT ${source} DEPENDS ${path} ${solution}
-                           COMMAND patch --quiet --output ${source} ${solution} ${path} VERBATIM)
-      endif()
+      set(kind mutant)
+      set(expected mistake:${section})
       set(hidden public)
-      if(kind STREQUAL "mutant")
-        set(expected mistake:${id})
-      elseif(kind STREQUAL "variant")
+      if(file STREQUAL "variants")
+        set(kind variant)
         set(expected pass)
         set(hidden hidden)
-      else()
-        string(REPLACE "+" "," expected mistakes:${id})
+      elseif(id MATCHES "[+]")
+        set(kind combination)
+        string(REPLACE "+" "," expected mistakes:${section})
       endif()
+      set(source ${CMAKE_BINARY_DIR}/candidates/${lesson}/${kind}/${id}.cpp)
+      make_candidate(${tests}/${file}.md ${solution} ${id} ${source})
       string(REPLACE "+" "_and_" target ${kind}_${id})
       add_subject(${lesson} ${target} ${source})
       add_compiled_candidate(${lesson} mistakes ${kind}.${lesson}.${id} ${target} ${expected} ${hidden}
@@ -111,18 +110,60 @@ function(add_mistakes_and_variants lesson solution)
   endforeach()
 endfunction()
 
-# How a mistake is told, as the registry says: "answer", "instrument", or "" for what is no mistake.
-function(told_by json id result)
-  set(${result} "" PARENT_SCOPE)
-  string(JSON count LENGTH "${json}" mistakes)
-  math(EXPR last "${count} - 1")
-  foreach(i RANGE ${last})
-    string(JSON known GET "${json}" mistakes ${i} id)
-    if(known STREQUAL id)
-      string(JSON by GET "${json}" mistakes ${i} by)
-      set(${result} ${by} PARENT_SCOPE)
+# Writes the source of a candidate at build time.
+function(make_candidate markdown solution id source)
+  add_custom_command(OUTPUT ${source} DEPENDS make-candidate ${markdown} ${solution}
+                     COMMAND make-candidate ${solution} ${markdown} ${id} ${source} VERBATIM)
+endfunction()
+
+# The candidates that a Markdown file has in fences of these languages: ID, and with COURSE_FORMS for its further forms
+# ID.2, ID.3. A combination is one without a fence, too.
+function(candidates_in markdown languages result)
+  set(ids)
+  set(section)
+  if(EXISTS ${markdown})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${markdown})
+    file(STRINGS ${markdown} lines REGEX "^## [a-z]|^```(${languages})$")
+    foreach(line ${lines})
+      if(line MATCHES "^## (.*)")
+        string(REPLACE " " "" section "${CMAKE_MATCH_1}")
+        set(form 1)
+        if(section MATCHES "[+]")
+          list(APPEND ids ${section})
+        endif()
+      elseif(form EQUAL 1)
+        list(APPEND ids ${section})
+        set(form 2)
+      elseif(COURSE_FORMS)
+        list(APPEND ids ${section}.${form})
+        math(EXPR form "${form} + 1")
+      endif()
+    endforeach()
+  endif()
+  list(REMOVE_DUPLICATES ids) # a combination with a fence
+  set(${result} ${ids} PARENT_SCOPE)
+endfunction()
+
+# Sets LESSON_instruments to the ids of the mistakes that an instrument tells, as the lesson's mistakes.md says or the one
+# that lessons share.
+function(read_instruments lesson)
+  recall(${lesson} tests)
+  foreach(file ${CMAKE_SOURCE_DIR}/tests/mistakes.md ${tests}/mistakes.md)
+    if(EXISTS ${file})
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+      file(STRINGS ${file} lines REGEX "^## [a-z]|^- by: ")
+      foreach(line ${lines})
+        if(line MATCHES "^## (.*)")
+          set(id ${CMAKE_MATCH_1})
+        elseif(line STREQUAL "- by: instrument")
+          list(APPEND instruments ${id})
+        else()
+          list(REMOVE_ITEM instruments ${id})
+        endif()
+      endforeach()
     endif()
   endforeach()
+  set(${lesson}_instruments ${instruments} PARENT_SCOPE)
 endfunction()
 
 # Answers to the headers as they once were, which have to compile and to be judged for ever: right.cpp, and a mistake's

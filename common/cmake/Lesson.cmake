@@ -4,18 +4,16 @@
 #   lesson05_drill.so             .course/drill/05_*, what ./course drill lets the student write from an empty body
 #   lesson05_solution.so          solutions/05_*             tests solution.lesson05.2.ranks3 ...
 #   lesson05_skeleton.so          cut from the solution      test  skeleton.lesson05
-#   lesson05_mutant_ID.so         tests/05_*/mutants/ID.*    test  mutant.lesson05.ID
-#   lesson05_variant_ID.so        tests/05_*/variants/ID.*   test  variant.lesson05.ID
-#   lesson05_combination_ID.so    tests/05_*/combinations/*  test  combination.lesson05.ID
+#   lesson05_mutant_ID.so         tests/05_*/mistakes.md     test  mutant.lesson05.ID
+#   lesson05_variant_ID.so        tests/05_*/variants.md     test  variant.lesson05.ID
+#   lesson05_combination_A_and_B.so      mistakes.md         test  combination.lesson05.A+B
 #   lesson05_answer_ID.so         tests/ledger/answers/05_*  test  answer.lesson05.ID
-#   lesson05_eigen_maps.so        tests/05_*/variants/eigen_maps.cpp with a student's options, for ./course bench
+#   lesson04_eigen_maps.so        the variant eigen_maps with a student's options, for ./course bench
 #   bin/PROGRAM                   lessons/05_*/PROGRAM.cpp   test  program.lesson05.PROGRAM, of lessons on one rank
 # Candidates.cmake has what tests solutions, skeletons, mutants, variants, combinations and answers.
-# A handout has no solution of a lesson until it is released, and no mutants, variants and combinations: what follows
-# from them is then left out, and the skeleton is the kept copy in skeletons/05_*.
+# A handout has no solution of a lesson until it is released, no variants, and no edits in mistakes.md: what follows from
+# them is then left out, and the skeleton is the kept copy in skeletons/05_*.
 # The target lesson05_tests builds what these tests need, and course_tests what every test of the course needs.
-# A mutant, variant or combination is a whole file (ID.cpp) or, where it differs in a few lines, a patch of the
-# solution (ID.patch). A combination's ID is the ids of its mistakes joined by "+".
 
 set(COURSE_REGISTRY ${CMAKE_SOURCE_DIR}/lessons/registry.json)
 # A second compiler learns nothing from them: their warnings are off.
@@ -74,10 +72,6 @@ function(add_lesson json)
   add_subject(${lesson} student ${student})
   add_subject(${lesson} drill ${drill})
   set_target_properties(${lesson}_drill PROPERTIES EXCLUDE_FROM_ALL ON)
-  if(EXISTS ${tests}/variants/eigen_maps.cpp)
-    add_subject(${lesson} eigen_maps ${tests}/variants/eigen_maps.cpp)
-    set_target_properties(${lesson}_eigen_maps PROPERTIES EXCLUDE_FROM_ALL ON)
-  endif()
   file(GLOB given_out CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/solutions/${folder}/*.cpp)
   if(NOT given_out)
     set(solution)
@@ -88,6 +82,10 @@ function(add_lesson json)
   if(solution)
     add_solution(${lesson} ${solution})
     add_mistakes_and_variants(${lesson} ${solution})
+    if(TARGET ${lesson}_variant_eigen_maps)
+      add_subject(${lesson} eigen_maps ${CMAKE_BINARY_DIR}/candidates/${lesson}/variant/eigen_maps.cpp)
+      set_target_properties(${lesson}_eigen_maps PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     add_answers(${lesson})
     add_python_tests(${lesson} ${name})
   endif()

@@ -1,8 +1,8 @@
 # The tests of the Python player, on every lesson that has a solution in Python, solutions/05_ring_attention/ring_attention.py:
 #   python.lesson05.solution      passes
 #   python.lesson05.template      cut from the solution, is todo
-#   python.lesson05.mutant.ID     tests/05_*/python/mutants/ID.patch fails, and if it is named, then so
-#   python.lesson05.variant.ID    tests/05_*/python/variants/ID.patch passes
+#   python.lesson05.mutant.ID     a form in Python of tests/05_*/mistakes.md fails, and if it is named, then so
+#   python.lesson05.variant.ID    a form in Python of tests/05_*/variants.md passes
 # They exist only where a python3 with NumPy and mpi4py does; ./course doctor says so where it does not.
 
 set(COURSE_PYTHON "" CACHE STRING "The python3 of the Python player's tests; empty: one with NumPy and mpi4py is looked for")
@@ -37,36 +37,33 @@ function(add_python_tests lesson name)
   add_custom_command(OUTPUT ${template} DEPENDS cut-skeleton ${source} COMMAND cut-skeleton ${source} ${template} VERBATIM)
   add_python_test(${lesson} template ${template} todo)
   set(files ${template})
-  foreach(kind mutant variant)
-    add_python_patches(${lesson} ${name} ${kind} patched)
-    list(APPEND files ${patched})
-  endforeach()
+  add_python_candidates(${lesson} ${source} mutant mistakes.md files)
+  add_python_candidates(${lesson} ${source} variant variants.md files)
   add_custom_target(${lesson}_python DEPENDS ${files})
   add_dependencies(${lesson}_tests ${lesson}_python)
 endfunction()
 
-# Sets result to the files that the patches of that kind make of the solution.
-function(add_python_patches lesson name kind result)
+# Adds a test for each form in Python of that Markdown file, and to the list `files` what it is made into.
+function(add_python_candidates lesson solution kind markdown files)
   recall(${lesson} folder tests)
-  set(source ${CMAKE_SOURCE_DIR}/solutions/${folder}/${name}.py)
-  file(GLOB found CONFIGURE_DEPENDS ${tests}/python/${kind}s/*.patch)
-  set(files)
-  foreach(path ${found})
-    cmake_path(GET path STEM LAST_ONLY id)
+  cmake_path(GET solution FILENAME name)
+  candidates_in(${tests}/${markdown} "diff python" ids)
+  foreach(id ${ids})
+    if(id MATCHES "[+]")
+      continue()
+    endif()
     # The player tells the lesson by the folder's name.
-    set(patched ${CMAKE_BINARY_DIR}/patched/python/${kind}/${id}/${folder}/${name}.py)
-    cmake_path(GET patched PARENT_PATH patched_folder)
-    add_custom_command(OUTPUT ${patched} DEPENDS ${path} ${source}
-                       COMMAND ${CMAKE_COMMAND} -E make_directory ${patched_folder}
-                       COMMAND patch --quiet --output ${patched} ${source} ${path} VERBATIM)
-    list(APPEND files ${patched})
+    set(source ${CMAKE_BINARY_DIR}/candidates/${lesson}/python/${kind}/${id}/${folder}/${name})
+    make_candidate(${tests}/${markdown} ${solution} ${id} ${source})
+    list(APPEND ${files} ${source})
+    cmake_path(GET id STEM section)
     set(expected pass)
     if(kind STREQUAL "mutant")
-      set(expected mistakes:${id}) # what only an instrument sees has no name here
+      set(expected mistakes:${section}) # what only an instrument sees has no name here
     endif()
-    add_python_test(${lesson} ${kind}.${id} ${patched} ${expected})
+    add_python_test(${lesson} ${kind}.${id} ${source} ${expected})
   endforeach()
-  set(${result} ${files} PARENT_SCOPE)
+  set(${files} ${${files}} PARENT_SCOPE)
 endfunction()
 
 function(add_python_test lesson test subject expected)

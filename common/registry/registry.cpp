@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
+
+#include "registry/candidates_file.hpp"
 
 namespace course {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MistakeInfo, id, tasks, by, what, exposed_by)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskInfo, id, name, points, ranks)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonInfo, id, name, title, part, teaches, needs, files, ring, tasks,
-                                   mistakes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonInfo, id, name, title, part, teaches, needs, files, ring, tasks)
 
 namespace {
 
@@ -51,7 +52,36 @@ Role role_named(const std::string& name, const std::string& where) {
   throw std::runtime_error(where + ": there is no role '" + name + "'; there are: " + known);
 }
 
+/// The texts between commas: "1, 2".
+std::vector<std::string> listed(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words >> std::ws, word, ',');) all.push_back(word);
+  return all;
+}
+
+/// A field is the lesson's own or else what the lessons share.
+std::string field_of(const CandidateSection& own, const std::vector<CandidateSection>& shared,
+                     const std::string& name) {
+  if (const auto field = own.fields.find(name); field != own.fields.end()) return field->second;
+  const auto same = std::ranges::find(shared, own.id, &CandidateSection::id);
+  if (same == shared.end()) return "";
+  const auto field = same->fields.find(name);
+  return field == same->fields.end() ? "" : field->second;
+}
+
 }  // namespace
+
+std::vector<MistakeInfo> read_mistakes(const std::filesystem::path& tests, const std::string& lesson_folder) {
+  const std::vector<CandidateSection> shared = read_candidates(tests / "mistakes.md");
+  std::vector<MistakeInfo> mistakes;
+  for (const CandidateSection& own : read_candidates(tests / lesson_folder / "mistakes.md")) {
+    if (own.id.find('+') != std::string::npos) continue;
+    const auto field = [&](const char* name) { return field_of(own, shared, name); };
+    mistakes.push_back({own.id, listed(field("tasks")), field("by"), field("what"), field("exposed by")});
+  }
+  return mistakes;
+}
 
 std::string in_words(Role role) {
   return std::ranges::find(role_names, role, &RoleName::role)->words;
@@ -106,6 +136,7 @@ std::vector<LessonInfo> read_registry(const std::filesystem::path& path) {
       if (same != nullptr)
         throw std::runtime_error(path.string() + ": lesson " + lesson.id + ": lesson " + same->id +
                                  " has its role, too: " + entry["role"].get<std::string>());
+      lesson.mistakes = read_mistakes(path.parent_path() / ".." / "tests", lesson.folder());
       lessons.push_back(std::move(lesson));
     }
   } catch (const nlohmann::json::exception& error) {

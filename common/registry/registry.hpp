@@ -7,7 +7,7 @@
 
 namespace course {
 
-/// A known mistake of a lesson, as lessons/registry.json describes it.
+/// A known mistake of a lesson, as tests/NN_name/mistakes.md describes it.
 struct MistakeInfo {
   std::string id;                  ///< also the name of its mutant
   std::vector<std::string> tasks;  ///< whose tests fail
@@ -76,8 +76,13 @@ struct LessonInfo {
   const MistakeInfo& mistake(const std::string& id) const;
 };
 
-/// Reads lessons/registry.json. Throws std::runtime_error with the path and what is wrong, as when two
-/// lessons have one role.
+/// The mistakes of the lesson in tests/NN_name/mistakes.md. A field that is not there is what
+/// tests/mistakes.md has for a mistake of this name, which several lessons share, or else empty. Throws
+/// std::runtime_error.
+std::vector<MistakeInfo> read_mistakes(const std::filesystem::path& tests, const std::string& lesson_folder);
+
+/// Reads lessons/registry.json, and beside lessons/ the mistakes in tests/. Throws std::runtime_error with
+/// the path and what is wrong, as when two lessons have one role.
 std::vector<LessonInfo> read_registry(const std::filesystem::path& path);
 
 /// The lesson with this id. Throws std::invalid_argument naming the ids there are.

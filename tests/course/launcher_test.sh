@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/course/checks.sh
 . "$course_root/tests/course/checks.sh"
 
-core='g++ cmake ninja-build libopenmpi-dev openmpi-bin libeigen3-dev libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libpugixml-dev patch'
+core='g++ cmake ninja-build libopenmpi-dev openmpi-bin libeigen3-dev libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libpugixml-dev'
 grading='bubblewrap'
 benching='libbenchmark-dev python3-venv'
 shaping='iproute2'
@@ -97,7 +97,7 @@ FAKE
 bring_tools() {
   local tool
   mv "$machine/later/cmake" "$machine/bin/"
-  for tool in ninja mpicxx ompi_info patch bwrap ip clang-format clang++ git; do fake "$machine/bin/$tool" <<<'exit 0'; done
+  for tool in ninja mpicxx ompi_info bwrap ip clang-format clang++ git; do fake "$machine/bin/$tool" <<<'exit 0'; done
   fake "$machine/bin/c++" <<<'cat'
 }
 
@@ -259,7 +259,7 @@ test_other_systems() {
   course demo
   check 'Fedora: exit 3' is "$code" 3
   check 'Fedora: names dnf and its packages' has "$err" \
-    '    dnf install -y gcc-c++ cmake ninja-build openmpi-devel openmpi eigen3-devel gtest-devel cli11-devel fmt-devel json-devel pugixml-devel patch'
+    '    dnf install -y gcc-c++ cmake ninja-build openmpi-devel openmpi eigen3-devel gtest-devel cli11-devel fmt-devel json-devel pugixml-devel'
   check 'Fedora: stdout is empty' is "$out" ''
   bring_tools
   course demo
@@ -272,7 +272,7 @@ test_other_systems() {
   course demo
   check 'Arch and its like: exit 3' is "$code" 3
   check 'Arch and its like: names pacman, each package once' has "$err" \
-    '    pacman -S --needed gcc cmake ninja openmpi eigen gtest cli11 fmt nlohmann-json pugixml patch'
+    '    pacman -S --needed gcc cmake ninja openmpi eigen gtest cli11 fmt nlohmann-json pugixml'
 
   new_machine ''
   rm "$machine/os-release"

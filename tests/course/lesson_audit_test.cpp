@@ -15,9 +15,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* solution =
     "one\n//> task 1\n//| throw course::NotImplemented(\"task 1\");\ntwo\n//< task 1\nthree\n";
-constexpr const char* patch =
-    "--- solution\n+++ ID\n@@ -3,3 +3,3 @@\n //| throw "
-    "course::NotImplemented(\"task 1\");\n-two\n+too\n //< task 1\n";
+const std::string no_maximum = "## no_maximum\n\n```diff\n-two\n+too\n```\n\n";
+const std::string in_place = "## in_place\n\n```cpp\nwords\n```\n\n";
+const std::string combinations =
+    "## no_maximum + in_place\n\n## in_place + no_maximum\n\n```diff\n-words\n```\n";
+const std::string variants = "## a\n```cpp\n```\n## b\n```cpp\n```\n";
+const std::string one_more_variant = "## c\n```diff\n-three\n+four\n```\n";
 
 /// A lesson in a folder of its own that is whole.
 class LessonAudit : public testing::Test {
@@ -33,12 +36,10 @@ class LessonAudit : public testing::Test {
     write(lesson_folder / "hints.md", "## Task 1\n" + hints + "## Task 2\n" + hints);
     write(solution_folder / "safe_softmax.cpp", solution);
     write(solution_folder / "why.md", "words");
-    for (const char* file :
-         {"adapter.cpp", "judge.cpp", "mutants/in_place.cpp", "variants/a.cpp", "variants/b.cpp",
-          "variants/c.cpp", "combinations/no_maximum+in_place.cpp", "combinations/in_place+no_maximum.cpp"}) {
-      write(tests / file, "words");
-    }
-    write(tests / "mutants/no_maximum.patch", patch);
+    write(tests / "adapter.cpp", "words");
+    write(tests / "judge.cpp", "words");
+    write(mistakes_file, no_maximum + in_place + combinations);
+    write(variants_file, variants + one_more_variant);
   }
 
   LessonInfo& lesson() { return checkout_.lessons[0]; }
@@ -58,6 +59,8 @@ class LessonAudit : public testing::Test {
   const fs::path lesson_folder = "lessons/01_safe_softmax";
   const fs::path solution_folder = "solutions/01_safe_softmax";
   const fs::path tests = "tests/01_safe_softmax";
+  const fs::path mistakes_file = tests / "mistakes.md";
+  const fs::path variants_file = tests / "variants.md";
   const fs::path registry = "lessons/registry.json";
 
  private:
@@ -98,44 +101,40 @@ TEST_F(LessonAudit, CountsHintsByTask) {
   expect("hints", lesson_folder / "hints.md", "task 2 has 0, expected at least 3");
 }
 
-TEST_F(LessonAudit, PairsMistakesAndMutants) {
-  write(tests / "mutants/unknown.cpp", "words");
-  expect("mutant", tests / "mutants/unknown.cpp", "the registry has no mistake 'unknown'");
-  remove(tests / "mutants/unknown.cpp");
-  remove(tests / "mutants/in_place.cpp");
-  expect("mutant", tests / "mutants/in_place.patch", "has no mutant");
+TEST_F(LessonAudit, WantsAFormOfEveryMistake) {
+  write(mistakes_file, no_maximum + "## in_place\n\n## third + no_maximum\n" + combinations);
+  const std::vector<std::string> found = findings();
+  const std::string begin = "lesson 01: mistake: " + mistakes_file.string() + ": ";
+  ASSERT_EQ(found.size(), 4u) << testing::PrintToString(found);
+  EXPECT_EQ(found[0], begin + "in_place has no form");
+  EXPECT_EQ(found[1], begin + "third+no_maximum: there is no section third");
+  EXPECT_EQ(found[2], begin + "no_maximum+in_place: line 8: in_place has no form 1");
 }
 
-TEST_F(LessonAudit, WantsAMutantOnce) {
-  write(tests / "mutants/in_place.patch", patch);
-  expect("mutant", tests / "mutants/in_place.patch", "it is there");
+TEST_F(LessonAudit, SaysWhichEditNoLongerApplies) {
+  const std::string twice = "## in_place\n\n```cpp\nwords\n```\n\n```diff\n-one\n```\n\n";
+  write(mistakes_file, no_maximum + twice + combinations);
+  write(solution_folder / "safe_softmax.cpp", std::string(solution) + "one\n");
+  expect("mistake", mistakes_file,
+         "in_place: line 14: the solution has these lines 2 times, expected once: one");
 }
 
-TEST_F(LessonAudit, TellsHowToMakeAPatchAnew) {
-  write(solution_folder / "safe_softmax.cpp", "//> task 1\n//| more\nsomething else\n//< task 1\n");
-  expect("mutant", tests / "mutants/no_maximum.patch",
-         "diff -u --label solution --label no_maximum solutions/01_safe_softmax/safe_softmax.cpp "
-         "/tmp/changed.cpp > "
-         "tests/01_safe_softmax/mutants/no_maximum.patch");
+TEST_F(LessonAudit, ReadsTheFileOfMistakes) {
+  write(mistakes_file, "## no_maximum\n\n```diff\n-two\n+too\n");
+  EXPECT_NE(findings().at(0).find(mistakes_file.string() + ": line 3: the fence is not closed"),
+            std::string::npos);
 }
 
 TEST_F(LessonAudit, CountsVariantsAndCombinations) {
-  remove(tests / "variants/a.cpp");
-  expect("variant", tests / "variants", "there are 2, expected at least 3");
-  write(tests / "variants/a.cpp", "words");
-  remove(tests / "combinations/in_place+no_maximum.cpp");
-  expect("combination", tests / "combinations", "there are 1, expected at least 2");
-}
-
-TEST_F(LessonAudit, KnowsTheMistakesOfACombination) {
-  write(tests / "combinations/in_place+other.cpp", "words");
-  expect("combination", tests / "combinations/in_place+other.cpp", "no mistake 'other'");
+  write(variants_file, variants);
+  expect("variants", variants_file, "there are 2, expected at least 3");
+  write(variants_file, variants + one_more_variant);
+  write(mistakes_file, no_maximum + in_place + "## no_maximum + in_place\n");
+  expect("combinations", mistakes_file, "there are 1, expected at least 2");
 }
 
 TEST_F(LessonAudit, WantsMarksInTheSolution) {
   write(solution_folder / "safe_softmax.cpp", "one\n//> task 1\ntwo\nthree\n");
-  remove(tests / "mutants/no_maximum.patch");
-  write(tests / "mutants/no_maximum.cpp", "words");
   EXPECT_EQ(findings().size(), 1u);
   write(solution_folder / "safe_softmax.cpp", "one\ntwo\nthree\n");
   expect("solution", solution_folder, "no file has the marks of a task");
@@ -147,17 +146,17 @@ TEST_F(LessonAudit, ReadsTheRegistry) {
                                 const std::string& what) {
     lesson() = whole;
     change(lesson());
-    expect(field, registry, what);
+    expect(field, field.starts_with("mistake") ? mistakes_file : registry, what);
   };
   expect_after([](LessonInfo& it) { it.title = ""; }, "title", "empty");
   expect_after([](LessonInfo& it) { it.needs = {"cray"}; }, "needs", "'cray' is not known");
   expect_after([](LessonInfo& it) { it.tasks[1].points = 0; }, "tasks: 2", "0 points");
   expect_after([](LessonInfo& it) { it.tasks[1].ranks = {2}; }, "tasks: 2", "needs lacks mpi");
-  expect_after([](LessonInfo& it) { it.mistakes[1].tasks = {"4"}; }, "mistakes: in_place", "no task 4");
-  expect_after([](LessonInfo& it) { it.mistakes[1].tasks = {}; }, "mistakes: in_place", "it fails no task");
-  expect_after([](LessonInfo& it) { it.mistakes[1].by = "luck"; }, "mistakes: in_place", "by is 'luck'");
-  expect_after([](LessonInfo& it) { it.mistakes[1].what = ""; }, "mistakes: in_place", "is empty");
-  expect_after([](LessonInfo& it) { it.mistakes.push_back(it.mistakes[1]); }, "mistakes: in_place", "twice");
+  expect_after([](LessonInfo& it) { it.mistakes[1].tasks = {"4"}; }, "mistake in_place", "no task 4");
+  expect_after([](LessonInfo& it) { it.mistakes[1].tasks = {}; }, "mistake in_place", "it fails no task");
+  expect_after([](LessonInfo& it) { it.mistakes[1].by = "luck"; }, "mistake in_place", "by is 'luck'");
+  expect_after([](LessonInfo& it) { it.mistakes[1].what = ""; }, "mistake in_place", "is empty");
+  expect_after([](LessonInfo& it) { it.mistakes.push_back(it.mistakes[1]); }, "mistake in_place", "twice");
 }
 
 TEST(RegistryAudit, WantsIdsAndFilesOnce) {
@@ -178,7 +177,7 @@ std::vector<LessonInfo> read_roles(const std::vector<std::string>& roles) {
   for (const std::string& role : roles) {
     entries += std::string(entries.empty() ? "" : ", ") + R"({"id": ")" + std::to_string(entries.size()) +
                R"(", "name": "n", "title": "t", "part": "p", "teaches": "t", "needs": [], "files": [],)"
-               R"( "ring": "", "tasks": [], "mistakes": [])" +
+               R"( "ring": "", "tasks": [])" +
                (role.empty() ? "" : R"(, "role": )" + role) + "}";
   }
   const TemporaryFolder temporary;

@@ -39,4 +39,4 @@ course() {
 solve() { sed '/^ *\/\/[>|<]/d' "$copy/solutions/01_safe_softmax/safe_softmax.cpp" >"$student"; }
 
 # A mistake that lesson 01 knows.
-break_student() { cp "$copy/tests/01_safe_softmax/mutants/along_columns.cpp" "$student"; }
+break_student() { cp "$build/candidates/lesson01/mutant/along_columns.cpp" "$student"; }

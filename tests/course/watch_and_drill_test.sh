@@ -74,7 +74,7 @@ save_by_renaming() {
 }
 
 solution() { sed '/^ *\/\/[>|<]/d' "$copy/solutions/01_safe_softmax/safe_softmax.cpp"; }
-wrong_answer() { cat "$copy/tests/01_safe_softmax/mutants/along_columns.cpp"; }
+wrong_answer() { cat "$build/candidates/lesson01/mutant/along_columns.cpp"; }
 broken_answer() { solution | sed 's/return m;/return n;/'; }
 
 # Its compiler waits for somebody to write into $work/gate.

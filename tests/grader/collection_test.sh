@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Grades a folder of generated submissions to lesson 01, right, wrong and hostile, as an instructor would: unattended, with
 # an interruption on the way, and compares points with what each should have.
-#   collection_test.sh BUILD [JOBS]      BUILD: where the program, judge_lesson01 and player_solo were built
+#   collection_test.sh BUILD [JOBS]      BUILD: where the program, judge, player and candidates of lesson 01 were built
 set -u
 course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(cd -P -- "$1" && pwd)
@@ -30,28 +30,20 @@ submit() {
 submit_right() {
   local path number
   for number in 1 2 3 4 5; do submit "right$number" 100 <"$solution"; done
-  for path in "$course_root/tests/$folder"/variants/*; do submit "variant.$(basename "${path%.*}")" 100 < <(text_of "$path"); done
+  for path in "$build"/candidates/lesson01/variant/*.cpp; do submit "variant.$(basename "${path%.*}")" 100 <"$path"; done
   mkdir "$all/flat" && cp "$solution" "$all/flat/" && expect flat 100
 }
 
-# A patch of the solution, or a whole file.
-text_of() {
-  case $1 in
-    *.patch) patch --quiet --output - "$solution" "$1" ;;
-    *) cat "$1" ;;
-  esac
-}
-
-# The registry says which tasks a mistake fails; task 1 has 60 points, task 2 has 40.
+# mistakes.md says which tasks a mistake fails; task 1 has 60 points, task 2 has 40.
 submit_wrong() {
   local path id tasks points
-  for path in "$course_root/tests/$folder"/mutants/*; do
-    id=$(basename "${path%.*}")
-    tasks=$(awk -v id="\"id\": \"$id\"" 'index($0, id) { found = 1 } found && /"tasks"/ { print; exit }' "$course_root/lessons/registry.json")
+  for path in "$build"/candidates/lesson01/mutant/*.cpp; do
+    id=$(basename "$path" .cpp)
+    tasks=$(sed -n "/^## ${id%.*}\$/,/^- tasks:/s/^- tasks: //p" "$course_root/tests/$folder/mistakes.md")
     points=100
-    case $tasks in *'"1"'*) points=$((points - 60)) ;; esac
-    case $tasks in *'"2"'*) points=$((points - 40)) ;; esac
-    submit "mutant.$id" "$points" < <(text_of "$path")
+    case $tasks in *1*) points=$((points - 60)) ;; esac
+    case $tasks in *2*) points=$((points - 40)) ;; esac
+    submit "mutant.$id" "$points" <"$path"
   done
 }
 

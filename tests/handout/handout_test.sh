@@ -73,10 +73,12 @@ test_nothing_is_disclosed() {
   check 'an edited lesson is no reason to warn' is "$err" ''
   check 'one commit' is "$(commits "$handout")" 1
   check 'that is whole' is "$(git -C "$handout" status --porcelain)" ''
-  check 'no solution, mutant, variant, combination or hidden test' is \
-    "$(ever_there "$handout" '(^|/)(solutions|mutants|variants|combinations)/|hidden')" ''
+  check 'no solution, variant or hidden test' is "$(ever_there "$handout" '(^|/)solutions/|variants|hidden')" ''
+  check 'every mistake' is "$(grep '^## [^+]*$' "$handout/tests/03_ring_softmax/mistakes.md")" \
+    "$(grep '^## [^+]*$' "$course_root/tests/03_ring_softmax/mistakes.md")"
+  check 'but no edit that makes one' is "$(cd "$handout/tests" && grep -rE '^```|^## .* \+ ' -- *.md */mistakes.md)" ''
   check 'no test but those of the tools and the lessons' is \
-    "$(cd "$handout/tests" && echo *)" '01_safe_softmax 03_ring_softmax 04_blockwise_attention CMakeLists.txt bench common course demo'
+    "$(cd "$handout/tests" && echo *)" '01_safe_softmax 03_ring_softmax 04_blockwise_attention CMakeLists.txt bench common course demo mistakes.md'
   check 'no page for instructors' is "$(ever_there "$handout" 'instructor|adding-a-lesson')" ''
   check 'no other lesson' is "$(ever_there "$handout" '(^|/)0[25]_')" ''
   check 'a registry of these' is "$(grep -oE '"id": "[0-9]{2}"' "$handout/lessons/registry.json" | tr -dc 0-9)" 010304

@@ -26,9 +26,10 @@ judge() {
   err=$(cat "$work/err")
 }
 
-# Makes a player of the shell commands $1, a registry changed by the sed command $1.
+# Makes a player of the shell commands $1, a registry or the lesson's mistakes changed by the sed command $1.
 player_that() { printf '#!/bin/sh\n%s\n' "$1" >"$work/player" && chmod +x "$work/player"; }
-registry_with() { sed "$1" "$registry" >"$work/registry.json"; }
+registry_with() { sed "$1" "$registry" >"$work/lessons/registry.json"; }
+mistakes_with() { sed "$1" "$course_root/tests/01_safe_softmax/mistakes.md" >"$work/tests/01_safe_softmax/mistakes.md"; }
 
 test_nothing_can_be_played() {
   judge "$work/no player" "$registry" --report "$report"
@@ -57,19 +58,26 @@ test_expectations() {
 }
 
 test_registry() {
-  registry_with 's/"id": "no_maximum"/"id": "no_maximun"/'
-  judge "$build/bin/player_solo" "$work/registry.json"
-  check "a mistake that the registry does not have: exit 2" is "$code" 2
+  mkdir -p "$work/lessons" "$work/tests/01_safe_softmax"
+  cp "$registry" "$work/lessons/"
+  mistakes_with 's/^## no_maximum$/## no_maximun/'
+  judge "$build/bin/player_solo" "$work/lessons/registry.json"
+  check "a mistake that mistakes.md does not have: exit 2" is "$code" 2
   check 'its name' has "$err" 'judge: there is no mistake of lesson 01 called no_maximum; there are: no_maximun'
+  mistakes_with 's/^ *```$//'
+  judge "$build/bin/player_solo" "$work/lessons/registry.json"
+  check 'a fence without an end: exit 2' is "$code" 2
+  check 'its line' has "$err" '01_safe_softmax/mistakes.md: line 9: the fence is not closed'
+  mistakes_with ''
   registry_with '0,/"title": /s/"title": "Safe softmax",//'
-  judge "$build/bin/player_solo" "$work/registry.json"
+  judge "$build/bin/player_solo" "$work/lessons/registry.json"
   check 'no title: exit 2' is "$code" 2
-  check 'it is said' is "$err" "judge: $work/registry.json: (/lessons/0) key 'title' not found"
+  check 'it is said' is "$err" "judge: $work/lessons/registry.json: (/lessons/0) key 'title' not found"
   registry_with 's/"name": "logsumexp", "points": 40,/"name": "logsumexp",/'
-  judge "$build/bin/player_solo" "$work/registry.json"
-  check 'no points' is "$err" "judge: $work/registry.json: (/lessons/0/tasks/1) key 'points' not found"
+  judge "$build/bin/player_solo" "$work/lessons/registry.json"
+  check 'no points' is "$err" "judge: $work/lessons/registry.json: (/lessons/0/tasks/1) key 'points' not found"
   registry_with '$d'
-  judge "$build/bin/player_solo" "$work/registry.json"
+  judge "$build/bin/player_solo" "$work/lessons/registry.json"
   check 'no JSON: exit 2' is "$code" 2
   check 'in one line' lines "$err" 1
 }

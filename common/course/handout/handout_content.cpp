@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "protocol/errors.hpp"
+#include "registry/candidates_file.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {
@@ -35,12 +36,16 @@ bool is_lesson_folder(const std::string& name, const std::vector<LessonInfo>& le
   return std::ranges::find(lessons, name, &LessonInfo::folder) != lessons.end();
 }
 
-/// Of a lesson's tests what its judge and player are built from. The folders below hold mutants, variants and
-/// combinations.
+/// Other right answers, and mistakes with the edits that make them, which are cut (without_forms).
+constexpr const char* variants = "variants.md";
+constexpr const char* mistakes = "mistakes.md";
+
+/// Of a lesson's tests what its judge and player are built from, and of what all lessons share, mistakes.md.
 bool goes_along_from_tests(const std::vector<std::string>& parts, const std::vector<LessonInfo>& lessons) {
-  if (parts.size() == 2) return parts[1] == "CMakeLists.txt";
+  if (parts.size() == 2) return parts[1] == "CMakeLists.txt" || parts[1] == mistakes;
   if (is_one_of(tool_tests, parts[1])) return true;
-  return parts.size() == 3 && is_lesson_folder(parts[1], lessons) && parts[2] != hidden_examples;
+  return parts.size() == 3 && is_lesson_folder(parts[1], lessons) && parts[2] != hidden_examples &&
+         parts[2] != variants;
 }
 
 bool is_edited(const fs::path& file, const std::vector<LessonInfo>& lessons) {
@@ -138,7 +143,11 @@ void write_handout(const Checkout& course, const std::vector<LessonInfo>& lesson
   for (const fs::path& file : files_below(course.root)) {
     if (goes_along(file, lessons)) copy_to(course.root / file, folder / file);
   }
-  for (const LessonInfo& lesson : lessons) write_skeletons(course, lesson, folder);
+  for (const LessonInfo& lesson : lessons) {
+    write_skeletons(course, lesson, folder);
+    const fs::path path = fs::path("tests") / lesson.folder() / mistakes;
+    write_text(folder / path, without_forms(read_text(course.root / path)));
+  }
   const fs::path registry = fs::path("lessons") / "registry.json";
   write_text(folder / registry, registry_text(read_text(course.root / registry), lessons));
   const auto exists = [&](const std::string& target) { return fs::exists(folder / target); };

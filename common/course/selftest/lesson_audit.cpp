@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 
 #include "course/selftest/test_steps.hpp"
 #include "course/workspace/lesson_texts.hpp"
-#include "runner/subprocess.hpp"
+#include "registry/candidates_file.hpp"
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
 
@@ -31,7 +30,10 @@ std::string finding(const std::string& lesson, const std::string& field, const f
 class Audit {
  public:
   Audit(const Checkout& checkout, const LessonInfo& lesson)
-      : checkout_(checkout), lesson_(lesson), tests_(fs::path("tests") / lesson.folder()) {}
+      : checkout_(checkout),
+        lesson_(lesson),
+        tests_(fs::path("tests") / lesson.folder()),
+        mistakes_(tests_ / "mistakes.md") {}
 
   std::vector<std::string> findings() {
     look_at_texts();
@@ -40,10 +42,7 @@ class Audit {
     look_at_files();
     look_at_hints();
     look_at_solution();
-    look_at_candidates("mutant", 0);
-    look_at_candidates("variant", fewest_variants);
-    look_at_candidates("combination", fewest_combinations);
-    look_for_mutants();
+    look_at_candidates();
     return std::move(findings_);
   }
 
@@ -54,11 +53,6 @@ class Audit {
 
   void require_file(const std::string& kind, const fs::path& path) {
     require(is_file(path), kind, path, "it is missing");
-  }
-
-  void require_mistake(const std::string& kind, const fs::path& path, const std::string& id) {
-    const bool known = std::ranges::find(lesson_.mistakes, id, &MistakeInfo::id) != lesson_.mistakes.end();
-    require(known, kind, path, "the registry has no mistake '" + id + "'");
   }
 
   void require_task(const std::string& field, const fs::path& path, const std::string& id) {
@@ -90,14 +84,14 @@ class Audit {
   void look_at_mistakes() {
     std::set<std::string> ids;
     for (const MistakeInfo& mistake : lesson_.mistakes) {
-      const std::string field = "mistakes: " + mistake.id;
-      require(ids.insert(mistake.id).second, field, registry, "this id occurs twice");
-      require(!mistake.tasks.empty(), field, registry, "it fails no task");
-      for (const std::string& task : mistake.tasks) require_task(field, registry, task);
-      require(mistake.by == "answer" || mistake.by == "instrument", field, registry,
+      const std::string field = "mistake " + mistake.id;
+      require(ids.insert(mistake.id).second, field, mistakes_, "this id occurs twice");
+      require(!mistake.tasks.empty(), field, mistakes_, "it fails no task");
+      for (const std::string& task : mistake.tasks) require_task(field, mistakes_, task);
+      require(mistake.by == "answer" || mistake.by == "instrument", field, mistakes_,
               "by is '" + mistake.by + "'; expected answer or instrument");
-      require(!mistake.what.empty() && !mistake.exposed_by.empty(), field, registry,
-              "what or exposed_by is empty");
+      require(!mistake.what.empty() && !mistake.exposed_by.empty(), field, mistakes_,
+              "what or exposed by is empty");
     }
   }
 
@@ -142,44 +136,59 @@ class Audit {
     require(marked, "solution", fs::path("solutions") / lesson_.folder(), "no file has the marks of a task");
   }
 
-  /// The lesson's mutants, variants or combinations: ID.cpp or ID.patch.
-  std::vector<fs::path> candidates(const std::string& kind) const {
-    return files_in(tests_ / (kind + "s"), {".cpp", ".patch"});
+  /// Every mistake has a form, every form can be made of the solution, and there are variants and
+  /// combinations.
+  void look_at_candidates() {
+    const std::vector<CandidateSection> sections = sections_of("mistake", mistakes_);
+    const std::vector<CandidateSection> variants = sections_of("variant", tests_ / "variants.md");
+    std::size_t combinations = 0;
+    for (const CandidateSection& section : sections) {
+      const bool combination = section.id.find('+') != std::string::npos;
+      combinations += combination;
+      if (!combination)
+        require(!section.forms_in(false).empty(), "mistake", mistakes_, section.id + " has no form");
+      look_at_forms("mistake", mistakes_, sections, section);
+    }
+    for (const CandidateSection& variant : variants)
+      look_at_forms("variant", tests_ / "variants.md", variants, variant);
+    require_at_least(fewest_variants, variants.size(), "variants", tests_ / "variants.md");
+    require_at_least(fewest_combinations, combinations, "combinations", mistakes_);
   }
 
-  void look_at_candidates(const std::string& kind, std::size_t fewest) {
-    const std::vector<fs::path> all = candidates(kind);
-    require(all.size() >= fewest, kind, tests_ / (kind + "s"),
-            fmt::format("there are {}, expected at least {}", all.size(), fewest));
-    for (const fs::path& path : all) {
-      const std::string id = path.stem();
-      std::istringstream mistakes(kind == "variant" ? "" : id);
-      for (std::string mistake; std::getline(mistakes, mistake, '+');) require_mistake(kind, path, mistake);
-      if (lesson_.files.empty() || path.extension() != ".patch") continue;
-      const fs::path solution = Checkout::solution_file(lesson_, lesson_.files.front());
-      require(applies(path, solution), kind, path,
-              fmt::format(
-                  "it does not apply to {0} any more: make the change in a copy of it, "
-                  "/tmp/changed.cpp, then diff -u --label solution --label {1} {0} /tmp/changed.cpp > {2}",
-                  solution.string(), id, path.string()));
+  void require_at_least(std::size_t fewest, std::size_t count, const std::string& field,
+                        const fs::path& path) {
+    require(count >= fewest, field, path, fmt::format("there are {}, expected at least {}", count, fewest));
+  }
+
+  /// Nothing, and a finding, where the file cannot be read.
+  std::vector<CandidateSection> sections_of(const std::string& field, const fs::path& path) {
+    try {
+      if (!is_file(path)) require_file(field + "s", path);
+      return read_candidates(checkout_.root / path);
+    } catch (const std::runtime_error& error) {
+      const std::string text = error.what();
+      require(false, field, path, text.substr(text.find(": ") + 2));
+      return {};
     }
   }
 
-  /// Each mistake has one.
-  void look_for_mutants() {
-    std::set<std::string> ids;
-    for (const fs::path& path : candidates("mutant"))
-      require(ids.insert(path.stem()).second, "mutant", path, "it is there as a patch, too");
-    for (const MistakeInfo& mistake : lesson_.mistakes) {
-      require(ids.contains(mistake.id), "mutant", tests_ / "mutants" / (mistake.id + ".patch"),
-              "the mistake " + mistake.id + " has no mutant, neither .patch nor .cpp");
+  /// Makes each form of each language, as the build will.
+  void look_at_forms(const std::string& field, const fs::path& path, const std::vector<CandidateSection>& all,
+                     const CandidateSection& section) {
+    for (const bool python : {false, true}) {
+      const bool combination = section.id.find('+') != std::string::npos;
+      const std::size_t own = section.forms_in(python).size();
+      const std::size_t count = combination && !python ? std::max<std::size_t>(own, 1) : own;
+      const std::string file = python ? lesson_.name + ".py" : lesson_.files.front();
+      const fs::path solution = checkout_.root / Checkout::solution_file(lesson_, file);
+      if (!fs::is_regular_file(solution)) continue;
+      try {
+        for (std::size_t form = 1; form <= count; ++form)
+          candidate_source(read_text(solution), all, section.id, form, python);
+      } catch (const std::runtime_error& error) {
+        require(false, field, path, section.id + ": " + error.what());
+      }
     }
-  }
-
-  bool applies(const fs::path& patch, const fs::path& solution) const {
-    const std::vector<std::string> command{"patch",         "--quiet", "--force", "--output", "/dev/null",
-                                           "--reject-file", "-",       solution,  patch};
-    return !is_file(solution) || capture({.argv = command, .folder = checkout_.root}).exit.code == 0;
   }
 
   bool is_file(const fs::path& path) const { return fs::is_regular_file(checkout_.root / path); }
@@ -198,6 +207,7 @@ class Audit {
   const Checkout& checkout_;
   const LessonInfo& lesson_;
   fs::path tests_;
+  fs::path mistakes_;
   std::vector<std::string> findings_;
 };
 

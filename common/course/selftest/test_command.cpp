@@ -57,7 +57,8 @@ class Tests {
     const fs::path tree = checkout_.build() / "strict";
     const int seeds = options_.soak > 0 ? options_.soak : few_seeds;
     configure(checkout_.root, tree,
-              {"--preset", "student", "-DCOURSE_WERROR=ON", "-DCOURSE_SEEDS=" + std::to_string(seeds)});
+              {"--preset", "student", "-DCOURSE_WERROR=ON", "-DCOURSE_FORMS=ON",
+               "-DCOURSE_SEEDS=" + std::to_string(seeds)});
     return tree;
   }
 

@@ -1,0 +1,164 @@
+#include "registry/candidates_file.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <regex>
+#include <stdexcept>
+#include <string_view>
+
+#include "text/text_file.hpp"
+
+namespace course {
+
+namespace {
+
+constexpr std::string_view heading = "## ";
+constexpr std::string_view fence = "```";
+
+[[noreturn]] void fail(int line, const std::string& problem) {
+  throw std::runtime_error("line " + std::to_string(line) + ": " + problem);
+}
+
+/// "one + other" is the id "one+other".
+std::string id_of(const std::string& title) {
+  std::string id;
+  std::ranges::remove_copy(title, std::back_inserter(id), ' ');
+  return id;
+}
+
+/// The edits of a fence's lines, as a diff has them: "-old", "+new", " both", and "@@" between two edits.
+std::vector<Edit> edits_of(const std::vector<std::string>& lines, int first_line) {
+  std::vector<Edit> edits(1);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    const char sign = line.empty() ? ' ' : line[0];
+    const std::string text = line.empty() ? "\n" : line.substr(1) + "\n";
+    if (line == "@@") {
+      edits.emplace_back();
+    } else if (sign == ' ' || sign == '-' || sign == '+') {
+      if (sign != '+') edits.back().before += text;
+      if (sign != '-') edits.back().after += text;
+    } else {
+      fail(first_line + static_cast<int>(i), "'" + line + "' begins with none of '-', '+' and ' '");
+    }
+  }
+  if (std::ranges::any_of(edits, [](const Edit& edit) { return edit.before.empty(); }))
+    fail(first_line, "an edit has no old text to be found by");
+  return edits;
+}
+
+/// A form from the line of its fence, "```diff", "```diff python" or "```cpp", and the lines inside.
+Form form_of(const std::string& opening, const std::vector<std::string>& inside, int line) {
+  const std::string info = opening.substr(fence.size());
+  Form form{.python = info == "diff python", .line = line, .edits = {}, .file = {}};
+  if (form.python || info == "diff") {
+    form.edits = edits_of(inside, line + 1);
+  } else if (info == "cpp") {
+    for (const std::string& text : inside) form.file += text + "\n";
+  } else {
+    fail(line, "'" + opening + "' opens no form; expected ```diff, ```diff python or ```cpp");
+  }
+  return form;
+}
+
+/// How often whole lines occur.
+int occurrences(const std::string& text, const std::string& lines) {
+  int count = 0;
+  for (std::size_t at = text.find(lines); at != std::string::npos; at = text.find(lines, at + 1))
+    count += at == 0 || text[at - 1] == '\n';
+  return count;
+}
+
+const CandidateSection& section_of(const std::vector<CandidateSection>& all, const std::string& id) {
+  const auto found = std::ranges::find(all, id, &CandidateSection::id);
+  if (found == all.end()) throw std::runtime_error("there is no section " + id);
+  return *found;
+}
+
+/// The one that is so-manieth, from 1.
+Form form_numbered(const CandidateSection& section, std::size_t number, bool python) {
+  const std::vector<Form> forms = section.forms_in(python);
+  if (number >= 1 && number <= forms.size()) return forms[number - 1];
+  fail(section.line, section.id + " has no form " + std::to_string(number) + (python ? " in Python" : ""));
+}
+
+}  // namespace
+
+std::vector<Form> CandidateSection::forms_in(bool python) const {
+  std::vector<Form> some;
+  std::ranges::copy_if(forms, std::back_inserter(some),
+                       [&](const Form& form) { return form.python == python; });
+  return some;
+}
+
+std::vector<CandidateSection> parse_candidates(const std::string& markdown) {
+  static const std::regex field("- ([a-z ]+): (.+)");
+  std::vector<CandidateSection> sections;
+  const std::vector<std::string> lines = lines_of(markdown);
+  for (auto line = lines.begin(); line != lines.end(); ++line) {
+    const int number = static_cast<int>(line - lines.begin()) + 1;
+    std::smatch parts;
+    if (line->starts_with(heading)) {
+      sections.push_back(
+          {.id = id_of(line->substr(heading.size())), .line = number, .fields = {}, .forms = {}});
+    } else if (line->starts_with(fence)) {
+      const auto end = std::find(line + 1, lines.end(), fence);
+      if (sections.empty()) fail(number, "a form stands before the first heading");
+      if (end == lines.end()) fail(number, "the fence is not closed");
+      sections.back().forms.push_back(form_of(*line, {line + 1, end}, number));
+      line = end;
+    } else if (!sections.empty() && std::regex_match(*line, parts, field)) {
+      if (!sections.back().fields.emplace(parts[1], parts[2]).second)
+        fail(number, sections.back().id + " has this field already: " + parts[1].str());
+    }
+  }
+  return sections;
+}
+
+std::vector<CandidateSection> read_candidates(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return {};
+  try {
+    return parse_candidates(read_text(path));
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(path.string() + ": " + error.what());
+  }
+}
+
+std::string candidate_text(const std::string& solution, const Form& form) {
+  if (form.edits.empty()) return form.file;
+  std::string text = solution;
+  for (const Edit& edit : form.edits) {
+    if (const int count = occurrences(text, edit.before); count != 1) {
+      fail(form.line, "the solution has these lines " + std::to_string(count) +
+                          " times, expected once: " + edit.before.substr(0, edit.before.find('\n')));
+    }
+    const std::size_t at = text.starts_with(edit.before) ? 0 : text.find("\n" + edit.before) + 1;
+    text.replace(at, edit.before.size(), edit.after);
+  }
+  return text;
+}
+
+std::string candidate_source(const std::string& solution, const std::vector<CandidateSection>& all,
+                             const std::string& id, std::size_t form, bool python) {
+  const CandidateSection& section = section_of(all, id);
+  const std::size_t plus = id.find('+');
+  if (plus == std::string::npos) return candidate_text(solution, form_numbered(section, form, python));
+  const std::string once = candidate_source(solution, all, id.substr(0, plus), 1, python);
+  if (!section.forms.empty()) return candidate_text(once, form_numbered(section, form, python));
+  return candidate_source(once, all, id.substr(plus + 1), 1, python);
+}
+
+std::string without_forms(const std::string& markdown) {
+  std::string text;
+  bool inside = false, combination = false;
+  for (const std::string& line : lines_of(markdown)) {
+    if (line.starts_with(heading)) combination = line.find('+') != std::string::npos;
+    const bool is_fence = line.starts_with(fence);
+    const bool second_blank = line.empty() && text.ends_with("\n\n");
+    if (!is_fence && !inside && !combination && !second_blank) text += line + "\n";
+    inside = inside != is_fence;
+  }
+  return text.ends_with("\n\n") ? text.substr(0, text.size() - 1) : text;
+}
+
+}  // namespace course
