@@ -149,6 +149,7 @@ int run(int argc, char** argv) {
   const bool of_many = !judge.options.candidates.empty();
   if (judge.options.hidden || of_many) add_hidden_examples(judge.lesson_judge);
   judge.lesson = find_lesson(read_registry(judge.options.registry), judge.lesson_judge.id);
+  keep_known_mistakes(judge.lesson_judge, judge.lesson);
   require_agreement(judge.lesson_judge, judge.lesson);
   judge.options.launcher.mpi = judge.lesson.needs_mpi();
   if (!judge.options.isolation.empty()) {

@@ -1,6 +1,7 @@
 #include "judge/task.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 namespace course {
@@ -35,10 +36,25 @@ Task remembering(Task task) {
   return task;
 }
 
+void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
+  for (Task& task : judge.tasks) {
+    std::erase_if(task.mistakes, [&](const Mistake& mistake) {
+      const auto known = std::ranges::find(lesson.mistakes, mistake.id, &MistakeInfo::id);
+      return known == lesson.mistakes.end() || std::ranges::count(known->tasks, task.id) == 0;
+    });
+  }
+}
+
 void require_agreement(const LessonJudge& judge, const LessonInfo& lesson) {
+  std::set<std::string> computed;
   for (const Task& task : judge.tasks) {
     lesson.task(task.id);
-    for (const Mistake& mistake : task.mistakes) lesson.mistake(mistake.id);
+    for (const Mistake& mistake : task.mistakes) computed.insert(mistake.id);
+  }
+  for (const MistakeInfo& mistake : lesson.mistakes) {
+    if (mistake.by != "answer" || computed.contains(mistake.id)) continue;
+    throw std::invalid_argument("mistakes.md of lesson " + lesson.id + " has " + mistake.id +
+                                ", told by its answer, which the judge computes for none of its tasks");
   }
   for (const TaskInfo& info : lesson.tasks) {
     if (std::ranges::find(judge.tasks, info.id, &Task::id) != judge.tasks.end()) continue;

@@ -121,8 +121,12 @@ void add_hidden_examples(LessonJudge& judge);
 /// an example that keeps them: so a judge of many submissions works out the right answer once.
 Task remembering(Task task);
 
-/// Throws std::invalid_argument unless judge and registry have the same tasks, and every mistake of the judge
-/// is in the registry.
+/// Leaves each task the mistakes that fail it as the lesson's mistakes.md has it. What lessons share computes
+/// more than one of them teaches.
+void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson);
+
+/// Throws std::invalid_argument unless judge and registry have the same tasks, and the judge computes every
+/// mistake that is told by its answer.
 void require_agreement(const LessonJudge& judge, const LessonInfo& lesson);
 
 /// Every rank's inputs, cut from the example's.

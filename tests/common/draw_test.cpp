@@ -11,6 +11,7 @@
 
 #include "judge/numbers/input_generator.hpp"
 #include "reference/reference.hpp"
+#include "tensor/linear_algebra.hpp"
 #include "tensor/npy.hpp"
 
 namespace course {
@@ -22,12 +23,10 @@ constexpr int kSeeds = 200;
 /// The scaled scores of one row in float64.
 std::vector<double> scores_of(const QKV& x, Index head, Index query) {
   const Index head_dim = x.q.extent(2);
-  std::vector<double> scores(x.k.extent(1), 0.0);
+  std::vector<double> scores;
   for (Index key = 0; key < x.k.extent(1); ++key) {
-    for (Index c = 0; c < head_dim; ++c) {
-      scores[key] += static_cast<double>(x.q.heads()(head, query, c)) * x.k.heads()(head, key, c);
-    }
-    scores[key] /= std::sqrt(static_cast<double>(head_dim));
+    const float product = dot(x.q.heads().head(head).row(query), x.k.heads().head(head).row(key));
+    scores.push_back(product / std::sqrt(static_cast<double>(head_dim)));
   }
   return scores;
 }

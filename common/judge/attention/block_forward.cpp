@@ -1,0 +1,287 @@
+#include "judge/attention/block_forward.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "judge/attention/forward.hpp"
+#include "reference/reference.hpp"
+
+namespace course::block_forward {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Index block_of(const Example& example) {
+  return static_cast<Index>(example.arguments.at("block").front());
+}
+Index keys_of(const Example& example) {
+  return example.inputs.at("k").extent(1);
+}
+Index head_dim_of(const Example& example) {
+  return example.inputs.at("q").extent(2);
+}
+
+Tensor64 input(const Example& example, const char* name) {
+  return cast<double>(example.inputs.at(name));
+}
+
+Answer answer_to(const Tensor64& q, const Tensor64& k, const Tensor64& v) {
+  const reference::Attention<double> attention = reference::attention(q, k, v);
+  return {{"o", attention.o}, {"lse", attention.lse}};
+}
+
+/// The answer when only keys first .. first + count - 1 are seen.
+Answer answer_from_keys(const Example& example, Index first, Index count) {
+  return answer_to(input(example, "q"), slice(input(example, "k"), 1, first, count),
+                   slice(input(example, "v"), 1, first, count));
+}
+
+void multiply(Tensor64& tensor, double factor) {
+  for (double& value : tensor.values()) value *= factor;
+}
+
+// Where the scale goes
+
+Answer without_scale(const Example& example) {
+  Tensor64 q = input(example, "q");
+  multiply(q, std::sqrt(static_cast<double>(head_dim_of(example))));
+  return answer_to(q, input(example, "k"), input(example, "v"));
+}
+
+Answer scale_on_output(const Example& example) {
+  Answer wrong = without_scale(example);
+  multiply(wrong["o"], 1 / std::sqrt(static_cast<double>(head_dim_of(example))));
+  return wrong;
+}
+
+/// The weights are scaled before they are summed: the scale cancels in o and shifts lse.
+Answer scale_on_weights(const Example& example) {
+  Answer wrong = without_scale(example);
+  for (double& lse : wrong["lse"].values()) lse -= 0.5 * std::log(static_cast<double>(head_dim_of(example)));
+  return wrong;
+}
+
+// What is rescaled and divided, and when
+
+/// The loop over blocks with its steps as switches.
+struct Loop {
+  bool rescale_o = true;
+  bool divide_every_block = false;
+  bool divide_at_end = true;
+};
+
+/// One query of one head, k and v [keys, d]; o [d] is written, lse returned.
+double run_query(Loop loop, std::span<const double> q, MatrixView<const double> k, MatrixView<const double> v,
+                 Index block, std::span<double> o) {
+  double m = -infinity;
+  double l = 0;
+  std::ranges::fill(o, 0.0);
+  for (Index first = 0; first < k.rows(); first += block) {
+    std::vector<double> scores(std::min(block, k.rows() - first));
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      const std::span<const double> key = k.row(first + static_cast<Index>(j));
+      scores[j] =
+          std::inner_product(q.begin(), q.end(), key.begin(), 0.0) / std::sqrt(static_cast<double>(q.size()));
+    }
+    const double new_m = std::max(m, std::ranges::max(scores));
+    const double rescale = std::exp(m - new_m);
+    m = new_m;
+    l *= rescale;
+    for (double& value : o) value *= loop.rescale_o ? rescale : 1;
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      const double p = std::exp(scores[j] - m);
+      l += p;
+      for (std::size_t c = 0; c < o.size(); ++c)
+        o[c] += p * v(first + static_cast<Index>(j), static_cast<Index>(c));
+    }
+    for (double& value : o) value /= loop.divide_every_block ? l : 1;
+  }
+  for (double& value : o) value /= loop.divide_at_end && l > 0 ? l : 1;
+  return m + std::log(l);
+}
+
+Answer run(Loop loop, const Example& example) {
+  const Tensor64 q = input(example, "q");
+  const Tensor64 k = input(example, "k");
+  const Tensor64 v = input(example, "v");
+  Answer result{{"o", Tensor64(q.shape())}, {"lse", Tensor64({q.extent(0), q.extent(1)})}};
+  for (Index head = 0; head < q.extent(0); ++head) {
+    for (Index i = 0; i < q.extent(1); ++i) {
+      result["lse"].matrix()(head, i) =
+          run_query(loop, q.heads().head(head).row(i), k.heads().head(head), v.heads().head(head),
+                    block_of(example), result["o"].heads().head(head).row(i));
+    }
+  }
+  return result;
+}
+
+Mistake wrong_loop(std::string id, Loop loop) {
+  return {std::move(id), [loop](const Example& example) { return run(loop, example); }};
+}
+
+/// Each block's own attention, added with weight 1, 1 / blocks or keys in the block / keys; the lse is right
+/// or that of the last block.
+enum class BlockWeight { One, Mean, ByKeys };
+
+Answer blocks_normalised(const Example& example, BlockWeight weight, bool last_lse) {
+  Answer wrong = attention_answer<double>(example);
+  if (keys_of(example) == 0) return wrong;
+  multiply(wrong["o"], 0);
+  const Index block = block_of(example);
+  const Index keys = keys_of(example);
+  for (Index first = 0; first < keys; first += block) {
+    const Index count = std::min(block, keys - first);
+    const Answer part = answer_from_keys(example, first, count);
+    double factor = 1;
+    if (weight == BlockWeight::Mean) factor = 1 / static_cast<double>((keys + block - 1) / block);
+    if (weight == BlockWeight::ByKeys) factor = static_cast<double>(count) / static_cast<double>(keys);
+    for (Index i = 0; i < wrong["o"].size(); ++i) wrong["o"][i] += factor * part.at("o")[i];
+    if (last_lse) wrong["lse"] = part.at("lse");
+  }
+  return wrong;
+}
+
+// The last block, and no block at all
+
+/// `tensor` [heads, keys, d] with keys of zeros up to a multiple of `block`.
+Tensor64 padded(const Tensor64& tensor, Index block) {
+  const Index missing = (block - tensor.extent(1) % block) % block;
+  return concatenate<double>({tensor, Tensor64({tensor.extent(0), missing, tensor.extent(2)})}, 1);
+}
+
+Answer ragged_block_padded(const Example& example) {
+  return answer_to(input(example, "q"), padded(input(example, "k"), block_of(example)),
+                   padded(input(example, "v"), block_of(example)));
+}
+
+Answer ragged_block_dropped(const Example& example) {
+  const Index keys = keys_of(example);
+  return answer_from_keys(example, 0, keys - keys % block_of(example));
+}
+
+/// Where lse says that a query saw no key, the division of zero by zero stands in o.
+Answer with_zero_by_zero(Answer wrong) {
+  const Index head_dim = wrong["o"].extent(2);
+  for (Index row = 0; row < wrong["lse"].size(); ++row) {
+    if (wrong["lse"][row] != -infinity) continue;
+    std::fill_n(wrong["o"].values().begin() + row * head_dim, head_dim, std::nan(""));
+  }
+  return wrong;
+}
+
+/// exp(-inf - (-inf)) on an empty block makes NaN of l and o both.
+Answer empty_block_nan(const Example& example) {
+  Answer wrong = with_zero_by_zero(attention_answer<double>(example));
+  for (double& lse : wrong["lse"].values()) lse = lse == -infinity ? std::nan("") : lse;
+  return wrong;
+}
+
+std::vector<Mistake> known_mistakes() {
+  const auto without_last_block = [](const Example& example) {
+    return with_zero_by_zero(ragged_block_dropped(example));
+  };
+  const auto divided_by_zero = [](const Example& example) {
+    return with_zero_by_zero(attention_answer<double>(example));
+  };
+  std::vector<Mistake> all{
+      {"scale_missing", without_scale},
+      {"scale_after_softmax", scale_on_output},
+      {"scale_after_softmax", scale_on_weights},
+      wrong_loop("o_not_rescaled", {.rescale_o = false}),
+      wrong_loop("divided_every_block", {.divide_every_block = true}),
+      wrong_loop("divided_every_block", {.divide_every_block = true, .divide_at_end = false}),
+      wrong_loop("final_division_missing", {.divide_at_end = false}),
+      {"ragged_block_padded", ragged_block_padded},
+      {"ragged_block_dropped", ragged_block_dropped},
+      {"ragged_block_dropped", without_last_block},
+      {"no_keys_nan", empty_block_nan},
+      {"no_keys_nan", divided_by_zero}};
+  for (const BlockWeight weight : {BlockWeight::One, BlockWeight::Mean, BlockWeight::ByKeys}) {
+    for (const bool last_lse : {false, true}) {
+      all.push_back({"blocks_normalised", [weight, last_lse](const Example& example) {
+                       return blocks_normalised(example, weight, last_lse);
+                     }});
+    }
+  }
+  return all;
+}
+
+/// A block size whose last block lacks at least two keys. With a single key of padding that takes all the
+/// weight, lse would be log(1 + next to nothing), of which float32 keeps no digit: the mistake could not be
+/// recognised.
+Index ragged_block(InputGenerator& generator, Index keys) {
+  Index block = generator.integer(3, static_cast<int>(keys / 3));
+  while ((keys + 1) % block < 2) ++block;
+  return block;
+}
+
+}  // namespace
+
+Example make_example(std::string what, QKV qkv, Index block) {
+  return {std::move(what),
+          {{"q", std::move(qkv.q)}, {"k", std::move(qkv.k)}, {"v", std::move(qkv.v)}},
+          {{"block", {static_cast<double>(block)}}}};
+}
+
+std::vector<Example> examples(InputGenerator& generator, int) {
+  std::vector<Example> all;
+  const auto add = [&](std::string what, QKV qkv, Index block) {
+    all.push_back(make_example(std::move(what), std::move(qkv), block));
+  };
+  const Index keys = generator.integer(16, 40);
+  const Index queries = keys + 3;
+  add("ordinary scores, a shorter last block", random_qkv(generator, 3, queries, keys, 8),
+      ragged_block(generator, keys));
+  add("a maximum that comes last", late_maximum_qkv(generator, 2, queries, keys, 5),
+      ragged_block(generator, keys));
+  add("scores more than 110 apart", wide_scores_qkv(generator, 2, queries, keys, 6),
+      ragged_block(generator, keys));
+  add("all scores near -20, a shorter last block", very_negative_qkv(generator, 2, 9, keys, 7, -20),
+      ragged_block(generator, keys));
+  // Here the blocks divide the keys: what padding leaves of o would be below float32's range, and exp's
+  // choice.
+  add("all scores near -150", very_negative_qkv(generator, 2, 9, 24, 7, -150), 6);
+  add("all scores near -2e4", very_negative_qkv(generator, 1, 9, 30, 16, -2e4), 10);
+  add("real q, k, v", minilm_qkv(generator.integer(0, 460), 50, two_real_heads(generator)),
+      generator.integer(8, 16));
+  add("real q, k, v with q doubled", minilm_qkv(generator.integer(0, 460), 50, two_real_heads(generator), 2),
+      17);
+  add("blocks of one key", random_qkv(generator, 2, 6, 11, 3), 1);
+  add("blocks that divide the keys", random_qkv(generator, 2, 7, 24, 9), 8);
+  add("a block larger than all keys", random_qkv(generator, 2, 8, 13, 5), 64);
+  add("more queries than a tile is likely to hold", random_qkv(generator, 1, 300, 20, 4), 7);
+  add("head_dim 1", random_qkv(generator, 2, 6, 15, 1), 4);
+  add("one query", random_qkv(generator, 2, 1, 19, 4), 5);
+  add("one key", random_qkv(generator, 2, 5, 1, 4), 3);
+  add("no queries", random_qkv(generator, 2, 0, 6, 4), 4);
+  add("no keys", random_qkv(generator, 2, 4, 0, 4), 4);
+  return all;
+}
+
+std::vector<Example> with_a_long_one(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = examples(generator, ranks);
+  all.push_back(make_example("1024 queries and 2048 keys", random_qkv(generator, 1, 1024, 2048, 4),
+                             generator.integer(64, 100)));
+  all.back().large = true;
+  return all;
+}
+
+std::int64_t memory_limit(const Example& example) {
+  const Index queries = example.inputs.at("q").extent(1);
+  return (2 << 20) + 4 * 4 * queries * (head_dim_of(example) + block_of(example));
+}
+
+Task task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
+          .examples = examples,
+          .expected = attention_answer<double>,
+          .baseline = attention_answer<float>,
+          .exponents = {{"o", largest_score}},
+          .mistakes = known_mistakes()};
+}
+
+}  // namespace course::block_forward

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "judge/task.hpp"
+
+/// Attention over blocks of keys on one rank, for the judges: the forward pass, right, and wrong in the ways
+/// that are known.
+namespace course::block_forward {
+
+/// q [heads, queries, head_dim], k and v [heads, keys, head_dim]; the argument block, how many keys one has.
+Example make_example(std::string what, QKV qkv, Index block);
+
+/// Ordinary and adversarial inputs of all sizes, none of them large.
+std::vector<Example> examples(InputGenerator& generator, int ranks);
+
+/// These and one whose scores, all of them, would be seen in memory.
+std::vector<Example> with_a_long_one(InputGenerator& generator, int ranks);
+
+/// What only a grade plays; not in a handout.
+std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
+
+/// Bytes: four float32 copies of a block's scores for every query and of the output, and 2 MB for code and
+/// packing. In the long example that is at most 3.9 MB; all of its scores are 8.4 MB.
+std::int64_t memory_limit(const Example& example);
+
+/// A function of q, k, v and block that gives o [heads, queries, head_dim] and lse [heads, queries].
+/// Mistakes: scale_missing, scale_after_softmax, o_not_rescaled, divided_every_block, final_division_missing,
+/// ragged_block_padded, ragged_block_dropped, no_keys_nan, blocks_normalised.
+Task task(std::string id, std::string function);
+
+}  // namespace course::block_forward
