@@ -21,6 +21,7 @@ struct RoleName {
   const char* words;
 };
 constexpr RoleName role_names[] = {
+    {Role::Softmax, "softmax", "the softmax"},
     {Role::Block, "block", "the block computation"},
     {Role::RingForward, "ring_forward", "the blocking ring"},
     {Role::BlockBackward, "block_backward", "the backward pass of a block"},
@@ -41,15 +42,6 @@ const Info& find(const std::vector<Info>& all, const std::string& id, const std:
 std::string plain(const nlohmann::json::exception& error) {
   const std::string text = error.what();
   return text.substr(text.find("] ") + 2);
-}
-
-/// `where` is what a message begins with.
-Role role_named(const std::string& name, const std::string& where) {
-  const auto found = std::ranges::find(role_names, name, &RoleName::name);
-  if (found != std::end(role_names)) return found->role;
-  std::string known;
-  for (const RoleName& role : role_names) known += (known.empty() ? "" : ", ") + std::string(role.name);
-  throw std::runtime_error(where + ": there is no role '" + name + "'; there are: " + known);
 }
 
 /// The texts between commas: "1, 2".
@@ -81,6 +73,14 @@ std::vector<MistakeInfo> read_mistakes(const std::filesystem::path& tests, const
     mistakes.push_back({own.id, listed(field("tasks")), field("by"), field("what"), field("exposed by")});
   }
   return mistakes;
+}
+
+Role role_named(const std::string& name) {
+  const auto found = std::ranges::find(role_names, name, &RoleName::name);
+  if (found != std::end(role_names)) return found->role;
+  std::string known;
+  for (const RoleName& role : role_names) known += (known.empty() ? "" : ", ") + std::string(role.name);
+  throw std::invalid_argument("there is no role '" + name + "'; there are: " + known);
 }
 
 std::string in_words(Role role) {
@@ -130,8 +130,7 @@ std::vector<LessonInfo> read_registry(const std::filesystem::path& path) {
     for (const nlohmann::json& entry : registry.at("lessons")) {
       LessonInfo lesson = entry.get<LessonInfo>();
       lesson.ring_backward = entry.value("ring_backward", "");
-      if (entry.contains("role"))
-        lesson.role = role_named(entry["role"].get<std::string>(), path.string() + ": lesson " + lesson.id);
+      if (entry.contains("role")) lesson.role = role_named(entry["role"].get<std::string>());
       const LessonInfo* same = lesson.role ? lesson_with(lessons, *lesson.role) : nullptr;
       if (same != nullptr)
         throw std::runtime_error(path.string() + ": lesson " + lesson.id + ": lesson " + same->id +
@@ -141,6 +140,8 @@ std::vector<LessonInfo> read_registry(const std::filesystem::path& path) {
     }
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(path.string() + ": " + plain(error));
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(path.string() + ": " + error.what());
   }
   return lessons;
 }

@@ -36,7 +36,10 @@ std::string test_name(const std::string& task, int ranks, bool hidden = false);
 std::vector<std::string> test_names(const TaskInfo& task);
 
 /// What a lesson is to the programs that run lessons together: they ask for a role, never for a number.
-enum class Role { Block, RingForward, BlockBackward, RingBackward, RingOverlapped };
+enum class Role { Softmax, Block, RingForward, BlockBackward, RingBackward, RingOverlapped };
+
+/// As the registry writes it. Throws std::invalid_argument naming the roles there are.
+Role role_named(const std::string& name);
 
 /// What a message calls it: "the block computation".
 std::string in_words(Role role);

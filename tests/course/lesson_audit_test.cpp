@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "course/selftest/new_lesson.hpp"
 #include "course/selftest/test_steps.hpp"
 #include "lessons.hpp"
 #include "runner/temporary_folder.hpp"
@@ -22,6 +23,12 @@ const std::string combinations =
 const std::string variants = "## a\n```cpp\n```\n## b\n```cpp\n```\n";
 const std::string one_more_variant = "## c\n```diff\n-three\n+four\n```\n";
 
+std::string readme() {
+  std::string text;
+  for (const std::string section : readme_sections) text += "## " + section + "\n\nwords\n";
+  return text;
+}
+
 /// A lesson in a folder of its own that is whole.
 class LessonAudit : public testing::Test {
  protected:
@@ -30,8 +37,8 @@ class LessonAudit : public testing::Test {
     checkout_.lessons = two_lessons();
     checkout_.lessons.resize(1);
     lesson().title = lesson().part = lesson().teaches = "words";
-    for (const char* file : {"safe_softmax.hpp", "README.md", "rows.svg"})
-      write(lesson_folder / file, "words");
+    for (const char* file : {"safe_softmax.hpp", "rows.svg"}) write(lesson_folder / file, "words");
+    write(lesson_folder / "README.md", readme());
     const std::string hints = "### Hint 1\na\n### Hint 2\nb\n### Hint 3\nc\n";
     write(lesson_folder / "hints.md", "## Task 1\n" + hints + "## Task 2\n" + hints);
     write(solution_folder / "safe_softmax.cpp", solution);
@@ -82,10 +89,9 @@ TEST_F(LessonAudit, FindsFilesThatAreMissing) {
                                                      {"judge", tests / "judge.cpp"}}) {
     remove(path);
     expect(field, path, "it is missing");
-    write(path, field == "hints"
-                    ? "## Task 1\n### Hint 1\n### Hint 2\n### Hint 3\n## Task 2\n### Hint 1\n### "
-                      "Hint 2\n### Hint 3\n"
-                    : "words");
+    const std::string task = "### Hint 1\n### Hint 2\n### Hint 3\n";
+    const std::string hints = "## Task 1\n" + task + "## Task 2\n" + task;
+    write(path, field == "hints" ? hints : field == "README" ? readme() : "words");
   }
   remove(lesson_folder / "rows.svg");
   expect("picture", lesson_folder, "no .svg");
@@ -94,6 +100,16 @@ TEST_F(LessonAudit, FindsFilesThatAreMissing) {
 TEST_F(LessonAudit, LooksAtNothingThatAStudentEdits) {
   write(lesson_folder / "safe_softmax.cpp", "my answer");
   EXPECT_EQ(findings(), std::vector<std::string>{});
+}
+
+TEST_F(LessonAudit, WantsEverySectionOfTheReadme) {
+  const fs::path path = lesson_folder / "README.md";
+  write(path, readme().substr(readme().find("## The contract")));
+  expect("README", path, "it has no section 'The derivation'");
+  write(path, readme() + "## The derivation\n");
+  EXPECT_EQ(findings(), std::vector<std::string>{});
+  write(path, "## The derivation\n\n" + readme().substr(readme().find("## The contract")));
+  expect("README", path, "the section 'The derivation' is empty");
 }
 
 TEST_F(LessonAudit, CountsHintsByTask) {
@@ -203,9 +219,10 @@ TEST(RegistryRoles, FindALesson) {
 }
 
 TEST(RegistryRoles, AreKnownAndGivenOnce) {
-  EXPECT_EQ(role_error({R"("blok")"}),
-            "lesson 0: there is no role 'blok'; there are: block, ring_forward, block_backward, "
-            "ring_backward, ring_overlapped");
+  EXPECT_EQ(
+      role_error({R"("blok")"}),
+      "there is no role 'blok'; there are: softmax, block, ring_forward, block_backward, ring_backward, "
+      "ring_overlapped");
   EXPECT_EQ(role_error({"4"}), "(/lessons/0/role) type must be string, but is number");
   EXPECT_NE(role_error({R"("block")", R"("block")"}).find("lesson 0 has its role, too: block"),
             std::string::npos);

@@ -9,6 +9,7 @@
 #include "course/commands/command_line.hpp"
 #include "course/commands/commands.hpp"
 #include "course/commands/tools.hpp"
+#include "course/selftest/new_lesson.hpp"
 #include "grader/grade_command.hpp"
 
 namespace course::program {
@@ -21,6 +22,7 @@ class ToolsLine : public CommandLine {
   ToolsLine() {
     add_doctor();
     add_test();
+    add_new_lesson();
     add_grade();
     add_handout();
     add_release();
@@ -51,6 +53,16 @@ class ToolsLine : public CommandLine {
         ->excludes(all);
     command->add_option("--lesson", test_.lesson, "only what is about this lesson");
     command->add_option("-j,--jobs", test_.jobs, "how many at once")->check(CLI::PositiveNumber);
+  }
+
+  void add_new_lesson() {
+    CLI::App* command = add_tool(
+        "new-lesson", [this](const Checkout& checkout) { return new_lesson(checkout, lesson_, family_); });
+    command->add_option("name", lesson_, "such as causal_ring")->required();
+    command
+        ->add_option("--family", family_,
+                     "the role in the registry of the lesson that it is like, such as ring_forward")
+        ->required();
   }
 
   void add_grade() {
@@ -95,6 +107,7 @@ class ToolsLine : public CommandLine {
   HandoutOptions handout_;
   std::string release_folder_;
   std::string lesson_;
+  std::string family_;
 };
 
 /// Builds the program of a command and becomes it. Returns an exit code where that fails.

@@ -4,6 +4,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "course/selftest/new_lesson.hpp"
 #include "course/selftest/test_steps.hpp"
 #include "course/workspace/lesson_texts.hpp"
 #include "registry/candidates_file.hpp"
@@ -40,6 +41,7 @@ class Audit {
     look_at_tasks();
     look_at_mistakes();
     look_at_files();
+    look_at_readme();
     look_at_hints();
     look_at_solution();
     look_at_candidates();
@@ -104,6 +106,20 @@ class Audit {
     require_file("adapter", tests_ / "adapter.cpp");
     require_file("judge", tests_ / "judge.cpp");
     require(!files_in(lesson, {".svg"}).empty(), "picture", lesson, "it has no .svg");
+  }
+
+  void look_at_readme() {
+    const fs::path path = Checkout::lesson_folder(lesson_) / "README.md";
+    if (!is_file(path)) return;
+    const std::vector<std::string> lines = lines_of(read_text(checkout_.root / path));
+    for (const std::string section : readme_sections) {
+      const auto heading = std::ranges::find(lines, "## " + section);
+      const auto text = std::find_if(std::next(heading, heading != lines.end()), lines.end(),
+                                     [](const std::string& line) { return !line.empty(); });
+      require(heading != lines.end(), "README", path, "it has no section '" + section + "'");
+      require(heading == lines.end() || (text != lines.end() && !text->starts_with("## ")), "README", path,
+              "the section '" + section + "' is empty");
+    }
   }
 
   void look_at_hints() {

@@ -1,0 +1,89 @@
+#include "course/selftest/new_lesson.hpp"
+
+#include <gtest/gtest.h>
+
+#include "course/selftest/test_steps.hpp"
+#include "protocol/errors.hpp"
+#include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
+
+namespace course::program {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A course of lesson 05 alone.
+class NewLesson : public testing::Test {
+ protected:
+  NewLesson() {
+    const fs::path source = COURSE_SOURCE_DIR;
+    checkout_.root = temporary_.path();
+    for (const char* folder : {"lessons", "solutions", "tests"}) {
+      fs::create_directories(checkout_.root / folder);
+      fs::copy(source / folder / "05_ring_attention", checkout_.root / folder / "05_ring_attention");
+    }
+    fs::copy(source / "lessons/registry.json", checkout_.root / "lessons");
+    fs::copy(source / "tests/mistakes.md", checkout_.root / "tests");
+    read();
+  }
+
+  void read() { checkout_.lessons = read_registry(checkout_.root / "lessons/registry.json"); }
+  std::string text(const fs::path& path) const { return read_text(checkout_.root / path); }
+
+  const TemporaryFolder temporary_;
+  Checkout checkout_;
+};
+
+TEST_F(NewLesson, IsLikeTheFamilysUnderItsOwnName) {
+  const std::size_t lessons = checkout_.lessons.size();
+  ASSERT_EQ(new_lesson(checkout_, "causal_ring", "ring_forward"), succeeded);
+  read();
+  ASSERT_EQ(checkout_.lessons.size(), lessons + 1);
+  const LessonInfo& lesson = checkout_.lessons.back();
+  const LessonInfo& model = find_lesson(checkout_.lessons, "05");
+  EXPECT_EQ(lesson.name, "causal_ring");
+  EXPECT_EQ(lesson.ring, "causal_ring");
+  EXPECT_EQ(lesson.files, std::vector<std::string>{"causal_ring.cpp"});
+  EXPECT_EQ(lesson.tasks.size(), model.tasks.size());
+  EXPECT_FALSE(lesson.role.has_value());
+  ASSERT_EQ(lesson.mistakes.size(), model.mistakes.size());
+  EXPECT_EQ(lesson.mistakes[0].what, model.mistakes[0].what);
+  const std::string judge = text(fs::path("tests") / lesson.folder() / "judge.cpp");
+  EXPECT_NE(judge.find("\"" + lesson.id + "\""), std::string::npos);
+  EXPECT_EQ(judge.find("\"05\""), std::string::npos);
+  const std::string solution = text(Checkout::solution_file(lesson, "causal_ring.cpp"));
+  EXPECT_NE(solution.find("\n  //| throw course::NotImplemented(\"task 2, causal_ring\");\n"),
+            std::string::npos);
+  EXPECT_NE(solution.find("\n  throw course::NotImplemented(\"task 2, causal_ring\");\n  //< task 2\n"),
+            std::string::npos);
+  EXPECT_EQ(solution.find("MPI_Send"), std::string::npos);
+  EXPECT_EQ(text(Checkout::student_file(lesson, "causal_ring.cpp")).find("//|"), std::string::npos);
+}
+
+TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {
+  new_lesson(checkout_, "causal_ring", "ring_forward");
+  read();
+  const LessonInfo& lesson = checkout_.lessons.back();
+  const std::vector<std::string> findings = audit(checkout_, lesson);
+  const auto says = [&](const std::string& what) {
+    return std::ranges::any_of(findings, [&](const std::string& finding) { return finding.ends_with(what); });
+  };
+  for (const char* what :
+       {"registry.json: it is empty", "it has no .svg", "the section 'The derivation' is empty",
+        "task 1 has 0, expected at least 3", "one_block_short has no form",
+        "variants.md: there are 0, expected at least 3", "mistakes.md: there are 0, expected at least 2"}) {
+    EXPECT_TRUE(says(what)) << what << testing::PrintToString(findings);
+  }
+}
+
+TEST_F(NewLesson, RefusesNamesAndFamilies) {
+  EXPECT_THROW(new_lesson(checkout_, "Causal ring", "ring_forward"), UsageError);
+  EXPECT_THROW(new_lesson(checkout_, "ring_attention", "ring_forward"), UsageError);
+  EXPECT_THROW(new_lesson(checkout_, "causal_ring", "rings"), UsageError);
+  EXPECT_EQ(fs::exists(checkout_.root / "lessons/09_causal_ring"), false);
+}
+
+}  // namespace
+
+}  // namespace course::program
