@@ -1,0 +1,2 @@
+#define JSON_ONCE template
+#include "text/json_once.hpp"
