@@ -3,8 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-// Tells the compiler that these are compiled elsewhere: in json_once.cpp, once for all programs that take this header
-// precompiled. Sources include nlohmann's header as ever. JSON_ONCE is `extern template` but there.
+// Tells the compiler that these are compiled elsewhere: in json_once.cpp, once for all programs that take
+// this header precompiled. Sources include nlohmann's header as ever. JSON_ONCE is `extern template` but
+// there.
 #ifndef JSON_ONCE
 #define JSON_ONCE extern template
 #endif
