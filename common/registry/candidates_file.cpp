@@ -126,16 +126,22 @@ std::vector<CandidateSection> read_candidates(const std::filesystem::path& path)
 
 std::string candidate_text(const std::string& solution, const Form& form) {
   if (form.edits.empty()) return form.file;
-  std::string text = solution;
+  std::map<std::size_t, const Edit*> places;
   for (const Edit& edit : form.edits) {
-    if (const int count = occurrences(text, edit.before); count != 1) {
+    if (const int count = occurrences(solution, edit.before); count != 1) {
       fail(form.line, "the solution has these lines " + std::to_string(count) +
                           " times, expected once: " + edit.before.substr(0, edit.before.find('\n')));
     }
-    const std::size_t at = text.starts_with(edit.before) ? 0 : text.find("\n" + edit.before) + 1;
-    text.replace(at, edit.before.size(), edit.after);
+    places[solution.starts_with(edit.before) ? 0 : solution.find("\n" + edit.before) + 1] = &edit;
   }
-  return text;
+  std::string text;
+  std::size_t done = 0;
+  for (const auto& [at, edit] : places) {
+    if (at < done) fail(form.line, "two edits are of the same lines");
+    text += solution.substr(done, at - done) + edit->after;
+    done = at + edit->before.size();
+  }
+  return text + solution.substr(done);
 }
 
 std::string candidate_source(const std::string& solution, const std::vector<CandidateSection>& all,

@@ -39,8 +39,8 @@ std::vector<CandidateSection> parse_candidates(const std::string& markdown);
 /// The same of a file; nothing where there is none, as in a handout. Errors begin with the path.
 std::vector<CandidateSection> read_candidates(const std::filesystem::path& path);
 
-/// What a form makes of the solution. Throws std::runtime_error with the line of an edit whose old text does
-/// not occur in the solution exactly once.
+/// What a form makes of the solution. Throws std::runtime_error with the form's line where the old text of an
+/// edit does not occur in the solution exactly once, or lies on that of another.
 std::string candidate_text(const std::string& solution, const Form& form);
 
 /// The source of a candidate's form, from 1. A combination is made of the first form of its first mistake and

@@ -101,6 +101,10 @@ TEST(CandidatesFile, EditsWholeLinesThatOccurOnce) {
   EXPECT_EQ(source("one"), "first\nsame\n2nd\nsame\nlast\n");
   EXPECT_EQ(source("one", 2), "first\nsame\nsecond\nsame\n  3rd\nlast\n");
   EXPECT_EQ(source("one", 1, true), "first\nsame\nzweite\nsame\n  third\nlast\n");
+  // Edits are of the solution, not of what other edits make of it.
+  EXPECT_EQ(
+      candidate_text("a\nb\n", parse_candidates("## x\n```diff\n-a\n+b\n@@\n-b\n+a\n```\n")[0].forms[0]),
+      "b\na\n");
   EXPECT_EQ(source("whole"), "## no heading\nint x;\n");
   EXPECT_EQ(candidate_text("a\na b\n", parse_candidates("## x\n```diff\n-a\n+c\n```\n")[0].forms[0]),
             "c\na b\n");
@@ -126,6 +130,8 @@ TEST(CandidatesFile, NamesTheLineOfAnEditThatDoesNotApply) {
             "line 2: the solution has these lines 2 times, expected once: same");
   EXPECT_EQ(applied("```diff\n-thirst\n```\n"),
             "line 2: the solution has these lines 0 times, expected once: thirst");
+  EXPECT_EQ(applied("```diff\n-first\n same\n@@\n-same\n second\n```\n"),
+            "line 2: two edits are of the same lines");
   EXPECT_EQ(applied("```diff\n-third\n```\n"),  // a part of a line is none
             "line 2: the solution has these lines 0 times, expected once: third");
 }
