@@ -187,7 +187,7 @@ TEST(Report, ExposedTimeIsThatInWhichSharedCoresComputeNothing) {
     return Span{Span::Kind::Compute, begin_s, end_s, ""};
   };
   const auto wait = [](double begin_s, double end_s) { return Span{Span::Kind::Wait, begin_s, end_s, ""}; };
-  one.run.shown.ranks = 4;
+  one.shown.ranks = 4;
   // Two ranks on each of two cores, one after the other.
   ranks = {take(0, {compute(0, 2), wait(2, 4)}), take(1, {wait(0, 2), compute(2, 4)}),
            take(2, {compute(0, 2), wait(2, 4)}), take(3, {wait(0, 2), compute(2, 4)})};

@@ -38,15 +38,15 @@ bool is_lesson_folder(const std::string& name, const std::vector<LessonInfo>& le
 }
 
 /// Other right answers, and mistakes with the edits that make them, which are cut (without_forms).
-constexpr const char* variants = "variants.md";
-constexpr const char* mistakes = "mistakes.md";
+constexpr const char* variants_file = "variants.md";
+constexpr const char* mistakes_file = "mistakes.md";
 
 /// Of a lesson's tests what its judge and player are built from, and of what all lessons share, mistakes.md.
 bool goes_along_from_tests(const std::vector<std::string>& parts, const std::vector<LessonInfo>& lessons) {
-  if (parts.size() == 2) return parts[1] == "CMakeLists.txt" || parts[1] == mistakes;
+  if (parts.size() == 2) return parts[1] == "CMakeLists.txt" || parts[1] == mistakes_file;
   if (is_one_of(tool_tests, parts[1])) return true;
   return parts.size() == 3 && is_lesson_folder(parts[1], lessons) && parts[2] != hidden_examples &&
-         parts[2] != variants;
+         parts[2] != variants_file;
 }
 
 bool is_edited(const fs::path& file, const std::vector<LessonInfo>& lessons) {
@@ -147,7 +147,7 @@ void write_handout(const Checkout& course, const std::vector<LessonInfo>& lesson
   }
   for (const LessonInfo& lesson : lessons) {
     write_skeletons(course, lesson, folder);
-    const fs::path path = fs::path("tests") / lesson.folder() / mistakes;
+    const fs::path path = fs::path("tests") / lesson.folder() / mistakes_file;
     write_text(folder / path, without_forms(read_text(course.root / path)));
   }
   const fs::path registry = fs::path("lessons") / "registry.json";

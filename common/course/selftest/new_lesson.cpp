@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* registry = "lessons/registry.json";
+constexpr const char* registry_file = "lessons/registry.json";
 
 /// The lesson of the family that there is, of which the new one begins as a copy.
 const LessonInfo& model_of(const std::vector<LessonInfo>& lessons, const std::string& family) {
@@ -151,7 +151,7 @@ int new_lesson(const Checkout& checkout, const std::string& name, const std::str
   write(tests / "mistakes.md", without_forms(text_of(fs::path("tests") / model.folder() / "mistakes.md")));
   write(tests / "variants.md",
         fmt::format("# Variants of lesson {}: different answers, and right\n", lesson.id));
-  write(registry, with_lesson(read_text(checkout.root / registry), model, lesson));
+  write(registry_file, with_lesson(read_text(checkout.root / registry_file), model, lesson));
   fmt::print("What is still missing: ./course test --lesson {}\n", lesson.id);
   return succeeded;
 }
