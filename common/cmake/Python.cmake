@@ -43,8 +43,8 @@ function(add_python_tests lesson name)
   add_dependencies(${lesson}_tests ${lesson}_python)
 endfunction()
 
-# Adds a test for each form in Python of that Markdown file, and to the list `files` what it is made into.
-function(add_python_candidates lesson solution kind markdown files)
+# Adds a test for each form in Python of that Markdown file, and to the list `result` what it is made into.
+function(add_python_candidates lesson solution kind markdown result)
   recall(${lesson} folder tests)
   cmake_path(GET solution FILENAME name)
   candidates_in(${tests}/${markdown} "diff python" ids)
@@ -55,7 +55,7 @@ function(add_python_candidates lesson solution kind markdown files)
     # The player tells the lesson by the folder's name.
     set(source ${CMAKE_BINARY_DIR}/candidates/${lesson}/python/${kind}/${id}/${folder}/${name})
     make_candidate(${tests}/${markdown} ${solution} ${id} ${source})
-    list(APPEND ${files} ${source})
+    list(APPEND ${result} ${source})
     cmake_path(GET id STEM section)
     set(expected pass)
     if(kind STREQUAL "mutant")
@@ -63,7 +63,7 @@ function(add_python_candidates lesson solution kind markdown files)
     endif()
     add_python_test(${lesson} ${kind}.${id} ${source} ${expected})
   endforeach()
-  set(${files} ${${files}} PARENT_SCOPE)
+  set(${result} ${${result}} PARENT_SCOPE)
 endfunction()
 
 function(add_python_test lesson test subject expected)

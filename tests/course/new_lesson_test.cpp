@@ -58,6 +58,7 @@ TEST_F(NewLesson, IsLikeTheFamilysUnderItsOwnName) {
   EXPECT_NE(solution.find("\n  throw course::NotImplemented(\"task 2, causal_ring\");\n  //< task 2\n"),
             std::string::npos);
   EXPECT_EQ(solution.find("MPI_Send"), std::string::npos);
+  EXPECT_NE(solution.find("namespace " + lesson.tag() + " {"), std::string::npos);
   EXPECT_EQ(text(Checkout::student_file(lesson, "causal_ring.cpp")).find("//|"), std::string::npos);
 }
 

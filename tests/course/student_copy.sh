@@ -20,7 +20,7 @@ make_copy() {
   cp -r "$course_root/common" "$course_root/lessons" "$course_root/solutions" "$course_root/CMakePresets.json" "$copy/"
   cp "$course_root/tests/course/miniature/CMakeLists.txt" "$copy/"
   local folder
-  for folder in "$course_root"/tests/[0-9]*; do cp -r "$folder" "$copy/tests/"; done
+  for folder in "$course_root"/tests/[0-9]* "$course_root"/tests/mistakes.md; do cp -r "$folder" "$copy/tests/"; done
   rm -f "$copy/lessons/01_safe_softmax/hints.md"
   course reset 01 # the checkout's own file may be a student's answer by now
   rm -rf "$copy/.course"

@@ -48,7 +48,7 @@ class Renaming {
     };
     replace("\\b" + model_.folder() + "\\b", lesson_.folder());
     replace("\\b" + model_.name + "\\b", lesson_.name);
-    replace("\\blesson( ?)" + model_.id + "\\b", "lesson$1" + lesson_.id);
+    replace("\\blesson( ?)" + model_.id + "\\b", "lesson$01" + lesson_.id);  // $1 and a digit would be $10
     replace("\"" + model_.id + "\"", "\"" + lesson_.id + "\"");
     return text;
   }
