@@ -13,7 +13,7 @@ namespace {
 std::vector<Candidate> read(const std::string& text) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "candidates") << text;
-  return read_candidates(folder.path() / "candidates");
+  return listed_candidates(folder.path() / "candidates");
 }
 
 TEST(Candidates, AreReadLineByLine) {
@@ -39,7 +39,7 @@ TEST(Candidates, AreRefusedWithTheLine) {
       EXPECT_NE(std::string(error.what()).find("hidden or public"), std::string::npos) << error.what();
     }
   }
-  EXPECT_THROW(read_candidates("/nonexistent"), std::runtime_error);
+  EXPECT_THROW(listed_candidates("/nonexistent"), std::runtime_error);
 }
 
 /// A task that counts how often its answers are worked out.

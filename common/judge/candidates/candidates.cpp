@@ -140,7 +140,7 @@ std::string Expectation::unmet(const std::vector<Round>& rounds, const LessonInf
   return "";
 }
 
-std::vector<Candidate> read_candidates(const fs::path& file) {
+std::vector<Candidate> listed_candidates(const fs::path& file) {
   std::ifstream stream(file);
   if (!stream) throw std::runtime_error("cannot read " + file.string());
   std::vector<Candidate> candidates;
@@ -187,7 +187,7 @@ void test_candidates(const LessonInfo& lesson, const std::vector<GradedTest>& te
   fs::remove_all(options.verdicts);
   fs::create_directories(options.verdicts);
   std::map<std::string, Examples> shared;
-  for (const Candidate& candidate : read_candidates(options.candidates)) {
+  for (const Candidate& candidate : listed_candidates(options.candidates)) {
     Check check;
     try {
       check = play(candidate, lesson, tests, options, shared);

@@ -39,7 +39,7 @@ struct Candidate {
 
 /// Reads a file with a line a candidate: name, subject, expectation, "hidden" or "public", and the name in
 /// the ledger or "-", with a tab between them. Throws std::runtime_error with the line that is not so.
-std::vector<Candidate> read_candidates(const std::filesystem::path& file);
+std::vector<Candidate> listed_candidates(const std::filesystem::path& file);
 
 /// Whether something is as it should be, and why not.
 struct Check {
