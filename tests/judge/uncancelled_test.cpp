@@ -25,11 +25,10 @@ Task backward_task() {
 Outcome returned(const Answer& answer, const Example& example) {
   Outcome outcome;
   outcome.ending = Outcome::Ending::Finished;
-  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
   for (int rank = 0; rank < example.ranks(); ++rank) {
     std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
     for (const auto& [name, tensor] : answer)
-      outputs[name] = slice(cast<float>(tensor), 1, offsets[rank], example.shard_tokens[rank]);
+      outputs[name] = example.layout.shard(cast<float>(tensor), 1, rank);
   }
   return outcome;
 }
