@@ -19,12 +19,12 @@ struct Hypothesis {
 };
 
 /// The number of keys in attention's inputs, 0 in any others.
-int keys_of(const Example& example) {
+Index keys_of(const Example& example) {
   const auto k = example.inputs.find("k");
   const auto v = example.inputs.find("v");
   if (k == example.inputs.end() || v == example.inputs.end()) return 0;
   if (k->second.rank() != 3 || v->second.rank() != 3 || k->second.extent(1) != v->second.extent(1)) return 0;
-  return static_cast<int>(k->second.extent(1));
+  return k->second.extent(1);
 }
 
 /// A copy for which everything has to be worked out anew.
@@ -34,18 +34,14 @@ Example to_change(Example example) {
 }
 
 /// Nothing where no key would be left, or none left out.
-std::optional<Example> without(const std::vector<int>& keys, const Example& example) {
-  std::vector<int> kept;
-  for (int key = 0; key < keys_of(example); ++key) {
+std::optional<Example> without(const std::vector<Index>& keys, const Example& example) {
+  std::vector<Index> kept;
+  for (Index key = 0; key < keys_of(example); ++key) {
     if (std::ranges::find(keys, key) == keys.end()) kept.push_back(key);
   }
   if (kept.empty() || keys.empty()) return std::nullopt;
   Example changed = to_change(example);
-  for (const char* name : {"k", "v"}) {
-    std::vector<Tensor> parts;
-    for (const int key : kept) parts.push_back(slice(example.inputs.at(name), 1, key, 1));
-    changed.inputs[name] = concatenate(parts, 1);
-  }
+  for (const char* name : {"k", "v"}) changed.inputs[name] = take(example.inputs.at(name), 1, kept);
   return changed;
 }
 
@@ -58,12 +54,11 @@ std::optional<Example> without_first(const Example& example) {
 }
 
 std::optional<Example> without_last_of_every_shard(const Example& example) {
-  if (example.shard_tokens.empty() || total_tokens(example.shard_tokens) != keys_of(example))
-    return std::nullopt;
-  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
-  std::vector<int> last;
-  for (std::size_t rank = 0; rank < offsets.size(); ++rank) {
-    if (example.shard_tokens[rank] > 0) last.push_back(offsets[rank] + example.shard_tokens[rank] - 1);
+  const Layout& layout = example.layout;
+  if (layout.ranks() == 0 || layout.tokens() != keys_of(example)) return std::nullopt;
+  std::vector<Index> last;
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    if (layout.tokens(rank) > 0) last.push_back(layout.positions(rank).back());
   }
   return without(last, example);
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ring/shards.hpp"
+
 namespace course::checks {
 
 namespace {
@@ -61,7 +63,7 @@ int backward_hops(int ranks) {
 Recognises sent_one_hop_more(Hops hops, int fewest_ranks) {
   return [=](const Example& example, const Outcome& outcome) {
     if (example.ranks() < fewest_ranks) return false;
-    const std::vector<int>& shards = example.shard_tokens;
+    const std::vector<int> shards = example.layout.shard_tokens();
     const int rounds = (hops(example.ranks()) + 1) / example.ranks();  // of all blocks
     const std::int64_t unpadded = bytes_of_block(example, rounds * total_tokens(shards));
     const std::int64_t padded = bytes_of_block(example, rounds * largest_shard(shards) * example.ranks());
@@ -72,11 +74,11 @@ Recognises sent_one_hop_more(Hops hops, int fewest_ranks) {
 }
 
 std::int64_t bytes_of_hops(Hops hops, const Example& example) {
-  return bytes_of_block(example, largest_shard(example.shard_tokens) * hops(example.ranks()));
+  return bytes_of_block(example, largest_shard(example.layout.shard_tokens()) * hops(example.ranks()));
 }
 
 std::int64_t memory_of_blocks(const Example& example, int blocks) {
-  const std::int64_t block = bytes_of_block(example, largest_shard(example.shard_tokens));
+  const std::int64_t block = bytes_of_block(example, largest_shard(example.layout.shard_tokens()));
   return block < 256 * 1024 ? std::numeric_limits<std::int64_t>::max() : blocks * block;
 }
 
@@ -120,7 +122,7 @@ bool gathered(const Example&, const Outcome& outcome) {
 
 bool held_everything(const Example& example, const Outcome& outcome) {
   return std::ranges::any_of(outcome.reports, [&](const RankReport& report) {
-    return report.peak_bytes >= bytes_of_block(example, total_tokens(example.shard_tokens));
+    return report.peak_bytes >= bytes_of_block(example, example.layout.tokens());
   });
 }
 

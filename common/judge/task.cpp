@@ -65,13 +65,11 @@ void require_agreement(const LessonJudge& judge, const LessonInfo& lesson) {
 
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example) {
   std::vector<std::map<std::string, Tensor>> shards(example.ranks());
-  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
   for (const auto& [name, tensor] : example.inputs) {
     const auto axis = task.split_axis.find(name);
     for (int rank = 0; rank < example.ranks(); ++rank) {
-      const bool cut = axis != task.split_axis.end() && !example.shard_tokens.empty();
-      shards[rank].emplace(
-          name, cut ? slice(tensor, axis->second, offsets[rank], example.shard_tokens[rank]) : tensor);
+      const bool cut = axis != task.split_axis.end() && example.layout.ranks() > 0;
+      shards[rank].emplace(name, cut ? example.layout.shard(tensor, axis->second, rank) : tensor);
     }
   }
   return shards;
@@ -89,7 +87,8 @@ std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answe
 
 namespace {
 
-Tensor64 join_output(const Output& output, const Outcome& outcome) {
+/// The ranks' pieces in the order of ranks.
+Tensor64 joined_by_rank(const Output& output, const Outcome& outcome) {
   std::vector<Tensor64> parts;
   for (std::size_t rank = 0; rank < outcome.outputs.size(); ++rank) {
     const auto found = outcome.outputs[rank].find(output.name);
@@ -103,16 +102,17 @@ Tensor64 join_output(const Output& output, const Outcome& outcome) {
 
 }  // namespace
 
-Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& expected) {
+Answer join_outputs(const Task& task, const Layout& layout, const Outcome& outcome, const Answer& expected) {
   Answer answer;
   for (const Output& output : task.outputs) {
-    Tensor64 joined = join_output(output, outcome);
+    Tensor64 joined = joined_by_rank(output, outcome);
     const Shape& shape = expected.at(output.name).shape();
     if (joined.shape() != shape) {
       throw std::runtime_error(output.name + " has the shape " + to_string(joined.shape()) + ", expected " +
                                to_string(shape));
     }
-    answer.emplace(output.name, std::move(joined));
+    const bool by_position = layout.ranks() > 1 && output.axes[output.join_axis] != "rank";
+    answer.emplace(output.name, by_position ? layout.in_order(joined, output.join_axis) : std::move(joined));
   }
   return answer;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,7 +10,7 @@
 
 #include "judge/numbers/input_generator.hpp"
 #include "registry/registry.hpp"
-#include "ring/shards.hpp"
+#include "ring/layout.hpp"
 #include "runner/launcher.hpp"
 #include "tensor/tensor.hpp"
 
@@ -29,14 +30,14 @@ struct Example {
   std::string what;  ///< "a row maximum that arrives in the last block", for the diagnosis
   std::map<std::string, Tensor> inputs;
   Arguments arguments = {};
-  std::vector<int> shard_tokens = {};  ///< by rank; empty for a lesson on one rank
+  Layout layout = {};  ///< which rows each rank owns; without ranks for a lesson on one rank
   /// So large that an instrument sees memory. Played with the first seed, and with later ones only by a
   /// submission that nothing else finds wrong.
   bool large = false;
   /// What the functions of a remembering() task gave; null: nothing is kept. Whoever changes a copy of an
   /// example has to take this from it.
   std::shared_ptr<WorkedOut> worked = {};
-  int ranks() const { return shard_tokens.empty() ? 1 : static_cast<int>(shard_tokens.size()); }
+  int ranks() const { return std::max(1, layout.ranks()); }
 };
 
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
@@ -49,8 +50,8 @@ struct Mistake {
 struct Output {
   std::string name;
   std::vector<std::string> axes;  ///< for the diagnosis: {"head", "row", "col"}
-  /// The ranks' pieces are joined along this axis. An output of the whole row that every rank returns is
-  /// declared with the axis "rank" and joined along that.
+  /// The ranks' pieces are joined along this axis, each row at its position. An output of the whole row that
+  /// every rank returns is declared with the axis "rank" and joined along that.
   Index join_axis = 0;
 };
 
@@ -132,17 +133,11 @@ void require_agreement(const LessonJudge& judge, const LessonInfo& lesson);
 /// Every rank's inputs, cut from the example's.
 std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Example& example);
 
-/// One rank's shard of a tensor whose axis 1 counts all ranks' tokens.
-template <class T>
-TensorOf<T> shard_of(const TensorOf<T>& whole, const Example& example, int rank) {
-  return slice(whole, 1, shard_offsets(example.shard_tokens)[rank], example.shard_tokens[rank]);
-}
-
 /// The outputs and logs that are read back from a player.
 std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answer& expected);
 
 /// The ranks' outputs joined. Throws std::runtime_error naming an output that is missing or whose shape is
 /// not what `expected` has.
-Answer join_outputs(const Task& task, const Outcome& outcome, const Answer& expected);
+Answer join_outputs(const Task& task, const Layout& layout, const Outcome& outcome, const Answer& expected);
 
 }  // namespace course

@@ -38,7 +38,7 @@ std::vector<const Output*> wrong_outputs(const Task& task, const Played& played)
 }
 
 using Words = std::string (*)(const Output&, const Tensor64& answer, const Tensor64& expected,
-                              double tolerance, const std::vector<int>& shard_tokens);
+                              double tolerance, const Layout& layout);
 
 using Lines = std::vector<std::string>;  // some of several lines
 
@@ -48,7 +48,7 @@ Lines lines_on(const Task& task, const Played& played, Words words) {
   for (const Output* output : wrong_outputs(task, played)) {
     const std::string name = output->name;
     lines.push_back(words(*output, played.answer.at(name), played.expected.at(name),
-                          played.tolerance.at(name), played.example->shard_tokens));
+                          played.tolerance.at(name), played.example->layout));
   }
   return lines;
 }

@@ -37,15 +37,17 @@ T score_scale(Index head_dim) {
 /// One head's forward pass.
 template <class T>
 struct Head {
-  Head(const TensorOf<T>& q_all, const TensorOf<T>& k_all, const TensorOf<T>& v_all, Mask mask, Index head)
+  Head(const TensorOf<T>& q_all, const TensorOf<T>& k_all, const TensorOf<T>& v_all, const Mask& mask,
+       Index head)
       : q(head_of(q_all, head)),
         k(head_of(k_all, head)),
         v(head_of(v_all, head)),
         p(score_scale<T>(q.cols()) * times_transposed(q, k)),
         lse(q.rows()) {
     for (Index i = 0; i < p.rows(); ++i) {
+      const auto [first, last] = mask.keys(i);
       for (Index j = 0; j < p.cols(); ++j) {
-        if (!mask.visible(i, j)) p(i, j) = -std::numeric_limits<T>::infinity();
+        if (j < first || j >= last) p(i, j) = -std::numeric_limits<T>::infinity();
       }
       lse[i] = softmax_in_place(std::span<T>(p.row(i).data(), static_cast<std::size_t>(p.cols())));
     }
@@ -84,7 +86,8 @@ enum class Terms { Cancel, Magnitudes };
 
 template <class T>
 AttentionGradients<T> gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                const TensorOf<T>& d_o, Mask mask, const TensorOf<T>& d_lse, Terms terms) {
+                                const TensorOf<T>& d_o, const Mask& mask, const TensorOf<T>& d_lse,
+                                Terms terms) {
   require_shapes(q, k, v);
   require_shape("d_o", d_o.shape(), "the output's", {q.extent(0), q.extent(1), v.extent(2)});
   const bool has_d_lse = d_lse.shape() != Shape{0};
@@ -113,7 +116,7 @@ AttentionGradients<T> gradients(const TensorOf<T>& q, const TensorOf<T>& k, cons
 }  // namespace
 
 template <class T>
-Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, Mask mask) {
+Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, const Mask& mask) {
   require_shapes(q, k, v);
   Attention<T> result{TensorOf<T>({q.extent(0), q.extent(1), v.extent(2)}),
                       TensorOf<T>({q.extent(0), q.extent(1)})};
@@ -127,21 +130,22 @@ Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorO
 
 template <class T>
 AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                          const TensorOf<T>& d_o, Mask mask, const TensorOf<T>& d_lse) {
+                                          const TensorOf<T>& d_o, const Mask& mask,
+                                          const TensorOf<T>& d_lse) {
   return gradients(q, k, v, d_o, mask, d_lse, Terms::Cancel);
 }
 
 AttentionGradients<double> cancellation_free_gradients(const Tensor64& q, const Tensor64& k,
-                                                       const Tensor64& v, const Tensor64& d_o, Mask mask,
-                                                       const Tensor64& d_lse) {
+                                                       const Tensor64& v, const Tensor64& d_o,
+                                                       const Mask& mask, const Tensor64& d_lse) {
   return gradients(q, k, v, d_o, mask, d_lse, Terms::Magnitudes);
 }
 
-template Attention<float> attention(const Tensor&, const Tensor&, const Tensor&, Mask);
-template Attention<double> attention(const Tensor64&, const Tensor64&, const Tensor64&, Mask);
+template Attention<float> attention(const Tensor&, const Tensor&, const Tensor&, const Mask&);
+template Attention<double> attention(const Tensor64&, const Tensor64&, const Tensor64&, const Mask&);
 template AttentionGradients<float> attention_gradients(const Tensor&, const Tensor&, const Tensor&,
-                                                       const Tensor&, Mask, const Tensor&);
+                                                       const Tensor&, const Mask&, const Tensor&);
 template AttentionGradients<double> attention_gradients(const Tensor64&, const Tensor64&, const Tensor64&,
-                                                        const Tensor64&, Mask, const Tensor64&);
+                                                        const Tensor64&, const Mask&, const Tensor64&);
 
 }  // namespace course::reference

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "reference/mask.hpp"
 #include "reference/softmax.hpp"
 #include "tensor/tensor.hpp"
 
@@ -8,13 +9,6 @@
 /// held to; T = float is the same arithmetic in float32, whose error says how much a right float32 answer may
 /// be off.
 namespace course::reference {
-
-/// What a query may see. `None` is full attention; `Causal` lets query i see keys 0 .. i + offset.
-struct Mask {
-  enum class Kind { None, Causal } kind = Kind::None;
-  Index offset = 0;  ///< keys - queries aligns the last query with the last key
-  bool visible(Index query, Index key) const { return kind == Kind::None || key <= query + offset; }
-};
 
 template <class T>
 struct Attention {
@@ -27,7 +21,8 @@ struct Attention {
 /// A query that sees no key gets o = 0 and lse = -inf. Throws std::invalid_argument with the shapes when they
 /// do not fit. Source: Vaswani et al. 2017, eq. 1.
 template <class T>
-Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, Mask mask = {});
+Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
+                       const Mask& mask = {});
 
 template <class T>
 struct AttentionGradients {
@@ -42,14 +37,14 @@ struct AttentionGradients {
 /// appendix B; d lse / d S = P.
 template <class T>
 AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                          const TensorOf<T>& d_o, Mask mask = {},
+                                          const TensorOf<T>& d_o, const Mask& mask = {},
                                           const TensorOf<T>& d_lse = {});
 
 /// What the gradients would be if none of their terms cancelled: the sums of the absolute values of the
 /// products that they are made of, P_ij (|dP_ij| + |D_i|) |k_jc| for dq, where |dP_ij| and |D_i| are sums of
 /// absolute values in turn. What float32 rounds is in proportion to these.
 AttentionGradients<double> cancellation_free_gradients(const Tensor64& q, const Tensor64& k,
-                                                       const Tensor64& v, const Tensor64& d_o, Mask mask = {},
-                                                       const Tensor64& d_lse = {});
+                                                       const Tensor64& v, const Tensor64& d_o,
+                                                       const Mask& mask = {}, const Tensor64& d_lse = {});
 
 }  // namespace course::reference

@@ -101,6 +101,25 @@ TensorOf<T> slice(const TensorOf<T>& from, Index axis, Index first, Index count)
 }
 
 template <class T>
+TensorOf<T> take(const TensorOf<T>& from, Index axis, std::span<const Index> indices) {
+  const Folded source = fold(from.shape(), axis);
+  for (const Index index : indices) {
+    if (index >= 0 && index < source.extent) continue;
+    throw std::out_of_range("there is no entry " + std::to_string(index) + " along axis " +
+                            std::to_string(axis) + " of shape " + to_string(from.shape()));
+  }
+  Shape shape = from.shape();
+  shape[axis] = std::ssize(indices);
+  TensorOf<T> result(shape);
+  T* to = result.data();
+  for (Index outer = 0; outer < source.outer; ++outer) {
+    for (const Index index : indices)
+      to = std::copy_n(from.data() + (outer * source.extent + index) * source.inner, source.inner, to);
+  }
+  return result;
+}
+
+template <class T>
 TensorOf<T> concatenate(const std::vector<TensorOf<T>>& parts, Index axis) {
   TensorOf<T> result(joined_shape(parts, axis));
   const Folded target = fold(result.shape(), axis);
@@ -118,6 +137,8 @@ TensorOf<T> concatenate(const std::vector<TensorOf<T>>& parts, Index axis) {
 
 template TensorOf<float> slice(const TensorOf<float>&, Index, Index, Index);
 template TensorOf<double> slice(const TensorOf<double>&, Index, Index, Index);
+template TensorOf<float> take(const TensorOf<float>&, Index, std::span<const Index>);
+template TensorOf<double> take(const TensorOf<double>&, Index, std::span<const Index>);
 template TensorOf<float> concatenate(const std::vector<TensorOf<float>>&, Index);
 template TensorOf<double> concatenate(const std::vector<TensorOf<double>>&, Index);
 

@@ -84,6 +84,11 @@ TensorOf<To> cast(const TensorOf<From>& from) {
 template <class T>
 TensorOf<T> slice(const TensorOf<T>& from, Index axis, Index first, Index count);
 
+/// Entries indices[0], indices[1] ... along axis `axis`, copied, as NumPy's take. Throws std::out_of_range
+/// with the shape when there is no such axis or no such entry.
+template <class T>
+TensorOf<T> take(const TensorOf<T>& from, Index axis, std::span<const Index> indices);
+
 /// Joins tensors, at least one, that agree in every axis but `axis`. Throws std::invalid_argument with the
 /// shapes when they do not agree, std::out_of_range when there is no such axis.
 template <class T>

@@ -117,33 +117,28 @@ Answer expected(const Example& example) {
   return {{"p", {{x.size()}, row.p.values()}}, {"lse", Tensor64({example.ranks()}, row.lse[0])}};
 }
 
-std::vector<std::span<const float>> pieces_of(const Example& example) {
-  const std::span<const float> x = example.inputs.at("x").flat();
-  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
-  std::vector<std::span<const float>> pieces;
-  for (int rank = 0; rank < example.ranks(); ++rank) {
-    pieces.push_back(x.subspan(offsets[rank], example.shard_tokens[rank]));
-  }
+std::vector<Tensor> pieces_of(const Example& example) {
+  std::vector<Tensor> pieces;
+  for (int rank = 0; rank < example.ranks(); ++rank)
+    pieces.push_back(example.layout.shard(example.inputs.at("x"), 0, rank));
   return pieces;
 }
 
 std::vector<SoftmaxState> local_states(const Example& example) {
   std::vector<SoftmaxState> states;
-  for (const std::span<const float> piece : pieces_of(example)) states.push_back(softmax_steps::local(piece));
+  for (const Tensor& piece : pieces_of(example)) states.push_back(softmax_steps::local(piece.flat()));
   return states;
 }
 
 /// What comes of it when rank r takes state[r] for the whole row's.
 Answer answer_from(const Example& example, const std::vector<SoftmaxState>& states) {
-  Tensor p(example.inputs.at("x").shape());
+  std::vector<Tensor> pieces = pieces_of(example);
   Tensor lse({example.ranks()});
-  const std::vector<int> offsets = shard_offsets(example.shard_tokens);
   for (int rank = 0; rank < example.ranks(); ++rank) {
-    const std::span<const float> x = pieces_of(example)[rank];
-    softmax_steps::write(x, states[rank], p.flat().subspan(offsets[rank], x.size()));
+    softmax_steps::write(pieces[rank].flat(), states[rank], pieces[rank].flat());
     lse[rank] = states[rank].m + std::log(states[rank].l);
   }
-  return {{"p", cast<double>(p)}, {"lse", cast<double>(lse)}};
+  return {{"p", cast<double>(example.layout.join(pieces, 0))}, {"lse", cast<double>(lse)}};
 }
 
 /// The ranks' states merged in their order, up to and with each.

@@ -5,6 +5,7 @@
 #include "judge/attention/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
+#include "ring/shards.hpp"
 
 using namespace course;
 

@@ -24,7 +24,7 @@ inline Tensor64 input(const Example& example, const char* name) {
 }
 
 inline reference::Mask mask_of(const Example& example) {
-  return {reference::Mask::Kind::Causal, integer(example, "offset")};
+  return reference::Mask::causal(integer(example, "offset"));
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 #include "judge/communication_checks.hpp"
 #include "judge/diagnose.hpp"
 #include "judge/task.hpp"
+#include "ring/shards.hpp"
 
 using namespace course;
 

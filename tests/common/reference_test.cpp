@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 const Mask kFull{};
-const Mask kCausal{Mask::Kind::Causal, 0};
+const Mask kCausal = Mask::causal();
 
 Tensor64 golden(const std::string& name) {
   return read_npy<double>(std::filesystem::path(COURSE_DATA_DIR) / "golden" / (name + ".npy"));
@@ -56,16 +57,109 @@ Problem random_problem(std::mt19937& random, Index heads, Index queries, Index k
           normal(random, {heads, keys, head_dim}), normal(random, {heads, queries, head_dim})};
 }
 
-/// Masks under which, for 5 queries and 7 keys, all rows, some rows and no rows see a key.
-const std::vector<Mask> kMasks = {
-    kFull, kCausal, {Mask::Kind::Causal, 2}, {Mask::Kind::Causal, -3}, {Mask::Kind::Causal, -9}};
+struct NamedMask {
+  const char* name;
+  Mask mask;
+  /// Of query 0 to 4 and seven keys.
+  bool sees_a_key(Index query) const {
+    const auto [first, last] = mask.keys(query);
+    return first < std::min<Index>(last, 7);
+  }
+};
 
-TEST(Mask, CausalSeesUpToItsOffset) {
-  EXPECT_TRUE(kFull.visible(0, 1000));
-  EXPECT_TRUE(kCausal.visible(3, 3));
-  EXPECT_FALSE(kCausal.visible(3, 4));
-  EXPECT_TRUE((Mask{Mask::Kind::Causal, 2}.visible(3, 5)));
-  EXPECT_FALSE((Mask{Mask::Kind::Causal, -1}.visible(0, 0)));
+/// Masks under which, for 5 queries and 7 keys, all rows, some rows and no rows see a key.
+const std::vector<NamedMask> kMasks = {{"full", kFull},
+                                       {"causal", kCausal},
+                                       {"causal from 2 on", Mask::causal(2)},
+                                       {"causal from -3 on", Mask::causal(-3)},
+                                       {"nothing", Mask::causal(-9)},
+                                       {"window", Mask::window(3, 2)},
+                                       {"window beyond the keys", Mask::window(2, 4)},
+                                       {"documents", Mask::documents({0, 2, 2, 4})},
+                                       {"causal documents", Mask::documents({0, 3, 7}) & kCausal}};
+
+/// One head's o, lse and gradients by loops over queries, keys and columns.
+struct Looped {
+  std::vector<double> o, lse, dq, dk, dv;
+
+  Looped(const Problem& x, const Tensor64& d_lse, const Mask& mask, Index head) {
+    const Index queries = x.q.extent(1), keys = x.k.extent(1), dim = x.q.extent(2);
+    const auto q = x.q.heads().head(head), k = x.k.heads().head(head), v = x.v.heads().head(head);
+    const auto d_o = x.d_o.heads().head(head);
+    dk.resize(keys * dim);
+    dv.resize(keys * dim);
+    for (Index i = 0; i < queries; ++i) {
+      std::vector<double> p(keys), row(dim), dq_row(dim);
+      double l = 0;
+      for (Index j = 0; j < keys; ++j) {
+        if (j < mask.keys(i).first || j >= mask.keys(i).last) continue;
+        double score = 0;
+        for (Index c = 0; c < dim; ++c) score += q(i, c) * k(j, c);
+        l += p[j] = std::exp(score / std::sqrt(dim));
+      }
+      double delta = 0;
+      for (Index j = 0; j < keys && l > 0; ++j) {
+        p[j] /= l;
+        for (Index c = 0; c < dim; ++c) {
+          row[c] += p[j] * v(j, c);
+          delta += p[j] * v(j, c) * d_o(i, c);
+        }
+      }
+      for (Index j = 0; j < keys; ++j) {
+        double ds = d_lse.matrix()(head, i) - delta;
+        for (Index c = 0; c < dim; ++c) ds += d_o(i, c) * v(j, c);
+        ds *= p[j] / std::sqrt(dim);
+        for (Index c = 0; c < dim; ++c) {
+          dq_row[c] += ds * k(j, c);
+          dk[j * dim + c] += ds * q(i, c);
+          dv[j * dim + c] += p[j] * d_o(i, c);
+        }
+      }
+      o.insert(o.end(), row.begin(), row.end());
+      dq.insert(dq.end(), dq_row.begin(), dq_row.end());
+      lse.push_back(std::log(l));
+    }
+  }
+};
+
+/// Whether a head of a tensor is, entry by entry, what loops give.
+template <class T>
+void expect_equal(const TensorOf<T>& tensor, const std::vector<double>& expected, Index head,
+                  double tolerance, const std::string& what) {
+  const std::vector<T> actual = slice(tensor, 0, head, 1).values();
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (std::isfinite(expected[i])) {
+      EXPECT_NEAR(actual[i], expected[i], tolerance) << what;
+    } else {
+      EXPECT_EQ(actual[i], expected[i]) << what;
+    }
+  }
+}
+
+template <class T>
+void expect_as_by_loops(const Problem& x, const Tensor64& d_lse, const NamedMask& named, double tolerance) {
+  const TensorOf<T> q = cast<T>(x.q), k = cast<T>(x.k), v = cast<T>(x.v);
+  const auto [o, lse] = attention(q, k, v, named.mask);
+  const auto [dq, dk, dv] = attention_gradients(q, k, v, cast<T>(x.d_o), named.mask, cast<T>(d_lse));
+  for (Index head = 0; head < q.extent(0); ++head) {
+    const Looped looped(x, d_lse, named.mask, head);
+    expect_equal(o, looped.o, head, tolerance, named.name + std::string(", o"));
+    expect_equal(lse, looped.lse, head, tolerance, named.name + std::string(", lse"));
+    expect_equal(dq, looped.dq, head, tolerance, named.name + std::string(", dq"));
+    expect_equal(dk, looped.dk, head, tolerance, named.name + std::string(", dk"));
+    expect_equal(dv, looped.dv, head, tolerance, named.name + std::string(", dv"));
+  }
+}
+
+TEST(Attention, AndItsGradientsAreWhatLoopsGiveUnderEveryMask) {
+  std::mt19937 random(12);
+  for (const NamedMask& named : kMasks) {
+    const Problem x = random_problem(random, 2, 5, 7, 4);
+    const Tensor64 d_lse = normal(random, {2, 5});
+    expect_as_by_loops<double>(x, d_lse, named, 1e-12);
+    expect_as_by_loops<float>(x, d_lse, named, 1e-4);
+  }
 }
 
 TEST(Softmax, MatchesAWorkedExample) {
@@ -210,8 +304,8 @@ TEST(Attention, WithoutQueriesHasZeroGradients) {
 TEST(Attention, AMaskedRowIsZeroAndHarmsNoOther) {
   std::mt19937 random(4);
   const Problem x = random_problem(random, 2, 6, 6, 3);
-  const auto [o, lse] = attention(x.q, x.k, x.v, {Mask::Kind::Causal, -2});
-  const auto gradients = attention_gradients(x.q, x.k, x.v, x.d_o, {Mask::Kind::Causal, -2});
+  const auto [o, lse] = attention(x.q, x.k, x.v, Mask::causal(-2));
+  const auto gradients = attention_gradients(x.q, x.k, x.v, x.d_o, Mask::causal(-2));
   EXPECT_EQ(norm(slice(o, 1, 0, 2)), 0);
   EXPECT_EQ(slice(lse, 1, 0, 2).values(), std::vector<double>(4, kMinusInfinity));
   EXPECT_EQ(norm(slice(gradients.dq, 1, 0, 2)), 0);
@@ -229,7 +323,7 @@ TEST(Attention, AMaskedRowIsZeroAndHarmsNoOther) {
 TEST(Attention, OffsetAlignsTheLastQueryWithTheLastKey) {
   std::mt19937 random(5);
   const Problem x = random_problem(random, 2, 4, 9, 3);
-  const auto causal = attention(x.q, x.k, x.v, {Mask::Kind::Causal, 5});
+  const auto causal = attention(x.q, x.k, x.v, Mask::causal(5));
   const auto full = attention(x.q, x.k, x.v);
   EXPECT_LT(relative_error(slice(causal.o, 1, 3, 1), slice(full.o, 1, 3, 1)), 1e-14);
   EXPECT_GT(relative_error(slice(causal.o, 1, 2, 1), slice(full.o, 1, 2, 1)), 1e-6);
@@ -295,7 +389,7 @@ TEST(Attention, RefusesShapesThatDoNotFit) {
 }
 
 /// Central differences of sum(o * d_o) in every entry of `variable`, one of x's tensors.
-Tensor64 differences(Problem& x, Tensor64& variable, Mask mask) {
+Tensor64 differences(Problem& x, Tensor64& variable, const Mask& mask) {
   constexpr double kStep = 1e-5;
   Tensor64 result(variable.shape());
   for (Index i = 0; i < variable.size(); ++i) {
@@ -313,20 +407,20 @@ Tensor64 differences(Problem& x, Tensor64& variable, Mask mask) {
 TEST(AttentionGradients, MatchCentralDifferences) {
   std::mt19937 random(9);
   Problem x = random_problem(random, 2, 5, 7, 3);
-  for (const Mask& mask : kMasks) {
+  for (const auto& [name, mask] : kMasks) {
     const auto [dq, dk, dv] = attention_gradients(x.q, x.k, x.v, x.d_o, mask);
-    if (mask.offset == -9) {  // no query sees a key
+    if (name == std::string("nothing")) {
       EXPECT_EQ(norm(dq) + norm(dk) + norm(dv), 0);
       continue;
     }
-    EXPECT_LT(relative_error(dq, differences(x, x.q, mask)), 1e-8) << "offset " << mask.offset;
-    EXPECT_LT(relative_error(dk, differences(x, x.k, mask)), 1e-8) << "offset " << mask.offset;
-    EXPECT_LT(relative_error(dv, differences(x, x.v, mask)), 1e-8) << "offset " << mask.offset;
+    EXPECT_LT(relative_error(dq, differences(x, x.q, mask)), 1e-8) << name;
+    EXPECT_LT(relative_error(dk, differences(x, x.k, mask)), 1e-8) << name;
+    EXPECT_LT(relative_error(dv, differences(x, x.v, mask)), 1e-8) << name;
   }
 }
 
 /// sum(lse * d_lse) over the queries that see a key.
-double loss_of_lse(const Problem& x, const Tensor64& d_lse, Mask mask) {
+double loss_of_lse(const Problem& x, const Tensor64& d_lse, const Mask& mask) {
   const Tensor64 lse = attention(x.q, x.k, x.v, mask).lse;
   double loss = 0;
   for (Index i = 0; i < lse.size(); ++i) loss += std::isfinite(lse[i]) ? lse[i] * d_lse[i] : 0;
@@ -338,8 +432,8 @@ TEST(AttentionGradients, CarryTheGradientOfLse) {
   Problem x = random_problem(random, 2, 5, 7, 3);
   Tensor64 d_lse({2, 5});
   for (Index i = 0; i < d_lse.size(); ++i) d_lse[i] = std::sin(static_cast<double>(i + 1));
-  for (const Mask& mask : kMasks) {
-    if (mask.offset == -9) continue;  // no query sees a key
+  for (const auto& [name, mask] : kMasks) {
+    if (name == std::string("nothing")) continue;
     const auto without = attention_gradients(x.q, x.k, x.v, x.d_o, mask);
     const auto with = attention_gradients(x.q, x.k, x.v, x.d_o, mask, d_lse);
     EXPECT_EQ(with.dv.values(), without.dv.values());
@@ -358,17 +452,17 @@ TEST(AttentionGradients, CarryTheGradientOfLse) {
         difference[i] = (above - loss_of_lse(x, d_lse, mask)) / (2 * kStep);
         (*variable)[i] = middle;
       }
-      EXPECT_LT(relative_error(of_lse, difference), 1e-8) << "offset " << mask.offset;
+      EXPECT_LT(relative_error(of_lse, difference), 1e-8) << name;
     }
   }
   EXPECT_THROW(attention_gradients(x.q, x.k, x.v, x.d_o, Mask{}, Tensor64({2, 4})), std::invalid_argument);
 }
 
-/// The sum over the rows of x [rows, cols], [cols]; only over rows from `first` on.
-std::vector<double> sum_of_rows(MatrixView<const double> x, Index first = 0) {
+/// The sum over the rows of x [rows, cols] that are counted, [cols].
+std::vector<double> sum_of_rows(MatrixView<const double> x, const std::function<bool(Index)>& counts) {
   std::vector<double> sum(x.cols());
-  for (Index i = first; i < x.rows(); ++i) {
-    for (Index c = 0; c < x.cols(); ++c) sum[c] += x(i, c);
+  for (Index i = 0; i < x.rows(); ++i) {
+    for (Index c = 0; c < x.cols() && counts(i); ++c) sum[c] += x(i, c);
   }
   return sum;
 }
@@ -378,16 +472,18 @@ std::vector<double> sum_of_rows(MatrixView<const double> x, Index first = 0) {
 // linear in v: <dQ, Q> = <dK, K> and <dV, V> = <dO, O>.
 TEST(AttentionGradients, ObeyTheFourIdentitiesInEveryHead) {
   std::mt19937 random(10);
-  for (const Mask& mask : kMasks) {
+  for (const NamedMask& named : kMasks) {
+    const Mask& mask = named.mask;
+    const auto every = [](Index) { return true; };
+    const auto sees_a_key = [&](Index query) { return named.sees_a_key(query); };
     const Problem x = random_problem(random, 3, 5, 7, 4);
     const Tensor64 o = attention(x.q, x.k, x.v, mask).o;
     const auto [dq, dk, dv] = attention_gradients(x.q, x.k, x.v, x.d_o, mask);
-    const Index first_with_key = mask.kind == Mask::Kind::None ? 0 : std::clamp<Index>(-mask.offset, 0, 5);
     for (Index head = 0; head < 3; ++head) {
       const auto of_head = [&](const Tensor64& t) { return slice(t, 0, head, 1); };
-      for (const double sum : sum_of_rows(dk.heads().head(head))) EXPECT_NEAR(sum, 0, 1e-13);
-      const std::vector<double> dv_sum = sum_of_rows(dv.heads().head(head));
-      const std::vector<double> d_o_sum = sum_of_rows(x.d_o.heads().head(head), first_with_key);
+      for (const double sum : sum_of_rows(dk.heads().head(head), every)) EXPECT_NEAR(sum, 0, 1e-13);
+      const std::vector<double> dv_sum = sum_of_rows(dv.heads().head(head), every);
+      const std::vector<double> d_o_sum = sum_of_rows(x.d_o.heads().head(head), sees_a_key);
       for (Index c = 0; c < 4; ++c) EXPECT_NEAR(dv_sum[c], d_o_sum[c], 1e-13);
       EXPECT_NEAR(dot(of_head(dq), of_head(x.q)), dot(of_head(dk), of_head(x.k)), 1e-12);
       EXPECT_NEAR(dot(of_head(dv), of_head(x.v)), dot(of_head(x.d_o), of_head(o)), 1e-12);

@@ -143,6 +143,23 @@ TEST(Slice, RefusesWhatIsNotThere) {
   EXPECT_THROW(slice(tensor, -1, 0, 1), std::out_of_range);
 }
 
+TEST(Take, TakesEntriesOfAnyAxisInAnyOrder) {
+  const Tensor tensor = counted({2, 3, 2});
+  const auto taken = [&](Index axis, const std::vector<Index>& indices) {
+    return take(tensor, axis, indices);
+  };
+  EXPECT_EQ(taken(0, {1, 0}).values(), (std::vector<float>{6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(taken(1, {2, 0}).values(), (std::vector<float>{4, 5, 0, 1, 10, 11, 6, 7}));
+  EXPECT_EQ(taken(2, {1, 1, 1}).shape(), (Shape{2, 3, 3}));
+  EXPECT_EQ(taken(1, {}).shape(), (Shape{2, 0, 2}));
+  EXPECT_TRUE(mentions(message_of<std::out_of_range>([&] {
+                         taken(1, {0, 3});
+                       }),
+                       "no entry 3 along axis 1 of shape [2, 3, 2]"));
+  EXPECT_THROW(taken(1, {-1}), std::out_of_range);
+  EXPECT_THROW(taken(3, {}), std::out_of_range);
+}
+
 TEST(Concatenate, JoinsAlongAnyAxis) {
   const Tensor a({1, 2}, std::vector<float>{1, 2});
   const Tensor b({1, 2}, std::vector<float>{3, 4});

@@ -22,20 +22,22 @@ Task attention_task() {
           .baseline = attention_answer<float>};
 }
 
-Example random_example(InputGenerator& generator, std::vector<int> shards) {
-  const int keys = shards.empty() ? generator.integer(3, 20) : total_tokens(shards);
+Example random_example(InputGenerator& generator, Layout layout) {
+  const int keys = layout.ranks() == 0 ? generator.integer(3, 20) : layout.tokens();
   QKV qkv = random_qkv(generator, 2, keys, keys, generator.integer(3, 8));
-  return {"some input", {{"q", qkv.q}, {"k", qkv.k}, {"v", qkv.v}}, {}, std::move(shards)};
+  return {"some input", {{"q", qkv.q}, {"k", qkv.k}, {"v", qkv.v}}, {}, std::move(layout)};
 }
 
 /// What somebody who computes `wrong` returns.
-Outcome returned(const Answer& wrong, int ranks) {
+Outcome returned(const Answer& wrong, const Layout& layout) {
   Outcome outcome;
   outcome.ending = Outcome::Ending::Finished;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < std::max(1, layout.ranks()); ++rank) {
     std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
-    for (const auto& [name, tensor] : wrong)
-      outputs[name] = slice(cast<float>(tensor), 1, 0, rank == 0 ? tensor.extent(1) : 0);
+    for (const auto& [name, tensor] : wrong) {
+      const Tensor whole = cast<float>(tensor);
+      outputs[name] = layout.ranks() == 0 ? whole : layout.shard(whole, 1, rank);
+    }
   }
   return outcome;
 }
@@ -51,7 +53,7 @@ std::string said_of(const std::function<Answer(const Example&)>& answer, int see
   for (const int ranks : {0, 3, 0, 3}) {
     examples.push_back(
         random_example(generator, ranks > 0 ? unequal_shards(generator, ranks) : std::vector<int>{}));
-    outcomes.push_back(returned(answer(examples.back()), std::max(1, ranks)));
+    outcomes.push_back(returned(answer(examples.back()), examples.back().layout));
     played.push_back(compare(task, examples.back(), task.expected(examples.back()), outcomes.back()));
     all.push_back(&played.back());
   }
@@ -91,7 +93,7 @@ TEST(AsIf, TakesNothingForWorkedOutOfInputsThatItChanges) {
   const Task task = remembering(attention_task());
   Example example = random_example(generator, {});
   example.worked = std::make_shared<WorkedOut>();
-  const Outcome outcome = returned(without_keys(example, {0}), 1);
+  const Outcome outcome = returned(without_keys(example, {0}), {});
   const Played played = compare(task, example, task.expected(example), outcome);
   EXPECT_EQ(as_if(task, played, {&played}), "every answer is as if the first key were missing");
 }
@@ -99,10 +101,16 @@ TEST(AsIf, TakesNothingForWorkedOutOfInputsThatItChanges) {
 TEST(AsIf, NamesWhatEveryShardLacks) {
   InputGenerator generator(1);
   const Task task = attention_task();
-  const Example example = random_example(generator, {3, 1, 0, 4});
-  const Outcome outcome = returned(without_keys(example, {2, 3, 7}), 4);
-  const Played played = compare(task, example, task.expected(example), outcome);
-  EXPECT_EQ(as_if(task, played, {&played}), "every answer is as if the last key of every shard were missing");
+  const std::pair<Layout, std::vector<Index>> cases[] = {{{{3, 1, 0, 4}}, {2, 3, 7}},
+                                                         {Layout::striped(8, 3), {5, 6, 7}},
+                                                         {Layout::zigzag({2, 2, 3, 1}), {6, 7}}};
+  for (const auto& [layout, last_keys] : cases) {
+    const Example example = random_example(generator, layout);
+    const Outcome outcome = returned(without_keys(example, last_keys), layout);
+    const Played played = compare(task, example, task.expected(example), outcome);
+    EXPECT_EQ(as_if(task, played, {&played}),
+              "every answer is as if the last key of every shard were missing");
+  }
 }
 
 TEST(AsIf, NamesInputsThatWereRounded) {
@@ -157,7 +165,7 @@ TEST(AsIf, LeavesAloneWhatItCannotChange) {
   InputGenerator generator(1);
   const Tensor k = generator.normal({2, 5, 3});
   const Example example{"some input", {{"k", k}, {"v", k}, {"pair", k}}};
-  const Outcome outcome = returned({{"o", cast<double>(generator.normal({2, 5, 3}))}}, 1);
+  const Outcome outcome = returned({{"o", cast<double>(generator.normal({2, 5, 3}))}}, {});
   const Played played = compare(task, example, task.expected(example), outcome);
   EXPECT_EQ(as_if(task, played, {&played}), "");
 }

@@ -35,7 +35,7 @@ AttentionProblem problem(int seed, LseGradient lse_gradient, Index queries, Inde
   if (lse_gradient == LseGradient::Drawn) d_lse = generator.normal({2, queries});
   return {cast<double>(qkv.q), cast<double>(qkv.k),
           cast<double>(qkv.v), cast<double>(generator.normal({2, queries, 4})),
-          cast<double>(d_lse), {reference::Mask::Kind::Causal, offset}};
+          cast<double>(d_lse), reference::Mask::causal(offset)};
 }
 
 Kinds broken(const AttentionProblem& x, const Answer& given, double relative = sharp) {

@@ -23,7 +23,7 @@ TEST(KeptCase, HasTheRanksThatPlayedItAndWhatTheyReported) {
   task.id = "2";
   task.function = "ring";
   task.split_axis = {{"x", 0}};
-  const Example example{"an input", {{"x", Tensor({3})}}, {}, {2, 1}};
+  const Example example{"an input", {{"x", Tensor({3})}}, {}, {{2, 1}}};
   Outcome outcome;
   outcome.ending = Outcome::Ending::Threw;
   outcome.world_ranks = {5, 4};

@@ -240,6 +240,16 @@ TEST(Pattern, Rounding) {
   }
 }
 
+TEST(Pattern, StripesInAnotherRanksPlace) {
+  Right right(1);
+  right.expected = Tensor64({2, 12, 6});
+  for (double& x : right.expected.values()) x = right.generator.normal();
+  const Tensor64 answer =
+      right.with([&](Index i, double) { return right.expected[i + (right.row(i) % 3 == 2 ? -2 : 1) * 6]; });
+  EXPECT_EQ(error_pattern(heads, returned(answer), right.expected, tolerated, Layout::striped(12, 3)),
+            "o: every rank returned what the rank after it should, cyclically");
+}
+
 // What is no pattern
 
 TEST(Pattern, UnrelatedNumbersHaveNone) {
@@ -338,17 +348,17 @@ TEST(Pattern, RightAnswersHaveNone) {
         << seed;
   }
   EXPECT_EQ(error_pattern(heads, Tensor64({2, 0, 3}), Tensor64({2, 0, 3}), tolerated, {}), "");
-  EXPECT_EQ(error_pattern(heads, Tensor64({0, 2, 3}), Tensor64({0, 2, 3}), tolerated, {0, 2}), "");
+  EXPECT_EQ(error_pattern(heads, Tensor64({0, 2, 3}), Tensor64({0, 2, 3}), tolerated, {{0, 2}}), "");
 }
 
 // Where the wrong entries lie
 
 /// The part of locate()'s text after "wrong"; `wrong` says which entries are.
 template <class Wrong>
-std::string where(Right& right, const std::vector<int>& shards, Wrong wrong) {
+std::string where(Right& right, const Layout& layout, Wrong wrong) {
   const Tensor64 answer =
       right.with([&](Index i, double x) { return wrong(i) ? 1e3 + right.generator.normal() : x; });
-  const std::string text = locate(heads, returned(answer), right.expected, tolerated, shards);
+  const std::string text = locate(heads, returned(answer), right.expected, tolerated, layout);
   return text.substr(text.find(" wrong") + 6);
 }
 
@@ -388,6 +398,35 @@ TEST(Locality, NamesWholeShards) {
                           rows, rank))
         << seed;
   }
+}
+
+TEST(Locality, NamesShardsThatLieInPieces) {
+  Right right(1);
+  right.expected = Tensor64({2, 20, 5});
+  for (double& x : right.expected.values()) x = right.generator.normal();
+  const Layout striped = Layout::striped(20, 4), zigzag = Layout::zigzag(even_shards(20, 6));
+  const auto rows = [&](const Layout& layout, auto wrong) {
+    return where(right, layout, [&](Index i) { return wrong(right.row(i)); });
+  };
+  const auto of_rank = [&](const Layout& layout, int rank) {
+    return rows(layout, [&](Index row) { return layout.place(row).rank == rank; });
+  };
+  EXPECT_EQ(of_rank(striped, 2), ", all in the shard of rank 2 of 4 (rows 2, 6, 10, 14 ... of 20)");
+  EXPECT_EQ(of_rank(zigzag, 1), ", all in the shard of rank 1 of 3 (rows 4 to 7 and 14 to 16 of 20)");
+  EXPECT_EQ(of_rank(zigzag, 2), ", all in the shard of rank 2 of 3 (rows 8 to 13 of 20)");
+  EXPECT_EQ(rows(striped, [](Index row) { return row % 2 == 0; }),
+            ", all in the shards of ranks 0 and 2 of 4");
+  EXPECT_EQ(rows(striped, [](Index row) { return row == 6; }),
+            ", all in row 6 of 20 (counted over all ranks), in the shard of rank 2");
+  EXPECT_EQ(rows(zigzag, [](Index row) { return row < 3 || row > 17; }), ", all in the shard of rank 0");
+  EXPECT_EQ(rows(zigzag, [](Index row) { return row < 5 || row > 17; }), "");
+}
+
+TEST(Locality, CountsARowWithinTheShardThatItLiesIn) {
+  Tensor64 expected({2, 20, 5}, 1), answer = expected;
+  answer.heads()(1, 15, 3) = 2;
+  const std::string text = locate(heads, answer, expected, tolerated, Layout::zigzag(even_shards(20, 6)));
+  EXPECT_EQ(text.substr(0, text.find(" is")), "rank 1: o[head 1, row 5, col 3]");
 }
 
 TEST(Locality, OfScatteredEntriesTellsNoHeadsAndColumns) {

@@ -26,7 +26,7 @@ using Calls = std::vector<Attended>;
 std::vector<float> fingerprints(const Example& example, const char* name) {
   std::vector<float> prints;
   for (int rank = 0; rank < example.ranks(); ++rank) {
-    prints.push_back(block_log::fingerprint(shard_of(example.inputs.at(name), example, rank).heads()));
+    prints.push_back(block_log::fingerprint(example.layout.shard(example.inputs.at(name), 1, rank).heads()));
   }
   return prints;
 }
@@ -77,7 +77,7 @@ std::optional<Wrong> first_wrong(const Example& example, const Calls& calls, int
   int hop = 0;
   for (const Attended& call : calls) {
     // Somebody who leaves empty blocks out calls less often than there are hops.
-    while (call.keys > 0 && hop < world_size && example.shard_tokens[holder(rank, hop, world_size)] == 0)
+    while (call.keys > 0 && hop < world_size && example.layout.tokens(holder(rank, hop, world_size)) == 0)
       ++hop;
     if (hop >= world_size) {
       return Wrong{hop,
@@ -95,7 +95,7 @@ std::optional<Wrong> first_wrong(const Example& example, const Calls& calls, int
   }
   for (; hop < world_size; ++hop) {
     const int missing = holder(rank, hop, world_size);
-    if (example.shard_tokens[missing] > 0) {
+    if (example.layout.tokens(missing) > 0) {
       return Wrong{hop, fmt::format("rank {} attended to {} of {} blocks; that of rank {} is missing", rank,
                                     calls.size(), world_size, missing)};
     }

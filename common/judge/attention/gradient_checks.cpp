@@ -133,12 +133,12 @@ double central_difference(AttentionProblem& x, Tensor64& variable, const Tensor6
 
 /// The error on each rank, as a part of the norm of the rank's terms; 0 where the two are equal.
 std::vector<double> errors_by_rank(const Tensor64& answer, const Played& played, const std::string& output) {
-  const Example& example = *played.example;
+  const Layout& layout = played.example->layout;
   const Tensor64 off = difference(answer, played.expected.at(output));
   std::vector<double> errors;
-  for (int rank = 0; rank < example.ranks(); ++rank) {
-    const double distance = norm(shard_of(off, example, rank).values());
-    const double terms = norm(shard_of(played.cancellation_free.at(output), example, rank).values());
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    const double distance = norm(layout.shard(off, 1, rank).values());
+    const double terms = norm(layout.shard(played.cancellation_free.at(output), 1, rank).values());
     errors.push_back(distance == 0 ? 0 : distance / terms);
   }
   return errors;

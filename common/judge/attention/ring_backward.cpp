@@ -8,6 +8,7 @@
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/numbers/dot.hpp"
 #include "reference/reference.hpp"
+#include "ring/shards.hpp"
 
 namespace course::ring_backward {
 
@@ -114,7 +115,7 @@ struct Rank {
 
  private:
   static TensorOf<T> own(const Example& example, const char* name, int rank) {
-    return cast<T>(shard_of(example.inputs.at(name), example, rank));
+    return cast<T>(example.layout.shard(example.inputs.at(name), 1, rank));
   }
   static MatrixView<const T> rows_of(const TensorOf<T>& x) {
     return {x.data(), x.extent(0) * x.extent(1), x.extent(2)};
@@ -126,9 +127,9 @@ struct Rank {
 template <class T>
 class Ring {
  public:
-  Ring(const Example& example, const Steps& steps) : steps_(steps), shard_tokens_(example.shard_tokens) {
+  Ring(const Example& example, const Steps& steps) : steps_(steps), layout_(example.layout) {
     const Tensor& q = example.inputs.at("q");
-    const std::size_t length = q.extent(0) * largest_shard(shard_tokens_) * q.extent(2);
+    const std::size_t length = q.extent(0) * largest_shard(layout_.shard_tokens()) * q.extent(2);
     const std::vector<T> zeros(length), start(length, steps.dk_dv_cleared ? T{0} : nan);
     for (int rank = 0; rank < world_size(); ++rank) {
       ranks_.emplace_back(example, rank, steps.delta);
@@ -152,13 +153,13 @@ class Ring {
       dk.push_back(cast<double>(read_as(own[0], ranks_[rank].q.shape())));
       dv.push_back(cast<double>(read_as(own[1], ranks_[rank].q.shape())));
     }
-    return {{"dq", concatenate(dq, 1)}, {"dk", concatenate(dk, 1)}, {"dv", concatenate(dv, 1)}};
+    return {{"dq", layout_.join(dq, 1)}, {"dk", layout_.join(dk, 1)}, {"dv", layout_.join(dv, 1)}};
   }
 
  private:
   static constexpr T nan = std::numeric_limits<T>::quiet_NaN();
 
-  int world_size() const { return static_cast<int>(shard_tokens_.size()); }
+  int world_size() const { return layout_.ranks(); }
   /// How long the block is that a rank holds after `step` hops.
   Index held_size(int rank, int step) const { return ranks_[holder(rank, step, world_size())].q.size(); }
 
@@ -223,7 +224,7 @@ class Ring {
   }
 
   const Steps steps_;
-  const std::vector<int>& shard_tokens_;
+  const Layout& layout_;
   std::vector<Rank<T>> ranks_;
   std::vector<TensorOf<T>> dq_;
   std::vector<std::array<Pair<T>, 3>> rooms_;  ///< by rank: two in turn, and one for a block's first share
@@ -244,14 +245,15 @@ Answer own_share_only(const Example& example) {
     dk.push_back(std::move(share.dk));
     dv.push_back(std::move(share.dv));
   }
-  answer["dk"] = concatenate(dk, 1);
-  answer["dv"] = concatenate(dv, 1);
+  answer["dk"] = example.layout.join(dk, 1);
+  answer["dv"] = example.layout.join(dv, 1);
   return answer;
 }
 
 }  // namespace
 
-Example make_example(std::string what, const std::vector<int>& shard_tokens, QKV qkv, Tensor d_o) {
+Example make_example(std::string what, const Layout& layout, QKV qkv, Tensor d_o) {
+  const std::vector<int> tokens = layout.shard_tokens();
   const reference::Attention<double> forward =
       reference::attention(cast<double>(qkv.q), cast<double>(qkv.k), cast<double>(qkv.v));
   return {std::move(what),
@@ -261,29 +263,28 @@ Example make_example(std::string what, const std::vector<int>& shard_tokens, QKV
            {"o", cast<float>(forward.o)},
            {"lse", cast<float>(forward.lse)},
            {"d_o", std::move(d_o)}},
-          {{"shard_tokens", {shard_tokens.begin(), shard_tokens.end()}}},
-          shard_tokens};
+          {{"shard_tokens", {tokens.begin(), tokens.end()}}},
+          layout};
 }
 
 Example with_gradient(InputGenerator& generator, Example forward) {
   const auto take = [&](const char* name) { return std::move(forward.inputs.at(name)); };
   QKV qkv{take("q"), take("k"), take("v")};
   Tensor d_o = generator.normal(qkv.q.shape());
-  Example example =
-      make_example(std::move(forward.what), forward.shard_tokens, std::move(qkv), std::move(d_o));
+  Example example = make_example(std::move(forward.what), forward.layout, std::move(qkv), std::move(d_o));
   example.large = forward.large;
   return example;
 }
 
-Example real_example(InputGenerator& generator, std::string what, const std::vector<int>& shard_tokens,
+Example real_example(InputGenerator& generator, std::string what, const Layout& layout,
                      const std::vector<Index>& heads, Index every, float q_factor) {
-  const int tokens = total_tokens(shard_tokens);
+  const int tokens = layout.tokens();
   const Index first = generator.integer(0, 512 - tokens);
   QKV qkv = minilm_qkv(first, tokens, heads);
   for (Index i = 0; i < qkv.q.size(); ++i) {
     if (i / qkv.q.extent(2) % every == 0) qkv.q[i] *= q_factor;
   }
-  return make_example(std::move(what), shard_tokens, std::move(qkv), minilm_d_o(first, tokens, heads));
+  return make_example(std::move(what), layout, std::move(qkv), minilm_d_o(first, tokens, heads));
 }
 
 AttentionProblem problem(const Example& example) {

@@ -12,13 +12,13 @@ namespace course::ring_backward {
 
 /// q, k, v and the d_o that arrives, cut into shards along axis 1, with o and lse as a forward pass in
 /// float64 gives them, rounded; arguments shard_tokens.
-Example make_example(std::string what, const std::vector<int>& shard_tokens, QKV qkv, Tensor d_o);
+Example make_example(std::string what, const Layout& layout, QKV qkv, Tensor d_o);
 
 /// A forward example's q, k and v with a random d_o.
 Example with_gradient(InputGenerator& generator, Example forward);
 
 /// Real q, k, v and d_o of these heads, from a token drawn on; every `every`-th query times q_factor.
-Example real_example(InputGenerator& generator, std::string what, const std::vector<int>& shard_tokens,
+Example real_example(InputGenerator& generator, std::string what, const Layout& layout,
                      const std::vector<Index>& heads, Index every = 1, float q_factor = 1);
 
 /// The same as a problem for the gradient checks; lse has no gradient of its own.

@@ -6,6 +6,7 @@
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/communication_checks.hpp"
 #include "reference/reference.hpp"
+#include "ring/shards.hpp"
 
 namespace course::ring_forward {
 
@@ -14,7 +15,7 @@ namespace {
 using log_reading::holder;
 
 Tensor shard(const Example& example, const char* name, int rank) {
-  return shard_of(example.inputs.at(name), example, rank);
+  return example.layout.shard(example.inputs.at(name), 1, rank);
 }
 
 /// The buffer of x [heads, n, head_dim], zero beyond what x fills, read as [heads, tokens, head_dim].
@@ -44,7 +45,7 @@ Answer attend(const Example& example, const std::function<std::vector<Block>(int
     o.push_back(std::move(own.o));
     lse.push_back(std::move(own.lse));
   }
-  return {{"o", concatenate(o, 1)}, {"lse", concatenate(lse, 1)}};
+  return {{"o", example.layout.join(o, 1)}, {"lse", example.layout.join(lse, 1)}};
 }
 
 /// The blocks that ranks attend to: those that are with them after hops `first` .. P - 1 + `beyond_last`, but
@@ -64,7 +65,7 @@ Answer see(const Example& example, const Sight& sight) {
     std::vector<Block> blocks;
     for (int hop = sight.first; hop < std::max(sight.fewest, world_size + sight.beyond_last); ++hop) {
       const int owner = holder(rank, hop, world_size);
-      const int tokens = example.shard_tokens[sight.length_travels ? owner : rank];
+      const int tokens = example.layout.tokens(sight.length_travels ? owner : rank);
       blocks.push_back({read_as(shard(example, "k", sight.k_travels ? owner : rank), tokens),
                         read_as(shard(example, "v", sight.v_travels ? owner : rank), tokens)});
     }
@@ -85,7 +86,7 @@ std::vector<std::vector<Tensor>> attended_in_one_buffer(const Example& example, 
   const Tensor& whole = example.inputs.at(name);
   const int world_size = example.ranks();
   const auto tokens_held = [&](int rank, int hop) {
-    return example.shard_tokens[holder(rank, hop, world_size)];
+    return example.layout.tokens(holder(rank, hop, world_size));
   };
   std::vector<std::vector<Tensor>> attended;
   std::vector<Tensor> buffers;  // as large as the whole, zero where nothing has been written
@@ -125,11 +126,12 @@ Answer see_one_buffer(const Example& example, int first, bool copied) {
 
 }  // namespace
 
-Example make_example(std::string what, const std::vector<int>& shard_tokens, QKV qkv) {
+Example make_example(std::string what, const Layout& layout, QKV qkv) {
+  const std::vector<int> tokens = layout.shard_tokens();
   return {std::move(what),
           {{"q", std::move(qkv.q)}, {"k", std::move(qkv.k)}, {"v", std::move(qkv.v)}},
-          {{"shard_tokens", {shard_tokens.begin(), shard_tokens.end()}}},
-          shard_tokens};
+          {{"shard_tokens", {tokens.begin(), tokens.end()}}},
+          layout};
 }
 
 std::vector<Example> on_all_kinds_of_shards(InputGenerator& generator, int ranks, int fewest_tokens) {

@@ -7,7 +7,7 @@
 namespace course::ring_forward {
 
 /// q, k and v, cut into shards along axis 1; arguments shard_tokens.
-Example make_example(std::string what, const std::vector<int>& shard_tokens, QKV qkv);
+Example make_example(std::string what, const Layout& layout, QKV qkv);
 
 /// Ordinary input on shards of all kinds: equal, unequal, all tokens on one rank, `fewest_tokens` or few more
 /// however many ranks, a prime number. Equal shards come first: there even a wrong idea of a block's length

@@ -66,19 +66,17 @@ std::vector<Norms> norms_by_group(const Tensor64& answer, const Tensor64& expect
 }
 
 /// The rank that an entry is from, and the row within that rank's piece.
-Owner place_of(const Output& output, const std::vector<Index>& position,
-               const std::vector<int>& shard_tokens) {
+Place place_of(const Output& output, const std::vector<Index>& position, const Layout& layout) {
   const Index row = position.empty() ? 0 : position[output.join_axis];
-  if (shard_tokens.size() < 2) return {0, row};
+  if (layout.ranks() < 2) return {0, row};
   if (output.axes[output.join_axis] == "rank") return {static_cast<int>(row), 0};
-  return owner_of(row, shard_tokens);
+  return layout.place(row);
 }
 
 /// "rank 1: o[head 0, row 17, col 4]", the row counted within the rank's piece.
-std::string place_words(const Output& output, std::vector<Index> position,
-                        const std::vector<int>& shard_tokens) {
-  const bool ranked = shard_tokens.size() > 1;
-  const Owner owner = place_of(output, position, shard_tokens);
+std::string place_words(const Output& output, std::vector<Index> position, const Layout& layout) {
+  const bool ranked = layout.ranks() > 1;
+  const Place owner = place_of(output, position, layout);
   if (ranked && !position.empty()) position[output.join_axis] = owner.row;
   std::string indices;
   for (std::size_t axis = 0; axis < position.size(); ++axis) {
@@ -156,15 +154,14 @@ std::vector<double> off_by(const Tensor64& answer, const Tensor64& expected, dou
 }
 
 std::string locate(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
-                   const std::vector<int>& shard_tokens) {
-  const bool ranked = shard_tokens.size() > 1;
+                   const Layout& layout) {
+  const bool ranked = layout.ranks() > 1;
   const std::vector<double> off = off_by(answer, expected, tolerance);
-  std::vector<Norms> by_rank(std::max<std::size_t>(1, shard_tokens.size()));
+  std::vector<Norms> by_rank(std::max<std::size_t>(1, layout.ranks()));
   std::vector<Index> wrong;
   Index worst = 0;
   for (Index i = 0; i < expected.size(); ++i) {
-    by_rank[place_of(output, position_of(i, expected.shape()), shard_tokens).rank].add(answer[i],
-                                                                                       expected[i]);
+    by_rank[place_of(output, position_of(i, expected.shape()), layout).rank].add(answer[i], expected[i]);
     if (off[i] > off[worst]) worst = i;
     if (off[i] > tolerance) wrong.push_back(i);
   }
@@ -173,10 +170,10 @@ std::string locate(const Output& output, const Tensor64& answer, const Tensor64&
     errors += fmt::format("{} {:.2g}", rank == 0 ? "" : ",", by_rank[rank].error());
     if (ranked) errors += fmt::format(" on rank {}", rank);
   }
-  const std::string where = locality(output, expected.shape(), wrong, shard_tokens);
+  const std::string where = locality(output, expected.shape(), wrong, layout);
   const double given = std::isnan(answer[worst]) ? std::abs(answer[worst]) : answer[worst];  // not "-nan"
   return fmt::format("{} is {:.6g}, should be {:.6g}\nrelative error{}; {} of {} wrong{}",
-                     place_words(output, position_of(worst, expected.shape()), shard_tokens), given,
+                     place_words(output, position_of(worst, expected.shape()), layout), given,
                      expected[worst], errors, wrong.size(), expected.size(),
                      where.empty() ? "" : ", all in " + where);
 }

@@ -50,6 +50,6 @@ std::vector<double> off_by(const Tensor64& answer, const Tensor64& expected, dou
 /// "rank 1: o[head 0, row 17, col 4] is 0.31, should be 0.47", the relative error by rank, how many entries
 /// are wrong and where they lie.
 std::string locate(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
-                   const std::vector<int>& shard_tokens);
+                   const Layout& layout);
 
 }  // namespace course

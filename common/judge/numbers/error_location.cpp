@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "judge/numbers/wrong_entries.hpp"
-#include "ring/shards.hpp"
 
 namespace course {
 
@@ -58,33 +58,46 @@ std::vector<std::vector<Index>> indices_by_axis(const Shape& shape, const std::v
   return indices;
 }
 
+/// The indices as runs: "rows 2 to 4 and 10 to 12 of 16". Of more than four runs the first four.
+std::string runs_words(const std::string& axis, const std::vector<Index>& ascending, Index extent) {
+  std::string words = axis + (ascending.size() > 1 ? "s" : "");
+  std::size_t runs = 0;
+  for (auto first = ascending.begin(); first != ascending.end(); ++runs) {
+    if (runs == most_listed) return fmt::format("{} ... of {}", words, extent);
+    const auto is_gap = [](Index a, Index b) { return b != a + 1; };
+    const auto last = std::adjacent_find(first, ascending.end(), is_gap);
+    const auto end = last == ascending.end() ? last : last + 1;
+    const char* before = runs == 0 ? " " : end == ascending.end() ? " and " : ", ";
+    words += before + std::to_string(*first) + (end - first > 1 ? fmt::format(" to {}", end[-1]) : "");
+    first = end;
+  }
+  return fmt::format("{} of {}", words, extent);
+}
+
 /// Whole shards where the rows are just that, else the rows, with the shard where it is a single one.
 std::string sharded_row_words(const std::string& axis, const std::vector<Index>& rows, Index extent,
-                              const std::vector<int>& shard_tokens) {
-  std::vector<Index> ranks;
+                              const Layout& layout) {
+  std::set<Index> owners;
+  for (const Index row : rows) owners.insert(layout.place(row).rank);
+  const std::vector<Index> ranks(owners.begin(), owners.end());
   Index owned = 0;
-  for (const Index row : rows) {
-    const int rank = owner_of(row, shard_tokens).rank;
-    if (!ranks.empty() && ranks.back() == rank) continue;
-    ranks.push_back(rank);
-    owned += shard_tokens[rank];
-  }
-  const std::string counted = index_words(axis, rows, extent);
+  for (const Index rank : ranks) owned += layout.tokens(static_cast<int>(rank));
+  const bool on_one = ranks.size() == 1;
   if (owned == std::ssize(rows) && ranks.size() <= most_listed) {
-    const std::string whole = index_words("rank", ranks, std::ssize(shard_tokens));
-    return fmt::format("the shard{} of {}{}", ranks.size() > 1 ? "s" : "", whole,
-                       is_run(rows) ? fmt::format(" ({})", counted) : "");
+    const std::string whole = index_words("rank", ranks, layout.ranks());
+    return fmt::format("the shard{} of {}{}", on_one ? "" : "s", whole,
+                       on_one || is_run(rows) ? fmt::format(" ({})", runs_words(axis, rows, extent)) : "");
   }
-  if (std::ssize(told(rows)) == extent) return "";
-  return counted + " (counted over all ranks)" +
-         (ranks.size() == 1 ? fmt::format(", in the shard of rank {}", ranks.front()) : "");
+  const std::string shard = on_one ? fmt::format("the shard of rank {}", ranks.front()) : "";
+  if (std::ssize(told(rows)) == extent) return owned < extent ? shard : "";
+  return index_words(axis, rows, extent) + " (counted over all ranks)" + (on_one ? ", in " + shard : "");
 }
 
 std::string row_words(const Output& output, const std::vector<Index>& rows, Index extent,
-                      const std::vector<int>& shard_tokens) {
+                      const Layout& layout) {
   const std::string& axis = output.axes[output.join_axis];
   if (axis == "rank" || std::ssize(rows) == extent) return "";
-  if (shard_tokens.size() > 1) return sharded_row_words(axis, rows, extent, shard_tokens);
+  if (layout.ranks() > 1) return sharded_row_words(axis, rows, extent, layout);
   return std::ssize(told(rows)) == extent ? "" : index_words(axis, rows, extent);
 }
 
@@ -97,14 +110,6 @@ std::vector<Index> position_of(Index flat, const Shape& shape) {
     flat /= shape[axis];
   }
   return position;
-}
-
-Owner owner_of(Index row, const std::vector<int>& shard_tokens) {
-  const std::vector<int> offsets = shard_offsets(shard_tokens);
-  for (int rank = static_cast<int>(offsets.size()) - 1; rank >= 0; --rank) {
-    if (row >= offsets[rank] && shard_tokens[rank] > 0) return {rank, row - offsets[rank]};
-  }
-  return {0, row};
 }
 
 std::string index_words(const std::string& axis, const std::vector<Index>& ascending, Index extent) {
@@ -121,7 +126,7 @@ std::string index_words(const std::string& axis, const std::vector<Index>& ascen
 }
 
 std::string locality(const Output& output, const Shape& shape, const std::vector<Index>& entries,
-                     const std::vector<int>& shard_tokens) {
+                     const Layout& layout) {
   if (entries.empty()) return "";
   const std::vector<std::vector<Index>> indices = indices_by_axis(shape, entries);
   const Index size = element_count(shape);
@@ -131,7 +136,7 @@ std::string locality(const Output& output, const Shape& shape, const std::vector
   };
   for (Index axis = 0; axis < std::ssize(shape); ++axis) {
     if (axis == output.join_axis) {
-      add(row_words(output, indices[axis], shape[axis], shard_tokens));
+      add(row_words(output, indices[axis], shape[axis], layout));
     } else if (const std::vector<Index> part = told(indices[axis]);
                std::ssize(part) < shape[axis] && is_telling(std::ssize(entries), size, part, shape[axis])) {
       add(index_words(output.axes[axis], part, shape[axis]));

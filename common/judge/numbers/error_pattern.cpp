@@ -10,7 +10,6 @@
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/precision.hpp"
 #include "judge/numbers/wrong_entries.hpp"
-#include "ring/shards.hpp"
 
 namespace course {
 
@@ -41,12 +40,12 @@ Cut cut_into(Index count, Index size, Cut cut, PartOf part_of) {
 
 /// Into ranks' shards, where there are several, and of two axes or more along each that has two indices or
 /// more.
-std::vector<Cut> cuts_of(const Output& output, const Shape& shape, const std::vector<int>& shard_tokens) {
+std::vector<Cut> cuts_of(const Output& output, const Shape& shape, const Layout& layout) {
   const Index size = element_count(shape);
   std::vector<Cut> all;
-  if (shard_tokens.size() > 1 && output.axes[output.join_axis] != "rank") {
-    all.push_back(cut_into(std::ssize(shard_tokens), size, {"rank"}, [&](Index i) {
-      return owner_of(position_of(i, shape)[output.join_axis], shard_tokens).rank;
+  if (layout.ranks() > 1 && output.axes[output.join_axis] != "rank") {
+    all.push_back(cut_into(layout.ranks(), size, {"rank"}, [&](Index i) {
+      return layout.place(position_of(i, shape)[output.join_axis]).rank;
     }));
   }
   for (Index axis = 0; axis < std::ssize(shape); ++axis) {
@@ -58,9 +57,9 @@ std::vector<Cut> cuts_of(const Output& output, const Shape& shape, const std::ve
 }
 
 /// The whole, what cuts_of() has, and of [heads, rows, cols] every row of every head by itself.
-std::vector<Cut> levels_of(const Output& output, const Shape& shape, const std::vector<int>& shard_tokens) {
+std::vector<Cut> levels_of(const Output& output, const Shape& shape, const Layout& layout) {
   const Index size = element_count(shape);
-  std::vector<Cut> levels = cuts_of(output, shape, shard_tokens);
+  std::vector<Cut> levels = cuts_of(output, shape, layout);
   levels.insert(levels.begin(), cut_into(1, size, {""}, [](Index) { return 0; }));
   if (shape.size() == 3) {
     levels.push_back(
@@ -79,11 +78,11 @@ struct Fit {
 class Reader {
  public:
   Reader(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
-         const std::vector<int>& shard_tokens)
+         const Layout& layout)
       : output_(output),
         answer_(answer),
         expected_(expected),
-        shard_tokens_(shard_tokens),
+        layout_(layout),
         tolerance_(tolerance),
         allowed_(mistake_factor * tolerance),
         off_(off_by(answer, expected, tolerance)),
@@ -121,7 +120,7 @@ class Reader {
       if (entries.empty()) continue;
       if (entries.size() == wrong_.size())
         return fmt::format("the {} wrong entries are {}", wrong_.size(), kind.name);
-      const std::string where = locality(output_, expected_.shape(), entries, shard_tokens_);
+      const std::string where = locality(output_, expected_.shape(), entries, layout_);
       return fmt::format("{} of the {} wrong entries {} {}{}", entries.size(), wrong_.size(),
                          entries.size() == 1 ? "is" : "are", kind.name,
                          where.empty() ? "" : ", all in " + where);
@@ -135,7 +134,7 @@ class Reader {
   // Whose place it belongs in
 
   std::string displaced() const {
-    for (const Cut& cut : cuts_of(output_, expected_.shape(), shard_tokens_)) {
+    for (const Cut& cut : cuts_of(output_, expected_.shape(), layout_)) {
       std::map<Index, Index>
           source;  // of a part of the answer: the part of the expected answer that it equals
       for (Index part = 0; part < std::ssize(cut.parts); ++part) {
@@ -214,7 +213,7 @@ class Reader {
   // By how much it is off
 
   std::string scaled() const {
-    for (const Cut& level : levels_of(output_, expected_.shape(), shard_tokens_)) {
+    for (const Cut& level : levels_of(output_, expected_.shape(), layout_)) {
       for (const bool factor : {true, false}) {
         if (const std::string words = scaled_words(level, factor); !words.empty()) return words;
       }
@@ -342,7 +341,7 @@ class Reader {
   const Output& output_;
   const Tensor64& answer_;
   const Tensor64& expected_;
-  const std::vector<int>& shard_tokens_;
+  const Layout& layout_;
   double tolerance_;
   double allowed_;  ///< what an answer may differ from what a pattern says
   std::vector<double> off_;
@@ -353,8 +352,8 @@ class Reader {
 }  // namespace
 
 std::string error_pattern(const Output& output, const Tensor64& answer, const Tensor64& expected,
-                          double tolerance, const std::vector<int>& shard_tokens) {
-  return Reader(output, answer, expected, tolerance, shard_tokens).text();
+                          double tolerance, const Layout& layout) {
+  return Reader(output, answer, expected, tolerance, layout).text();
 }
 
 }  // namespace course
