@@ -1,24 +1,5 @@
 #include "judge/attention/ring_forward.hpp"
-#include "ring/shards.hpp"
-
-using namespace course;
-
-namespace {
-
-std::vector<Example> examples(InputGenerator& generator, int ranks) {
-  const std::vector<int> shards = any_shards(generator, ranks, 1);
-  const int n = total_tokens(shards);
-  return {
-      ring_forward::make_example("shards of any length", shards,
-                                 random_qkv(generator, 4, n, n, generator.integer(2, 33))),
-      ring_forward::make_example("steep scores", shards, random_qkv(generator, 2, n, n, 13, 5)),
-      ring_forward::make_example("scores far apart", shards, wide_scores_qkv(generator, 2, n, n, 9)),
-      ring_forward::make_example(
-          "real input", shards, minilm_qkv(generator.integer(0, 512 - n), n, {generator.integer(0, 11)}, 2))};
-}
-
-}  // namespace
 
 void course::add_hidden_examples(LessonJudge& judge) {
-  judge.tasks[1].hidden_examples = examples;
+  judge.tasks[1].hidden_examples = ring_forward::hidden_examples;
 }

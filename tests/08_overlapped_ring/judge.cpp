@@ -2,8 +2,6 @@
 #include <cmath>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/forward.hpp"
-#include "judge/attention/gradient_checks.hpp"
 #include "judge/attention/ring_backward.hpp"
 #include "judge/attention/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
@@ -146,45 +144,20 @@ std::vector<CommunicationCheck> ring_checks(Hops hops) {
 }
 
 Task forward_task() {
-  Task task{.id = "2",
-            .function = "overlapped_ring_attention",
-            .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
-            .examples = forward_examples,
-            .expected = attention_answer<double>,
-            .baseline = attention_answer<float>,
-            .exponents = {{"o", largest_score}},
-            .mistakes = ring_forward::mistakes_of_moving(),
-            .communication_checks = ring_checks(checks::forward_hops),
-            .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
-            .logs = {{block_log::output, block_log::columns}},
-            .explain = log_reading::explaining(
-                "look at the state between them, and at o and lse after block.finish")};
+  Task task = ring_forward::task("2", "overlapped_ring_attention");
+  task.examples = forward_examples;
+  task.communication_checks = ring_checks(checks::forward_hops);
   task.communication_checks.push_back(checks::uses_memory_at_most(ring_forward::memory_limit, ""));
   return task;
 }
 
 Task backward_task() {
-  Task task{
-      .id = "3",
-      .function = "overlapped_ring_backward",
-      .outputs = {{"dq", {"head", "row", "col"}, 1},
-                  {"dk", {"head", "row", "col"}, 1},
-                  {"dv", {"head", "row", "col"}, 1}},
-      .examples = backward_examples,
-      .expected = ring_backward::expected,
-      .baseline = ring_backward::baseline,
-      .cancellation_free = ring_backward::cancellation_free,
-      .mistakes = ring_backward::mistakes({"one_block_short", "own_block_every_time", "v_left_behind",
-                                           "dk_dv_kept_local", "one_hop_short_of_home"}),
-      .communication_checks = ring_checks(checks::backward_hops),
-      .answer_checks = {passes_gradient_checks(ring_backward::problem), is_right_on_every_rank},
-      .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
-      .logs = {{block_log::output, block_log::columns}},
-      .largest_tolerance = 3e-2,
-      .mistakes_cancel = true,
-      .explain = log_reading::explaining(
-          "look at what becomes of their shares, when they are added to what arrives and where the sums go")};
+  Task task = ring_backward::task("3", "overlapped_ring_backward");
+  task.examples = backward_examples;
+  task.communication_checks = ring_checks(checks::backward_hops);
   task.communication_checks.push_back(checks::uses_memory_at_most(memory_of_the_backward_ring, ""));
+  task.explain = log_reading::explaining(
+      "look at what becomes of their shares, when they are added to what arrives and where the sums go");
   return task;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,20 @@ Answer cancellation_free(const Example& example);
 /// have.
 Answer baseline(const Example& example);
 
-/// The mistakes of a backward ring that change its answer, of these ids.
-std::vector<Mistake> mistakes(const std::set<std::string>& ids);
+/// Shards of all kinds, steep queries, scores far below 0, real input, and large blocks.
+std::vector<Example> examples(InputGenerator& generator, int ranks);
+
+/// What only a grade plays; not in a handout.
+std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
+
+/// A function of q, k, v, o, lse, d_o and shard_tokens that gives dq, dk and dv of a rank's tokens, each
+/// [heads, tokens, head_dim]. Mistakes: own_share_only, dk_dv_kept_local, dk_and_dv_swapped,
+/// overwritten_not_accumulated, own_block_every_time, v_left_behind, one_block_short, delta_left_out,
+/// sums_not_cleared, one_hop_short_of_home, received_and_sent.
+Task task(std::string id, std::string function);
+
+/// What a ring of blocking calls that answers `task` is held to. Mistakes: world_communicator,
+/// sends_to_itself_alone, wrong_direction, useless_last_hop, owner_off and those of checks::blocking_ring.
+std::vector<CommunicationCheck> blocking_checks(const Task& task);
 
 }  // namespace course::ring_backward

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "judge/attention/attended_blocks.hpp"
+#include "judge/attention/forward.hpp"
 #include "judge/communication_checks.hpp"
 #include "reference/reference.hpp"
 #include "ring/shards.hpp"
@@ -124,6 +125,29 @@ Answer see_one_buffer(const Example& example, int first, bool copied) {
   });
 }
 
+/// Blocks that do not go round as they should, and one buffer for what is held and for what arrives.
+std::vector<Mistake> known_mistakes() {
+  std::vector<Mistake> all{
+      seeing("one_block_short", {.beyond_last = -1}),
+      // The loop that starts from its own block and ends a hop early: right for one rank.
+      seeing("one_block_short", {.beyond_last = -1, .fewest = 1}), seeing("one_block_short", {.first = 1}),
+      seeing("own_block_every_time", {.k_travels = false, .v_travels = false, .length_travels = false}),
+      // The buffer that never changes, read with the length of the block that should be in it.
+      seeing("own_block_every_time", {.k_travels = false, .v_travels = false}),
+      seeing("v_left_behind", {.v_travels = false})};
+  for (const int first : {0, 1}) {
+    for (const bool copied : {false, true}) {
+      all.push_back({"receives_over_the_send_buffer",
+                     [=](const Example& example) { return see_one_buffer(example, first, copied); }});
+    }
+  }
+  return all;
+}
+
+std::int64_t bytes_of_a_ring(const Example& example, int) {
+  return checks::bytes_of_hops(checks::forward_hops, example);
+}
+
 }  // namespace
 
 Example make_example(std::string what, const Layout& layout, QKV qkv) {
@@ -159,30 +183,55 @@ std::vector<Example> with_large_blocks(InputGenerator& generator, int ranks) {
   return {std::move(example)};
 }
 
+std::vector<Example> examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = on_all_kinds_of_shards(generator, ranks, 1);
+  const auto add = [&](std::string what, const std::vector<int>& shards, QKV qkv) {
+    all.push_back(make_example(std::move(what), shards, std::move(qkv)));
+  };
+  const auto real = [&](int tokens, float q_factor) {
+    const std::vector<Index> heads{generator.integer(0, 3), generator.integer(4, 7),
+                                   generator.integer(8, 11)};
+    return minilm_qkv(generator.integer(0, 512 - tokens), tokens, heads, q_factor);
+  };
+  const std::vector<int> shards = unequal_shards(generator, ranks);
+  const int n = total_tokens(shards);
+  add("a row maximum that comes last", shards, late_maximum_qkv(generator, 3, n, n, 8));
+  add("scores more than 110 apart", shards, wide_scores_qkv(generator, 2, n, n, 6));
+  add("scores near -150", shards, very_negative_qkv(generator, 2, n, n, 5, -150));
+  add("scores near -2e4", shards, very_negative_qkv(generator, 2, n, n, 5, -2e4));
+  add("real queries, keys and values", even_shards(29, ranks), real(29, 1));
+  add("real keys and values with the queries doubled", shards, real(n, 2));
+  std::ranges::move(with_large_blocks(generator, ranks), std::back_inserter(all));
+  return all;
+}
+
 std::int64_t memory_limit(const Example& example) {
   return checks::memory_of_blocks(example, 2 * (2 + 1));
 }
 
-std::vector<Mistake> mistakes_of_moving() {
-  return {seeing("one_block_short", {.beyond_last = -1}),
-          // The loop that starts from its own block and ends a hop early: right for one rank.
-          seeing("one_block_short", {.beyond_last = -1, .fewest = 1}),
-          seeing("one_block_short", {.first = 1}),
-          seeing("own_block_every_time", {.k_travels = false, .v_travels = false, .length_travels = false}),
-          // The buffer that never changes, read with the length of the block that should be in it.
-          seeing("own_block_every_time", {.k_travels = false, .v_travels = false}),
-          seeing("v_left_behind", {.v_travels = false})};
+Task task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
+          .examples = examples,
+          .expected = attention_answer<double>,
+          .baseline = attention_answer<float>,
+          .exponents = {{"o", largest_score}},
+          .mistakes = known_mistakes(),
+          .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
+          .logs = {{block_log::output, block_log::columns}},
+          .explain =
+              log_reading::explaining("look at the state between them, and at o and lse after block.finish")};
 }
 
-std::vector<Mistake> mistakes_of_one_buffer() {
-  std::vector<Mistake> all;
-  for (const int first : {0, 1}) {
-    for (const bool copied : {false, true}) {
-      all.push_back({"receives_over_the_send_buffer",
-                     [=](const Example& example) { return see_one_buffer(example, first, copied); }});
-    }
-  }
-  return all;
+std::vector<CommunicationCheck> blocking_checks() {
+  using namespace checks;
+  return blocking_ring(first_of({without_fact(fact_world, "world_communicator"),
+                                 named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
+                                 named_if(sends_at_most(bytes_of_a_ring, ""),
+                                          sent_one_hop_more(forward_hops, 4), "useless_last_hop"),
+                                 log_reading::names_the_owners}),
+                       memory_limit);
 }
 
 }  // namespace course::ring_forward

@@ -2,8 +2,8 @@
 
 #include "judge/task.hpp"
 
-/// Attention round a ring, for the judges: examples, and what a rank would compute if it attended to other
-/// blocks than it should.
+/// Attention round a ring, for the judges: right, and wrong where a rank attends to other blocks than it
+/// should.
 namespace course::ring_forward {
 
 /// q, k and v, cut into shards along axis 1; arguments shard_tokens.
@@ -14,16 +14,25 @@ Example make_example(std::string what, const Layout& layout, QKV qkv);
 /// plays to its end.
 std::vector<Example> on_all_kinds_of_shards(InputGenerator& generator, int ranks, int fewest_tokens);
 
+/// All kinds of shards, late maxima, scores far apart or far below 0, real input, and large blocks.
+std::vector<Example> examples(InputGenerator& generator, int ranks);
+
+/// What only a grade plays; not in a handout.
+std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
+
 /// Large enough for memory to be seen: blocks of half a megabyte on 8 ranks. No example in other worlds.
 std::vector<Example> with_large_blocks(InputGenerator& generator, int ranks);
 
 /// Two more blocks, a state and an output, and as much again for what MPI itself takes.
 std::int64_t memory_limit(const Example& example);
 
-/// Blocks that do not go round as they should: one_block_short, own_block_every_time, v_left_behind.
-std::vector<Mistake> mistakes_of_moving();
+/// A function of q, k, v and shard_tokens that gives o [heads, queries, head_dim] and lse [heads, queries] of
+/// a rank's queries. Mistakes: one_block_short, own_block_every_time, v_left_behind,
+/// receives_over_the_send_buffer.
+Task task(std::string id, std::string function);
 
-/// One buffer for what is held and for what arrives: receives_over_the_send_buffer.
-std::vector<Mistake> mistakes_of_one_buffer();
+/// What a ring of blocking calls is held to. Mistakes: world_communicator, wrong_direction, useless_last_hop,
+/// owner_off and those of checks::blocking_ring.
+std::vector<CommunicationCheck> blocking_checks();
 
 }  // namespace course::ring_forward

@@ -1,0 +1,22 @@
+#include "judge/attention/ring_backward.hpp"
+
+#include "ring/shards.hpp"
+
+namespace course {
+
+std::vector<Example> ring_backward::hidden_examples(InputGenerator& generator, int ranks) {
+  const std::vector<int> shards = any_shards(generator, ranks, 8);
+  const int n = total_tokens(shards);
+  std::vector<Example> all;
+  const auto add = [&](std::string what, QKV qkv) {
+    Tensor d_o = generator.normal(qkv.q.shape());
+    all.push_back(make_example(std::move(what), shards, std::move(qkv), std::move(d_o)));
+  };
+  add("shards of any length", random_qkv(generator, 4, n, n, generator.integer(2, 33)));
+  add("steep scores", random_qkv(generator, 2, n, n, 13, 2));
+  add("scores far below 0", very_negative_qkv(generator, 2, n, n, 9, -300));
+  all.push_back(real_example(generator, "real input", shards, {generator.integer(0, 11)}));
+  return all;
+}
+
+}  // namespace course

@@ -1,0 +1,18 @@
+#include "judge/attention/ring_forward.hpp"
+
+#include "ring/shards.hpp"
+
+namespace course {
+
+std::vector<Example> ring_forward::hidden_examples(InputGenerator& generator, int ranks) {
+  const std::vector<int> shards = any_shards(generator, ranks, 1);
+  const int n = total_tokens(shards);
+  return {
+      make_example("shards of any length", shards, random_qkv(generator, 4, n, n, generator.integer(2, 33))),
+      make_example("steep scores", shards, random_qkv(generator, 2, n, n, 13, 5)),
+      make_example("scores far apart", shards, wide_scores_qkv(generator, 2, n, n, 9)),
+      make_example("real input", shards,
+                   minilm_qkv(generator.integer(0, 512 - n), n, {generator.integer(0, 11)}, 2))};
+}
+
+}  // namespace course
