@@ -11,9 +11,7 @@
 #include "tokens_to_hide.hpp"
 
 using namespace course;
-using checks::bytes_of_block;
 using checks::Hops;
-using checks::Recognises;
 
 namespace {
 
