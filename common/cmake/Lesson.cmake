@@ -16,7 +16,7 @@
 # The target lesson05_tests builds what these tests need, and course_tests what every test of the course needs.
 
 set(COURSE_REGISTRY ${CMAKE_SOURCE_DIR}/lessons/registry.json)
-# A second compiler learns nothing from them: their warnings are off.
+# A second compiler, which looks for warnings, learns nothing from mistakes, whose warnings are off.
 option(COURSE_MISTAKES "Build mutants and combinations with the tests" ON)
 add_custom_target(course_tests)
 

@@ -87,7 +87,7 @@ std::string title_of(const LessonInfo& lesson, const TaskInfo& task);
 
 /// Why a task is not passed, presentable, with the world sizes that it fails on; empty on a pass. What the
 /// judge said of a hidden test is not in it, since code that is played can put what it was given into that,
-/// as a tag of MPI_Send's for instance: a mistake that was recognised is told in the registry's words.
+/// as a tag of MPI_Send's for instance: a mistake that was recognised is told in the words of mistakes.md.
 std::string diagnosis_of(const LessonGrade& grade, const TaskStatus& task);
 
 }  // namespace course::program::grader

@@ -42,7 +42,7 @@ struct Example {
 
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
 struct Mistake {
-  std::string id;  ///< in the registry
+  std::string id;  ///< in mistakes.md
   std::function<Answer(const Example&)> answer;
 };
 
@@ -57,7 +57,7 @@ struct Output {
 
 /// What an instrument has against an answer, right or wrong.
 struct Finding {
-  std::string mistake;  ///< an id of the registry, or empty when no name is earned
+  std::string mistake;  ///< an id of mistakes.md, or empty when no name is earned
   std::string text;
 };
 

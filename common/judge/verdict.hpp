@@ -22,7 +22,7 @@ struct GradedTest {
 struct TestVerdict {
   enum class Status { Passed, Failed, Todo, NotPlayed } status = Status::NotPlayed;
   std::string text;                 ///< several lines: where, how much, on what input
-  std::set<std::string> mistakes;   ///< earned names, ids of the registry
+  std::set<std::string> mistakes;   ///< earned names, ids of mistakes.md
   const Played* witness = nullptr;  ///< the example that the text speaks of; kept of the first seed alone
 };
 

@@ -20,7 +20,11 @@ constexpr std::string_view fence = "```";
 }
 
 /// "one + other" is the id "one+other".
-std::string id_of(const std::string& title) {
+std::string id_of(const std::string& title, int line) {
+  static const std::regex expected("[a-z][a-z0-9_]*( \\+ [a-z][a-z0-9_]*)?");
+  if (!std::regex_match(title, expected))
+    fail(line,
+         "the heading '" + title + "' is no id; expected one like v_left_behind, or two with ' + ' between");
   std::string id;
   std::ranges::remove_copy(title, std::back_inserter(id), ' ');
   return id;
@@ -39,7 +43,8 @@ std::vector<Edit> edits_of(const std::vector<std::string>& lines, int first_line
       if (sign != '+') edits.back().before += text;
       if (sign != '-') edits.back().after += text;
     } else {
-      fail(first_line + static_cast<int>(i), "'" + line + "' begins with none of '-', '+' and ' '");
+      fail(first_line + static_cast<int>(i),
+           "'" + line + "' begins with none of '-', '+' and ' ', and is no '@@' between two edits");
     }
   }
   if (std::ranges::any_of(edits, [](const Edit& edit) { return edit.before.empty(); }))
@@ -92,15 +97,17 @@ std::vector<Form> CandidateSection::forms_in(bool python) const {
 }
 
 std::vector<CandidateSection> parse_candidates(const std::string& markdown) {
-  static const std::regex field("- ([a-z ]+): (.+)");
+  static const std::regex field("- (tasks|by|what|exposed by): (.*\\S)");
+  static const std::regex refused("- [a-z ]+:.*|\\s+(```|~~~).*|~~~.*|.*\r");
   std::vector<CandidateSection> sections;
   const std::vector<std::string> lines = lines_of(markdown);
   for (auto line = lines.begin(); line != lines.end(); ++line) {
     const int number = static_cast<int>(line - lines.begin()) + 1;
     std::smatch parts;
     if (line->starts_with(heading)) {
-      sections.push_back(
-          {.id = id_of(line->substr(heading.size())), .line = number, .fields = {}, .forms = {}});
+      const std::string id = id_of(line->substr(heading.size()), number);
+      if (std::ranges::count(sections, id, &CandidateSection::id) > 0) fail(number, "there is another " + id);
+      sections.push_back({.id = id, .line = number, .fields = {}, .forms = {}});
     } else if (line->starts_with(fence)) {
       const auto end = std::find(line + 1, lines.end(), fence);
       if (sections.empty()) fail(number, "a form stands before the first heading");
@@ -110,6 +117,9 @@ std::vector<CandidateSection> parse_candidates(const std::string& markdown) {
     } else if (!sections.empty() && std::regex_match(*line, parts, field)) {
       if (!sections.back().fields.emplace(parts[1], parts[2]).second)
         fail(number, sections.back().id + " has this field already: " + parts[1].str());
+    } else if (std::regex_match(*line, refused)) {
+      fail(number,
+           "'" + *line + "' is neither a field (tasks, by, what, exposed by) in one line nor a fence of ```");
     }
   }
   return sections;
@@ -129,10 +139,11 @@ std::string candidate_text(const std::string& solution, const Form& form) {
   std::map<std::size_t, const Edit*> places;
   for (const Edit& edit : form.edits) {
     if (const int count = occurrences(solution, edit.before); count != 1) {
-      fail(form.line, "the solution has these lines " + std::to_string(count) +
-                          " times, expected once: " + edit.before.substr(0, edit.before.find('\n')));
+      fail(form.line, "the solution has these lines " + std::to_string(count) + " times, expected once:\n" +
+                          edit.before);
     }
-    places[solution.starts_with(edit.before) ? 0 : solution.find("\n" + edit.before) + 1] = &edit;
+    const std::size_t at = solution.starts_with(edit.before) ? 0 : solution.find("\n" + edit.before) + 1;
+    if (!places.emplace(at, &edit).second) fail(form.line, "two edits are of the same lines");
   }
   std::string text;
   std::size_t done = 0;
@@ -150,8 +161,12 @@ std::string candidate_source(const std::string& solution, const std::vector<Cand
   const std::size_t plus = id.find('+');
   if (plus == std::string::npos) return candidate_text(solution, form_numbered(section, form, python));
   const std::string once = candidate_source(solution, all, id.substr(0, plus), 1, python);
-  if (!section.forms.empty()) return candidate_text(once, form_numbered(section, form, python));
-  return candidate_source(once, all, id.substr(plus + 1), 1, python);
+  const Form second = section.forms.empty() ? form_numbered(section_of(all, id.substr(plus + 1)), 1, python)
+                                            : form_numbered(section, form, python);
+  if (second.edits.empty())
+    fail(second.line,
+         "a whole file would be all of " + id + "; expected edits, of what its first mistake makes");
+  return candidate_text(once, second);
 }
 
 std::string without_forms(const std::string& markdown) {

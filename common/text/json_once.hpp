@@ -14,6 +14,7 @@ namespace nlohmann {
 JSON_ONCE class basic_json<>;
 JSON_ONCE class basic_json<ordered_map>;
 
+#if NLOHMANN_JSON_VERSION_MAJOR == 3 && NLOHMANN_JSON_VERSION_MINOR == 11  // whose inner names these are
 namespace detail {
 using TextAdapter = iterator_input_adapter<std::string::const_iterator>;
 JSON_ONCE class serializer<json>;
@@ -25,4 +26,5 @@ JSON_ONCE class parser<ordered_json, TextAdapter>;
 JSON_ONCE class json_sax_dom_parser<json>;
 JSON_ONCE class json_sax_dom_parser<ordered_json>;
 }  // namespace detail
+#endif
 }  // namespace nlohmann

@@ -127,13 +127,14 @@ TEST(CandidatesFile, NamesTheLineOfAnEditThatDoesNotApply) {
     return error_of([&] { candidate_text(solution, parse_candidates("## x\n" + form)[0].forms[0]); });
   };
   EXPECT_EQ(applied("```diff\n-same\n+other\n```\n"),
-            "line 2: the solution has these lines 2 times, expected once: same");
+            "line 2: the solution has these lines 2 times, expected once:\nsame\n");
   EXPECT_EQ(applied("```diff\n-thirst\n```\n"),
-            "line 2: the solution has these lines 0 times, expected once: thirst");
+            "line 2: the solution has these lines 0 times, expected once:\nthirst\n");
   EXPECT_EQ(applied("```diff\n-first\n same\n@@\n-same\n second\n```\n"),
             "line 2: two edits are of the same lines");
+  EXPECT_EQ(applied("```diff\n-first\n@@\n-first\n-same\n```\n"), "line 2: two edits are of the same lines");
   EXPECT_EQ(applied("```diff\n-third\n```\n"),  // a part of a line is none
-            "line 2: the solution has these lines 0 times, expected once: third");
+            "line 2: the solution has these lines 0 times, expected once:\nthird\n");
 }
 
 TEST(CandidatesFile, RefusesWhatItCannotRead) {
@@ -142,9 +143,25 @@ TEST(CandidatesFile, RefusesWhatItCannotRead) {
   EXPECT_EQ(parsed("## a\n\n```diff\n-a\n"), "line 3: the fence is not closed");
   EXPECT_EQ(parsed("## a\n```C\n-a\n```\n"),
             "line 2: '```C' opens no form; expected ```diff, ```diff python or ```cpp");
-  EXPECT_EQ(parsed("## a\n```diff\n-a\nb\n```\n"), "line 4: 'b' begins with none of '-', '+' and ' '");
+  EXPECT_EQ(parsed("## a\n```diff\n-a\nb\n```\n"),
+            "line 4: 'b' begins with none of '-', '+' and ' ', and is no '@@' between two edits");
   EXPECT_EQ(parsed("## a\n```diff\n+a\n```\n"), "line 3: an edit has no old text to be found by");
   EXPECT_EQ(parsed("## a\n- by: x\n- by: y\n"), "line 3: a has this field already: by");
+  EXPECT_EQ(parsed("## a\n\n## a\n"), "line 3: there is another a");
+  EXPECT_EQ(
+      parsed("## Notes\n"),
+      "line 1: the heading 'Notes' is no id; expected one like v_left_behind, or two with ' + ' between");
+  for (const std::string line : {"- why: x", "- by:", "  ```diff", "~~~", "- by: answer\r"}) {
+    EXPECT_EQ(parsed("## a\n" + line + "\n"),
+              "line 2: '" + line +
+                  "' is neither a field (tasks, by, what, exposed by) in one line nor a fence of ```");
+  }
+  EXPECT_EQ(error_of([] {
+              candidate_source("x\n",
+                               parse_candidates("## a\n```diff\n-x\n```\n## b\n```cpp\n```\n## a + b\n"),
+                               "a+b", 1, false);
+            }),
+            "line 6: a whole file would be all of a+b; expected edits, of what its first mistake makes");
   const auto made = [](const std::string& id, std::size_t form) {
     return error_of([&] { source(id, form); });
   };

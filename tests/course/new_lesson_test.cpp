@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A course of lesson 05 alone.
+/// A course of lessons 05 and 07.
 class NewLesson : public testing::Test {
  protected:
   NewLesson() {
@@ -21,7 +21,8 @@ class NewLesson : public testing::Test {
     checkout_.root = temporary_.path();
     for (const char* folder : {"lessons", "solutions", "tests"}) {
       fs::create_directories(checkout_.root / folder);
-      fs::copy(source / folder / "05_ring_attention", checkout_.root / folder / "05_ring_attention");
+      for (const char* lesson : {"05_ring_attention", "07_ring_backward"})
+        fs::copy(source / folder / lesson, checkout_.root / folder / lesson);
     }
     fs::copy(source / "lessons/registry.json", checkout_.root / "lessons");
     fs::copy(source / "tests/mistakes.md", checkout_.root / "tests");
@@ -62,6 +63,17 @@ TEST_F(NewLesson, IsLikeTheFamilysUnderItsOwnName) {
   EXPECT_EQ(text(Checkout::student_file(lesson, "causal_ring.cpp")).find("//|"), std::string::npos);
 }
 
+TEST_F(NewLesson, LeavesAFamilyOfJudgesItsName) {
+  new_lesson(checkout_, "causal_backward", "ring_backward");
+  read();
+  const LessonInfo& lesson = checkout_.lessons.back();
+  const std::string judge = text(fs::path("tests") / lesson.folder() / "judge.cpp");
+  EXPECT_NE(judge.find("#include \"judge/attention/ring_backward.hpp\""), std::string::npos);
+  EXPECT_NE(judge.find("ring_backward::task("), std::string::npos);
+  const std::string solution = text(Checkout::solution_file(lesson, "causal_backward.cpp"));
+  EXPECT_NE(solution.find("#include \"causal_backward.hpp\""), std::string::npos);
+}
+
 TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {
   new_lesson(checkout_, "causal_ring", "ring_forward");
   read();
@@ -82,6 +94,9 @@ TEST_F(NewLesson, RefusesNamesAndFamilies) {
   EXPECT_THROW(new_lesson(checkout_, "Causal ring", "ring_forward"), UsageError);
   EXPECT_THROW(new_lesson(checkout_, "ring_attention", "ring_forward"), UsageError);
   EXPECT_THROW(new_lesson(checkout_, "causal_ring", "rings"), UsageError);
+  EXPECT_EQ(fs::exists(checkout_.root / "lessons/09_causal_ring"), false);
+  fs::create_directory(checkout_.root / "tests/09_causal_ring");
+  EXPECT_THROW(new_lesson(checkout_, "causal_ring", "ring_forward"), UsageError);
   EXPECT_EQ(fs::exists(checkout_.root / "lessons/09_causal_ring"), false);
 }
 

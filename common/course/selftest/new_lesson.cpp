@@ -21,14 +21,14 @@ namespace {
 
 constexpr const char* registry_file = "lessons/registry.json";
 
-/// The lesson of the family that there is, of which the new one begins as a copy.
-const LessonInfo& model_of(const std::vector<LessonInfo>& lessons, const std::string& family) {
+/// The lesson with this role, of which the new one begins as a copy.
+const LessonInfo& model_of(const std::vector<LessonInfo>& lessons, const std::string& role) {
   try {
-    if (const LessonInfo* model = lesson_with(lessons, role_named(family))) return *model;
+    if (const LessonInfo* model = lesson_with(lessons, role_named(role))) return *model;
   } catch (const std::invalid_argument& error) {
     throw UsageError(std::string("--family: ") + error.what());
   }
-  throw UsageError("--family " + family + ": no lesson has this role");
+  throw UsageError("--family " + role + ": no lesson has this role");
 }
 
 std::string next_id(const std::vector<LessonInfo>& lessons) {
@@ -47,7 +47,12 @@ class Renaming {
       text = std::regex_replace(text, std::regex(pattern), by);
     };
     replace("\\b" + model_.folder() + "\\b", lesson_.folder());
+    // A family of judges may have the name, too: it stays.
+    const std::string family = "\x01";
+    replace("attention/" + model_.name + "\\b", "attention/" + family);
+    replace("\\b" + model_.name + "::", family + "::");
     replace("\\b" + model_.name + "\\b", lesson_.name);
+    replace(family, model_.name);
     replace("\\blesson( ?)" + model_.id + "\\b", "lesson$01" + lesson_.id);  // $1 and a digit would be $10
     replace("\"" + model_.id + "\"", "\"" + lesson_.id + "\"");
     return text;
@@ -108,23 +113,30 @@ std::string with_lesson(const std::string& text, const LessonInfo& model, const 
   std::string lines;
   for (const std::string& line : lines_of(entry.dump(2))) lines += "\n    " + line;
   const std::size_t end = text.rfind("\n  ]");
+  if (end == std::string::npos)
+    throw UsageError(std::string(registry_file) + " does not end with '  ]', before which a lesson is added");
   return text.substr(0, end) + "," + lines + text.substr(end);
 }
 
 }  // namespace
 
-int new_lesson(const Checkout& checkout, const std::string& name, const std::string& family) {
+int new_lesson(const Checkout& checkout, const std::string& name, const std::string& role) {
   if (!std::regex_match(name, std::regex("[a-z][a-z0-9_]*")))
     throw UsageError("'" + name + "' is no lesson's name; expected one like ring_attention");
   for (const LessonInfo& known : checkout.lessons) {
     if (known.name == name) throw UsageError("lesson " + known.id + " is called " + name + " already");
   }
-  const LessonInfo& model = model_of(checkout.lessons, family);
+  const LessonInfo& model = model_of(checkout.lessons, role);
   checkout.require_solution(model);
   LessonInfo lesson = model;
   lesson.id = next_id(checkout.lessons);
   lesson.name = name;
   lesson.files = {name + ".cpp"};
+  for (const char* folder : {"lessons", "solutions", "tests"}) {
+    const fs::path path = fs::path(folder) / lesson.folder();
+    if (fs::exists(checkout.root / path)) throw UsageError(path.string() + " is there already");
+  }
+  const std::string entries = with_lesson(read_text(checkout.root / registry_file), model, lesson);
   const Renaming renamed(model, lesson);
   const fs::path tests = fs::path("tests") / lesson.folder();
   const auto write = [&](const fs::path& path, const std::string& text) {
@@ -151,7 +163,7 @@ int new_lesson(const Checkout& checkout, const std::string& name, const std::str
   write(tests / "mistakes.md", without_forms(text_of(fs::path("tests") / model.folder() / "mistakes.md")));
   write(tests / "variants.md",
         fmt::format("# Variants of lesson {}: different answers, and right\n", lesson.id));
-  write(registry_file, with_lesson(read_text(checkout.root / registry_file), model, lesson));
+  write(registry_file, entries);
   fmt::print("What is still missing: ./course test --lesson {}\n", lesson.id);
   return succeeded;
 }

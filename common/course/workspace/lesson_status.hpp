@@ -18,7 +18,7 @@ Status status_named(const std::string& name);
 struct TestResult {
   Status status = Status::Failed;
   std::string text;                   ///< the diagnosis; several lines
-  std::vector<std::string> mistakes;  ///< ids of the registry
+  std::vector<std::string> mistakes;  ///< ids of mistakes.md
 };
 
 /// The tests of a lesson by name ("2.ranks3").

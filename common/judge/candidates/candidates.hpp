@@ -12,7 +12,7 @@ namespace course {
 /// What the course itself expects of a submission whose nature it knows:
 ///   pass                  a solution or a variant: every test passes
 ///   todo                  a skeleton: no test passes, every one says that it is not written yet
-///   mistake:ID            a mutant: each task that the registry names fails, and ID alone is named
+///   mistake:ID            a mutant: each task that mistakes.md names fails, and ID alone is named
 ///   mistakes:ID,ID        a combination: it fails, and only these may be named
 struct Expectation {
   std::string text;
@@ -55,7 +55,7 @@ Check check_expectation(const std::string& expect, const std::vector<Round>& rou
 SessionOptions session_options(std::uint64_t seed, const std::string& expect);
 
 /// The verdicts on a session that was played, and on it with later seeds. Throws std::invalid_argument for a
-/// name that the registry does not have.
+/// name that mistakes.md does not have.
 std::vector<Round> judged(Session& session, int seeds, const std::string& expect, const LessonInfo& lesson);
 
 /// Plays options.candidates one after another, in one process: the right answers, which take longer than the
