@@ -74,6 +74,11 @@ int occurrences(const std::string& text, const std::string& lines) {
   return count;
 }
 
+std::string first_line(const std::string& lines) {
+  const std::size_t end = lines.find('\n');
+  return lines.substr(0, end) + (end + 1 < lines.size() ? " ..." : "");
+}
+
 const CandidateSection& section_of(const std::vector<CandidateSection>& all, const std::string& id) {
   const auto found = std::ranges::find(all, id, &CandidateSection::id);
   if (found == all.end()) throw std::runtime_error("there is no section " + id);
@@ -139,8 +144,8 @@ std::string candidate_text(const std::string& solution, const Form& form) {
   std::map<std::size_t, const Edit*> places;
   for (const Edit& edit : form.edits) {
     if (const int count = occurrences(solution, edit.before); count != 1) {
-      fail(form.line, "the solution has these lines " + std::to_string(count) + " times, expected once:\n" +
-                          edit.before);
+      fail(form.line, "the solution has these lines " + std::to_string(count) +
+                          " times, expected once: " + first_line(edit.before));
     }
     const std::size_t at = solution.starts_with(edit.before) ? 0 : solution.find("\n" + edit.before) + 1;
     if (!places.emplace(at, &edit).second) fail(form.line, "two edits are of the same lines");

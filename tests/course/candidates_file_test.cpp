@@ -127,14 +127,14 @@ TEST(CandidatesFile, NamesTheLineOfAnEditThatDoesNotApply) {
     return error_of([&] { candidate_text(solution, parse_candidates("## x\n" + form)[0].forms[0]); });
   };
   EXPECT_EQ(applied("```diff\n-same\n+other\n```\n"),
-            "line 2: the solution has these lines 2 times, expected once:\nsame\n");
+            "line 2: the solution has these lines 2 times, expected once: same");
   EXPECT_EQ(applied("```diff\n-thirst\n```\n"),
-            "line 2: the solution has these lines 0 times, expected once:\nthirst\n");
+            "line 2: the solution has these lines 0 times, expected once: thirst");
   EXPECT_EQ(applied("```diff\n-first\n same\n@@\n-same\n second\n```\n"),
             "line 2: two edits are of the same lines");
   EXPECT_EQ(applied("```diff\n-first\n@@\n-first\n-same\n```\n"), "line 2: two edits are of the same lines");
   EXPECT_EQ(applied("```diff\n-third\n```\n"),  // a part of a line is none
-            "line 2: the solution has these lines 0 times, expected once:\nthird\n");
+            "line 2: the solution has these lines 0 times, expected once: third");
 }
 
 TEST(CandidatesFile, RefusesWhatItCannotRead) {

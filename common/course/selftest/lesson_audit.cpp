@@ -156,8 +156,8 @@ class Audit {
   /// combinations.
   void look_at_candidates() {
     const std::vector<CandidateSection> sections = sections_of("mistake", mistakes_);
-    const fs::path variants_file = tests_ / "variants.md";
-    const std::vector<CandidateSection> variants = sections_of("variant", variants_file);
+    const fs::path variants_path = tests_ / "variants.md";
+    const std::vector<CandidateSection> variants = sections_of("variant", variants_path);
     std::size_t combinations = 0;
     for (const CandidateSection& section : sections) {
       const bool combination = section.id.find('+') != std::string::npos;
@@ -167,12 +167,12 @@ class Audit {
       look_at_forms("mistake", mistakes_, sections, section);
     }
     for (const CandidateSection& variant : variants) {
-      require(!variant.forms.empty(), "variant", variants_file, variant.id + " has no form");
-      look_at_forms("variant", variants_file, variants, variant);
+      require(!variant.forms.empty(), "variant", variants_path, variant.id + " has no form");
+      look_at_forms("variant", variants_path, variants, variant);
     }
     const auto in_cpp = std::ranges::count_if(
         variants, [](const CandidateSection& variant) { return !variant.forms_in(false).empty(); });
-    require_at_least(fewest_variants, static_cast<std::size_t>(in_cpp), "variants", variants_file);
+    require_at_least(fewest_variants, static_cast<std::size_t>(in_cpp), "variants", variants_path);
     require_at_least(fewest_combinations, combinations, "combinations", mistakes_);
   }
 
