@@ -148,6 +148,7 @@ endfunction()
 # that lessons share.
 function(read_instruments lesson)
   recall(${lesson} tests)
+  set(instruments)
   foreach(file ${CMAKE_SOURCE_DIR}/tests/mistakes.md ${tests}/mistakes.md)
     if(EXISTS ${file})
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})

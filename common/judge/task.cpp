@@ -38,6 +38,7 @@ Task remembering(Task task) {
 
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
   for (Task& task : judge.tasks) {
+    if (!task.of_family) continue;
     std::erase_if(task.mistakes, [&](const Mistake& mistake) {
       const auto known = std::ranges::find(lesson.mistakes, mistake.id, &MistakeInfo::id);
       return known == lesson.mistakes.end() || std::ranges::count(known->tasks, task.id) == 0;
@@ -49,7 +50,7 @@ void require_agreement(const LessonJudge& judge, const LessonInfo& lesson) {
   std::set<std::string> computed;
   for (const Task& task : judge.tasks) {
     lesson.task(task.id);
-    for (const Mistake& mistake : task.mistakes) computed.insert(mistake.id);
+    for (const Mistake& mistake : task.mistakes) computed.insert(lesson.mistake(mistake.id).id);
   }
   for (const MistakeInfo& mistake : lesson.mistakes) {
     if (mistake.by != "answer" || computed.contains(mistake.id)) continue;

@@ -90,6 +90,9 @@ struct Task {
   /// such as lse, is not named.
   std::map<std::string, std::function<double(const Example&)>> exponents = {};
   std::vector<Mistake> mistakes = {};
+  /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
+  /// them this one has.
+  bool of_family = false;
   std::vector<CommunicationCheck> communication_checks = {};
   std::vector<AnswerCheck> answer_checks = {};
   /// Axis along which an input is cut into shards; an input that is not named is given whole to every rank.
@@ -122,12 +125,11 @@ void add_hidden_examples(LessonJudge& judge);
 /// an example that keeps them: so a judge of many submissions works out the right answer once.
 Task remembering(Task task);
 
-/// Leaves each task the mistakes that fail it as the lesson's mistakes.md has it. What lessons share computes
-/// more than one of them teaches.
+/// Leaves a family's task the mistakes that fail it as the lesson's mistakes.md has it.
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson);
 
-/// Throws std::invalid_argument unless judge and registry have the same tasks, and the judge computes every
-/// mistake that is told by its answer.
+/// Throws std::invalid_argument unless judge and registry have the same tasks, mistakes.md has every mistake
+/// of the judge, and the judge computes every mistake that is told by its answer.
 void require_agreement(const LessonJudge& judge, const LessonInfo& lesson);
 
 /// Every rank's inputs, cut from the example's.

@@ -38,14 +38,21 @@ TEST(Agreement, IsOfTasksAndMistakes) {
             "the judge of lesson 09 has no task 2, which the registry has");
   EXPECT_EQ(refused({task("1", "off_by_one"), task("2", "off_by_one"), task("3", "off_by_one")}),
             "there is no task of lesson 09 called 3; there are: 1, 2");
+  EXPECT_EQ(refused({task("1", "off_by_two"), task("2", "off_by_one")}),
+            "there is no mistake of lesson 09 called off_by_two; there are: off_by_one");
+  Task nothing = task("1", "off_by_one");
+  nothing.mistakes.clear();
   EXPECT_EQ(
-      refused({task("1", "off_by_two"), task("2", "off_by_two")}),
+      refused({nothing, nothing}),
       "mistakes.md of lesson 09 has off_by_one, told by its answer, which the judge computes for none of its "
       "tasks");
 }
 
-TEST(Agreement, KeepsTheMistakesThatFailATask) {
+TEST(Agreement, LeavesAFamilysTaskTheMistakesThatFailIt) {
   LessonJudge judge{"09", {task("1", "off_by_one"), task("1", "off_by_two"), task("2", "off_by_one")}};
+  keep_known_mistakes(judge, two_tasks());
+  for (Task& own : judge.tasks) EXPECT_EQ(own.mistakes.size(), 1u);
+  for (Task& own : judge.tasks) own.of_family = true;
   keep_known_mistakes(judge, two_tasks());
   EXPECT_EQ(judge.tasks[0].mistakes.size(), 1u);
   EXPECT_EQ(judge.tasks[1].mistakes.size(), 0u);

@@ -18,6 +18,17 @@ Answer attention_answer(const Example& example) {
 template Answer attention_answer<float>(const Example&);
 template Answer attention_answer<double>(const Example&);
 
+Task attention_task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
+          .examples = {},
+          .expected = attention_answer<double>,
+          .baseline = attention_answer<float>,
+          .exponents = {{"o", largest_score}},
+          .of_family = true};
+}
+
 double largest_score(const Example& example) {
   const HeadsView<const float> q = example.inputs.at("q").heads();
   const HeadsView<const float> k = example.inputs.at("k").heads();

@@ -9,6 +9,10 @@ namespace course {
 template <class T>
 Answer attention_answer(const Example& example);
 
+/// A function that gives o [heads, queries, head_dim] and lse [heads, queries] of attention, joined along the
+/// queries; its examples and all else that a family knows of it are still to be said.
+Task attention_task(std::string id, std::string function);
+
 /// The largest magnitude of a score q_i . k_j / sqrt(head_dim) of the example's q [heads, queries, head_dim]
 /// and k [heads, keys, head_dim]; 0 where there is none.
 double largest_score(const Example& example);

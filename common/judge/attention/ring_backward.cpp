@@ -429,6 +429,7 @@ Task task(std::string id, std::string function) {
       .baseline = baseline,
       .cancellation_free = cancellation_free,
       .mistakes = known_mistakes(),
+      .of_family = true,
       .answer_checks = {passes_gradient_checks(problem), is_right_on_every_rank},
       .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}},
       .logs = {{block_log::output, block_log::columns}},

@@ -210,18 +210,14 @@ std::int64_t memory_limit(const Example& example) {
 }
 
 Task task(std::string id, std::string function) {
-  return {.id = std::move(id),
-          .function = std::move(function),
-          .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
-          .examples = examples,
-          .expected = attention_answer<double>,
-          .baseline = attention_answer<float>,
-          .exponents = {{"o", largest_score}},
-          .mistakes = known_mistakes(),
-          .split_axis = {{"q", 1}, {"k", 1}, {"v", 1}},
-          .logs = {{block_log::output, block_log::columns}},
-          .explain =
-              log_reading::explaining("look at the state between them, and at o and lse after block.finish")};
+  Task made = attention_task(std::move(id), std::move(function));
+  made.examples = examples;
+  made.mistakes = known_mistakes();
+  made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};
+  made.logs = {{block_log::output, block_log::columns}};
+  made.explain =
+      log_reading::explaining("look at the state between them, and at o and lse after block.finish");
+  return made;
 }
 
 std::vector<CommunicationCheck> blocking_checks() {
