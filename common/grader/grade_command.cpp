@@ -46,8 +46,7 @@ void build_tools(const Checkout& checkout) {
   std::vector<std::string> targets{"tensor", "player_solo"};
   for (const LessonInfo& lesson : checkout.lessons) {
     if (!checkout.obstacle(lesson).empty()) continue;
-    targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.tag() + "_adapter"});
-    if (lesson.needs_mpi()) targets.emplace_back("player_mpi");
+    targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.tag() + "_adapter", lesson.player()});
   }
   require_built(build({checkout.root, checkout.build(), targets, "what grades"}), "the judges");
 }

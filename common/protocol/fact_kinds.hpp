@@ -1,6 +1,7 @@
 #pragma once
 
-/// The kinds of Fact that the MPI layer tells; the judge, which knows no MPI, reads them too.
+/// The kinds of Fact that the MPI layer and the simulated GPU tell; the judge, which knows neither, reads
+/// them too.
 namespace course {
 
 inline constexpr const char* fact_any_source = "any_source";
@@ -25,5 +26,10 @@ inline constexpr const char* fact_unfinished_request = "unfinished_request";
 inline constexpr const char* fact_lifecycle = "lifecycle";
 /// A call that the course does not use and the layer does not follow, such as MPI_Bsend or MPI_Win_create.
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
+/// Not all threads of a block reached one __syncthreads().
+inline constexpr const char* fact_divergent_barrier = "divergent_barrier";
+/// A copy beyond an allocation or in the wrong direction, a wrong cudaFree, an allocation that was never
+/// freed.
+inline constexpr const char* fact_device_memory = "device_memory";
 
 }  // namespace course

@@ -107,6 +107,21 @@ bool LessonInfo::needs_mpi() const {
   return std::ranges::count(needs, "mpi") > 0;
 }
 
+bool LessonInfo::needs_gpu() const {
+  return std::ranges::count(needs, "gpu") > 0;
+}
+
+std::string LessonInfo::player(Backend backend) const {
+  if (needs_gpu() && backend == Backend::Simulator) return needs_mpi() ? "player_gpu_mpi" : "player_gpu";
+  return needs_mpi() ? "player_mpi" : "player_solo";
+}
+
+Backend backend_named(const std::string& name) {
+  if (name == "sim") return Backend::Simulator;
+  if (name == "cuda") return Backend::Cuda;
+  throw std::invalid_argument("there is no backend '" + name + "'; expected sim or cuda");
+}
+
 int LessonInfo::max_points() const {
   int points = 0;
   for (const TaskInfo& task : tasks) points += task.points;

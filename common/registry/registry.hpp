@@ -55,13 +55,19 @@ inline constexpr RingKind ring_kinds[] = {{"blocking", Role::RingForward, Role::
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);
 
+/// What plays a lesson that needs a GPU.
+enum class Backend { Simulator, Cuda };
+
+/// "sim" or "cuda". Throws std::invalid_argument for another name.
+Backend backend_named(const std::string& name);
+
 struct LessonInfo {
   std::string id;    ///< "05"
   std::string name;  ///< "ring_attention"
   std::string title;
   std::string part;
   std::string teaches;
-  std::vector<std::string> needs;  ///< "mpi"
+  std::vector<std::string> needs;  ///< "mpi", "gpu"
   std::vector<std::string> files;  ///< what the student edits, in folder()
   std::string ring;  ///< its forward ring, a function of its adapter, which ./course trace runs; empty: none
   std::string ring_backward;  ///< its backward ring, another one; empty: none
@@ -73,6 +79,10 @@ struct LessonInfo {
   /// "lesson05", with which the names of its targets and tests begin.
   std::string tag() const { return "lesson" + id; }
   bool needs_mpi() const;
+  bool needs_gpu() const;
+  /// The program that plays it. The simulated GPU comes with the player, and CUDA's runtime with the
+  /// submission.
+  std::string player(Backend backend = Backend::Simulator) const;
   int max_points() const;
   /// Throws std::invalid_argument naming what is not there.
   const TaskInfo& task(const std::string& id) const;

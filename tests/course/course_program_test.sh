@@ -192,6 +192,23 @@ test_own_player() {
   check 'an empty command: exit 2' is "$code" 2
 }
 
+test_backend() {
+  course check 01 --backend sim
+  check 'a backend for a lesson that needs no GPU: exit 2' is "$code" 2
+  check 'it says so' has "$err" '--backend is for lessons that need a GPU; lesson 01 needs none'
+  course check 01 --backend tpu
+  check 'a backend that is not there: exit 2' is "$code" 2
+  check 'those that are' has "$err" "--backend: tpu not in {sim,cuda}"
+  [ ! -e /dev/nvidia0 ] || return 0
+  sed -i.kept '0,/"needs": \[\]/s//"needs": ["gpu"]/' "$copy/lessons/registry.json"
+  course check 01 --backend cuda
+  check 'no device: exit 3' is "$code" 3
+  check 'it says what does without' has "$err" '--backend sim needs none'
+  course check 01 --backend cuda --player true
+  check 'a backend and a player of my own: exit 2' is "$code" 2
+  mv "$copy/lessons/registry.json.kept" "$copy/lessons/registry.json"
+}
+
 test_sanitize() {
   solve
   course check 01 --sanitize
@@ -452,6 +469,7 @@ test_failure
 test_violence
 test_replay
 test_own_player
+test_backend
 test_sanitize
 test_skipped
 test_together

@@ -3,6 +3,7 @@
 #include "course/build/build.hpp"
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
+#include "course/workspace/cuda_device.hpp"
 #include "course/workspace/file_watcher.hpp"
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
@@ -27,8 +28,11 @@ class Check {
         tests_(selected_tests(lesson_, choice_.task, options.ranks)) {}
 
   int run() {
-    if (options_.sanitize && options_.player)
-      throw UsageError("--sanitize is about the built-in player; it does not go with --player");
+    if (options_.player && (options_.sanitize || options_.backend))
+      throw UsageError(std::string(options_.sanitize ? "--sanitize" : "--backend") +
+                       " is about the built-in player; it does not go with --player");
+    if (options_.backend && !lesson_.needs_gpu())
+      throw UsageError("--backend is for lessons that need a GPU; lesson " + lesson_.id + " needs none");
     if (const std::string obstacle = checkout_.obstacle(lesson_); !obstacle.empty()) return skip(obstacle);
     if (options_.sanitize && lesson_.needs_mpi()) {
       throw Unavailable(
@@ -36,6 +40,7 @@ class Check {
           lesson_.id + " needs it");
     }
     if (options_.player) return check_with_own_player(*options_.player);
+    if (options_.backend == Backend::Cuda) return check_on_device();
     const LessonFiles files = look_at_files(checkout_, lesson_);
     if (!files.missing.empty() || files.untouched) return report({});
     const BuildResult built = build_student();
@@ -117,7 +122,25 @@ class Check {
     own.subject = Checkout::lesson_folder(lesson_);
     const TestResults results = grade(checkout_, own);
     const LessonStatus lesson_status = lesson_status_of(lesson_, results);
-    return conclude(lesson_status, own_player_text(lesson_status), results);
+    return conclude(lesson_status, apart_text(lesson_status, "with your own player"), results);
+  }
+
+  /// On this machine's device, where less is looked at than in the simulator: nothing is remembered.
+  int check_on_device() const {
+    if (options_.sanitize)
+      throw UsageError("--sanitize is about code on the host; it does not go with --backend cuda");
+    if (const std::string obstacle = cuda_obstacle(); !obstacle.empty())
+      throw Unavailable("lesson " + lesson_.id + " is not played on a CUDA device: " + obstacle);
+    GradingOrder on_device = order();
+    on_device.subject = library_of(tree(), lesson_, "student_cuda");
+    on_device.player = {built_in_player(tree(), lesson_, Backend::Cuda)};
+    require_built(
+        build(build_order(tree(), {"judge_" + lesson_.tag(), subject_target(lesson_, "student_cuda"),
+                                   lesson_.player(Backend::Cuda)})),
+        "lesson " + lesson_.id + " for CUDA");
+    const TestResults results = grade(checkout_, on_device);
+    const LessonStatus lesson_status = lesson_status_of(lesson_, results);
+    return conclude(lesson_status, apart_text(lesson_status, "on this machine's CUDA device"), results);
   }
 
   int report(const TestResults& results) const {

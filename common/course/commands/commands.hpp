@@ -20,6 +20,8 @@ struct CheckOptions {
   std::optional<std::uint64_t> seed = std::nullopt;
   /// A command in place of the built-in player; then nothing of the student's is compiled.
   std::optional<std::string> player = std::nullopt;
+  /// Where a lesson that needs a GPU is played; nothing is the simulator.
+  std::optional<Backend> backend = std::nullopt;
   bool sanitize = false;
   bool json = false;
   bool problems = false;  ///< a line for each task that is not passed, in the form of a compiler's, on stderr
@@ -107,8 +109,8 @@ std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const st
 /// how it stands with each task; and the next step.
 std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status);
 
-/// The same where somebody's own player was graded, whose files the course knows nothing about.
-std::string own_player_text(const LessonStatus& lesson_status);
+/// The same of a verdict that is not remembered; `how` it came about: "with your own player".
+std::string apart_text(const LessonStatus& lesson_status, const std::string& how);
 
 /// A task that is not passed as a compiler would say it: "FILE:LINE: error: lesson05.2: what is wrong; looks
 /// like: ...".

@@ -38,6 +38,11 @@ class StudentLine : public CommandLine {
         ->check(CLI::NonNegativeNumber);
     command->add_option("--player", check_.player,
                         "a command that plays cases in place of the built-in player");
+    command
+        ->add_option_function<std::string>(
+            "--backend", [this](const std::string& name) { check_.backend = backend_named(name); },
+            "of a lesson that needs a GPU: sim, or cuda for the device of this machine")
+        ->check(CLI::IsMember({"sim", "cuda"}));
     command->add_flag("--sanitize", check_.sanitize, "with address and undefined-behaviour sanitizers");
     command->add_flag("--json", check_.json, "one JSON object on stdout and nothing else");
     command->add_flag("--problems", check_.problems,

@@ -141,10 +141,10 @@ std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const st
   return fmt::format("next: lesson {}: {}", next->lesson->id, step_in(*next));
 }
 
-std::string own_player_text(const LessonStatus& lesson_status) {
+std::string apart_text(const LessonStatus& lesson_status, const std::string& how) {
   const std::string& id = lesson_status.lesson->id;
   const TaskStatus* open = lesson_status.open_task();
-  return fmt::format("lesson {} with your own player: {}\n", id, score(lesson_status)) +
+  return fmt::format("lesson {} {}: {}\n", id, how, score(lesson_status)) +
          (open == nullptr ? "" : fmt::format("next: {}; a hint: ./course hint {}\n", named(*open), id));
 }
 

@@ -67,7 +67,8 @@ class Audit {
     require(!lesson_.part.empty(), "part", registry, "it is empty");
     require(!lesson_.teaches.empty(), "teaches", registry, "it is empty");
     for (const std::string& need : lesson_.needs)
-      require(need == "mpi", "needs", registry, "'" + need + "' is not known; expected mpi");
+      require(need == "mpi" || need == "gpu", "needs", registry,
+              "'" + need + "' is not known; expected mpi or gpu");
     require(!lesson_.files.empty(), "files", registry, "there are none");
   }
 

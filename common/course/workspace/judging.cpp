@@ -56,8 +56,8 @@ fs::path judge_of(const fs::path& tree, const LessonInfo& lesson) {
   return tree / "bin" / ("judge_" + lesson.tag());
 }
 
-fs::path built_in_player(const fs::path& tree, const LessonInfo& lesson) {
-  return tree / "bin" / (lesson.needs_mpi() ? "player_mpi" : "player_solo");
+fs::path built_in_player(const fs::path& tree, const LessonInfo& lesson, Backend backend) {
+  return tree / "bin" / lesson.player(backend);
 }
 
 std::string subject_target(const LessonInfo& lesson, const std::string& subject) {

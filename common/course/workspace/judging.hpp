@@ -10,7 +10,8 @@ namespace course::program {
 std::filesystem::path judge_of(const std::filesystem::path& tree, const LessonInfo& lesson);
 
 /// The player that this build has for a lesson.
-std::filesystem::path built_in_player(const std::filesystem::path& tree, const LessonInfo& lesson);
+std::filesystem::path built_in_player(const std::filesystem::path& tree, const LessonInfo& lesson,
+                                      Backend backend = Backend::Simulator);
 
 /// The name of the target of a lesson's shared object, and of its file without ".so".
 std::string subject_target(const LessonInfo& lesson, const std::string& subject);

@@ -1,0 +1,38 @@
+#include "course/workspace/cuda_device.hpp"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "course/workspace/checkout.hpp"
+
+namespace course::program {
+
+namespace {
+
+/// The driver's own functions: no toolkit is needed to ask it. Source: CUDA driver API, cuInit and
+/// cuDeviceGetCount.
+using Init = int (*)(unsigned flags);
+using DeviceCount = int (*)(int* count);
+
+int device_count() {
+  const std::unique_ptr<void, int (*)(void*)> driver(dlopen("libcuda.so.1", RTLD_NOW), dlclose);
+  if (driver == nullptr) return 0;
+  const auto init = reinterpret_cast<Init>(dlsym(driver.get(), "cuInit"));
+  const auto count_devices = reinterpret_cast<DeviceCount>(dlsym(driver.get(), "cuDeviceGetCount"));
+  int count = 0;
+  if (init == nullptr || count_devices == nullptr || init(0) != 0 || count_devices(&count) != 0) return 0;
+  return count;
+}
+
+}  // namespace
+
+std::string cuda_obstacle() {
+  if (find_program("nvcc").empty() && !std::filesystem::exists("/usr/local/cuda/bin/nvcc"))
+    return "there is no nvcc on this machine; --backend sim needs none";
+  if (device_count() == 0) return "this machine's driver knows no device; --backend sim needs none";
+  return "";
+}
+
+}  // namespace course::program

@@ -1,0 +1,373 @@
+#include "gpu/cuda_to_cpp.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <stdexcept>
+#include <vector>
+
+namespace course::gpu {
+
+namespace {
+
+/// A token of the source. All tokens one after another are the source again.
+struct Token {
+  enum class Kind { Space, Comment, Text, Word, Number, Mark } kind;
+  std::string text;
+  int line;
+  bool is(std::string_view other) const { return text == other; }
+  bool is_code() const { return kind != Kind::Space && kind != Kind::Comment; }
+};
+
+bool begins_word(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool continues_word(char c) {
+  return begins_word(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+/// Splits a source into tokens. Marks are one character each.
+class Tokenizer {
+ public:
+  explicit Tokenizer(std::string_view source) : source_(source) {}
+
+  std::vector<Token> tokens() {
+    while (at_ < source_.size()) {
+      const std::size_t end = end_of_token();
+      std::string text(source_.substr(at_, end - at_));
+      const int line = line_;
+      line_ += static_cast<int>(std::ranges::count(text, '\n'));
+      tokens_.push_back({kind_, std::move(text), line});
+      at_ = end;
+    }
+    return std::move(tokens_);
+  }
+
+ private:
+  std::string_view rest() const { return source_.substr(at_); }
+
+  std::size_t end_of_token() {
+    const char c = source_[at_];
+    if (std::isspace(static_cast<unsigned char>(c)) != 0 || rest().starts_with("\\\n")) return spaces();
+    if (rest().starts_with("//")) return comment(line_end());
+    if (rest().starts_with("/*")) return comment(after("*/", at_ + 2));
+    if (const std::size_t quote = string_prefix(); quote != std::string_view::npos) return text(quote);
+    if (begins_word(c)) return run(Token::Kind::Word, continues_word);
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0)
+      return run(Token::Kind::Number, [](char d) { return continues_word(d) || d == '.' || d == '\''; });
+    kind_ = Token::Kind::Mark;
+    return at_ + 1;
+  }
+
+  template <class Belongs>
+  std::size_t run(Token::Kind kind, Belongs belongs) {
+    kind_ = kind;
+    std::size_t end = at_;
+    while (end < source_.size() && belongs(source_[end])) ++end;
+    return end;
+  }
+
+  std::size_t spaces() {
+    kind_ = Token::Kind::Space;
+    std::size_t end = at_;
+    while (end < source_.size()) {
+      if (source_.substr(end).starts_with("\\\n")) ++end;
+      if (std::isspace(static_cast<unsigned char>(source_[end])) == 0) break;
+      ++end;
+    }
+    return end;
+  }
+
+  /// A comment of one line goes on behind a backslash.
+  std::size_t line_end() const {
+    std::size_t end = source_.find('\n', at_);
+    while (end != std::string_view::npos && source_[end - 1] == '\\') end = source_.find('\n', end + 1);
+    return std::min(end, source_.size());
+  }
+
+  std::size_t comment(std::size_t end) {
+    kind_ = Token::Kind::Comment;
+    return end;
+  }
+
+  std::size_t after(std::string_view what, std::size_t from) const {
+    const std::size_t found = source_.find(what, from);
+    return found == std::string_view::npos ? source_.size() : found + what.size();
+  }
+
+  /// Where the quote of a string or character stands that begins here, with u8, L, R and the like before it.
+  std::size_t string_prefix() const {
+    for (const std::string_view prefix : {"", "R", "L", "u", "U", "u8", "LR", "uR", "UR", "u8R"}) {
+      const std::size_t quote = at_ + prefix.size();
+      if (rest().starts_with(prefix) && quote < source_.size() &&
+          (source_[quote] == '"' || (source_[quote] == '\'' && !prefix.ends_with('R'))))
+        return quote;
+    }
+    return std::string_view::npos;
+  }
+
+  std::size_t text(std::size_t quote) {
+    kind_ = Token::Kind::Text;
+    if (quote > at_ && source_[quote - 1] == 'R') {
+      const std::size_t open = source_.find('(', quote);
+      if (open == std::string_view::npos) return source_.size();
+      return after(")" + std::string(source_.substr(quote + 1, open - quote - 1)) + "\"", open);
+    }
+    for (std::size_t i = quote + 1; i < source_.size(); ++i) {
+      if (source_[i] == '\\')
+        ++i;
+      else if (source_[i] == source_[quote])
+        return i + 1;
+    }
+    return source_.size();
+  }
+
+  std::string_view source_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+  Token::Kind kind_ = Token::Kind::Space;
+  std::vector<Token> tokens_;
+};
+
+/// Words of CUDA that would compile and mean something else, or nothing.
+constexpr std::array unsupported_words{"__constant__", "__managed__", "texture", "surface",
+                                       "cooperative_groups"};
+
+class Rewriter {
+ public:
+  Rewriter(std::string_view cuda, std::string name)
+      : tokens_(Tokenizer(cuda).tokens()), name_(std::move(name)) {}
+
+  std::string cpp() {
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      refuse_unsupported(tokens_[i]);
+      if (is_launch(i)) rewrite_launch(i);
+      if (tokens_[i].is("__shared__")) rewrite_shared(i);
+    }
+    std::string all;
+    for (const Token& token : tokens_) all += token.text;
+    return all;
+  }
+
+ private:
+  [[noreturn]] void fail(const Token& where, const std::string& what) const {
+    throw std::invalid_argument(name_ + ":" + std::to_string(where.line) + ": " + what);
+  }
+
+  void refuse_unsupported(const Token& token) const {
+    if (token.kind == Token::Kind::Word && std::ranges::count(unsupported_words, token.text) > 0)
+      fail(token, "the simulator does not have " + token.text);
+  }
+
+  bool are(std::size_t first, char mark, int count) const {
+    for (int i = 0; i < count; ++i) {
+      if (first + i >= tokens_.size() || !tokens_[first + i].is(std::string_view(&mark, 1))) return false;
+    }
+    return true;
+  }
+
+  bool is_launch(std::size_t i) const {
+    const std::size_t before = previous(i);
+    return are(i, '<', 3) && before != none && !tokens_[before].is("operator") && !tokens_[before].is("<");
+  }
+
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  /// The nearest token of code before, or behind.
+  std::size_t previous(std::size_t i) const {
+    while (i-- > 0) {
+      if (tokens_[i].is_code()) return i;
+    }
+    return none;
+  }
+  std::size_t next(std::size_t i) const {
+    while (++i < tokens_.size()) {
+      if (tokens_[i].is_code()) return i;
+    }
+    return none;
+  }
+
+  /// The token that closes what opens at i, ()[]{} alike.
+  std::size_t closing(std::size_t i) const {
+    int depth = 0;
+    for (std::size_t at = i; at < tokens_.size(); ++at) {
+      if (tokens_[at].kind != Token::Kind::Mark) continue;
+      const char c = tokens_[at].text.front();
+      if (c == '(' || c == '[' || c == '{') ++depth;
+      if (c == ')' || c == ']' || c == '}') --depth;
+      if (depth == 0) return at;
+    }
+    fail(tokens_[i], "'" + tokens_[i].text + "' is not closed");
+  }
+
+  /// The token that opens what closes at i: a list of template arguments, or parentheses.
+  std::size_t opening(std::size_t i, char open, char close) const {
+    int depth = 0;
+    for (std::size_t at = i + 1; at-- > 0;) {
+      if (tokens_[at].is(std::string_view(&close, 1))) ++depth;
+      if (tokens_[at].is(std::string_view(&open, 1)) && --depth == 0) return at;
+    }
+    fail(tokens_[i], "'" + tokens_[i].text + "' is not opened");
+  }
+
+  /// Where the launched expression begins: name, space::name<arguments>, this->name, table[i], (*pointer).
+  std::size_t callee_of(std::size_t launch) const {
+    std::size_t first = previous(launch);
+    while (true) {
+      if (tokens_[first].is(">")) first = previous(opening(first, '<', '>'));
+      while (tokens_[first].is("]")) first = previous(opening(first, '[', ']'));
+      if (tokens_[first].is(")")) return opening(first, '(', ')');
+      const std::size_t link = previous(first);
+      if (link == none) return first;
+      const std::size_t before = previous(link);
+      if (before == none) return tokens_[link].is(":") ? link : first;
+      const bool scope = tokens_[link].is(":") && tokens_[before].is(":");
+      const bool arrow = tokens_[link].is(">") && tokens_[before].is("-");
+      if (!scope && !arrow && !tokens_[link].is(".")) return first;
+      const std::size_t owner = tokens_[link].is(".") ? before : previous(before);
+      const bool named =
+          owner != none && (tokens_[owner].kind == Token::Kind::Word || tokens_[owner].is(">") ||
+                            tokens_[owner].is("]") || tokens_[owner].is(")"));
+      if (!named || tokens_[owner].is("return")) return before;  // ::name
+      first = owner;
+    }
+  }
+
+  /// The `>>>` that ends the configuration: behind brackets of every kind that have been opened and closed.
+  /// A `<` that follows a word without a blank opens template arguments.
+  std::size_t configuration_end(std::size_t launch) const {
+    int angles = 0;
+    for (std::size_t at = launch + 3; at < tokens_.size(); ++at) {
+      const Token& token = tokens_[at];
+      if (token.is("(") || token.is("[") || token.is("{")) {
+        at = closing(at);
+      } else if (token.is("<") && tokens_[at - 1].kind == Token::Kind::Word) {
+        ++angles;
+      } else if (token.is(">") && angles > 0) {
+        --angles;
+      } else if (are(at, '>', 3)) {
+        return at;
+      } else if (token.is(";")) {
+        break;
+      }
+    }
+    fail(tokens_[launch], "the launch's <<< has no >>>");
+  }
+
+  std::string source_of(std::size_t first, std::size_t behind) const {
+    std::string all;
+    for (std::size_t i = first; i < behind; ++i)
+      if (tokens_[i].is_code()) all += tokens_[i].text;
+    return all;
+  }
+
+  void rewrite_launch(std::size_t launch) {
+    const std::size_t callee = callee_of(launch);
+    const std::size_t end = configuration_end(launch);
+    const std::size_t open = next(end + 2);
+    if (open == none || !tokens_[open].is("("))
+      fail(tokens_[launch], "the launch's >>> is not followed by its arguments");
+    closing(open);
+    // The lambda's parameters are copies, as a kernel's are, and each thread gets its own.
+    tokens_[callee].text = "::course::gpu::Kernel(\"" + source_of(callee, launch) + "\", __FILE__, " +
+                           std::to_string(tokens_[launch].line) + ", [&](auto... course_argument) { " +
+                           tokens_[callee].text;
+    tokens_[launch].text = "(course_argument...); }).configured(";
+    tokens_[launch + 1].text.clear();
+    tokens_[launch + 2].text.clear();
+    tokens_[end].text = ")";
+    tokens_[end + 1].text.clear();
+    tokens_[end + 2].text.clear();
+  }
+
+  /// `__shared__ T a[n], b;` becomes `typedef T a__extent[n], b__extent; auto& a = ...; auto& b = ...;`: an
+  /// array's type need not be read, only its name.
+  void rewrite_shared(std::size_t shared) {
+    bool dynamic = false;
+    for (std::size_t at = previous(shared); at != none && is_specifier(at); at = previous(at))
+      dynamic |= take_specifier(at);
+    std::size_t end = shared;
+    for (std::size_t at = next(shared); at != none && is_specifier(at); at = next(at))
+      dynamic |= take_specifier(at);
+    const std::vector<std::size_t> names = declared(shared, end);
+    tokens_[shared].text = "typedef";
+    for (const std::size_t name : names) {
+      const std::string variable = tokens_[name].text;
+      const std::string type = variable + "__extent";
+      tokens_[name].text = type;
+      tokens_[end].text += " auto& " + variable + " = ::course::gpu::" +
+                           (dynamic ? "dynamic_shared<" + type + ">();" : "shared<" + type + ">([] {});");
+    }
+  }
+
+  bool is_specifier(std::size_t at) const {
+    const std::string& word = tokens_[at].text;
+    return word == "extern" || word == "static" || word == "__align__" || word == "alignas" ||
+           (word == ")" && is_alignment(previous(opening(at, '(', ')'))));
+  }
+
+  bool is_alignment(std::size_t at) const {
+    return at != none && (tokens_[at].is("__align__") || tokens_[at].is("alignas"));
+  }
+
+  /// Storage is aligned for every type, and belongs to the block: returns whether it was `extern`.
+  bool take_specifier(std::size_t at) {
+    const bool dynamic = tokens_[at].is("extern");
+    std::size_t first = at;
+    std::size_t last = at;
+    if (tokens_[at].is(")")) first = previous(opening(at, '(', ')'));
+    if (is_alignment(at)) last = closing(next(at));
+    for (std::size_t i = first; i <= last; ++i)
+      if (tokens_[i].is_code()) tokens_[i] = {Token::Kind::Space, "", tokens_[i].line};
+    return dynamic;
+  }
+
+  /// The names that a declaration declares; sets `end` to its semicolon.
+  std::vector<std::size_t> declared(std::size_t shared, std::size_t& end) const {
+    std::vector<std::size_t> names;
+    std::size_t name = none;
+    bool sized = false;  // what follows the name is its extent
+    for (end = next(shared); end != none; end = next(end)) {
+      const Token& token = tokens_[end];
+      if (token.is("<")) {
+        end = template_end(end);
+      } else if (token.is("[")) {
+        end = closing(end);
+        sized = true;
+      } else if (token.is(",") || token.is(";")) {
+        if (name == none) fail(tokens_[shared], "this __shared__ declares no name");
+        names.push_back(name);
+        if (token.is(";")) return names;
+        name = none;
+        sized = false;
+      } else if (token.is("(") || token.is("=") || token.is("{")) {
+        fail(token, "a __shared__ variable is a plain variable or array without an initial value");
+      } else if (token.kind == Token::Kind::Word && !sized) {
+        name = end;
+      }
+    }
+    fail(tokens_[shared], "this __shared__ declaration does not end");
+  }
+
+  std::size_t template_end(std::size_t open) const {
+    int depth = 0;
+    for (std::size_t at = open; at < tokens_.size(); ++at) {
+      if (tokens_[at].is("(")) at = closing(at);
+      if (tokens_[at].is("<")) ++depth;
+      if (tokens_[at].is(">") && --depth == 0) return at;
+    }
+    fail(tokens_[open], "'<' is not closed");
+  }
+
+  std::vector<Token> tokens_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::string cuda_to_cpp(std::string_view cuda, const std::string& name) {
+  return Rewriter(cuda, name).cpp();
+}
+
+}  // namespace course::gpu

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace course::gpu {
+
+/// Turns a CUDA source into the C++ that the simulator's headers complete. What changes:
+///   kernel<<<grid, block, shared>>>(arguments)   a call of the simulator's launch()
+///   __shared__ T a[n], b;                        storage of the block's own, of known extent
+///   extern __shared__ T a[];                     the storage that the launch asked for
+/// Every line stays where it is; strings, comments and the rest are left alone. Throws std::invalid_argument
+/// "NAME:LINE: what" for a launch or a declaration that it cannot read, and for a word of CUDA's that the
+/// simulator does not have.
+std::string cuda_to_cpp(std::string_view cuda, const std::string& name);
+
+}  // namespace course::gpu

@@ -1,0 +1,21 @@
+#include <exception>
+#include <fstream>
+#include <iostream>
+
+#include "gpu/cuda_to_cpp.hpp"
+#include "text/text_file.hpp"
+
+/// cuda-to-cpp FILE.cu FILE.cpp: messages of the compiler and the debugger are about the first.
+int main(int argc, char** argv) {
+  try {
+    if (argc != 3) throw std::invalid_argument("usage: cuda-to-cpp FILE.cu FILE.cpp");
+    const std::string name = argv[1];
+    const std::string text = "#include \"cuda_runtime.h\"\n#line 1 \"" + name + "\"\n" +
+                             course::gpu::cuda_to_cpp(course::read_text(name), name);
+    course::write_text(argv[2], text);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,7 @@
+#include "player/mpi_stage.hpp"
+#include "player/simulated_gpu.hpp"
+
+int main(int argc, char** argv) {
+  return course::play_under_mpi(argc, argv,
+                                [] { return std::make_unique<course::SimulatedGpu<course::MpiStage>>(); });
+}

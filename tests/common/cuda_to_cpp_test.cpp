@@ -1,0 +1,101 @@
+#include "gpu/cuda_to_cpp.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace course::gpu {
+
+namespace {
+
+std::string cpp(const std::string& cuda) {
+  return cuda_to_cpp(cuda, "a.cu");
+}
+
+std::string kernel(const std::string& name, const std::string& line = "1") {
+  return "::course::gpu::Kernel(\"" + name + "\", __FILE__, " + line + ", [&](auto... course_argument) { " +
+         name + "(course_argument...); })";
+}
+
+std::string refusal(const std::string& cuda) {
+  try {
+    cpp(cuda);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(CudaToCpp, LaunchBecomesACall) {
+  EXPECT_EQ(cpp("scale<<<grid, block>>>(x, 2 * n);"),
+            kernel("scale") + ".configured(grid, block)(x, 2 * n);");
+  EXPECT_EQ(cpp("  a::b::scale<<<1, f(2), 3>>>();"),
+            "  " + kernel("a::b::scale") + ".configured(1, f(2), 3)();");
+  EXPECT_EQ(cpp("return ::scale<<<1, 2>>>();"), "return " + kernel("::scale") + ".configured(1, 2)();");
+}
+
+TEST(CudaToCpp, TemplateArgumentsAndShiftsEndNoConfiguration) {
+  EXPECT_EQ(
+      cpp("scale<4, A<int>><<<1, 2>>>(x)"),
+      kernel("scale<4,A<int>>").replace(kernel("scale<4,A<int>>").rfind("scale"), 15, "scale<4, A<int>>") +
+          ".configured(1, 2)(x)");
+  EXPECT_EQ(cpp("k<<<grid<8>(n), block_of<A<B<int>>>::size>>>(x)"),
+            kernel("k") + ".configured(grid<8>(n), block_of<A<B<int>>>::size)(x)");
+  EXPECT_EQ(cpp("k<<<(n >> 3), (1 << 5)>>>(x)"), kernel("k") + ".configured((n >> 3), (1 << 5))(x)");
+  EXPECT_EQ(cpp("f<g<h<int>>>(x); a << b; a <b> c;"), "f<g<h<int>>>(x); a << b; a <b> c;");
+}
+
+TEST(CudaToCpp, CalleeMayBeAnyExpression) {
+  EXPECT_EQ(cpp("kernels[i]<<<1, 2>>>(x)"), kernel("kernels[i]") + ".configured(1, 2)(x)");
+  EXPECT_EQ(cpp("(*pointer)<<<1, 2>>>(x)"), kernel("(*pointer)") + ".configured(1, 2)(x)");
+  EXPECT_EQ(cpp("this->kernel<<<1, 2>>>(x)"), kernel("this->kernel") + ".configured(1, 2)(x)");
+  EXPECT_EQ(cpp("a.kernel<<<1, 2>>>(x)"), kernel("a.kernel") + ".configured(1, 2)(x)");
+}
+
+TEST(CudaToCpp, EveryLineStaysWhereItIs) {
+  const std::string cuda =
+      "int a; // k<<<1>>>(b)\n\nk\n  <<<1,\n  2>>>\n (a,\n b);\n#define GO(k) \\\n k<<<1, 1>>>(0)\nend";
+  const std::string made = cpp(cuda);
+  EXPECT_EQ(std::ranges::count(made, '\n'), std::ranges::count(cuda, '\n'));
+  EXPECT_NE(made.find("__FILE__, 4, "), std::string::npos) << made;
+  EXPECT_NE(made.find("__FILE__, 9, "), std::string::npos) << made;
+  EXPECT_EQ(made.substr(made.rfind('\n')), "\nend");
+}
+
+TEST(CudaToCpp, StringsAndCommentsAreLeftAlone) {
+  for (const std::string same :
+       {"\"k<<<1, 2>>>(x) __shared__\"", "/* k<<<1, 2>>>(x)\n */", "R\"z(k<<<1>>>() )\" )z\"", "'\"' + 'a'",
+        "// k<<<1>>>(x) \\\n still __shared__\n", "u8\"__shared__\"", "1'000'000 + 0x1p-3f"})
+    EXPECT_EQ(cpp(same), same);
+}
+
+TEST(CudaToCpp, SharedVariablesBelongToTheBlock) {
+  EXPECT_EQ(cpp("__shared__ float tile[32][33];"),
+            "typedef float tile__extent[32][33]; auto& tile = ::course::gpu::shared<tile__extent>([] {});");
+  EXPECT_EQ(cpp("__shared__ A<int, 3> a[n], b;"),
+            "typedef A<int, 3> a__extent[n], b__extent; auto& a = ::course::gpu::shared<a__extent>([] {}); "
+            "auto& b = "
+            "::course::gpu::shared<b__extent>([] {});");
+  EXPECT_EQ(cpp("extern __shared__ float4 all[];"),
+            " typedef float4 all__extent[]; auto& all = ::course::gpu::dynamic_shared<all__extent>();");
+  EXPECT_EQ(
+      cpp("extern __shared__ __align__(16) unsigned char raw[];"),
+      " typedef  unsigned char raw__extent[]; auto& raw = ::course::gpu::dynamic_shared<raw__extent>();");
+  EXPECT_EQ(cpp("static __shared__ volatile int last;"),
+            " typedef volatile int last__extent; auto& last = ::course::gpu::shared<last__extent>([] {});");
+}
+
+TEST(CudaToCpp, RefusesWhatItCannotRead) {
+  EXPECT_EQ(refusal("\nk<<<1, 2>>> x"), "a.cu:2: the launch's >>> is not followed by its arguments");
+  EXPECT_EQ(refusal("k<<<1, 2;"), "a.cu:1: the launch's <<< has no >>>");
+  EXPECT_EQ(refusal("\n\n__constant__ float c[4];"), "a.cu:3: the simulator does not have __constant__");
+  EXPECT_EQ(refusal("__shared__ float x = 3;"),
+            "a.cu:1: a __shared__ variable is a plain variable or array without an initial value");
+  EXPECT_EQ(refusal("__shared__ float x"), "a.cu:1: this __shared__ declaration does not end");
+  EXPECT_EQ(refusal("k<<<1, 2>>>(x"), "a.cu:1: '(' is not closed");
+}
+
+}  // namespace
+
+}  // namespace course::gpu

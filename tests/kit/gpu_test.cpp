@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include "judge/communication_checks.hpp"
+#include "judge/session.hpp"
+#include "protocol/fact_kinds.hpp"
+
+namespace course {
+
+namespace {
+
+Example blocks(InputGenerator& generator, std::string what, int ranks, int tokens, double block) {
+  std::vector<int> shards(ranks, tokens);
+  Tensor x = generator.normal({Index{ranks} * tokens});
+  return {std::move(what), {{"x", std::move(x)}}, {{"block", {block}}, {"factor", {3}}}, std::move(shards)};
+}
+
+std::vector<Example> examples(InputGenerator& generator, int ranks) {
+  return {blocks(generator, "whole blocks", ranks, 128, 32),
+          blocks(generator, "a last block that is shorter", ranks, 77, 32),
+          blocks(generator, "a block of 1024 threads", ranks, 1500, 1024),
+          blocks(generator, "one thread a block", ranks, 5, 1)};
+}
+
+Answer expected(const Example& example) {
+  const auto block = static_cast<Index>(example.arguments.at("block").front());
+  std::vector<Tensor64> pieces;
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    const Tensor64 x = example.layout.shard(cast<double>(example.inputs.at("x")), 0, rank);
+    Tensor64 y(x.shape());
+    for (Index i = 0; i < x.size(); ++i) {
+      const Index first = i / block * block;
+      y[i] = 3 * x[first + std::min(block, x.size() - first) - 1 - (i - first)];
+    }
+    pieces.push_back(std::move(y));
+  }
+  return {{"y", example.layout.join(pieces, 0)}};
+}
+
+Task toy_task() {
+  return {.id = "1",
+          .function = "reversed_blocks",
+          .outputs = {{"y", {"row"}}},
+          .examples = examples,
+          .expected = expected,
+          .baseline = expected,
+          .communication_checks = {checks::without_fact(fact_divergent_barrier, "divergent_barrier"),
+                                   checks::without_fact(fact_device_memory, "")},
+          .split_axis = {{"x", 0}}};
+}
+
+/// How the kernel of tests/kit/gpu with this name is judged, on one GPU or on three ranks with one each.
+std::vector<TestVerdict> verdicts_of(const std::string& kernel) {
+  const Task task = toy_task();
+  std::vector<TestVerdict> verdicts;
+  for (const int ranks : {0, 3}) {
+    const std::string player = std::string(PLAYERS) + (ranks == 0 ? "/player_gpu" : "/player_gpu_mpi");
+    const std::vector<GradedTest> tests{{&task, ranks}};
+    Session session{tests,
+                    Launcher({.subject = std::string(SUBJECTS) + "/kit_gpu_" + kernel + ".so",
+                              .player = {player},
+                              .mpi = ranks > 0}),
+                    {}};
+    session.play();
+    verdicts.push_back(session.first.tests.front().verdict);
+  }
+  return verdicts;
+}
+
+using Status = TestVerdict::Status;
+
+TEST(Gpu, KernelIsPlayedOnTheSimulatorAloneAndWithRanks) {
+  for (const TestVerdict& verdict : verdicts_of("right"))
+    EXPECT_EQ(verdict.status, Status::Passed) << verdict.text;
+}
+
+TEST(Gpu, DivergentBarrierIsNamedWithItsLine) {
+  for (const TestVerdict& verdict : verdicts_of("divergent_barrier")) {
+    EXPECT_EQ(verdict.status, Status::Failed);
+    EXPECT_EQ(verdict.mistakes, std::set<std::string>{"divergent_barrier"}) << verdict.text;
+    EXPECT_NE(verdict.text.find("waits at __syncthreads() on line 22"), std::string::npos) << verdict.text;
+  }
+}
+
+TEST(Gpu, MissingBarrierGivesWrongNumbers) {
+  for (const TestVerdict& verdict : verdicts_of("no_barrier")) EXPECT_EQ(verdict.status, Status::Failed);
+}
+
+TEST(Gpu, CopyBeyondAnAllocationIsAnErrorAndAFinding) {
+  for (const TestVerdict& verdict : verdicts_of("beyond_the_end")) {
+    EXPECT_EQ(verdict.status, Status::Failed);
+    EXPECT_NE(verdict.text.find("goes beyond the end of its allocation"), std::string::npos) << verdict.text;
+  }
+}
+
+}  // namespace
+
+}  // namespace course
