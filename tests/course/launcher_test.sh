@@ -10,6 +10,7 @@ trap 'rm -rf "$work"' EXIT
 . "$course_root/tests/course/checks.sh"
 
 core='g++ cmake ninja-build libopenmpi-dev openmpi-bin libeigen3-dev libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libpugixml-dev'
+fibers='libboost-context-dev'
 grading='bubblewrap'
 benching='libbenchmark-dev python3-venv'
 shaping='iproute2'
@@ -187,10 +188,10 @@ test_groups() {
   check 'lab: installs what shapes links as well' has "$(calls)" "install -y --no-install-recommends $core $shaping -q "
   new_machine "$debian"
   course test --all
-  check 'test --all: installs every group' has "$(calls)" "install -y --no-install-recommends $core $grading $benching $shaping $extra -q "
+  check 'test --all: installs every group' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra -q "
   new_machine "$debian"
   course test
-  check 'test: installs the core alone' has "$(calls)" "install -y --no-install-recommends $core -q "
+  check 'test: installs what simulates a GPU as well' has "$(calls)" "install -y --no-install-recommends $core $fibers -q "
   forget_calls
   course grade
   check 'grade after test: installs what isolates' has "$(calls)" "install -y --no-install-recommends $grading -q "

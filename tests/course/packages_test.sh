@@ -20,7 +20,7 @@ rows() { grep -v '^#' "$packages" | tail -n +2; }
 while IFS= read -r row; do
   IFS=$'\t' read -r -a cell <<<"$row"
   [ ${#cell[@]} = 7 ] || complain "expected 7 cells, found ${#cell[@]}: $row"
-  case ${cell[0]} in core | grade | bench | lab | all | editor) ;; *) complain "the group should be core, grade, bench, lab, all or editor: $row" ;; esac
+  case ${cell[0]} in core | gpu | grade | bench | lab | all | editor) ;; *) complain "the group should be core, gpu, grade, bench, lab, all or editor: $row" ;; esac
   for text in "${cell[@]}"; do [ -n "$text" ] || complain "a cell is empty; - means none: $row"; done
 done < <(rows)
 
