@@ -135,7 +135,7 @@ test_table() {
   local bad
   bad=$(grep -v '^#' "$course_root/common/packages.tsv" | awk -F '\t' '
     NF != 7 { print NR ": " NF " columns" }
-    NR > 1 && $1 !~ /^(core|grade|bench|lab|all|editor)$/ { print NR ": group " $1 }
+    NR > 1 && $1 !~ /^(core|gpu|grade|bench|lab|all|editor)$/ { print NR ": group " $1 }
     { for (i = 1; i <= NF; i++) if ($i == "") print NR ": column " i " is empty" }
     seen[$1 " " $2]++ { print NR ": " $2 " again" }')
   check 'packages.tsv is well formed' is "$bad" ''
