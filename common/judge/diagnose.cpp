@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "judge/numbers/compare.hpp"
+#include "judge/numbers/origin.hpp"
 #include "judge/parallel.hpp"
 
 namespace course {
@@ -17,24 +18,64 @@ namespace {
 /// How much farther from the expected answer than from the student a mistake must lie to explain anything.
 constexpr double clearly = 4;
 
+/// What an answer says of a mistake: that it is another one; that it may be this one; that it is wrong, and
+/// as this mistake would have it.
+enum class Likeness { Differs, Equals, Supports };
+
+/// Nobody computes what was never written, but a mistake may be to write nothing.
+bool writes_what_was_never_written(const Tensor64& mistaken, const Tensor64& answer) {
+  for (Index i = 0; i < answer.size(); ++i) {
+    if (origin_of(answer[i]) == Origin::NeverWritten && origin_of(mistaken[i]) != Origin::NeverWritten)
+      return true;
+  }
+  return false;
+}
+
+Likeness likeness_of(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
+  const Answer mistaken = mistake.answer(*played.example);
+  Likeness likeness = Likeness::Equals;
+  for (const auto& [name, answer] : played.answer) {
+    const Tensor64& expected = played.expected.at(name);
+    const Tensor64& other = mistaken.at(name);
+    const double tolerance = played.tolerance.at(name);
+    const double allowed = mistake_factor * tolerance;
+    if (other.shape() != answer.shape() || writes_what_was_never_written(other, answer))
+      return Likeness::Differs;
+    if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
+    if (relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed)
+      likeness = Likeness::Supports;
+  }
+  return likeness;
+}
+
 /// Whether one mistake equals every answer, and is clearly wrong where an answer is.
 bool explains(const Mistake& mistake, const std::vector<const Played*>& all, bool mistakes_cancel) {
   bool supported = false;
   for (const Played* played : all) {
     if (played->answer.empty()) continue;
-    const Answer mistaken = mistake.answer(*played->example);
-    for (const auto& [name, answer] : played->answer) {
-      const Tensor64& expected = played->expected.at(name);
-      const Tensor64& other = mistaken.at(name);
-      const double tolerance = played->tolerance.at(name);
-      const double allowed = mistake_factor * tolerance;
-      if (other.shape() != answer.shape()) return false;
-      if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return false;
-      supported |=
-          relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed;
-    }
+    const Likeness likeness = likeness_of(mistake, *played, mistakes_cancel);
+    if (likeness == Likeness::Differs) return false;
+    supported |= likeness == Likeness::Supports;
   }
   return supported;
+}
+
+/// The kinds of input on which the answers are as this mistake would have them. None where a right answer
+/// says that it was not made.
+std::set<std::string> explained_kinds(const Mistake& mistake, const std::vector<const Played*>& all,
+                                      bool mistakes_cancel) {
+  std::map<std::string, Likeness> by_kind;
+  for (const Played* played : all) {
+    const Likeness likeness = likeness_of(mistake, *played, mistakes_cancel);
+    if (likeness == Likeness::Differs && is_right(*played)) return {};
+    Likeness& kind = by_kind.try_emplace(played->example->what, likeness).first->second;
+    if (kind != Likeness::Differs) kind = likeness == Likeness::Differs ? likeness : std::max(kind, likeness);
+  }
+  std::set<std::string> kinds;
+  for (const auto& [what, likeness] : by_kind) {
+    if (likeness == Likeness::Supports) kinds.insert(what);
+  }
+  return kinds;
 }
 
 /// By output. Throws std::invalid_argument that names the task and the example.
@@ -71,7 +112,7 @@ Played compare(const Task& task, const Example& example, Answer expected, const 
   }
   try {
     played.answer = join_outputs(task, example.layout, outcome, played.expected);
-  } catch (const std::exception& error) {  // shapes that do not fit together, too
+  } catch (const std::exception& error) {  // shapes that do not likeness together, too
     played.complaint = error.what();
   }
   return played;
@@ -92,6 +133,27 @@ bool is_right(const Played& played) {
   return std::all_of(played.answer.begin(), played.answer.end(), [&](const auto& entry) {
     return relative_error(entry.second, played.expected.at(entry.first)) <= played.tolerance.at(entry.first);
   });
+}
+
+std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& task,
+                                                                 const std::vector<Played>& all) {
+  std::vector<const Played*> small;
+  for (const Played& played : all) {
+    if (!played.answer.empty() && !played.example->large) small.push_back(&played);
+  }
+  std::vector<std::set<std::string>> explained(task.mistakes.size());
+  for_each_in_parallel(task.mistakes.size(), [&](std::size_t i) {
+    explained[i] = explained_kinds(task.mistakes[i], small, task.mistakes_cancel);
+  });
+  std::map<std::string, std::set<std::string>> names;
+  for (std::size_t i = 0; i < task.mistakes.size(); ++i) {
+    for (const std::string& kind : explained[i]) names[kind].insert(task.mistakes[i].id);
+  }
+  std::map<std::string, std::vector<std::string>> kinds;
+  for (const auto& [kind, ids] : names) {
+    if (ids.size() == 1) kinds[*ids.begin()].push_back(kind);
+  }
+  return kinds;
 }
 
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all) {

@@ -36,6 +36,12 @@ bool is_right(const Played& played);
 /// wrong. A name is earned only when one mistake is left.
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all);
 
+/// By mistake, the kinds of input on which one test's wrong answers look like it and like no other: what is
+/// left to say where two mistakes were made, or one that looks otherwise elsewhere. Large inputs are left
+/// out.
+std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& task,
+                                                                 const std::vector<Played>& all);
+
 /// "every answer is as if the last key were missing": a change of the inputs after which the task's own
 /// expected answer explains all that was played, as a mistake would, and which the witness admits. Tried are
 /// the keys of attention (inputs "k" and "v", [heads, keys, head_dim]) without the last, the last of every

@@ -59,7 +59,6 @@ class GradedTestBody : public testing::Test {
   void TestBody() override {
     for (const PlayedTest& test : judge_.session->first.tests) {
       if (test.test->name() != name_) continue;
-      fmt::print("{}", verdict_text(judge_.lesson, *test.test, test.verdict));
       if (test.verdict.status != TestVerdict::Status::Passed) FAIL() << test.verdict.text;
     }
   }
@@ -94,7 +93,9 @@ void write_report(const Judge& judge) {
   write_judge_report(judge.options.report, report);
 }
 
-void keep_failures(const Judge& judge) {
+/// Keeps failing cases, and returns a line for each, by the test's name.
+std::map<std::string, std::string> keep_failures(const Judge& judge) {
+  std::map<std::string, std::string> lines;
   for (const PlayedTest& played : judge.session->first.tests) {
     const GradedTest& test = *played.test;
     const std::filesystem::path folder = judge.options.keep / (judge.lesson.tag() + "." + test.name());
@@ -102,9 +103,11 @@ void keep_failures(const Judge& judge) {
     if (played.verdict.status != TestVerdict::Status::Failed || test.hidden) continue;
     keep_case(folder, *test.task, *played.verdict.witness);
     const std::string& more = judge.options.replay_options;
-    fmt::print("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
-               folder.filename().string(), more.empty() ? "" : " " + more);
+    lines[test.name()] =
+        fmt::format("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
+                    folder.filename().string(), more.empty() ? "" : " " + more);
   }
+  return lines;
 }
 
 /// The hidden ones too, where tasks have been given hidden examples.
@@ -173,7 +176,9 @@ int run(int argc, char** argv) {
   if (judge.not_played != nullptr) std::rethrow_exception(judge.not_played);
   if (!judge.session) return 2;  // --gtest_list_tests, or a filter that fits nothing
   if (!judge.options.report.empty()) write_report(judge);
-  if (!judge.options.keep.empty()) keep_failures(judge);
+  std::map<std::string, std::string> kept;
+  if (!judge.options.keep.empty()) kept = keep_failures(judge);
+  fmt::print("{}", verdict_texts(judge.lesson, judge.session->first.tests, kept));
   if (judge.options.expect.empty()) return failed == 0 ? 0 : 1;
   const Check check = check_expectation(judge.options.expect, judge.judged, judge.lesson);
   fmt::print("{}", check.text);

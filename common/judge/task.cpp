@@ -4,6 +4,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "judge/numbers/origin.hpp"
+
 namespace course {
 
 namespace {
@@ -38,6 +40,7 @@ Task remembering(Task task) {
 
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
   for (Task& task : judge.tasks) {
+    for (const MistakeInfo& mistake : lesson.mistakes) task.told[mistake.id] = mistake.what;
     if (!task.of_family) continue;
     std::erase_if(task.mistakes, [&](const Mistake& mistake) {
       const auto known = std::ranges::find(lesson.mistakes, mistake.id, &MistakeInfo::id);
@@ -88,6 +91,12 @@ std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answe
 
 namespace {
 
+Tensor64 entries_of(const Tensor& returned) {
+  Tensor64 entries(returned.shape());
+  std::ranges::transform(returned.values(), entries.values().begin(), entry_of);
+  return entries;
+}
+
 /// The ranks' pieces in the order of ranks.
 Tensor64 joined_by_rank(const Output& output, const Outcome& outcome) {
   std::vector<Tensor64> parts;
@@ -96,7 +105,7 @@ Tensor64 joined_by_rank(const Output& output, const Outcome& outcome) {
     if (found == outcome.outputs[rank].end()) {
       throw std::runtime_error(rank_label(rank, outcome.outputs.size()) + " returned no " + output.name);
     }
-    parts.push_back(cast<double>(found->second));
+    parts.push_back(entries_of(found->second));
   }
   return parts.size() == 1 ? parts.front() : concatenate(parts, output.join_axis);
 }

@@ -90,6 +90,7 @@ struct Task {
   /// such as lse, is not named.
   std::map<std::string, std::function<double(const Example&)>> exponents = {};
   std::vector<Mistake> mistakes = {};
+  std::map<std::string, std::string> told = {};  ///< what is said of a mistake, by id: mistakes.md's
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
   /// them this one has.
   bool of_family = false;
@@ -125,7 +126,8 @@ void add_hidden_examples(LessonJudge& judge);
 /// an example that keeps them: so a judge of many submissions works out the right answer once.
 Task remembering(Task task);
 
-/// Leaves a family's task the mistakes that fail it as the lesson's mistakes.md has it.
+/// Gives tasks what is said of mistakes; leaves a family's task the mistakes that fail it as the lesson's
+/// mistakes.md has it.
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson);
 
 /// Throws std::invalid_argument unless judge and registry have the same tasks, mistakes.md has every mistake

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
+#include "judge/numbers/origin.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 #include "judge/parallel.hpp"
 
@@ -61,15 +63,34 @@ Lines complaints(const Task& task, const Played& played) {
   return lines;
 }
 
-/// Whether an output is NaN somewhere where it should be a number.
-bool is_nan_for_a_number(const Played& played) {
+/// Whether arithmetic made a NaN somewhere where a number should be.
+bool has_computed_nan(const Played& played) {
   return std::any_of(played.answer.begin(), played.answer.end(), [&](const auto& output) {
     const std::vector<double>& answer = output.second.values();
     const std::vector<double>& expected = played.expected.at(output.first).values();
     return !std::equal(answer.begin(), answer.end(), expected.begin(), [](double given, double right) {
-      return !std::isnan(given) || !std::isfinite(right);
+      return origin_of(given) != Origin::Arithmetic || !std::isfinite(right);
     });
   });
+}
+
+std::string in_words(const std::vector<std::string>& kinds) {
+  constexpr std::size_t most = 2;
+  const std::vector<std::string> named(kinds.begin(), kinds.begin() + std::min(kinds.size(), most));
+  const std::size_t others = kinds.size() - named.size();
+  return fmt::format(
+      "{}{}", fmt::join(named, " and on "),
+      others == 0 ? "" : fmt::format(" and on {} other kind{} of input", others, others > 1 ? "s" : ""));
+}
+
+/// What a failure without a name looks like on some kinds of input.
+Lines looks_in_part(const Task& task, const PlayedTest& test) {
+  const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
+  Lines lines;
+  if (kinds.size() > 1) lines.push_back(fmt::format("{} mistakes, perhaps:", kinds.size()));
+  for (const auto& [mistake, on] : kinds)
+    lines.push_back(fmt::format("on {} it looks like: {}", in_words(on), task.told.at(mistake)));
+  return lines;
 }
 
 /// What is said of a failure without a name: what the numbers of a wrong answer have in common, and after
@@ -80,9 +101,8 @@ Lines hints(const Task& task, const Played& witness, const std::vector<const Pla
     lines = lines_on(task, witness, error_pattern);
     lines.push_back(as_if(task, witness, all));
   }
-  if (is_nan_for_a_number(witness)) {
-    lines.push_back(
-        "outputs start as NaN: an entry that is never written, or is added to before it is set, stays NaN");
+  if (has_computed_nan(witness)) {
+    lines.push_back("arithmetic made a NaN, such as 0/0, -inf - (-inf) or 0 times inf");
   }
   return lines;
 }
@@ -110,42 +130,93 @@ struct Evidence {
   std::vector<std::string> explaining = {};  ///< names of mistakes
 };
 
+/// How many findings of one input are told.
+constexpr std::size_t most_findings = 3;
+
+/// What is wrong with one example.
+struct Failure {
+  const Played* played;
+  Lines lines = {};
+  std::set<std::string> mistakes = {};  ///< that its findings name
+  bool wrong_answer = false;
+};
+
+Failure failure_on(const Task& task, const Played& played, const std::vector<Finding>& findings) {
+  Failure failure{&played};
+  const bool right = is_right(played);
+  failure.wrong_answer = !right && !played.answer.empty();
+  if (!right) failure.lines = complaints(task, played);
+  std::size_t told = 0;
+  for (const Finding& finding : findings) {
+    if (!finding.mistake.empty()) failure.mistakes.insert(finding.mistake);
+    if (!finding.text.empty() && told++ < most_findings) failure.lines.push_back(finding.text);
+  }
+  if (told > most_findings)
+    failure.lines.push_back(fmt::format("and {} more checks fail", told - most_findings));
+  std::erase(failure.lines, "");
+  return failure;
+}
+
+/// The failure that shows what the verdict says: a finding with the name, or else an answer with it.
+const Failure& most_telling(const std::vector<Failure>& failures, const std::set<std::string>& mistakes) {
+  const auto names_it = [&](const Failure& failure) {
+    return std::ranges::any_of(failure.mistakes, [&](const auto& id) { return mistakes.contains(id); });
+  };
+  const auto by_finding = std::ranges::find_if(failures, names_it);
+  if (by_finding != failures.end()) return *by_finding;
+  const auto by_answer =
+      mistakes.empty() ? failures.end() : std::ranges::find_if(failures, &Failure::wrong_answer);
+  return by_answer == failures.end() ? failures.front() : *by_answer;
+}
+
+std::string count_words(const PlayedTest& test, std::size_t failed) {
+  const auto not_played = std::ranges::count_if(
+      test.played, [](const Played& played) { return played.outcome->ending == Outcome::Ending::NotPlayed; });
+  const std::size_t played = test.played.size() - not_played;
+  if (not_played > 0)
+    return fmt::format("{} of {} inputs fail; {} more were not played", failed, played, not_played);
+  return failed > 1 ? fmt::format("{} of {} inputs fail", failed, played) : "";
+}
+
 TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const Evidence& evidence) {
   using Ending = Outcome::Ending;
   using Status = TestVerdict::Status;
   const Task& task = *test.test->task;
   TestVerdict verdict;
-  int failed = 0;
-  bool any_wrong = false;
+  std::vector<Failure> failures;
+  const Played* todo = nullptr;
   for (std::size_t i = 0; i < test.played.size(); ++i) {
     const Played& played = test.played[i];
     if (played.outcome->ending == Ending::NotPlayed) continue;
     if (verdict.status == Status::NotPlayed) verdict.status = Status::Passed;
     if (played.outcome->ending == Ending::Todo) {
-      if (failed == 0) verdict = {Status::Todo, played.complaint, {}, &played};
+      todo = &played;
       continue;
     }
-    const bool right = is_right(played);
-    any_wrong |= !right && !played.answer.empty();
-    Lines lines;
-    if (!right) lines = complaints(task, played);
-    for (const Finding& finding : findings[i]) {
-      if (!finding.mistake.empty()) verdict.mistakes.insert(finding.mistake);
-      lines.push_back(finding.text);
-    }
-    std::erase(lines, "");
-    if (lines.empty() || failed++ > 0) continue;
-    verdict.status = Status::Failed;
-    verdict.text = test.test->hidden ? without_values(task, played)
-                                     : fmt::format("{}\non {}", fmt::join(lines, "\n"), played.example->what);
-    verdict.witness = &played;
+    Failure failure = failure_on(task, played, findings[i]);
+    verdict.mistakes.insert(failure.mistakes.begin(), failure.mistakes.end());
+    if (!failure.lines.empty()) failures.push_back(std::move(failure));
   }
-  if (any_wrong && evidence.explaining.size() == 1) verdict.mistakes.insert(evidence.explaining.front());
-  if (failed > 0 && verdict.mistakes.empty() && !test.test->hidden) {
-    for (const std::string& line : hints(task, *verdict.witness, evidence.all))
-      verdict.text += line.empty() ? "" : "\n" + line;
+  if (failures.empty() && todo != nullptr) return {Status::Todo, todo->complaint, {}, todo};
+  if (failures.empty()) return verdict;
+  verdict.status = Status::Failed;
+  if (std::ranges::any_of(failures, &Failure::wrong_answer) && evidence.explaining.size() == 1)
+    verdict.mistakes.insert(evidence.explaining.front());
+  const Failure& told = most_telling(failures, verdict.mistakes);
+  verdict.witness = told.played;
+  if (test.test->hidden) {
+    verdict.text = without_values(task, *told.played);
+    return verdict;
   }
-  if (failed > 1) verdict.text += fmt::format("\n{} of {} inputs fail", failed, test.played.size());
+  Lines lines;
+  if (verdict.mistakes.empty()) lines = looks_in_part(task, test);
+  lines.insert(lines.end(), told.lines.begin(), told.lines.end());
+  lines.push_back("on " + told.played->example->what);
+  if (verdict.mistakes.empty())
+    std::ranges::move(hints(task, *told.played, evidence.all), std::back_inserter(lines));
+  lines.push_back(count_words(test, failures.size()));
+  std::erase(lines, "");
+  verdict.text = fmt::format("{}", fmt::join(lines, "\n"));
   return verdict;
 }
 
@@ -153,6 +224,28 @@ std::string indented(const std::string& text) {
   std::string result;
   for (const char c : text) result += c == '\n' ? std::string("\n      ") : std::string(1, c);
   return result;
+}
+
+/// The first line without its numbers.
+std::string outline(const std::string& text) {
+  std::string words = text.substr(0, text.find('\n'));
+  std::erase_if(words,
+                [](char c) { return std::isdigit(static_cast<unsigned char>(c)) || c == '-' || c == '.'; });
+  return words;
+}
+
+/// Whether two failures of a task at different world sizes would be told in the same words.
+bool is_same(const TestVerdict& a, const TestVerdict& b) {
+  return b.status == TestVerdict::Status::Failed && a.mistakes == b.mistakes &&
+         (!a.mistakes.empty() || outline(a.text) == outline(b.text));
+}
+
+/// "3, 4, 5 and 8 ranks"
+std::string ranks_words(const std::vector<int>& ranks) {
+  std::string words;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    words += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
+  return words + " rank" + (ranks.back() == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -187,9 +280,32 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
     case TestVerdict::Status::Failed:
       break;
   }
-  std::string text = fmt::format("FAIL  {}   {}\n", title, indented(verdict.text));
-  for (const std::string& id : verdict.mistakes) {
-    text += fmt::format("      looks like: {}.   ./course hint {}\n", lesson.mistake(id).what, lesson.id);
+  std::string text;
+  for (const std::string& id : verdict.mistakes)
+    text += fmt::format("looks like: {}.   ./course hint {}\n", lesson.mistake(id).what, lesson.id);
+  return fmt::format("FAIL  {}   {}\n", title, indented(text + verdict.text));
+}
+
+std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest>& tests,
+                          const std::map<std::string, std::string>& below) {
+  std::string text;
+  std::vector<bool> told(tests.size());
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    if (told[i]) continue;
+    text += verdict_text(lesson, *tests[i].test, tests[i].verdict);
+    std::vector<int> like_it, not_played;
+    for (std::size_t j = i + 1; tests[i].failed() && j < tests.size(); ++j) {
+      if (tests[j].test->task != tests[i].test->task || tests[j].test->hidden != tests[i].test->hidden)
+        continue;
+      const bool is_not_played = tests[j].verdict.status == TestVerdict::Status::NotPlayed;
+      told[j] = told[j] || is_not_played || is_same(tests[i].verdict, tests[j].verdict);
+      if (told[j]) (is_not_played ? not_played : like_it).push_back(tests[j].test->ranks);
+    }
+    if (!like_it.empty()) text += fmt::format("      the same on {}\n", ranks_words(like_it));
+    if (!not_played.empty())
+      text +=
+          fmt::format("      not played on {}: the case above ended the player\n", ranks_words(not_played));
+    if (const auto more = below.find(tests[i].test->name()); more != below.end()) text += more->second;
   }
   return text;
 }

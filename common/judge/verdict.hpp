@@ -46,4 +46,9 @@ void judge(std::vector<PlayedTest>& tests);
 /// What a person reads of one graded test: a line where it passed, a paragraph where it failed.
 std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict);
 
+/// The same of all tests. Of failures of one task that look alike the first is told, and of the others their
+/// world sizes. `below` has a line to go under a test, by the test's name.
+std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest>& tests,
+                          const std::map<std::string, std::string>& below);
+
 }  // namespace course

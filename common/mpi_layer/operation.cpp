@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "protocol/poison.hpp"
 
 namespace course::mpi_layer {
 
@@ -47,9 +50,7 @@ std::int32_t pending_peer(const Operation& operation) {
   return operation.peer == MPI_ANY_SOURCE ? any_peer : operation.case_peer();
 }
 
-/// A signalling NaN in float32, little-endian. Arithmetic makes another NaN of it, and a copy does not, so
-/// that what was added to it is told from what was left alone.
-constexpr std::array<std::byte, 4> poison{std::byte{0xa5}, std::byte{0xa5}, std::byte{0xa5}, std::byte{0x7f}};
+constexpr auto guard = std::bit_cast<std::array<std::byte, 4>>(poison::open_receive);
 
 }  // namespace
 
@@ -126,13 +127,13 @@ BufferGuard::BufferGuard(Kind kind, Extent callers)
 void BufferGuard::arm() {
   std::memcpy(copy_.data(), callers_, copy_.size());
   if (kind_ != Kind::Receive) return;
-  for (std::size_t i = 0; i < copy_.size(); ++i) callers_[i] = poison[i % poison.size()];
+  for (std::size_t i = 0; i < copy_.size(); ++i) callers_[i] = guard[i % guard.size()];
 }
 
 bool BufferGuard::disarm() {
   if (kind_ != Kind::Receive) return std::memcmp(callers_, copy_.data(), copy_.size()) != 0;
   bool written = false;
-  for (std::size_t i = 0; i < copy_.size(); ++i) written |= callers_[i] != poison[i % poison.size()];
+  for (std::size_t i = 0; i < copy_.size(); ++i) written |= callers_[i] != guard[i % guard.size()];
   std::memcpy(callers_, copy_.data(), copy_.size());
   return written;
 }

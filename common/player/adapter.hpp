@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "player/blocks.hpp"
 #include "protocol/case.hpp"
+#include "protocol/poison.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
@@ -35,11 +35,12 @@ class Call {
     return {values.begin(), values.end()};
   }
 
-  /// A tensor for the function to write. It starts as NaN, so that what is never written is seen.
+  /// A tensor for the function to write. It starts as NaNs of their own, so that what is never written is
+  /// seen.
   Tensor& output(const std::string& name, Shape shape) {
     const auto before = outputs_.find(name);
     if (before != outputs_.end() && before->second.shape() == shape) return before->second;
-    return outputs_.insert_or_assign(name, Tensor(std::move(shape), std::numeric_limits<float>::quiet_NaN()))
+    return outputs_.insert_or_assign(name, Tensor(std::move(shape), poison::unwritten_output()))
         .first->second;
   }
   const std::map<std::string, Tensor>& outputs() const { return outputs_; }
@@ -57,8 +58,7 @@ class Call {
   void lend(const std::string& name, const Tensor& tensor) { lent_[name] = &tensor; }
   /// Outputs are NaN again, in the memory that they have.
   void forget_outputs() {
-    for (auto& [name, tensor] : outputs_)
-      std::ranges::fill(tensor.values(), std::numeric_limits<float>::quiet_NaN());
+    for (auto& [name, tensor] : outputs_) std::ranges::fill(tensor.values(), poison::unwritten_output());
   }
 
  private:

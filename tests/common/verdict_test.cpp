@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <limits>
+
+#include "protocol/poison.hpp"
 
 namespace course {
 
@@ -10,7 +13,7 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
-const std::string about_nan = "outputs start as NaN";
+const std::string about_nan = "arithmetic made a NaN";
 
 /// A task whose right answer is `expected`, and that knows one mistake, whose answer is `mistaken`.
 Task task_with(std::vector<float> expected, std::vector<float> mistaken) {
@@ -61,6 +64,23 @@ TEST(Verdict, SaysNothingOfNanWhereTheMistakeIsNamed) {
   const TestVerdict verdict = verdict_on({1, nan, -infinity});
   EXPECT_EQ(verdict.mistakes, (std::set<std::string>{"known"}));
   EXPECT_FALSE(says(verdict, about_nan)) << verdict.text;
+}
+
+TEST(Verdict, SaysThatAnEntryWasNeverWrittenAndNamesNoMistakeThatWritesIt) {
+  const TestVerdict verdict = verdict_on({1, poison::unwritten_output(), -infinity});
+  EXPECT_TRUE(verdict.mistakes.empty());
+  EXPECT_TRUE(says(verdict, "o[row 1] was never written, should be 2\n1 of 3 wrong")) << verdict.text;
+  EXPECT_FALSE(says(verdict, about_nan)) << verdict.text;
+}
+
+TEST(Verdict, TellsWhatANanWasComputedFrom) {
+  volatile float sum = poison::unwritten_output();
+  sum = sum + 3;
+  EXPECT_TRUE(
+      says(verdict_on({1, sum, -infinity}), "o[row 1] is nan, computed from an entry that was never set"));
+  sum = -std::bit_cast<float>(poison::open_receive);
+  EXPECT_TRUE(
+      says(verdict_on({1, sum, -infinity}), "o[row 1] is nan, read while its receive was still open"));
 }
 
 TEST(Verdict, SaysNothingOfNanWhereThereIsNoneForANumber) {

@@ -49,7 +49,7 @@ TEST(Standing, GivesATaskItsPointsOnlyWhole) {
   EXPECT_EQ(some.points(), 20);
   EXPECT_EQ(some.open_task()->task->id, "2");
   EXPECT_EQ(some.open_task()->diagnosis,
-            "o[0] is 1, should be 2\nlooks like: only P - 1 blocks are attended to");
+            "looks like: only P - 1 blocks are attended to\no[0] is 1, should be 2");
 }
 
 TEST(Standing, SaysWhichTestsWereNotPlayed) {
@@ -140,7 +140,7 @@ TEST(ReportJson, HasTheContractsFields) {
             {"status", "failed"},
             {"points", 0},
             {"max_points", 80},
-            {"diagnosis", "o[0] is 1, should be 2\nlooks like: only P - 1 blocks are attended to"}}}}}}}};
+            {"diagnosis", "looks like: only P - 1 blocks are attended to\no[0] is 1, should be 2"}}}}}}}};
   EXPECT_EQ(report, expected);
 }
 

@@ -18,12 +18,12 @@ namespace {
 constexpr std::array status_names{"passed", "failed", "todo", "skipped"};  // in the order of Status
 
 std::string described(const LessonInfo& lesson, const TestResult& result) {
-  std::string text = result.text;
+  std::string text;
   for (const std::string& id : result.mistakes) {
     const auto known = std::ranges::find(lesson.mistakes, id, &MistakeInfo::id);
-    if (known != lesson.mistakes.end()) text += "\nlooks like: " + known->what;
+    if (known != lesson.mistakes.end()) text += "looks like: " + known->what + "\n";
   }
-  return text;
+  return text + result.text;
 }
 
 /// The public tests, played or not, and the hidden ones that were played.

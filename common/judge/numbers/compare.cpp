@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "judge/numbers/origin.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 
 namespace course {
@@ -167,15 +168,15 @@ std::string locate(const Output& output, const Tensor64& answer, const Tensor64&
   }
   std::string errors;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    errors += fmt::format("{} {:.2g}", rank == 0 ? "" : ",", by_rank[rank].error());
+    if (std::isinf(by_rank[rank].error())) continue;  // the entry says enough
+    errors += fmt::format("{} {:.2g}", errors.empty() ? "relative error" : ",", by_rank[rank].error());
     if (ranked) errors += fmt::format(" on rank {}", rank);
   }
   const std::string where = locality(output, expected.shape(), wrong, layout);
-  const double given = std::isnan(answer[worst]) ? std::abs(answer[worst]) : answer[worst];  // not "-nan"
-  return fmt::format("{} is {:.6g}, should be {:.6g}\nrelative error{}; {} of {} wrong{}",
-                     place_words(output, position_of(worst, expected.shape()), layout), given,
-                     expected[worst], errors, wrong.size(), expected.size(),
-                     where.empty() ? "" : ", all in " + where);
+  return fmt::format("{} {}, should be {:.6g}\n{}{}{} of {} wrong{}",
+                     place_words(output, position_of(worst, expected.shape()), layout),
+                     in_words(answer[worst]), expected[worst], errors, errors.empty() ? "" : "; ",
+                     wrong.size(), expected.size(), where.empty() ? "" : ", all in " + where);
 }
 
 }  // namespace course

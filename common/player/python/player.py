@@ -54,7 +54,7 @@ class Call:
 
     def output(self, name, shape):
         """A float32 array for the function to write. It starts as NaN, so that what is never written is seen."""
-        self.outputs[name] = np.full(shape, np.nan, dtype=np.float32)
+        self.outputs[name] = np.full(shape, 0x7FA0F111, dtype=np.uint32).view(np.float32)
         return self.outputs[name]
 
 
