@@ -74,13 +74,12 @@ bool has_computed_nan(const Played& played) {
   });
 }
 
-std::string in_words(const std::vector<std::string>& kinds) {
-  constexpr std::size_t most = 2;
-  const std::vector<std::string> named(kinds.begin(), kinds.begin() + std::min(kinds.size(), most));
-  const std::size_t others = kinds.size() - named.size();
-  return fmt::format(
-      "{}{}", fmt::join(named, " and on "),
-      others == 0 ? "" : fmt::format(" and on {} other kind{} of input", others, others > 1 ? "s" : ""));
+/// "on ordinary scores", "on ordinary scores and on real input", "on ordinary scores and 3 other kinds of
+/// input"
+std::string on_kinds(const std::vector<std::string>& kinds) {
+  if (kinds.size() == 2) return fmt::format("on {} and on {}", kinds[0], kinds[1]);
+  return "on " + kinds[0] +
+         (kinds.size() == 1 ? "" : fmt::format(" and {} other kinds of input", kinds.size() - 1));
 }
 
 /// What a failure without a name looks like on some kinds of input.
@@ -89,7 +88,7 @@ Lines looks_in_part(const Task& task, const PlayedTest& test) {
   Lines lines;
   if (kinds.size() > 1) lines.push_back(fmt::format("{} mistakes, perhaps:", kinds.size()));
   for (const auto& [mistake, on] : kinds)
-    lines.push_back(fmt::format("on {} it looks like: {}", in_words(on), task.told.at(mistake)));
+    lines.push_back(fmt::format("{} it looks like: {}", on_kinds(on), task.told.at(mistake)));
   return lines;
 }
 
