@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <numbers>
 
 #include "player/softmax_steps.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 using softmax_steps::minus_infinity;
 
-/// What a sum that counts from m_old is multiplied by when it shall count from m_new.
+/// What is summed with scores counted from m_old is multiplied by when it shall count from m_new.
 enum class Factor { Right, LeftOut, Inverted, ByBlockMaximum };
 
 float factor(Factor kind, float m_old, float m_new, float m_block) {
@@ -28,120 +27,23 @@ float factor(Factor kind, float m_old, float m_new, float m_block) {
   return std::exp(m_old - (kind == Factor::ByBlockMaximum ? m_block : m_new));
 }
 
-/// The two sums' factors where that of both is wrong, of the first, or of the second.
+/// The factors of two sums where that of both is wrong, of the first, or of the second.
 std::array<std::pair<Factor, Factor>, 3> in_either_sum(Factor wrong) {
   return {{{wrong, wrong}, {wrong, Factor::Right}, {Factor::Right, wrong}}};
 }
-
-/// Which parts that have seen nothing are looked out for before a merge computes anything.
-enum class Guard { None, Both, Second, Either };
-
-/// The part that a merge returns as it is.
-enum class Kept { Neither, First, Second };
-
-Kept kept(Guard guard, bool first_is_empty, bool second_is_empty) {
-  if (guard == Guard::Either && first_is_empty && !second_is_empty) return Kept::Second;
-  const bool looks = guard == Guard::Both ? first_is_empty : guard != Guard::None;
-  return looks && second_is_empty ? Kept::First : Kept::Neither;
-}
-
-// The merge of two states. Only m + log l is compared.
-
-struct MergeSteps {
-  Factor a = Factor::Right;
-  Factor b = Factor::Right;
-  Guard guard = Guard::Both;
-};
-
-SoftmaxState merge(const MergeSteps& steps, SoftmaxState a, SoftmaxState b) {
-  const Kept whole = kept(steps.guard, a.m == minus_infinity, b.m == minus_infinity);
-  if (whole != Kept::Neither) return whole == Kept::First ? a : b;
-  const float m = std::max(a.m, b.m);
-  return {m, a.l * factor(steps.a, a.m, m, b.m) + b.l * factor(steps.b, b.m, m, a.m)};
-}
-
-/// Every row's states, merged from left to right as the adapter does.
-Answer merge_rows(const MergeSteps& steps, const Example& example) {
-  const auto m = example.inputs.at("m").matrix();
-  const auto l = example.inputs.at("l").matrix();
-  Tensor lse({m.rows()});
-  for (Index row = 0; row < m.rows(); ++row) {
-    SoftmaxState state{m(row, 0), l(row, 0)};
-    for (Index part = 1; part < m.cols(); ++part) state = merge(steps, state, {m(row, part), l(row, part)});
-    lse[row] = softmax_steps::logsumexp(state);
-  }
-  return {{"lse", cast<double>(lse)}};
-}
-
-template <class T>
-Answer merge_answer(const Example& example) {
-  const Tensor& m = example.inputs.at("m");
-  const Tensor& l = example.inputs.at("l");
-  TensorOf<T> lse(m.shape());
-  for (Index i = 0; i < lse.size(); ++i) lse[i] = static_cast<T>(m[i] + std::log(static_cast<double>(l[i])));
-  return {{"lse", cast<double>(reference::softmax(lse).lse)}};
-}
-
-std::vector<WrongSteps<MergeSteps>> wrong_merges() {
-  std::vector<WrongSteps<MergeSteps>> all{{"masked_minus_masked", {.guard = Guard::None}}};
-  for (const auto& [a, b] : in_either_sum(Factor::LeftOut)) all.push_back({"l_not_rescaled", {a, b}});
-  for (const auto& [a, b] : in_either_sum(Factor::Inverted)) {
-    for (const Guard guard : {Guard::Both, Guard::Either}) all.push_back({"rescale_inverted", {a, b, guard}});
-  }
-  return all;
-}
-
-/// States [rows, parts] with m near `level`. m need not be the largest score seen, so l is any positive
-/// number. Those that `empty` says have seen nothing.
-Example states(InputGenerator& generator, std::string what, Index rows, Index parts, float level = 0,
-               const std::function<bool(Index row, Index part)>& empty = {}) {
-  Tensor m({rows, parts}), l({rows, parts});
-  for (float& entry : m.values()) entry = level + static_cast<float>(generator.uniform(-4, 4));
-  for (float& entry : l.values()) entry = static_cast<float>(std::exp(generator.uniform(-2, 4)));
-  for (Index i = 0; empty && i < m.size(); ++i) {
-    if (!empty(i / parts, i % parts)) continue;
-    m[i] = minus_infinity;
-    l[i] = 0.0f;
-  }
-  return {std::move(what), {{"m", std::move(m)}, {"l", std::move(l)}}};
-}
-
-/// Two states a row; the later one's m is larger by about `step`.
-Example apart(InputGenerator& generator, std::string what, float step) {
-  Example example = states(generator, std::move(what), 6, 2);
-  for (Index row = 0; row < 6; ++row) example.inputs["m"].matrix()(row, 1) += step;
-  return example;
-}
-
-std::vector<Example> merges(InputGenerator& generator, int) {
-  return {
-      states(generator, "two ordinary states", 8, 2),
-      apart(generator, "two states, the later one's m larger by 20", 20),
-      apart(generator, "two states, the later one's m smaller by 20", -20),
-      apart(generator, "two states, the later one's m larger by 120", 120),
-      apart(generator, "two states, the later one's m smaller by 120", -120),
-      states(generator, "five states merged one after another", 6, 5),
-      states(generator, "two states near -2e4", 6, 2, -2e4),
-      states(generator, "two states, one of which has seen nothing", 6, 2, -150,
-             [](Index row, Index part) { return row % 2 == part; }),
-      states(generator, "two states that have both seen nothing", 2, 2, 0, [](Index, Index) { return true; }),
-      states(generator, "five states merged one after another, the first two of which have seen nothing", 5,
-             5, -150, [](Index, Index part) { return part < 2; })};
-}
-
-// One pass over a row, played for every row of a score matrix with the same values.
 
 /// Where exp(-inf - (-inf)) is avoided.
 enum class Masked { SkippedAtFirst, SkippedAlways, Evaluated };
 /// Which rows are given zeros in place of o / l.
 enum class Zeros { WithoutMaximum, WithoutSum, Never };
 
+/// The steps of one pass over a row's scores, or over states to be merged, as switches.
 struct PassSteps {
   Factor l = Factor::Right;
   Factor o = Factor::Right;
-  float start = minus_infinity;       ///< of the running maximum
-  bool first_factor_is_zero = false;  ///< where nothing finite has been seen
-  bool weighs_by_block_maximum = false;
+  Factor block = Factor::Right;          ///< of what a block adds to both
+  float start = minus_infinity;          ///< of the running maximum
+  bool first_factor_is_zero = false;     ///< where nothing finite has been seen
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
   bool drops_last_block = false;         ///< where it is shorter than the others
   bool divides = true;                   ///< o by l, at the end
@@ -151,20 +53,22 @@ struct PassSteps {
   float (*lse)(SoftmaxState) = softmax_steps::logsumexp;
 };
 
-void see_block(const PassSteps& steps, std::span<const float> scores, MatrixView<const float> values,
-               SoftmaxState& state, std::span<float> o) {
-  const float m_block = softmax_steps::maximum(scores);
-  const float m = steps.forgets_running_maximum ? m_block : std::max(state.m, m_block);
-  if (steps.masked == Masked::SkippedAtFirst && m == minus_infinity) return;
+/// Adds a block to the state and to o [d]: scores m, each with the sum l that it stands for, and values [n,
+/// d].
+void see_block(const PassSteps& steps, std::span<const float> m, std::span<const float> l,
+               MatrixView<const float> values, SoftmaxState& state, std::span<float> o) {
+  const float m_block = softmax_steps::maximum(m);
+  const float m_new = steps.forgets_running_maximum ? m_block : std::max(state.m, m_block);
+  if (steps.masked == Masked::SkippedAtFirst && m_new == minus_infinity) return;
   if (steps.masked == Masked::SkippedAlways && m_block == minus_infinity) return;
   const auto correction = [&, m_old = state.m](Factor kind) {
     const bool is_zero = steps.first_factor_is_zero && m_old == minus_infinity;
-    return is_zero ? 0.0f : factor(kind, m_old, m, m_block);
+    return is_zero ? 0.0f : factor(kind, m_old, m_new, m_block);
   };
-  state = {m, state.l * correction(steps.l)};
+  state = {m_new, state.l * correction(steps.l)};
   for (float& component : o) component *= correction(steps.o);
   for (Index j = 0; j < values.rows(); ++j) {
-    const float weight = std::exp(scores[j] - (steps.weighs_by_block_maximum ? m_block : m));
+    const float weight = l[j] * factor(steps.block, m[j], m_new, m_block);
     state.l += weight;
     for (Index c = 0; c < values.cols(); ++c) o[c] += weight * values(j, c);
   }
@@ -179,10 +83,99 @@ float finish(const PassSteps& steps, SoftmaxState state, std::span<float> o) {
   return steps.lse(state);
 }
 
+/// Softmax-weighed means of values [n, d] that may differ from row to row, and the logsumexps.
+template <class T, class Values>
+Answer weighed(const TensorOf<T>& scores, Index d, const Values& value) {
+  const reference::Softmax<T> softmax = reference::softmax(scores);
+  TensorOf<T> o({scores.extent(0), d});
+  for (Index row = 0; row < o.extent(0); ++row) {
+    for (Index j = 0; j < scores.extent(1); ++j) {
+      for (Index c = 0; c < d; ++c) o.matrix()(row, c) += softmax.p.matrix()(row, j) * value(row, j, c);
+    }
+  }
+  return {{"o", cast<double>(o)}, {"lse", cast<double>(softmax.lse)}};
+}
+
+// The merge of two states. Only m + log l is compared.
+
+/// Every row's states, merged from left to right as the adapter does.
+Answer merge_rows(const PassSteps& steps, const Example& example) {
+  const auto m = example.inputs.at("m").matrix();
+  const auto l = example.inputs.at("l").matrix();
+  const Tensor no_values({1, 0});
+  Tensor lse({m.rows()});
+  for (Index row = 0; row < m.rows(); ++row) {
+    SoftmaxState state{m(row, 0), l(row, 0)};
+    for (Index part = 1; part < m.cols(); ++part)
+      see_block(steps, m.row(row).subspan(part, 1), l.row(row).subspan(part, 1), no_values.matrix(), state,
+                {});
+    lse[row] = softmax_steps::logsumexp(state);
+  }
+  return {{"lse", cast<double>(lse)}};
+}
+
+template <class T>
+Answer merge_answer(const Example& example) {
+  const Tensor& m = example.inputs.at("m");
+  const Tensor& l = example.inputs.at("l");
+  TensorOf<T> lse(m.shape());
+  for (Index i = 0; i < lse.size(); ++i) lse[i] = static_cast<T>(m[i] + std::log(static_cast<double>(l[i])));
+  return weighed(lse, 0, [](Index, Index, Index) { return T{0}; });
+}
+
+std::vector<WrongSteps<PassSteps>> wrong_merges() {
+  std::vector<WrongSteps<PassSteps>> all{{"masked_minus_masked", {.masked = Masked::Evaluated}}};
+  for (const auto& [a, b] : in_either_sum(Factor::LeftOut))
+    all.push_back({"l_not_rescaled", {.l = a, .block = b}});
+  for (const auto& [a, b] : in_either_sum(Factor::Inverted)) {
+    all.push_back({"rescale_inverted", {.l = a, .block = b}});
+    // Either state is looked at first: one that has seen nothing changes nothing.
+    all.push_back({"rescale_inverted",
+                   {.l = a, .block = b, .first_factor_is_zero = true, .masked = Masked::SkippedAlways}});
+  }
+  return all;
+}
+
+/// States [rows, parts] with m near `level`, each larger by about `step` than the one before. m need not be
+/// the largest score seen, so l is any positive number. Those that `empty` says have seen nothing.
+Example states(
+    InputGenerator& generator, std::string what, Index rows, Index parts, float level = 0, float step = 0,
+    bool (*empty)(Index row, Index part) = [](Index, Index) { return false; }) {
+  Tensor m({rows, parts}), l({rows, parts});
+  for (Index i = 0; i < m.size(); ++i)
+    m[i] = level + step * static_cast<float>(i % parts) + static_cast<float>(generator.uniform(-4, 4));
+  for (float& sum : l.values()) sum = static_cast<float>(std::exp(generator.uniform(-2, 4)));
+  for (Index i = 0; i < m.size(); ++i) {
+    if (!empty(i / parts, i % parts)) continue;
+    m[i] = minus_infinity;
+    l[i] = 0.0f;
+  }
+  return {std::move(what), {{"m", std::move(m)}, {"l", std::move(l)}}};
+}
+
+std::vector<Example> merges(InputGenerator& generator, int) {
+  return {states(generator, "two ordinary states", 8, 2),
+          states(generator, "two states, the later one's m larger by 20", 6, 2, 0, 20),
+          states(generator, "two states, the later one's m smaller by 20", 6, 2, 0, -20),
+          states(generator, "two states, the later one's m larger by 120", 6, 2, 0, 120),
+          states(generator, "two states, the later one's m smaller by 120", 6, 2, 0, -120),
+          states(generator, "five states merged one after another", 6, 5),
+          states(generator, "two states near -2e4", 6, 2, -2e4),
+          states(generator, "two states, one of which has seen nothing", 6, 2, -150, 0,
+                 [](Index row, Index part) { return row % 2 == part; }),
+          states(generator, "two states that have both seen nothing", 2, 2, 0, 0,
+                 [](Index, Index) { return true; }),
+          states(generator, "five states merged one after another, the first two of which have seen nothing",
+                 5, 5, -150, 0, [](Index, Index part) { return part < 2; })};
+}
+
+// One pass over a row, played for every row of a score matrix with the same values.
+
 Answer pass_over_rows(const PassSteps& steps, const Example& example) {
   const auto scores = example.inputs.at("scores").matrix();
   const auto values = example.inputs.at("values").matrix();
   const Index block = static_cast<Index>(example.arguments.at("block").front());
+  const std::vector<float> ones(scores.cols(), 1.0f);
   Tensor o({scores.rows(), values.cols()});
   Tensor lse({scores.rows()});
   for (Index i = 0; i < scores.rows(); ++i) {
@@ -190,7 +183,7 @@ Answer pass_over_rows(const PassSteps& steps, const Example& example) {
     for (Index first = 0; first < scores.cols(); first += block) {
       const Index count = std::min(block, scores.cols() - first);
       if (steps.drops_last_block && count < block) break;
-      see_block(steps, scores.row(i).subspan(first, count), values.rows(first, count), state,
+      see_block(steps, scores.row(i).subspan(first, count), ones, values.rows(first, count), state,
                 o.matrix().row(i));
     }
     lse[i] = finish(steps, state, o.matrix().row(i));
@@ -200,26 +193,9 @@ Answer pass_over_rows(const PassSteps& steps, const Example& example) {
 
 template <class T>
 Answer pass_answer(const Example& example) {
-  const reference::Softmax<T> softmax = reference::softmax(cast<T>(example.inputs.at("scores")));
   const TensorOf<T> values = cast<T>(example.inputs.at("values"));
-  TensorOf<T> o({softmax.p.extent(0), values.extent(1)});
-  for (Index row = 0; row < o.extent(0); ++row) {
-    for (Index j = 0; j < values.extent(0); ++j) {
-      for (Index c = 0; c < o.extent(1); ++c)
-        o.matrix()(row, c) += softmax.p.matrix()(row, j) * values.matrix()(j, c);
-    }
-  }
-  return {{"o", cast<double>(o)}, {"lse", cast<double>(softmax.lse)}};
-}
-
-float log_l(SoftmaxState state) {
-  return std::log(state.l);
-}
-float with_log2(SoftmaxState state) {
-  return state.m + std::log2(state.l);
-}
-float in_base_2(SoftmaxState state) {
-  return softmax_steps::logsumexp(state) / std::numbers::ln2_v<float>;
+  return weighed(cast<T>(example.inputs.at("scores")), values.extent(1),
+                 [&](Index, Index j, Index c) { return values.matrix()(j, c); });
 }
 
 std::vector<WrongSteps<PassSteps>> wrong_passes() {
@@ -228,8 +204,7 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
   std::vector<WrongSteps<PassSteps>> all{
       {"l_not_rescaled", {.l = LeftOut}},
       {"l_not_rescaled", {.l = LeftOut, .o = LeftOut}},
-      {"l_not_rescaled",
-       {.l = LeftOut, .o = LeftOut, .weighs_by_block_maximum = true, .masked = SkippedAlways}},
+      {"l_not_rescaled", {.l = LeftOut, .o = LeftOut, .block = ByBlockMaximum, .masked = SkippedAlways}},
       {"o_not_rescaled", {.o = LeftOut}},
       {"rescale_by_block_maximum", {.forgets_running_maximum = true}},
       // Returned where l is 0, the start itself becomes the lse.
@@ -240,9 +215,10 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
       {"zero_by_zero", {.zeros = Zeros::Never}},
       {"final_division_missing", {.divides = false}},
       {"ragged_block_dropped", {.drops_last_block = true}},
-      {"lse_without_m", {.lse = log_l}},
-      {"lse_base_2", {.lse = with_log2}},
-      {"lse_base_2", {.lse = in_base_2}}};
+      {"lse_without_m", {.lse = [](SoftmaxState s) { return std::log(s.l); }}},
+      {"lse_base_2", {.lse = [](SoftmaxState s) { return s.m + std::log2(s.l); }}},
+      {"lse_base_2",
+       {.lse = [](SoftmaxState s) { return (s.m + std::log(s.l)) / std::numbers::ln2_v<float>; }}}};
   for (const auto& [l, o] : in_either_sum(Inverted)) {
     for (const bool first_is_zero : {false, true})
       all.push_back({"rescale_inverted", {.l = l, .o = o, .first_factor_is_zero = first_is_zero}});
@@ -306,6 +282,9 @@ std::vector<Example> passes(InputGenerator& generator, int) {
 /// What o and o_b are multiplied by.
 using Weights = std::pair<float, float>;
 
+/// Which parts that have seen nothing are looked out for before anything is computed.
+enum class Guard { None, Both, Second, Either };
+
 struct OutputSteps {
   Weights (*weights)(float a, float b, float lse);  ///< from the parts' lse and that of both
   float (*lse)(float a, float b);
@@ -319,12 +298,12 @@ Answer merge_outputs(const OutputSteps& steps, const Example& example) {
   const auto o_b = example.inputs.at("o_b").matrix();
   for (Index row = 0; row < o_b.rows(); ++row) {
     const float a = lse[row], b = example.inputs.at("lse_b")[row];
-    const Kept whole = kept(steps.guard, a == minus_infinity, b == minus_infinity);
-    if (whole == Kept::First) continue;
-    lse[row] = whole == Kept::Second ? b : steps.lse(a, b);
-    const auto [weight_a, weight_b] = whole == Kept::Second
-                                          ? Weights{0.0f, 1.0f}
-                                          : steps.weights(steps.lse_before_o ? lse[row] : a, b, lse[row]);
+    const bool a_is_empty = a == minus_infinity, b_is_empty = b == minus_infinity;
+    if (b_is_empty && (steps.guard == Guard::Both ? a_is_empty : steps.guard != Guard::None)) continue;
+    const bool takes_b = a_is_empty && steps.guard == Guard::Either;
+    lse[row] = takes_b ? b : steps.lse(a, b);
+    const auto [weight_a, weight_b] =
+        takes_b ? Weights{0.0f, 1.0f} : steps.weights(steps.lse_before_o ? lse[row] : a, b, lse[row]);
     for (Index c = 0; c < o_b.cols(); ++c)
       o.matrix()(row, c) = weight_a * o.matrix()(row, c) + weight_b * o_b(row, c);
   }
@@ -333,22 +312,14 @@ Answer merge_outputs(const OutputSteps& steps, const Example& example) {
 
 template <class T>
 Answer output_answer(const Example& example) {
-  const TensorOf<T> o_a = cast<T>(example.inputs.at("o"));
-  const TensorOf<T> o_b = cast<T>(example.inputs.at("o_b"));
-  TensorOf<T> lse({o_a.extent(0), 2});
-  for (Index row = 0; row < o_a.extent(0); ++row) {
+  const TensorOf<T> o[] = {cast<T>(example.inputs.at("o")), cast<T>(example.inputs.at("o_b"))};
+  TensorOf<T> lse({o[0].extent(0), 2});
+  for (Index row = 0; row < lse.extent(0); ++row) {
     lse.matrix()(row, 0) = example.inputs.at("lse")[row];
     lse.matrix()(row, 1) = example.inputs.at("lse_b")[row];
   }
-  const reference::Softmax<T> weights = reference::softmax(lse);
-  TensorOf<T> o(o_a.shape());
-  for (Index row = 0; row < o.extent(0); ++row) {
-    for (Index c = 0; c < o.extent(1); ++c) {
-      o.matrix()(row, c) = weights.p.matrix()(row, 0) * o_a.matrix()(row, c) +
-                           weights.p.matrix()(row, 1) * o_b.matrix()(row, c);
-    }
-  }
-  return {{"o", cast<double>(o)}, {"lse", cast<double>(weights.lse)}};
+  return weighed(lse, o[0].extent(1),
+                 [&](Index row, Index part, Index c) { return o[part].matrix()(row, c); });
 }
 
 float sigmoid(float x) {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 #include "judge/communication_checks.hpp"
 #include "player/softmax_steps.hpp"
@@ -70,19 +70,6 @@ Answer run_chain(const ChainSteps& steps, const Example& example) {
   return mixed;
 }
 
-/// The right answer with the arithmetic that the submission is given: what it loses on a long row, so does
-/// every submission.
-Answer baseline(const Example& example) {
-  return run_chain({}, example);
-}
-
-std::vector<WrongSteps<ChainSteps>> wrong_chains() {
-  return {{"result_not_shared", {.shares = false}},
-          {"result_not_shared", {.shares = false, .late = "p"}},
-          {"result_not_shared", {.shares = false, .late = "lse"}},
-          {"sends_before_merging", {.sends_merged = false}}};
-}
-
 /// What leaves a rank at a hop: its own state, all that it has merged so far, or what arrived last.
 enum class Leaving { Own, Merged, Arrived };
 
@@ -114,13 +101,6 @@ Answer run_rotation(const RotationSteps& steps, const Example& example) {
   return answer_from(example, merged);
 }
 
-std::vector<WrongSteps<RotationSteps>> wrong_rotations() {
-  return {{"odd_world_size", {.leaves_rank_0_out = true}},
-          {"odd_world_size", {.leaves_rank_0_out = true, .rank_0_merges_its_own_again = true}},
-          {"own_state_every_hop", {.leaving = Leaving::Own}},
-          {"merged_state_travels", {.leaving = Leaving::Merged}}};
-}
-
 std::vector<int> uneven_shards(InputGenerator& generator, int ranks) {
   std::vector<int> shards;
   for (int rank = 0; rank < ranks; ++rank) shards.push_back(generator.integer(1, 12));
@@ -145,21 +125,13 @@ Example masked_rank(InputGenerator& generator, std::string what, int ranks, int 
 }
 
 /// Every rank's scores lie within 5 of its own level.
-Example levels(InputGenerator& generator, std::string what, const std::vector<double>& level_by_rank) {
-  std::vector<int> shards = uneven_shards(generator, static_cast<int>(level_by_rank.size()));
+Example levels(InputGenerator& generator, std::string what, int ranks,
+               const std::function<double(int rank)>& level) {
+  std::vector<int> shards = uneven_shards(generator, ranks);
   std::vector<Tensor> pieces;
-  for (std::size_t rank = 0; rank < shards.size(); ++rank) {
-    pieces.push_back(
-        generator.uniform_tensor({shards[rank]}, level_by_rank[rank] - 5, level_by_rank[rank] + 5));
-  }
+  for (int rank = 0; rank < ranks; ++rank)
+    pieces.push_back(generator.uniform_tensor({shards[rank]}, level(rank) - 5, level(rank) + 5));
   return make_example(std::move(what), concatenate(pieces, 0), std::move(shards));
-}
-
-/// Levels from `first` on rank 0 to `last` on the last rank.
-std::vector<double> rising(int ranks, double first, double last) {
-  std::vector<double> all(ranks, first);
-  for (int rank = 1; rank < ranks; ++rank) all[rank] = first + (last - first) * rank / (ranks - 1);
-  return all;
 }
 
 /// One query's scores against the keys of real input, q doubled.
@@ -181,8 +153,9 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
     shards[owner] = generator.integer(1, 9);
     return shards;
   };
-  std::vector<double> late(ranks, 2);
-  late[last] = 25;
+  const auto from_to = [&](double first, double end) {
+    return [=](int rank) { return rank == 0 ? first : first + (end - first) * rank / last; };
+  };
   std::vector<Example> all{
       on("even shards", even_shards(ranks * generator.integer(3, 12), ranks)),
       on("uneven shards", uneven_shards(generator, ranks)),
@@ -193,11 +166,11 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
       on("scores on rank 0 alone", on_one_rank(0)),
       on("scores on one rank in the middle alone", on_one_rank(ranks / 2)),
       on("no scores at all", std::vector<int>(ranks, 0)),
-      levels(generator, "scores that rise by 130 from rank 0 to the last", rising(ranks, -40, 90)),
-      levels(generator, "scores that fall by 130 from rank 0 to the last", rising(ranks, 90, -40)),
-      levels(generator, "a maximum on the last rank", late),
-      levels(generator, "scores near -150", rising(ranks, -150, -145)),
-      levels(generator, "scores near -2e4", rising(ranks, -20000, -19995))};
+      levels(generator, "scores that rise by 130 from rank 0 to the last", ranks, from_to(-40, 90)),
+      levels(generator, "scores that fall by 130 from rank 0 to the last", ranks, from_to(90, -40)),
+      levels(generator, "a maximum on the last rank", ranks, [&](int rank) { return rank == last ? 25 : 2; }),
+      levels(generator, "scores near -150", ranks, from_to(-150, -145)),
+      levels(generator, "scores near -2e4", ranks, from_to(-20000, -19995))};
   if (ranks > 1) {
     all.push_back(masked_rank(generator, "rank 0's scores masked", ranks, 0));
     all.push_back(masked_rank(generator, "the last rank's scores masked", ranks, last));
@@ -213,7 +186,8 @@ Task task(std::string id, std::string function) {
           .outputs = {{"p", {"col"}}, {"lse", {"rank"}}},
           .examples = examples,
           .expected = expected,
-          .baseline = baseline,
+          // With the arithmetic that the submission is given: what it loses on a long row, so does every one.
+          .baseline = [](const Example& example) { return run_chain({}, example); },
           .of_family = true,
           .split_axis = {{"x", 0}}};
 }
@@ -240,33 +214,30 @@ bool any_source_on_one_rank(const Example&, const Outcome& outcome) {
   return std::ranges::count_if(outcome.facts, any_source_in) <= 1;
 }
 
-std::int64_t bytes_of_a_rotation(const Example& example, int) {
-  return (example.ranks() - 1) * state_bytes;
-}
-
-bool holds_every_rank(const Example& example, const Deadlock& still) {
-  return still.kind == Deadlock::Kind::Cycle && static_cast<int>(still.ranks.size()) == example.ranks();
+bool is_whole_ring(const Example& example, const Deadlock& still) {
+  return example.ranks() > 1 && still.kind == Deadlock::Kind::Cycle &&
+         std::ssize(still.ranks) == example.ranks();
 }
 
 bool every_rank_sends(const Example& example, const Deadlock& still) {
-  return checks::every_rank_sends(example, still) && holds_every_rank(example, still);
+  return is_whole_ring(example, still) && still.all_send;
 }
 
-bool is_cycle_of_receives(const Example& example, const Deadlock& still) {
-  return example.ranks() > 1 && still.all_receive && holds_every_rank(example, still);
+/// How many ranks wait for their first message, where all wait for one; else -1.
+std::ptrdiff_t without_a_message(const Example& example, const Deadlock& still) {
+  const bool all_receive = is_whole_ring(example, still) && still.all_receive;
+  return all_receive ? std::ranges::count(still.receives, 0) : -1;
 }
 
 bool every_rank_receives(const Example& example, const Deadlock& still) {
-  return is_cycle_of_receives(example, still) &&
-         std::ranges::count(still.receives, 0) == std::ssize(still.receives);
+  return without_a_message(example, still) == std::ssize(still.receives);
 }
 
 /// Only rank 0 waits for its first message: those that all other ranks have had show that some do send first,
 /// so it is the last rank that does not serve rank 0.
 bool last_rank_never_sends(const Example& example, const Deadlock& still) {
   const auto rank_0 = std::ranges::find(still.ranks, 0) - still.ranks.begin();
-  return example.ranks() % 2 == 1 && is_cycle_of_receives(example, still) && still.receives[rank_0] == 0 &&
-         std::ranges::count(still.receives, 0) == 1;
+  return example.ranks() % 2 == 1 && without_a_message(example, still) == 1 && still.receives[rank_0] == 0;
 }
 
 /// What both are held to, and `looks`, which say nothing where the world's communicator was used: its ranks
@@ -287,13 +258,21 @@ Example make_example(std::string what, Tensor x, std::vector<int> shards) {
 
 Task chain_task(std::string id, std::string function) {
   Task chain = task(std::move(id), std::move(function));
-  chain.mistakes = mistakes_of(run_chain, wrong_chains());
+  chain.mistakes =
+      mistakes_of<ChainSteps>(run_chain, {{"result_not_shared", {.shares = false}},
+                                          {"result_not_shared", {.shares = false, .late = "p"}},
+                                          {"result_not_shared", {.shares = false, .late = "lse"}},
+                                          {"sends_before_merging", {.sends_merged = false}}});
   return chain;
 }
 
 Task rotation_task(std::string id, std::string function) {
   Task rotation = task(std::move(id), std::move(function));
-  rotation.mistakes = mistakes_of(run_rotation, wrong_rotations());
+  rotation.mistakes = mistakes_of<RotationSteps>(
+      run_rotation, {{"odd_world_size", {.leaves_rank_0_out = true}},
+                     {"odd_world_size", {.leaves_rank_0_out = true, .rank_0_merges_its_own_again = true}},
+                     {"own_state_every_hop", {.leaving = Leaving::Own}},
+                     {"merged_state_travels", {.leaving = Leaving::Merged}}});
   return rotation;
 }
 
@@ -306,11 +285,12 @@ std::vector<CommunicationCheck> rotation_checks() {
   std::vector<CommunicationCheck> all = checks_and(
       {sends_only_to_next("wrong_direction"),
        named_if(without_fact(fact_any_source, ""), any_source_on_one_rank, "minus_one_is_any_source")});
-  all.insert(all.end(), {sends_at_most(bytes_of_a_rotation, ""),
-                         gathers_at_most([](const Example&, int) { return 0; }, ""),
-                         deadlocks(ring_softmax::every_rank_sends, "every_rank_sends_first"),
-                         deadlocks(every_rank_receives, "every_rank_receives_first"),
-                         deadlocks(last_rank_never_sends, "odd_world_size")});
+  all.insert(all.end(),
+             {sends_at_most([](const Example& x, int) { return (x.ranks() - 1) * state_bytes; }, ""),
+              gathers_at_most([](const Example&, int) { return 0; }, ""),
+              deadlocks(ring_softmax::every_rank_sends, "every_rank_sends_first"),
+              deadlocks(every_rank_receives, "every_rank_receives_first"),
+              deadlocks(last_rank_never_sends, "odd_world_size")});
   return all;
 }
 
