@@ -1,7 +1,5 @@
 #include "judge/softmax/ring_softmax.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 
@@ -199,8 +197,8 @@ std::vector<Finding> passes_its_state_on(const Example& example, const Outcome& 
     const auto& sent = outcome.reports[rank].bytes_sent_to;
     const auto to_next = sent.find(rank + 1);
     if (to_next != sent.end() && to_next->second > 0) continue;
-    return {{"", fmt::format("rank {} sent nothing to rank {} of the {} ranks: the state travels a chain",
-                             rank, rank + 1, example.ranks())}};
+    return {{"", "rank " + std::to_string(rank) + " sent nothing to rank " + std::to_string(rank + 1) +
+                     " of the " + std::to_string(example.ranks()) + " ranks: the state travels a chain"}};
   }
   return {};
 }
