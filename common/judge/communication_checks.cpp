@@ -102,6 +102,15 @@ CommunicationCheck first_of(std::vector<CommunicationCheck> looks) {
   };
 }
 
+CommunicationCheck all_of(std::vector<CommunicationCheck> looks) {
+  return [looks = std::move(looks)](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> all;
+    for (const CommunicationCheck& look : looks)
+      std::ranges::move(look(example, outcome), std::back_inserter(all));
+    return all;
+  };
+}
+
 bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
   for (int rank = 0; rank < example.ranks(); ++rank) {
     const int previous = (rank + example.ranks() - 1) % example.ranks();
@@ -130,8 +139,17 @@ bool every_rank_sends(const Example&, const Deadlock& deadlock) {
   return deadlock.kind == Deadlock::Kind::Cycle && deadlock.all_send && deadlock.ranks.size() > 1;
 }
 
+bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock) {
+  return example.ranks() == 1 && deadlock.kind == Deadlock::Kind::Cycle;
+}
+
 std::int64_t control_bytes(const Example& example, int) {
   return 64 * example.ranks();
+}
+
+CommunicationCheck sends_nothing_to_itself(std::string mistake) {
+  const auto is_alone = [](const Example& example, const Outcome&) { return example.ranks() == 1; };
+  return named_if(without_fact(fact_self_message, ""), is_alone, std::move(mistake));
 }
 
 bool traffic_was_measured(const Outcome& outcome) {

@@ -30,6 +30,9 @@ CommunicationCheck named_if(CommunicationCheck look, Recognises recognises, std:
 /// The findings of the first that has any: what follows from it is no finding of its own.
 CommunicationCheck first_of(std::vector<CommunicationCheck> looks);
 
+/// The findings of all.
+CommunicationCheck all_of(std::vector<CommunicationCheck> looks);
+
 /// Recognised: no rank sent to another than rank - 1 modulo P.
 bool sent_only_to_previous(const Example& example, const Outcome& outcome);
 
@@ -47,12 +50,19 @@ bool held_everything(const Example& example, const Outcome& outcome);
 /// Recognised: a cycle of two or more ranks that all wait in a send.
 bool every_rank_sends(const Example& example, const Deadlock& deadlock);
 
+/// Recognised: a rank that is alone waits for itself.
+bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock);
+
 /// What collectives may bring: sizes and the like, but no keys and values.
 std::int64_t control_bytes(const Example& example, int rank);
 
 /// A rank's instruments noted a fact of this kind (protocol/fact_kinds.hpp), such as fact_world:
 /// one finding, of the first such rank.
 CommunicationCheck without_fact(const char* kind, std::string mistake);
+
+/// A rank sent something to itself. The mistake's name is for a rank that is alone: among several, who sends
+/// to itself has made another one.
+CommunicationCheck sends_nothing_to_itself(std::string mistake);
 
 /// Whether every rank's player counts bytes. Where one does not, what was not sent is not known.
 bool traffic_was_measured(const Outcome& outcome);

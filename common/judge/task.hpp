@@ -46,6 +46,23 @@ struct Mistake {
   std::function<Answer(const Example&)> answer;
 };
 
+/// A mistake as the steps of a computation, some of them set wrong.
+template <class Steps>
+struct WrongSteps {
+  const char* id;
+  Steps steps;
+};
+
+/// The mistakes that `run` computes by their steps.
+template <class Steps>
+std::vector<Mistake> mistakes_of(Answer (*run)(const Steps&, const Example&),
+                                 const std::vector<WrongSteps<Steps>>& wrong) {
+  std::vector<Mistake> all;
+  for (const auto& [id, steps] : wrong)
+    all.push_back({id, [run, steps = steps](const Example& example) { return run(steps, example); }});
+  return all;
+}
+
 /// An output and how to read it.
 struct Output {
   std::string name;

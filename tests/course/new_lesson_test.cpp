@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A course of lessons 05 and 07.
+/// A course of lessons 01, 05 and 07.
 class NewLesson : public testing::Test {
  protected:
   NewLesson() {
@@ -21,7 +21,7 @@ class NewLesson : public testing::Test {
     checkout_.root = temporary_.path();
     for (const char* folder : {"lessons", "solutions", "tests"}) {
       fs::create_directories(checkout_.root / folder);
-      for (const char* lesson : {"05_ring_attention", "07_ring_backward"})
+      for (const char* lesson : {"01_safe_softmax", "05_ring_attention", "07_ring_backward"})
         fs::copy(source / folder / lesson, checkout_.root / folder / lesson);
     }
     fs::copy(source / "lessons/registry.json", checkout_.root / "lessons");
@@ -72,6 +72,19 @@ TEST_F(NewLesson, LeavesAFamilyOfJudgesItsName) {
   EXPECT_NE(judge.find("ring_backward::task("), std::string::npos);
   const std::string solution = text(Checkout::solution_file(lesson, "causal_backward.cpp"));
   EXPECT_NE(solution.find("#include \"causal_backward.hpp\""), std::string::npos);
+}
+
+TEST_F(NewLesson, OfSoftmaxIsJudgedByItsFamily) {
+  new_lesson(checkout_, "cuda_softmax", "softmax");
+  read();
+  const fs::path tests = fs::path("tests") / checkout_.lessons.back().folder();
+  for (const char* file : {"judge.cpp", "hidden.cpp"}) {
+    EXPECT_NE(text(tests / file).find("#include \"judge/softmax/row_softmax.hpp\""), std::string::npos)
+        << file;
+    EXPECT_EQ(text(tests / file).find("safe_softmax"), std::string::npos) << file;
+  }
+  EXPECT_NE(text(tests / "judge.cpp").find("row_softmax::logsumexp_task(\"2\", \"logsumexp\")"),
+            std::string::npos);
 }
 
 TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {

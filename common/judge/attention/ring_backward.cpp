@@ -320,14 +320,6 @@ std::int64_t memory_of_a_ring(const Example& example) {
   return checks::memory_of_blocks(example, 2 * (2 * 2 + 1));
 }
 
-bool is_alone(const Example& example, const Outcome&) {
-  return example.ranks() == 1;
-}
-
-bool waits_for_itself_alone(const Example& example, const Deadlock& still) {
-  return example.ranks() == 1 && still.kind == Deadlock::Kind::Cycle;
-}
-
 /// A tolerance must be far below the gradient's own norm, or zeros would pass.
 constexpr double largest_tolerance = 3e-2;
 
@@ -443,13 +435,13 @@ std::vector<CommunicationCheck> blocking_checks(const Task& task) {
   const auto one_hop_more = [task](const Example& example, const Outcome& outcome) {
     return made_one_hop_more(task, example, outcome);
   };
-  std::vector<CommunicationCheck> all = blocking_ring(
-      first_of({without_fact(fact_world, "world_communicator"),
-                named_if(without_fact(fact_self_message, ""), is_alone, "sends_to_itself_alone"),
-                named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
-                named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
-                log_reading::names_the_owners}),
-      memory_of_a_ring);
+  std::vector<CommunicationCheck> all =
+      blocking_ring(first_of({without_fact(fact_world, "world_communicator"),
+                              sends_nothing_to_itself("sends_to_itself_alone"),
+                              named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
+                              named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
+                              log_reading::names_the_owners}),
+                    memory_of_a_ring);
   all.push_back(deadlocks(waits_for_itself_alone, "sends_to_itself_alone"));
   return all;
 }
