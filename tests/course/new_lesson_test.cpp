@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A course of lessons 05 and 07.
+/// A course of lessons 05, 06 and 07.
 class NewLesson : public testing::Test {
  protected:
   NewLesson() {
@@ -21,7 +21,7 @@ class NewLesson : public testing::Test {
     checkout_.root = temporary_.path();
     for (const char* folder : {"lessons", "solutions", "tests"}) {
       fs::create_directories(checkout_.root / folder);
-      for (const char* lesson : {"05_ring_attention", "07_ring_backward"})
+      for (const char* lesson : {"05_ring_attention", "06_attention_backward", "07_ring_backward"})
         fs::copy(source / folder / lesson, checkout_.root / folder / lesson);
     }
     fs::copy(source / "lessons/registry.json", checkout_.root / "lessons");
@@ -72,6 +72,20 @@ TEST_F(NewLesson, LeavesAFamilyOfJudgesItsName) {
   EXPECT_NE(judge.find("ring_backward::task("), std::string::npos);
   const std::string solution = text(Checkout::solution_file(lesson, "causal_backward.cpp"));
   EXPECT_NE(solution.find("#include \"causal_backward.hpp\""), std::string::npos);
+}
+
+TEST_F(NewLesson, BeginsWithTheFamilyOfBlocksBackward) {
+  new_lesson(checkout_, "flash_backward", "block_backward");
+  read();
+  const LessonInfo& lesson = checkout_.lessons.back();
+  const std::string judge = text(fs::path("tests") / lesson.folder() / "judge.cpp");
+  for (const char* part : {"#include \"judge/attention/block_backward.hpp\"",
+                           "block_backward::block_task(\"2\", \"block_backward\")",
+                           "block_backward::whole_task(\"3\", \"flash_backward\")"})
+    EXPECT_NE(judge.find(part), std::string::npos) << part << "\n" << judge;
+  EXPECT_NE(text(fs::path("tests") / lesson.folder() / "hidden.cpp").find("block_backward::hidden_examples"),
+            std::string::npos);
+  EXPECT_EQ(lesson.mistakes.size(), find_lesson(checkout_.lessons, "06").mistakes.size());
 }
 
 TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {

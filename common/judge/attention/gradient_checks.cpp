@@ -144,11 +144,6 @@ std::vector<double> errors_by_rank(const Tensor64& answer, const Played& played,
   return errors;
 }
 
-template <class T>
-Answer as_answer(reference::AttentionGradients<T> gradients) {
-  return {{"dq", std::move(gradients.dq)}, {"dk", std::move(gradients.dk)}, {"dv", std::move(gradients.dv)}};
-}
-
 }  // namespace
 
 Answer right_gradients(const AttentionProblem& x) {

@@ -20,6 +20,16 @@ struct AttentionProblem {
 /// Reads an example.
 using ProblemOf = std::function<AttentionProblem(const Example&)>;
 
+/// A gradient's tolerance must be far below its own norm, or zeros would pass.
+inline constexpr double largest_gradient_tolerance = 3e-2;
+
+template <class T>
+Answer as_answer(const reference::AttentionGradients<T>& gradients) {
+  return {{"dq", cast<double>(gradients.dq)},
+          {"dk", cast<double>(gradients.dk)},
+          {"dv", cast<double>(gradients.dv)}};
+}
+
 /// dq, dk and dv by the reference.
 Answer right_gradients(const AttentionProblem& problem);
 
