@@ -8,12 +8,7 @@
 /// What the judges of attention's backward pass have in common, on one rank or round a ring.
 namespace course {
 
-/// A function that gives dq, dk and dv, each [heads, tokens, head_dim], joined along the tokens: held to the
-/// reference's gradients of an example's `problem` and to the checks of gradients. Its examples, baseline and
-/// mistakes are still to be said.
-Task gradients_task(std::string id, std::string function, const ProblemOf& problem);
-
-/// A backward pass's wrong steps, switches of it, by the mistakes' ids.
+/// Wrong steps, each a setting of a backward pass's switches, by their mistakes' ids.
 template <class Steps>
 using MistakeTable = std::vector<std::pair<std::string, Steps>>;
 
@@ -29,56 +24,23 @@ std::vector<Mistake> mistakes_of(const MistakeTable<Steps>& table,
   return all;
 }
 
-/// factor a b^T for a [rows, d] and b [cols, d].
 template <class T>
-TensorOf<T> times_transposed(T factor, MatrixView<const T> a, MatrixView<const T> b) {
-  TensorOf<T> product({a.rows(), b.rows()});
-  for (Index i = 0; i < a.rows(); ++i) {
-    for (Index j = 0; j < b.rows(); ++j) product.matrix()(i, j) = factor * dot<T>(a.row(i), b.row(j));
-  }
-  return product;
+void add_scaled(std::span<T> to, T factor, std::span<const T> from) {
+  for (std::size_t c = 0; c < to.size(); ++c) to[c] += factor * from[c];
 }
 
-template <class T>
-TensorOf<T> transposed(const TensorOf<T>& x) {
-  TensorOf<T> made({x.extent(1), x.extent(0)});
-  for (Index i = 0; i < x.size(); ++i) made.matrix()(i % x.extent(1), i / x.extent(1)) = x[i];
-  return made;
-}
-
-/// Adds factor weights x to `sum`, for weights [rows, cols] and x [cols, d]: over the rows of x from `first`
-/// on.
-template <class T>
-void add_product(MatrixView<T> sum, T factor, const TensorOf<T>& weights, MatrixView<const T> x,
-                 Index first = 0) {
-  for (Index r = 0; r < sum.rows(); ++r) {
-    for (Index c = first; c < x.rows(); ++c) {
-      const T share = factor * weights.matrix()(r, c);
-      for (Index d = 0; d < sum.cols(); ++d) sum(r, d) += share * x(c, d);
-    }
-  }
-}
-
-/// The backward pass of one head, q and d_o [queries, d] against k and v [keys, d], with all of its weights
-/// in memory. Of these it has the scores and dP; who owns it fills in the weights and the gradients of the
-/// scores, and adds the products up: dq = scale dS k, dk = scale dS^T q, dv = P^T d_o.
+/// One head of queries, q and d_o [queries, d], against keys, k and v [keys, d]. With P = exp(S - lse),
+/// D = rowsum(o * d_o) and dS = P * (dP - D), query i and key j add P_ij d_o_i to dv_j, scale dS_ij k_j to
+/// dq_i and scale dS_ij q_i to dk_j.
 template <class T>
 struct DenseHead {
-  using View = MatrixView<const T>;
-  DenseHead(View queries, View keys, View values, View gradient)
-      : q(queries),
-        k(keys),
-        d_o(gradient),
-        scale(1 / std::sqrt(static_cast<T>(q.cols()))),
-        s(times_transposed(scale, q, k)),
-        dp(times_transposed(T{1}, d_o, values)),
-        p(s.shape()),
-        ds(s.shape()) {}
+  MatrixView<const T> q, k, v, d_o;
+  T scale = 1 / std::sqrt(static_cast<T>(q.cols()));
 
-  View q, k, d_o;
-  T scale;            ///< 1 / sqrt(d)
-  TensorOf<T> s, dp;  ///< [queries, keys]: scale q k^T and d_o v^T
-  TensorOf<T> p, ds;  ///< [queries, keys], zeros at first
+  /// S_ij
+  T score(Index i, Index j) const { return scale * dot<T>(q.row(i), k.row(j)); }
+  /// dP_ij
+  T dp(Index i, Index j) const { return dot<T>(d_o.row(i), v.row(j)); }
 };
 
 }  // namespace course

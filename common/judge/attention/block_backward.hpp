@@ -22,12 +22,9 @@ struct Blocks {
   Blocks with_offset(Index other) const { return {block, query_block, other}; }
 };
 
-/// q and d_o [heads, queries, head_dim], k and v [heads, keys, head_dim], d_lse [heads, queries], with o, lse
-/// and delta = rowsum(o * d_o) - d_lse as a forward pass in float64 gives them, rounded; arguments block,
-/// query_block and offset.
-Example make_example(std::string what, QKV qkv, Tensor d_o, Tensor d_lse, Blocks blocks);
-
-/// The same with a random d_o.
+/// q [heads, queries, head_dim], k and v [heads, keys, head_dim], with a random d_o and d_lse [heads,
+/// queries], and with o, lse and delta = rowsum(o * d_o) - d_lse as a forward pass in float64 gives them,
+/// rounded; arguments block, query_block and offset.
 Example drawn_example(InputGenerator& generator, std::string what, QKV qkv, LseGradient lse_gradient,
                       Blocks blocks);
 

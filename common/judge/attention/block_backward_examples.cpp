@@ -21,17 +21,7 @@ Tensor lse_gradients(InputGenerator& generator, Shape shape, LseGradient gradien
                                         : Tensor(std::move(shape));
 }
 
-}  // namespace
-
-Example rows_example(InputGenerator& generator, std::string what, const Tensor& scores,
-                     LseGradient lse_gradient) {
-  Tensor d_lse = lse_gradients(generator, {scores.extent(0)}, lse_gradient);
-  return {std::move(what),
-          {{"p", reference::softmax(scores).p},
-           {"dp", generator.normal(scores.shape())},
-           {"d_lse", std::move(d_lse)}}};
-}
-
+/// drawn_example() with this d_o [heads, queries, head_dim] and d_lse [heads, queries].
 Example make_example(std::string what, QKV qkv, Tensor d_o, Tensor d_lse, Blocks blocks) {
   Example example{std::move(what),
                   {{"q", std::move(qkv.q)},
@@ -56,6 +46,17 @@ Example make_example(std::string what, QKV qkv, Tensor d_o, Tensor d_lse, Blocks
   example.inputs.emplace("lse", cast<float>(forward.lse));
   example.inputs.emplace("delta", cast<float>(delta));
   return example;
+}
+
+}  // namespace
+
+Example rows_example(InputGenerator& generator, std::string what, const Tensor& scores,
+                     LseGradient lse_gradient) {
+  Tensor d_lse = lse_gradients(generator, {scores.extent(0)}, lse_gradient);
+  return {std::move(what),
+          {{"p", reference::softmax(scores).p},
+           {"dp", generator.normal(scores.shape())},
+           {"d_lse", std::move(d_lse)}}};
 }
 
 Example drawn_example(InputGenerator& generator, std::string what, QKV qkv, LseGradient lse_gradient,

@@ -10,19 +10,14 @@ namespace course::block_backward {
 
 namespace {
 
+using reference::KeyRange;
+
 /// D of a row: the sum of the products of two rows, o and d_o or p and dp.
 template <class T>
 T row_delta(Delta how, std::span<const T> a, std::span<const T> b) {
-  switch (how) {
-    case Delta::LeftOut:
-      return 0;
-    case Delta::Mean:
-      return dot<T>(a, b) / static_cast<T>(a.size());
-    case Delta::FirstColumn:
-      return a.empty() ? 0 : a[0] * b[0];
-    default:
-      return dot<T>(a, b);
-  }
+  if (how == Delta::LeftOut) return 0;
+  if (how == Delta::FirstColumn && !a.empty()) return a[0] * b[0];
+  return dot<T>(a, b) / (how == Delta::Mean ? static_cast<T>(a.size()) : 1);
 }
 
 template <class T>
@@ -31,141 +26,89 @@ T score_gradient(const Steps& steps, T p, T dp, T delta, T d_lse) {
   return p * (share + static_cast<T>(steps.d_lse) * d_lse);
 }
 
-/// An example's inputs in T.
+/// One query of one head.
 template <class T>
-struct Given {
-  explicit Given(const Example& example)
-      : q(input<T>(example, "q")),
-        k(input<T>(example, "k")),
-        v(input<T>(example, "v")),
-        d_o(input<T>(example, "d_o")),
-        o(input<T>(example, "o")),
-        lse(input<T>(example, "lse")),
-        d_lse(input<T>(example, "d_lse")),
-        block(integer(example, "block")),
-        query_block(integer(example, "query_block")) {}
+struct Query {
+  const Steps& steps;
+  KeyRange seen;
+  std::span<const T> s, dp;  ///< by key
+  std::span<const T> o, d_o;
+  T lse, d_lse;
 
-  TensorOf<T> q, k, v, d_o, o, lse, d_lse;
-  Index block, query_block;
-};
+  bool sees(Index j) const { return seen.first <= j && j < seen.last; }
+  bool is_masked() const { return seen.first == seen.last; }
 
-/// One head of one example.
-template <class T>
-class Head {
- public:
-  Head(const Steps& steps, const Given<T>& given, Index head, const reference::Mask& mask)
-      : steps_(steps),
-        given_(given),
-        head_(head),
-        dense_(given.q.heads().head(head), given.k.heads().head(head), given.v.heads().head(head),
-               given.d_o.heads().head(head)) {
-    for (Index i = 0; i < rows(); ++i) {
-      const auto [first, last] = mask.keys(i);
-      seen_.push_back({std::min(first, cols()), std::min(last, cols())});
-      for (Index key = 0; key < cols() - dropped(); key += given_.block) fill_block(i, key);
-    }
-  }
-
-  void add_to(reference::AttentionGradients<T>& sums) const {
-    const MatrixView<T> dk = sums.dk.heads().head(head_), dv = sums.dv.heads().head(head_);
-    // Shapes allow p for its transpose where one square block is all there is.
-    const bool square = rows() == cols() && given_.block >= cols() && given_.query_block >= rows();
-    const Index first_key = first_kept(steps_.dq_from, cols(), given_.block);
-    const Index first_query = first_kept(steps_.dk_dv_from, rows(), given_.query_block);
-    const auto scaled = [&](int times) { return static_cast<T>(std::pow(dense_.scale, times)); };
-    add_product(sums.dq.heads().head(head_), scaled(steps_.dq_scales), dense_.ds, dense_.k, first_key);
-    add_product(dv, T{1}, steps_.dv_transposed && square ? dense_.p : transposed(dense_.p), dense_.d_o,
-                first_query);
-    add_product(dk, scaled(steps_.dk_scales),
-                steps_.dk_transposed && square ? dense_.ds : transposed(dense_.ds), dense_.q, first_query);
-    for (const MatrixView<T>& gradient : {dk, dv}) {
-      const MatrixView<T> left_out = gradient.rows(cols() - dropped(), dropped());
-      std::fill_n(left_out.data(), left_out.size(), static_cast<T>(steps_.ragged_fill));
-    }
-  }
-
- private:
-  Index rows() const { return dense_.s.extent(0); }
-  Index cols() const { return dense_.s.extent(1); }
-  Index dropped() const { return steps_.ragged_dropped ? cols() % given_.block : 0; }
-  T score(Index i, Index j) const { return dense_.s.matrix()(i, j); }
-  T lse(Index i) const { return given_.lse.matrix()(head_, i); }
-  bool is_masked(Index i) const { return seen_[i].first == seen_[i].last; }
-  bool is_seen(Index i, Index j) const { return seen_[i].first <= j && j < seen_[i].last; }
-
-  static Index first_kept(Kept kept, Index tokens, Index block) {
-    return kept == Kept::All || tokens == 0 ? 0 : (tokens - 1) / block * block;
-  }
-
-  /// p and ds of row i in the block that begins with key `first`.
-  void fill_block(Index i, Index first) {
-    const Index last = std::min(first + given_.block, cols());
-    const T subtracted = subtracted_from_scores(i, first, last);
-    const T row_d = delta(i, first, last);
-    for (Index j = first; j < last; ++j) {
-      const T p = has_weight(i, j, first) ? std::exp(score(i, j) - subtracted) : 0;
-      dense_.p.matrix()(i, j) = p;
-      dense_.ds.matrix()(i, j) =
-          score_gradient(steps_, p, dense_.dp.matrix()(i, j), row_d, given_.d_lse.matrix()(head_, i));
-    }
-  }
-
-  T subtracted_from_scores(Index i, Index first, Index last) const {
-    switch (steps_.weights) {
-      case Weights::BlockMaximum:
-        return maximum(i, first, last);
-      case Weights::RowMaximum:
-        return maximum(i, 0, cols());
-      case Weights::NanInMaskedRow:
-        return is_masked(i) ? std::numeric_limits<T>::quiet_NaN() : lse(i);
-      default:
-        return lse(i);
-    }
-  }
-
-  /// The largest score of row i among the keys first .. last - 1 that it sees.
-  T maximum(Index i, Index first, Index last) const {
+  /// The largest score of these keys that it sees.
+  T maximum(KeyRange keys) const {
     T largest = -std::numeric_limits<T>::infinity();
-    for (Index j = first; j < last; ++j) {
-      if (is_seen(i, j)) largest = std::max(largest, score(i, j));
+    for (Index j = keys.first; j < keys.last; ++j) {
+      if (sees(j)) largest = std::max(largest, s[j]);
     }
     return largest;
   }
 
-  bool has_weight(Index i, Index j, Index first_of_block) const {
-    switch (steps_.weights) {
-      case Weights::NanInMaskedRow:
-        return is_masked(i) || is_seen(i, j);
-      case Weights::NothingHidden:
-        return !is_masked(i);
-      case Weights::MaskedRowsToo:
-        return true;
-      case Weights::CountedPerBlock:
-        return is_seen(i, j - first_of_block);
-      default:
-        return is_seen(i, j);
-    }
+  T subtracted_from_scores(KeyRange block) const {
+    if (steps.weights == Weights::BlockMaximum) return maximum(block);
+    if (steps.weights == Weights::RowMaximum) return maximum({0, std::ssize(s)});
+    const bool makes_nan = steps.weights == Weights::NanInMaskedRow && is_masked();
+    return makes_nan ? std::numeric_limits<T>::quiet_NaN() : lse;
   }
 
-  T delta(Index i, Index first, Index last) const {
-    if (steps_.delta != Delta::OfBlock && steps_.delta != Delta::OfBlockSoftmax)
-      return row_delta<T>(steps_.delta, given_.o.heads().head(head_).row(i), dense_.d_o.row(i));
+  bool has_weight(Index j, KeyRange block) const {
+    if (steps.weights == Weights::MaskedRowsToo) return true;
+    if (steps.weights == Weights::NothingHidden) return !is_masked();
+    if (steps.weights == Weights::NanInMaskedRow && is_masked()) return true;
+    return sees(steps.weights == Weights::CountedPerBlock ? j - block.first : j);
+  }
+
+  T delta(KeyRange block) const {
+    if (steps.delta != Delta::OfBlock && steps.delta != Delta::OfBlockSoftmax)
+      return row_delta(steps.delta, o, d_o);
     T dots = 0, weights = 0;
-    for (Index j = first; j < last; ++j) {
-      const T p = is_seen(i, j) ? std::exp(score(i, j) - lse(i)) : 0;
-      dots += p * dense_.dp.matrix()(i, j);
+    for (Index j = block.first; j < block.last; ++j) {
+      const T p = sees(j) ? std::exp(s[j] - lse) : 0;
+      dots += p * dp[j];
       weights += p;
     }
-    if (steps_.delta == Delta::OfBlock) return dots;
+    if (steps.delta == Delta::OfBlock) return dots;
     return weights > 0 ? dots / weights : 0;
   }
-
-  const Steps& steps_;
-  const Given<T>& given_;
-  Index head_;
-  DenseHead<T> dense_;
-  std::vector<reference::KeyRange> seen_;  ///< by query
 };
+
+/// The gradients of one head, and whose shares remain in them.
+template <class T>
+struct Sums {
+  const Steps& steps;
+  const DenseHead<T>& head;
+  MatrixView<T> dq, dk, dv;
+  Index first_query, first_key;
+  bool square;  ///< one square block is all there is: shapes allow p for its transpose
+
+  /// What query i and the keys of one block give.
+  void add(Index i, const Query<T>& query, KeyRange block) const {
+    const T subtracted = query.subtracted_from_scores(block), delta = query.delta(block);
+    for (Index j = block.first; j < block.last; ++j) {
+      const T p = query.has_weight(j, block) ? std::exp(query.s[j] - subtracted) : 0;
+      const T ds = score_gradient(steps, p, query.dp[j], delta, query.d_lse);
+      if (j >= first_key) add_scaled(dq.row(i), scaled(ds, steps.dq_scales), head.k.row(j));
+      if (i < first_query) continue;
+      add_to_key(dv, steps.dv_transposed, p, head.d_o, i, j);
+      add_to_key(dk, steps.dk_transposed, scaled(ds, steps.dk_scales), head.q, i, j);
+    }
+  }
+
+  T scaled(T ds, int times) const { return static_cast<T>(std::pow(head.scale, times)) * ds; }
+
+  void add_to_key(MatrixView<T> sum, bool transposed, T factor, MatrixView<const T> x, Index i,
+                  Index j) const {
+    if (transposed && square) std::swap(i, j);
+    add_scaled(sum.row(j), factor, x.row(i));
+  }
+};
+
+Index first_kept(Kept kept, Index tokens, Index block) {
+  return kept == Kept::All || tokens == 0 ? 0 : (tokens - 1) / block * block;
+}
 
 }  // namespace
 
@@ -182,13 +125,48 @@ Answer row_gradients(const Steps& steps, const Example& example) {
 
 template <class T>
 Answer gradients(const Steps& steps, const Example& example, const reference::Mask& mask) {
-  const Given<T> given(example);
-  const T dk_dv_start = static_cast<T>(steps.dk_dv_start);
-  reference::AttentionGradients<T> sums{TensorOf<T>(given.q.shape(), static_cast<T>(steps.dq_start)),
-                                        TensorOf<T>(given.k.shape(), dk_dv_start),
-                                        TensorOf<T>(given.k.shape(), dk_dv_start)};
-  for (Index head = 0; head < given.q.extent(0); ++head) Head<T>(steps, given, head, mask).add_to(sums);
-  return as_answer(sums);
+  const TensorOf<T> q = input<T>(example, "q"), k = input<T>(example, "k"), v = input<T>(example, "v");
+  const TensorOf<T> d_o = input<T>(example, "d_o"), o = input<T>(example, "o");
+  const TensorOf<T> lse = input<T>(example, "lse"), d_lse = input<T>(example, "d_lse");
+  const Index queries = q.extent(1), keys = k.extent(1);
+  const Index block = integer(example, "block"), query_block = integer(example, "query_block");
+  const Index dropped = steps.ragged_dropped ? keys % block : 0;
+  const TensorOf<T> dk_dv(k.shape(), static_cast<T>(steps.dk_dv_start));
+  reference::AttentionGradients<T> all{TensorOf<T>(q.shape(), static_cast<T>(steps.dq_start)), dk_dv, dk_dv};
+  for (Index index = 0; index < q.extent(0); ++index) {
+    const auto of = [index](auto& tensor) { return tensor.heads().head(index); };
+    const DenseHead<T> head{of(q), of(k), of(v), of(d_o)};
+    const Sums<T> sums{steps,
+                       head,
+                       of(all.dq),
+                       of(all.dk),
+                       of(all.dv),
+                       first_kept(steps.dk_dv_from, queries, query_block),
+                       first_kept(steps.dq_from, keys, block),
+                       queries == keys && block >= keys && query_block >= queries};
+    for (Index i = 0; i < queries; ++i) {
+      const auto [first, last] = mask.keys(i);
+      std::vector<T> s, dp;
+      for (Index j = 0; j < keys; ++j) {
+        s.push_back(head.score(i, j));
+        dp.push_back(head.dp(i, j));
+      }
+      const Query<T> query{steps,
+                           {std::min(first, keys), std::min(last, keys)},
+                           s,
+                           dp,
+                           of(o).row(i),
+                           head.d_o.row(i),
+                           lse.matrix()(index, i),
+                           d_lse.matrix()(index, i)};
+      for (Index key = 0; key < keys - dropped; key += block)
+        sums.add(i, query, {key, std::min(key + block, keys)});
+    }
+    for (const MatrixView<T>& gradient : {sums.dk, sums.dv})
+      std::fill_n(gradient.rows(keys - dropped, dropped).data(), dropped * k.extent(2),
+                  static_cast<T>(steps.ragged_fill));
+  }
+  return as_answer(all);
 }
 
 template Answer gradients<float>(const Steps&, const Example&, const reference::Mask&);

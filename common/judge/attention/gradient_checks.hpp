@@ -20,6 +20,11 @@ struct AttentionProblem {
 /// Reads an example.
 using ProblemOf = std::function<AttentionProblem(const Example&)>;
 
+/// A function that gives dq, dk and dv, each [heads, tokens, head_dim], joined along the tokens: held to the
+/// reference's gradients of an example's `problem` and to the checks of gradients. Its examples, baseline and
+/// mistakes are still to be said.
+Task gradients_task(std::string id, std::string function, const ProblemOf& problem);
+
 /// A gradient's tolerance must be far below its own norm, or zeros would pass.
 inline constexpr double largest_gradient_tolerance = 3e-2;
 

@@ -46,20 +46,17 @@ struct Rank {
     reference::AttentionGradients<T> made{TensorOf<T>(q.shape()), TensorOf<T>(block_k.shape()),
                                           TensorOf<T>(block_k.shape())};
     for (Index head = 0; head < q.extent(0); ++head) {
-      DenseHead<T> dense(q.heads().head(head), block_k.heads().head(head), block_v.heads().head(head),
-                         d_o.heads().head(head));
+      const DenseHead<T> one{q.heads().head(head), block_k.heads().head(head), block_v.heads().head(head),
+                             d_o.heads().head(head)};
       for (Index i = 0; i < q.extent(1); ++i) {
         for (Index j = 0; j < block_k.extent(1); ++j) {
-          const T weight = std::exp(dense.s.matrix()(i, j) - lse.matrix()(head, i));
-          dense.p.matrix()(i, j) = weight;
-          // With the scale that dq and dk share.
-          dense.ds.matrix()(i, j) =
-              dense.scale * weight * (dense.dp.matrix()(i, j) - delta.matrix()(head, i));
+          const T weight = std::exp(one.score(i, j) - lse.matrix()(head, i));
+          const T scaled_ds = one.scale * weight * (one.dp(i, j) - delta.matrix()(head, i));
+          add_scaled(made.dv.heads().head(head).row(j), weight, one.d_o.row(i));
+          add_scaled(made.dq.heads().head(head).row(i), scaled_ds, one.k.row(j));
+          add_scaled(made.dk.heads().head(head).row(j), scaled_ds, one.q.row(i));
         }
       }
-      add_product(made.dq.heads().head(head), T{1}, dense.ds, dense.k);
-      add_product(made.dk.heads().head(head), T{1}, transposed(dense.ds), dense.q);
-      add_product(made.dv.heads().head(head), T{1}, transposed(dense.p), dense.d_o);
     }
     return made;
   }
