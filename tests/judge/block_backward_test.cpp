@@ -13,24 +13,17 @@ namespace {
 
 using reference::Mask;
 
-/// With o and lse as they are under `mask`.
-Example masked_example(InputGenerator& generator, const Mask& mask) {
-  Example example =
-      drawn_example(generator, "", random_qkv(generator, 2, 13, 17, 5), LseGradient::Drawn, {4, 4});
-  const reference::Attention<double> forward =
-      reference::attention(input(example, "q"), input(example, "k"), input(example, "v"), mask);
-  example.inputs["o"] = cast<float>(forward.o);
-  example.inputs["lse"] = cast<float>(forward.lse);
-  return example;
-}
-
 TEST(BlockBackward, FollowsRangesOfKeysThatBeginAnywhere) {
   InputGenerator generator(1);
   for (const Mask& mask :
        {Mask::window(5), Mask::window(3, 4), Mask::documents({0, 4, 13}) & Mask::causal(-1)}) {
-    const Example example = masked_example(generator, mask);
-    const Answer right = right_gradients({input(example, "q"), input(example, "k"), input(example, "v"),
-                                          input(example, "d_o"), input(example, "d_lse"), mask});
+    Example example =
+        drawn_example(generator, "", random_qkv(generator, 2, 13, 17, 5), LseGradient::Drawn, {4, 4});
+    const AttentionProblem problem = problem_of(example, input(example, "d_lse"), mask);
+    const reference::Attention<double> forward = reference::attention(problem.q, problem.k, problem.v, mask);
+    example.inputs["o"] = cast<float>(forward.o);
+    example.inputs["lse"] = cast<float>(forward.lse);
+    const Answer right = right_gradients(problem);
     for (const auto& [name, gradient] : gradients<double>({}, example, mask))
       EXPECT_LT(relative_error(gradient, right.at(name)), 1e-5) << name;
     for (const Weights wrong : {Weights::NothingHidden, Weights::CountedPerBlock, Weights::BlockMaximum}) {

@@ -40,9 +40,6 @@ const MistakeTable<Steps> of_blocks{{"d_left_out", {.delta = Delta::LeftOut, .d_
                                     {"mask_ignored", {.weights = Weights::MaskedRowsToo}},
                                     {"dq_overwritten", {.dq_from = Kept::LastBlock}}};
 
-/// What only a block's caller can see.
-const MistakeTable<Steps> of_one_block{{"dk_dv_overwritten", {.dk_dv_from = Kept::LastBlock}}};
-
 /// What only the whole backward pass can do wrong.
 const MistakeTable<Steps> of_the_whole{{"d_left_out", {.delta = Delta::LeftOut}},
                                        {"d_from_one_block", {.delta = Delta::OfBlock}},
@@ -76,8 +73,7 @@ Answer by_the_jacobian(const Example& example) {
 }
 
 AttentionProblem problem(const Example& example) {
-  return {input(example, "q"),   input(example, "k"),     input(example, "v"),
-          input(example, "d_o"), input(example, "d_lse"), mask_of(example)};
+  return problem_of(example, input(example, "d_lse"), mask_of(example));
 }
 
 template <class T>
@@ -117,7 +113,8 @@ Task rows_task(std::string id, std::string function) {
 }
 
 Task block_task(std::string id, std::string function) {
-  return attention_task(std::move(id), std::move(function), of_one_block);
+  return attention_task(std::move(id), std::move(function),
+                        {{"dk_dv_overwritten", {.dk_dv_from = Kept::LastBlock}}});
 }
 
 Task whole_task(std::string id, std::string function) {

@@ -8,17 +8,13 @@ namespace course::block_backward {
 
 namespace {
 
-/// Of either sign and never near 0.
-Tensor lse_gradients(InputGenerator& generator, Shape shape) {
+/// Zeros, or of either sign and never near 0.
+Tensor lse_gradients(InputGenerator& generator, Shape shape, LseGradient gradient) {
   Tensor made(std::move(shape));
+  if (gradient == LseGradient::Zero) return made;
   for (float& value : made.values())
     value = static_cast<float>((2 * generator.integer(0, 1) - 1) * generator.uniform(0.5, 2));
   return made;
-}
-
-Tensor lse_gradients(InputGenerator& generator, Shape shape, LseGradient gradient) {
-  return gradient == LseGradient::Drawn ? lse_gradients(generator, std::move(shape))
-                                        : Tensor(std::move(shape));
 }
 
 /// drawn_example() with this d_o [heads, queries, head_dim] and d_lse [heads, queries].
@@ -117,7 +113,8 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   add_real("real q, k, v and d_o", 1, Tensor({2, 50}), {generator.integer(8, 16), 17});
   // Where next to all the weight of a row is on one key, dp - D cancels; d_lse gives float32 something to
   // keep.
-  add_real("real q, k, v and d_o with q doubled", 2, lse_gradients(generator, {2, 50}), {17, 50});
+  add_real("real q, k, v and d_o with q doubled", 2, lse_gradients(generator, {2, 50}, LseGradient::Drawn),
+           {17, 50});
   add("a maximum that comes last", late_maximum_qkv(generator, 2, queries, keys, 5), LseGradient::Drawn,
       ragged);
   add("scores more than 110 apart", wide_scores_qkv(generator, 2, queries, keys, 6), LseGradient::Drawn,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/attention/forward.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/dot.hpp"
 #include "judge/numbers/input_generator.hpp"
@@ -145,6 +146,11 @@ std::vector<double> errors_by_rank(const Tensor64& answer, const Played& played,
 }
 
 }  // namespace
+
+AttentionProblem problem_of(const Example& example, Tensor64 d_lse, reference::Mask mask) {
+  return {input(example, "q"),   input(example, "k"), input(example, "v"),
+          input(example, "d_o"), std::move(d_lse),    std::move(mask)};
+}
 
 Answer right_gradients(const AttentionProblem& x) {
   return as_answer(reference::attention_gradients(x.q, x.k, x.v, x.d_o, x.mask, x.d_lse));

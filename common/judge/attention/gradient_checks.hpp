@@ -17,6 +17,9 @@ struct AttentionProblem {
   reference::Mask mask;
 };
 
+/// An example's q, k, v and d_o with these.
+AttentionProblem problem_of(const Example& example, Tensor64 d_lse, reference::Mask mask);
+
 /// Reads an example.
 using ProblemOf = std::function<AttentionProblem(const Example&)>;
 

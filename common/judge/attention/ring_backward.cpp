@@ -1,5 +1,7 @@
 #include "judge/attention/ring_backward.hpp"
 
+#include <limits>
+
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
@@ -10,7 +12,8 @@ namespace course::ring_backward {
 
 namespace {
 
-/// Wrong steps by the mistakes' ids.
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
 MistakeTable<Steps> wrong_steps() {
   MistakeTable<Steps> all{
       {"own_share_only", {.gradients_travel = false, .others_blocks = false}},
@@ -25,14 +28,12 @@ MistakeTable<Steps> wrong_steps() {
       {"one_block_short", {.blocks = -1}},
       {"one_block_short", {.blocks = -1, .gradient_hops = -1}},
       {"delta_left_out", {.delta = false}},
-      {"sums_not_cleared", {.dq_cleared = false}},
-      {"sums_not_cleared", {.dk_dv_cleared = false}},
-      {"sums_not_cleared", {.dq_cleared = false, .dk_dv_cleared = false}}};
+      {"sums_not_cleared", {.dq_start = nan}},
+      {"sums_not_cleared", {.dk_dv_start = nan}},
+      {"sums_not_cleared", {.dq_start = nan, .dk_dv_start = nan}}};
   // These end with another block's gradients, whose lengths differ: with whatever is read beyond.
-  for (const auto& [own_in_room, beyond] : {std::pair{false, Beyond::WhatLayThere},
-                                            {true, Beyond::WhatLayThere},
-                                            {true, Beyond::Zeros},
-                                            {true, Beyond::Nan}}) {
+  using Room = std::pair<bool, std::optional<double>>;
+  for (const auto& [own_in_room, beyond] : {Room{false, {}}, {true, {}}, {true, 0.0}, {true, nan}}) {
     all.push_back(
         {"one_hop_short_of_home", {.gradient_hops = -1, .own_in_room = own_in_room, .beyond = beyond}});
     for (const Returned returned : {Returned::SumsOfPair, Returned::FirstsOfPair})
@@ -42,14 +43,8 @@ MistakeTable<Steps> wrong_steps() {
   return all;
 }
 
-/// lse has no gradient of its own.
 AttentionProblem problem(const Example& example) {
-  return {input(example, "q"),
-          input(example, "k"),
-          input(example, "v"),
-          input(example, "d_o"),
-          Tensor64(example.inputs.at("lse").shape()),
-          {}};
+  return problem_of(example, Tensor64(example.inputs.at("lse").shape()), {});
 }
 
 std::int64_t bytes_of_a_ring(const Example& example, int) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "judge/attention/ring_backward.hpp"
 #include "judge/attention/ring_forward.hpp"
@@ -19,14 +18,10 @@ QKV with_steep_queries(QKV qkv) {
   for (Index head = 0; head < qkv.q.extent(0); ++head) {
     for (Index i = 0; i < qkv.q.extent(1); i += 3) {
       const std::span<float> query = qkv.q.heads().head(head).row(i);
-      double low = std::numeric_limits<double>::max();
-      double high = std::numeric_limits<double>::lowest();
-      for (Index j = 0; j < qkv.k.extent(1); ++j) {
-        const std::span<const float> key = qkv.k.heads().head(head).row(j);
-        const double score = dot(query, key) / root_dim;
-        low = std::min(low, score);
-        high = std::max(high, score);
-      }
+      std::vector<double> scores;
+      for (Index j = 0; j < qkv.k.extent(1); ++j)
+        scores.push_back(dot(query, qkv.k.heads().head(head).row(j)) / root_dim);
+      const auto [low, high] = std::ranges::minmax(scores);
       for (float& entry : query) entry *= static_cast<float>(120 / std::max(high - low, 1e-3));
     }
   }

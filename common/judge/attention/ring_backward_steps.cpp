@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/backward.hpp"
@@ -29,18 +28,6 @@ using Pair = std::array<std::vector<T>, 2>;
 /// One rank's tensors.
 template <class T>
 struct Rank {
-  Rank(const Example& example, int rank, bool with_delta)
-      : q(own(example, "q", rank)),
-        k(own(example, "k", rank)),
-        v(own(example, "v", rank)),
-        d_o(own(example, "d_o", rank)),
-        lse(own(example, "lse", rank)),
-        delta(lse.shape()) {
-    const TensorOf<T> o = own(example, "o", rank);
-    for (Index i = 0; with_delta && i < delta.size(); ++i)
-      delta[i] = dot<T>(rows_of(o).row(i), rows_of(d_o).row(i));
-  }
-
   /// What its queries give to the gradients of one block.
   reference::AttentionGradients<T> share(const TensorOf<T>& block_k, const TensorOf<T>& block_v) const {
     reference::AttentionGradients<T> made{TensorOf<T>(q.shape()), TensorOf<T>(block_k.shape()),
@@ -61,16 +48,22 @@ struct Rank {
     return made;
   }
 
-  TensorOf<T> q, k, v, d_o, lse, delta;
-
- private:
-  static TensorOf<T> own(const Example& example, const char* name, int rank) {
-    return cast<T>(example.layout.shard(example.inputs.at(name), 1, rank));
-  }
-  static MatrixView<const T> rows_of(const TensorOf<T>& x) {
-    return {x.data(), x.extent(0) * x.extent(1), x.extent(2)};
-  }
+  TensorOf<T> q, k, v, o, d_o, lse, delta;
 };
+
+template <class T>
+Rank<T> rank_of(const Example& example, int rank, bool with_delta) {
+  const auto own = [&](const char* name) {
+    return cast<T>(example.layout.shard(example.inputs.at(name), 1, rank));
+  };
+  Rank<T> made{own("q"), own("k"), own("v"), own("o"), own("d_o"), own("lse"), own("lse")};
+  for (Index head = 0; head < made.q.extent(0); ++head) {
+    const auto row = [head](const TensorOf<T>& x, Index i) { return x.heads().head(head).row(i); };
+    for (Index i = 0; i < made.q.extent(1); ++i)
+      made.delta.matrix()(head, i) = with_delta ? dot<T>(row(made.o, i), row(made.d_o, i)) : 0;
+  }
+  return made;
+}
 
 /// All ranks, hop by hop. A rank holds a block's gradients in one of two rooms in turn, each as long as the
 /// largest block.
@@ -80,10 +73,10 @@ class Ring {
   Ring(const Example& example, const Steps& steps) : steps_(steps), layout_(example.layout) {
     const Tensor& q = example.inputs.at("q");
     const std::size_t length = q.extent(0) * largest_shard(layout_.shard_tokens()) * q.extent(2);
-    const std::vector<T> zeros(length), start(length, steps.dk_dv_cleared ? T{0} : nan);
+    const std::vector<T> zeros(length), start(length, static_cast<T>(steps.dk_dv_start));
     for (int rank = 0; rank < world_size(); ++rank) {
-      ranks_.emplace_back(example, rank, steps.delta);
-      dq_.emplace_back(ranks_[rank].q.shape(), steps.dq_cleared ? T{0} : nan);
+      ranks_.push_back(rank_of<T>(example, rank, steps.delta));
+      dq_.emplace_back(ranks_[rank].q.shape(), static_cast<T>(steps.dq_start));
       rooms_.push_back({Pair<T>{zeros, zeros}, {zeros, zeros}, {zeros, zeros}});
       room(rank, 0) = {start, start};
     }
@@ -107,8 +100,6 @@ class Ring {
   }
 
  private:
-  static constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-
   int world_size() const { return layout_.ranks(); }
   /// How long the block is that a rank holds after `step` hops.
   Index held_size(int rank, int step) const { return ranks_[holder(rank, step, world_size())].q.size(); }
@@ -154,10 +145,9 @@ class Ring {
   /// What a rank holds after `hops` hops, with what lies beyond it.
   Pair<T> held(int rank, int hops) {
     Pair<T> all = room(rank, hops);
-    if (steps_.beyond == Beyond::WhatLayThere) return all;
+    if (!steps_.beyond) return all;
     for (std::vector<T>& gradient : all)
-      std::fill(gradient.begin() + held_size(rank, hops), gradient.end(),
-                steps_.beyond == Beyond::Nan ? nan : T{0});
+      std::fill(gradient.begin() + held_size(rank, hops), gradient.end(), static_cast<T>(*steps_.beyond));
     return all;
   }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "judge/task.hpp"
 
 /// Attention's backward pass round a ring with steps of it done wrong, or none.
@@ -7,9 +9,6 @@ namespace course::ring_backward {
 
 /// Where dk and dv change places.
 enum class Swapped { Nowhere, AtTheEnd, EveryHop };
-
-/// What is read beyond a block in memory that is longer.
-enum class Beyond { WhatLayThere, Zeros, Nan };
 
 /// What is returned for dk and dv, of the pair that the last hop leaves: the gradients received, a rank's
 /// own, and those sent, the next rank's.
@@ -29,13 +28,14 @@ struct Steps {
   int gradient_hops = 0;         ///< beyond P; none at P = 1
   bool dk_dv_overwritten = false;
   bool dq_overwritten = false;
-  bool dq_cleared = true;  ///< else gradients start as NaN
-  bool dk_dv_cleared = true;
+  double dq_start = 0;  ///< what the sums begin with
+  double dk_dv_start = 0;
   bool delta = true;  ///< else it is left out
   Swapped swapped = Swapped::Nowhere;
   Returned returned = Returned::Received;
   bool own_in_room = false;  ///< whether a block's first share lies where another block's comes later
-  Beyond beyond = Beyond::WhatLayThere;
+  /// What is read beyond a block in memory that is longer; without it, what lay there.
+  std::optional<double> beyond = {};
 };
 
 /// dq, dk and dv by these steps from the o and lse that the student is given, computed in T.
