@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "judge/attention/block_backward.hpp"
+#include "judge/attention/block_backward_steps.hpp"
+#include "judge/attention/forward.hpp"
 #include "judge/attention/gradient_checks.hpp"
 #include "judge/attention/ring_backward.hpp"
 #include "judge/diagnose.hpp"
@@ -83,6 +86,28 @@ TEST(RingBackward, GivesTheGradientsOfTheWholeInEveryLayout) {
     const Answer expected = task.expected(example);
     for (const auto& [name, gradient] : task.baseline(example))
       EXPECT_LT(relative_error(gradient, expected.at(name)), 1e-5) << name;
+  }
+}
+
+TEST(BlockBackward, FollowsRangesOfKeysThatBeginAnywhere) {
+  using reference::Mask, block_backward::Weights;
+  InputGenerator generator(1);
+  for (const Mask& mask :
+       {Mask::window(5), Mask::window(3, 4), Mask::documents({0, 4, 13}) & Mask::causal(-1)}) {
+    Example example = block_backward::drawn_example(generator, "", random_qkv(generator, 2, 13, 17, 5),
+                                                    block_backward::LseGradient::Drawn, {4, 4});
+    const AttentionProblem problem = problem_of(example, input(example, "d_lse"), mask);
+    const reference::Attention<double> forward = reference::attention(problem.q, problem.k, problem.v, mask);
+    example.inputs["o"] = cast<float>(forward.o);
+    example.inputs["lse"] = cast<float>(forward.lse);
+    const Answer right = right_gradients(problem);
+    for (const auto& [name, gradient] : block_backward::gradients<double>({}, example, mask))
+      EXPECT_LT(relative_error(gradient, right.at(name)), 1e-5) << name;
+    for (const Weights wrong : {Weights::NothingHidden, Weights::CountedPerBlock, Weights::BlockMaximum}) {
+      for (const auto& [name, gradient] :
+           block_backward::gradients<double>({.weights = wrong}, example, mask))
+        EXPECT_GT(relative_error(gradient, right.at(name)), 1e-2) << name;
+    }
   }
 }
 

@@ -29,18 +29,30 @@ void add_scaled(std::span<T> to, T factor, std::span<const T> from) {
   for (std::size_t c = 0; c < to.size(); ++c) to[c] += factor * from[c];
 }
 
-/// One head of queries, q and d_o [queries, d], against keys, k and v [keys, d]. With P = exp(S - lse),
-/// D = rowsum(o * d_o) and dS = P * (dP - D), query i and key j add P_ij d_o_i to dv_j, scale dS_ij k_j to
-/// dq_i and scale dS_ij q_i to dk_j.
+/// factor a b^T for a [rows, d] and b [cols, d].
+template <class T>
+TensorOf<T> times_transposed(T factor, MatrixView<const T> a, MatrixView<const T> b) {
+  TensorOf<T> product({a.rows(), b.rows()});
+  for (Index i = 0; i < a.rows(); ++i) {
+    for (Index j = 0; j < b.rows(); ++j) product.matrix()(i, j) = factor * dot<T>(a.row(i), b.row(j));
+  }
+  return product;
+}
+
+/// One head of queries, q, o and d_o [queries, d] with lse [queries], against keys, k and v [keys, d]. With
+/// P = exp(S - lse) and dS = P * (dP - D), query i and key j add P_ij d_o_i to dv_j, scale dS_ij k_j to dq_i
+/// and scale dS_ij q_i to dk_j.
 template <class T>
 struct DenseHead {
-  MatrixView<const T> q, k, v, d_o;
+  MatrixView<const T> q, k, v, o, d_o;
+  std::span<const T> lse;
   T scale = 1 / std::sqrt(static_cast<T>(q.cols()));
+  TensorOf<T> scores = times_transposed(scale, q, k);     ///< S [queries, keys]
+  TensorOf<T> products = times_transposed(T{1}, d_o, v);  ///< dP [queries, keys]
 
-  /// S_ij
-  T score(Index i, Index j) const { return scale * dot<T>(q.row(i), k.row(j)); }
-  /// dP_ij
-  T dp(Index i, Index j) const { return dot<T>(d_o.row(i), v.row(j)); }
+  T s(Index i, Index j) const { return scores.matrix()(i, j); }
+  T dp(Index i, Index j) const { return products.matrix()(i, j); }
+  T delta(Index i) const { return dot<T>(o.row(i), d_o.row(i)); }
 };
 
 }  // namespace course

@@ -38,7 +38,7 @@ const MistakeTable<Steps> of_blocks{{"d_left_out", {.delta = Delta::LeftOut, .d_
                                     {"masked_row_nan", {.weights = Weights::NanInMaskedRow}},
                                     {"mask_ignored", {.weights = Weights::NothingHidden}},
                                     {"mask_ignored", {.weights = Weights::MaskedRowsToo}},
-                                    {"dq_overwritten", {.dq_from = Kept::LastBlock}}};
+                                    {"dq_overwritten", {.dq_overwritten = true}}};
 
 /// What only the whole backward pass can do wrong.
 const MistakeTable<Steps> of_the_whole{{"d_left_out", {.delta = Delta::LeftOut}},
@@ -114,7 +114,7 @@ Task rows_task(std::string id, std::string function) {
 
 Task block_task(std::string id, std::string function) {
   return attention_task(std::move(id), std::move(function),
-                        {{"dk_dv_overwritten", {.dk_dv_from = Kept::LastBlock}}});
+                        {{"dk_dv_overwritten", {.dk_dv_overwritten = true}}});
 }
 
 Task whole_task(std::string id, std::string function) {

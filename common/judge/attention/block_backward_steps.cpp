@@ -26,14 +26,14 @@ T score_gradient(const Steps& steps, T p, T dp, T delta, T d_lse) {
   return p * (share + static_cast<T>(steps.d_lse) * d_lse);
 }
 
-/// One query of one head.
+/// Query i of one head.
 template <class T>
 struct Query {
   const Steps& steps;
+  const DenseHead<T>& head;
+  Index i;
   KeyRange seen;
-  std::span<const T> s, dp;  ///< by key
-  std::span<const T> o, d_o;
-  T lse, d_lse;
+  T d_lse;
 
   bool sees(Index j) const { return seen.first <= j && j < seen.last; }
   bool is_masked() const { return seen.first == seen.last; }
@@ -42,16 +42,16 @@ struct Query {
   T maximum(KeyRange keys) const {
     T largest = -std::numeric_limits<T>::infinity();
     for (Index j = keys.first; j < keys.last; ++j) {
-      if (sees(j)) largest = std::max(largest, s[j]);
+      if (sees(j)) largest = std::max(largest, head.s(i, j));
     }
     return largest;
   }
 
   T subtracted_from_scores(KeyRange block) const {
     if (steps.weights == Weights::BlockMaximum) return maximum(block);
-    if (steps.weights == Weights::RowMaximum) return maximum({0, std::ssize(s)});
+    if (steps.weights == Weights::RowMaximum) return maximum({0, head.k.rows()});
     const bool makes_nan = steps.weights == Weights::NanInMaskedRow && is_masked();
-    return makes_nan ? std::numeric_limits<T>::quiet_NaN() : lse;
+    return makes_nan ? std::numeric_limits<T>::quiet_NaN() : head.lse[i];
   }
 
   bool has_weight(Index j, KeyRange block) const {
@@ -63,11 +63,11 @@ struct Query {
 
   T delta(KeyRange block) const {
     if (steps.delta != Delta::OfBlock && steps.delta != Delta::OfBlockSoftmax)
-      return row_delta(steps.delta, o, d_o);
+      return row_delta(steps.delta, head.o.row(i), head.d_o.row(i));
     T dots = 0, weights = 0;
     for (Index j = block.first; j < block.last; ++j) {
-      const T p = sees(j) ? std::exp(s[j] - lse) : 0;
-      dots += p * dp[j];
+      const T p = sees(j) ? std::exp(head.s(i, j) - head.lse[i]) : 0;
+      dots += p * head.dp(i, j);
       weights += p;
     }
     if (steps.delta == Delta::OfBlock) return dots;
@@ -78,26 +78,25 @@ struct Query {
 /// The gradients of one head, and whose shares remain in them.
 template <class T>
 struct Sums {
-  const Steps& steps;
-  const DenseHead<T>& head;
   MatrixView<T> dq, dk, dv;
   Index first_query, first_key;
   bool square;  ///< one square block is all there is: shapes allow p for its transpose
 
-  /// What query i and the keys of one block give.
-  void add(Index i, const Query<T>& query, KeyRange block) const {
+  /// What a query and the keys of one block give.
+  void add(const Query<T>& query, KeyRange block) const {
+    const auto& [steps, head, i, seen, d_lse] = query;
     const T subtracted = query.subtracted_from_scores(block), delta = query.delta(block);
     for (Index j = block.first; j < block.last; ++j) {
-      const T p = query.has_weight(j, block) ? std::exp(query.s[j] - subtracted) : 0;
-      const T ds = score_gradient(steps, p, query.dp[j], delta, query.d_lse);
-      if (j >= first_key) add_scaled(dq.row(i), scaled(ds, steps.dq_scales), head.k.row(j));
+      const T p = query.has_weight(j, block) ? std::exp(head.s(i, j) - subtracted) : 0;
+      const T ds = score_gradient(steps, p, head.dp(i, j), delta, d_lse);
+      if (j >= first_key)
+        add_scaled(dq.row(i), std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds, head.k.row(j));
       if (i < first_query) continue;
       add_to_key(dv, steps.dv_transposed, p, head.d_o, i, j);
-      add_to_key(dk, steps.dk_transposed, scaled(ds, steps.dk_scales), head.q, i, j);
+      add_to_key(dk, steps.dk_transposed, std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds, head.q,
+                 i, j);
     }
   }
-
-  T scaled(T ds, int times) const { return static_cast<T>(std::pow(head.scale, times)) * ds; }
 
   void add_to_key(MatrixView<T> sum, bool transposed, T factor, MatrixView<const T> x, Index i,
                   Index j) const {
@@ -106,8 +105,9 @@ struct Sums {
   }
 };
 
-Index first_kept(Kept kept, Index tokens, Index block) {
-  return kept == Kept::All || tokens == 0 ? 0 : (tokens - 1) / block * block;
+/// The first of the tokens whose shares remain.
+Index first_kept(bool overwritten, Index tokens, Index block) {
+  return overwritten && tokens > 0 ? (tokens - 1) / block * block : 0;
 }
 
 }  // namespace
@@ -131,36 +131,21 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
   const Index queries = q.extent(1), keys = k.extent(1);
   const Index block = integer(example, "block"), query_block = integer(example, "query_block");
   const Index dropped = steps.ragged_dropped ? keys % block : 0;
+  const Index first_query = first_kept(steps.dk_dv_overwritten, queries, query_block);
+  const Index first_key = first_kept(steps.dq_overwritten, keys, block);
+  const bool square = queries == keys && block >= keys && query_block >= queries;
   const TensorOf<T> dk_dv(k.shape(), static_cast<T>(steps.dk_dv_start));
   reference::AttentionGradients<T> all{TensorOf<T>(q.shape(), static_cast<T>(steps.dq_start)), dk_dv, dk_dv};
   for (Index index = 0; index < q.extent(0); ++index) {
     const auto of = [index](auto& tensor) { return tensor.heads().head(index); };
-    const DenseHead<T> head{of(q), of(k), of(v), of(d_o)};
-    const Sums<T> sums{steps,
-                       head,
-                       of(all.dq),
-                       of(all.dk),
-                       of(all.dv),
-                       first_kept(steps.dk_dv_from, queries, query_block),
-                       first_kept(steps.dq_from, keys, block),
-                       queries == keys && block >= keys && query_block >= queries};
+    const DenseHead<T> head{of(q), of(k), of(v), of(o), of(d_o), lse.matrix().row(index)};
+    const Sums<T> sums{of(all.dq), of(all.dk), of(all.dv), first_query, first_key, square};
     for (Index i = 0; i < queries; ++i) {
       const auto [first, last] = mask.keys(i);
-      std::vector<T> s, dp;
-      for (Index j = 0; j < keys; ++j) {
-        s.push_back(head.score(i, j));
-        dp.push_back(head.dp(i, j));
-      }
-      const Query<T> query{steps,
-                           {std::min(first, keys), std::min(last, keys)},
-                           s,
-                           dp,
-                           of(o).row(i),
-                           head.d_o.row(i),
-                           lse.matrix()(index, i),
-                           d_lse.matrix()(index, i)};
+      const KeyRange seen{std::min(first, keys), std::min(last, keys)};
+      const Query<T> query{steps, head, i, seen, d_lse.matrix()(index, i)};
       for (Index key = 0; key < keys - dropped; key += block)
-        sums.add(i, query, {key, std::min(key + block, keys)});
+        sums.add(query, {key, std::min(key + block, keys)});
     }
     for (const MatrixView<T>& gradient : {sums.dk, sums.dv})
       std::fill_n(gradient.rows(keys - dropped, dropped).data(), dropped * k.extent(2),

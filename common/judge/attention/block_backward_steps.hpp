@@ -20,9 +20,6 @@ enum class Weights {
 /// How D goes wrong.
 enum class Delta { Right, LeftOut, OfBlock, OfBlockSoftmax, Mean, FirstColumn };
 
-/// Whose shares of a sum remain.
-enum class Kept { All, LastBlock };
-
 /// The backward pass with its steps as switches.
 struct Steps {
   Weights weights = Weights::Right;
@@ -33,11 +30,11 @@ struct Steps {
   int dk_scales = 1;
   bool dv_transposed = false;  ///< p where its transpose belongs
   bool dk_transposed = false;
-  Kept dq_from = Kept::All;     ///< of the blocks of keys
-  Kept dk_dv_from = Kept::All;  ///< of the blocks of queries
-  bool ragged_dropped = false;  ///< keys of a last, shorter block are left out
-  double ragged_fill = 0;       ///< and their dk and dv are this
-  double dq_start = 0;          ///< what the sums begin with
+  bool dq_overwritten = false;     ///< only the last block of keys gives a share
+  bool dk_dv_overwritten = false;  ///< only the last block of queries
+  bool ragged_dropped = false;     ///< keys of a last, shorter block are left out
+  double ragged_fill = 0;          ///< and their dk and dv are this
+  double dq_start = 0;             ///< what the sums begin with
   double dk_dv_start = 0;
 };
 

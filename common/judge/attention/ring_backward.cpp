@@ -47,28 +47,10 @@ AttentionProblem problem(const Example& example) {
   return problem_of(example, Tensor64(example.inputs.at("lse").shape()), {});
 }
 
-std::int64_t bytes_of_a_ring(const Example& example, int) {
-  return checks::bytes_of_hops(checks::backward_hops, example);
-}
-
-/// With a right answer, so that it is not the gradients that went too far.
-bool made_one_hop_more(const Task& task, const Example& example, const Outcome& outcome) {
-  return checks::sent_one_hop_more(checks::backward_hops, 3)(example, outcome) &&
-         is_right(compare(task, example, task.expected(example), outcome));
-}
-
 /// Two more blocks with their gradients, and as much again for copies that MPI itself or a message of several
 /// tensors takes.
 std::int64_t memory_of_a_ring(const Example& example) {
   return checks::memory_of_blocks(example, 2 * (2 * 2 + 1));
-}
-
-bool is_alone(const Example& example, const Outcome&) {
-  return example.ranks() == 1;
-}
-
-bool waits_for_itself_alone(const Example& example, const Deadlock& still) {
-  return example.ranks() == 1 && still.kind == Deadlock::Kind::Cycle;
 }
 
 }  // namespace
@@ -89,17 +71,25 @@ Task task(std::string id, std::string function) {
 
 std::vector<CommunicationCheck> blocking_checks(const Task& task) {
   using namespace checks;
+  // With a right answer, so that it is not the gradients that went too far.
   const auto one_hop_more = [task](const Example& example, const Outcome& outcome) {
-    return made_one_hop_more(task, example, outcome);
+    return sent_one_hop_more(backward_hops, 3)(example, outcome) &&
+           is_right(compare(task, example, task.expected(example), outcome));
   };
+  const auto limit = [](const Example& example, int) { return bytes_of_hops(backward_hops, example); };
+  const auto is_alone = [](const Example& example, const Outcome&) { return example.ranks() == 1; };
   std::vector<CommunicationCheck> all = blocking_ring(
       first_of({without_fact(fact_world, "world_communicator"),
                 named_if(without_fact(fact_self_message, ""), is_alone, "sends_to_itself_alone"),
                 named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
-                named_if(sends_at_most(bytes_of_a_ring, ""), one_hop_more, "useless_last_hop"),
+                named_if(sends_at_most(limit, ""), one_hop_more, "useless_last_hop"),
                 log_reading::names_the_owners}),
       memory_of_a_ring);
-  all.push_back(deadlocks(waits_for_itself_alone, "sends_to_itself_alone"));
+  all.push_back(deadlocks(
+      [](const Example& example, const Deadlock& still) {
+        return example.ranks() == 1 && still.kind == Deadlock::Kind::Cycle;
+      },
+      "sends_to_itself_alone"));
   return all;
 }
 

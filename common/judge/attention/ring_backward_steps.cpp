@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/backward.hpp"
@@ -28,42 +27,30 @@ using Pair = std::array<std::vector<T>, 2>;
 /// One rank's tensors.
 template <class T>
 struct Rank {
+  TensorOf<T> q, k, v, o, d_o, lse;
+
   /// What its queries give to the gradients of one block.
-  reference::AttentionGradients<T> share(const TensorOf<T>& block_k, const TensorOf<T>& block_v) const {
+  reference::AttentionGradients<T> share(const TensorOf<T>& block_k, const TensorOf<T>& block_v,
+                                         bool with_delta) const {
     reference::AttentionGradients<T> made{TensorOf<T>(q.shape()), TensorOf<T>(block_k.shape()),
                                           TensorOf<T>(block_k.shape())};
     for (Index head = 0; head < q.extent(0); ++head) {
-      const DenseHead<T> one{q.heads().head(head), block_k.heads().head(head), block_v.heads().head(head),
-                             d_o.heads().head(head)};
+      const auto of = [head](auto& tensor) { return tensor.heads().head(head); };
+      const DenseHead<T> one{of(q), of(block_k), of(block_v), of(o), of(d_o), lse.matrix().row(head)};
       for (Index i = 0; i < q.extent(1); ++i) {
+        const T delta = with_delta ? one.delta(i) : 0;
         for (Index j = 0; j < block_k.extent(1); ++j) {
-          const T weight = std::exp(one.score(i, j) - lse.matrix()(head, i));
-          const T scaled_ds = one.scale * weight * (one.dp(i, j) - delta.matrix()(head, i));
-          add_scaled(made.dv.heads().head(head).row(j), weight, one.d_o.row(i));
-          add_scaled(made.dq.heads().head(head).row(i), scaled_ds, one.k.row(j));
-          add_scaled(made.dk.heads().head(head).row(j), scaled_ds, one.q.row(i));
+          const T weight = std::exp(one.s(i, j) - one.lse[i]);
+          const T scaled_ds = one.scale * weight * (one.dp(i, j) - delta);
+          add_scaled(of(made.dv).row(j), weight, one.d_o.row(i));
+          add_scaled(of(made.dq).row(i), scaled_ds, one.k.row(j));
+          add_scaled(of(made.dk).row(j), scaled_ds, one.q.row(i));
         }
       }
     }
     return made;
   }
-
-  TensorOf<T> q, k, v, o, d_o, lse, delta;
 };
-
-template <class T>
-Rank<T> rank_of(const Example& example, int rank, bool with_delta) {
-  const auto own = [&](const char* name) {
-    return cast<T>(example.layout.shard(example.inputs.at(name), 1, rank));
-  };
-  Rank<T> made{own("q"), own("k"), own("v"), own("o"), own("d_o"), own("lse"), own("lse")};
-  for (Index head = 0; head < made.q.extent(0); ++head) {
-    const auto row = [head](const TensorOf<T>& x, Index i) { return x.heads().head(head).row(i); };
-    for (Index i = 0; i < made.q.extent(1); ++i)
-      made.delta.matrix()(head, i) = with_delta ? dot<T>(row(made.o, i), row(made.d_o, i)) : 0;
-  }
-  return made;
-}
 
 /// All ranks, hop by hop. A rank holds a block's gradients in one of two rooms in turn, each as long as the
 /// largest block.
@@ -75,7 +62,10 @@ class Ring {
     const std::size_t length = q.extent(0) * largest_shard(layout_.shard_tokens()) * q.extent(2);
     const std::vector<T> zeros(length), start(length, static_cast<T>(steps.dk_dv_start));
     for (int rank = 0; rank < world_size(); ++rank) {
-      ranks_.push_back(rank_of<T>(example, rank, steps.delta));
+      const auto own = [&](const char* name) {
+        return cast<T>(layout_.shard(example.inputs.at(name), 1, rank));
+      };
+      ranks_.push_back({own("q"), own("k"), own("v"), own("o"), own("d_o"), own("lse")});
       dq_.emplace_back(ranks_[rank].q.shape(), static_cast<T>(steps.dq_start));
       rooms_.push_back({Pair<T>{zeros, zeros}, {zeros, zeros}, {zeros, zeros}});
       room(rank, 0) = {start, start};
@@ -116,7 +106,7 @@ class Ring {
       const TensorOf<T>& block_k = ranks_[steps_.k_travels ? of : rank].k;
       const TensorOf<T>& block_v = ranks_[steps_.v_travels ? of : rank].v;
       const reference::AttentionGradients<T> share =
-          ranks_[rank].share(block_k, read_as(block_v.values(), block_k.shape()));
+          ranks_[rank].share(block_k, read_as(block_v.values(), block_k.shape()), steps_.delta);
       add(dq_[rank].values(), share.dq, steps_.dq_overwritten);
       if (of != rank && !steps_.others_blocks) continue;
       add(room(rank, step)[0], share.dk, steps_.dk_dv_overwritten);
@@ -157,12 +147,8 @@ class Ring {
     if (steps_.returned == Returned::Received || hops == 0) return own;
     const Pair<T> sent = held(rank, hops - 1);
     if (steps_.returned == Returned::FirstsOfPair) return {own[0], sent[0]};
+    const auto sum = [](Pair<T> of) { return add_scaled<T>(of[0], 1, of[1]), of[0]; };
     return {sum(own), sum(sent)};
-  }
-
-  static std::vector<T> sum(Pair<T> of) {
-    std::ranges::transform(of[0], of[1], of[0].begin(), std::plus());
-    return of[0];
   }
 
   const Steps steps_;
