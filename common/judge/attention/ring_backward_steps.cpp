@@ -5,6 +5,7 @@
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/backward.hpp"
+#include "ring/shards.hpp"
 
 namespace course::ring_backward {
 
