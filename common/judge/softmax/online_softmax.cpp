@@ -18,7 +18,7 @@ namespace {
 
 using softmax_steps::minus_infinity;
 
-/// What is summed with scores counted from m_old is multiplied by when it shall count from m_new.
+/// What a sum of exp(score - m_old) is multiplied by, to make it one of exp(score - m_new).
 enum class Factor { Right, LeftOut, Inverted, ByBlockMaximum };
 
 float factor(Factor kind, float m_old, float m_new, float m_block) {
@@ -41,7 +41,7 @@ enum class Zeros { WithoutMaximum, WithoutSum, Never };
 struct PassSteps {
   Factor l = Factor::Right;
   Factor o = Factor::Right;
-  Factor block = Factor::Right;          ///< of what a block adds to both
+  Factor block = Factor::Right;          ///< of what a block adds to l and o
   float start = minus_infinity;          ///< of the running maximum
   bool first_factor_is_zero = false;     ///< where nothing finite has been seen
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
@@ -53,8 +53,8 @@ struct PassSteps {
   float (*lse)(SoftmaxState) = softmax_steps::logsumexp;
 };
 
-/// Adds a block to the state and to o [d]: scores m, each with the sum l that it stands for, and values [n,
-/// d].
+/// Adds a block to the state and to o [d]: scores m, each with the sum l that it stands for, and their values
+/// [n, d].
 void see_block(const PassSteps& steps, std::span<const float> m, std::span<const float> l,
                MatrixView<const float> values, SoftmaxState& state, std::span<float> o) {
   const float m_block = softmax_steps::maximum(m);
@@ -129,7 +129,7 @@ std::vector<WrongSteps<PassSteps>> wrong_merges() {
     all.push_back({"l_not_rescaled", {.l = a, .block = b}});
   for (const auto& [a, b] : in_either_sum(Factor::Inverted)) {
     all.push_back({"rescale_inverted", {.l = a, .block = b}});
-    // Either state is looked at first: one that has seen nothing changes nothing.
+    // Some return the other state where one has seen nothing.
     all.push_back({"rescale_inverted",
                    {.l = a, .block = b, .first_factor_is_zero = true, .masked = Masked::SkippedAlways}});
   }
@@ -399,8 +399,7 @@ Tensor lse_near(InputGenerator& generator, Index rows, float level) {
   return lse;
 }
 
-/// Two parts of 6 rows, with lse near `level_a` and `level_b`. At -inf a part has seen nothing and its o is
-/// 0.
+/// Two parts of 6 rows, with lse near `level_a` and `level_b`. At -inf a part has seen nothing: its o is 0.
 Example parts(InputGenerator& generator, std::string what, float level_a, float level_b) {
   const Shape shape{6, generator.integer(4, 9)};
   const auto o_at = [&](float level) {

@@ -34,7 +34,7 @@ enum class Maximum { OfRow, OfRowIfFinite, OfMatrix, Zero };
 /// A row softmax's steps as switches.
 struct Steps {
   Maximum maximum = Maximum::OfRow;
-  bool masked_rows_apart = true;  ///< else their -inf - (-inf) is evaluated, or what it has become
+  bool masked_rows_apart = true;  ///< they get zeros and -inf; else they are computed as all rows are
   float (*exponential)(float) = standard_exp;
   float epsilon = 0;  ///< added to every sum
   bool along_columns = false;

@@ -1,13 +1,14 @@
 #include "judge/softmax/online_softmax.hpp"
 
 #include <algorithm>
-#include <limits>
+
+#include "player/softmax_steps.hpp"
 
 namespace course::online_softmax {
 
 namespace {
 
-constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+using softmax_steps::minus_infinity;
 
 /// [rows, parts] states: m near a level of each part's own, l between 1 and 50; every third is empty.
 Example any_states(InputGenerator& generator, std::string what, Index rows, Index parts) {

@@ -1,7 +1,6 @@
 #include "judge/softmax/ring_softmax.hpp"
 
-#include <limits>
-
+#include "player/softmax_steps.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -16,7 +15,7 @@ std::vector<Example> ring_softmax::hidden_examples(InputGenerator& generator, in
   std::vector<Example> all{row("shards of any length", -4, 4), row("scores over 240", -120, 120),
                            row("scores near -3e3", -3010, -3000), row("scattered masks", -3, 3)};
   for (float& score : all.back().inputs["x"].values()) {
-    if (generator.integer(0, 1) == 0) score = -std::numeric_limits<float>::infinity();
+    if (generator.integer(0, 1) == 0) score = softmax_steps::minus_infinity;
   }
   return all;
 }
