@@ -126,7 +126,7 @@ struct Task {
   /// when they differ by little against the expected answer's norm, too.
   bool mistakes_cancel = false;
   /// A wrong answer in words, from what else the player returned; may be empty.
-  std::function<std::string(const Example&, const Outcome&)> explain = {};
+  std::function<std::string(const Played&)> explain = {};
 };
 
 /// What the judge of one lesson consists of. Each lesson's judge.cpp defines lesson_judge().

@@ -145,6 +145,12 @@ std::vector<double> errors_by_rank(const Tensor64& answer, const Played& played,
   return errors;
 }
 
+bool is_finite(const Answer& answer) {
+  return std::ranges::all_of(answer, [](const auto& output) {
+    return std::ranges::all_of(output.second.values(), [](double x) { return std::isfinite(x); });
+  });
+}
+
 }  // namespace
 
 AttentionProblem problem_of(const Example& example, Tensor64 d_lse, reference::Mask mask) {
@@ -216,6 +222,8 @@ std::vector<std::string> broken_differences(const AttentionProblem& problem, con
 
 AnswerCheck passes_gradient_checks(ProblemOf problem) {
   return [problem = std::move(problem)](const Played& played) {
+    if (!is_finite(played.answer))
+      return std::vector<Finding>{};  // where it is not, it was said that it is wrong
     const GradientSlack slack = slack_of(played.expected, played.tolerance);
     const AttentionProblem whole = problem(*played.example);
     std::vector<Finding> findings;

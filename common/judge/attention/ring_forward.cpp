@@ -215,8 +215,9 @@ Task task(std::string id, std::string function) {
   made.mistakes = known_mistakes();
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};
   made.logs = {{block_log::output, block_log::columns}};
-  made.explain =
-      log_reading::explaining("look at the state between them, and at o and lse after block.finish");
+  made.explain = log_reading::explaining([](const Played&) -> std::string {
+    return "look at the state between them, and at o and lse after block.finish";
+  });
   return made;
 }
 
