@@ -41,8 +41,9 @@ Recognises sent_one_hop_more(Hops hops, int fewest_ranks);
 /// Recognised: rank 0 was in MPI_Allgather or one of its kind.
 bool gathered(const Example& example, const Outcome& outcome);
 
-/// Recognised: a rank held as many bytes as the keys and values of all ranks at its peak.
-bool held_everything(const Example& example, const Outcome& outcome);
+/// Recognised, where a rank's player counts no bytes and so sees no gather: a rank held as many bytes as the
+/// keys and values of all ranks at its peak.
+bool held_everything_unseen(const Example& example, const Outcome& outcome);
 
 /// Recognised: a cycle of two or more ranks that all wait in a send.
 bool every_rank_sends(const Example& example, const Deadlock& deadlock);

@@ -12,7 +12,6 @@ namespace course::mpi_layer {
 
 namespace {
 
-constexpr std::ptrdiff_t facts_of_a_kind = 8;
 constexpr std::int64_t largest_guarded = 64 * 1024;
 /// A receive that can no longer be cancelled is given this long to end before its buffer is abandoned.
 constexpr std::chrono::seconds time_for_a_message{1};
@@ -198,13 +197,13 @@ void Recorder::check_overlap(Operation& operation) {
   if (operation.extent.begin == nullptr) return;
   std::string text;
   bool reused_before_wait = false;
-  for (Operation& other : open.operations) {
-    const bool writes = operation.kind == Kind::Receive || other.kind == Kind::Receive;
-    if (!other.active || other.handed_over || !writes || !operation.extent.overlaps(other.extent)) continue;
-    operation.misused = other.misused = true;
-    reused_before_wait |= other.computations > 0;
+  for (Operation* other : open.overlapping(operation.extent)) {
+    const bool writes = operation.kind == Kind::Receive || other->kind == Kind::Receive;
+    if (!other->active || other->handed_over || !writes) continue;
+    operation.misused = other->misused = true;
+    reused_before_wait |= other->computations > 0;
     text = fmt::format("the buffer of {} overlaps that of {}, which is still being {}", operation.text(),
-                       other.text(), other.kind == Kind::Send ? "sent" : "received");
+                       other->text(), other->kind == Kind::Send ? "sent" : "received");
   }
   if (reused_before_wait) journal.note_now(fact_reused_before_wait, text);
   if (!text.empty()) journal.note_now(fact_overlapping_buffers, text);
@@ -225,7 +224,8 @@ MPI_Request Recorder::start(Operation operation, const RequestStarter& starter) 
   check(starter(&operation.request), operation);
   journal.count_sent(operation);
   guard.lock();
-  return open.operations.emplace_back(std::move(operation)).request;
+  overlap.note_start(operation);
+  return open.add(std::move(operation));
 }
 
 void Recorder::keep_persistent(Operation operation, MPI_Request request) {
@@ -233,7 +233,7 @@ void Recorder::keep_persistent(Operation operation, MPI_Request request) {
   operation.persistent = true;
   operation.active = false;
   const OpenRequests::Guard guard(open.mutex);
-  open.operations.push_back(std::move(operation));
+  open.add(std::move(operation));
 }
 
 void Recorder::activate(const char* call, MPI_Request request) {
@@ -243,7 +243,8 @@ void Recorder::activate(const char* call, MPI_Request request) {
   if (known == nullptr || !known->persistent)
     throw std::invalid_argument(std::string(call) + " was given a request that is not persistent");
   known->computations = known->tiles = known->early_tests = 0;
-  known->progressed = known->misused = known->summed = known->handed_over = false;
+  known->misused = known->summed = known->handed_over = false;
+  overlap.note_start(*known);
   check_overlap(*known);
   if (known->guard) known->guard->arm();
   journal.count_sent(*known);
@@ -319,6 +320,7 @@ void Recorder::release(MPI_Request* request) {
   Operation* known = open.find(*request);
   if (known != nullptr && known->active) {
     known->released = true;
+    open.hide(*known);
     journal.note(fact_unfinished_request,
                  "the request of " + known->text() +
                      " was freed before it completed: nothing tells when its buffer may be used again");

@@ -104,14 +104,14 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
   if (loaded.rank >= 0) {
     GradedBlocks blocks(stage.compute_observer());
     Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator.get(), blocks);
-    const std::int64_t before = memory.reset();
+    const bool measured = memory.reset();
     set_phase(page, Phase::Computing);
     stage.begin_watching(communicator.get(), Watching::Graded, page);
     RankReport report = call_function(subject, loaded.manifest.function, call);
     if (report.ending != "finished") set_text(page, report.what);
     set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);
     stage.end_watching(report);
-    if (before >= 0) report.peak_bytes = MemoryMeter::peak() - before;
+    if (measured) report.peak_bytes = memory.peak();
     if (std::optional<Tensor> log = blocks.log())
       call.output(block_log::output, log->shape()) = *std::move(log);
     write_outputs(output_folder(loaded.folder, loaded.rank), call.outputs(), std::move(report));
