@@ -62,6 +62,17 @@ bool traffic_was_measured(const Outcome& outcome);
 /// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.
 CommunicationCheck uses_only_known_calls();
 
+/// A rank sent with a buffer of its own (MPI_Bsend). `rule` is what the contract says of sends.
+CommunicationCheck waits_for_its_receives(std::string rule);
+
+/// How many messages, in a world of so many ranks.
+using Messages = int (*)(int ranks);
+
+/// All ranks together sent more than `sent` messages of `message` bytes, or collectives brought a rank more
+/// than `gathered`. Mistake: count_in_bytes, where all that was moved so is a multiple of four messages: as
+/// when sizeof counts numbers of type MPI_FLOAT.
+CommunicationCheck moves_messages_at_most(std::int64_t message, Messages sent, Messages gathered);
+
 /// Bytes that a rank may have.
 using Limit = std::function<std::int64_t(const Example&, int rank)>;
 
@@ -89,9 +100,10 @@ CommunicationCheck uses_memory_at_most(std::function<std::int64_t(const Example&
 CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)> recognises,
                              std::string mistake);
 
-/// What every blocking ring is held to, after what a lesson looks at first: calls that are known, requests
-/// that are finished, buffers apart, no gathering, `memory`, and not every rank sending first. Names of
-/// mistakes: receives_over_the_send_buffer, everything_gathered, every_rank_sends_first.
+/// What every blocking ring is held to, after what a lesson looks at first: calls that are known, messages
+/// within their tensors, requests that are finished, buffers apart, no gathering, `memory`, and not every
+/// rank sending first. Names of mistakes: receives_over_the_send_buffer, everything_gathered,
+/// every_rank_sends_first.
 std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory);
 

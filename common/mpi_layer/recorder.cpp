@@ -77,8 +77,10 @@ void Journal::note_now(const char* kind, const std::string& text) {
   note(kind, text + " (" + so_far + ")");
 }
 
-void Journal::note_uncommon(const char* call) {
-  note(fact_uncommon_call, std::string(call) + ", which this course does not use");
+std::string Journal::note_uncommon(const char* call) {
+  const std::string text = std::string(call) + ", which this course does not use";
+  note(fact_uncommon_call, text);
+  return text;
 }
 
 void Journal::count_sent(const Operation& operation) {
@@ -165,7 +167,34 @@ void Recorder::forget(const char* call, MPI_Comm comm) {
 Operation Recorder::prepare(Kind kind, const Message& message) {
   Operation operation = describe(kind, message, enter(message.call, message.comm));
   check_peer(operation);
+  check_extent(operation);
   return operation;
+}
+
+void Recorder::check_extent(const Operation& operation) {
+  if (operation.extent.begin == nullptr || !options.tensor_at) return;
+  const std::span<const std::byte> tensor = options.tensor_at(operation.extent.begin);
+  const std::ptrdiff_t beyond = operation.extent.end - (tensor.data() + tensor.size());
+  if (tensor.empty() || beyond <= 0) return;
+  journal.note_now(fact_beyond_tensor,
+                   fmt::format("the buffer of {} begins in a tensor that the function was given and ends {} "
+                               "bytes beyond it: counts are of numbers, not of bytes",
+                               operation.text(), beyond));
+}
+
+void Recorder::keep_matched(MPI_Message message, const Matched& matched) {
+  const OpenRequests::Guard guard(open.mutex);
+  matched_[message] = matched;
+}
+
+Matched Recorder::take_matched(const char* call, MPI_Message message) {
+  const OpenRequests::Guard guard(open.mutex);
+  const auto found = matched_.find(message);
+  if (found == matched_.end())
+    throw std::invalid_argument(std::string(call) + " was given a message that no MPI_Mprobe has found");
+  const Matched matched = found->second;
+  matched_.erase(found);
+  return matched;
 }
 
 void Recorder::check_peer(const Operation& operation) {

@@ -42,7 +42,8 @@ class Journal {
   void note(const char* kind, const std::string& text);
   /// The same of what happens now: it says how many receives had completed.
   void note_now(const char* kind, const std::string& text);
-  void note_uncommon(const char* call);
+  /// Returns what is said of the call.
+  std::string note_uncommon(const char* call);
 
   void count_sent(const Operation& operation);
   void count_collective(const Operation& operation);
@@ -230,6 +231,13 @@ class Waiting {
   int fruitless_tests_ = 0;
 };
 
+/// Where a message comes from that MPI_Mprobe has found, and that only its own receive gets.
+struct Matched {
+  int source;
+  int tag;
+  MPI_Comm comm;
+};
+
 using RequestStarter = std::function<int(MPI_Request*)>;
 
 /// One rank's case between begin() and end(): its operations from their start to their completion, and what
@@ -257,6 +265,9 @@ class Recorder {
   /// What the library is given for the caller's buffer: that, or what stands between. A receive's buffer was
   /// given for writing.
   void* guarded(Operation& operation, const void* buffer) const;
+  void keep_matched(MPI_Message message, const Matched& matched);
+  /// Throws std::invalid_argument naming `call` for a message that is not kept.
+  Matched take_matched(const char* call, MPI_Message message);
   /// Starts the operation and keeps it until it completes; returns its request.
   MPI_Request start(Operation operation, const RequestStarter& starter);
   /// Keeps a persistent operation, not started.
@@ -277,11 +288,13 @@ class Recorder {
 
  private:
   void check_peer(const Operation& operation);
+  void check_extent(const Operation& operation);
   void check_overlap(Operation& operation);
   void hand_over(Operation& operation);
   void close(Operation& operation);
 
   Communicators communicators_;
+  std::map<MPI_Message, Matched> matched_;
 };
 
 /// The recorder between begin() and end(), else null.

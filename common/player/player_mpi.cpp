@@ -101,13 +101,15 @@ class MpiStage : public Stage {
             }};
   }
 
-  void begin_watching(const void* communicator, Watching how, RankStatus& status) override {
+  void begin_watching(const void* communicator, Watching how, RankStatus& status,
+                      const TensorAt& tensor_at) override {
     const bool graded = how == Watching::Graded;
     mpi_layer::begin(comm(communicator),
                      {.synchronous_sends = graded,
                       .record_spans = how == Watching::Timed,
                       .guard_buffers = graded,
-                      .delay_tests = graded},
+                      .delay_tests = graded,
+                      .tensor_at = tensor_at},
                      &status);
   }
 

@@ -322,6 +322,8 @@ LessonJudge course::lesson_judge() {
       {"result_not_shared", [](const Example& x) { return result_shared_too_late_for("lse", x); }},
       {"sends_before_merging", sends_before_merging}};
   chain.communication_checks.push_back(unless_on_the_world(passes_its_state_on));
+  chain.communication_checks.push_back(checks::moves_messages_at_most(
+      state_bytes, [](int ranks) { return 2 * ranks - 1; }, [](int ranks) { return ranks; }));
 
   Task rotation = task("2", "rotation_softmax");
   rotation.mistakes = {{"odd_world_size", [](const Example& x) { return odd_world_size(x, false); }},
@@ -330,7 +332,13 @@ LessonJudge course::lesson_judge() {
                        {"merged_state_travels", merged_state_travels}};
   for (CommunicationCheck& look : std::vector<CommunicationCheck>{
            unless_on_the_world(checks::sends_only_to_next("wrong_direction")),
-           unless_on_the_world(names_its_sources()), rotates_no_more_than_needed(), gathers_nothing(),
+           unless_on_the_world(names_its_sources()),
+           checks::first_of({checks::moves_messages_at_most(
+                                 state_bytes, [](int ranks) { return ranks * (ranks - 1); },
+                                 [](int ranks) { return ranks; }),
+                             rotates_no_more_than_needed()}),
+           gathers_nothing(),
+           checks::waits_for_its_receives("task 2 asks for blocking MPI_Send and MPI_Recv"),
            checks::deadlocks(every_rank_sends, "every_rank_sends_first"),
            checks::deadlocks(every_rank_receives, "every_rank_receives_first"),
            checks::deadlocks(last_rank_never_sends, "odd_world_size")}) {
