@@ -217,6 +217,8 @@ bool Waiting::advance_from(std::size_t& first, std::vector<Waited>& waited) {
 }
 
 void Waiting::advance_open(std::vector<Waited>& waited, Need need) {
+  const auto delayed = std::ranges::find(waited, true, &Waited::delayed);
+  if (delayed != waited.end()) advance(*delayed);
   std::vector<Waited*> open;
   std::vector<MPI_Request> requests;
   for (Waited& one : waited) {
@@ -235,6 +237,10 @@ void Waiting::advance_open(std::vector<Waited>& waited, Need need) {
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
     const bool known = need == Need::Any && places[0] >= 0 && places[0] < count;
     recorder_.throw_failure(code, known ? requests[places[0]] : MPI_REQUEST_NULL, statuses[0]);
+  }
+  if (found == MPI_UNDEFINED || (found > 0 && places[0] == MPI_UNDEFINED)) {  // none is active
+    for (Waited* one : open) advance(*one);
+    return;
   }
   std::optional<int> failed;
   for (int i = 0; i < found; ++i) {
