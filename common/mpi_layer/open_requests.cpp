@@ -17,8 +17,8 @@ MPI_Request OpenRequests::add(Operation operation) {
 }
 
 Operation* OpenRequests::find(MPI_Request request) {
-  const auto found = by_request_.find(request);
-  return found == by_request_.end() ? nullptr : &*found->second;
+  const auto [first, end] = by_request_.equal_range(request);
+  return first == end ? nullptr : &*first->second;
 }
 
 std::vector<Operation*> OpenRequests::overlapping(const Extent& extent) {

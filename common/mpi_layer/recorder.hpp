@@ -15,7 +15,6 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -103,7 +102,8 @@ struct OpenRequests {
   /// Keeps the operation, which has its request; returns that.
   MPI_Request add(Operation operation);
   /// The one that its caller knows by this request; null when none is. The library may give one request to
-  /// several, as it does for those with MPI_PROC_NULL: then any of them.
+  /// several, as it does for those with MPI_PROC_NULL, or to another thread before the first is known to be
+  /// complete: then the first.
   Operation* find(MPI_Request request);
   /// Those whose buffers share a byte with this extent.
   std::vector<Operation*> overlapping(const Extent& extent);
@@ -115,7 +115,7 @@ struct OpenRequests {
   using Place = std::pmr::list<Operation>::iterator;
   Place take_request(const Operation& operation);
 
-  std::pmr::unordered_multimap<MPI_Request, Place> by_request_{&own_memory()};
+  std::pmr::multimap<MPI_Request, Place> by_request_{&own_memory()};
   std::pmr::multimap<const std::byte*, Operation*> by_begin_{&own_memory()};
   std::ptrdiff_t longest_ = 0;  ///< bytes; no buffer in by_begin_ is longer
 };
