@@ -275,7 +275,12 @@ Task rotation_task(std::string id, std::string function) {
 }
 
 std::vector<CommunicationCheck> chain_checks() {
-  return checks_and({passes_its_state_on});
+  // A state travels to the end, and from there to every rank, one at a time or by one collective call.
+  const auto moves_what_it_must = checks::moves_messages_at_most(
+      state_bytes, [](int ranks) { return 2 * ranks - 1; }, [](int ranks) { return ranks; });
+  std::vector<CommunicationCheck> all = checks_and({passes_its_state_on});
+  all.push_back(moves_what_it_must);
+  return all;
 }
 
 std::vector<CommunicationCheck> rotation_checks() {
@@ -283,12 +288,16 @@ std::vector<CommunicationCheck> rotation_checks() {
   std::vector<CommunicationCheck> all = checks_and(
       {sends_only_to_next("wrong_direction"),
        named_if(without_fact(fact_any_source, ""), any_source_on_one_rank, "minus_one_is_any_source")});
-  all.insert(all.end(),
-             {sends_at_most([](const Example& x, int) { return (x.ranks() - 1) * state_bytes; }, ""),
-              gathers_at_most([](const Example&, int) { return 0; }, ""),
-              deadlocks(ring_softmax::every_rank_sends, "every_rank_sends_first"),
-              deadlocks(every_rank_receives, "every_rank_receives_first"),
-              deadlocks(last_rank_never_sends, "odd_world_size")});
+  const auto moves_what_it_must = moves_messages_at_most(
+      state_bytes, [](int ranks) { return ranks * (ranks - 1); }, [](int ranks) { return ranks; });
+  const auto sends_what_it_must =
+      sends_at_most([](const Example& x, int) { return (x.ranks() - 1) * state_bytes; }, "");
+  all.insert(all.end(), {first_of({moves_what_it_must, sends_what_it_must}),
+                         waits_for_its_receives("task 2 asks for blocking MPI_Send and MPI_Recv"),
+                         gathers_at_most([](const Example&, int) { return 0; }, ""),
+                         deadlocks(ring_softmax::every_rank_sends, "every_rank_sends_first"),
+                         deadlocks(every_rank_receives, "every_rank_receives_first"),
+                         deadlocks(last_rank_never_sends, "odd_world_size")});
   return all;
 }
 
