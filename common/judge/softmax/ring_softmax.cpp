@@ -293,7 +293,7 @@ std::vector<CommunicationCheck> rotation_checks() {
   const auto sends_what_it_must =
       sends_at_most([](const Example& x, int) { return (x.ranks() - 1) * state_bytes; }, "");
   all.insert(all.end(), {first_of({moves_what_it_must, sends_what_it_must}),
-                         waits_for_its_receives("task 2 asks for blocking MPI_Send and MPI_Recv"),
+                         waits_for_its_receives("the task asks for blocking MPI_Send and MPI_Recv"),
                          gathers_at_most([](const Example&, int) { return 0; }, ""),
                          deadlocks(ring_softmax::every_rank_sends, "every_rank_sends_first"),
                          deadlocks(every_rank_receives, "every_rank_receives_first"),

@@ -21,7 +21,8 @@ Task chain_task(std::string id, std::string function);
 /// merged_state_travels.
 Task rotation_task(std::string id, std::string function);
 
-/// What a chain of blocking calls is held to. Mistakes: world_communicator, sends_to_itself_alone.
+/// What a chain of blocking calls is held to. Mistakes: world_communicator, sends_to_itself_alone,
+/// count_in_bytes.
 std::vector<CommunicationCheck> chain_checks();
 
 /// What a rotation of blocking calls is held to. Mistakes: those of chain_checks, wrong_direction,
