@@ -157,8 +157,8 @@ Task backward_task() {
   task.examples = backward_examples;
   task.communication_checks = ring_checks(checks::backward_hops);
   task.communication_checks.push_back(checks::uses_memory_at_most(memory_of_the_backward_ring, ""));
-  task.explain = log_reading::explaining(
-      "look at what becomes of their shares, when they are added to what arrives and where the sums go");
+  task.explain = log_reading::explaining(ring_backward::unless_dq_is_wrong(
+      "look at what becomes of their shares, when they are added to what arrives and where the sums go"));
   return task;
 }
 

@@ -15,7 +15,7 @@ namespace course::log_reading {
 int holder(int rank, int hop, int world_size);
 
 /// Where to look when every rank was given the right blocks and the answer is wrong; may be empty.
-using BlocksRight = std::string (*)(const Played&);
+using BlocksRight = std::function<std::string(const Played&)>;
 
 /// A wrong answer in words, as a task's `explain`: the earliest block that was not what it should be;
 /// `blocks_right` where there are several ranks and none was given a wrong one.

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring_backward_steps.hpp"
@@ -56,6 +55,13 @@ std::int64_t memory_of_a_ring(const Example& example) {
 
 }  // namespace
 
+log_reading::BlocksRight unless_dq_is_wrong(std::string where) {
+  return [where = std::move(where)](const Played& played) -> std::string {
+    const double error = relative_error(played.answer.at("dq"), played.expected.at("dq"));
+    return error <= played.tolerance.at("dq") ? where : "";
+  };
+}
+
 Task task(std::string id, std::string function) {
   Task made = gradients_task(std::move(id), std::move(function), problem);
   made.examples = examples;
@@ -66,11 +72,8 @@ Task task(std::string id, std::string function) {
   made.answer_checks.push_back(is_right_on_every_rank);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns}};
-  made.explain = log_reading::explaining([](const Played& played) -> std::string {
-    const bool dq_is_right =
-        relative_error(played.answer.at("dq"), played.expected.at("dq")) <= played.tolerance.at("dq");
-    return dq_is_right ? "look at where dk and dv go between them, and how they come home" : "";
-  });
+  made.explain = log_reading::explaining(
+      unless_dq_is_wrong("look at where dk and dv go between them, and how they come home"));
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "judge/attention/attended_blocks.hpp"
 #include "judge/task.hpp"
 
 /// Attention's backward pass round a ring, for the judges: right, and wrong in the ways that are known.
@@ -30,6 +31,9 @@ std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 /// overwritten_not_accumulated, own_block_every_time, v_left_behind, one_block_short, delta_left_out,
 /// sums_not_cleared, one_hop_short_of_home, received_and_sent.
 Task task(std::string id, std::string function);
+
+/// Where to look for what became of dk and dv, said where these alone are wrong.
+log_reading::BlocksRight unless_dq_is_wrong(std::string where);
 
 /// What a ring of blocking calls that answers `task` is held to. Mistakes: world_communicator,
 /// sends_to_itself_alone, wrong_direction, useless_last_hop, owner_off and those of checks::blocking_ring.
