@@ -102,6 +102,15 @@ CommunicationCheck first_of(std::vector<CommunicationCheck> looks) {
   };
 }
 
+CommunicationCheck all_of(std::vector<CommunicationCheck> looks) {
+  return [looks = std::move(looks)](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> all;
+    for (const CommunicationCheck& look : looks)
+      std::ranges::move(look(example, outcome), std::back_inserter(all));
+    return all;
+  };
+}
+
 bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
   for (int rank = 0; rank < example.ranks(); ++rank) {
     const int previous = (rank + example.ranks() - 1) % example.ranks();
@@ -120,18 +129,28 @@ bool gathered(const Example&, const Outcome& outcome) {
   });
 }
 
-bool held_everything(const Example& example, const Outcome& outcome) {
-  return std::ranges::any_of(outcome.reports, [&](const RankReport& report) {
+bool held_everything_unseen(const Example& example, const Outcome& outcome) {
+  const auto held_everything = [&](const RankReport& report) {
     return report.peak_bytes >= bytes_of_block(example, example.layout.tokens());
-  });
+  };
+  return !traffic_was_measured(outcome) && std::ranges::any_of(outcome.reports, held_everything);
 }
 
 bool every_rank_sends(const Example&, const Deadlock& deadlock) {
   return deadlock.kind == Deadlock::Kind::Cycle && deadlock.all_send && deadlock.ranks.size() > 1;
 }
 
+bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock) {
+  return example.ranks() == 1 && deadlock.kind == Deadlock::Kind::Cycle;
+}
+
 std::int64_t control_bytes(const Example& example, int) {
   return 64 * example.ranks();
+}
+
+CommunicationCheck sends_nothing_to_itself(std::string mistake) {
+  const auto is_alone = [](const Example& example, const Outcome&) { return example.ranks() == 1; };
+  return named_if(without_fact(fact_self_message, ""), is_alone, std::move(mistake));
 }
 
 bool traffic_was_measured(const Outcome& outcome) {
@@ -140,7 +159,57 @@ bool traffic_was_measured(const Outcome& outcome) {
 }
 
 CommunicationCheck uses_only_known_calls() {
-  return first_of({without_fact(fact_lifecycle, ""), without_fact(fact_uncommon_call, "")});
+  const CommunicationCheck look =
+      first_of({without_fact(fact_lifecycle, ""), without_fact(fact_uncommon_call, "")});
+  return [look](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> findings = look(example, outcome);
+    // Of a call that was refused the exception has told it.
+    const auto is_told = [&](const auto& fact) {
+      return fact.first == fact_uncommon_call && outcome.text.find(fact.second) != std::string::npos;
+    };
+    for (const Facts& facts : outcome.facts) {
+      if (std::ranges::any_of(facts, is_told)) return std::vector<Finding>{};
+    }
+    return findings;
+  };
+}
+
+CommunicationCheck waits_for_its_receives(std::string rule) {
+  const CommunicationCheck look = without_fact(fact_buffered_send, "");
+  return [=](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> findings = look(example, outcome);
+    for (Finding& finding : findings) finding.text += "; " + rule;
+    return findings;
+  };
+}
+
+CommunicationCheck moves_messages_at_most(std::int64_t message, Messages sent, Messages gathered) {
+  const auto bytes = [=](const RankReport& report) {
+    return std::max<std::int64_t>(report.collective_bytes, 0);
+  };
+  const auto in_bytes = [=](const Outcome& outcome, auto measure) {
+    return std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
+      return measure(report) % (static_cast<std::int64_t>(sizeof(float)) * message) == 0;
+    });
+  };
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    const std::int64_t may_send = sent(example.ranks()) * message;
+    const std::int64_t may_gather = gathered(example.ranks()) * message;
+    std::int64_t all_sent = 0, most_gathered = 0;
+    for (const RankReport& report : outcome.reports) {
+      all_sent += bytes_sent(report);
+      most_gathered = std::max(most_gathered, bytes(report));
+    }
+    if (all_sent > may_send) {
+      return {{in_bytes(outcome, bytes_sent) ? "count_in_bytes" : "",
+               fmt::format("{} bytes were sent in all, at most {} messages of {} bytes are needed", all_sent,
+                           sent(example.ranks()), message)}};
+    }
+    if (most_gathered <= may_gather) return {};
+    return {{in_bytes(outcome, bytes) ? "count_in_bytes" : "",
+             fmt::format("collectives brought a rank {} bytes, at most {} messages of {} bytes are needed",
+                         most_gathered, gathered(example.ranks()), message)}};
+  };
 }
 
 CommunicationCheck sends_at_most(Limit limit, std::string mistake) {
@@ -187,10 +256,11 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory) {
   return {std::move(first),
           uses_only_known_calls(),
+          without_fact(fact_beyond_tensor, ""),
           without_fact(fact_unfinished_request, ""),
           without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer"),
           named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
-          named_if(uses_memory_at_most(std::move(memory), ""), held_everything, "everything_gathered"),
+          named_if(uses_memory_at_most(std::move(memory), ""), held_everything_unseen, "everything_gathered"),
           deadlocks(every_rank_sends, "every_rank_sends_first")};
 }
 

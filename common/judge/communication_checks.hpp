@@ -30,6 +30,9 @@ CommunicationCheck named_if(CommunicationCheck look, Recognises recognises, std:
 /// The findings of the first that has any: what follows from it is no finding of its own.
 CommunicationCheck first_of(std::vector<CommunicationCheck> looks);
 
+/// The findings of all.
+CommunicationCheck all_of(std::vector<CommunicationCheck> looks);
+
 /// Recognised: no rank sent to another than rank - 1 modulo P.
 bool sent_only_to_previous(const Example& example, const Outcome& outcome);
 
@@ -41,11 +44,15 @@ Recognises sent_one_hop_more(Hops hops, int fewest_ranks);
 /// Recognised: rank 0 was in MPI_Allgather or one of its kind.
 bool gathered(const Example& example, const Outcome& outcome);
 
-/// Recognised: a rank held as many bytes as the keys and values of all ranks at its peak.
-bool held_everything(const Example& example, const Outcome& outcome);
+/// Recognised, where a rank's player counts no bytes and so sees no gather: a rank held as many bytes as the
+/// keys and values of all ranks at its peak.
+bool held_everything_unseen(const Example& example, const Outcome& outcome);
 
 /// Recognised: a cycle of two or more ranks that all wait in a send.
 bool every_rank_sends(const Example& example, const Deadlock& deadlock);
+
+/// Recognised: a rank that is alone waits for itself.
+bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock);
 
 /// What collectives may bring: sizes and the like, but no keys and values.
 std::int64_t control_bytes(const Example& example, int rank);
@@ -54,12 +61,27 @@ std::int64_t control_bytes(const Example& example, int rank);
 /// one finding, of the first such rank.
 CommunicationCheck without_fact(const char* kind, std::string mistake);
 
+/// A rank sent something to itself. The mistake's name is for a rank that is alone: among several, who sends
+/// to itself has made another one.
+CommunicationCheck sends_nothing_to_itself(std::string mistake);
+
 /// Whether every rank's player counts bytes. Where one does not, what was not sent is not known.
 bool traffic_was_measured(const Outcome& outcome);
 
 /// A rank started or ended MPI, which is its caller's, or made a call that the MPI layer notes and does not
 /// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.
 CommunicationCheck uses_only_known_calls();
+
+/// A rank sent with a buffer of its own (MPI_Bsend). `rule` is what the contract says of sends.
+CommunicationCheck waits_for_its_receives(std::string rule);
+
+/// How many messages, in a world of so many ranks.
+using Messages = int (*)(int ranks);
+
+/// All ranks together sent more than `sent` messages of `message` bytes, or collectives brought a rank more
+/// than `gathered`. Mistake: count_in_bytes, where all that was moved so is a multiple of four messages: as
+/// when sizeof counts numbers of type MPI_FLOAT.
+CommunicationCheck moves_messages_at_most(std::int64_t message, Messages sent, Messages gathered);
 
 /// Bytes that a rank may have.
 using Limit = std::function<std::int64_t(const Example&, int rank)>;
@@ -88,9 +110,10 @@ CommunicationCheck uses_memory_at_most(std::function<std::int64_t(const Example&
 CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)> recognises,
                              std::string mistake);
 
-/// What every blocking ring is held to, after what a lesson looks at first: calls that are known, requests
-/// that are finished, buffers apart, no gathering, `memory`, and not every rank sending first. Names of
-/// mistakes: receives_over_the_send_buffer, everything_gathered, every_rank_sends_first.
+/// What every blocking ring is held to, after what a lesson looks at first: calls that are known, messages
+/// within their tensors, requests that are finished, buffers apart, no gathering, `memory`, and not every
+/// rank sending first. Names of mistakes: receives_over_the_send_buffer, everything_gathered,
+/// every_rank_sends_first.
 std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory);
 

@@ -46,6 +46,23 @@ struct Mistake {
   std::function<Answer(const Example&)> answer;
 };
 
+/// A mistake as the steps of a computation, some of them set wrong.
+template <class Steps>
+struct WrongSteps {
+  const char* id;
+  Steps steps;
+};
+
+/// The mistakes that `run` computes by their steps.
+template <class Steps>
+std::vector<Mistake> mistakes_of(Answer (*run)(const Steps&, const Example&),
+                                 const std::vector<WrongSteps<Steps>>& wrong) {
+  std::vector<Mistake> all;
+  for (const auto& [id, steps] : wrong)
+    all.push_back({id, [run, steps = steps](const Example& example) { return run(steps, example); }});
+  return all;
+}
+
 /// An output and how to read it.
 struct Output {
   std::string name;
@@ -109,7 +126,7 @@ struct Task {
   /// when they differ by little against the expected answer's norm, too.
   bool mistakes_cancel = false;
   /// A wrong answer in words, from what else the player returned; may be empty.
-  std::function<std::string(const Example&, const Outcome&)> explain = {};
+  std::function<std::string(const Played&)> explain = {};
 };
 
 /// What the judge of one lesson consists of. Each lesson's judge.cpp defines lesson_judge().

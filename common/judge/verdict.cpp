@@ -59,7 +59,7 @@ Lines lines_on(const Task& task, const Played& played, Words words) {
 Lines complaints(const Task& task, const Played& played) {
   if (played.answer.empty()) return {played.complaint};
   Lines lines = lines_on(task, played, locate);
-  if (task.explain) lines.push_back(task.explain(*played.example, *played.outcome));
+  if (task.explain) lines.push_back(task.explain(played));
   return lines;
 }
 

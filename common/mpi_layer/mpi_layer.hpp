@@ -2,8 +2,11 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "protocol/compute_observer.hpp"
@@ -33,6 +36,9 @@ struct Options {
   /// computed since its start, so that a program which then goes on testing is seen to wait, however fast the
   /// message was.
   bool delay_tests = false;
+  /// The memory of the tensor that has this address, among those that the function is given; empty where none
+  /// has. A message must not leave the tensor that it begins in.
+  std::function<std::span<const std::byte>(const void* address)> tensor_at = {};
 };
 
 struct Report {

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "mpi_layer/own_memory.hpp"
 #include "protocol/poison.hpp"
 
 namespace course::mpi_layer {
@@ -121,7 +122,7 @@ void Communicators::return_errors(MPI_Comm comm) {
 BufferGuard::BufferGuard(Kind kind, Extent callers)
     : kind_(kind),
       callers_(const_cast<std::byte*>(callers.begin)),  // a receive's was given for writing
-      copy_(callers.end - callers.begin) {}
+      copy_(callers.end - callers.begin, &own_memory()) {}
 
 /// A receive keeps what the buffer held: a shorter message leaves the rest of it as it was.
 void BufferGuard::arm() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,7 +98,7 @@ class BufferGuard {
  private:
   Kind kind_;
   std::byte* callers_;
-  std::vector<std::byte> copy_;
+  std::pmr::vector<std::byte> copy_;
 };
 
 /// One operation between its start and its completion, or a persistent one that may be started again.
@@ -121,7 +122,7 @@ struct Operation {
   bool misused = false;                     ///< its buffer was, and a fact has said so
   bool handed_over = false;                 ///< its caller knows that it is complete
   int computations = 0;                     ///< begun since it was started
-  bool progressed = false;                  ///< MPI was entered during one of them
+  std::uint64_t calls_before = 0;           ///< those during computations when it was started
   int tiles = 0;                            ///< of them, so far
   int early_tests = 0;                      ///< before the first of them, or after its first tile
 

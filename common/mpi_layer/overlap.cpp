@@ -24,16 +24,6 @@ int threads_of_process() {
 
 }  // namespace
 
-Operation* OpenRequests::find(MPI_Request request) {
-  const auto found = std::ranges::find_if(
-      operations, [&](const Operation& one) { return one.request == request && !one.released; });
-  return found == operations.end() ? nullptr : &*found;
-}
-
-void OpenRequests::remove(const Operation& operation) {
-  std::erase_if(operations, [&](const Operation& one) { return &one == &operation; });
-}
-
 Overlap::Overlap(OpenRequests& open, Journal& journal, bool delay_tests)
     : open_(open), journal_(journal), delay_tests_(delay_tests), threads_at_begin_(threads_of_process()) {}
 
@@ -85,8 +75,11 @@ void Overlap::look_at(Operation& operation, const ComputeBuffer& buffer) {
 
 void Overlap::see_call() {
   if (!on_owner_thread()) other_threads_ = true;
-  if (!computing_) return;
-  for (Operation& operation : open_.operations) operation.progressed = true;
+  if (computing_) ++calls_while_computing_;
+}
+
+void Overlap::note_start(Operation& operation) const {
+  operation.calls_before = calls_while_computing_;
 }
 
 /// Whether next to nothing has been computed since the operation was started: no block, or of the first one a
@@ -112,9 +105,9 @@ void Overlap::look_at_wait(const char* call, const std::vector<Waited>& waited) 
 /// Kept until it is known whether a computation follows, as the rest of one does that has paused.
 void Overlap::note_wait(const std::string& text) {
   if (computing_) {
-    waited_at_once_.push_back({std::ssize(computations_) - 1, text + " between two tiles of a block"});
+    waited_at_once_[std::ssize(computations_) - 1].add(text + " between two tiles of a block");
   } else {
-    waited_at_once_.push_back({std::ssize(computations_), text + " before the next block was computed"});
+    waited_at_once_[std::ssize(computations_)].add(text + " before the next block was computed");
   }
 }
 
@@ -133,9 +126,10 @@ void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
 }
 
 void Overlap::look_back(const Operation& operation) {
-  if (!operation.is_message() || operation.computations == 0 || operation.progressed) return;
-  unprogressed_.push_back(operation.text() +
-                          " was under way while a block was computed, and nobody entered MPI meanwhile");
+  if (!operation.is_message() || operation.computations == 0) return;
+  if (operation.calls_before != calls_while_computing_) return;
+  unprogressed_.add(operation.text() +
+                    " was under way while a block was computed, and nobody entered MPI meanwhile");
 }
 
 /// Whether what was waited for after so many computations could have been hidden, and was not. Where a thread
@@ -150,10 +144,12 @@ bool Overlap::could_have_hidden(std::ptrdiff_t computations) const {
 void Overlap::note_lack() {
   const OpenRequests::Guard guard(open_.mutex);
   look_for_threads();
-  for (const auto& [computations, text] : waited_at_once_) {
-    if (could_have_hidden(computations)) journal_.note(fact_waited_at_once, text);
+  for (const auto& [computations, texts] : waited_at_once_) {
+    for (const std::string& text : texts.all()) {
+      if (could_have_hidden(computations)) journal_.note(fact_waited_at_once, text);
+    }
   }
-  for (const std::string& text : unprogressed_) {
+  for (const std::string& text : unprogressed_.all()) {
     if (!own_threads_) journal_.note(fact_no_progress, text);
   }
 }

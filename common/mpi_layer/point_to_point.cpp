@@ -12,8 +12,13 @@ namespace {
 /// Buffered sends keep their buffering: who asks for it by name does not rely on it by accident.
 enum class Mode { Standard, Synchronous, Ready, Buffered };
 
+void note_mode(Recorder& recorder, const char* call, Mode mode) {
+  if (mode == Mode::Buffered)
+    recorder.journal.note(fact_buffered_send, std::string(call) + " does not wait for its receive");
+}
+
 auto starter(Recorder& recorder, const char* call, Mode mode) {
-  if (mode == Mode::Ready || mode == Mode::Buffered) recorder.journal.note_uncommon(call);
+  note_mode(recorder, call, mode);
   if (mode == Mode::Buffered) return PMPI_Ibsend;
   return mode == Mode::Synchronous || recorder.options.synchronous_sends ? PMPI_Issend : PMPI_Isend;
 }
@@ -65,13 +70,15 @@ int isend(const Message& message, Mode mode, MPI_Request* request) {
 }
 
 template <auto Library>
-int init(Kind kind, const Message& message, MPI_Request* request) {
+int init(Kind kind, const Message& message, Mode mode, MPI_Request* request) {
   Recorder* recorder = watching();
   void* const callers = const_cast<void*>(message.buffer);  // a receive's was given for writing
   if (recorder == nullptr) return call(Library, callers, message, request);
+  note_mode(*recorder, message.call, mode);
   Operation operation = recorder->prepare(kind, message);
   void* const buffer = recorder->guarded(operation, callers);
-  const bool synchronous = kind == Kind::Send && recorder->options.synchronous_sends;
+  const bool synchronous =
+      kind == Kind::Send && mode != Mode::Buffered && recorder->options.synchronous_sends;
   check(
       synchronous ? call(PMPI_Ssend_init, buffer, message, request) : call(Library, buffer, message, request),
       operation);
@@ -92,6 +99,32 @@ int exchange(Recorder& recorder, const Message& out, const Message& in, MPI_Stat
   wait(recorder, out.call, direction(Kind::Send, out.peer) + direction(Kind::Receive, in.peer), waited);
   if (status != MPI_STATUS_IGNORE) *status = waited[1].status;
   return MPI_SUCCESS;
+}
+
+int receive(Recorder& recorder, const Message& message, MPI_Request request, MPI_Status* status) {
+  std::vector<Waited> waited{{&request}};
+  wait(recorder, message.call, direction(Kind::Receive, message.peer), waited);
+  if (status != MPI_STATUS_IGNORE) *status = waited[0].status;
+  return MPI_SUCCESS;
+}
+
+/// Looks for a message and takes it out of the order of receives.
+bool match(Recorder& recorder, const Operation& probe, const Message& wanted, MPI_Message* message,
+           MPI_Status* status) {
+  int found = 0;
+  MPI_Status own{};
+  check(PMPI_Improbe(wanted.peer, wanted.tag, wanted.comm, &found, message, &own), probe);
+  if (found == 0) return false;
+  recorder.keep_matched(*message, {own.MPI_SOURCE, own.MPI_TAG, wanted.comm});
+  if (status != MPI_STATUS_IGNORE) *status = own;
+  return true;
+}
+
+/// Receives the message whatever source, tag and communicator a receive would name.
+auto receive_matched(MPI_Message* message) {
+  return [message](void* buffer, int count, MPI_Datatype type, int, int, MPI_Comm, MPI_Request* request) {
+    return PMPI_Imrecv(buffer, count, type, message, request);
+  };
 }
 
 }  // namespace
@@ -141,10 +174,7 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
   const Message message{__func__, buffer, count, type, source, tag, comm};
   MPI_Request request =
       start_internal(*recorder, recorder->prepare(Kind::Receive, message), message, PMPI_Irecv);
-  std::vector<Waited> waited{{&request}};
-  wait(*recorder, message.call, direction(Kind::Receive, source), waited);
-  if (status != MPI_STATUS_IGNORE) *status = waited[0].status;
-  return MPI_SUCCESS;
+  return receive(*recorder, message, request, status);
 }
 
 int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
@@ -186,17 +216,41 @@ int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, i
 
 int MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  return init<PMPI_Send_init>(Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, request);
+  return init<PMPI_Send_init>(Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, Mode::Standard,
+                              request);
 }
 
 int MPI_Ssend_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                    MPI_Request* request) {
-  return init<PMPI_Ssend_init>(Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, request);
+  return init<PMPI_Ssend_init>(Kind::Send, {__func__, buffer, count, type, dest, tag, comm},
+                               Mode::Synchronous, request);
+}
+
+int MPI_Rsend_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                   MPI_Request* request) {
+  return init<PMPI_Rsend_init>(Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, Mode::Ready,
+                               request);
+}
+
+int MPI_Bsend_init(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                   MPI_Request* request) {
+  return init<PMPI_Bsend_init>(Kind::Send, {__func__, buffer, count, type, dest, tag, comm}, Mode::Buffered,
+                               request);
+}
+
+/// Waits until all that was sent from the buffer has left it.
+int MPI_Buffer_detach(void* buffer, int* size) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Buffer_detach(buffer, size);
+  const auto call = [&] { return PMPI_Buffer_detach(buffer, size); };
+  check(recorder->waiting.run_blocked({__func__}, unknown_operation(__func__), call), __func__);
+  return MPI_SUCCESS;
 }
 
 int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  return init<PMPI_Recv_init>(Kind::Receive, {__func__, buffer, count, type, source, tag, comm}, request);
+  return init<PMPI_Recv_init>(Kind::Receive, {__func__, buffer, count, type, source, tag, comm},
+                              Mode::Standard, request);
 }
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
@@ -220,6 +274,46 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status
       recorder->prepare(Kind::Receive, {__func__, nullptr, 0, MPI_BYTE, source, tag, comm});
   check(PMPI_Iprobe(source, tag, comm, flag, status), probe);
   recorder->waiting.note_test(*flag != 0, [&] { return recorder->waiting.pending_with(probe); });
+  return MPI_SUCCESS;
+}
+
+int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Mprobe(source, tag, comm, message, status);
+  const Message wanted{__func__, nullptr, 0, MPI_BYTE, source, tag, comm};
+  const Operation probe = recorder->prepare(Kind::Receive, wanted);
+  const std::string label = __func__ + direction(Kind::Receive, source);
+  recorder->waiting.wait_for_message({__func__, Span::Kind::Wait, label}, probe,
+                                     [&] { return match(*recorder, probe, wanted, message, status); });
+  return MPI_SUCCESS;
+}
+
+int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Improbe(source, tag, comm, flag, message, status);
+  const Message wanted{__func__, nullptr, 0, MPI_BYTE, source, tag, comm};
+  const Operation probe = recorder->prepare(Kind::Receive, wanted);
+  *flag = match(*recorder, probe, wanted, message, status) ? 1 : 0;
+  recorder->waiting.note_test(*flag != 0, [&] { return recorder->waiting.pending_with(probe); });
+  return MPI_SUCCESS;
+}
+
+int MPI_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Mrecv(buffer, count, type, message, status);
+  const auto [source, tag, comm] = recorder->take_matched(__func__, *message);
+  const Message wanted{__func__, buffer, count, type, source, tag, comm};
+  MPI_Request request =
+      start_internal(*recorder, recorder->prepare(Kind::Receive, wanted), wanted, receive_matched(message));
+  return receive(*recorder, wanted, request, status);
+}
+
+int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* request) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Imrecv(buffer, count, type, message, request);
+  const auto [source, tag, comm] = recorder->take_matched(__func__, *message);
+  const Message wanted{__func__, buffer, count, type, source, tag, comm};
+  *request = start(*recorder, recorder->prepare(Kind::Receive, wanted), wanted, receive_matched(message));
   return MPI_SUCCESS;
 }
 

@@ -12,7 +12,6 @@ namespace course::mpi_layer {
 
 namespace {
 
-constexpr std::ptrdiff_t facts_of_a_kind = 8;
 constexpr std::int64_t largest_guarded = 64 * 1024;
 /// A receive that can no longer be cancelled is given this long to end before its buffer is abandoned.
 constexpr std::chrono::seconds time_for_a_message{1};
@@ -78,8 +77,10 @@ void Journal::note_now(const char* kind, const std::string& text) {
   note(kind, text + " (" + so_far + ")");
 }
 
-void Journal::note_uncommon(const char* call) {
-  note(fact_uncommon_call, std::string(call) + ", which this course does not use");
+std::string Journal::note_uncommon(const char* call) {
+  const std::string text = std::string(call) + ", which this course does not use";
+  note(fact_uncommon_call, text);
+  return text;
 }
 
 void Journal::count_sent(const Operation& operation) {
@@ -166,7 +167,34 @@ void Recorder::forget(const char* call, MPI_Comm comm) {
 Operation Recorder::prepare(Kind kind, const Message& message) {
   Operation operation = describe(kind, message, enter(message.call, message.comm));
   check_peer(operation);
+  check_extent(operation);
   return operation;
+}
+
+void Recorder::check_extent(const Operation& operation) {
+  if (operation.extent.begin == nullptr || !options.tensor_at) return;
+  const std::span<const std::byte> tensor = options.tensor_at(operation.extent.begin);
+  const std::ptrdiff_t beyond = operation.extent.end - (tensor.data() + tensor.size());
+  if (tensor.empty() || beyond <= 0) return;
+  journal.note_now(fact_beyond_tensor,
+                   fmt::format("the buffer of {} begins in a tensor that the function was given and ends {} "
+                               "bytes beyond it: counts are of numbers, not of bytes",
+                               operation.text(), beyond));
+}
+
+void Recorder::keep_matched(MPI_Message message, const Matched& matched) {
+  const OpenRequests::Guard guard(open.mutex);
+  matched_[message] = matched;
+}
+
+Matched Recorder::take_matched(const char* call, MPI_Message message) {
+  const OpenRequests::Guard guard(open.mutex);
+  const auto found = matched_.find(message);
+  if (found == matched_.end())
+    throw std::invalid_argument(std::string(call) + " was given a message that no MPI_Mprobe has found");
+  const Matched matched = found->second;
+  matched_.erase(found);
+  return matched;
 }
 
 void Recorder::check_peer(const Operation& operation) {
@@ -198,13 +226,13 @@ void Recorder::check_overlap(Operation& operation) {
   if (operation.extent.begin == nullptr) return;
   std::string text;
   bool reused_before_wait = false;
-  for (Operation& other : open.operations) {
-    const bool writes = operation.kind == Kind::Receive || other.kind == Kind::Receive;
-    if (!other.active || other.handed_over || !writes || !operation.extent.overlaps(other.extent)) continue;
-    operation.misused = other.misused = true;
-    reused_before_wait |= other.computations > 0;
+  for (Operation* other : open.overlapping(operation.extent)) {
+    const bool writes = operation.kind == Kind::Receive || other->kind == Kind::Receive;
+    if (!other->active || other->handed_over || !writes) continue;
+    operation.misused = other->misused = true;
+    reused_before_wait |= other->computations > 0;
     text = fmt::format("the buffer of {} overlaps that of {}, which is still being {}", operation.text(),
-                       other.text(), other.kind == Kind::Send ? "sent" : "received");
+                       other->text(), other->kind == Kind::Send ? "sent" : "received");
   }
   if (reused_before_wait) journal.note_now(fact_reused_before_wait, text);
   if (!text.empty()) journal.note_now(fact_overlapping_buffers, text);
@@ -225,7 +253,8 @@ MPI_Request Recorder::start(Operation operation, const RequestStarter& starter) 
   check(starter(&operation.request), operation);
   journal.count_sent(operation);
   guard.lock();
-  return open.operations.emplace_back(std::move(operation)).request;
+  overlap.note_start(operation);
+  return open.add(std::move(operation));
 }
 
 void Recorder::keep_persistent(Operation operation, MPI_Request request) {
@@ -233,7 +262,7 @@ void Recorder::keep_persistent(Operation operation, MPI_Request request) {
   operation.persistent = true;
   operation.active = false;
   const OpenRequests::Guard guard(open.mutex);
-  open.operations.push_back(std::move(operation));
+  open.add(std::move(operation));
 }
 
 void Recorder::activate(const char* call, MPI_Request request) {
@@ -243,7 +272,8 @@ void Recorder::activate(const char* call, MPI_Request request) {
   if (known == nullptr || !known->persistent)
     throw std::invalid_argument(std::string(call) + " was given a request that is not persistent");
   known->computations = known->tiles = known->early_tests = 0;
-  known->progressed = known->misused = known->summed = known->handed_over = false;
+  known->misused = known->summed = known->handed_over = false;
+  overlap.note_start(*known);
   check_overlap(*known);
   if (known->guard) known->guard->arm();
   journal.count_sent(*known);
@@ -319,6 +349,7 @@ void Recorder::release(MPI_Request* request) {
   Operation* known = open.find(*request);
   if (known != nullptr && known->active) {
     known->released = true;
+    open.hide(*known);
     journal.note(fact_unfinished_request,
                  "the request of " + known->text() +
                      " was freed before it completed: nothing tells when its buffer may be used again");

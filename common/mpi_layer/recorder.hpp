@@ -2,12 +2,15 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <span>
 #include <string>
@@ -17,11 +20,15 @@
 
 #include "mpi_layer/mpi_layer.hpp"
 #include "mpi_layer/operation.hpp"
+#include "mpi_layer/own_memory.hpp"
 #include "trace/trace.hpp"
 
 namespace course::mpi_layer {
 
 class Recorder;
+
+/// So many facts of one kind are told of a case.
+inline constexpr std::ptrdiff_t facts_of_a_kind = 8;
 
 /// What is told of a case: the page that the judge reads while it is played, and the report in the end.
 /// Threads may write it at once.
@@ -34,7 +41,8 @@ class Journal {
   void note(const char* kind, const std::string& text);
   /// The same of what happens now: it says how many receives had completed.
   void note_now(const char* kind, const std::string& text);
-  void note_uncommon(const char* call);
+  /// Returns what is said of the call.
+  std::string note_uncommon(const char* call);
 
   void count_sent(const Operation& operation);
   void count_collective(const Operation& operation);
@@ -89,13 +97,40 @@ struct CallLabel {
 struct OpenRequests {
   using Guard = std::lock_guard<std::mutex>;
   std::mutex mutex;
-  std::list<Operation> operations;
+  std::pmr::list<Operation> operations{&own_memory()};
 
+  /// Keeps the operation, which has its request; returns that.
+  MPI_Request add(Operation operation);
   /// The one that its caller knows by this request; null when none is. The library may give one request to
-  /// several, as it does for those with MPI_PROC_NULL: then the first.
+  /// several, as it does for those with MPI_PROC_NULL, or to another thread before the first is known to be
+  /// complete: then the first.
   Operation* find(MPI_Request request);
-  /// Of one that find() returned.
+  /// Those whose buffers share a byte with this extent.
+  std::vector<Operation*> overlapping(const Extent& extent);
+  /// No request of the caller's leads to the operation any more. It stays among the operations.
+  void hide(const Operation& operation);
   void remove(const Operation& operation);
+
+ private:
+  using Place = std::pmr::list<Operation>::iterator;
+  Place take_request(const Operation& operation);
+
+  std::pmr::multimap<MPI_Request, Place> by_request_{&own_memory()};
+  std::pmr::multimap<const std::byte*, Operation*> by_begin_{&own_memory()};
+  std::ptrdiff_t longest_ = 0;  ///< bytes; no buffer in by_begin_ is longer
+};
+
+/// The first different texts, as many as are told of one kind.
+class FirstTexts {
+ public:
+  void add(std::string text) {
+    const bool known = std::ranges::find(texts_, text) != texts_.end();
+    if (!known && std::ssize(texts_) < facts_of_a_kind) texts_.push_back(std::move(text));
+  }
+  const std::vector<std::string>& all() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
 };
 
 /// The order of start, compute and wait: what could have been hidden behind a computation, and was not. The
@@ -116,6 +151,8 @@ class Overlap {
 
   /// Every MPI call passes here, the requests locked: the library moves what it can.
   void see_call();
+  /// The operation is about to be started, perhaps again; the requests are locked.
+  void note_start(Operation& operation) const;
   /// Operations are waited for. What was computed since they were started could hide them; what is computed
   /// later, be it the other tiles of the same block, could have.
   void look_at_wait(const char* call, const std::vector<Waited>& waited);
@@ -143,9 +180,10 @@ class Overlap {
   std::atomic<bool> other_threads_ = false;
   bool own_threads_ = false;  ///< the case has, or may have, threads of its own
   std::atomic<bool> computing_ = false;
+  std::uint64_t calls_while_computing_ = 0;
   std::vector<bool> computations_;  ///< one each: whether a thread of the case's own did it
-  std::vector<std::pair<std::ptrdiff_t, std::string>> waited_at_once_;  ///< the computations so far, and what
-  std::vector<std::string> unprogressed_;
+  std::map<std::ptrdiff_t, FirstTexts> waited_at_once_;  ///< by the computations so far
+  FirstTexts unprogressed_;
 };
 
 /// Waits and tests, which complete operations, while the page shows what is pending.
@@ -159,8 +197,8 @@ class Waiting {
   /// Completes what can be completed now: with Need::All either all or nothing, with Need::Any one. Returns
   /// whether it did (or nothing was open); a row of tests that did not is polling.
   bool test(const char* call, std::vector<Waited>& waited, Need need);
-  /// Completes an open request if that needs no waiting.
-  bool advance(Waited& waited);
+  /// Completes the open requests that need no waiting: all of them, or with Need::Any one.
+  void advance_open(std::vector<Waited>& waited, Need need);
   /// Blocks until arrived() says yes, while the page shows `probe`.
   void wait_for_message(CallLabel label, const Operation& probe, const std::function<bool()>& arrived);
   /// Runs a blocking call of the library while the page shows `operation`; returns its code.
@@ -168,7 +206,8 @@ class Waiting {
   /// Counts one test that found nothing, or ends a row of them.
   void note_test(bool found, const std::function<std::vector<PendingOperation>()>& pending_now);
 
-  /// What is open: first those of `waited`, as waited for by `call`.
+  /// What is open: first those of `waited`, as waited for by `call`. One more than a page has room for says
+  /// that there may be yet more.
   std::vector<PendingOperation> pending(const char* call, const std::vector<Waited>& waited, Need need);
   /// The same with nothing waited for but `operation`.
   std::vector<PendingOperation> pending_with(const Operation& operation);
@@ -178,13 +217,25 @@ class Waiting {
   using PendingNow = std::function<std::vector<PendingOperation>()>;
 
   bool advance_all(std::vector<Waited>& waited, Need need);
+  bool advance_from(std::size_t& first, std::vector<Waited>& waited);
+  /// Completes an open request if that needs no waiting.
+  bool advance(Waited& waited);
+  void finish(Waited& waited, MPI_Request left, const MPI_Status& status);
   void settle_open();
-  void block(const std::function<bool()>& done, const PendingNow& pending_now);
+  void block(const std::function<bool()>& done, const std::function<void()>& look_round,
+             const PendingNow& pending_now);
   void show(Phase phase, const std::vector<PendingOperation>& pending);
 
   Recorder& recorder_;
   bool more_ranks_than_cores_ = false;
   int fruitless_tests_ = 0;
+};
+
+/// Where a message comes from that MPI_Mprobe has found, and that only its own receive gets.
+struct Matched {
+  int source;
+  int tag;
+  MPI_Comm comm;
 };
 
 using RequestStarter = std::function<int(MPI_Request*)>;
@@ -214,6 +265,9 @@ class Recorder {
   /// What the library is given for the caller's buffer: that, or what stands between. A receive's buffer was
   /// given for writing.
   void* guarded(Operation& operation, const void* buffer) const;
+  void keep_matched(MPI_Message message, const Matched& matched);
+  /// Throws std::invalid_argument naming `call` for a message that is not kept.
+  Matched take_matched(const char* call, MPI_Message message);
   /// Starts the operation and keeps it until it completes; returns its request.
   MPI_Request start(Operation operation, const RequestStarter& starter);
   /// Keeps a persistent operation, not started.
@@ -234,11 +288,13 @@ class Recorder {
 
  private:
   void check_peer(const Operation& operation);
+  void check_extent(const Operation& operation);
   void check_overlap(Operation& operation);
   void hand_over(Operation& operation);
   void close(Operation& operation);
 
   Communicators communicators_;
+  std::map<MPI_Message, Matched> matched_;
 };
 
 /// The recorder between begin() and end(), else null.

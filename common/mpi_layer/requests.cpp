@@ -48,10 +48,10 @@ int hand_out_one(const std::vector<Waited>& waited, int* index, MPI_Status* stat
 /// Completes all that can be, and fills the lists as MPI_Waitsome and MPI_Testsome do.
 int hand_out_some(Recorder& recorder, std::vector<Waited> waited, int* count, int* indices,
                   MPI_Status* statuses) {
+  recorder.waiting.advance_open(waited, Need::All);
   *count = 0;
   bool any = false;
   for (std::size_t i = 0; i < waited.size(); ++i) {
-    if (waited[i].state == State::Open) recorder.waiting.advance(waited[i]);
     any |= waited[i].state != State::Absent;
     if (waited[i].state != State::Complete) continue;
     indices[*count] = static_cast<int>(i);

@@ -19,26 +19,30 @@ constexpr int tests_until_polling = 3;
 /// slice.
 class Idle {
  public:
+  using Clock = std::chrono::steady_clock;
+
   explicit Idle(bool more_ranks_than_cores)
       : patience_(more_ranks_than_cores ? std::chrono::microseconds(50) : std::chrono::microseconds(1000)) {}
 
-  /// Returns whether a millisecond has passed since it last did.
-  bool pause() {
+  /// Does it, and looks round each millisecond, but for no more than a tenth of the time.
+  template <class LookRound>
+  void pause(const LookRound& look_round) {
     const Clock::time_point now = Clock::now();
     if (now - begin_ > patience_) {
       const timespec nap{0, 20'000};
       nanosleep(&nap, nullptr);
     }
-    if (now - last_ < std::chrono::milliseconds(1)) return false;
-    last_ = now;
-    return true;
+    if (now < next_look_) return;
+    look_round();
+    const Clock::time_point after = Clock::now();
+    next_look_ = after + std::max<Clock::duration>(interval, 10 * (after - now));
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds interval{1};
   Clock::duration patience_;
   Clock::time_point begin_ = Clock::now();
-  Clock::time_point last_ = begin_;
+  Clock::time_point next_look_ = begin_ + interval;
 };
 
 bool satisfied(const std::vector<Waited>& waited, Need need) {
@@ -99,11 +103,13 @@ std::vector<PendingOperation> Waiting::pending(const char* call, const std::vect
   std::vector<const Operation*> shown;
   for (const Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
+    if (std::ssize(all) > max_pending) return all;
     const Operation* known = shown.emplace_back(recorder_.open.find(*one.request));
     all.push_back(known == nullptr ? unknown_operation(call).pending(nullptr, need)
                                    : known->pending(call, need));
   }
   for (const Operation& other : recorder_.open.operations) {
+    if (std::ssize(all) > max_pending) return all;
     const bool waited_for = std::ranges::count(shown, &other) > 0;
     if (other.active && !other.summed && !waited_for) all.push_back(other.pending(nullptr, Need::None));
   }
@@ -131,8 +137,8 @@ void Waiting::settle_open() {
 }
 
 /// What settle_open() has found complete is completed by done() before the page is shown again.
-void Waiting::block(const std::function<bool()>& done,
-                    const std::function<std::vector<PendingOperation>()>& pending_now) {
+void Waiting::block(const std::function<bool()>& done, const std::function<void()>& look_round,
+                    const PendingNow& pending_now) {
   Idle idle(more_ranks_than_cores_);
   std::optional<std::uint64_t> shown;
   while (!done()) {
@@ -140,7 +146,10 @@ void Waiting::block(const std::function<bool()>& done,
       shown = recorder_.journal.completions();
       show(Phase::Blocked, pending_now());
     }
-    if (idle.pause()) settle_open();
+    idle.pause([&] {
+      look_round();
+      settle_open();
+    });
   }
 }
 
@@ -148,13 +157,21 @@ void Waiting::wait(CallLabel label, std::vector<Waited>& waited, Need need) {
   const char* call = label.call;
   recorder_.overlap.look_at_wait(call, waited);
   const Scope scope(*this, std::move(label));
-  block([&] { return advance_all(waited, need); }, [&] { return pending(call, waited, need); });
+  std::size_t first = 0;
+  const auto done = [&] {
+    return need == Need::Any ? advance_all(waited, need) : advance_from(first, waited);
+  };
+  const auto look_round = [&] {
+    if (need == Need::All) advance_open(waited, Need::All);
+  };
+  block(done, look_round, [&] { return pending(call, waited, need); });
 }
 
 void Waiting::wait_for_message(CallLabel label, const Operation& probe,
                                const std::function<bool()>& arrived) {
   const Scope scope(*this, std::move(label));
-  block(arrived, [&] { return pending_with(probe); });
+  block(
+      arrived, [] {}, [&] { return pending_with(probe); });
   recorder_.journal.enter_completion([](RankStatus& own) { ++own.completed; });
 }
 
@@ -187,30 +204,75 @@ std::vector<Waited> Waiting::gather(int count, MPI_Request* requests) {
 }
 
 bool Waiting::advance_all(std::vector<Waited>& waited, Need need) {
-  for (Waited& one : waited) {
-    if (one.state == Waited::State::Open && advance(one) && need == Need::Any) return true;
-  }
+  advance_open(waited, need);
   return satisfied(waited, need);
 }
 
+/// In their order, up to one that is not complete: looking at all of them each time would take longer than
+/// the messages. Those before `first` are complete.
+bool Waiting::advance_from(std::size_t& first, std::vector<Waited>& waited) {
+  while (first < waited.size() && (waited[first].state != Waited::State::Open || advance(waited[first])))
+    ++first;
+  return first == waited.size();
+}
+
+void Waiting::advance_open(std::vector<Waited>& waited, Need need) {
+  const auto delayed = std::ranges::find(waited, true, &Waited::delayed);
+  if (delayed != waited.end()) advance(*delayed);
+  std::vector<Waited*> open;
+  std::vector<MPI_Request> requests;
+  for (Waited& one : waited) {
+    if (one.state != Waited::State::Open || one.delayed) continue;
+    open.push_back(&one);
+    requests.push_back(*one.request);
+  }
+  if (open.empty()) return;
+  const int count = static_cast<int>(open.size());
+  std::vector<int> places(open.size(), MPI_UNDEFINED);
+  std::vector<MPI_Status> statuses(open.size());
+  int found = 0;
+  const int code = need == Need::Any
+                       ? PMPI_Testany(count, requests.data(), places.data(), &found, statuses.data())
+                       : PMPI_Testsome(count, requests.data(), &found, places.data(), statuses.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    const bool known = need == Need::Any && places[0] >= 0 && places[0] < count;
+    recorder_.throw_failure(code, known ? requests[places[0]] : MPI_REQUEST_NULL, statuses[0]);
+  }
+  if (found == MPI_UNDEFINED || (found > 0 && places[0] == MPI_UNDEFINED)) {  // none is active
+    for (Waited* one : open) advance(*one);
+    return;
+  }
+  std::optional<int> failed;
+  for (int i = 0; i < found; ++i) {
+    if (code == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_SUCCESS) {
+      failed = failed.value_or(i);
+    } else {
+      finish(*open[places[i]], requests[places[i]], statuses[i]);
+    }
+  }
+  if (failed)
+    recorder_.throw_failure(statuses[*failed].MPI_ERROR, *open[places[*failed]]->request, statuses[*failed]);
+}
+
 bool Waiting::advance(Waited& waited) {
-  const MPI_Request former = *waited.request;
-  MPI_Request request = former;
+  MPI_Request request = *waited.request;
   int done = 0;
+  MPI_Status status{};
   if (waited.delayed) {
     PMPI_Request_get_status(request, &done, MPI_STATUS_IGNORE);  // the library moves what it can all the same
     return false;
   }
-  const int code = PMPI_Test(&request, &done, &waited.status);
-  if (code != MPI_SUCCESS) {
-    *waited.request = request;
-    recorder_.throw_failure(code, former, waited.status);
-  }
-  if (done == 0) return false;
-  recorder_.complete(former, waited.status);
-  *waited.request = request;
+  const int code = PMPI_Test(&request, &done, &status);
+  if (code != MPI_SUCCESS) recorder_.throw_failure(code, *waited.request, status);
+  if (done != 0) finish(waited, request, status);
+  return done != 0;
+}
+
+void Waiting::finish(Waited& waited, MPI_Request left, const MPI_Status& status) {
+  recorder_.complete(*waited.request, status);
+  *waited.request = left;
+  waited.status = status;
   waited.state = Waited::State::Complete;
-  return true;
 }
 
 bool Waiting::test(const char* call, std::vector<Waited>& waited, Need need) {

@@ -117,13 +117,15 @@ std::shared_ptr<const void> MpiStage::enter(int rank, bool apart) {
           }};
 }
 
-void MpiStage::begin_watching(const void* communicator, Watching how, RankStatus& status) {
+void MpiStage::begin_watching(const void* communicator, Watching how, RankStatus& status,
+                              const TensorAt& tensor_at) {
   const bool graded = how == Watching::Graded;
   mpi_layer::begin(comm_at(communicator),
                    {.synchronous_sends = graded,
                     .record_spans = how == Watching::Timed,
                     .guard_buffers = graded,
-                    .delay_tests = graded},
+                    .delay_tests = graded,
+                    .tensor_at = tensor_at},
                    &status);
 }
 

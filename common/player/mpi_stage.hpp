@@ -16,7 +16,8 @@ class MpiStage : public Stage {
   int world_size() const override { return world_size_; }
   void barrier() override;
   std::shared_ptr<const void> enter(int rank, bool apart) override;
-  void begin_watching(const void* communicator, Watching how, RankStatus& status) override;
+  void begin_watching(const void* communicator, Watching how, RankStatus& status,
+                      const TensorAt& tensor_at) override;
   ComputeObserver& compute_observer() override;
   std::vector<Span> end_watching(RankReport& report) override;
   double clock_offset_s() override;

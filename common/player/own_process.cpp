@@ -78,20 +78,26 @@ void report_crashes(RankStatus& page) {
 
 MemoryMeter::MemoryMeter() : clear_("/proc/self/clear_refs") {}
 
-std::int64_t MemoryMeter::reset() {
+bool MemoryMeter::reset() {
 #ifdef __SANITIZE_ADDRESS__
-  return -1;  // the sanitizer's own bookkeeping would be counted
+  return false;  // the sanitizer's own bookkeeping would be counted
 #endif
   // A fixed threshold: glibc otherwise raises it after the first large free, and later blocks then come from
   // memory that is already resident.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   malloc_trim(0);
   clear_ << 5 << std::flush;
-  return clear_ ? status_bytes("VmRSS:") : -1;
+  if (!clear_) return false;
+  before_ = status_bytes("VmRSS:");
+  shared_before_ = status_bytes("RssShmem:");
+  return true;
 }
 
-std::int64_t MemoryMeter::peak() {
-  return status_bytes("VmHWM:");
+std::int64_t MemoryMeter::peak() const {
+  // What ranks of one host send passes through memory that they share. The library takes it, the more the
+  // more messages are under way, and keeps it.
+  const std::int64_t shared = status_bytes("RssShmem:") - shared_before_;
+  return status_bytes("VmHWM:") - before_ - shared;
 }
 
 std::string host_id() {

@@ -31,14 +31,16 @@ class MemoryMeter {
   MemoryMeter();
 
   /// Starts a measurement: free heap goes back to the system, large allocations get mappings of their own,
-  /// and the kernel's high-water mark is reset. Returns the resident bytes now, or -1 where the kernel does
-  /// not allow it.
-  std::int64_t reset();
-  /// The highest resident bytes since the reset (VmHWM), or -1.
-  static std::int64_t peak();
+  /// and the kernel's high-water mark is reset. Returns false where the kernel does not allow it.
+  bool reset();
+  /// The most bytes that have been resident since the reset beyond those that were then (VmHWM), without
+  /// memory that is shared with other processes.
+  std::int64_t peak() const;
 
  private:
   std::ofstream clear_;
+  std::int64_t before_ = 0;
+  std::int64_t shared_before_ = 0;
 };
 
 /// Tells the machines of a job apart: the running kernel's own id, or the host's name.

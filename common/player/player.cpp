@@ -98,20 +98,42 @@ class GradedBlocks : public Blocks {
   std::vector<block_log::Entry> entries_;
 };
 
+/// Among the inputs and, as soon as the adapter has made them, the outputs.
+TensorAt tensors_of(const Call& call, const std::vector<std::string>& inputs) {
+  return [&](const void* address) -> std::span<const std::byte> {
+    const auto memory_with_it = [&](const Tensor& tensor) {
+      const std::span<const std::byte> memory =
+          std::as_bytes(std::span(tensor.data(), tensor.values().size()));
+      const bool has_it = std::greater_equal<>()(address, memory.data()) &&
+                          std::less<>()(address, memory.data() + memory.size());
+      return has_it ? memory : std::span<const std::byte>{};
+    };
+    std::span<const std::byte> found;
+    for (const std::string& name : inputs) {
+      if (found.empty()) found = memory_with_it(call.input(name));
+    }
+    for (const auto& [name, tensor] : call.outputs()) {
+      if (found.empty()) found = memory_with_it(tensor);
+    }
+    return found;
+  };
+}
+
 void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankStatus& page,
                MemoryMeter& memory) {
   const std::shared_ptr<const void> communicator = stage.enter(loaded.rank);
   if (loaded.rank >= 0) {
     GradedBlocks blocks(stage.compute_observer());
     Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator.get(), blocks);
-    const std::int64_t before = memory.reset();
+    const bool measured = memory.reset();
     set_phase(page, Phase::Computing);
-    stage.begin_watching(communicator.get(), Watching::Graded, page);
+    stage.begin_watching(communicator.get(), Watching::Graded, page,
+                         tensors_of(call, loaded.manifest.inputs));
     RankReport report = call_function(subject, loaded.manifest.function, call);
     if (report.ending != "finished") set_text(page, report.what);
     set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);
     stage.end_watching(report);
-    if (before >= 0) report.peak_bytes = MemoryMeter::peak() - before;
+    if (measured) report.peak_bytes = memory.peak();
     if (std::optional<Tensor> log = blocks.log())
       call.output(block_log::output, log->shape()) = *std::move(log);
     write_outputs(output_folder(loaded.folder, loaded.rank), call.outputs(), std::move(report));

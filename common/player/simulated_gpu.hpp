@@ -9,8 +9,9 @@ namespace course {
 template <class Base>
 class SimulatedGpu : public Base {
  public:
-  void begin_watching(const void* communicator, Watching how, RankStatus& status) override {
-    Base::begin_watching(communicator, how, status);
+  void begin_watching(const void* communicator, Watching how, RankStatus& status,
+                      const TensorAt& tensor_at) override {
+    Base::begin_watching(communicator, how, status, tensor_at);
     gpu::begin(1);  // a case that is played again has the same orders
   }
 

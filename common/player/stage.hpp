@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "protocol/case.hpp"
@@ -12,6 +15,9 @@ namespace course {
 
 /// How a call is watched: with all that finds mistakes, or only timed, with spans or without.
 enum class Watching { Graded, Timed, TimedWithoutSpans };
+
+/// The memory of the tensor that has this address, among those that the function is given; empty: none has.
+using TensorAt = std::function<std::span<const std::byte>(const void* address)>;
 
 /// The processes a player runs on: here one alone; a job of MPI's overrides all of it.
 class Stage {
@@ -26,7 +32,8 @@ class Stage {
   /// ranks alike.
   /// @param apart each rank is alone on a communicator of its own
   virtual std::shared_ptr<const void> enter(int /*rank*/, bool /*apart*/ = false) { return nullptr; }
-  virtual void begin_watching(const void* /*communicator*/, Watching, RankStatus&) {}
+  virtual void begin_watching(const void* /*communicator*/, Watching, RankStatus&,
+                              const TensorAt& /*tensor_at*/ = {}) {}
   /// What is told of the computation; lives as long as the stage.
   virtual ComputeObserver& compute_observer() { return nobody_; }
   /// Enters what was seen; returns the spans of a timed call's MPI calls, on this host's monotonic clock.

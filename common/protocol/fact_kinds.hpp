@@ -9,6 +9,8 @@ inline constexpr const char* fact_world = "world_communicator";
 inline constexpr const char* fact_self_message = "self_message";
 inline constexpr const char* fact_invalid_peer = "invalid_peer";
 inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
+/// A message begins in a tensor of the function's and ends beyond it.
+inline constexpr const char* fact_beyond_tensor = "beyond_tensor";
 /// A buffer was used for a new operation while an earlier one, open over a computation, still had it.
 inline constexpr const char* fact_reused_before_wait = "reused_before_wait";
 /// Of a buffer that MPI was still reading, or filling, when its owner wrote to it.
@@ -24,7 +26,9 @@ inline constexpr const char* fact_collective = "collective";
 inline constexpr const char* fact_unfinished_request = "unfinished_request";
 /// MPI_Init or MPI_Finalize (both ignored) or MPI_Abort (thrown) inside the case.
 inline constexpr const char* fact_lifecycle = "lifecycle";
-/// A call that the course does not use and the layer does not follow, such as MPI_Bsend or MPI_Win_create.
+/// MPI_Bsend or MPI_Ibsend: such a send goes on without its receive.
+inline constexpr const char* fact_buffered_send = "buffered_send";
+/// A call that the course does not use and the layer does not follow, such as MPI_Win_create.
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
 /// Not all threads of a block reached one __syncthreads().
 inline constexpr const char* fact_divergent_barrier = "divergent_barrier";

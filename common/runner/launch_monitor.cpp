@@ -1,6 +1,7 @@
 #include "runner/launch_monitor.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -72,27 +73,36 @@ std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks) {
 std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& world) {
   note_progress(world);
   if (case_index() < 0 || case_index() >= static_cast<int>(world_ranks_.size())) {
-    return past_limit(world) ? std::optional(stuck("stuck in compute", "before the first case"))
-                             : std::nullopt;
+    return quiet_.is_past(world) ? std::optional(stuck("stuck in compute", "before the first case"))
+                                 : std::nullopt;
   }
   const std::vector<RankSnapshot> ranks = in_case_order(world, world_ranks_[case_index()]);
-  if (quiet_s() > proven_deadlock_s) {
+  if (quiet_.seconds() > proven_deadlock_s) {
     // Nobody will ever answer those who wait inside MPI for a rank that threw.
     std::optional<Outcome> thrown = thrown_by(ranks);
     if (thrown && std::ranges::any_of(ranks, waits)) return thrown;
     if (std::optional<Outcome> still = look_for_deadlock(ranks)) return still;
   }
-  if (!past_limit(world)) return std::nullopt;
+  const bool too_quiet = quiet_.is_past(world);
+  if (!too_quiet && !case_.is_past(world)) return std::nullopt;
   if (std::optional<Outcome> thrown = thrown_by(ranks)) return thrown;
-  return stuck_in(ranks);
+  return too_quiet ? stuck_in(ranks) : not_done(ranks);
 }
 
-/// Whether nothing has happened for too long, though there was a core to run on.
-bool LaunchMonitor::past_limit(const std::vector<RankSnapshot>& world) const {
-  const double quiet = quiet_s();
-  if (quiet <= quiet_limit_s_) return false;
+void CoreTimeLimit::restart() {
+  begin_s_ = now_s();
+  queued_before_.reset();
+}
+
+void CoreTimeLimit::look() {
+  if (!queued_before_ && seconds() > limit_s_ / 10) queued_before_ = queued(launch_);
+}
+
+bool CoreTimeLimit::is_past(const std::vector<RankSnapshot>& world) const {
+  const double lasted = seconds();
+  if (lasted <= limit_s_) return false;
   const double starved = queued_before_ ? starved_s(*queued_before_, queued(launch_), world) : 0;
-  return quiet - std::min(starved, starvation_limits * quiet_limit_s_) > quiet_limit_s_;
+  return lasted - std::min(starved, starvation_limits * limit_s_) > limit_s_;
 }
 
 void LaunchMonitor::note_progress(const std::vector<RankSnapshot>& world) {
@@ -102,18 +112,16 @@ void LaunchMonitor::note_progress(const std::vector<RankSnapshot>& world) {
     now.case_index = std::min(now.case_index, rank.case_index);
     now.phases = now.phases * 31 + static_cast<std::uint64_t>(rank.phase);
   }
-  if (now != progress_) {
-    last_progress_s_ = now_s();
-    queued_before_.reset();
-  } else if (!queued_before_ && quiet_s() > quiet_limit_s_ / 10) {
-    queued_before_ = queued(launch_);
-  }
+  if (now != progress_) quiet_.restart();
+  if (now.case_index != progress_.case_index) case_.restart();
+  quiet_.look();
+  case_.look();
   progress_ = now;
 }
 
 std::optional<Outcome> LaunchMonitor::look_for_deadlock(const std::vector<RankSnapshot>& ranks) const {
   std::optional<Deadlock> still = find_deadlock(ranks);
-  if (!still || (!still->proven && quiet_s() < deadlock_patience_s_)) return std::nullopt;
+  if (!still || (!still->proven && quiet_.seconds() < deadlock_patience_s_)) return std::nullopt;
   return Outcome{.ending = Outcome::Ending::Deadlock, .text = still->text, .deadlock = still};
 }
 
@@ -127,6 +135,20 @@ Outcome LaunchMonitor::stuck_in(const std::vector<RankSnapshot>& ranks) const {
   return stuck("stuck, in compute or in MPI",
                alone ? "no report; a status page would tell where it is"
                      : "no report from " + silent + "; a status page would tell where they are");
+}
+
+/// Something goes on in a case that should have ended long ago: an endless loop with calls of MPI in it.
+Outcome LaunchMonitor::not_done(const std::vector<RankSnapshot>& ranks) const {
+  std::vector<std::string> doing;
+  for (const auto& [phase, what] : {std::pair{Phase::Computing, "in compute"},
+                                    {Phase::Polling, "in tests of MPI that find nothing"},
+                                    {Phase::Blocked, "in a call of MPI that waits"}}) {
+    const std::string who = ranks_in(phase, ranks);
+    if (!who.empty()) doing.push_back(ranks.size() == 1 ? what : who + " " + what);
+  }
+  return {.ending = Outcome::Ending::Stuck,
+          .text = fmt::format("not done after {} s, though something happened all the time: {}",
+                              static_cast<int>(case_limit_s_), fmt::join(doing, "; "))};
 }
 
 Outcome LaunchMonitor::stuck(const std::string& how, const std::string& where) const {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +24,26 @@ std::string computing_ranks(const std::vector<RankSnapshot>& ranks);
 /// The first of the ranks that threw, and what.
 std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks);
 
+/// A limit on how long something lasts. Time without a core does not count, up to five times the limit.
+class CoreTimeLimit {
+ public:
+  CoreTimeLimit(double limit_s, pid_t launch) : limit_s_(limit_s), launch_(launch) {}
+
+  /// Something else begins.
+  void restart();
+  /// To be called at every look: keeps in mind who had no core until now, once that may come to count.
+  void look();
+  double seconds() const { return now_s() - begin_s_; }
+  bool is_past(const std::vector<RankSnapshot>& world) const;
+
+ private:
+  double limit_s_;
+  pid_t launch_;
+  double begin_s_ = now_s();
+  /// By process, for how long it had stood ready to run when it was looked at.
+  std::optional<std::map<pid_t, double>> queued_before_;
+};
+
 /// Watches one launch from outside and decides when it is over.
 class LaunchMonitor {
  public:
@@ -30,12 +51,16 @@ class LaunchMonitor {
   /// @param quiet_limit_s seconds without progress, though there was a core to run on
   /// @param launch       the process that was started
   /// @param deadlock_patience_s for which all ranks may wait in MPI without a proof that they wait for ever
+  /// @param case_limit_s for a case in all, however much happens, though there was a core to run on
   LaunchMonitor(const std::vector<std::vector<int>>& world_ranks, double quiet_limit_s, pid_t launch,
-                double deadlock_patience_s = deadlock_s)
+                double deadlock_patience_s = deadlock_s,
+                double case_limit_s = std::numeric_limits<double>::infinity())
       : world_ranks_(world_ranks),
         quiet_limit_s_(quiet_limit_s),
+        case_limit_s_(case_limit_s),
         deadlock_patience_s_(deadlock_patience_s),
-        launch_(launch) {}
+        quiet_(quiet_limit_s, launch),
+        case_(case_limit_s, launch) {}
 
   /// Looks at the pages; returns how the current case failed, or nullopt to go on.
   std::optional<Outcome> look(const std::vector<RankSnapshot>& world);
@@ -51,21 +76,19 @@ class LaunchMonitor {
     bool operator==(const Progress&) const = default;
   };
 
-  double quiet_s() const { return now_s() - last_progress_s_; }
-  bool past_limit(const std::vector<RankSnapshot>& world) const;
   void note_progress(const std::vector<RankSnapshot>& world);
   std::optional<Outcome> look_for_deadlock(const std::vector<RankSnapshot>& ranks) const;
   Outcome stuck_in(const std::vector<RankSnapshot>& ranks) const;
   Outcome stuck(const std::string& how, const std::string& where) const;
+  Outcome not_done(const std::vector<RankSnapshot>& ranks) const;
 
   const std::vector<std::vector<int>>& world_ranks_;
   double quiet_limit_s_;
+  double case_limit_s_;
   double deadlock_patience_s_;
-  pid_t launch_;
-  /// By process, once nothing has happened for a while: for how long it had stood ready to run by then.
-  std::optional<std::map<pid_t, double>> queued_before_;
+  CoreTimeLimit quiet_;  ///< since something happened
+  CoreTimeLimit case_;   ///< since the case began
   Progress progress_;
-  double last_progress_s_ = now_s();
 };
 
 }  // namespace course

@@ -29,7 +29,8 @@ namespace {
 constexpr auto poll_interval = std::chrono::milliseconds(3);
 constexpr double look_interval_s = 0.05;
 constexpr std::size_t sanitizers_words = 1 << 16;  ///< bytes at the end of the output that hold a report
-constexpr int could_not_start = 127;               // as a shell has it
+constexpr double case_limit_in_quiet_limits = 6;
+constexpr int could_not_start = 127;  // as a shell has it
 
 /// A launch reads all its cases before it plays the first, and those after one that ends it are written and
 /// read again. Where one did, the next launch has few, and each that comes to its end lets the next have
@@ -126,7 +127,10 @@ class Launch {
     Process process(command());
     // A timed case may send large messages over a slow network.
     const double deadlock_patience_s = options_.timed ? options_.quiet_limit_s : deadlock_s;
-    LaunchMonitor watch(world_ranks_, options_.quiet_limit_s, process.pid(), deadlock_patience_s);
+    const double case_limit_s = options_.timed ? std::numeric_limits<double>::infinity()
+                                               : case_limit_in_quiet_limits * options_.quiet_limit_s;
+    LaunchMonitor watch(world_ranks_, options_.quiet_limit_s, process.pid(), deadlock_patience_s,
+                        case_limit_s);
     std::optional<Outcome> failure;
     const double begin_s = now_s();
     double looked_s = begin_s;

@@ -28,7 +28,7 @@ struct Outcome {
     Threw,
     Crashed,
     Deadlock,
-    Stuck,       ///< no progress for as long as the limit
+    Stuck,       ///< no progress for as long as the limit, or no end
     OverLimit,   ///< of what a confined player may use
     Lost,        ///< the player ended without a word
     NotStarted,  ///< of a timed launch: not every rank came up

@@ -49,7 +49,9 @@ TokensToHide tokens_to_hide(const Setup& setup);
 ///     written to before what is sent from it has been sent;
 ///   - every request is completed before the function returns.
 /// block.finish then writes o and lse. P blocks of work, P - 1 hops. A message may be as long as its block or
-/// padded to the largest shard's, keys and values together or apart. Uses comm and no other communicator.
+/// padded to the largest shard's, keys and values together or apart. Uses comm, or a communicator made of it
+/// (MPI_Comm_dup, MPI_Cart_create), and no call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_...,
+/// MPI_Alltoallw).
 /// Memory for at most two more blocks of keys and values, of the largest shard's size.
 /// Source: Liu et al. 2023 (arXiv 2310.01889), algorithm 1.
 void overlapped_ring_attention(course::HeadsView<const float> q, course::HeadsView<const float> k,

@@ -1,9 +1,11 @@
 #include "player/adapter.hpp"
 
+#include "player/softmax_steps.hpp"
 #include "ring_softmax.hpp"
-#include "softmax_steps.hpp"
 
 namespace {
+
+namespace softmax_steps = course::softmax_steps;
 
 using Softmax = float (*)(std::span<const float>, std::span<float>, const lesson03::SoftmaxSteps&, MPI_Comm);
 

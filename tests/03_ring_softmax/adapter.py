@@ -1,4 +1,4 @@
-"""How the Python player calls lesson 03: adapter.cpp and softmax_steps.hpp in Python."""
+"""How the Python player calls lesson 03: adapter.cpp and common/player/softmax_steps.hpp in Python."""
 
 import numpy as np
 

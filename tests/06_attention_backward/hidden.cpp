@@ -1,59 +1,6 @@
-#include "examples.hpp"
-#include "judge/task.hpp"
-
-using namespace course;
-using namespace examples;
-
-namespace {
-
-std::vector<Example> rows(InputGenerator& generator, int) {
-  return {rows_example("a wide matrix", generator,
-                       score_rows(generator, generator.integer(2, 6), generator.integer(200, 500)),
-                       LseGradient::Zero),
-          rows_example("a tall matrix", generator,
-                       score_rows(generator, generator.integer(100, 200), generator.integer(2, 5)),
-                       LseGradient::Drawn),
-          rows_example("many masked rows", generator,
-                       masked_rows(generator, generator.integer(17, 33), generator.integer(9, 50)),
-                       LseGradient::Drawn),
-          rows_example("many wide rows", generator,
-                       wide_rows(generator, generator.integer(17, 33), generator.integer(9, 50)),
-                       LseGradient::Drawn)};
-}
-
-std::vector<Example> attention(InputGenerator& generator, int) {
-  std::vector<Example> all;
-  const auto add = [&](std::string what, QKV qkv, LseGradient lse_gradient, Blocks blocks) {
-    Tensor d_o = generator.normal(qkv.q.shape());
-    const Shape lse_shape{qkv.q.extent(0), qkv.q.extent(1)};
-    Tensor d_lse =
-        lse_gradient == LseGradient::Drawn ? lse_gradients(generator, lse_shape) : Tensor(lse_shape);
-    all.push_back(
-        attention_example(std::move(what), std::move(qkv), std::move(d_o), std::move(d_lse), blocks));
-  };
-  const int keys = generator.integer(40, 90);
-  const int queries = generator.integer(20, 90);
-  const Blocks blocks{ragged_block(generator, keys), ragged_block(generator, queries)};
-  const Blocks masked = blocks.with_offset(generator.integer(-queries / 2, keys / 2));
-  add("ordinary scores", random_qkv(generator, 2, queries, keys, generator.integer(2, 40)),
-      LseGradient::Drawn, blocks);
-  add("ordinary scores, lse without a gradient",
-      random_qkv(generator, 3, queries, keys, generator.integer(2, 40)), LseGradient::Zero, blocks);
-  add("ordinary scores, some of them hidden",
-      random_qkv(generator, 2, queries, keys, generator.integer(2, 40)), LseGradient::Drawn, masked);
-  // Where a row has next to all its weight on one key, only d_lse leaves float32 something to keep.
-  add("steep scores", random_qkv(generator, 2, queries, keys, 16, 6), LseGradient::Drawn, masked);
-  add("a late maximum", late_maximum_qkv(generator, 3, queries, keys, 9), LseGradient::Drawn, blocks);
-  add("scores far apart", wide_scores_qkv(generator, 3, queries, keys, 9), LseGradient::Drawn, blocks);
-  add("real q, k and v", minilm_qkv(generator.integer(0, 400), 110, two_real_heads(generator), 3),
-      LseGradient::Drawn, {48, 39, 5});
-  return all;
-}
-
-}  // namespace
+#include "judge/attention/block_backward.hpp"
 
 void course::add_hidden_examples(LessonJudge& judge) {
-  judge.tasks[0].hidden_examples = rows;
-  judge.tasks[1].hidden_examples = attention;
-  judge.tasks[2].hidden_examples = attention;
+  judge.tasks[0].hidden_examples = block_backward::hidden_rows;
+  judge.tasks[1].hidden_examples = judge.tasks[2].hidden_examples = block_backward::hidden_examples;
 }

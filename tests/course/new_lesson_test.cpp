@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A course of lessons 05 and 07.
+/// A course of lessons 01, 05, 06 and 07.
 class NewLesson : public testing::Test {
  protected:
   NewLesson() {
@@ -21,7 +21,8 @@ class NewLesson : public testing::Test {
     checkout_.root = temporary_.path();
     for (const char* folder : {"lessons", "solutions", "tests"}) {
       fs::create_directories(checkout_.root / folder);
-      for (const char* lesson : {"05_ring_attention", "07_ring_backward"})
+      for (const char* lesson :
+           {"01_safe_softmax", "05_ring_attention", "06_attention_backward", "07_ring_backward"})
         fs::copy(source / folder / lesson, checkout_.root / folder / lesson);
     }
     fs::copy(source / "lessons/registry.json", checkout_.root / "lessons");
@@ -64,14 +65,30 @@ TEST_F(NewLesson, IsLikeTheFamilysUnderItsOwnName) {
 }
 
 TEST_F(NewLesson, LeavesAFamilyOfJudgesItsName) {
-  new_lesson(checkout_, "causal_backward", "ring_backward");
+  for (const std::string family : {"block_backward", "ring_backward"}) {
+    const std::string name = "causal_" + family;
+    new_lesson(checkout_, name, family);
+    read();
+    const LessonInfo& lesson = checkout_.lessons.back();
+    const std::string judge = text(fs::path("tests") / lesson.folder() / "judge.cpp");
+    EXPECT_NE(judge.find("#include \"judge/attention/" + family + ".hpp\""), std::string::npos) << judge;
+    EXPECT_NE(judge.find(" " + family + "::"), std::string::npos) << judge;
+    const std::string solution = text(Checkout::solution_file(lesson, name + ".cpp"));
+    EXPECT_NE(solution.find("#include \"" + name + ".hpp\""), std::string::npos);
+  }
+}
+
+TEST_F(NewLesson, OfSoftmaxIsJudgedByItsFamily) {
+  new_lesson(checkout_, "cuda_softmax", "softmax");
   read();
-  const LessonInfo& lesson = checkout_.lessons.back();
-  const std::string judge = text(fs::path("tests") / lesson.folder() / "judge.cpp");
-  EXPECT_NE(judge.find("#include \"judge/attention/ring_backward.hpp\""), std::string::npos);
-  EXPECT_NE(judge.find("ring_backward::task("), std::string::npos);
-  const std::string solution = text(Checkout::solution_file(lesson, "causal_backward.cpp"));
-  EXPECT_NE(solution.find("#include \"causal_backward.hpp\""), std::string::npos);
+  const fs::path tests = fs::path("tests") / checkout_.lessons.back().folder();
+  for (const char* file : {"judge.cpp", "hidden.cpp"}) {
+    EXPECT_NE(text(tests / file).find("#include \"judge/softmax/row_softmax.hpp\""), std::string::npos)
+        << file;
+    EXPECT_EQ(text(tests / file).find("safe_softmax"), std::string::npos) << file;
+  }
+  EXPECT_NE(text(tests / "judge.cpp").find("row_softmax::logsumexp_task(\"2\", \"logsumexp\")"),
+            std::string::npos);
 }
 
 TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {

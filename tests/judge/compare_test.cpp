@@ -52,7 +52,7 @@ TEST(Locate, NamesAnEntryWhateverIsWrong) {
     Tensor64 answer = expected;
     answer[3] = wrong;
     const std::string text = locate(matrix, answer, expected, 1e-3, {});
-    EXPECT_TRUE(has(text, "p[row 1, col 1]") && has(text, "\n1 of 4 wrong")) << text;
+    EXPECT_TRUE(has(text, "p[row 1, col 1]") && has(text, "1 of 4 wrong")) << text;
   }
 }
 

@@ -2,6 +2,10 @@
 
 #include <cmath>
 
+#include "judge/attention/block_backward.hpp"
+#include "judge/attention/block_backward_steps.hpp"
+#include "judge/attention/forward.hpp"
+#include "judge/attention/gradient_checks.hpp"
 #include "judge/attention/ring_backward.hpp"
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
@@ -11,17 +15,7 @@ namespace course {
 
 namespace {
 
-Task backward_task() {
-  return {.id = "2",
-          .function = "f",
-          .outputs = {{"dq", {"head", "row", "col"}, 1},
-                      {"dk", {"head", "row", "col"}, 1},
-                      {"dv", {"head", "row", "col"}, 1}},
-          .examples = {},
-          .expected = ring_backward::expected,
-          .baseline = ring_backward::baseline,
-          .cancellation_free = ring_backward::cancellation_free};
-}
+const Task task = ring_backward::task("2", "f");
 
 Outcome returned(const Answer& answer, const Example& example) {
   Outcome outcome;
@@ -36,7 +30,7 @@ Outcome returned(const Answer& answer, const Example& example) {
 
 std::string said_of(const Answer& answer, const Example& example) {
   const Outcome outcome = returned(answer, example);
-  const Played played = compare(backward_task(), example, ring_backward::expected(example), outcome);
+  const Played played = compare(task, example, task.expected(example), outcome);
   std::string text;
   for (const Finding& finding : is_right_on_every_rank(played)) text += finding.text + "\n";
   return text;
@@ -62,8 +56,8 @@ TEST(UncancelledGradients, AreNoLessThanTheGradients) {
     const int n = total_tokens(shards);
     const Example example = ring_backward::make_example("", shards, random_qkv(generator, 2, n, n, 5),
                                                         generator.normal({2, n, 5}));
-    const Answer cancellation_free = ring_backward::cancellation_free(example);
-    for (const auto& [name, gradient] : ring_backward::expected(example)) {
+    const Answer cancellation_free = task.cancellation_free(example);
+    for (const auto& [name, gradient] : task.expected(example)) {
       for (Index j = 0; j < gradient.size(); ++j)
         EXPECT_GE(cancellation_free.at(name)[j] * (1 + 1e-12), std::abs(gradient[j])) << name;
     }
@@ -77,9 +71,9 @@ TEST(RightOnEveryRank, HoldsForFloat32) {
     const int n = total_tokens(shards);
     const Example drawn = ring_backward::make_example("", shards, random_qkv(generator, 2, n, n, 5, 3),
                                                       generator.normal({2, n, 5}));
-    EXPECT_EQ(said_of(ring_backward::baseline(drawn), drawn), "");
+    EXPECT_EQ(said_of(task.baseline(drawn), drawn), "");
     const Example real = ring_backward::real_example(generator, "real", shards, {generator.integer(0, 11)});
-    EXPECT_EQ(said_of(ring_backward::baseline(real), real), "");
+    EXPECT_EQ(said_of(task.baseline(real), real), "");
   }
 }
 
@@ -89,9 +83,31 @@ TEST(RingBackward, GivesTheGradientsOfTheWholeInEveryLayout) {
        {Layout({3, 0, 6, 4}), Layout::striped(13, 4), Layout::zigzag(even_shards(13, 8))}) {
     const Example example = ring_backward::make_example("", layout, random_qkv(generator, 2, 13, 13, 5),
                                                         generator.normal({2, 13, 5}));
-    const Answer expected = ring_backward::expected(example);
-    for (const auto& [name, gradient] : ring_backward::baseline(example))
+    const Answer expected = task.expected(example);
+    for (const auto& [name, gradient] : task.baseline(example))
       EXPECT_LT(relative_error(gradient, expected.at(name)), 1e-5) << name;
+  }
+}
+
+TEST(BlockBackward, FollowsRangesOfKeysThatBeginAnywhere) {
+  using reference::Mask, block_backward::Weights;
+  InputGenerator generator(1);
+  for (const Mask& mask :
+       {Mask::window(5), Mask::window(3, 4), Mask::documents({0, 4, 13}) & Mask::causal(-1)}) {
+    Example example = block_backward::drawn_example(generator, "", random_qkv(generator, 2, 13, 17, 5),
+                                                    block_backward::LseGradient::Drawn, {4, 4});
+    const AttentionProblem problem = problem_of(example, input(example, "d_lse"), mask);
+    const reference::Attention<double> forward = reference::attention(problem.q, problem.k, problem.v, mask);
+    example.inputs["o"] = cast<float>(forward.o);
+    example.inputs["lse"] = cast<float>(forward.lse);
+    const Answer right = right_gradients(problem);
+    for (const auto& [name, gradient] : block_backward::gradients<double>({}, example, mask))
+      EXPECT_LT(relative_error(gradient, right.at(name)), 1e-5) << name;
+    for (const Weights wrong : {Weights::NothingHidden, Weights::CountedPerBlock, Weights::BlockMaximum}) {
+      for (const auto& [name, gradient] :
+           block_backward::gradients<double>({.weights = wrong}, example, mask))
+        EXPECT_GT(relative_error(gradient, right.at(name)), 1e-2) << name;
+    }
   }
 }
 
@@ -100,7 +116,7 @@ TEST(RightOnEveryRank, SeesAFaintRankThatIsWrong) {
   const std::vector<int> shards{4, 3, 5};
   for (const int faint : {0, 1, 2}) {
     const Example example = with_a_faint_rank(generator, shards, faint);
-    Answer answer = ring_backward::expected(example);
+    Answer answer = task.expected(example);
     EXPECT_EQ(said_of(answer, example), "");
     for (Index head = 0; head < 2; ++head) {
       for (int i = 0; i < shards[faint]; ++i) {
@@ -108,9 +124,7 @@ TEST(RightOnEveryRank, SeesAFaintRankThatIsWrong) {
           value *= 1.01;
       }
     }
-    const Task task = backward_task();
-    EXPECT_TRUE(
-        is_right(compare(task, example, ring_backward::expected(example), returned(answer, example))));
+    EXPECT_TRUE(is_right(compare(task, example, task.expected(example), returned(answer, example))));
     EXPECT_EQ(said_of(answer, example).find("dq on rank " + std::to_string(faint) + " is off by"), 0u);
   }
 }
@@ -119,7 +133,7 @@ TEST(RightOnEveryRank, IsSilentWhereTheAnswerIsWrongAnyway) {
   InputGenerator generator(4);
   const std::vector<int> shards{4, 3, 5};
   const Example example = ring_backward::real_example(generator, "real", shards, {1, 5});
-  Answer answer = ring_backward::expected(example);
+  Answer answer = task.expected(example);
   for (double& value : answer.at("dk").values()) value *= 2;
   EXPECT_EQ(said_of(answer, example), "");
 }

@@ -67,6 +67,30 @@ TEST(LaunchMonitor, LetsAMessageTravelAsLongAsItIsToldTo) {
   EXPECT_EQ(ended->ending, Outcome::Ending::Deadlock);
 }
 
+TEST(LaunchMonitor, EndsACaseInWhichSomethingHappensForEver) {
+  const std::vector<std::vector<int>> cases{{0, 1}, {0, 1}};
+  constexpr double quiet_limit_s = 60;
+  constexpr double case_limit_s = 0.5;
+  LaunchMonitor watch(cases, quiet_limit_s, getpid(), deadlock_s, case_limit_s);
+  RankSnapshot computing = waiting(PendingOperation::Kind::Receive, 1);
+  computing.phase = Phase::Computing;
+  RankSnapshot polling = computing;
+  polling.phase = Phase::Polling;
+  EXPECT_FALSE(watch.look({computing, polling}).has_value());
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  computing.case_index = polling.case_index = 1;
+  EXPECT_FALSE(watch.look({computing, polling}).has_value()) << "of the case before";
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  ++polling.completed;
+  const std::optional<Outcome> ended = watch.look({computing, polling});
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->ending, Outcome::Ending::Stuck);
+  EXPECT_EQ(
+      ended->text,
+      "not done after 0 s, though something happened all the time: rank 0 in compute; rank 1 in tests of "
+      "MPI that find nothing");
+}
+
 }  // namespace
 
 }  // namespace course

@@ -24,9 +24,10 @@ constexpr std::array editor_folders{".devcontainer", ".vscode"};
 /// Pages for those who teach and write lessons.
 constexpr std::array instructors_pages{"docs/instructor.md", "docs/adding-a-lesson.md"};
 
-/// A lesson's further examples and those of what lessons share, which judges are built with where they are.
+/// A lesson's further examples, and the folders for those of families of tasks (common/judge/FOLDER/hidden),
+/// which judges are built with where they are.
 constexpr const char* hidden_examples = "hidden.cpp";
-constexpr const char* shared_hidden_examples = "common/judge/attention/hidden";
+constexpr const char* hidden_folder = "hidden";
 
 template <class Names>
 bool is_one_of(const Names& names, const std::string& name) {
@@ -106,7 +107,7 @@ std::string without_empty_titles(const std::vector<std::string>& lines) {
 
 bool goes_along(const fs::path& file, const std::vector<LessonInfo>& lessons) {
   const std::vector<std::string> parts(file.begin(), file.end());
-  if (file.parent_path() == shared_hidden_examples) return false;
+  if (parts[0] == "common" && is_one_of(parts, hidden_folder)) return false;
   if (parts.size() == 1 || parts[0] == "common" || is_one_of(editor_folders, parts[0])) return true;
   if (parts[0] == "docs") return !is_one_of(instructors_pages, file.string());
   if (parts[0] == "lessons") return is_lesson_folder(parts[1], lessons) && !is_edited(file, lessons);

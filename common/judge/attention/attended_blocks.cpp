@@ -129,15 +129,18 @@ int holder(int rank, int hop, int world_size) {
   return ((rank - hop) % world_size + world_size) % world_size;
 }
 
-std::function<std::string(const Example&, const Outcome&)> explaining(std::string blocks_right) {
-  return [blocks_right = std::move(blocks_right)](const Example& example, const Outcome& outcome) {
-    const std::vector<Calls> by_rank = read(example, outcome);
+std::function<std::string(const Played&)> explaining(BlocksRight blocks_right) {
+  return [blocks_right](const Played& played) -> std::string {
+    const Example& example = *played.example;
+    const std::vector<Calls> by_rank = read(example, *played.outcome);
     std::optional<Wrong> earliest;
     for (int rank = 0; rank < example.ranks(); ++rank) {
       const std::optional<Wrong> wrong = first_wrong(example, by_rank[rank], rank);
       if (wrong && (!earliest || wrong->hop < earliest->hop)) earliest = wrong;
     }
-    return earliest ? earliest->text : "every rank was given the right blocks: " + blocks_right;
+    if (earliest) return earliest->text;
+    const std::string more = example.ranks() > 1 ? blocks_right(played) : "";
+    return more.empty() ? "" : "every rank was given the right blocks: " + more;
   };
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/task.hpp"
+#include "judge/diagnose.hpp"
 #include "protocol/block_log.hpp"
 
 /// Reads the players' logs beside the shards that they were given: whose keys and values were attended to
@@ -14,9 +14,12 @@ namespace course::log_reading {
 /// The rank whose block is with `rank` after so many hops.
 int holder(int rank, int hop, int world_size);
 
+/// Where to look when every rank was given the right blocks and the answer is wrong; may be empty.
+using BlocksRight = std::string (*)(const Played&);
+
 /// A wrong answer in words, as a task's `explain`: the earliest block that was not what it should be;
-/// `blocks_right` where every rank was given the right blocks.
-std::function<std::string(const Example&, const Outcome&)> explaining(std::string blocks_right);
+/// `blocks_right` where there are several ranks and none was given a wrong one.
+std::function<std::string(const Played&)> explaining(BlocksRight blocks_right);
 
 /// The owner named for a block is another rank than the one whose keys and values they are.
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome);

@@ -13,18 +13,11 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Index block_of(const Example& example) {
-  return static_cast<Index>(example.arguments.at("block").front());
-}
 Index keys_of(const Example& example) {
   return example.inputs.at("k").extent(1);
 }
 Index head_dim_of(const Example& example) {
   return example.inputs.at("q").extent(2);
-}
-
-Tensor64 input(const Example& example, const char* name) {
-  return cast<double>(example.inputs.at(name));
 }
 
 Answer answer_to(const Tensor64& q, const Tensor64& k, const Tensor64& v) {
@@ -111,7 +104,7 @@ Answer run(Loop loop, const Example& example) {
     for (Index i = 0; i < q.extent(1); ++i) {
       result["lse"].matrix()(head, i) =
           run_query(loop, q.heads().head(head).row(i), k.heads().head(head), v.heads().head(head),
-                    block_of(example), result["o"].heads().head(head).row(i));
+                    integer(example, "block"), result["o"].heads().head(head).row(i));
     }
   }
   return result;
@@ -129,7 +122,7 @@ Answer blocks_normalised(const Example& example, BlockWeight weight, bool last_l
   Answer wrong = attention_answer<double>(example);
   if (keys_of(example) == 0) return wrong;
   multiply(wrong["o"], 0);
-  const Index block = block_of(example);
+  const Index block = integer(example, "block");
   const Index keys = keys_of(example);
   for (Index first = 0; first < keys; first += block) {
     const Index count = std::min(block, keys - first);
@@ -152,13 +145,13 @@ Tensor64 padded(const Tensor64& tensor, Index block) {
 }
 
 Answer ragged_block_padded(const Example& example) {
-  return answer_to(input(example, "q"), padded(input(example, "k"), block_of(example)),
-                   padded(input(example, "v"), block_of(example)));
+  return answer_to(input(example, "q"), padded(input(example, "k"), integer(example, "block")),
+                   padded(input(example, "v"), integer(example, "block")));
 }
 
 Answer ragged_block_dropped(const Example& example) {
   const Index keys = keys_of(example);
-  return answer_from_keys(example, 0, keys - keys % block_of(example));
+  return answer_from_keys(example, 0, keys - keys % integer(example, "block"));
 }
 
 /// Where lse says that a query saw no key, the division of zero by zero stands in o.
@@ -208,15 +201,6 @@ std::vector<Mistake> known_mistakes() {
   return all;
 }
 
-/// A block size whose last block lacks at least two keys. With a single key of padding that takes all the
-/// weight, lse would be log(1 + next to nothing), of which float32 keeps no digit: the mistake could not be
-/// recognised.
-Index ragged_block(InputGenerator& generator, Index keys) {
-  Index block = generator.integer(3, static_cast<int>(keys / 3));
-  while ((keys + 1) % block < 2) ++block;
-  return block;
-}
-
 }  // namespace
 
 Example make_example(std::string what, QKV qkv, Index block) {
@@ -232,6 +216,8 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   };
   const Index keys = generator.integer(16, 40);
   const Index queries = keys + 3;
+  // With a single key of padding that takes all the weight, lse would be log(1 + next to nothing), of which
+  // float32 keeps no digit: that the last block is padded could not be recognised. Ragged blocks lack two.
   add("ordinary scores, a shorter last block", random_qkv(generator, 3, queries, keys, 8),
       ragged_block(generator, keys));
   add("a maximum that comes last", late_maximum_qkv(generator, 2, queries, keys, 5),
@@ -270,7 +256,7 @@ std::vector<Example> with_a_long_one(InputGenerator& generator, int ranks) {
 
 std::int64_t memory_limit(const Example& example) {
   const Index queries = example.inputs.at("q").extent(1);
-  return (2 << 20) + 4 * 4 * queries * (head_dim_of(example) + block_of(example));
+  return (2 << 20) + 4 * 4 * queries * (head_dim_of(example) + integer(example, "block"));
 }
 
 Task task(std::string id, std::string function) {

@@ -8,10 +8,20 @@
 
 namespace course {
 
+Index integer(const Example& example, const char* name) {
+  return static_cast<Index>(example.arguments.at(name).front());
+}
+
+Index ragged_block(InputGenerator& generator, Index tokens) {
+  Index block = generator.integer(3, static_cast<int>(tokens / 3));
+  while ((tokens + 1) % block < 2) ++block;
+  return block;
+}
+
 template <class T>
 Answer attention_answer(const Example& example) {
-  const auto input = [&](const char* name) { return cast<T>(example.inputs.at(name)); };
-  const reference::Attention<T> whole = reference::attention(input("q"), input("k"), input("v"));
+  const reference::Attention<T> whole =
+      reference::attention(input<T>(example, "q"), input<T>(example, "k"), input<T>(example, "v"));
   return {{"o", cast<double>(whole.o)}, {"lse", cast<double>(whole.lse)}};
 }
 

@@ -4,6 +4,18 @@
 
 namespace course {
 
+/// One of an example's inputs in T.
+template <class T = double>
+TensorOf<T> input(const Example& example, const char* name) {
+  return cast<T>(example.inputs.at(name));
+}
+
+/// The first number of one of an example's arguments.
+Index integer(const Example& example, const char* name);
+
+/// A size of blocks of which the last is shorter by two entries at least.
+Index ragged_block(InputGenerator& generator, Index tokens);
+
 /// o and lse of an example's q, k and v as if there were one rank, in float64 (expected) or float32
 /// (baseline).
 template <class T>

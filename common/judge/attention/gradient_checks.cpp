@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/attention/forward.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/dot.hpp"
 #include "judge/numbers/input_generator.hpp"
@@ -144,12 +145,18 @@ std::vector<double> errors_by_rank(const Tensor64& answer, const Played& played,
   return errors;
 }
 
-template <class T>
-Answer as_answer(reference::AttentionGradients<T> gradients) {
-  return {{"dq", std::move(gradients.dq)}, {"dk", std::move(gradients.dk)}, {"dv", std::move(gradients.dv)}};
+bool is_finite(const Answer& answer) {
+  return std::ranges::all_of(answer, [](const auto& output) {
+    return std::ranges::all_of(output.second.values(), [](double x) { return std::isfinite(x); });
+  });
 }
 
 }  // namespace
+
+AttentionProblem problem_of(const Example& example, Tensor64 d_lse, reference::Mask mask) {
+  return {input(example, "q"),   input(example, "k"), input(example, "v"),
+          input(example, "d_o"), std::move(d_lse),    std::move(mask)};
+}
 
 Answer right_gradients(const AttentionProblem& x) {
   return as_answer(reference::attention_gradients(x.q, x.k, x.v, x.d_o, x.mask, x.d_lse));
@@ -215,6 +222,8 @@ std::vector<std::string> broken_differences(const AttentionProblem& problem, con
 
 AnswerCheck passes_gradient_checks(ProblemOf problem) {
   return [problem = std::move(problem)](const Played& played) {
+    if (!is_finite(played.answer))
+      return std::vector<Finding>{};  // where it is not, it was said that it is wrong
     const GradientSlack slack = slack_of(played.expected, played.tolerance);
     const AttentionProblem whole = problem(*played.example);
     std::vector<Finding> findings;
@@ -241,6 +250,23 @@ std::vector<Finding> is_right_on_every_rank(const Played& played) {
     }
   }
   return findings;
+}
+
+Task gradients_task(std::string id, std::string function, const ProblemOf& problem) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"dq", {"head", "row", "col"}, 1},
+                      {"dk", {"head", "row", "col"}, 1},
+                      {"dv", {"head", "row", "col"}, 1}},
+          .examples = {},
+          .expected = [problem](const Example& example) { return right_gradients(problem(example)); },
+          .baseline = {},
+          .cancellation_free =
+              [problem](const Example& example) { return cancellation_free_gradients(problem(example)); },
+          .of_family = true,
+          .answer_checks = {passes_gradient_checks(problem)},
+          .largest_tolerance = largest_gradient_tolerance,
+          .mistakes_cancel = true};
 }
 
 }  // namespace course

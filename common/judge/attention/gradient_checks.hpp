@@ -17,8 +17,26 @@ struct AttentionProblem {
   reference::Mask mask;
 };
 
+/// An example's q, k, v and d_o with these.
+AttentionProblem problem_of(const Example& example, Tensor64 d_lse, reference::Mask mask);
+
 /// Reads an example.
 using ProblemOf = std::function<AttentionProblem(const Example&)>;
+
+/// A function that gives dq, dk and dv, each [heads, tokens, head_dim], joined along the tokens: held to the
+/// reference's gradients of an example's `problem` and to the checks of gradients. Its examples, baseline and
+/// mistakes are still to be said.
+Task gradients_task(std::string id, std::string function, const ProblemOf& problem);
+
+/// A gradient's tolerance must be far below its own norm, or zeros would pass.
+inline constexpr double largest_gradient_tolerance = 3e-2;
+
+template <class T>
+Answer as_answer(const reference::AttentionGradients<T>& gradients) {
+  return {{"dq", cast<double>(gradients.dq)},
+          {"dk", cast<double>(gradients.dk)},
+          {"dv", cast<double>(gradients.dv)}};
+}
 
 /// dq, dk and dv by the reference.
 Answer right_gradients(const AttentionProblem& problem);

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "judge/attention/gradient_checks.hpp"
 #include "judge/task.hpp"
 
 /// Attention's backward pass round a ring, for the judges: right, and wrong in the ways that are known.
@@ -19,20 +18,6 @@ Example with_gradient(InputGenerator& generator, Example forward);
 /// Real q, k, v and d_o of these heads, from a token drawn on; every `every`-th query times q_factor.
 Example real_example(InputGenerator& generator, std::string what, const Layout& layout,
                      const std::vector<Index>& heads, Index every = 1, float q_factor = 1);
-
-/// The same as a problem for the gradient checks; lse has no gradient of its own.
-AttentionProblem problem(const Example& example);
-
-/// dq, dk and dv in float64, by the reference.
-Answer expected(const Example& example);
-
-/// The same as they would be if none of their terms cancelled.
-Answer cancellation_free(const Example& example);
-
-/// The expected answer in float32, hop by hop. It starts from the lse that the student is given: rounding an
-/// lse of 100 costs 4e-6 of all weights of its row, which the reference, with a softmax of its own, does not
-/// have.
-Answer baseline(const Example& example);
 
 /// Shards of all kinds, steep queries, scores far below 0, real input, and large blocks.
 std::vector<Example> examples(InputGenerator& generator, int ranks);

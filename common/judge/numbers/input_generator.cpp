@@ -270,6 +270,17 @@ Tensor minilm_d_o(Index first_token, Index tokens, const std::vector<Index>& hea
   return excerpt("do", first_token, tokens, heads);
 }
 
+Tensor scores_of(const QKV& qkv, const std::vector<Index>& queries) {
+  const MatrixView<const float> q = qkv.q.heads().head(0), k = qkv.k.heads().head(0);
+  Tensor scores({std::ssize(queries), k.rows()});
+  for (Index i = 0; i < scores.extent(0); ++i) {
+    for (Index j = 0; j < k.rows(); ++j)
+      scores.matrix()(i, j) =
+          dot<float>(q.row(queries[i]), k.row(j)) / std::sqrt(static_cast<float>(k.cols()));
+  }
+  return scores;
+}
+
 Tensor score_rows(InputGenerator& generator, Index rows, Index cols) {
   return generator.normal({rows, cols});
 }

@@ -96,6 +96,9 @@ std::vector<Index> two_real_heads(InputGenerator& generator);
 /// its largest entry is 4.5e-3 (see data/README.md).
 Tensor minilm_d_o(Index first_token, Index tokens, const std::vector<Index>& heads);
 
+/// The scaled scores of the first head's `queries` with all of its keys, [queries, keys].
+Tensor scores_of(const QKV& qkv, const std::vector<Index>& queries);
+
 // Score matrices [rows, cols] for the softmax lessons. rows and cols may be 0.
 
 /// Ordinary input: normal entries.

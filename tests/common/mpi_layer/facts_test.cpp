@@ -1,6 +1,8 @@
 #include <mpi.h>
 
 #include <array>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "playing.hpp"
@@ -269,6 +271,41 @@ void test_neighbourhood_collectives() {
   CHECK(played.has(fact_uncommon_call, "MPI_Ineighbor_alltoall, which this course does not use"));
 }
 
+void test_messages_beyond_a_tensor() {
+  std::array<float, 8> memory{};
+  const auto first_half = [&](const void* address) -> std::span<const std::byte> {
+    return address == memory.data() ? std::as_bytes(std::span(memory).first(4))
+                                    : std::span<const std::byte>{};
+  };
+  const auto hop = [&](int sent) {
+    return play(
+        [&] {
+          std::array<float, 8> in{};
+          MPI_Sendrecv(memory.data(), sent, MPI_FLOAT, next, 0, in.data(), 8, MPI_FLOAT, previous, 0, comm,
+                       MPI_STATUS_IGNORE);
+          MPI_Sendrecv(&memory[4], 4, MPI_FLOAT, next, 0, in.data(), 8, MPI_FLOAT, previous, 0, comm,
+                       MPI_STATUS_IGNORE);
+        },
+        {.synchronous_sends = true, .tensor_at = first_half});
+  };
+  CHECK(hop(4).report.facts.empty());
+  const Played beyond = hop(6);
+  CHECK(beyond.what.empty() && beyond.report.facts.size() == 1);
+  CHECK(beyond.has(fact_beyond_tensor,
+                   "begins in a tensor that the function was given and ends 8 bytes beyond"));
+}
+
+/// The library's own failure, where it has no shared memory for windows, would say less.
+void test_one_sided_calls() {
+  const Played played = play([] {
+    MPI_Win window;
+    int number = 0;
+    MPI_Win_create(&number, sizeof number, 1, MPI_INFO_NULL, comm, &window);
+  });
+  CHECK(played.what == "MPI_Win_create, which this course does not use");
+  CHECK(played.has(fact_uncommon_call, played.what));
+}
+
 void test_lifecycle_calls() {
   const Played played = play([] {
     MPI_Finalize();
@@ -301,6 +338,8 @@ void test_facts() {
   test_collectives();
   test_nonblocking_collectives();
   test_neighbourhood_collectives();
+  test_messages_beyond_a_tensor();
+  test_one_sided_calls();
   test_lifecycle_calls();
 }
 

@@ -10,7 +10,7 @@
 
 namespace mpi_layer_tests {
 
-inline constexpr Options guarded{.synchronous_sends = true, .guard_buffers = true};
+inline const Options guarded{.synchronous_sends = true, .guard_buffers = true};
 
 /// A message each way round the ring, started but not waited for.
 struct Hop {

@@ -44,7 +44,7 @@ void test_waiting_before_computing() {
   CHECK(blocking.has(fact_waited_at_once, "MPI_Sendrecv_replace"));
 }
 
-constexpr Options delayed{.synchronous_sends = true, .delay_tests = true};
+const Options delayed{.synchronous_sends = true, .delay_tests = true};
 
 /// The rest of the block could have hidden what is waited for after one of its tiles.
 void test_waiting_between_tiles() {

@@ -65,5 +65,6 @@ void test_facts();
 void test_right_programs();
 void test_guarded_buffers();
 void test_overlap();
+void test_many_messages();
 
 }  // namespace mpi_layer_tests

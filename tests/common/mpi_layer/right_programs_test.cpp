@@ -129,9 +129,10 @@ void test_cancelled_receive() {
   CHECK(played.what.empty() && played.report.facts.empty() && shared->pages[rank].receives == 0);
 }
 
-void test_uncommon_calls() {
+void test_ready_and_matched_messages() {
   const Played played = play([] {
     char byte = 0;
+    int found = 0;
     MPI_Request request;
     MPI_Status status;
     MPI_Message message;
@@ -139,13 +140,54 @@ void test_uncommon_calls() {
     MPI_Rsend("a", 1, MPI_CHAR, next, 0, comm);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Isend("b", 1, MPI_CHAR, next, 1, comm, &request);
-    MPI_Mprobe(previous, 1, comm, &message, &status);
+    MPI_Mprobe(previous, MPI_ANY_TAG, comm, &message, &status);
+    CHECK(status.MPI_SOURCE == previous && status.MPI_TAG == 1);
     MPI_Mrecv(&byte, 1, MPI_CHAR, &message, &status);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(byte == 'b');
+    CHECK(byte == 'b' && message == MPI_MESSAGE_NULL);
+    std::array<MPI_Request, 2> both;
+    MPI_Isend("c", 1, MPI_CHAR, next, 2, comm, &both[0]);
+    CHECK(eventually([&] { return MPI_Improbe(previous, 2, comm, &found, &message, &status), found != 0; }));
+    MPI_Imrecv(&byte, 1, MPI_CHAR, &message, &both[1]);
+    MPI_Waitall(2, both.data(), MPI_STATUSES_IGNORE);
+    CHECK(byte == 'c');
   });
-  CHECK(played.what.empty() && played.report.facts.size() == 3);
-  CHECK(played.has(fact_uncommon_call, "MPI_Rsend, which this course does not use"));
+  CHECK(played.what.empty() && played.report.facts.empty());
+  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 3}}));
+  CHECK(shared->pages[rank].receives == 3 && shared->pages[rank].pending_count == 0);
+  const Played wrong = play([] {
+    char byte = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Mrecv(&byte, 1, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+  });
+  CHECK(wrong.was_invalid &&
+        contains(wrong.what, "MPI_Mrecv was given a message that no MPI_Mprobe has found"));
+}
+
+/// Every rank sends first.
+void test_buffered_messages() {
+  const Played played = play([] {
+    std::array<char, 100 + 2 * MPI_BSEND_OVERHEAD> room;
+    MPI_Buffer_attach(room.data(), room.size());
+    char byte = 0;
+    MPI_Request request;
+    MPI_Bsend("a", 1, MPI_CHAR, next, 0, comm);
+    MPI_Recv(&byte, 1, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
+    MPI_Bsend_init("b", 1, MPI_CHAR, next, 0, comm, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Recv(&byte, 1, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
+    CHECK(byte == 'b');
+    MPI_Request_free(&request);
+    void* detached = nullptr;
+    int size = 0;
+    MPI_Buffer_detach(&detached, &size);
+    CHECK(detached == room.data());
+  });
+  CHECK(played.what.empty() && played.report.facts.size() == 2);
+  CHECK(played.has(fact_buffered_send, "MPI_Bsend does not wait for its receive"));
+  CHECK(played.has(fact_buffered_send, "MPI_Bsend_init does not wait for its receive"));
+  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 2}}));
 }
 
 void test_probe() {
@@ -206,7 +248,8 @@ void test_right_programs() {
   test_waiting_for_some();
   test_messages_to_nobody();
   test_cancelled_receive();
-  test_uncommon_calls();
+  test_ready_and_matched_messages();
+  test_buffered_messages();
   test_probe();
   test_spans();
   test_calls_outside_a_case_pass_through();

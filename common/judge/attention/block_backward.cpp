@@ -1,0 +1,124 @@
+#include "judge/attention/block_backward.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "judge/attention/backward.hpp"
+#include "judge/attention/block_backward_steps.hpp"
+#include "judge/attention/forward.hpp"
+
+namespace course::block_backward {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// How the softmax's own gradient goes wrong.
+const MistakeTable<Steps> of_rows{
+    {"d_left_out", {.delta = Delta::LeftOut}}, {"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
+    {"d_is_a_mean", {.delta = Delta::Mean}},   {"d_of_one_column", {.delta = Delta::FirstColumn}},
+    {"diagonal_only", {.diagonal = true}},     {"diagonal_only", {.d_lse = 0, .diagonal = true}},
+    {"d_lse_left_out", {.d_lse = 0}},          {"d_lse_subtracted", {.d_lse = -1}}};
+
+/// What a block's gradients can show.
+const MistakeTable<Steps> of_blocks{{"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
+                                    {"d_from_one_block", {.delta = Delta::OfBlock, .d_lse = 0}},
+                                    {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax, .d_lse = 0}},
+                                    {"dq_unscaled", {.dq_scales = 0}},
+                                    {"dk_unscaled", {.dk_scales = 0}},
+                                    {"dq_and_dk_unscaled", {.dq_scales = 0, .dk_scales = 0}},
+                                    {"scaled_twice", {.dq_scales = 2, .dk_scales = 2}},
+                                    {"scaled_twice", {.dq_scales = 2}},
+                                    {"scaled_twice", {.dk_scales = 2}},
+                                    {"not_transposed", {.dv_transposed = true}},
+                                    {"not_transposed", {.dk_transposed = true}},
+                                    {"not_transposed", {.dv_transposed = true, .dk_transposed = true}},
+                                    {"weights_not_normalised", {.weights = Weights::BlockMaximum}},
+                                    {"weights_not_normalised", {.weights = Weights::RowMaximum}},
+                                    {"masked_row_nan", {.weights = Weights::NanInMaskedRow}},
+                                    {"mask_ignored", {.weights = Weights::NothingHidden}},
+                                    {"mask_ignored", {.weights = Weights::MaskedRowsToo}},
+                                    {"dq_overwritten", {.dq_overwritten = true}}};
+
+/// What only the whole backward pass can do wrong.
+const MistakeTable<Steps> of_the_whole{{"d_left_out", {.delta = Delta::LeftOut}},
+                                       {"d_from_one_block", {.delta = Delta::OfBlock}},
+                                       {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax}},
+                                       {"d_is_a_mean", {.delta = Delta::Mean}},
+                                       {"d_of_one_column", {.delta = Delta::FirstColumn}},
+                                       {"d_lse_left_out", {.d_lse = 0}},
+                                       {"d_lse_subtracted", {.d_lse = -1}},
+                                       {"visible_not_shifted", {.weights = Weights::CountedPerBlock}},
+                                       {"ragged_block_dropped", {.ragged_dropped = true}},
+                                       {"ragged_block_dropped", {.ragged_dropped = true, .ragged_fill = nan}},
+                                       {"sums_not_cleared", {.dq_start = nan, .dk_dv_start = nan}},
+                                       {"sums_not_cleared", {.dq_start = nan}},
+                                       {"sums_not_cleared", {.dk_dv_start = nan}}};
+
+/// ds by the Jacobian itself, written down row by row: J_jk = p_j (delta_jk - p_k).
+template <class T>
+Answer by_the_jacobian(const Example& example) {
+  const TensorOf<T> p = input<T>(example, "p"), dp = input<T>(example, "dp");
+  const TensorOf<T> d_lse = input<T>(example, "d_lse");
+  TensorOf<T> ds(p.shape());
+  for (Index i = 0; i < p.extent(0); ++i) {
+    for (Index j = 0; j < p.extent(1); ++j) {
+      T sum = p.matrix()(i, j) * d_lse[i];
+      for (Index k = 0; k < p.extent(1); ++k)
+        sum += p.matrix()(i, j) * (T(j == k) - p.matrix()(i, k)) * dp.matrix()(i, k);
+      ds.matrix()(i, j) = sum;
+    }
+  }
+  return {{"ds", cast<double>(ds)}};
+}
+
+AttentionProblem problem(const Example& example) {
+  return problem_of(example, input(example, "d_lse"), mask_of(example));
+}
+
+template <class T>
+Answer by_steps(const Steps& steps, const Example& example) {
+  return gradients<T>(steps, example, mask_of(example));
+}
+
+Task attention_task(std::string id, std::string function, const MistakeTable<Steps>& beside_blocks) {
+  Task made = gradients_task(std::move(id), std::move(function), problem);
+  made.examples = examples;
+  // From the lse and o that the student is given: float32 rounds an lse of 100 by 4e-6, and all weights of
+  // that row with it. The reference, which makes its own softmax, would not have that error.
+  made.baseline = [](const Example& example) { return by_steps<float>({}, example); };
+  made.mistakes = mistakes_of(of_blocks, by_steps<double>);
+  std::ranges::move(mistakes_of(beside_blocks, by_steps<double>), std::back_inserter(made.mistakes));
+  return made;
+}
+
+}  // namespace
+
+std::int64_t memory_limit(const Example& example) {
+  const Index block = integer(example, "block");
+  const Tensor& q = example.inputs.at("q");
+  return (2 << 20) + 4 * 4 * (q.extent(1) + block) * (q.extent(2) + block);
+}
+
+Task rows_task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"ds", {"row", "col"}}},
+          .examples = rows_examples,
+          .expected = by_the_jacobian<double>,
+          .baseline = by_the_jacobian<float>,
+          .mistakes = mistakes_of(of_rows, row_gradients),
+          .of_family = true,
+          .largest_tolerance = largest_gradient_tolerance};
+}
+
+Task block_task(std::string id, std::string function) {
+  return attention_task(std::move(id), std::move(function),
+                        {{"dk_dv_overwritten", {.dk_dv_overwritten = true}}});
+}
+
+Task whole_task(std::string id, std::string function) {
+  return attention_task(std::move(id), std::move(function), of_the_whole);
+}
+
+}  // namespace course::block_backward

@@ -1,0 +1,160 @@
+#include "judge/attention/block_backward_steps.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "judge/attention/backward.hpp"
+#include "judge/attention/forward.hpp"
+
+namespace course::block_backward {
+
+namespace {
+
+using reference::KeyRange;
+
+/// D of a row: the sum of the products of two rows, o and d_o or p and dp.
+template <class T>
+T row_delta(Delta how, std::span<const T> a, std::span<const T> b) {
+  if (how == Delta::LeftOut) return 0;
+  if (how == Delta::FirstColumn && !a.empty()) return a[0] * b[0];
+  return dot<T>(a, b) / (how == Delta::Mean ? static_cast<T>(a.size()) : 1);
+}
+
+template <class T>
+T score_gradient(const Steps& steps, T p, T dp, T delta, T d_lse) {
+  const T share = steps.diagonal ? (1 - p) * dp : dp - delta;
+  return p * (share + static_cast<T>(steps.d_lse) * d_lse);
+}
+
+/// Query i of one head.
+template <class T>
+struct Query {
+  const Steps& steps;
+  const DenseHead<T>& head;
+  Index i;
+  KeyRange seen;
+  T d_lse;
+
+  bool sees(Index j) const { return seen.first <= j && j < seen.last; }
+  bool is_masked() const { return seen.first == seen.last; }
+
+  /// The largest score of these keys that it sees.
+  T maximum(KeyRange keys) const {
+    T largest = -std::numeric_limits<T>::infinity();
+    for (Index j = keys.first; j < keys.last; ++j) {
+      if (sees(j)) largest = std::max(largest, head.s(i, j));
+    }
+    return largest;
+  }
+
+  T subtracted_from_scores(KeyRange block) const {
+    if (steps.weights == Weights::BlockMaximum) return maximum(block);
+    if (steps.weights == Weights::RowMaximum) return maximum({0, head.k.rows()});
+    const bool makes_nan = steps.weights == Weights::NanInMaskedRow && is_masked();
+    return makes_nan ? std::numeric_limits<T>::quiet_NaN() : head.lse[i];
+  }
+
+  bool has_weight(Index j, KeyRange block) const {
+    if (steps.weights == Weights::MaskedRowsToo) return true;
+    if (steps.weights == Weights::NothingHidden) return !is_masked();
+    if (steps.weights == Weights::NanInMaskedRow && is_masked()) return true;
+    return sees(steps.weights == Weights::CountedPerBlock ? j - block.first : j);
+  }
+
+  T delta(KeyRange block) const {
+    if (steps.delta != Delta::OfBlock && steps.delta != Delta::OfBlockSoftmax)
+      return row_delta(steps.delta, head.o.row(i), head.d_o.row(i));
+    T dots = 0, weights = 0;
+    for (Index j = block.first; j < block.last; ++j) {
+      const T p = sees(j) ? std::exp(head.s(i, j) - head.lse[i]) : 0;
+      dots += p * head.dp(i, j);
+      weights += p;
+    }
+    if (steps.delta == Delta::OfBlock) return dots;
+    return weights > 0 ? dots / weights : 0;
+  }
+};
+
+/// The gradients of one head, and whose shares remain in them.
+template <class T>
+struct Sums {
+  MatrixView<T> dq, dk, dv;
+  Index first_query, first_key;
+  bool square;  ///< one square block is all there is: shapes allow p for its transpose
+
+  /// What a query and the keys of one block give.
+  void add(const Query<T>& query, KeyRange block) const {
+    const auto& [steps, head, i, seen, d_lse] = query;
+    const T subtracted = query.subtracted_from_scores(block), delta = query.delta(block);
+    for (Index j = block.first; j < block.last; ++j) {
+      const T p = query.has_weight(j, block) ? std::exp(head.s(i, j) - subtracted) : 0;
+      const T ds = score_gradient(steps, p, head.dp(i, j), delta, d_lse);
+      if (j >= first_key)
+        add_scaled(dq.row(i), std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds, head.k.row(j));
+      if (i < first_query) continue;
+      add_to_key(dv, steps.dv_transposed, p, head.d_o, i, j);
+      add_to_key(dk, steps.dk_transposed, std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds, head.q,
+                 i, j);
+    }
+  }
+
+  void add_to_key(MatrixView<T> sum, bool transposed, T factor, MatrixView<const T> x, Index i,
+                  Index j) const {
+    if (transposed && square) std::swap(i, j);
+    add_scaled(sum.row(j), factor, x.row(i));
+  }
+};
+
+/// The first of the tokens whose shares remain.
+Index first_kept(bool overwritten, Index tokens, Index block) {
+  return overwritten && tokens > 0 ? (tokens - 1) / block * block : 0;
+}
+
+}  // namespace
+
+Answer row_gradients(const Steps& steps, const Example& example) {
+  const Tensor64 p = input(example, "p"), dp = input(example, "dp"), d_lse = input(example, "d_lse");
+  Tensor64 ds(p.shape());
+  for (Index i = 0; i < p.extent(0); ++i) {
+    const double delta = row_delta<double>(steps.delta, p.matrix().row(i), dp.matrix().row(i));
+    for (Index j = 0; j < p.extent(1); ++j)
+      ds.matrix()(i, j) = score_gradient(steps, p.matrix()(i, j), dp.matrix()(i, j), delta, d_lse[i]);
+  }
+  return {{"ds", std::move(ds)}};
+}
+
+template <class T>
+Answer gradients(const Steps& steps, const Example& example, const reference::Mask& mask) {
+  const TensorOf<T> q = input<T>(example, "q"), k = input<T>(example, "k"), v = input<T>(example, "v");
+  const TensorOf<T> d_o = input<T>(example, "d_o"), o = input<T>(example, "o");
+  const TensorOf<T> lse = input<T>(example, "lse"), d_lse = input<T>(example, "d_lse");
+  const Index queries = q.extent(1), keys = k.extent(1);
+  const Index block = integer(example, "block"), query_block = integer(example, "query_block");
+  const Index dropped = steps.ragged_dropped ? keys % block : 0;
+  const Index first_query = first_kept(steps.dk_dv_overwritten, queries, query_block);
+  const Index first_key = first_kept(steps.dq_overwritten, keys, block);
+  const bool square = queries == keys && block >= keys && query_block >= queries;
+  const TensorOf<T> dk_dv(k.shape(), static_cast<T>(steps.dk_dv_start));
+  reference::AttentionGradients<T> all{TensorOf<T>(q.shape(), static_cast<T>(steps.dq_start)), dk_dv, dk_dv};
+  for (Index index = 0; index < q.extent(0); ++index) {
+    const auto of = [index](auto& tensor) { return tensor.heads().head(index); };
+    const DenseHead<T> head{of(q), of(k), of(v), of(o), of(d_o), lse.matrix().row(index)};
+    const Sums<T> sums{of(all.dq), of(all.dk), of(all.dv), first_query, first_key, square};
+    for (Index i = 0; i < queries; ++i) {
+      const auto [first, last] = mask.keys(i);
+      const KeyRange seen{std::min(first, keys), std::min(last, keys)};
+      const Query<T> query{steps, head, i, seen, d_lse.matrix()(index, i)};
+      for (Index key = 0; key < keys - dropped; key += block)
+        sums.add(query, {key, std::min(key + block, keys)});
+    }
+    for (const MatrixView<T>& gradient : {sums.dk, sums.dv})
+      std::fill_n(gradient.rows(keys - dropped, dropped).data(), dropped * k.extent(2),
+                  static_cast<T>(steps.ragged_fill));
+  }
+  return as_answer(all);
+}
+
+template Answer gradients<float>(const Steps&, const Example&, const reference::Mask&);
+template Answer gradients<double>(const Steps&, const Example&, const reference::Mask&);
+
+}  // namespace course::block_backward

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "judge/task.hpp"
+#include "reference/mask.hpp"
+
+/// Attention's backward pass over blocks with steps of it done wrong, or none.
+namespace course::block_backward {
+
+/// How the weights go wrong.
+enum class Weights {
+  Right,
+  BlockMaximum,     ///< exp(s - m), m the block's maximum
+  RowMaximum,       ///< exp(s - m), m the row's maximum
+  NanInMaskedRow,   ///< -inf - (-inf)
+  NothingHidden,    ///< all keys seen, but masked rows are left out
+  MaskedRowsToo,    ///< all keys seen: exp(s - (-inf)) in a masked row
+  CountedPerBlock,  ///< the keys that are seen are counted from each block's first one
+};
+
+/// How D goes wrong.
+enum class Delta { Right, LeftOut, OfBlock, OfBlockSoftmax, Mean, FirstColumn };
+
+/// The backward pass with its steps as switches.
+struct Steps {
+  Weights weights = Weights::Right;
+  Delta delta = Delta::Right;
+  double d_lse = 1;       ///< the factor that d_lse enters with
+  bool diagonal = false;  ///< ds = p (1 - p) dp, an elementwise function's
+  int dq_scales = 1;      ///< how often 1/sqrt(d) is applied
+  int dk_scales = 1;
+  bool dv_transposed = false;  ///< p where its transpose belongs
+  bool dk_transposed = false;
+  bool dq_overwritten = false;     ///< only the last block of keys gives a share
+  bool dk_dv_overwritten = false;  ///< only the last block of queries
+  bool ragged_dropped = false;     ///< keys of a last, shorter block are left out
+  double ragged_fill = 0;          ///< and their dk and dv are this
+  double dq_start = 0;             ///< what the sums begin with
+  double dk_dv_start = 0;
+};
+
+/// ds of rows by themselves, from p, dp and d_lse.
+Answer row_gradients(const Steps& steps, const Example& example);
+
+/// dq, dk and dv under `mask` from what the student is given, lse and o included, computed in T.
+template <class T>
+Answer gradients(const Steps& steps, const Example& example, const reference::Mask& mask);
+
+}  // namespace course::block_backward

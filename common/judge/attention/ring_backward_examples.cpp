@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <cmath>
+
+#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring_forward.hpp"
+#include "judge/numbers/dot.hpp"
+#include "reference/reference.hpp"
+#include "ring/shards.hpp"
+
+namespace course::ring_backward {
+
+namespace {
+
+/// Every third query steep: its scores lie more than 110 apart. Next to all of its weight is on one key, its
+/// own gradient cancels, and float32 keeps nothing of it; the queries between keep the sums away from zero.
+QKV with_steep_queries(QKV qkv) {
+  const double root_dim = std::sqrt(static_cast<double>(qkv.q.extent(2)));
+  for (Index head = 0; head < qkv.q.extent(0); ++head) {
+    for (Index i = 0; i < qkv.q.extent(1); i += 3) {
+      const std::span<float> query = qkv.q.heads().head(head).row(i);
+      std::vector<double> scores;
+      for (Index j = 0; j < qkv.k.extent(1); ++j)
+        scores.push_back(dot(query, qkv.k.heads().head(head).row(j)) / root_dim);
+      const auto [low, high] = std::ranges::minmax(scores);
+      for (float& entry : query) entry *= static_cast<float>(120 / std::max(high - low, 1e-3));
+    }
+  }
+  return qkv;
+}
+
+}  // namespace
+
+Example make_example(std::string what, const Layout& layout, QKV qkv, Tensor d_o) {
+  const std::vector<int> tokens = layout.shard_tokens();
+  const reference::Attention<double> forward =
+      reference::attention(cast<double>(qkv.q), cast<double>(qkv.k), cast<double>(qkv.v));
+  return {std::move(what),
+          {{"q", std::move(qkv.q)},
+           {"k", std::move(qkv.k)},
+           {"v", std::move(qkv.v)},
+           {"o", cast<float>(forward.o)},
+           {"lse", cast<float>(forward.lse)},
+           {"d_o", std::move(d_o)}},
+          {{"shard_tokens", {tokens.begin(), tokens.end()}}},
+          layout};
+}
+
+Example with_gradient(InputGenerator& generator, Example forward) {
+  const auto take = [&](const char* name) { return std::move(forward.inputs.at(name)); };
+  QKV qkv{take("q"), take("k"), take("v")};
+  Tensor d_o = generator.normal(qkv.q.shape());
+  Example example = make_example(std::move(forward.what), forward.layout, std::move(qkv), std::move(d_o));
+  example.large = forward.large;
+  return example;
+}
+
+Example real_example(InputGenerator& generator, std::string what, const Layout& layout,
+                     const std::vector<Index>& heads, Index every, float q_factor) {
+  const int tokens = layout.tokens();
+  const Index first = generator.integer(0, 512 - tokens);
+  QKV qkv = minilm_qkv(first, tokens, heads);
+  for (Index i = 0; i < qkv.q.size(); ++i) {
+    if (i / qkv.q.extent(2) % every == 0) qkv.q[i] *= q_factor;
+  }
+  return make_example(std::move(what), layout, std::move(qkv), minilm_d_o(first, tokens, heads));
+}
+
+std::vector<Example> examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all;
+  const auto add = [&](std::string what, const std::vector<int>& shards, QKV qkv) {
+    Tensor d_o = generator.normal(qkv.q.shape());
+    all.push_back(make_example(std::move(what), shards, std::move(qkv), std::move(d_o)));
+  };
+  for (Example& forward : ring_forward::on_all_kinds_of_shards(generator, ranks, 2))
+    all.push_back(with_gradient(generator, std::move(forward)));
+  std::vector<int> shards = unequal_shards(generator, ranks);
+  shards[generator.integer(0, ranks - 1)] += 12;
+  const int n = total_tokens(shards);
+  add("queries whose scores are more than 110 apart", shards,
+      with_steep_queries(random_qkv(generator, 2, n, n, 6)));
+  add("scores near -150", shards, very_negative_qkv(generator, 2, n, n, 5, -150));
+  add("scores near -300", shards, very_negative_qkv(generator, 2, n, n, 5, -300));
+  const auto add_real = [&](std::string what, int tokens, Index every, float q_factor) {
+    all.push_back(real_example(generator, std::move(what), even_shards(tokens, ranks),
+                               two_real_heads(generator), every, q_factor));
+  };
+  add_real("real q, k, v and d_o", 53, 1, 1);
+  // Were all queries doubled, most of the weight would be on one key, and the gradient of a whole head
+  // would cancel.
+  add_real("real q, k, v and d_o with every third query doubled", 96, 3, 2);
+  for (Example& large : ring_forward::with_large_blocks(generator, ranks))
+    all.push_back(with_gradient(generator, std::move(large)));
+  return all;
+}
+
+}  // namespace course::ring_backward

@@ -1,0 +1,172 @@
+#include "judge/attention/ring_backward_steps.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "judge/attention/attended_blocks.hpp"
+#include "judge/attention/backward.hpp"
+#include "ring/shards.hpp"
+
+namespace course::ring_backward {
+
+namespace {
+
+using log_reading::holder;
+
+/// As many numbers as `shape` has, from the front of `numbers`; 0 where there are none.
+template <class T>
+TensorOf<T> read_as(const std::vector<T>& numbers, const Shape& shape) {
+  TensorOf<T> read(shape);
+  std::copy_n(numbers.begin(), std::min<Index>(std::ssize(numbers), read.size()), read.data());
+  return read;
+}
+
+/// dk and dv.
+template <class T>
+using Pair = std::array<std::vector<T>, 2>;
+
+/// One rank's tensors.
+template <class T>
+struct Rank {
+  TensorOf<T> q, k, v, o, d_o, lse;
+
+  /// What its queries give to the gradients of one block.
+  reference::AttentionGradients<T> share(const TensorOf<T>& block_k, const TensorOf<T>& block_v,
+                                         bool with_delta) const {
+    reference::AttentionGradients<T> made{TensorOf<T>(q.shape()), TensorOf<T>(block_k.shape()),
+                                          TensorOf<T>(block_k.shape())};
+    for (Index head = 0; head < q.extent(0); ++head) {
+      const auto of = [head](auto& tensor) { return tensor.heads().head(head); };
+      const DenseHead<T> one{of(q), of(block_k), of(block_v), of(o), of(d_o), lse.matrix().row(head)};
+      for (Index i = 0; i < q.extent(1); ++i) {
+        const T delta = with_delta ? one.delta(i) : 0;
+        for (Index j = 0; j < block_k.extent(1); ++j) {
+          const T weight = std::exp(one.s(i, j) - one.lse[i]);
+          const T scaled_ds = one.scale * weight * (one.dp(i, j) - delta);
+          add_scaled(of(made.dv).row(j), weight, one.d_o.row(i));
+          add_scaled(of(made.dq).row(i), scaled_ds, one.k.row(j));
+          add_scaled(of(made.dk).row(j), scaled_ds, one.q.row(i));
+        }
+      }
+    }
+    return made;
+  }
+};
+
+/// All ranks, hop by hop. A rank holds a block's gradients in one of two rooms in turn, each as long as the
+/// largest block.
+template <class T>
+class Ring {
+ public:
+  Ring(const Example& example, const Steps& steps) : steps_(steps), layout_(example.layout) {
+    const Tensor& q = example.inputs.at("q");
+    const std::size_t length = q.extent(0) * largest_shard(layout_.shard_tokens()) * q.extent(2);
+    const std::vector<T> zeros(length), start(length, static_cast<T>(steps.dk_dv_start));
+    for (int rank = 0; rank < world_size(); ++rank) {
+      const auto own = [&](const char* name) {
+        return cast<T>(layout_.shard(example.inputs.at(name), 1, rank));
+      };
+      ranks_.push_back({own("q"), own("k"), own("v"), own("o"), own("d_o"), own("lse")});
+      dq_.emplace_back(ranks_[rank].q.shape(), static_cast<T>(steps.dq_start));
+      rooms_.push_back({Pair<T>{zeros, zeros}, {zeros, zeros}, {zeros, zeros}});
+      room(rank, 0) = {start, start};
+    }
+  }
+
+  Answer answer() {
+    const int blocks = std::max(1, world_size() + steps_.blocks);
+    const int hops = world_size() == 1 ? 0 : world_size() + steps_.gradient_hops;
+    for (int step = 0; step < std::max(blocks, hops); ++step) {
+      if (step < blocks) work(step);
+      if (step < hops && steps_.gradients_travel) pass_on(step);
+    }
+    std::vector<Tensor64> dq, dk, dv;
+    for (int rank = 0; rank < world_size(); ++rank) {
+      const Pair<T> own = returned(rank, hops);
+      dq.push_back(cast<double>(dq_[rank]));
+      dk.push_back(cast<double>(read_as(own[0], ranks_[rank].q.shape())));
+      dv.push_back(cast<double>(read_as(own[1], ranks_[rank].q.shape())));
+    }
+    return {{"dq", layout_.join(dq, 1)}, {"dk", layout_.join(dk, 1)}, {"dv", layout_.join(dv, 1)}};
+  }
+
+ private:
+  int world_size() const { return layout_.ranks(); }
+  /// How long the block is that a rank holds after `step` hops.
+  Index held_size(int rank, int step) const { return ranks_[holder(rank, step, world_size())].q.size(); }
+
+  /// Where a rank holds gradients after `step` hops.
+  Pair<T>& room(int rank, int step) {
+    if (!steps_.gradients_travel) return rooms_[rank][0];
+    return rooms_[rank][step == 0 && !steps_.own_in_room ? 2 : step % 2];
+  }
+
+  void work(int step) {
+    for (int rank = 0; rank < world_size(); ++rank) {
+      const int of = holder(rank, step, world_size());
+      const TensorOf<T>& block_k = ranks_[steps_.k_travels ? of : rank].k;
+      const TensorOf<T>& block_v = ranks_[steps_.v_travels ? of : rank].v;
+      const reference::AttentionGradients<T> share =
+          ranks_[rank].share(block_k, read_as(block_v.values(), block_k.shape()), steps_.delta);
+      add(dq_[rank].values(), share.dq, steps_.dq_overwritten);
+      if (of != rank && !steps_.others_blocks) continue;
+      add(room(rank, step)[0], share.dk, steps_.dk_dv_overwritten);
+      add(room(rank, step)[1], share.dv, steps_.dk_dv_overwritten);
+    }
+  }
+
+  static void add(std::vector<T>& to, const TensorOf<T>& share, bool overwritten) {
+    for (Index i = 0; i < share.size(); ++i) to[i] = (overwritten ? T{0} : to[i]) + share[i];
+  }
+
+  void pass_on(int step) {
+    std::vector<Pair<T>> messages;
+    for (int rank = 0; rank < world_size(); ++rank) {
+      Pair<T> message = room(rank, step);
+      for (std::vector<T>& gradient : message) gradient.resize(held_size(rank, step));
+      if (steps_.swapped == Swapped::EveryHop) std::swap(message[0], message[1]);
+      messages.push_back(std::move(message));
+    }
+    for (int rank = 0; rank < world_size(); ++rank) {
+      for (const int x : {0, 1})
+        std::ranges::copy(messages[holder(rank, 1, world_size())][x], room(rank, step + 1)[x].begin());
+    }
+  }
+
+  /// What a rank holds after `hops` hops, with what lies beyond it.
+  Pair<T> held(int rank, int hops) {
+    Pair<T> all = room(rank, hops);
+    if (!steps_.beyond) return all;
+    for (std::vector<T>& gradient : all)
+      std::fill(gradient.begin() + held_size(rank, hops), gradient.end(), static_cast<T>(*steps_.beyond));
+    return all;
+  }
+
+  Pair<T> returned(int rank, int hops) {
+    Pair<T> own = held(rank, hops);
+    if (steps_.swapped == Swapped::AtTheEnd) std::swap(own[0], own[1]);
+    if (steps_.returned == Returned::Received || hops == 0) return own;
+    const Pair<T> sent = held(rank, hops - 1);
+    if (steps_.returned == Returned::FirstsOfPair) return {own[0], sent[0]};
+    const auto sum = [](Pair<T> of) { return add_scaled<T>(of[0], 1, of[1]), of[0]; };
+    return {sum(own), sum(sent)};
+  }
+
+  const Steps steps_;
+  const Layout& layout_;
+  std::vector<Rank<T>> ranks_;
+  std::vector<TensorOf<T>> dq_;
+  std::vector<std::array<Pair<T>, 3>> rooms_;  ///< by rank: two in turn, and one for a block's first share
+};
+
+}  // namespace
+
+template <class T>
+Answer gradients(const Steps& steps, const Example& example) {
+  return Ring<T>(example, steps).answer();
+}
+
+template Answer gradients<float>(const Steps&, const Example&);
+template Answer gradients<double>(const Steps&, const Example&);
+
+}  // namespace course::ring_backward

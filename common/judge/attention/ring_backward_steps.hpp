@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+
+#include "judge/task.hpp"
+
+/// Attention's backward pass round a ring with steps of it done wrong, or none.
+namespace course::ring_backward {
+
+/// Where dk and dv change places.
+enum class Swapped { Nowhere, AtTheEnd, EveryHop };
+
+/// What is returned for dk and dv, of the pair that the last hop leaves: the gradients received, a rank's
+/// own, and those sent, the next rank's.
+enum class Returned {
+  Received,      ///< as it should be
+  SumsOfPair,    ///< dk = the received dk + dv, dv = the sent dk + dv
+  FirstsOfPair,  ///< dk = the received dk, dv = the sent dk
+};
+
+/// The backward ring's steps as switches.
+struct Steps {
+  bool k_travels = true;
+  bool v_travels = true;
+  bool gradients_travel = true;  ///< else dk and dv stay where they are computed
+  bool others_blocks = true;     ///< whether other ranks' blocks get shares of dk and dv
+  int blocks = 0;                ///< of work beyond P, not below one
+  int gradient_hops = 0;         ///< beyond P; none at P = 1
+  bool dk_dv_overwritten = false;
+  bool dq_overwritten = false;
+  double dq_start = 0;  ///< what the sums begin with
+  double dk_dv_start = 0;
+  bool delta = true;  ///< else it is left out
+  Swapped swapped = Swapped::Nowhere;
+  Returned returned = Returned::Received;
+  bool own_in_room = false;  ///< whether a block's first share lies where another block's comes later
+  /// What is read beyond a block in memory that is longer; without it, what lay there.
+  std::optional<double> beyond = {};
+};
+
+/// dq, dk and dv by these steps from the o and lse that the student is given, computed in T.
+template <class T>
+Answer gradients(const Steps& steps, const Example& example);
+
+}  // namespace course::ring_backward

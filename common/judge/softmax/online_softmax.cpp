@@ -1,0 +1,476 @@
+#include "judge/softmax/online_softmax.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "player/softmax_steps.hpp"
+#include "reference/softmax.hpp"
+
+namespace course::online_softmax {
+
+// Known mistakes are computed in float32 as a student would make them. A mistake has many faces: which sums
+// it touches and which masked cases it guards. Steps say which; the tables list those that keep one mistake's
+// name.
+
+namespace {
+
+using softmax_steps::minus_infinity;
+
+/// What a sum of exp(score - m_old) is multiplied by, to make it one of exp(score - m_new).
+enum class Factor { Right, LeftOut, Inverted, ByBlockMaximum };
+
+float factor(Factor kind, float m_old, float m_new, float m_block) {
+  if (kind == Factor::LeftOut) return 1.0f;
+  if (kind == Factor::Inverted) return std::exp(m_new - m_old);
+  return std::exp(m_old - (kind == Factor::ByBlockMaximum ? m_block : m_new));
+}
+
+/// The factors of two sums where that of both is wrong, of the first, or of the second.
+std::array<std::pair<Factor, Factor>, 3> in_either_sum(Factor wrong) {
+  return {{{wrong, wrong}, {wrong, Factor::Right}, {Factor::Right, wrong}}};
+}
+
+/// Where exp(-inf - (-inf)) is avoided.
+enum class Masked { SkippedAtFirst, SkippedAlways, Evaluated };
+/// Which rows are given zeros in place of o / l.
+enum class Zeros { WithoutMaximum, WithoutSum, Never };
+
+/// The steps of one pass over a row's scores, or over states to be merged, as switches.
+struct PassSteps {
+  Factor l = Factor::Right;
+  Factor o = Factor::Right;
+  Factor block = Factor::Right;          ///< of what a block adds to l and o
+  float start = minus_infinity;          ///< of the running maximum
+  bool first_factor_is_zero = false;     ///< where nothing finite has been seen
+  bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
+  bool drops_last_block = false;         ///< where it is shorter than the others
+  bool divides = true;                   ///< o by l, at the end
+  Masked masked = Masked::SkippedAtFirst;
+  Zeros zeros = Zeros::WithoutMaximum;
+  bool zeros_with_m = false;  ///< the lse of a row that is given zeros is m; else -inf
+  float (*lse)(SoftmaxState) = softmax_steps::logsumexp;
+};
+
+/// Adds a block to the state and to o [d]: scores m, each with the sum l that it stands for, and their values
+/// [n, d].
+void see_block(const PassSteps& steps, std::span<const float> m, std::span<const float> l,
+               MatrixView<const float> values, SoftmaxState& state, std::span<float> o) {
+  const float m_block = softmax_steps::maximum(m);
+  const float m_new = steps.forgets_running_maximum ? m_block : std::max(state.m, m_block);
+  if (steps.masked == Masked::SkippedAtFirst && m_new == minus_infinity) return;
+  if (steps.masked == Masked::SkippedAlways && m_block == minus_infinity) return;
+  const auto correction = [&, m_old = state.m](Factor kind) {
+    const bool is_zero = steps.first_factor_is_zero && m_old == minus_infinity;
+    return is_zero ? 0.0f : factor(kind, m_old, m_new, m_block);
+  };
+  state = {m_new, state.l * correction(steps.l)};
+  for (float& component : o) component *= correction(steps.o);
+  for (Index j = 0; j < values.rows(); ++j) {
+    const float weight = l[j] * factor(steps.block, m[j], m_new, m_block);
+    state.l += weight;
+    for (Index c = 0; c < values.cols(); ++c) o[c] += weight * values(j, c);
+  }
+}
+
+/// Divides o; returns lse.
+float finish(const PassSteps& steps, SoftmaxState state, std::span<float> o) {
+  const bool zeros = (steps.zeros == Zeros::WithoutMaximum && state.m == minus_infinity) ||
+                     (steps.zeros == Zeros::WithoutSum && state.l == 0.0f);
+  if (zeros) return steps.zeros_with_m ? state.m : minus_infinity;
+  for (float& component : o) component /= steps.divides ? state.l : 1.0f;
+  return steps.lse(state);
+}
+
+/// Softmax-weighed means of values [n, d] that may differ from row to row, and the logsumexps.
+template <class T, class Values>
+Answer weighed(const TensorOf<T>& scores, Index d, const Values& value) {
+  const reference::Softmax<T> softmax = reference::softmax(scores);
+  TensorOf<T> o({scores.extent(0), d});
+  for (Index row = 0; row < o.extent(0); ++row) {
+    for (Index j = 0; j < scores.extent(1); ++j) {
+      for (Index c = 0; c < d; ++c) o.matrix()(row, c) += softmax.p.matrix()(row, j) * value(row, j, c);
+    }
+  }
+  return {{"o", cast<double>(o)}, {"lse", cast<double>(softmax.lse)}};
+}
+
+// The merge of two states. Only m + log l is compared.
+
+/// Every row's states, merged from left to right as the adapter does.
+Answer merge_rows(const PassSteps& steps, const Example& example) {
+  const auto m = example.inputs.at("m").matrix();
+  const auto l = example.inputs.at("l").matrix();
+  const Tensor no_values({1, 0});
+  Tensor lse({m.rows()});
+  for (Index row = 0; row < m.rows(); ++row) {
+    SoftmaxState state{m(row, 0), l(row, 0)};
+    for (Index part = 1; part < m.cols(); ++part)
+      see_block(steps, m.row(row).subspan(part, 1), l.row(row).subspan(part, 1), no_values.matrix(), state,
+                {});
+    lse[row] = softmax_steps::logsumexp(state);
+  }
+  return {{"lse", cast<double>(lse)}};
+}
+
+template <class T>
+Answer merge_answer(const Example& example) {
+  const Tensor& m = example.inputs.at("m");
+  const Tensor& l = example.inputs.at("l");
+  TensorOf<T> lse(m.shape());
+  for (Index i = 0; i < lse.size(); ++i) lse[i] = static_cast<T>(m[i] + std::log(static_cast<double>(l[i])));
+  return weighed(lse, 0, [](Index, Index, Index) { return T{0}; });
+}
+
+std::vector<WrongSteps<PassSteps>> wrong_merges() {
+  std::vector<WrongSteps<PassSteps>> all{{"masked_minus_masked", {.masked = Masked::Evaluated}}};
+  for (const auto& [a, b] : in_either_sum(Factor::LeftOut))
+    all.push_back({"l_not_rescaled", {.l = a, .block = b}});
+  for (const auto& [a, b] : in_either_sum(Factor::Inverted)) {
+    all.push_back({"rescale_inverted", {.l = a, .block = b}});
+    // Some return the other state where one has seen nothing.
+    all.push_back({"rescale_inverted",
+                   {.l = a, .block = b, .first_factor_is_zero = true, .masked = Masked::SkippedAlways}});
+  }
+  return all;
+}
+
+/// States [rows, parts] with m near `level`, each larger by about `step` than the one before. m need not be
+/// the largest score seen, so l is any positive number. Those that `empty` says have seen nothing.
+Example states(
+    InputGenerator& generator, std::string what, Index rows, Index parts, float level = 0, float step = 0,
+    bool (*empty)(Index row, Index part) = [](Index, Index) { return false; }) {
+  Tensor m({rows, parts}), l({rows, parts});
+  for (Index i = 0; i < m.size(); ++i)
+    m[i] = level + step * static_cast<float>(i % parts) + static_cast<float>(generator.uniform(-4, 4));
+  for (float& sum : l.values()) sum = static_cast<float>(std::exp(generator.uniform(-2, 4)));
+  for (Index i = 0; i < m.size(); ++i) {
+    if (!empty(i / parts, i % parts)) continue;
+    m[i] = minus_infinity;
+    l[i] = 0.0f;
+  }
+  return {std::move(what), {{"m", std::move(m)}, {"l", std::move(l)}}};
+}
+
+std::vector<Example> merges(InputGenerator& generator, int) {
+  return {states(generator, "two ordinary states", 8, 2),
+          states(generator, "two states, the later one's m larger by 20", 6, 2, 0, 20),
+          states(generator, "two states, the later one's m smaller by 20", 6, 2, 0, -20),
+          states(generator, "two states, the later one's m larger by 120", 6, 2, 0, 120),
+          states(generator, "two states, the later one's m smaller by 120", 6, 2, 0, -120),
+          states(generator, "five states merged one after another", 6, 5),
+          states(generator, "two states near -2e4", 6, 2, -2e4),
+          states(generator, "two states, one of which has seen nothing", 6, 2, -150, 0,
+                 [](Index row, Index part) { return row % 2 == part; }),
+          states(generator, "two states that have both seen nothing", 2, 2, 0, 0,
+                 [](Index, Index) { return true; }),
+          states(generator, "five states merged one after another, the first two of which have seen nothing",
+                 5, 5, -150, 0, [](Index, Index part) { return part < 2; })};
+}
+
+// One pass over a row, played for every row of a score matrix with the same values.
+
+Answer pass_over_rows(const PassSteps& steps, const Example& example) {
+  const auto scores = example.inputs.at("scores").matrix();
+  const auto values = example.inputs.at("values").matrix();
+  const Index block = static_cast<Index>(example.arguments.at("block").front());
+  const std::vector<float> ones(scores.cols(), 1.0f);
+  Tensor o({scores.rows(), values.cols()});
+  Tensor lse({scores.rows()});
+  for (Index i = 0; i < scores.rows(); ++i) {
+    SoftmaxState state{steps.start, 0.0f};
+    for (Index first = 0; first < scores.cols(); first += block) {
+      const Index count = std::min(block, scores.cols() - first);
+      if (steps.drops_last_block && count < block) break;
+      see_block(steps, scores.row(i).subspan(first, count), ones, values.rows(first, count), state,
+                o.matrix().row(i));
+    }
+    lse[i] = finish(steps, state, o.matrix().row(i));
+  }
+  return {{"o", cast<double>(o)}, {"lse", cast<double>(lse)}};
+}
+
+template <class T>
+Answer pass_answer(const Example& example) {
+  const TensorOf<T> values = cast<T>(example.inputs.at("values"));
+  return weighed(cast<T>(example.inputs.at("scores")), values.extent(1),
+                 [&](Index, Index j, Index c) { return values.matrix()(j, c); });
+}
+
+std::vector<WrongSteps<PassSteps>> wrong_passes() {
+  using enum Factor;
+  using enum Masked;
+  std::vector<WrongSteps<PassSteps>> all{
+      {"l_not_rescaled", {.l = LeftOut}},
+      {"l_not_rescaled", {.l = LeftOut, .o = LeftOut}},
+      {"l_not_rescaled", {.l = LeftOut, .o = LeftOut, .block = ByBlockMaximum, .masked = SkippedAlways}},
+      {"o_not_rescaled", {.o = LeftOut}},
+      {"rescale_by_block_maximum", {.forgets_running_maximum = true}},
+      // Returned where l is 0, the start itself becomes the lse.
+      {"m_starts_at_zero", {.start = 0.0f, .zeros = Zeros::WithoutSum, .zeros_with_m = true}},
+      {"m_starts_at_minus_1e4", {.start = -1e4f, .zeros = Zeros::WithoutSum, .zeros_with_m = true}},
+      {"masked_minus_masked", {.masked = Evaluated}},
+      {"masked_minus_masked", {.masked = Evaluated, .zeros = Zeros::Never}},
+      {"zero_by_zero", {.zeros = Zeros::Never}},
+      {"final_division_missing", {.divides = false}},
+      {"ragged_block_dropped", {.drops_last_block = true}},
+      {"lse_without_m", {.lse = [](SoftmaxState s) { return std::log(s.l); }}},
+      {"lse_base_2", {.lse = [](SoftmaxState s) { return s.m + std::log2(s.l); }}},
+      {"lse_base_2",
+       {.lse = [](SoftmaxState s) { return (s.m + std::log(s.l)) / std::numbers::ln2_v<float>; }}}};
+  for (const auto& [l, o] : in_either_sum(Inverted)) {
+    for (const bool first_is_zero : {false, true})
+      all.push_back({"rescale_inverted", {.l = l, .o = o, .first_factor_is_zero = first_is_zero}});
+  }
+  for (const auto& [l, o] : in_either_sum(ByBlockMaximum)) {
+    for (const Masked masked : {SkippedAtFirst, SkippedAlways})
+      all.push_back({"rescale_by_block_maximum", {.l = l, .o = o, .masked = masked}});
+  }
+  for (const Zeros zeros : {Zeros::WithoutMaximum, Zeros::WithoutSum}) {
+    all.push_back({"m_starts_at_zero", {.start = 0.0f, .zeros = zeros}});
+    for (const float start : {-1e4f, -1e9f})
+      all.push_back({"m_starts_at_minus_1e4", {.start = start, .zeros = zeros}});
+  }
+  return all;
+}
+
+Tensor near(InputGenerator& generator, float level, float step) {
+  Tensor scores({4, 17});
+  for (float& score : scores.values()) score = level + step * static_cast<float>(generator.integer(0, 9));
+  return scores;
+}
+
+Example with_values(std::string what, Tensor scores, Tensor values, int block) {
+  return {std::move(what) + ", in blocks of " + std::to_string(block),
+          {{"scores", std::move(scores)}, {"values", std::move(values)}},
+          {{"block", {static_cast<double>(block)}}}};
+}
+
+/// Eight rows of a sentence encoder's real scores, with q doubled.
+Example real_rows(InputGenerator& generator) {
+  const int first_token = generator.integer(0, 400);
+  const QKV qkv = minilm_qkv(first_token, 61, {generator.integer(0, 11)}, 2);
+  return with_values("real scores, q doubled", scores_of(qkv, {0, 7, 14, 21, 28, 35, 42, 49}),
+                     {{qkv.v.extent(1), qkv.v.extent(2)}, qkv.v.values()}, 16);
+}
+
+std::vector<Example> passes(InputGenerator& generator, int) {
+  const auto rows = [&](std::string what, Tensor scores, int block) {
+    return make_example(generator, std::move(what), std::move(scores), generator.integer(4, 9), block);
+  };
+  const auto ordinary = [&](Index count, Index n) { return score_rows(generator, count, n); };
+  const int block = generator.integer(3, 7);
+  return {
+      rows("ordinary scores", ordinary(5, generator.integer(12, 30)), block),
+      rows("a maximum that comes last", late_maximum_rows(generator, 5, generator.integer(16, 40)), 4),
+      rows("scores near -150", near(generator, -150, 0.5), 5),
+      rows("scores near -2e4", near(generator, -2e4, 0.5), 5),
+      rows("scores near -1e10", near(generator, -1e10, 1024), 5),
+      rows("rows that are masked, wholly or in part", masked_rows(generator, 8, generator.integer(9, 25)), 4),
+      rows("rows near -2e4, -150, +2e4, and scores more than 110 apart",
+           wide_rows(generator, 8, generator.integer(9, 25)), 4),
+      real_rows(generator),
+      rows("one score a block", ordinary(3, 11), 1),
+      rows("a block longer than the row", ordinary(3, 11), 64),
+      rows("one score", ordinary(3, 1), 4),
+      rows("no scores", ordinary(3, 0), 4)};
+}
+
+// The merge of two normalised parts, played for every row of two outputs.
+
+/// What o and o_b are multiplied by.
+using Weights = std::pair<float, float>;
+
+/// Which parts that have seen nothing are looked out for before anything is computed.
+enum class Guard { None, Both, Second, Either };
+
+struct OutputSteps {
+  Weights (*weights)(float a, float b, float lse);  ///< from the parts' lse and that of both
+  float (*lse)(float a, float b);
+  Guard guard;
+  bool lse_before_o = false;  ///< the first part's lse is that of both by the time that o is merged
+};
+
+Answer merge_outputs(const OutputSteps& steps, const Example& example) {
+  Tensor o = example.inputs.at("o");
+  Tensor lse = example.inputs.at("lse");
+  const auto o_b = example.inputs.at("o_b").matrix();
+  for (Index row = 0; row < o_b.rows(); ++row) {
+    const float a = lse[row], b = example.inputs.at("lse_b")[row];
+    const bool a_is_empty = a == minus_infinity, b_is_empty = b == minus_infinity;
+    if (b_is_empty && (steps.guard == Guard::Both ? a_is_empty : steps.guard != Guard::None)) continue;
+    const bool takes_b = a_is_empty && steps.guard == Guard::Either;
+    lse[row] = takes_b ? b : steps.lse(a, b);
+    const auto [weight_a, weight_b] =
+        takes_b ? Weights{0.0f, 1.0f} : steps.weights(steps.lse_before_o ? lse[row] : a, b, lse[row]);
+    for (Index c = 0; c < o_b.cols(); ++c)
+      o.matrix()(row, c) = weight_a * o.matrix()(row, c) + weight_b * o_b(row, c);
+  }
+  return {{"o", cast<double>(o)}, {"lse", cast<double>(lse)}};
+}
+
+template <class T>
+Answer output_answer(const Example& example) {
+  const TensorOf<T> o[] = {cast<T>(example.inputs.at("o")), cast<T>(example.inputs.at("o_b"))};
+  TensorOf<T> lse({o[0].extent(0), 2});
+  for (Index row = 0; row < lse.extent(0); ++row) {
+    lse.matrix()(row, 0) = example.inputs.at("lse")[row];
+    lse.matrix()(row, 1) = example.inputs.at("lse_b")[row];
+  }
+  return weighed(lse, o[0].extent(1),
+                 [&](Index row, Index part, Index c) { return o[part].matrix()(row, c); });
+}
+
+float sigmoid(float x) {
+  return 1.0f / (1.0f + std::exp(-x));
+}
+
+/// log sigmoid(x) without overflow, as deep-learning libraries have it; -inf at -inf.
+float log_sigmoid(float x) {
+  return std::min(0.0f, x) - std::log1p(std::exp(-std::abs(x)));
+}
+
+float log_add_exp(float a, float b) {
+  const float m = std::max(a, b);
+  return m == minus_infinity ? m : m + std::log1p(std::exp(std::min(a, b) - m));
+}
+
+float max_plus_log2(float a, float b, float x) {
+  return std::max(a, b) + std::log2(1.0f + x);
+}
+
+std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
+  const auto sigmoids = [](float a, float b, float) { return Weights{sigmoid(a - b), sigmoid(b - a)}; };
+  const auto swapped = [](float a, float b, float) { return Weights{sigmoid(b - a), sigmoid(a - b)}; };
+  const auto first_twice = [](float a, float b, float) { return Weights{sigmoid(a - b), sigmoid(a - b)}; };
+  const auto second_twice = [](float a, float b, float) { return Weights{sigmoid(b - a), sigmoid(b - a)}; };
+  const auto by_lse = [](float a, float b, float lse) {
+    return Weights{std::exp(a - lse), std::exp(b - lse)};
+  };
+  const auto by_lse_2 = [](float a, float b, float lse) {
+    return Weights{std::exp2(a - lse), std::exp2(b - lse)};
+  };
+  const auto by_sum = [](float a, float b, float) {
+    const float sum = std::exp(a) + std::exp(b);
+    return Weights{std::exp(a) / sum, std::exp(b) / sum};
+  };
+  const auto less_own_share = [](float a, float b) { return a - log_sigmoid(a - b); };
+  const auto less_other_share = [](float a, float b) { return a - log_sigmoid(b - a); };
+  const auto less_log_of_share = [](float a, float b) { return a - std::log(sigmoid(b - a)); };
+  const auto log_1_plus = [](float a, float b) { return a + std::log(1.0f + std::exp(b - a)); };
+  const auto log_sum = [](float a, float b) { return std::log(std::exp(a) + std::exp(b)); };
+  const auto base_2 = [](float a, float b) { return max_plus_log2(a, b, std::exp2(-std::abs(a - b))); };
+  const auto mixed = [](float a, float b) { return max_plus_log2(a, b, std::exp(-std::abs(a - b))); };
+  const auto converted = [](float a, float b) { return log_add_exp(a, b) / std::numbers::ln2_v<float>; };
+  using enum Guard;
+  std::vector<WrongSteps<OutputSteps>> all;
+  for (const Guard guard : {Both, Second, Either}) {
+    all.insert(all.end(), {{"sigmoids_swapped", {swapped, log_add_exp, guard}},
+                           {"sigmoids_swapped", {sigmoids, less_other_share, guard}},
+                           {"sigmoids_swapped", {swapped, less_other_share, guard}},
+                           {"sigmoids_swapped", {swapped, less_log_of_share, guard}},
+                           {"same_sigmoid_twice", {first_twice, log_add_exp, guard}},
+                           {"same_sigmoid_twice", {second_twice, log_add_exp, guard}},
+                           {"lse_updated_before_o", {sigmoids, log_add_exp, guard, true}},
+                           {"lse_updated_before_o", {by_lse, log_add_exp, guard, true}},
+                           {"lse_base_2", {by_lse_2, base_2, guard}},
+                           {"lse_base_2", {sigmoids, base_2, guard}},
+                           {"lse_base_2", {sigmoids, mixed, guard}},
+                           {"lse_base_2", {sigmoids, converted, guard}}});
+  }
+  for (const Guard guard : {None, Both, Second}) {
+    all.insert(all.end(), {{"empty_accumulator_nan", {sigmoids, less_own_share, guard}},
+                           {"empty_accumulator_nan", {by_lse, less_own_share, guard}}});
+  }
+  for (const Guard guard : {None, Both, Second, Either}) {
+    all.insert(all.end(), {{"lse_overflow", {sigmoids, log_1_plus, guard}},
+                           {"lse_overflow", {by_lse, log_1_plus, guard}},
+                           {"lse_overflow", {sigmoids, log_sum, guard}},
+                           {"lse_overflow", {by_lse, log_sum, guard}},
+                           {"lse_overflow", {by_sum, log_sum, guard}}});
+  }
+  return all;
+}
+
+Tensor lse_near(InputGenerator& generator, Index rows, float level) {
+  Tensor lse({rows});
+  for (float& value : lse.values()) value = level + static_cast<float>(generator.uniform(-2, 2));
+  return lse;
+}
+
+/// Two parts of 6 rows, with lse near `level_a` and `level_b`. At -inf a part has seen nothing: its o is 0.
+Example parts(InputGenerator& generator, std::string what, float level_a, float level_b) {
+  const Shape shape{6, generator.integer(4, 9)};
+  const auto o_at = [&](float level) {
+    return level == minus_infinity ? Tensor(shape) : generator.normal(shape);
+  };
+  return {std::move(what),
+          {{"o", o_at(level_a)},
+           {"lse", lse_near(generator, 6, level_a)},
+           {"o_b", o_at(level_b)},
+           {"lse_b", lse_near(generator, 6, level_b)}}};
+}
+
+Example equal_parts(InputGenerator& generator) {
+  Example example = parts(generator, "two parts of equal lse", 1, 1);
+  example.inputs["lse_b"] = example.inputs["lse"];
+  return example;
+}
+
+std::vector<Example> merges_of_outputs(InputGenerator& generator, int) {
+  return {parts(generator, "two ordinary parts", 1, 2),
+          equal_parts(generator),
+          parts(generator, "two parts, the later one's lse larger by 20", 3, 23),
+          parts(generator, "two parts, the later one's lse larger by 120", 3, 123),
+          parts(generator, "two parts, the later one's lse smaller by 120", 3, -117),
+          parts(generator, "two parts, lse near -150", -150, -150),
+          parts(generator, "two parts, lse near +2e4", 2e4, 2e4),
+          parts(generator, "two parts, lse near -2e4", -2e4, -2e4),
+          parts(generator, "an accumulator that has seen nothing", minus_infinity, 1),
+          parts(generator, "a later part that has seen nothing", 1, minus_infinity),
+          parts(generator, "two parts that have both seen nothing", minus_infinity, minus_infinity)};
+}
+
+}  // namespace
+
+Example make_example(InputGenerator& generator, std::string what, Tensor scores, Index d, int block) {
+  Tensor values = generator.normal({scores.extent(1), d});
+  for (float& value : values.values()) value += 1.0f;
+  return with_values(std::move(what), std::move(scores), std::move(values), block);
+}
+
+Task merge_task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"lse", {"merged state"}}},
+          .examples = merges,
+          .expected = merge_answer<double>,
+          .baseline = merge_answer<float>,
+          .mistakes = mistakes_of(merge_rows, wrong_merges()),
+          .of_family = true};
+}
+
+Task pass_task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"o", {"row", "col"}}, {"lse", {"row"}}},
+          .examples = passes,
+          .expected = pass_answer<double>,
+          .baseline = pass_answer<float>,
+          .mistakes = mistakes_of(pass_over_rows, wrong_passes()),
+          .of_family = true};
+}
+
+Task merge_of_outputs_task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"o", {"row", "col"}}, {"lse", {"row"}}},
+          .examples = merges_of_outputs,
+          .expected = output_answer<double>,
+          .baseline = output_answer<float>,
+          .mistakes = mistakes_of(merge_outputs, wrong_output_merges()),
+          .of_family = true};
+}
+
+}  // namespace course::online_softmax

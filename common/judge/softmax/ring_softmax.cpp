@@ -1,0 +1,304 @@
+#include "judge/softmax/ring_softmax.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "judge/communication_checks.hpp"
+#include "player/softmax_steps.hpp"
+#include "reference/softmax.hpp"
+#include "ring/shards.hpp"
+
+namespace course::ring_softmax {
+
+namespace {
+
+using softmax_steps::minus_infinity;
+
+constexpr std::int64_t state_bytes = sizeof(SoftmaxState);
+
+Answer expected(const Example& example) {
+  const Tensor64 x = cast<double>(example.inputs.at("x"));
+  const reference::Softmax<double> row = reference::softmax(Tensor64({1, x.size()}, x.values()));
+  return {{"p", {{x.size()}, row.p.values()}}, {"lse", Tensor64({example.ranks()}, row.lse[0])}};
+}
+
+std::vector<Tensor> pieces_of(const Example& example) {
+  std::vector<Tensor> pieces;
+  for (int rank = 0; rank < example.ranks(); ++rank)
+    pieces.push_back(example.layout.shard(example.inputs.at("x"), 0, rank));
+  return pieces;
+}
+
+/// By rank.
+using States = std::vector<SoftmaxState>;
+
+States local_states(const Example& example) {
+  States states;
+  for (const Tensor& piece : pieces_of(example)) states.push_back(softmax_steps::local(piece.flat()));
+  return states;
+}
+
+/// What comes of it when every rank takes its state for the whole row's.
+Answer answer_from(const Example& example, const States& states) {
+  std::vector<Tensor> pieces = pieces_of(example);
+  Tensor lse({example.ranks()});
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    softmax_steps::write(pieces[rank].flat(), states[rank], pieces[rank].flat());
+    lse[rank] = softmax_steps::logsumexp(states[rank]);
+  }
+  return {{"p", cast<double>(example.layout.join(pieces, 0))}, {"lse", cast<double>(lse)}};
+}
+
+/// A chain's steps as switches.
+struct ChainSteps {
+  bool sends_merged = true;  ///< else a rank passes on its own state
+  bool shares = true;        ///< the last rank's state with all
+  const char* late = "";     ///< the only output that is computed before the state is shared, where one is
+};
+
+Answer run_chain(const ChainSteps& steps, const Example& example) {
+  const States own = local_states(example);
+  States states = own;
+  for (std::size_t rank = 1; rank < states.size(); ++rank)
+    states[rank] = softmax_steps::merge((steps.sends_merged ? states : own)[rank - 1], own[rank]);
+  const Answer answer = answer_from(example, steps.shares ? States(states.size(), states.back()) : states);
+  if (*steps.late == '\0') return answer;
+  Answer mixed = expected(example);
+  mixed[steps.late] = answer.at(steps.late);
+  return mixed;
+}
+
+/// What leaves a rank at a hop: its own state, all that it has merged so far, or what arrived last.
+enum class Leaving { Own, Merged, Arrived };
+
+/// A rotation's steps as switches.
+struct RotationSteps {
+  Leaving leaving = Leaving::Arrived;
+  /// With an odd world size nothing goes from the last rank to rank 0, whose own state is then all that it
+  /// ever passes on.
+  bool leaves_rank_0_out = false;
+  bool rank_0_merges_its_own_again = false;  ///< where nothing arrives
+};
+
+Answer run_rotation(const RotationSteps& steps, const Example& example) {
+  const States own = local_states(example);
+  States merged = own, arrived = own;
+  const std::size_t ranks = own.size();
+  const bool leaves_out = steps.leaves_rank_0_out && ranks % 2 == 1;
+  for (std::size_t hop = 1; hop < ranks; ++hop) {
+    const States leaving = steps.leaving == Leaving::Own      ? own
+                           : steps.leaving == Leaving::Merged ? merged
+                                                              : arrived;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const bool left_out = leaves_out && rank == 0;
+      if (!left_out) arrived[rank] = leaving[(rank + ranks - 1) % ranks];
+      if (!left_out || steps.rank_0_merges_its_own_again)
+        merged[rank] = softmax_steps::merge(merged[rank], arrived[rank]);
+    }
+  }
+  return answer_from(example, merged);
+}
+
+std::vector<int> uneven_shards(InputGenerator& generator, int ranks) {
+  std::vector<int> shards;
+  for (int rank = 0; rank < ranks; ++rank) shards.push_back(generator.integer(1, 12));
+  shards[generator.integer(0, ranks - 1)] += 13;
+  return shards;
+}
+
+/// Normal scores around 4, so that the logsumexp, whose relative error is judged, stays away from 0.
+Example ordinary(InputGenerator& generator, std::string what, std::vector<int> shards) {
+  Tensor x = generator.normal({total_tokens(shards)}, 2);
+  for (float& score : x.values()) score += 4;
+  return make_example(std::move(what), std::move(x), std::move(shards));
+}
+
+/// Ordinary scores with one rank's all -inf.
+Example masked_rank(InputGenerator& generator, std::string what, int ranks, int masked) {
+  const std::vector<int> shards = uneven_shards(generator, ranks);
+  Example example = ordinary(generator, std::move(what), shards);
+  std::fill_n(example.inputs["x"].values().begin() + shard_offsets(shards)[masked], shards[masked],
+              minus_infinity);
+  return example;
+}
+
+/// Every rank's scores lie within 5 of its own level.
+Example levels(InputGenerator& generator, std::string what, int ranks,
+               const std::function<double(int rank)>& level) {
+  std::vector<int> shards = uneven_shards(generator, ranks);
+  std::vector<Tensor> pieces;
+  for (int rank = 0; rank < ranks; ++rank)
+    pieces.push_back(generator.uniform_tensor({shards[rank]}, level(rank) - 5, level(rank) + 5));
+  return make_example(std::move(what), concatenate(pieces, 0), std::move(shards));
+}
+
+/// One query's scores against the keys of real input, q doubled.
+Example real_row(InputGenerator& generator, int ranks) {
+  constexpr int tokens = 211;
+  const QKV real = minilm_qkv(0, tokens, {generator.integer(0, 11)}, 2);
+  Tensor scores = scores_of(real, {generator.integer(0, tokens - 1)});
+  return make_example("a real row of attention scores", {{tokens}, std::move(scores.values())},
+                      even_shards(tokens, ranks));
+}
+
+std::vector<Example> examples(InputGenerator& generator, int ranks) {
+  const int last = ranks - 1;
+  const auto on = [&](std::string what, std::vector<int> shards) {
+    return ordinary(generator, std::move(what), std::move(shards));
+  };
+  const auto on_one_rank = [&](int owner) {
+    std::vector<int> shards(ranks, 0);
+    shards[owner] = generator.integer(1, 9);
+    return shards;
+  };
+  const auto from_to = [&](double first, double end) {
+    return [=](int rank) { return rank == 0 ? first : first + (end - first) * rank / last; };
+  };
+  std::vector<Example> all{
+      on("even shards", even_shards(ranks * generator.integer(3, 12), ranks)),
+      on("uneven shards", uneven_shards(generator, ranks)),
+      on("a long row", even_shards(generator.integer(1000, 2000), ranks)),
+      real_row(generator, ranks),
+      on("one score on each rank", std::vector<int>(ranks, 1)),
+      on("scores on the last rank alone", on_one_rank(last)),
+      on("scores on rank 0 alone", on_one_rank(0)),
+      on("scores on one rank in the middle alone", on_one_rank(ranks / 2)),
+      on("no scores at all", std::vector<int>(ranks, 0)),
+      levels(generator, "scores that rise by 130 from rank 0 to the last", ranks, from_to(-40, 90)),
+      levels(generator, "scores that fall by 130 from rank 0 to the last", ranks, from_to(90, -40)),
+      levels(generator, "a maximum on the last rank", ranks, [&](int rank) { return rank == last ? 25 : 2; }),
+      levels(generator, "scores near -150", ranks, from_to(-150, -145)),
+      levels(generator, "scores near -2e4", ranks, from_to(-20000, -19995))};
+  if (ranks > 1) {
+    all.push_back(masked_rank(generator, "rank 0's scores masked", ranks, 0));
+    all.push_back(masked_rank(generator, "the last rank's scores masked", ranks, last));
+  }
+  all.push_back(make_example("a row that is masked throughout", Tensor({3 * ranks}, minus_infinity),
+                             even_shards(3 * ranks, ranks)));
+  return all;
+}
+
+Task task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"p", {"col"}}, {"lse", {"rank"}}},
+          .examples = examples,
+          .expected = expected,
+          // With the arithmetic that the submission is given: what it loses on a long row, so does every one.
+          .baseline = [](const Example& example) { return run_chain({}, example); },
+          .of_family = true,
+          .split_axis = {{"x", 0}}};
+}
+
+/// In a chain every rank but the last passes a state on to the next.
+std::vector<Finding> passes_its_state_on(const Example& example, const Outcome& outcome) {
+  if (!checks::traffic_was_measured(outcome)) return {};
+  for (int rank = 0; rank + 1 < static_cast<int>(outcome.reports.size()); ++rank) {
+    const auto& sent = outcome.reports[rank].bytes_sent_to;
+    const auto to_next = sent.find(rank + 1);
+    if (to_next != sent.end() && to_next->second > 0) continue;
+    return {{"", "rank " + std::to_string(rank) + " sent nothing to rank " + std::to_string(rank + 1) +
+                     " of the " + std::to_string(example.ranks()) + " ranks: the state travels a chain"}};
+  }
+  return {};
+}
+
+bool any_source_in(const Facts& facts) {
+  return std::ranges::any_of(facts, [](const auto& fact) { return fact.first == fact_any_source; });
+}
+
+/// A source of -1 is what rank 0 computes by mistake; ranks that name any source elsewhere mean to.
+bool any_source_on_one_rank(const Example&, const Outcome& outcome) {
+  return std::ranges::count_if(outcome.facts, any_source_in) <= 1;
+}
+
+bool is_whole_ring(const Example& example, const Deadlock& still) {
+  return example.ranks() > 1 && still.kind == Deadlock::Kind::Cycle &&
+         std::ssize(still.ranks) == example.ranks();
+}
+
+bool every_rank_sends(const Example& example, const Deadlock& still) {
+  return is_whole_ring(example, still) && still.all_send;
+}
+
+/// How many ranks wait for their first message, where all wait for one; else -1.
+std::ptrdiff_t without_a_message(const Example& example, const Deadlock& still) {
+  const bool all_receive = is_whole_ring(example, still) && still.all_receive;
+  return all_receive ? std::ranges::count(still.receives, 0) : -1;
+}
+
+bool every_rank_receives(const Example& example, const Deadlock& still) {
+  return without_a_message(example, still) == std::ssize(still.receives);
+}
+
+/// Only rank 0 waits for its first message: those that all other ranks have had show that some do send first,
+/// so it is the last rank that does not serve rank 0.
+bool last_rank_never_sends(const Example& example, const Deadlock& still) {
+  const auto rank_0 = std::ranges::find(still.ranks, 0) - still.ranks.begin();
+  return example.ranks() % 2 == 1 && without_a_message(example, still) == 1 && still.receives[rank_0] == 0;
+}
+
+/// What both are held to, and `looks`, which say nothing where the world's communicator was used: its ranks
+/// are others.
+std::vector<CommunicationCheck> checks_and(std::vector<CommunicationCheck> looks) {
+  using namespace checks;
+  looks.push_back(sends_nothing_to_itself("sends_to_itself_alone"));
+  return {first_of({without_fact(fact_world, "world_communicator"), all_of(std::move(looks))}),
+          uses_only_known_calls(), without_fact(fact_unfinished_request, ""),
+          deadlocks(waits_for_itself_alone, "sends_to_itself_alone")};
+}
+
+}  // namespace
+
+Example make_example(std::string what, Tensor x, std::vector<int> shards) {
+  return {std::move(what), {{"x", std::move(x)}}, {}, std::move(shards)};
+}
+
+Task chain_task(std::string id, std::string function) {
+  Task chain = task(std::move(id), std::move(function));
+  chain.mistakes =
+      mistakes_of<ChainSteps>(run_chain, {{"result_not_shared", {.shares = false}},
+                                          {"result_not_shared", {.shares = false, .late = "p"}},
+                                          {"result_not_shared", {.shares = false, .late = "lse"}},
+                                          {"sends_before_merging", {.sends_merged = false}}});
+  return chain;
+}
+
+Task rotation_task(std::string id, std::string function) {
+  Task rotation = task(std::move(id), std::move(function));
+  rotation.mistakes = mistakes_of<RotationSteps>(
+      run_rotation, {{"odd_world_size", {.leaves_rank_0_out = true}},
+                     {"odd_world_size", {.leaves_rank_0_out = true, .rank_0_merges_its_own_again = true}},
+                     {"own_state_every_hop", {.leaving = Leaving::Own}},
+                     {"merged_state_travels", {.leaving = Leaving::Merged}}});
+  return rotation;
+}
+
+std::vector<CommunicationCheck> chain_checks() {
+  // A state travels to the end, and from there to every rank, one at a time or by one collective call.
+  const auto moves_what_it_must = checks::moves_messages_at_most(
+      state_bytes, [](int ranks) { return 2 * ranks - 1; }, [](int ranks) { return ranks; });
+  std::vector<CommunicationCheck> all = checks_and({passes_its_state_on});
+  all.push_back(moves_what_it_must);
+  return all;
+}
+
+std::vector<CommunicationCheck> rotation_checks() {
+  using namespace checks;
+  std::vector<CommunicationCheck> all = checks_and(
+      {sends_only_to_next("wrong_direction"),
+       named_if(without_fact(fact_any_source, ""), any_source_on_one_rank, "minus_one_is_any_source")});
+  const auto moves_what_it_must = moves_messages_at_most(
+      state_bytes, [](int ranks) { return ranks * (ranks - 1); }, [](int ranks) { return ranks; });
+  const auto sends_what_it_must =
+      sends_at_most([](const Example& x, int) { return (x.ranks() - 1) * state_bytes; }, "");
+  all.insert(all.end(), {first_of({moves_what_it_must, sends_what_it_must}),
+                         waits_for_its_receives("the task asks for blocking MPI_Send and MPI_Recv"),
+                         gathers_at_most([](const Example&, int) { return 0; }, ""),
+                         deadlocks(ring_softmax::every_rank_sends, "every_rank_sends_first"),
+                         deadlocks(every_rank_receives, "every_rank_receives_first"),
+                         deadlocks(last_rank_never_sends, "odd_world_size")});
+  return all;
+}
+
+}  // namespace course::ring_softmax

@@ -1,0 +1,137 @@
+#include "judge/softmax/row_softmax.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "player/softmax_steps.hpp"
+#include "reference/softmax.hpp"
+
+namespace course::row_softmax {
+
+namespace {
+
+using softmax_steps::maximum;
+using softmax_steps::minus_infinity;
+
+template <class T>
+Answer answer(const Example& example) {
+  const reference::Softmax<T> softmax = reference::softmax(cast<T>(example.inputs.at("x")));
+  return {{"p", cast<double>(softmax.p)}, {"lse", cast<double>(softmax.lse)}};
+}
+
+float standard_exp(float x) {
+  return std::exp(x);
+}
+
+/// Eigen's vectorised exp with SSE or AVX2 stops at 2.9e-39: there exp(-inf) is not 0.
+float eigen_exp(float x) {
+  return std::exp(std::max(x, -88.723f));
+}
+
+/// What is subtracted from a row's scores.
+enum class Maximum { OfRow, OfRowIfFinite, OfMatrix, Zero };
+
+/// A row softmax's steps as switches.
+struct Steps {
+  Maximum maximum = Maximum::OfRow;
+  bool masked_rows_apart = true;  ///< they get zeros and -inf; else they are computed as all rows are
+  float (*exponential)(float) = standard_exp;
+  float epsilon = 0;  ///< added to every sum
+  bool along_columns = false;
+};
+
+float subtracted(const Steps& steps, const Tensor& x, float row_maximum) {
+  if (steps.maximum == Maximum::OfMatrix) return maximum(x.values());
+  const bool is_masked = row_maximum == minus_infinity;
+  return steps.maximum == Maximum::Zero || (steps.maximum == Maximum::OfRowIfFinite && is_masked)
+             ? 0.0f
+             : row_maximum;
+}
+
+Tensor transposed(const Tensor& from) {
+  Tensor to({from.extent(1), from.extent(0)});
+  for (Index i = 0; i < from.extent(0); ++i) {
+    for (Index j = 0; j < from.extent(1); ++j) to.matrix()(j, i) = from.matrix()(i, j);
+  }
+  return to;
+}
+
+/// p and lse by these steps, in float32 as a submission computes them.
+Answer run(const Steps& steps, const Example& example) {
+  const Tensor& given = example.inputs.at("x");
+  const Tensor x = steps.along_columns ? transposed(given) : given;
+  Tensor p(x.shape());
+  Tensor lse({x.extent(0)}, minus_infinity);
+  for (Index row = 0; row < x.extent(0); ++row) {
+    const std::span<const float> scores = x.matrix().row(row);
+    const float row_maximum = maximum(scores);
+    if (steps.masked_rows_apart && row_maximum == minus_infinity) continue;
+    const float m = subtracted(steps, x, row_maximum);
+    float l = steps.epsilon;
+    for (const float score : scores) l += steps.exponential(score - m);
+    for (Index col = 0; col < x.extent(1); ++col)
+      p.matrix()(row, col) = steps.exponential(scores[col] - m) / l;
+    lse[row] = m + std::log(l);
+  }
+  return {{"p", cast<double>(steps.along_columns ? transposed(p) : p)}, {"lse", cast<double>(lse)}};
+}
+
+/// What both tasks can get wrong.
+std::vector<WrongSteps<Steps>> shared_mistakes() {
+  std::vector<WrongSteps<Steps>> all{{"masked_row_nan", {.masked_rows_apart = false}}};
+  for (const auto exponential : {standard_exp, eigen_exp}) {
+    for (const bool apart : {false, true}) {
+      all.push_back({"no_maximum", {Maximum::Zero, apart, exponential}});
+      all.push_back({"global_maximum", {Maximum::OfMatrix, apart, exponential}});
+    }
+  }
+  for (const float epsilon : {1e-12f, 1e-10f, 1e-9f, 1e-8f, 1e-7f, 1e-6f, 1e-5f, 1e-4f, 1e-3f})
+    all.push_back({"epsilon_in_denominator", {Maximum::OfRowIfFinite, false, standard_exp, epsilon}});
+  return all;
+}
+
+std::vector<Example> examples(InputGenerator& generator, int) {
+  const int rows = generator.integer(2, 9);
+  // Rows that fill whole vector registers: what is left over, Eigen hands to std::exp, where exp(-inf) is 0.
+  const int whole = 16 * generator.integer(1, 2);
+  return {
+      make_example("ordinary scores", score_rows(generator, rows, generator.integer(2, 40))),
+      make_example("rows that are masked, wholly or in part", masked_rows(generator, 8, whole)),
+      make_example("rows near -2e4, -150, +2e4, and scores more than 110 apart",
+                   wide_rows(generator, 8, whole)),
+      make_example("a maximum that comes last", late_maximum_rows(generator, 5, generator.integer(5, 60))),
+      make_example("few columns, masked wholly or in part",
+                   masked_rows(generator, 8, generator.integer(2, 7))),
+      make_example("one column", score_rows(generator, 4, 1)),
+      make_example("no columns", Tensor({3, 0})),
+      make_example("no rows", Tensor({0, 5}))};
+}
+
+Task task(std::string id, std::string function, Output output, const std::vector<WrongSteps<Steps>>& wrong) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {std::move(output)},
+          .examples = examples,
+          .expected = answer<double>,
+          .baseline = answer<float>,
+          .mistakes = mistakes_of(run, wrong),
+          .of_family = true};
+}
+
+}  // namespace
+
+Example make_example(std::string what, Tensor x) {
+  return {std::move(what), {{"x", std::move(x)}}};
+}
+
+Task softmax_task(std::string id, std::string function) {
+  std::vector<WrongSteps<Steps>> wrong = shared_mistakes();
+  wrong.push_back({"along_columns", {.along_columns = true}});
+  return task(std::move(id), std::move(function), {"p", {"row", "col"}}, wrong);
+}
+
+Task logsumexp_task(std::string id, std::string function) {
+  return task(std::move(id), std::move(function), {"lse", {"row"}}, shared_mistakes());
+}
+
+}  // namespace course::row_softmax

@@ -1,0 +1,74 @@
+#include "judge/communication_checks.hpp"
+
+#include <gtest/gtest.h>
+
+namespace course {
+
+namespace {
+
+Example on_ranks(int ranks) {
+  return {.what = "a ring", .inputs = {}, .layout = std::vector<int>(static_cast<std::size_t>(ranks), 1)};
+}
+
+/// Two ranks, of which rank 0 has sent and been brought so many bytes.
+Outcome moved(std::int64_t sent, std::int64_t gathered) {
+  Outcome outcome;
+  outcome.reports.resize(2);
+  outcome.reports[0].bytes_sent_to = {{1, sent}};
+  outcome.reports[0].collective_bytes = gathered;
+  return outcome;
+}
+
+std::string mistake(const std::vector<Finding>& findings) {
+  return findings.empty() ? "none" : findings[0].mistake;
+}
+
+TEST(CommunicationChecks, CountsOfBytesHaveAName) {
+  const CommunicationCheck look = checks::moves_messages_at_most(
+      8, [](int ranks) { return 2 * ranks - 1; }, [](int ranks) { return ranks; });
+  const auto found = [&](std::int64_t sent, std::int64_t gathered) {
+    return mistake(look(on_ranks(2), moved(sent, gathered)));
+  };
+  EXPECT_EQ(found(24, 16), "none");
+  EXPECT_EQ(found(32, 8), "count_in_bytes");
+  EXPECT_EQ(found(8, 32), "count_in_bytes");
+  EXPECT_EQ(found(40, 0), "");
+  EXPECT_EQ(found(0, 24), "");
+  EXPECT_EQ(found(0, -1), "none") << "traffic that nobody counts";
+}
+
+TEST(CommunicationChecks, BufferedSendsBreakTheRuleThatIsNamed) {
+  const CommunicationCheck look = checks::waits_for_its_receives("the task asks for MPI_Send");
+  Outcome outcome = moved(8, 0);
+  outcome.facts = {{}, {{fact_buffered_send, "MPI_Bsend does not wait for its receive"}}};
+  ASSERT_EQ(look(on_ranks(2), outcome).size(), 1);
+  EXPECT_EQ(look(on_ranks(2), outcome)[0].text,
+            "rank 1: MPI_Bsend does not wait for its receive; the task asks for MPI_Send");
+  outcome.facts = {{}, {}};
+  EXPECT_TRUE(look(on_ranks(2), outcome).empty());
+}
+
+TEST(CommunicationChecks, SayOnceThatACallWasRefused) {
+  Outcome outcome = moved(8, 0);
+  outcome.facts = {{{fact_uncommon_call, "MPI_Win_create, which this course does not use"}}, {}};
+  EXPECT_EQ(checks::uses_only_known_calls()(on_ranks(2), outcome).size(), 1);
+  outcome.ending = Outcome::Ending::Threw;
+  outcome.text = "rank 0 threw: MPI_Win_create, which this course does not use";
+  EXPECT_TRUE(checks::uses_only_known_calls()(on_ranks(2), outcome).empty());
+}
+
+TEST(CommunicationChecks, MemoryIsCalledAGatherOnlyWhereNobodyCountsTraffic) {
+  Example example = on_ranks(2);
+  example.inputs["k"] = Tensor({1, 2, 4});
+  Outcome outcome = moved(0, 0);
+  outcome.reports[0].peak_bytes = 64;
+  EXPECT_FALSE(checks::held_everything_unseen(example, outcome));
+  outcome.reports[1].collective_bytes = -1;
+  EXPECT_TRUE(checks::held_everything_unseen(example, outcome));
+  outcome.reports[0].peak_bytes = 63;
+  EXPECT_FALSE(checks::held_everything_unseen(example, outcome));
+}
+
+}  // namespace
+
+}  // namespace course
