@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -12,6 +11,7 @@
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 #include "judge/parallel.hpp"
+#include "text/text_file.hpp"
 
 namespace course {
 
@@ -225,18 +225,10 @@ std::string indented(const std::string& text) {
   return result;
 }
 
-/// The first line without its numbers.
-std::string outline(const std::string& text) {
-  std::string words = text.substr(0, text.find('\n'));
-  std::erase_if(words,
-                [](char c) { return std::isdigit(static_cast<unsigned char>(c)) || c == '-' || c == '.'; });
-  return words;
-}
-
 /// Whether two failures of a task at different world sizes would be told in the same words.
 bool is_same(const TestVerdict& a, const TestVerdict& b) {
   return b.status == TestVerdict::Status::Failed && a.mistakes == b.mistakes &&
-         (!a.mistakes.empty() || outline(a.text) == outline(b.text));
+         (!a.mistakes.empty() || outline_of(a.text) == outline_of(b.text));
 }
 
 /// "3, 4, 5 and 8 ranks"

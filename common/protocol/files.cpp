@@ -123,7 +123,8 @@ RankTiming parse_timing(const std::string& text, const fs::path& name) {
   return parse_json<RankTiming>(text, name);
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeReport::Test, task, ranks, hidden, status, text, mistakes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JudgeReport::Test, task, ranks, hidden, status, text,
+                                                mistakes, ending)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeReport, lesson, seed, tests)
 
 void write_judge_report(const fs::path& path, const JudgeReport& report) {

@@ -16,6 +16,9 @@ struct JudgeReport {
     std::string status;  ///< "passed", "failed" or "todo"
     std::string text;    ///< the diagnosis
     std::vector<std::string> mistakes;
+    /// How the call ended that the diagnosis is about: "threw", "crashed", "deadlock", "stuck", "over limit"
+    /// or "lost"; empty where the function returned.
+    std::string ending = {};
   };
   std::string lesson;
   std::uint64_t seed = 0;

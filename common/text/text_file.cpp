@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -55,6 +56,13 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+std::string outline_of(const std::string& text) {
+  std::string words = text.substr(0, text.find('\n'));
+  std::erase_if(words,
+                [](char c) { return std::isdigit(static_cast<unsigned char>(c)) || c == '-' || c == '.'; });
+  return words;
 }
 
 std::string local_time(const char* format) {

@@ -17,6 +17,9 @@ std::string content_hash(const std::vector<std::string>& texts);
 
 std::vector<std::string> lines_of(const std::string& text);
 
+/// The first line without its numbers: two texts with one outline say the same of different numbers.
+std::string outline_of(const std::string& text);
+
 /// The time now, in local time, as strftime formats it.
 std::string local_time(const char* format);
 

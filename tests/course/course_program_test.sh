@@ -119,9 +119,13 @@ test_failure() {
   check 'in the recorded shape' has_shape lessons "$out"
 }
 
-test_violence() {
+crash_in_softmax() {
   solve
   sed -i 's/^void softmax(.*{$/&\n  std::abort();/; s/#include <cmath>/&\n#include <cstdlib>/' "$student"
+}
+
+test_violence() {
+  crash_in_softmax
   course check 01
   check 'a crash: exit 1' is "$code" 1
   check 'it is a verdict' has "$out" 'FAIL  lesson01.1   '
@@ -281,7 +285,13 @@ test_hints() {
   course hint 01 --again
   check 'the last mistake comes first' has "$out" 'the last check looked like: the softmax runs down the columns'
   check 'with the input that shows it' has "$out" 'it shows on: any matrix with more than one row and column'
-  check 'and where it is explained' has "$out" 'explained in lessons/01_safe_softmax/README.md:'
+  local row
+  row=$(grep -n '<!-- along_columns -->' "$copy/lessons/01_safe_softmax/README.md" | cut -d: -f1)
+  check 'and where it is explained' has "$out" "explained in lessons/01_safe_softmax/README.md:$row"
+  check 'in the words of that row' has "$out" 'what you see: Columns add up to 1, rows do not'
+  check 'and of its other cell' has "$out" 'what it is: The loops are the wrong way round'
+  check 'without its comment' lacks "$out" '<!--'
+  check 'then the last hint' has "$out" 'second thought'
   course reset 01
   sed -i 's/throw course::NotImplemented("task 2, logsumexp");/for (float\& value : lse) value = 0;/' "$student"
   course check 01
@@ -291,11 +301,40 @@ test_hints() {
   course --json
   check 'and in JSON' has "$(printf '%s' "$out" | tr -d ' \n')" '"id":"1","name":"softmax","status":"todo"'
   course hint 01
+  check 'of a new failure what the check said' has "$out" 'the last check said: lse[row '
+  check 'and what to do next' has "$out" './course replay lesson01.2 plays that input again'
+  check 'and how to get a hint' is "$(printf '%s' "$out" | tail -n 1)" './course hint 01 again gives general hint 1 of 1 for task 2'
+  course hint 01
   check 'a hint is for the task that failed' has "$out" 'task 2, logsumexp: hint 1'
   check 'and starts with what the check said' has "$out" 'the last check said: lse[row '
+  check 'in one line' lacks "$out" './course replay'
   echo '// another thought' >>"$student"
   course hint 01 --again
   check 'also when the file has changed since' has "$out" 'task 2, logsumexp: hint 1'
+  crash_in_softmax
+  course check 01
+  course hint 01
+  check 'another failure is explained first' has "$out" 'the last check said: the function died of signal 6'
+  check 'a crash: the sanitizers' has "$out" './course check 01 --sanitize names the line'
+  check 'and the debugger' has "$out" './course replay lesson01.1 --gdb 0'
+  check 'and no hint yet' lacks "$out" 'first thought'
+  course hint 01
+  check 'then the first hint' has "$out" 'task 1, softmax: hint 1 of 2'
+  break_student
+  course check 01
+  course hint 01
+  check 'a change of the failure is explained first' has "$out" 'what it is: The loops are the wrong way round'
+  check 'without a hint' lacks "$out" 'second thought'
+  course hint 01
+  check 'and the hints go on where they were' has "$out" 'task 1, softmax: hint 2 of 2'
+  course check 01 --seed 7
+  course hint 01
+  check 'the same mistake in other numbers is no news' has "$out" 'there are no more hints for 01.1'
+  sed -i '/"guided"/,/}/d; s/"ending": "[a-z]*",//' "$copy/.course/results.json"
+  course hint 01
+  check 'results of an older version are read: exit 0' is "$code" 0
+  check 'without a word' is "$err" ''
+  check 'and the mistake is explained' has "$out" 'what it is: The loops are the wrong way round'
   solve
   course check 01
   course hint 01

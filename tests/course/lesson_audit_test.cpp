@@ -23,10 +23,20 @@ const std::string combinations =
 const std::string variants = "## a\n```cpp\n```\n## b\n```cpp\n```\n";
 const std::string one_more_variant = "## c\n```diff\n-three\n+four\n```\n";
 
-std::string readme() {
+const std::string row_of_no_maximum = "| NaN | the maximum is not subtracted <!-- no_maximum --> |\n";
+const std::string row_of_in_place = "| inf | the input is written to <!-- in_place --> |\n";
+
+std::string readme(const std::string& rows) {
   std::string text;
-  for (const std::string section : readme_sections) text += "## " + section + "\n\nwords\n";
+  for (const std::string section : readme_sections) {
+    text += "## " + section + "\n\nwords\n";
+    if (section == mistakes_section) text += "\n| What you see | What it is |\n| --- | --- |\n" + rows;
+  }
   return text;
+}
+
+std::string readme() {
+  return readme(row_of_no_maximum + row_of_in_place);
 }
 
 /// A lesson in a folder of its own that is whole.
@@ -110,6 +120,20 @@ TEST_F(LessonAudit, WantsEverySectionOfTheReadme) {
   EXPECT_EQ(findings(), std::vector<std::string>{});
   write(path, "## The derivation\n\n" + readme().substr(readme().find("## The contract")));
   expect("README", path, "the section 'The derivation' is empty");
+}
+
+TEST_F(LessonAudit, WantsARowForEveryMistake) {
+  const fs::path path = lesson_folder / "README.md";
+  write(path, readme(row_of_no_maximum));
+  expect("README", path, "no row of 'Common mistakes' explains in_place");
+  write(path, readme(row_of_no_maximum + "| | <!-- in_place --> |\n"));
+  expect("README", path, "no row of 'Common mistakes' explains in_place");
+  write(path, readme("| inf | one of two <!-- no_maximum in_place --> |\n| slow | no mistake of ours |\n"));
+  EXPECT_EQ(findings(), std::vector<std::string>{});
+  write(path, readme() + row_of_in_place);  // in another section
+  EXPECT_EQ(findings(), std::vector<std::string>{});
+  write(path, readme(row_of_no_maximum + row_of_in_place + "| inf | words <!-- in_plaice --> |\n"));
+  expect("README", path, "line 21: 'in_plaice' is no known mistake of this lesson");
 }
 
 TEST_F(LessonAudit, CountsHintsByTask) {

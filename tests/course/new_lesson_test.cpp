@@ -102,9 +102,12 @@ TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {
   for (const char* what :
        {"registry.json: it is empty", "it has no .svg", "the section 'The derivation' is empty",
         "task 1 has 0, expected at least 3", "one_block_short has no form",
+        "no row of 'Common mistakes' explains one_block_short",
         "variants.md: there are 0, expected at least 3", "mistakes.md: there are 0, expected at least 2"}) {
     EXPECT_TRUE(says(what)) << what << testing::PrintToString(findings);
   }
+  const std::string readme = text(Checkout::lesson_folder(lesson) / "README.md");
+  EXPECT_NE(readme.find("| | <!-- one_block_short --> |\n"), std::string::npos) << readme;
 }
 
 TEST_F(NewLesson, RefusesNamesAndFamilies) {

@@ -154,11 +154,13 @@ TEST(JudgeReport, GivesResultsByTestName) {
       R"({"lesson": "05", "seed": 1, "tests": [
             {"task": "1", "ranks": 0, "hidden": false, "status": "passed", "text": "", "mistakes": []},
             {"task": "2", "ranks": 3, "hidden": false, "status": "failed",
-             "text": "wrong", "mistakes": ["one_block_short"]},
+             "text": "wrong", "mistakes": ["one_block_short"], "ending": "deadlock"},
             {"task": "2", "ranks": 8, "hidden": false, "status": "failed", "text": "", "mistakes": []}]})");
   ASSERT_EQ(results.size(), 3u);
   EXPECT_EQ(results.at("1").status, Status::Passed);
   EXPECT_EQ(results.at("2.ranks3").mistakes, (std::vector<std::string>{"one_block_short"}));
+  EXPECT_EQ(results.at("2.ranks3").ending, "deadlock");
+  EXPECT_EQ(results.at("2.ranks8").ending, "");  // as a judge of an older version has it
   EXPECT_EQ(results.at("2.ranks8").text, "not played: an earlier case ended the player");
   EXPECT_THROW(judged_results("{}"), std::runtime_error);
   EXPECT_THROW(judged_results("Killed"), std::runtime_error);

@@ -20,6 +20,22 @@ TEST(Hints, AreTakenByTaskInOrder) {
             (Hints{{"1", {"Think.\n\nTwice.", "More."}}, {"2", {"```\n# not a heading of ours\n```"}}}));
 }
 
+TEST(MistakeRows, ArePlainTextWithTheirLinesAndIds) {
+  const std::vector<MistakeRow> rows = parse_mistake_rows(
+      "## What the tests check\n\n| a | b |\n| --- | --- |\n| not | this <!-- one --> |\n\n## Common "
+      "mistakes\n\n"
+      "| What you see | What it is |\n| --- | --- |\n"
+      "| `p` is *NaN* | see [there](why.md), $m$ <!-- no_maximum in_place --> |\n"
+      "| 1 \\| 2 | words |\n\nMore.\n\n## Interview questions\n");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].line, 11);
+  EXPECT_EQ(rows[0].seen, "p is NaN");
+  EXPECT_EQ(rows[0].cause, "see there, m");
+  EXPECT_EQ(rows[0].mistakes, (std::vector<std::string>{"no_maximum", "in_place"}));
+  EXPECT_EQ(rows[1].seen, "1 | 2");
+  EXPECT_TRUE(rows[1].mistakes.empty());
+}
+
 TEST(Folded, KeepsEveryCharacterInLinesThatFit) {
   EXPECT_EQ(folded("short\n", 10), "short\n");
   EXPECT_EQ(folded("0123456789abcdef\n", 10), "0123456789\n      abcd\n      ef\n");

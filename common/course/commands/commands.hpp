@@ -39,7 +39,8 @@ struct HintOptions {
   std::string task;    ///< empty: the first that the last check failed, else the first that is not passed
   bool again = false;  ///< the last hint once more, not the next
 };
-/// Prints what the last check said of a task and the task's next hint.
+/// Prints what to make of the task's failure at the last check, where it has not been printed of this failure
+/// yet, else the task's next hint.
 int hint(const Checkout& checkout, const HintOptions& options);
 
 /// Prints the student's files beside the solution's, once they pass as they stand or with `spoil`.
@@ -118,6 +119,13 @@ std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const
 
 /// The text with lines longer than `width` characters cut, what is cut off on lines of its own, indented.
 std::string folded(const std::string& text, std::size_t width);
+
+/// What a failed task looks like and the rows of the README on it; or, where no known mistake explains it,
+/// what the check said and what to do next. Whole lines.
+std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task);
+
+/// Tells one failure of a task from another, whatever numbers it shows.
+std::string failure_outline(const TaskStatus& task);
 
 /// The lesson of a case, from its folder's name: "lesson05.2.ranks3". Throws UsageError.
 const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, std::string_view folder_name);

@@ -47,34 +47,26 @@ std::string task_in_need(const LessonStatus& now, const std::optional<LessonStat
   return now.open_task()->task->id;
 }
 
-/// "lessons/01_safe_softmax/README.md:148 (Common mistakes)"
-std::string where_mistakes_are_explained(const Checkout& checkout, const LessonInfo& lesson) {
-  const fs::path file = Checkout::lesson_folder(lesson) / "README.md";
-  if (!fs::exists(checkout.root / file)) return "";
-  const std::vector<std::string> lines = lines_of(read_text(checkout.root / file));
-  const auto heading = std::ranges::find(lines, "## Common mistakes");
-  if (heading == lines.end()) return file.string();
-  return fmt::format("{}:{} (Common mistakes)", file.string(), heading - lines.begin() + 1);
+/// What the last check has against the task; nullptr where it did not fail.
+const TaskStatus* failure_of(const std::optional<LessonStatus>& last, const std::string& id) {
+  if (!last || !last->obstacle.empty()) return nullptr;
+  const auto task =
+      std::ranges::find_if(last->tasks, [&](const TaskStatus& status) { return status.task->id == id; });
+  return has_failed(*task) ? &*task : nullptr;
 }
 
-/// What the last check said of the task: the mistakes that it named, else the first line of its diagnosis.
-void print_last_verdict(const Checkout& checkout, const LessonStatus& last, const std::string& id) {
-  const LessonInfo& lesson = *last.lesson;
-  const auto task =
-      std::ranges::find_if(last.tasks, [&](const TaskStatus& status) { return status.task->id == id; });
-  if (!has_failed(*task)) return;
-  if (task->mistakes.empty()) {
-    fmt::print("the last check said: {}\n\n", task->diagnosis.substr(0, task->diagnosis.find('\n')));
-    return;
-  }
-  for (const std::string& mistake : task->mistakes) {
-    const auto known = std::ranges::find(lesson.mistakes, mistake, &MistakeInfo::id);
-    if (known == lesson.mistakes.end()) continue;  // named by another version of the course
-    fmt::print("the last check looked like: {}\n  it shows on: {}\n", known->what, known->exposed_by);
-  }
-  const std::string where = where_mistakes_are_explained(checkout, lesson);
-  if (!where.empty()) fmt::print("  explained in {}\n", where);
-  fmt::print("\n");
+/// Prints what to make of the failure, in one line where that has been printed in full. Whether it had not.
+bool tell(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& failure, bool again) {
+  const std::string key = lesson.id + "." + failure.task->id;
+  const std::string outline = failure_outline(failure);
+  const std::string text = guidance(checkout, lesson, failure);
+  bool is_new = false;
+  update_progress(checkout, [&](Progress& now) {
+    is_new = now.guided[key] != outline;
+    now.guided[key] = outline;
+  });
+  fmt::print("{}\n", is_new || again ? text : text.substr(0, text.find('\n') + 1));
+  return is_new;
 }
 
 }  // namespace
@@ -82,6 +74,7 @@ void print_last_verdict(const Checkout& checkout, const LessonStatus& last, cons
 int hint(const Checkout& checkout, const HintOptions& options) {
   auto [chosen, task] = choose_lesson(checkout.lessons, options.lesson, options.task);
   const LessonInfo& lesson = *chosen;
+  const std::string call = "./course hint " + lesson.id + (task.empty() ? "" : "." + task);
   const Progress progress = read_progress(checkout);
   const std::optional<LessonStatus> last = at_last_check(lesson, progress);
   if (task.empty()) task = task_in_need(lesson_status_of(checkout, lesson, progress), last);
@@ -95,7 +88,12 @@ int hint(const Checkout& checkout, const HintOptions& options) {
   const auto shown = progress.hints.find(key);
   const int count = static_cast<int>(hints.size());
   const int before = shown == progress.hints.end() ? 0 : std::clamp(shown->second, 0, count);
-  if (last) print_last_verdict(checkout, *last, task);
+  const TaskStatus* failure = failure_of(last, task);
+  const bool is_news = failure != nullptr && tell(checkout, lesson, *failure, options.again);
+  if (is_news && !options.again && before < count) {
+    fmt::print("{} again gives general hint {} of {} for task {}\n", call, before + 1, count, task);
+    return succeeded;
+  }
   if (before == count && !options.again) {
     fmt::print(
         "there are no more hints for {0}; the last again: ./course hint {0} --again{1}\n", key,

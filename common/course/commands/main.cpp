@@ -58,7 +58,7 @@ class StudentLine : public CommandLine {
   }
 
   void add_hint() {
-    CLI::App* command = add_command("hint", "the next hint, one at a time",
+    CLI::App* command = add_command("hint", "what to make of the last failure; called again, the next hint",
                                     [this](const Checkout& checkout) { return hint(checkout, hint_); });
     command->add_option("lesson", hint_.lesson, "05 or 05.2; without a task, the first that failed")
         ->required();

@@ -36,7 +36,10 @@ std::vector<Changed> changed_files(const Checkout& checkout, const LessonInfo& l
 void forget(const Checkout& checkout, const LessonInfo& lesson) {
   update_progress(checkout, [&](Progress& progress) {
     progress.lessons.erase(lesson.id);
-    for (const TaskInfo& task : lesson.tasks) progress.hints.erase(lesson.id + "." + task.id);
+    for (const TaskInfo& task : lesson.tasks) {
+      progress.hints.erase(lesson.id + "." + task.id);
+      progress.guided.erase(lesson.id + "." + task.id);
+    }
   });
 }
 

@@ -42,6 +42,7 @@ class Audit {
     look_at_mistakes();
     look_at_files();
     look_at_readme();
+    look_at_mistake_rows();
     look_at_hints();
     look_at_solution();
     look_at_candidates();
@@ -121,6 +122,25 @@ class Audit {
       require(heading == lines.end() || (text != lines.end() && !text->starts_with("## ")), "README", path,
               "the section '" + section + "' is empty");
     }
+  }
+
+  /// Every known mistake has a row that explains it, and no row names another.
+  void look_at_mistake_rows() {
+    const fs::path path = Checkout::lesson_folder(lesson_) / "README.md";
+    if (!is_file(path)) return;
+    std::set<std::string> explained;
+    for (const MistakeRow& row : parse_mistake_rows(read_text(checkout_.root / path))) {
+      for (const std::string& id : row.mistakes) {
+        const bool known =
+            std::ranges::find(lesson_.mistakes, id, &MistakeInfo::id) != lesson_.mistakes.end();
+        require(known, "README", path,
+                fmt::format("line {}: '{}' is no known mistake of this lesson", row.line, id));
+        if (!row.seen.empty() && !row.cause.empty()) explained.insert(id);
+      }
+    }
+    for (const MistakeInfo& mistake : lesson_.mistakes)
+      require(explained.contains(mistake.id), "README", path,
+              fmt::format("no row of '{}' explains {}", mistakes_section, mistake.id));
   }
 
   void look_at_hints() {

@@ -85,9 +85,19 @@ std::string unsolved(const std::string& solution) {
   return text;
 }
 
+/// The table of common mistakes, with a row for each that is known and nothing in its cells.
+std::string mistake_rows(const LessonInfo& lesson) {
+  std::string table = "\n| What you see | What it is |\n| --- | --- |\n";
+  for (const MistakeInfo& mistake : lesson.mistakes) table += fmt::format("| | <!-- {} --> |\n", mistake.id);
+  return table;
+}
+
 std::string readme(const LessonInfo& lesson) {
   std::string text = "# " + lesson.name + "\n";
-  for (const char* section : readme_sections) text += fmt::format("\n## {}\n", section);
+  for (const char* section : readme_sections) {
+    text += fmt::format("\n## {}\n", section);
+    if (std::string(section) == mistakes_section) text += mistake_rows(lesson);
+  }
   return text;
 }
 

@@ -4,12 +4,13 @@
 #include <string>
 
 #include "course/workspace/checkout.hpp"
+#include "course/workspace/lesson_texts.hpp"
 
 namespace course::program {
 
 /// The sections that every lesson's README has, in this order.
-inline constexpr std::array readme_sections{"The derivation",       "The contract",    "The exercise",
-                                            "What the tests check", "Common mistakes", "Interview questions",
+inline constexpr std::array readme_sections{"The derivation",       "The contract",   "The exercise",
+                                            "What the tests check", mistakes_section, "Interview questions",
                                             "What real systems do", "Further reading"};
 
 /// Begins a lesson: a copy of the one that has this role, under the next number and this name, in

@@ -71,7 +71,8 @@ fs::path library_of(const fs::path& tree, const LessonInfo& lesson, const std::s
 TestResults judged_results(const std::string& report) {
   TestResults results;
   for (JudgeReport::Test& test : parse_judge_report(report).tests) {
-    TestResult result{status_named(test.status), std::move(test.text), std::move(test.mistakes)};
+    TestResult result{status_named(test.status), std::move(test.text), std::move(test.mistakes),
+                      std::move(test.ending)};
     if (result.text.empty() && result.status == Status::Failed) {
       result.text = "not played: an earlier case ended the player";
     }

@@ -12,9 +12,19 @@ static void from_json(const nlohmann::json& value, Status& status) {
   status = status_named(value.get<std::string>());
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TestResult, status, text, mistakes)
+// What an older version of the course has not written is empty.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TestResult, status, text, mistakes, ending)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonRecord, hash, build_error, tests)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, lessons, hints)
+
+static void to_json(nlohmann::json& value, const Progress& progress) {
+  value = {{"lessons", progress.lessons}, {"hints", progress.hints}, {"guided", progress.guided}};
+}
+
+static void from_json(const nlohmann::json& value, Progress& progress) {
+  value.at("lessons").get_to(progress.lessons);
+  value.at("hints").get_to(progress.hints);
+  progress.guided = value.value("guided", progress.guided);
+}
 
 namespace {
 

@@ -52,6 +52,7 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResu
       todo = false;
     } else if (worst == nullptr || (worst->status == Status::Todo && result.status == Status::Failed)) {
       worst = &result;
+      outcome.test = name;
     }
     std::ranges::copy_if(result.mistakes, std::back_inserter(outcome.mistakes), [&](const std::string& id) {
       return std::ranges::find(outcome.mistakes, id) == outcome.mistakes.end();
@@ -60,6 +61,7 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResu
   if (worst != nullptr) {
     outcome.status = todo && worst->status == Status::Todo ? Status::Todo : Status::Failed;
     outcome.diagnosis = described(lesson, *worst);
+    outcome.ending = worst->ending;
   } else if (!unplayed.empty()) {
     outcome.status = Status::Failed;
     outcome.unfinished = true;

@@ -19,6 +19,7 @@ struct TestResult {
   Status status = Status::Failed;
   std::string text;                   ///< the diagnosis; several lines
   std::vector<std::string> mistakes;  ///< ids of mistakes.md
+  std::string ending = {};            ///< as in JudgeReport::Test
 };
 
 /// The tests of a lesson by name ("2.ranks3").
@@ -35,6 +36,8 @@ struct LessonRecord {
 struct Progress {
   std::map<std::string, LessonRecord> lessons;  ///< by lesson id
   std::map<std::string, int> hints;             ///< by lesson and task ("05.2"): how many were shown
+  /// By lesson and task: the failure that ./course hint has explained last (failure_outline).
+  std::map<std::string, std::string> guided;
 };
 
 /// Reads what is remembered. A file that is corrupt or of another version is put aside under another name,
@@ -59,6 +62,8 @@ struct TaskStatus {
   std::vector<std::string> mistakes;  ///< ids that the tests gave
   bool unfinished = false;            ///< what was played passed, but not everything was
   bool unplayed = false;              ///< nothing was played
+  std::string test = {};              ///< the name of the test that the diagnosis is about
+  std::string ending = {};            ///< of that test, as in JudgeReport::Test
   int points() const { return status == Status::Passed ? task->points : 0; }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <regex>
 
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
@@ -28,6 +29,38 @@ std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\n");
   if (first == std::string::npos) return "";
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+/// The cells of "| a | b |". A bar that a backslash precedes is text.
+std::vector<std::string> cells_of(const std::string& row) {
+  std::vector<std::string> cells;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const bool escaped = row[i] == '\\' && row.substr(i + 1, 1) == "|";
+    if (row[i] == '|')
+      cells.emplace_back();
+    else if (!cells.empty())
+      cells.back() += row[escaped ? ++i : i];
+  }
+  return cells;
+}
+
+/// Without comments and Markdown's marks; of a link its words.
+std::string plain(const std::string& markdown) {
+  static const std::regex comment("<!--.*?-->"), link(R"(\[([^\]]*)\]\([^)]*\))");
+  std::string text = std::regex_replace(std::regex_replace(markdown, comment, ""), link, "$1");
+  std::erase_if(text, [](char c) { return c == '`' || c == '*' || c == '$'; });
+  return trimmed(text);
+}
+
+/// The words of the comments in it.
+std::vector<std::string> commented_words(const std::string& markdown) {
+  static const std::regex comment("<!--(.*?)-->"), word("\\S+");
+  std::vector<std::string> words;
+  for (std::sregex_iterator found(markdown.begin(), markdown.end(), comment), end; found != end; ++found) {
+    const std::string inside = found->str(1);
+    std::copy(std::sregex_token_iterator(inside.begin(), inside.end(), word), {}, std::back_inserter(words));
+  }
+  return words;
 }
 
 }  // namespace
@@ -90,6 +123,22 @@ std::map<std::string, std::vector<std::string>> parse_hints(const std::string& t
     for (std::string& hint : texts) hint = trimmed(hint);
   }
   return hints;
+}
+
+std::vector<MistakeRow> parse_mistake_rows(const std::string& readme) {
+  constexpr int head_lines = 2;
+  std::vector<MistakeRow> rows;
+  bool in_section = false;
+  int number = 0, line_of_table = 0;
+  for (const std::string& line : lines_of(readme)) {
+    ++number;
+    if (line.starts_with("## ")) in_section = line == std::string("## ") + mistakes_section;
+    line_of_table = line.starts_with("|") ? line_of_table + 1 : 0;
+    const std::vector<std::string> cells = cells_of(line);
+    if (!in_section || line_of_table <= head_lines || cells.size() < 2) continue;
+    rows.push_back({number, plain(cells[0]), plain(cells[1]), commented_words(line)});
+  }
+  return rows;
 }
 
 }  // namespace course::program

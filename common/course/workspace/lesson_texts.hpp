@@ -33,4 +33,19 @@ TaskPlace task_place(const Checkout& checkout, const LessonInfo& lesson, const s
 /// `### Hint 1`. Text outside an item is left out.
 std::map<std::string, std::vector<std::string>> parse_hints(const std::string& text);
 
+/// The section of a lesson's README whose table explains known mistakes.
+inline constexpr const char* mistakes_section = "Common mistakes";
+
+/// A row of that table. Both cells are without Markdown's marks.
+struct MistakeRow {
+  int line = 0;      ///< in the README, from 1
+  std::string seen;  ///< the first cell: what the student sees
+  std::string cause;
+  std::vector<std::string> mistakes;  ///< the ids of mistakes.md in the row's comment
+};
+
+/// The rows of the table in a README's text. A comment names the mistakes that its row explains: `| NaN | no
+/// maximum <!-- no_maximum --> |`.
+std::vector<MistakeRow> parse_mistake_rows(const std::string& readme);
+
 }  // namespace course::program

@@ -1,0 +1,99 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "course/commands/commands.hpp"
+#include "course/terminal/terminal.hpp"
+#include "text/text_file.hpp"
+
+namespace course::program {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// "lessons/03_ring_softmax/README.md:181"; empty where the lesson's README has no such line.
+std::string place_in_readme(const Checkout& checkout, const LessonInfo& lesson, const std::string& line) {
+  const fs::path file = Checkout::lesson_folder(lesson) / "README.md";
+  if (!fs::exists(checkout.root / file)) return "";
+  const std::vector<std::string> lines = lines_of(read_text(checkout.root / file));
+  const auto found = std::ranges::find(lines, line);
+  return found == lines.end() ? "" : fmt::format("{}:{}", file.string(), found - lines.begin() + 1);
+}
+
+/// What a known mistake is, the input that shows it, and the README's rows on it.
+std::string about_mistake(const Checkout& checkout, const LessonInfo& lesson, const MistakeInfo& mistake) {
+  std::string text =
+      fmt::format("the last check looked like: {}\n  it shows on: {}\n", mistake.what, mistake.exposed_by);
+  const fs::path file = Checkout::lesson_folder(lesson) / "README.md";
+  if (!fs::exists(checkout.root / file)) return text;
+  for (const MistakeRow& row : parse_mistake_rows(read_text(checkout.root / file))) {
+    if (std::ranges::count(row.mistakes, mistake.id) == 0) continue;
+    text += fmt::format("  explained in {}:{}\n    what you see: {}\n    what it is: {}\n", file.string(),
+                        row.line, row.seen, row.cause);
+  }
+  return text;
+}
+
+/// Where a deadlock's report is explained: the lesson that teaches it is the first with this heading.
+std::string how_to_read_a_deadlock(const Checkout& checkout) {
+  for (const LessonInfo& lesson : checkout.lessons) {
+    const std::string place = place_in_readme(checkout, lesson, "### How to read a deadlock");
+    if (!place.empty()) return "  how to read that: " + place + "\n";
+  }
+  return "";
+}
+
+/// What to do next about a failure that no known mistake explains.
+std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
+  const std::string replay = fmt::format("./course replay {}.{}", lesson.tag(), task.test);
+  const bool alone = task.task->ranks.empty();
+  const std::string in_gdb =
+      replay + (alone ? " --gdb 0, and in it " : " --gdb RANK, with a rank that the check names, and in it ");
+  if (task.ending == "threw")
+    return fmt::format("  {}`catch throw`, `run`, `bt`: the line that threw\n", in_gdb);
+  if (task.ending == "crashed") {
+    const std::string sanitized = fmt::format(
+        "  ./course check {} --sanitize names the line that reads or writes out of bounds\n", lesson.id);
+    return (lesson.needs_mpi() ? "" : sanitized) +
+           fmt::format("  {}`run`, `bt`: the line that crashed\n", in_gdb);
+  }
+  if (task.ending == "deadlock") {
+    return "  the check lists for each rank the call that it waits in, and for whom: find the rank that "
+           "should have answered\n" +
+           how_to_read_a_deadlock(checkout) +
+           fmt::format("  {}`run`, Ctrl-C, `bt`: the line that waits\n", in_gdb);
+  }
+  if (task.ending == "stuck" || task.ending == "over limit") {
+    return fmt::format(
+        "  look for a loop that never ends\n  {}`run`, Ctrl-C after some seconds, `bt`: the loop\n", in_gdb);
+  }
+  if (task.ending == "lost") {
+    return fmt::format(
+        "  the function neither returned nor threw: look for exit and abort\n  {} shows what the program "
+        "prints\n",
+        replay);
+  }
+  const std::string table = place_in_readme(checkout, lesson, std::string("## ") + mistakes_section);
+  return (table.empty() ? "" : fmt::format("  {} ({}) goes by what you see\n", table, mistakes_section)) +
+         fmt::format("  {} plays that input again\n", replay);
+}
+
+}  // namespace
+
+std::string failure_outline(const TaskStatus& task) {
+  return task.mistakes.empty() ? task.ending + ": " + outline_of(task.diagnosis) : joined(task.mistakes);
+}
+
+std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
+  std::string text;
+  for (const std::string& id : task.mistakes) {
+    const auto known = std::ranges::find(lesson.mistakes, id, &MistakeInfo::id);
+    if (known != lesson.mistakes.end()) text += about_mistake(checkout, lesson, *known);
+  }
+  if (!text.empty()) return text;
+  return fmt::format("the last check said: {}\n{}", task.diagnosis.substr(0, task.diagnosis.find('\n')),
+                     next_step_after(checkout, lesson, task));
+}
+
+}  // namespace course::program

@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include "course/commands/commands.hpp"
+#include "lessons.hpp"
+#include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
+
+namespace course::program {
+
+namespace {
+
+/// Two lessons, of which the second has a README.
+class Guidance : public testing::Test {
+ protected:
+  Guidance() {
+    checkout_.root = temporary_.path();
+    checkout_.lessons = two_lessons();
+    write_text(
+        checkout_.root / readme,
+        "### How to read a deadlock\n\n## Common mistakes\n\n| What you see | What it is |\n| --- | --- |\n"
+        "| `lse` too small | the loop ends early <!-- one_block_short --> |\n");
+  }
+
+  /// Of a task of lesson 01, or of the task of lesson 05 on several ranks.
+  TaskStatus failure(const std::string& ending, bool on_ranks = true) const {
+    const TaskInfo& task = on_ranks ? ring().tasks[1] : softmax().tasks[0];
+    return {&task, Status::Failed, "rank 1 is wrong\nmore",     {},
+            false, false,          on_ranks ? "2.ranks3" : "1", ending};
+  }
+
+  const LessonInfo& softmax() const { return checkout_.lessons[0]; }
+  const LessonInfo& ring() const { return checkout_.lessons[1]; }
+  std::string of(const TaskStatus& failure) const {
+    return guidance(checkout_, failure.test == "1" ? softmax() : ring(), failure);
+  }
+
+  const std::string readme = "lessons/05_ring_attention/README.md";
+
+ private:
+  const TemporaryFolder temporary_;
+  Checkout checkout_;
+};
+
+TEST_F(Guidance, OfANamedMistakeIsItsRow) {
+  TaskStatus named = failure("deadlock");
+  named.mistakes = {"one_block_short", "known_to_a_later_version"};
+  EXPECT_EQ(of(named),
+            "the last check looked like: only P - 1 blocks are attended to\n  it shows on: two ranks\n"
+            "  explained in " +
+                readme +
+                ":7\n    what you see: lse too small\n"
+                "    what it is: the loop ends early\n");
+}
+
+TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
+  TaskStatus named = failure("");
+  named.mistakes = {"known_to_a_later_version"};
+  EXPECT_EQ(of(named), "the last check said: rank 1 is wrong\n  " + readme +
+                           ":3 (Common mistakes) goes by what you see\n"
+                           "  ./course replay lesson05.2.ranks3 plays that input again\n");
+}
+
+TEST_F(Guidance, SaysWhatToDoNextByHowTheCallEnded) {
+  const std::vector<std::pair<std::string, std::string>> next{
+      {"threw", "`catch throw`, `run`"},
+      {"crashed", "`run`, `bt`"},
+      {"deadlock", "how to read that: " + readme + ":1\n"},
+      {"stuck", "a loop that never ends"},
+      {"over limit", "a loop that never ends"},
+      {"lost", "neither returned nor threw"}};
+  for (const auto& [ending, words] : next) {
+    const std::string text = of(failure(ending));
+    EXPECT_TRUE(text.starts_with("the last check said: rank 1 is wrong\n")) << text;
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+    EXPECT_NE(text.find("./course replay lesson05.2.ranks3"), std::string::npos) << text;
+    EXPECT_TRUE(text.ends_with("\n")) << text;
+  }
+}
+
+TEST_F(Guidance, SendsToTheSanitizersWhereThereIsNoMpi) {
+  EXPECT_NE(of(failure("crashed", false)).find("./course check 01 --sanitize"), std::string::npos);
+  EXPECT_NE(of(failure("crashed", false)).find("./course replay lesson01.1 --gdb 0"), std::string::npos);
+  EXPECT_EQ(of(failure("crashed")).find("--sanitize"), std::string::npos);
+  EXPECT_NE(of(failure("crashed")).find("--gdb RANK"), std::string::npos);
+}
+
+TEST_F(Guidance, IsGivenAgainForAnotherFailureOnly) {
+  TaskStatus first = failure("");
+  TaskStatus second = failure("");
+  first.diagnosis = "o[head 0, row 1] is 0.25, should be -1.5\non ordinary scores";
+  second.diagnosis = "o[head 2, row 0] is 7, should be 3\non equal shards";
+  EXPECT_EQ(failure_outline(first), failure_outline(second));
+  second.diagnosis = "lse[head 2, row 0] is 7, should be 3";
+  EXPECT_NE(failure_outline(first), failure_outline(second));
+  second = first;
+  second.ending = "crashed";
+  EXPECT_NE(failure_outline(first), failure_outline(second));
+  second.mistakes = {"one_block_short"};
+  first.mistakes = {"one_block_short"};
+  EXPECT_EQ(failure_outline(first), failure_outline(second));
+}
+
+}  // namespace
+
+}  // namespace course::program
