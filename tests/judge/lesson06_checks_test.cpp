@@ -35,7 +35,10 @@ Outcome returned(const Answer& answer) {
 
 Kinds broken(const Task& task, const Played& played) {
   Kinds kinds;
-  for (const Finding& finding : task.answer_checks.front()(played)) kinds.insert(kind_of(finding.text));
+  for (const Finding& finding : task.answer_checks.front()(played)) {
+    if (finding.text.starts_with("no identity holds")) return {"1", "2", "3", "4", "k", "q", "v"};
+    kinds.insert(kind_of(finding.text));
+  }
   return kinds;
 }
 

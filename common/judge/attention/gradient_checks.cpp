@@ -223,7 +223,7 @@ std::vector<std::string> broken_differences(const AttentionProblem& problem, con
 AnswerCheck passes_gradient_checks(ProblemOf problem) {
   return [problem = std::move(problem)](const Played& played) {
     if (!is_finite(played.answer))
-      return std::vector<Finding>{};  // where it is not, it was said that it is wrong
+      return std::vector<Finding>{{"", "no identity holds of gradients that have a NaN or an infinity"}};
     const GradientSlack slack = slack_of(played.expected, played.tolerance);
     const AttentionProblem whole = problem(*played.example);
     std::vector<Finding> findings;
