@@ -232,9 +232,12 @@ double half_to_double(std::uint64_t bits) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-double decode(char* item, const Header& header) {
+std::uint64_t bits_of(char* item, const Header& header) {
   if (!header.little_endian) std::reverse(item, item + header.item_bytes);
-  const std::uint64_t bits = number_in({item, static_cast<std::size_t>(header.item_bytes)});
+  return number_in({item, static_cast<std::size_t>(header.item_bytes)});
+}
+
+double decode(std::uint64_t bits, const Header& header) {
   if (header.item_bytes == 2) return half_to_double(bits);
   return header.item_bytes == 4 ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
                                 : std::bit_cast<double>(bits);
@@ -261,7 +264,14 @@ std::vector<T> read_values(const fs::path& path, Reader& file, const Header& hea
     std::string chunk = file.take(in_chunk * header.item_bytes, "data");
     for (Index i = 0; i < in_chunk; ++i) {
       const Index place = header.fortran_order ? row_major_place(first + i, header.shape, count) : first + i;
-      const double value = decode(chunk.data() + i * header.item_bytes, header);
+      const std::uint64_t bits = bits_of(chunk.data() + i * header.item_bytes, header);
+      if constexpr (sizeof(T) == 4) {
+        if (header.item_bytes == 4) {  // as it is: a conversion would take a NaN's payload away
+          values[place] = std::bit_cast<T>(static_cast<std::uint32_t>(bits));
+          continue;
+        }
+      }
+      const double value = decode(bits, header);
       // Rounding would turn it into infinity.
       if (std::isfinite(value) && std::abs(value) > largest) {
         fail(path, "has " + text_of(value) + " at " + index_text(place, header.shape) +

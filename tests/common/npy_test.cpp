@@ -363,6 +363,13 @@ TEST_F(Npy, NamesTheValueOutsideFloat32) {
   EXPECT_TRUE(std::isnan(read_npy<float>(put(npy_bytes(header_of("<f8", "()"), little_endian(nan))))[0]));
 }
 
+TEST_F(Npy, KeepsTheBitsOfANan) {
+  for (const std::uint32_t bits : {0x7fa0f111u, 0x7fe0f111u, 0xffc00000u}) {
+    write_npy(path(), Tensor({1}, std::vector<float>{std::bit_cast<float>(bits)}));
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(read_npy<float>(path())[0]), bits);
+  }
+}
+
 TEST_F(Npy, RequireFiniteNamesValueAndIndex) {
   Tensor tensor({2, 3, 4}, 1.0f);
   EXPECT_NO_THROW(require_finite(path(), tensor));

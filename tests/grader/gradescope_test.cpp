@@ -79,7 +79,7 @@ TEST(Gradescope, ScoresAreThePoints) {
 TEST(Gradescope, OutputsAreTheDiagnoses) {
   const Json results = Json::parse(gradescope_report(report_with("p[0] is nan\non wide scores")));
   EXPECT_EQ(entry(results, "01.1").at("output"),
-            "p[0] is nan\non wide scores\nlooks like: the row maximum is not subtracted");
+            "looks like: the row maximum is not subtracted\np[0] is nan\non wide scores");
   EXPECT_EQ(entry(results, "05.1").at("output"), "still to do: task 1");
   EXPECT_EQ(entry(results, "05.1").at("score"), 0);
 }

@@ -59,7 +59,7 @@ test_exceptions() {
   check 'with the line' has "$out" 'safe_softmax.py, line 4'
   softmax_that <<<'pass'
   judge 01 "$softmax" 'lesson01.1'
-  check 'what is not written is NaN' has "$out" 'is nan, should be'
+  check 'what is not written is said to be so' has "$out" 'was never written, should be'
 }
 
 test_wrong_calls() {

@@ -1,17 +1,18 @@
 #include "judge/attention/block_backward.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/block_backward_steps.hpp"
 #include "judge/attention/forward.hpp"
+#include "judge/numbers/origin.hpp"
 
 namespace course::block_backward {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+/// What an output holds that nobody has cleared.
+const double uncleared = never_written();
 
 /// How the softmax's own gradient goes wrong.
 const MistakeTable<Steps> of_rows{
@@ -41,19 +42,20 @@ const MistakeTable<Steps> of_blocks{{"d_left_out", {.delta = Delta::LeftOut, .d_
                                     {"dq_overwritten", {.dq_overwritten = true}}};
 
 /// What only the whole backward pass can do wrong.
-const MistakeTable<Steps> of_the_whole{{"d_left_out", {.delta = Delta::LeftOut}},
-                                       {"d_from_one_block", {.delta = Delta::OfBlock}},
-                                       {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax}},
-                                       {"d_is_a_mean", {.delta = Delta::Mean}},
-                                       {"d_of_one_column", {.delta = Delta::FirstColumn}},
-                                       {"d_lse_left_out", {.d_lse = 0}},
-                                       {"d_lse_subtracted", {.d_lse = -1}},
-                                       {"visible_not_shifted", {.weights = Weights::CountedPerBlock}},
-                                       {"ragged_block_dropped", {.ragged_dropped = true}},
-                                       {"ragged_block_dropped", {.ragged_dropped = true, .ragged_fill = nan}},
-                                       {"sums_not_cleared", {.dq_start = nan, .dk_dv_start = nan}},
-                                       {"sums_not_cleared", {.dq_start = nan}},
-                                       {"sums_not_cleared", {.dk_dv_start = nan}}};
+const MistakeTable<Steps> of_the_whole{
+    {"d_left_out", {.delta = Delta::LeftOut}},
+    {"d_from_one_block", {.delta = Delta::OfBlock}},
+    {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax}},
+    {"d_is_a_mean", {.delta = Delta::Mean}},
+    {"d_of_one_column", {.delta = Delta::FirstColumn}},
+    {"d_lse_left_out", {.d_lse = 0}},
+    {"d_lse_subtracted", {.d_lse = -1}},
+    {"visible_not_shifted", {.weights = Weights::CountedPerBlock}},
+    {"ragged_block_dropped", {.ragged_dropped = true}},
+    {"ragged_block_dropped", {.ragged_dropped = true, .ragged_fill = uncleared}},
+    {"sums_not_cleared", {.dq_start = uncleared, .dk_dv_start = uncleared}},
+    {"sums_not_cleared", {.dq_start = uncleared}},
+    {"sums_not_cleared", {.dk_dv_start = uncleared}}};
 
 /// ds by the Jacobian itself, written down row by row: J_jk = p_j (delta_jk - p_k).
 template <class T>

@@ -1,18 +1,18 @@
 #include "judge/attention/ring_backward.hpp"
 
-#include <limits>
-
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring_backward_steps.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/numbers/compare.hpp"
+#include "judge/numbers/origin.hpp"
 
 namespace course::ring_backward {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+/// What an output holds that nobody has cleared.
+const double uncleared = never_written();
 
 MistakeTable<Steps> wrong_steps() {
   MistakeTable<Steps> all{
@@ -28,12 +28,12 @@ MistakeTable<Steps> wrong_steps() {
       {"one_block_short", {.blocks = -1}},
       {"one_block_short", {.blocks = -1, .gradient_hops = -1}},
       {"delta_left_out", {.delta = false}},
-      {"sums_not_cleared", {.dq_start = nan}},
-      {"sums_not_cleared", {.dk_dv_start = nan}},
-      {"sums_not_cleared", {.dq_start = nan, .dk_dv_start = nan}}};
+      {"sums_not_cleared", {.dq_start = uncleared}},
+      {"sums_not_cleared", {.dk_dv_start = uncleared}},
+      {"sums_not_cleared", {.dq_start = uncleared, .dk_dv_start = uncleared}}};
   // These end with another block's gradients, whose lengths differ: with whatever is read beyond.
   using Room = std::pair<bool, std::optional<double>>;
-  for (const auto& [own_in_room, beyond] : {Room{false, {}}, {true, {}}, {true, 0.0}, {true, nan}}) {
+  for (const auto& [own_in_room, beyond] : {Room{false, {}}, {true, {}}, {true, 0.0}, {true, uncleared}}) {
     all.push_back(
         {"one_hop_short_of_home", {.gradient_hops = -1, .own_in_room = own_in_room, .beyond = beyond}});
     for (const Returned returned : {Returned::SumsOfPair, Returned::FirstsOfPair})
