@@ -51,7 +51,7 @@ std::int32_t pending_peer(const Operation& operation) {
   return operation.peer == MPI_ANY_SOURCE ? any_peer : operation.case_peer();
 }
 
-constexpr auto guard = std::bit_cast<std::array<std::byte, 4>>(poison::open_receive);
+constexpr auto guard_bytes = std::bit_cast<std::array<std::byte, 4>>(poison::open_receive);
 
 }  // namespace
 
@@ -128,13 +128,13 @@ BufferGuard::BufferGuard(Kind kind, Extent callers)
 void BufferGuard::arm() {
   std::memcpy(copy_.data(), callers_, copy_.size());
   if (kind_ != Kind::Receive) return;
-  for (std::size_t i = 0; i < copy_.size(); ++i) callers_[i] = guard[i % guard.size()];
+  for (std::size_t i = 0; i < copy_.size(); ++i) callers_[i] = guard_bytes[i % guard_bytes.size()];
 }
 
 bool BufferGuard::disarm() {
   if (kind_ != Kind::Receive) return std::memcmp(callers_, copy_.data(), copy_.size()) != 0;
   bool written = false;
-  for (std::size_t i = 0; i < copy_.size(); ++i) written |= callers_[i] != guard[i % guard.size()];
+  for (std::size_t i = 0; i < copy_.size(); ++i) written |= callers_[i] != guard_bytes[i % guard_bytes.size()];
   std::memcpy(callers_, copy_.data(), copy_.size());
   return written;
 }
