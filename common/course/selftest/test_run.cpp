@@ -119,7 +119,8 @@ std::string test_table(const std::vector<LessonInfo>& lessons, const std::vector
       named += is_named;
       // The judge's words for a mutant that failed under no name or a wrong one.
       failed += is_named || row.output.find("it should be named") != std::string::npos;
-      by_answer += is_named && lesson.mistake(id).by == "answer";
+      // A further form's id ends in its number.
+      by_answer += is_named && lesson.mistake(id.substr(0, id.find('.'))).by == "answer";
     }
     text += fmt::format(line, lesson.id + " " + lesson.name, mutants.size(), failed, named,
                         fmt::format("{}/{}", by_answer, named - by_answer), passed_of_all(variants),
