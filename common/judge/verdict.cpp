@@ -147,7 +147,8 @@ Failure failure_on(const Task& task, const Played& played, const std::vector<Fin
   if (!right) failure.lines = complaints(task, played);
   std::size_t told = 0;
   for (const Finding& finding : findings) {
-    if (!finding.mistake.empty()) failure.mistakes.insert(finding.mistake);
+    // A check of a family's may know mistakes that the lesson's mistakes.md does not have.
+    if (task.told.contains(finding.mistake)) failure.mistakes.insert(finding.mistake);
     if (!finding.text.empty() && told++ < most_findings) failure.lines.push_back(finding.text);
   }
   if (told > most_findings)

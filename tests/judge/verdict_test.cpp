@@ -16,9 +16,11 @@ Outcome outcome(Ending ending, const std::string& text) {
 }
 
 /// One test's verdict on the given outcomes, in this order.
-TestVerdict judged(const std::vector<Outcome>& outcomes) {
+TestVerdict judged(const std::vector<Outcome>& outcomes,
+                   std::map<std::string, std::string> told = {{"wild_pointer", "a pointer points nowhere"}}) {
   Task task;
   task.id = "1";
+  task.told = std::move(told);
   task.communication_checks = {[](const Example&, const Outcome& seen) {
     return seen.ending == Ending::Crashed ? std::vector<Finding>{{"wild_pointer", ""}}
                                           : std::vector<Finding>{};
@@ -40,6 +42,12 @@ TEST(Verdict, AFailureStandsWhateverElseIsNotWritten) {
     EXPECT_EQ(verdict.text, "rank 0 died\non an input");
     EXPECT_EQ(verdict.mistakes, std::set<std::string>{"wild_pointer"});
   }
+}
+
+TEST(Verdict, LeavesOutANameThatTheLessonDoesNotHave) {
+  const TestVerdict verdict = judged({outcome(Ending::Crashed, "rank 0 died")}, {});
+  EXPECT_EQ(verdict.status, TestVerdict::Status::Failed);
+  EXPECT_TRUE(verdict.mistakes.empty());
 }
 
 TEST(Verdict, IsTodoWhenNothingFailed) {

@@ -38,7 +38,8 @@ lay_down_the_old_handout() {
 # The student's file of a lesson, from the root: lessons/05_ring_attention/ring_attention.cpp.
 file_of() { echo "lessons/$1/${1#[0-9][0-9]_}.cpp"; }
 
-lessons() { (cd "$ledger/answers" && echo [0-9]*); }
+# Those of the old handout.
+lessons() { (cd "$handout/lessons" && echo [0-9]*); }
 
 # Every other answer is committed, the rest is not; nor are a file of the student's own and a save.
 answer_everything() {
@@ -76,8 +77,10 @@ test_the_build_folder() {
 }
 
 test_the_update() {
-  instructor handout "$handout"
-  check 'the update: exit 0' is "$code" 0
+  local all
+  all=$(cd "$instructor/lessons" && echo [0-9]*)
+  instructor handout --lessons "01-$(sed 's/.* //; s/_.*//' <<<"$all")" "$handout"
+  check 'the update, with every lesson there is since: exit 0' is "$code" 0
   check 'is one' has "$out" 'is at update 2'
   try git -C "$student" pull --rebase --autostash
   check 'pulled over answers that are committed and answers that are not: exit 0' is "$code" 0
