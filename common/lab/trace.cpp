@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -83,6 +84,16 @@ std::string heading(const Traced& traced) {
                      plural(ranks_in(traced), "rank"), traced.code.whose());
 }
 
+/// What to do where there is nobody's block computation.
+std::string without_blocks(const LessonInfo& lesson) {
+  const auto ring =
+      std::ranges::find_if(lesson.tasks, [](const TaskInfo& task) { return !task.ranks.empty(); });
+  return ring == lesson.tasks.end()
+             ? ""
+             : fmt::format("; ./course trace {}.{} does without: it plays one of that task's tests", lesson.id,
+                           ring->id);
+}
+
 }  // namespace
 
 std::string trace_text(const Traced& traced, const timed::Page& page) {
@@ -126,7 +137,11 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
   std::vector<timed::Code> codes{traced.code};
   const std::string judge = "judge_" + lesson.tag();
   if (is_ring(choice)) {
-    traced.blocks = runnable(held_lesson(checkout, Role::Block, trace_command));
+    try {
+      traced.blocks = runnable(held_lesson(checkout, Role::Block, trace_command));
+    } catch (const Unavailable& error) {
+      throw Unavailable(error.what() + without_blocks(lesson));
+    }
     codes.push_back(*traced.blocks);
   } else {
     traced.what += ", task " + task_of(choice);

@@ -82,6 +82,12 @@ test_pass() {
   check 'a change is seen' has "$out" 'not checked since it changed'
   course --json
   check 'and earns nothing until checked' lacks "$out" '"status": "passed"'
+  sed -i 's/return m;/return n;/' "$student"
+  course check 01
+  check 'nor when it does not compile' is "$code" 1
+  solve
+  course
+  check 'put back as it was when it passed, it is passed' has "$out" '100 of 100  passed'
 }
 
 test_compile_error() {

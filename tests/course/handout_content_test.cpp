@@ -76,6 +76,13 @@ TEST(HandoutContent, DropsItemsThatLinkToWhatIsNotThere) {
             "Prose stays: [gone](gone.md).\n");
 }
 
+TEST(HandoutContent, LeavesOutWhatIsForInstructors) {
+  EXPECT_EQ(without_instructors_parts("a\n<!-- not in a handout -->\nb\n<!-- in a handout, too -->\nc\n"),
+            "a\nc\n");
+  for (const char* one : {"<!-- not in a handout -->\n", "a\n<!-- in a handout, too -->\n"})
+    EXPECT_THROW(without_instructors_parts(one), std::invalid_argument) << one;
+}
+
 }  // namespace
 
 }  // namespace course::program

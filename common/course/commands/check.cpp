@@ -103,6 +103,8 @@ class Check {
       if (known.hash != now.hash || !now.build_error.empty() || !known.build_error.empty())
         known = {now.hash, now.build_error, {}};
       for (const auto& [name, result] : now.tests) known.tests[name] = result;
+      if (known.build_error.empty() && lesson_status_of(lesson_, known.tests).status == Status::Passed)
+        progress.passed[lesson_.id] = known;
     });
   }
 

@@ -125,6 +125,24 @@ std::string registry_text(const std::string& whole, const std::vector<LessonInfo
   return registry.dump(2) + "\n";
 }
 
+std::string without_instructors_parts(const std::string& readme) {
+  std::string text;
+  bool leaving_out = false;
+  for (const std::string& line : lines_of(readme)) {
+    if (const bool begins = line == "<!-- not in a handout -->";
+        begins || line == "<!-- in a handout, too -->") {
+      if (begins == leaving_out)
+        throw std::invalid_argument("README.md: " + line + " stands without its other");
+      leaving_out = begins;
+    } else if (!leaving_out) {
+      text += line + "\n";
+    }
+  }
+  if (leaving_out)
+    throw std::invalid_argument("README.md: <!-- not in a handout --> stands without its other");
+  return text;
+}
+
 std::string without_dead_items(const std::string& readme,
                                const std::function<bool(const std::string&)>& exists) {
   static const std::regex link(R"(\]\(([^)#:]+)(#[^)]*)?\))");
@@ -154,7 +172,8 @@ void write_handout(const Checkout& course, const std::vector<LessonInfo>& lesson
   const fs::path registry = fs::path("lessons") / "registry.json";
   write_text(folder / registry, registry_text(read_text(course.root / registry), lessons));
   const auto exists = [&](const std::string& target) { return fs::exists(folder / target); };
-  write_text(folder / "README.md", without_dead_items(read_text(course.root / "README.md"), exists));
+  write_text(folder / "README.md",
+             without_dead_items(without_instructors_parts(read_text(course.root / "README.md")), exists));
 }
 
 void write_solution(const Checkout& course, const LessonInfo& lesson, const fs::path& folder) {

@@ -17,12 +17,16 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TestResult, status, text, mistak
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonRecord, hash, build_error, tests)
 
 static void to_json(nlohmann::json& value, const Progress& progress) {
-  value = {{"lessons", progress.lessons}, {"hints", progress.hints}, {"guided", progress.guided}};
+  value = {{"lessons", progress.lessons},
+           {"passed", progress.passed},
+           {"hints", progress.hints},
+           {"guided", progress.guided}};
 }
 
 static void from_json(const nlohmann::json& value, Progress& progress) {
   value.at("lessons").get_to(progress.lessons);
   value.at("hints").get_to(progress.hints);
+  progress.passed = value.value("passed", progress.passed);
   progress.guided = value.value("guided", progress.guided);
 }
 

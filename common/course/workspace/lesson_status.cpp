@@ -143,10 +143,16 @@ LessonStatus lesson_status_of(const LessonInfo& lesson, const LessonFiles& files
 }
 
 LessonStatus lesson_status_of(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress) {
-  const auto record = progress.lessons.find(lesson.id);
-  return lesson_status_of(lesson, look_at_files(checkout, lesson),
-                          record == progress.lessons.end() ? nullptr : &record->second,
-                          checkout.obstacle(lesson));
+  const LessonFiles files = look_at_files(checkout, lesson);
+  const auto last = progress.lessons.find(lesson.id);
+  const LessonRecord* record = last == progress.lessons.end() ? nullptr : &last->second;
+  const auto is_of_these = [&](const LessonRecord& of) { return of.hash == files.hash; };
+  // Files that are again as they were when they passed are passed.
+  const auto passed = progress.passed.find(lesson.id);
+  if (passed != progress.passed.end() && is_of_these(passed->second) &&
+      (record == nullptr || !is_of_these(*record)))
+    record = &passed->second;
+  return lesson_status_of(lesson, files, record, checkout.obstacle(lesson));
 }
 
 std::vector<LessonStatus> all_lesson_statuses(const Checkout& checkout) {

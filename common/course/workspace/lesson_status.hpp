@@ -34,7 +34,8 @@ struct LessonRecord {
 
 /// What the course remembers of a student: .course/results.json.
 struct Progress {
-  std::map<std::string, LessonRecord> lessons;  ///< by lesson id
+  std::map<std::string, LessonRecord> lessons;  ///< by lesson id, as the last check found them
+  std::map<std::string, LessonRecord> passed;   ///< by lesson id, as they were when they passed last
   std::map<std::string, int> hints;             ///< by lesson and task ("05.2"): how many were shown
   /// By lesson and task: the failure that ./course hint has explained last (failure_outline).
   std::map<std::string, std::string> guided;
