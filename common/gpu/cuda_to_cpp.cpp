@@ -270,7 +270,7 @@ class Rewriter {
       fail(tokens_[launch], "the launch's >>> is not followed by its arguments");
     closing(open);
     // The lambda's parameters are copies, as a kernel's are, and each thread gets its own.
-    tokens_[callee].text = "::course::gpu::Kernel(\"" + source_of(callee, launch) + "\", __FILE__, " +
+    tokens_[callee].text = "::course::gpu::Kernel(\"" + source_of(callee, launch) + "\", " +
                            std::to_string(tokens_[launch].line) + ", [&](auto... course_argument) { " +
                            tokens_[callee].text;
     tokens_[launch].text = "(course_argument...); }).configured(";

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "protocol/fact_kinds.hpp"
+#include "protocol/poison.hpp"
 
 namespace course::gpu {
 
@@ -27,7 +28,8 @@ constexpr std::uint64_t most_threads = 1024;
 constexpr std::size_t most_shared_bytes = 48 * 1024;
 constexpr std::size_t alignment = 256;  // cudaMalloc's
 constexpr std::size_t stack_bytes = 128 * 1024;
-constexpr std::uint32_t signalling_nan = 0x7fbadbad;
+constexpr std::uint64_t most_blocks_x = (1ULL << 31) - 1;
+constexpr std::ptrdiff_t facts_of_a_kind = 8;
 
 struct Freed {
   void operator()(std::byte* bytes) const { ::operator delete[](bytes, std::align_val_t{alignment}); }
@@ -37,7 +39,7 @@ using Bytes = std::unique_ptr<std::byte[], Freed>;
 Bytes poisoned(std::size_t bytes) {
   const std::size_t words = (bytes + 3) / 4;
   Bytes made(static_cast<std::byte*>(::operator new[](words * 4, std::align_val_t{alignment})));
-  for (std::size_t i = 0; i < words; ++i) std::memcpy(made.get() + 4 * i, &signalling_nan, 4);
+  for (std::size_t i = 0; i < words; ++i) std::memcpy(made.get() + 4 * i, &poison::device, 4);
   return made;
 }
 
@@ -81,6 +83,8 @@ struct Device {
 Device device;
 
 void note(const char* kind, std::string text) {
+  const auto is_of_kind = [&](const auto& fact) { return fact.first == kind; };
+  if (std::ranges::count_if(device.facts, is_of_kind) >= facts_of_a_kind) return;
   std::pair<std::string, std::string> fact(kind, std::move(text));
   if (std::ranges::count(device.facts, fact) == 0) device.facts.push_back(std::move(fact));
 }
@@ -196,10 +200,19 @@ Block& the_block(const char* what) {
   return *running_block;
 }
 
-bool can_launch(const Launch& launch) {
-  return launch.grid.size() > 0 && launch.block.size() > 0 && launch.block.size() <= most_threads &&
-         launch.block.z <= 64 && launch.grid.y <= 65535 && launch.grid.z <= 65535 &&
-         launch.dynamic_shared <= most_shared_bytes;
+/// Why a launch is refused; empty: it is not. Source: CUDA C++ Programming Guide 13, technical
+/// specifications.
+std::string obstacle(const Launch& launch) {
+  if (launch.grid.size() == 0 || launch.block.size() == 0) return "it has no threads";
+  if (launch.block.size() > most_threads || launch.block.z > 64)
+    return "it asks for " + std::to_string(launch.block.size()) + " threads a block, at most " +
+           std::to_string(most_threads) + " are there, and 64 along z";
+  if (launch.grid.x > most_blocks_x || launch.grid.y > 65535 || launch.grid.z > 65535)
+    return "it has more than 2^31 - 1 blocks along x, or 65535 along y or z";
+  if (launch.dynamic_shared > most_shared_bytes)
+    return "it asks for " + std::to_string(launch.dynamic_shared) + " bytes of shared memory, at most " +
+           std::to_string(most_shared_bytes) + " are there";
+  return "";
 }
 
 /// The allocation that these bytes lie in.
@@ -302,7 +315,9 @@ Error set(void* to, int value, std::size_t bytes) {
 
 void run(const Launch& launch, const std::function<void()>& thread) {
   if (running_block != nullptr) throw std::logic_error("the simulator launches no kernel from a kernel");
-  if (!can_launch(launch)) {
+  if (const std::string why = obstacle(launch); !why.empty()) {
+    note(fact_refused_launch, std::string(launch.kernel) + "<<<...>>> on line " +
+                                  std::to_string(launch.line) + " is not launched: " + why);
     device.error = Error::InvalidConfiguration;
     return;
   }
@@ -333,12 +348,13 @@ void begin(std::uint64_t seed) {
   device.order.seed(static_cast<std::minstd_rand::result_type>(seed));
 }
 
-Facts end() {
+Facts end(bool finished) {
   std::size_t bytes = 0;
   for (const auto& [start, allocation] : device.allocations) bytes += allocation.second;
-  if (bytes > 0)
-    note(fact_device_memory, std::to_string(device.allocations.size()) + " allocations of " +
-                                 std::to_string(bytes) + " bytes were not freed");
+  if (finished && bytes > 0)
+    note(fact_device_memory, std::to_string(bytes) +
+                                 " bytes of device memory were not freed, in allocations: " +
+                                 std::to_string(device.allocations.size()));
   return std::move(device.facts);
 }
 

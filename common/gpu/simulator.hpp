@@ -47,7 +47,6 @@ Error set(void* to, int value, std::size_t bytes);
 
 struct Launch {
   const char* kernel;  ///< as the launch names it
-  const char* file;
   int line;
   dim3 grid = {}, block = {};
   std::size_t dynamic_shared = 0;
@@ -56,12 +55,12 @@ struct Launch {
 /// Runs `thread` once for each thread of the launch.
 void run(const Launch& launch, const std::function<void()>& thread);
 
-/// A launch as the rewritten source makes it: Kernel("scale", file, line, body).configured(grid,
+/// A launch as the rewritten source makes it: Kernel("scale", line, body).configured(grid,
 /// block)(arguments).
 template <class Body>
 class Kernel {
  public:
-  Kernel(const char* name, const char* file, int line, Body body) : launch_{name, file, line}, body_(body) {}
+  Kernel(const char* name, int line, Body body) : launch_{name, line}, body_(body) {}
 
   Kernel& configured(dim3 grid, dim3 block, std::size_t dynamic_shared = 0) {
     launch_.grid = grid;
@@ -101,7 +100,8 @@ T& dynamic_shared() {
 
 /// A case begins: device memory is empty, and there was no error. `seed` draws the orders.
 void begin(std::uint64_t seed);
-/// What was noted since: each kind of protocol/fact_kinds.hpp and text once.
-Facts end();
+/// What was noted since: each kind of protocol/fact_kinds.hpp and text once, the first few of each kind.
+/// Memory that was not freed is told of a case that has finished.
+Facts end(bool finished);
 
 }  // namespace course::gpu

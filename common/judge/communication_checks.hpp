@@ -79,7 +79,7 @@ CommunicationCheck waits_for_its_receives(std::string rule);
 using Messages = int (*)(int ranks);
 
 /// All ranks together sent more than `sent` messages of `message` bytes, or collectives brought a rank more
-/// than `gathered`. Mistake: count_in_bytes, where all that was moved so is a multiple of four messages: as
+/// than `gathered`. Mistake: count_in_bytes, where four times as much was moved as a right answer moves: as
 /// when sizeof counts numbers of type MPI_FLOAT.
 CommunicationCheck moves_messages_at_most(std::int64_t message, Messages sent, Messages gathered);
 

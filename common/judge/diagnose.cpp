@@ -112,7 +112,7 @@ Played compare(const Task& task, const Example& example, Answer expected, const 
   }
   try {
     played.answer = join_outputs(task, example.layout, outcome, played.expected);
-  } catch (const std::exception& error) {  // shapes that do not likeness together, too
+  } catch (const std::exception& error) {  // shapes that do not fit together, too
     played.complaint = error.what();
   }
   return played;

@@ -86,9 +86,10 @@ std::string on_kinds(const std::vector<std::string>& kinds) {
 Lines looks_in_part(const Task& task, const PlayedTest& test) {
   const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
   Lines lines;
-  if (kinds.size() > 1) lines.push_back(fmt::format("{} mistakes, perhaps:", kinds.size()));
-  for (const auto& [mistake, on] : kinds)
-    lines.push_back(fmt::format("{} it looks like: {}", on_kinds(on), task.told.at(mistake)));
+  for (const auto& [mistake, on] : kinds) {
+    const char* before = kinds.size() == 1 ? "" : lines.empty() ? "several mistakes, perhaps: " : "and ";
+    lines.push_back(fmt::format("{}{} it looks like: {}", before, on_kinds(on), task.told.at(mistake)));
+  }
   return lines;
 }
 
@@ -232,6 +233,14 @@ bool is_same(const TestVerdict& a, const TestVerdict& b) {
          (!a.mistakes.empty() || outline_of(a.text) == outline_of(b.text));
 }
 
+/// Whether one of its cases is why others of its task were not played (Launcher).
+bool ended_its_task(const PlayedTest& test) {
+  return std::ranges::any_of(test.played, [](const Played& played) {
+    return played.outcome->ending == Outcome::Ending::Stuck ||
+           played.outcome->ending == Outcome::Ending::OverLimit;
+  });
+}
+
 /// "3, 4, 5 and 8 ranks"
 std::string ranks_words(const std::vector<int>& ranks) {
   std::string words;
@@ -289,7 +298,8 @@ std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest
     for (std::size_t j = i + 1; tests[i].failed() && j < tests.size(); ++j) {
       if (tests[j].test->task != tests[i].test->task || tests[j].test->hidden != tests[i].test->hidden)
         continue;
-      const bool is_not_played = tests[j].verdict.status == TestVerdict::Status::NotPlayed;
+      const bool is_not_played =
+          tests[j].verdict.status == TestVerdict::Status::NotPlayed && ended_its_task(tests[i]);
       told[j] = told[j] || is_not_played || is_same(tests[i].verdict, tests[j].verdict);
       if (told[j]) (is_not_played ? not_played : like_it).push_back(tests[j].test->ranks);
     }

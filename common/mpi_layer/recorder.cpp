@@ -176,10 +176,14 @@ void Recorder::check_extent(const Operation& operation) {
   const std::span<const std::byte> tensor = options.tensor_at(operation.extent.begin);
   const std::ptrdiff_t beyond = operation.extent.end - (tensor.data() + tensor.size());
   if (tensor.empty() || beyond <= 0) return;
-  journal.note_now(fact_beyond_tensor,
-                   fmt::format("the buffer of {} begins in a tensor that the function was given and ends {} "
-                               "bytes beyond it: counts are of numbers, not of bytes",
-                               operation.text(), beyond));
+  const std::ptrdiff_t quarter = (operation.extent.end - operation.extent.begin) / 4;
+  const bool may_count_bytes = operation.extent.begin + quarter <= tensor.data() + tensor.size();
+  journal.note_now(
+      fact_beyond_tensor,
+      fmt::format("the buffer of {} begins in a tensor that the function was given and ends {} "
+                  "bytes beyond it{}",
+                  operation.text(), beyond,
+                  may_count_bytes ? "; a count of bytes in place of one of numbers does that" : ""));
 }
 
 void Recorder::keep_matched(MPI_Message message, const Matched& matched) {

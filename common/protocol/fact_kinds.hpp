@@ -32,6 +32,8 @@ inline constexpr const char* fact_buffered_send = "buffered_send";
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
 /// Not all threads of a block reached one __syncthreads().
 inline constexpr const char* fact_divergent_barrier = "divergent_barrier";
+/// A kernel was launched with more threads, blocks or shared memory than there are.
+inline constexpr const char* fact_refused_launch = "refused_launch";
 /// A copy beyond an allocation or in the wrong direction, a wrong cudaFree, an allocation that was never
 /// freed.
 inline constexpr const char* fact_device_memory = "device_memory";

@@ -10,6 +10,7 @@ namespace course::poison {
 
 inline constexpr std::uint32_t output = 0x7fa0f111;        ///< a function's output
 inline constexpr std::uint32_t open_receive = 0x7fa5a5a5;  ///< the buffer of a receive that is open
+inline constexpr std::uint32_t device = 0x7fbadbad;        ///< memory of a simulated GPU
 inline constexpr std::uint32_t quiet = 0x00400000;         ///< the bit that arithmetic sets
 inline constexpr std::uint32_t sign = 0x80000000;
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 
+#include "judge/numbers/origin.hpp"
 #include "protocol/poison.hpp"
 
 namespace course {
@@ -81,6 +82,14 @@ TEST(Verdict, TellsWhatANanWasComputedFrom) {
   sum = -std::bit_cast<float>(poison::open_receive);
   EXPECT_TRUE(
       says(verdict_on({1, sum, -infinity}), "o[row 1] is nan, read while its receive was still open"));
+}
+
+TEST(Origin, ArithmeticTellsWhatWasComputedFromWhatNobodyWrote) {
+  volatile double entry = never_written();
+  EXPECT_EQ(origin_of(entry), Origin::NeverWritten);
+  EXPECT_EQ(origin_of(-entry), Origin::NeverWritten);
+  EXPECT_EQ(origin_of(entry + 1.0), Origin::FromUnwritten);
+  EXPECT_EQ(origin_of(0.0 * std::numeric_limits<double>::infinity()), Origin::Arithmetic);
 }
 
 TEST(Verdict, SaysNothingOfNanWhereThereIsNoneForANumber) {

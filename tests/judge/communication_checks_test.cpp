@@ -35,6 +35,11 @@ TEST(CommunicationChecks, CountsOfBytesHaveAName) {
   EXPECT_EQ(found(40, 0), "");
   EXPECT_EQ(found(0, 24), "");
   EXPECT_EQ(found(0, -1), "none") << "traffic that nobody counts";
+  const CommunicationCheck rotation = checks::moves_messages_at_most(
+      8, [](int ranks) { return ranks * (ranks - 1); }, [](int ranks) { return ranks; });
+  const int ranks = 4;
+  EXPECT_EQ(mistake(rotation(on_ranks(ranks), moved(ranks * ranks * 8, 0))), "") << "one hop too many";
+  EXPECT_EQ(mistake(rotation(on_ranks(ranks), moved(4 * ranks * (ranks - 1) * 8, 0))), "count_in_bytes");
 }
 
 TEST(CommunicationChecks, BufferedSendsBreakTheRuleThatIsNamed) {

@@ -45,6 +45,7 @@ Task toy_task() {
           .baseline = expected,
           .told = {{"divergent_barrier", "not every thread of a block reaches the barrier"}},
           .communication_checks = {checks::without_fact(fact_divergent_barrier, "divergent_barrier"),
+                                   checks::without_fact(fact_refused_launch, ""),
                                    checks::without_fact(fact_device_memory, "")},
           .split_axis = {{"x", 0}}};
 }
@@ -84,6 +85,18 @@ TEST(Gpu, DivergentBarrierIsNamedWithItsLine) {
 
 TEST(Gpu, MissingBarrierGivesWrongNumbers) {
   for (const TestVerdict& verdict : verdicts_of("no_barrier")) EXPECT_EQ(verdict.status, Status::Failed);
+}
+
+TEST(Gpu, RefusedLaunchIsToldAndWhatItLeavesIsNoArithmetic) {
+  for (const TestVerdict& verdict : verdicts_of("too_many_threads")) {
+    EXPECT_EQ(verdict.status, Status::Failed);
+    EXPECT_NE(verdict.text.find("reverse<2><<<...>>> on line"), std::string::npos) << verdict.text;
+    EXPECT_NE(verdict.text.find("2048 threads a block, at most 1024"), std::string::npos) << verdict.text;
+    EXPECT_NE(verdict.text.find("taken from device or shared memory that nobody had written to"),
+              std::string::npos)
+        << verdict.text;
+    EXPECT_EQ(verdict.text.find("arithmetic"), std::string::npos) << verdict.text;
+  }
 }
 
 TEST(Gpu, CopyBeyondAnAllocationIsAnErrorAndAFinding) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "gpu/simulator.hpp"
 
@@ -66,11 +67,13 @@ inline const char* cudaGetErrorString(cudaError_t error) {
   return course::gpu::error_text(error);
 }
 
-template <class T>
-T min(T a, T b) {
-  return b < a ? b : a;
+template <class A, class B>
+std::common_type_t<A, B> min(A a, B b) {
+  const std::common_type_t<A, B> x = a, y = b;
+  return y < x ? y : x;
 }
-template <class T>
-T max(T a, T b) {
-  return a < b ? b : a;
+template <class A, class B>
+std::common_type_t<A, B> max(A a, B b) {
+  const std::common_type_t<A, B> x = a, y = b;
+  return x < y ? y : x;
 }

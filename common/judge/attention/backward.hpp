@@ -8,22 +8,6 @@
 /// What the judges of attention's backward pass have in common, on one rank or round a ring.
 namespace course {
 
-/// Wrong steps, each a setting of a backward pass's switches, by their mistakes' ids.
-template <class Steps>
-using MistakeTable = std::vector<std::pair<std::string, Steps>>;
-
-/// What `gradients` of steps and an example gives for each of them.
-template <class Steps>
-std::vector<Mistake> mistakes_of(const MistakeTable<Steps>& table,
-                                 Answer (*gradients)(const Steps&, const Example&)) {
-  std::vector<Mistake> all;
-  for (const auto& [id, steps] : table) {
-    all.push_back(
-        {id, [gradients, steps = steps](const Example& example) { return gradients(steps, example); }});
-  }
-  return all;
-}
-
 template <class T>
 void add_scaled(std::span<T> to, T factor, std::span<const T> from) {
   for (std::size_t c = 0; c < to.size(); ++c) to[c] += factor * from[c];

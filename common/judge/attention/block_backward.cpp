@@ -15,34 +15,35 @@ namespace {
 const double uncleared = never_written();
 
 /// How the softmax's own gradient goes wrong.
-const MistakeTable<Steps> of_rows{
+const std::vector<WrongSteps<Steps>> of_rows{
     {"d_left_out", {.delta = Delta::LeftOut}}, {"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
     {"d_is_a_mean", {.delta = Delta::Mean}},   {"d_of_one_column", {.delta = Delta::FirstColumn}},
     {"diagonal_only", {.diagonal = true}},     {"diagonal_only", {.d_lse = 0, .diagonal = true}},
     {"d_lse_left_out", {.d_lse = 0}},          {"d_lse_subtracted", {.d_lse = -1}}};
 
 /// What a block's gradients can show.
-const MistakeTable<Steps> of_blocks{{"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
-                                    {"d_from_one_block", {.delta = Delta::OfBlock, .d_lse = 0}},
-                                    {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax, .d_lse = 0}},
-                                    {"dq_unscaled", {.dq_scales = 0}},
-                                    {"dk_unscaled", {.dk_scales = 0}},
-                                    {"dq_and_dk_unscaled", {.dq_scales = 0, .dk_scales = 0}},
-                                    {"scaled_twice", {.dq_scales = 2, .dk_scales = 2}},
-                                    {"scaled_twice", {.dq_scales = 2}},
-                                    {"scaled_twice", {.dk_scales = 2}},
-                                    {"not_transposed", {.dv_transposed = true}},
-                                    {"not_transposed", {.dk_transposed = true}},
-                                    {"not_transposed", {.dv_transposed = true, .dk_transposed = true}},
-                                    {"weights_not_normalised", {.weights = Weights::BlockMaximum}},
-                                    {"weights_not_normalised", {.weights = Weights::RowMaximum}},
-                                    {"masked_row_nan", {.weights = Weights::NanInMaskedRow}},
-                                    {"mask_ignored", {.weights = Weights::NothingHidden}},
-                                    {"mask_ignored", {.weights = Weights::MaskedRowsToo}},
-                                    {"dq_overwritten", {.dq_overwritten = true}}};
+const std::vector<WrongSteps<Steps>> of_blocks{
+    {"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
+    {"d_from_one_block", {.delta = Delta::OfBlock, .d_lse = 0}},
+    {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax, .d_lse = 0}},
+    {"dq_unscaled", {.dq_scales = 0}},
+    {"dk_unscaled", {.dk_scales = 0}},
+    {"dq_and_dk_unscaled", {.dq_scales = 0, .dk_scales = 0}},
+    {"scaled_twice", {.dq_scales = 2, .dk_scales = 2}},
+    {"scaled_twice", {.dq_scales = 2}},
+    {"scaled_twice", {.dk_scales = 2}},
+    {"not_transposed", {.dv_transposed = true}},
+    {"not_transposed", {.dk_transposed = true}},
+    {"not_transposed", {.dv_transposed = true, .dk_transposed = true}},
+    {"weights_not_normalised", {.weights = Weights::BlockMaximum}},
+    {"weights_not_normalised", {.weights = Weights::RowMaximum}},
+    {"masked_row_nan", {.weights = Weights::NanInMaskedRow}},
+    {"mask_ignored", {.weights = Weights::NothingHidden}},
+    {"mask_ignored", {.weights = Weights::MaskedRowsToo}},
+    {"dq_overwritten", {.dq_overwritten = true}}};
 
 /// What only the whole backward pass can do wrong.
-const MistakeTable<Steps> of_the_whole{
+const std::vector<WrongSteps<Steps>> of_the_whole{
     {"d_left_out", {.delta = Delta::LeftOut}},
     {"d_from_one_block", {.delta = Delta::OfBlock}},
     {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax}},
@@ -83,14 +84,15 @@ Answer by_steps(const Steps& steps, const Example& example) {
   return gradients<T>(steps, example, mask_of(example));
 }
 
-Task attention_task(std::string id, std::string function, const MistakeTable<Steps>& beside_blocks) {
+Task attention_task(std::string id, std::string function,
+                    const std::vector<WrongSteps<Steps>>& beside_blocks) {
   Task made = gradients_task(std::move(id), std::move(function), problem);
   made.examples = examples;
   // From the lse and o that the student is given: float32 rounds an lse of 100 by 4e-6, and all weights of
   // that row with it. The reference, which makes its own softmax, would not have that error.
   made.baseline = [](const Example& example) { return by_steps<float>({}, example); };
-  made.mistakes = mistakes_of(of_blocks, by_steps<double>);
-  std::ranges::move(mistakes_of(beside_blocks, by_steps<double>), std::back_inserter(made.mistakes));
+  made.mistakes = mistakes_of<Steps>(by_steps<double>, of_blocks);
+  std::ranges::move(mistakes_of<Steps>(by_steps<double>, beside_blocks), std::back_inserter(made.mistakes));
   return made;
 }
 
@@ -109,7 +111,7 @@ Task rows_task(std::string id, std::string function) {
           .examples = rows_examples,
           .expected = by_the_jacobian<double>,
           .baseline = by_the_jacobian<float>,
-          .mistakes = mistakes_of(of_rows, row_gradients),
+          .mistakes = mistakes_of<Steps>(row_gradients, of_rows),
           .of_family = true,
           .largest_tolerance = largest_gradient_tolerance};
 }

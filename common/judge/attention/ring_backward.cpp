@@ -14,8 +14,8 @@ namespace {
 /// What an output holds that nobody has cleared.
 const double uncleared = never_written();
 
-MistakeTable<Steps> wrong_steps() {
-  MistakeTable<Steps> all{
+std::vector<WrongSteps<Steps>> wrong_steps() {
+  std::vector<WrongSteps<Steps>> all{
       {"own_share_only", {.gradients_travel = false, .others_blocks = false}},
       {"dk_dv_kept_local", {.gradients_travel = false}},
       {"dk_and_dv_swapped", {.swapped = Swapped::AtTheEnd}},
@@ -68,7 +68,7 @@ Task task(std::string id, std::string function) {
   // From the lse that the student is given: rounding an lse of 100 costs 4e-6 of all weights of its row,
   // which the reference, with a softmax of its own, does not have.
   made.baseline = [](const Example& example) { return gradients<float>({}, example); };
-  made.mistakes = mistakes_of(wrong_steps(), gradients<double>);
+  made.mistakes = mistakes_of<Steps>(gradients<double>, wrong_steps());
   made.answer_checks.push_back(is_right_on_every_rank);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns}};
