@@ -90,8 +90,8 @@ std::string without_blocks(const LessonInfo& lesson) {
       std::ranges::find_if(lesson.tasks, [](const TaskInfo& task) { return !task.ranks.empty(); });
   return ring == lesson.tasks.end()
              ? ""
-             : fmt::format("; ./course trace {}.{} does without: it plays one of that task's tests", lesson.id,
-                           ring->id);
+             : fmt::format("; ./course trace {}.{} does without: it plays one of that task's tests",
+                           lesson.id, ring->id);
 }
 
 }  // namespace
