@@ -160,10 +160,8 @@ Failure failure_on(const Task& task, const Played& played, const std::vector<Fin
 
 /// The failure that shows what the verdict says: a finding with the name, or else an answer with it.
 const Failure& most_telling(const std::vector<Failure>& failures, const std::set<std::string>& mistakes) {
-  const auto names_it = [&](const Failure& failure) {
-    return std::ranges::any_of(failure.mistakes, [&](const auto& id) { return mistakes.contains(id); });
-  };
-  const auto by_finding = std::ranges::find_if(failures, names_it);
+  const auto by_finding =
+      std::ranges::find_if(failures, [](const Failure& failure) { return !failure.mistakes.empty(); });
   if (by_finding != failures.end()) return *by_finding;
   const auto by_answer =
       mistakes.empty() ? failures.end() : std::ranges::find_if(failures, &Failure::wrong_answer);
@@ -201,8 +199,8 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   if (failures.empty() && todo != nullptr) return {Status::Todo, todo->complaint, {}, todo};
   if (failures.empty()) return verdict;
   verdict.status = Status::Failed;
-  if (std::ranges::any_of(failures, &Failure::wrong_answer) && evidence.explaining.size() == 1)
-    verdict.mistakes.insert(evidence.explaining.front());
+  const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
+  if (any_wrong && evidence.explaining.size() == 1) verdict.mistakes.insert(evidence.explaining.front());
   const Failure& told = most_telling(failures, verdict.mistakes);
   verdict.witness = told.played;
   if (test.test->hidden) {
@@ -210,7 +208,7 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
     return verdict;
   }
   Lines lines;
-  if (verdict.mistakes.empty()) lines = looks_in_part(task, test);
+  if (any_wrong && verdict.mistakes.empty()) lines = looks_in_part(task, test);
   lines.insert(lines.end(), told.lines.begin(), told.lines.end());
   lines.push_back("on " + told.played->example->what);
   if (verdict.mistakes.empty())
@@ -296,11 +294,12 @@ std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest
     text += verdict_text(lesson, *tests[i].test, tests[i].verdict);
     std::vector<int> like_it, not_played;
     for (std::size_t j = i + 1; tests[i].failed() && j < tests.size(); ++j) {
-      if (tests[j].test->task != tests[i].test->task || tests[j].test->hidden != tests[i].test->hidden)
+      if (told[j] || tests[j].test->task != tests[i].test->task ||
+          tests[j].test->hidden != tests[i].test->hidden)
         continue;
       const bool is_not_played =
           tests[j].verdict.status == TestVerdict::Status::NotPlayed && ended_its_task(tests[i]);
-      told[j] = told[j] || is_not_played || is_same(tests[i].verdict, tests[j].verdict);
+      told[j] = is_not_played || is_same(tests[i].verdict, tests[j].verdict);
       if (told[j]) (is_not_played ? not_played : like_it).push_back(tests[j].test->ranks);
     }
     if (!like_it.empty()) text += fmt::format("      the same on {}\n", ranks_words(like_it));

@@ -50,6 +50,23 @@ TEST(Verdict, LeavesOutANameThatTheLessonDoesNotHave) {
   EXPECT_TRUE(verdict.mistakes.empty());
 }
 
+TEST(Verdict, IsTheSameAsOneOtherAlone) {
+  Task task;
+  task.id = "2";
+  LessonInfo lesson;
+  lesson.id = "05";
+  std::vector<GradedTest> graded;
+  for (const int ranks : {2, 3, 4, 5}) graded.push_back({&task, ranks});
+  std::vector<PlayedTest> tests;
+  for (const GradedTest& test : graded) tests.push_back({&test});
+  const char* words[] = {"o is 1, should be 2", "rank 0 waits", "o is 3, should be 4", "rank 1 waits"};
+  for (std::size_t i = 0; i < tests.size(); ++i)
+    tests[i].verdict = {TestVerdict::Status::Failed, words[i], {}, nullptr};
+  EXPECT_EQ(verdict_texts(lesson, tests, {}),
+            "FAIL  lesson05.2.ranks2   o is 1, should be 2\n      the same on 4 ranks\n"
+            "FAIL  lesson05.2.ranks3   rank 0 waits\n      the same on 5 ranks\n");
+}
+
 TEST(Verdict, IsTodoWhenNothingFailed) {
   const TestVerdict verdict = judged({outcome(Ending::Todo, "task 1 is not written")});
   EXPECT_EQ(verdict.status, TestVerdict::Status::Todo);
