@@ -134,7 +134,8 @@ void BufferGuard::arm() {
 bool BufferGuard::disarm() {
   if (kind_ != Kind::Receive) return std::memcmp(callers_, copy_.data(), copy_.size()) != 0;
   bool written = false;
-  for (std::size_t i = 0; i < copy_.size(); ++i) written |= callers_[i] != guard_bytes[i % guard_bytes.size()];
+  for (std::size_t i = 0; i < copy_.size(); ++i)
+    written |= callers_[i] != guard_bytes[i % guard_bytes.size()];
   std::memcpy(callers_, copy_.data(), copy_.size());
   return written;
 }
