@@ -70,6 +70,16 @@ std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks) {
   return std::nullopt;
 }
 
+std::optional<Outcome> crashed_by(const std::vector<RankSnapshot>& ranks) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].phase != Phase::Crashed) continue;
+    std::string text = rank_label(rank, ranks.size()) + " died " + of_signal(ranks[rank].signal);
+    if (ranks.size() > 1) text += " " + after_receives(ranks[rank].receives);
+    return Outcome{.ending = Outcome::Ending::Crashed, .text = text};
+  }
+  return std::nullopt;
+}
+
 std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& world) {
   note_progress(world);
   if (case_index() < 0 || case_index() >= static_cast<int>(world_ranks_.size())) {
@@ -78,9 +88,11 @@ std::optional<Outcome> LaunchMonitor::look(const std::vector<RankSnapshot>& worl
   }
   const std::vector<RankSnapshot> ranks = in_case_order(world, world_ranks_[case_index()]);
   if (quiet_.seconds() > proven_deadlock_s) {
-    // Nobody will ever answer those who wait inside MPI for a rank that threw.
-    std::optional<Outcome> thrown = thrown_by(ranks);
-    if (thrown && std::ranges::any_of(ranks, waits)) return thrown;
+    // Nobody will ever answer those who wait inside MPI for a rank that threw or crashed.
+    for (const auto gone : {thrown_by, crashed_by}) {
+      std::optional<Outcome> said = gone(ranks);
+      if (said && std::ranges::any_of(ranks, waits)) return said;
+    }
     if (std::optional<Outcome> still = look_for_deadlock(ranks)) return still;
   }
   const bool too_quiet = quiet_.is_past(world);

@@ -24,6 +24,9 @@ std::string computing_ranks(const std::vector<RankSnapshot>& ranks);
 /// The first of the ranks that threw, and what.
 std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks);
 
+/// The first of the ranks that a signal killed, and which.
+std::optional<Outcome> crashed_by(const std::vector<RankSnapshot>& ranks);
+
 /// A limit on how long something lasts. Time without a core does not count, up to five times the limit.
 class CoreTimeLimit {
  public:

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <fstream>
 #include <numeric>
 #include <set>
@@ -47,19 +46,11 @@ std::string tail(const fs::path& path, std::size_t bytes) {
 
 /// A player that ended before all its cases: a rank that a signal killed, or one that left without a word.
 Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs::path& output) {
-  const auto of_signal = [](int signal) {
-    return fmt::format("of signal {} ({})", signal, strsignal(signal));
-  };
   const std::string report = sanitizer_report(tail(output, sanitizers_words));
   if (!report.empty()) return {.ending = Outcome::Ending::Crashed, .text = report};
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank].phase != Phase::Crashed) continue;
-    std::string text = rank_label(rank, ranks.size()) + " died " + of_signal(ranks[rank].signal);
-    if (ranks.size() > 1) text += " " + after_receives(ranks[rank].receives);
-    return {.ending = Outcome::Ending::Crashed, .text = text};
-  }
+  if (std::optional<Outcome> crashed = crashed_by(ranks)) return *crashed;
   if (exit.signal != 0)
-    return {.ending = Outcome::Ending::Crashed, .text = "the player died " + of_signal(exit.signal)};
+    return {.ending = Outcome::Ending::Crashed, .text = "the program died " + of_signal(exit.signal)};
   // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a
   // signal that no handler saw.
   const std::string computing = computing_ranks(ranks);
@@ -74,7 +65,7 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
   if (exit.code == could_not_start) throw std::runtime_error("the player cannot be started: " + printed);
   return {
       .ending = Outcome::Ending::Lost,
-      .text = fmt::format("the player ended with exit code {} before the function returned; it printed:\n{}",
+      .text = fmt::format("the program ended with exit code {} before the function returned; it printed:\n{}",
                           exit.code, printed)};
 }
 
@@ -103,12 +94,14 @@ class Launch {
       : options_(options), world_size_(1) {
     const uid_t owner = options.confinement != nullptr ? options.confinement->user() : geteuid();
     for (const std::size_t i : chosen) world_size_ = std::max(world_size_, cases[i].ranks());
+    for (const int rank : options.world_ranks) world_size_ = std::max(world_size_, rank + 1);
     for (const std::size_t i : chosen) {
       const Case& one = cases[i];
       planned_.push_back({temporary_.path() / (one.name.empty() ? "case" + std::to_string(i) : one.name),
                           one.subject.empty() ? options.subject : one.subject});
-      world_ranks_.push_back(options.timed ? own_order(one.ranks())
-                                           : shuffled_world_ranks(one.ranks(), world_size_));
+      world_ranks_.push_back(!options.world_ranks.empty() ? options.world_ranks
+                             : options.timed              ? own_order(one.ranks())
+                                                          : shuffled_world_ranks(one.ranks(), world_size_));
       folders_.push_back({temporary_.path(), planned_.back().folder.filename(), owner});
       outputs_.push_back(&one.outputs);
       Launcher::write_case(planned_.back().folder, one, world_ranks_.back());

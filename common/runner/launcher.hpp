@@ -58,7 +58,8 @@ struct LauncherOptions {
   std::optional<TimedPlay> timed = {};  ///< in one launch, which ends with the first case that fails
   std::optional<Starter> starter = {};
   std::function<void(const LaunchView&)> on_look = {};  ///< some times a second, and once in the end
-  std::set<pid_t> spared = {};  ///< the caller's other children, which a launch's end must not end
+  std::set<pid_t> spared = {};        ///< the caller's other children, which a launch's end must not end
+  std::vector<int> world_ranks = {};  ///< that play the ranks of every case; empty: the launcher chooses
 };
 
 /// player_solo, or player_mpi, which lie beside the program that asks.

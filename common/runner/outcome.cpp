@@ -1,10 +1,15 @@
 #include "runner/outcome.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "protocol/fact_kinds.hpp"
 
 namespace course {
+
+std::string of_signal(int signal) {
+  return "of signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+}
 
 std::vector<RankRecord> rank_records(const Outcome& outcome) {
   std::vector<RankRecord> all;

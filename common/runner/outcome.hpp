@@ -19,6 +19,9 @@ inline std::string rank_label(std::size_t rank, std::size_t ranks) {
   return ranks > 1 ? "rank " + std::to_string(rank) : "the function";
 }
 
+/// "of signal 11 (Segmentation fault)"
+std::string of_signal(int signal);
+
 /// What came back from a case.
 struct Outcome {
   enum class Ending {

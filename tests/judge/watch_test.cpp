@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 #include "runner/launch_monitor.hpp"
@@ -65,6 +66,22 @@ TEST(LaunchMonitor, LetsAMessageTravelAsLongAsItIsToldTo) {
   const std::optional<Outcome> ended = end_of_slow_message(0.1);
   ASSERT_TRUE(ended.has_value());
   EXPECT_EQ(ended->ending, Outcome::Ending::Deadlock);
+}
+
+TEST(LaunchMonitor, NamesTheCrashThatOthersWaitFor) {
+  const std::vector<std::vector<int>> cases{{1, 0}};  // rank 0 of the case is the world's rank 1
+  LaunchMonitor watch(cases, 60, getpid(), deadlock_s);
+  RankSnapshot crashed;
+  crashed.phase = Phase::Crashed;
+  crashed.case_index = 0;
+  crashed.signal = SIGSEGV;
+  const std::vector<RankSnapshot> world{waiting(PendingOperation::Kind::Receive, 0), crashed};
+  watch.look(world);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const std::optional<Outcome> ended = watch.look(world);
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->ending, Outcome::Ending::Crashed);
+  EXPECT_EQ(ended->text, "rank 0 died of signal 11 (Segmentation fault) before any receive");
 }
 
 TEST(LaunchMonitor, EndsACaseInWhichSomethingHappensForEver) {
