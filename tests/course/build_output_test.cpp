@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "lessons.hpp"
+#include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
 
@@ -75,6 +77,39 @@ TEST(Diagnostics, AreTheStudentsOnlyWithPathsFromTheRoot) {
   EXPECT_EQ(student_diagnostics(steps, "lesson01_student", "/home/me/course"), "");
 }
 
+TEST(Diagnostics, NameThePlaceInTheSourceThatLedToAnErrorInAHeader) {
+  const std::string gcc =
+      "In file included from lessons/05_ring_attention/ring_attention.cpp:3:\n"
+      "common/tensor/view.hpp: In instantiation of 'T at(int) [with T = int]':\n"
+      "lessons/05_ring_attention/ring_attention.cpp:40:12:   required from here\n"
+      "common/tensor/view.hpp:30:5: error: no match\n"
+      "lessons/05_ring_attention/ring_attention.cpp:50:1: error: another\n";
+  EXPECT_EQ(
+      first_error(gcc),
+      "lessons/05_ring_attention/ring_attention.cpp:40:12: error: no match (in common/tensor/view.hpp:30:5)");
+  const std::string clang =
+      "common/tensor/view.hpp:30:5: error: no match\n"
+      "lessons/05_ring_attention/ring_attention.cpp:40:12: note: in instantiation of 'at' requested here\n";
+  EXPECT_EQ(
+      first_error(clang),
+      "lessons/05_ring_attention/ring_attention.cpp:40:12: error: no match (in common/tensor/view.hpp:30:5)");
+  EXPECT_EQ(first_error("a.cpp:1:10: fatal error: mpj.h: No such file\n"),
+            "a.cpp:1:10: fatal error: mpj.h: No such file");
+  EXPECT_EQ(first_error("a.hpp:1:10: error: no way here\n"), "a.hpp:1:10: error: no way here");
+}
+
+TEST(Diagnostics, AreShownByTheirFirstErrorWhereTheyAreLong) {
+  const TemporaryFolder root;
+  const std::string few = "a.cpp: In function 'f':\na.cpp:7:3: error: 'n' was not declared\n";
+  EXPECT_EQ(abridged(few, "lesson05_student", root.path()), few);
+  std::string many = few + "    7 |   n = 3;\n      |   ^\n";
+  for (int i = 0; i < 20; ++i) many += "a.cpp:9:1: note: candidate\n    9 | f();\n";
+  EXPECT_EQ(abridged(many, "lesson05_student", root.path()),
+            "a.cpp:7:3: error: 'n' was not declared\n    7 |   n = 3;\n      |   ^\n"
+            "all 44 lines of the compiler: .course/compiler/lesson05_student.txt\n");
+  EXPECT_EQ(read_text(root.path() / ".course/compiler/lesson05_student.txt"), many);
+}
+
 TEST(Diagnostics, NameAnUndefinedFunctionOnce) {
   const std::vector<BuildStep> steps{
       {"Linking CXX shared module lib/lesson05_student.so",
@@ -82,9 +117,12 @@ TEST(Diagnostics, NameAnUndefinedFunctionOnce) {
        {"/usr/bin/ld: adapter.cpp.o: in function `(anonymous namespace)::owner(course::Call&)':",
         "adapter.cpp:(.text+0x12): undefined reference to `lesson05::owner(int, int, int)'",
         "/usr/bin/ld: adapter.cpp:(.text+0x99): undefined reference to `lesson05::owner(int, int, int)'",
+        "/usr/bin/ld: ring_attention.cpp:(.text+0x3): undefined reference to `mine()'",
         "collect2: error: ld returned 1 exit status"}}};
-  EXPECT_EQ(student_diagnostics(steps, "lesson05_student", "/home/me/course"),
-            "error: lesson05::owner(int, int, int) is used but defined nowhere\n");
+  EXPECT_EQ(
+      student_diagnostics(steps, "lesson05_student", "/home/me/course"),
+      "error: lesson05::owner(int, int, int), of the contract, is not defined: it is missing, or has other "
+      "parameters than in the header\nerror: mine() is used but defined nowhere\n");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <regex>
 #include <set>
 
 #include "text/text_file.hpp"
@@ -33,6 +34,28 @@ std::string undefined_name(const std::string& line) {
 bool is_linkers_frame(const std::string& line) {
   return line.starts_with(">>> ") ||
          contains_any(line, {"collect2: ", "linker command failed", ": in function `"});
+}
+
+/// Where ": error: ..." begins in a line; npos where it reports none.
+std::size_t message_in(const std::string& line) {
+  return std::min(line.find(": error: "), line.find(": fatal error: "));
+}
+
+bool is_error(const std::string& line) {
+  return line.starts_with("error: ") || message_in(line) != std::string::npos;
+}
+
+/// "lessons/05_ring_attention/ring_attention.cpp:7:3" at the beginning of a line; empty where it begins
+/// otherwise, or with a place in a header.
+std::string place_in_source(const std::string& line) {
+  static const std::regex place(R"(^[^\s:]+\.(cpp|cu):\d+(:\d+)?)");
+  std::smatch found;
+  return std::regex_search(line, found, place) ? found.str() : "";
+}
+
+/// "ring_attention.cpp:7:3:   required from here"; clang's "... requested here".
+bool is_way_to_header(const std::string& line) {
+  return !place_in_source(line).empty() && contains_any(line, {"required from", "requested here"});
 }
 
 }  // namespace
@@ -87,16 +110,42 @@ std::string student_diagnostics(const std::vector<BuildStep>& steps, const std::
       }
     }
   }
-  for (const std::string& name : undefined) text += "error: " + name + " is used but defined nowhere\n";
+  const std::string contract = target.substr(0, target.find('_')) + "::";
+  for (const std::string& name : undefined) {
+    text += "error: " + name +
+            (name.starts_with(contract) ? ", of the contract, is not defined: it is missing, or has other "
+                                          "parameters than in the header\n"
+                                        : " is used but defined nowhere\n");
+  }
   return text;
 }
 
 std::string first_error(const std::string& diagnostics) {
   const std::vector<std::string> lines = lines_of(diagnostics);
-  for (const std::string& line : lines) {
-    if (line.find("error: ") != std::string::npos) return line;
-  }
-  return lines.empty() ? "" : lines.front();
+  const auto error = std::ranges::find_if(lines, is_error);
+  if (error == lines.end()) return lines.empty() ? "" : lines.front();
+  const std::size_t message = message_in(*error);
+  if (message == std::string::npos || !place_in_source(*error).empty()) return *error;
+  // gcc names the way to a header before the error in it, clang after it.
+  const auto end = std::find_if(error + 1, lines.end(), is_error);
+  const auto way = std::find_if(lines.begin(), end, is_way_to_header);
+  if (way == end) return *error;
+  return place_in_source(*way) + error->substr(message) + " (in " + error->substr(0, message) + ")";
+}
+
+std::string abridged(const std::string& diagnostics, const std::string& target,
+                     const std::filesystem::path& root) {
+  constexpr std::size_t most_lines = 12;
+  const std::vector<std::string> lines = lines_of(diagnostics);
+  if (lines.size() <= most_lines) return diagnostics;
+  const std::filesystem::path file = std::filesystem::path(".course") / "compiler" / (target + ".txt");
+  write_text(root / file, diagnostics);
+  std::string text = first_error(diagnostics) + "\n";
+  // gcc sets the code and what points at it apart by a bar.
+  auto code = std::ranges::find_if(lines, is_error);
+  while (code != lines.end() && ++code != lines.end() && code->find(" | ") != std::string::npos)
+    text += *code + "\n";
+  return text + "all " + std::to_string(lines.size()) + " lines of the compiler: " + file.string() + "\n";
 }
 
 }  // namespace course::program

@@ -47,7 +47,14 @@ class NinjaOutput {
 std::string student_diagnostics(const std::vector<BuildStep>& steps, const std::string& target,
                                 const std::filesystem::path& root);
 
-/// The first line of these that reports an error, or the first of all.
+/// The first line of these that reports an error, or the first of all. Of an error in a header, which code in
+/// a source led to, the line starts with the place in the source: "lessons/.../ring.cpp:7:3: error: ... (in
+/// common/tensor/view.hpp:30:5)".
 std::string first_error(const std::string& diagnostics);
+
+/// What to show of these: a dozen lines at most. Of more the first error with the code that it is about, and
+/// where all of them have been written to: a file of the target's name in .course/compiler.
+std::string abridged(const std::string& diagnostics, const std::string& target,
+                     const std::filesystem::path& root);
 
 }  // namespace course::program

@@ -45,9 +45,10 @@ class Check {
     const LessonFiles files = look_at_files(checkout_, lesson_);
     if (!files.missing.empty() || files.untouched) return report({});
     const BuildResult built = build_student();
-    const std::string diagnostics =
-        student_diagnostics(built.steps, subject_target(lesson_, "student"), checkout_.root);
-    std::fputs(diagnostics.c_str(), stderr);
+    const std::string target = subject_target(lesson_, "student");
+    const std::string diagnostics = student_diagnostics(built.steps, target, checkout_.root);
+    const bool in_full = built.succeeded || options_.problems;  // warnings; an editor wants every line
+    std::fputs((in_full ? diagnostics : abridged(diagnostics, target, checkout_.root)).c_str(), stderr);
     if (diagnostics.empty()) require_built(built, judge_in_words());
     LessonRecord record{built.hash, "", {}};
     if (built.succeeded) {

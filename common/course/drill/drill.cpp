@@ -129,7 +129,8 @@ class Drill {
   bool passes() const {
     const BuildResult built = compile({target_});
     const std::string diagnostics = student_diagnostics(built.steps, target_, checkout_.root);
-    std::fputs(diagnostics.c_str(), stderr);
+    std::fputs((built.succeeded ? diagnostics : abridged(diagnostics, target_, checkout_.root)).c_str(),
+               stderr);
     if (!built.succeeded) {
       if (diagnostics.empty()) complain("the drill could not be built:\n" + failure_text(built));
       return false;
