@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <optional>
 
@@ -109,9 +111,16 @@ void write_report(const Judge& judge) {
                             status_name(verdict.status),
                             verdict.text,
                             {verdict.mistakes.begin(), verdict.mistakes.end()},
+                            verdict.in_part,
                             verdict.witness == nullptr ? "" : ending_name(verdict.witness->outcome->ending)});
   }
   write_judge_report(judge.options.report, report);
+}
+
+DrawnCase drawn_case(const Judge& judge, const PlayedTest& test) {
+  const auto example =
+      std::ranges::find(test.examples, test.verdict.witness->example, &std::shared_ptr<const Example>::get);
+  return {test.test->name(), judge.options.seed, static_cast<std::size_t>(example - test.examples.begin())};
 }
 
 /// Keeps failing cases, and returns a line for each, by the test's name.
@@ -122,7 +131,7 @@ std::map<std::string, std::string> keep_failures(const Judge& judge) {
     const std::filesystem::path folder = judge.options.keep / (judge.lesson.tag() + "." + test.name());
     std::filesystem::remove_all(folder);
     if (played.verdict.status != TestVerdict::Status::Failed || test.hidden) continue;
-    keep_case(folder, *test.task, *played.verdict.witness);
+    keep_case(folder, *test.task, *played.verdict.witness, drawn_case(judge, played));
     const std::string& more = judge.options.replay_options;
     lines[test.name()] =
         fmt::format("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
@@ -162,6 +171,43 @@ int write_case(const LessonJudge& lesson_judge, const JudgeOptions& options) {
   throw std::invalid_argument("lesson " + lesson_judge.id + " has no task '" + options.task + "'");
 }
 
+/// Passes on what a player prints, while it is played.
+std::function<void(const LaunchView&)> passing_on() {
+  return [shown = std::streamoff(0)](const LaunchView& view) mutable {
+    std::ifstream printed(view.printed);
+    printed.seekg(shown);
+    const std::string text{std::istreambuf_iterator<char>(printed), {}};
+    shown += std::ssize(text);
+    std::cout << text << std::flush;
+  };
+}
+
+/// Plays a kept case again, on the same ranks of the world, and leaves in its folder what came of it.
+int replay(Judge& judge) {
+  JudgeOptions& options = judge.options;
+  const std::filesystem::path& folder = options.replayed;
+  const DrawnCase drawn = read_drawn(folder);
+  const auto test = std::ranges::find(judge.all_tests, drawn.test, &GradedTest::name);
+  if (test == judge.all_tests.end())
+    throw std::runtime_error("lesson " + judge.lesson.id + " has no test " + drawn.test);
+  const Examples examples = examples_of(*test, drawn.seed);
+  if (drawn.example >= examples.size())
+    throw std::runtime_error(
+        fmt::format("test {} has {} inputs, and no input {}", drawn.test, examples.size(), drawn.example));
+  require_inputs_of(*examples[drawn.example], *test->task, folder);
+  options.launcher.world_ranks = read_manifest(folder).world_ranks;
+  options.launcher.on_look = passing_on();
+  judge.session = Session{{*test}, Launcher(options.launcher), {.seed = drawn.seed}};
+  judge.session->play_alone(examples[drawn.example]);
+  const PlayedTest& played = judge.session->first.tests.front();
+  std::filesystem::remove_all(folder / "out");
+  keep_case(folder, *test->task, played.played.front(), drawn);
+  if (!options.report.empty()) write_report(judge);
+  fmt::print("{}{}", verdict_texts(judge.lesson, judge.session->first.tests, {}),
+             numbers_text(*test->task, played.played.front()));
+  return played.verdict.status == TestVerdict::Status::Passed ? 0 : 1;
+}
+
 int run(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   // What goes wrong in drawing or judging ends in main, which says what it was.
@@ -189,6 +235,7 @@ int run(int argc, char** argv) {
     test_candidates(judge.lesson, judge.all_tests, judge.options);
     return 0;  // what failed, the tests say that are named after the candidates
   }
+  if (!judge.options.replayed.empty()) return replay(judge);
   register_tests(judge);
   testing::AddGlobalTestEnvironment(new PlayAll(judge));
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();

@@ -10,11 +10,13 @@
 
 namespace course {
 
-void keep_case(const std::filesystem::path& folder, const Task& task, const Played& played) {
+void keep_case(const std::filesystem::path& folder, const Task& task, const Played& played,
+               const DrawnCase& drawn) {
   const Example& example = *played.example;
   const Outcome& outcome = *played.outcome;
   Launcher::write_case(folder, {{task.function, example.arguments}, "", task.id, shards_of(task, example)},
                        outcome.world_ranks);
+  write_drawn(folder, drawn);
   for (int rank = 0; rank < std::ssize(outcome.reports); ++rank) {
     const std::filesystem::path out = output_folder(folder, rank);
     std::filesystem::create_directories(out);
@@ -24,6 +26,17 @@ void keep_case(const std::filesystem::path& folder, const Task& task, const Play
   }
   std::filesystem::create_directories(folder / "expected");
   for (const auto& [name, tensor] : played.expected) write_npy(folder / "expected" / (name + ".npy"), tensor);
+}
+
+void require_inputs_of(const Example& example, const Task& task, const std::filesystem::path& folder) {
+  const std::vector<std::map<std::string, Tensor>> shards = shards_of(task, example);
+  for (int rank = 0; rank < std::ssize(shards); ++rank) {
+    for (const auto& [name, drawn] : shards[rank]) {
+      const Tensor kept = read_npy<float>(input_folder(folder, rank) / (name + ".npy"));
+      if (kept.shape() == drawn.shape() && kept.values() == drawn.values()) continue;
+      throw std::runtime_error(folder.string() + " has other inputs than the course draws now: check again");
+    }
+  }
 }
 
 namespace {

@@ -67,6 +67,8 @@ const std::array options{
            set_text<&O::ledger>},
     Option{"report", "FILE", "write the verdicts as JSON", set_text<&O::report>},
     Option{"keep", "FOLDER", "keep the first failing case of each test there", set_text<&O::keep>},
+    Option{"replay", "FOLDER", "only play this kept case again, and show the numbers that are wrong",
+           set_text<&O::replayed>},
     Option{"replay-options", "TEXT",
            "with --keep: what to type after ./course replay CASE for it to be played as here",
            set_text<&O::replay_options>},

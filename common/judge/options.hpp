@@ -25,6 +25,7 @@ struct JudgeOptions {
   std::filesystem::path report;
   std::filesystem::path keep;
   std::string replay_options;
+  std::filesystem::path replayed;
   std::string isolation;
   std::optional<uid_t> user;
   bool hidden = false;

@@ -99,4 +99,14 @@ void Session::play() {
   first = std::move(rounds[0]);
 }
 
+void Session::play_alone(std::shared_ptr<const Example> example) {
+  std::vector<Round> rounds{{options.seed}};
+  rounds[0].tests.push_back({.test = &tests.at(0), .examples = {std::move(example)}});
+  prepare(rounds);
+  course::play(
+      rounds, [](auto&&...) { return true; }, launcher, options.must_be_sharp);
+  judge(rounds[0].tests, true);
+  first = std::move(rounds[0]);
+}
+
 }  // namespace course

@@ -52,6 +52,9 @@ struct Session {
 
   /// Plays and judges the first seed.
   void play();
+
+  /// Plays and judges one example of the only test by itself.
+  void play_alone(std::shared_ptr<const Example> example);
 };
 
 /// Of a submission with a mistake: whether what came of a later seed tells what it should. Empty for others.

@@ -40,7 +40,7 @@ Task remembering(Task task) {
 
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
   for (Task& task : judge.tasks) {
-    for (const MistakeInfo& mistake : lesson.mistakes) task.told[mistake.id] = mistake.what;
+    for (const MistakeInfo& mistake : lesson.mistakes) task.descriptions[mistake.id] = mistake.what;
     if (!task.of_family) continue;
     std::erase_if(task.mistakes, [&](const Mistake& mistake) {
       const auto known = std::ranges::find(lesson.mistakes, mistake.id, &MistakeInfo::id);

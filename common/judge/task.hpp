@@ -107,7 +107,7 @@ struct Task {
   /// such as lse, is not named.
   std::map<std::string, std::function<double(const Example&)>> exponents = {};
   std::vector<Mistake> mistakes = {};
-  std::map<std::string, std::string> told = {};  ///< what is said of a mistake, by id: mistakes.md's
+  std::map<std::string, std::string> descriptions = {};  ///< of mistakes, by id: mistakes.md's
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
   /// them this one has.
   bool of_family = false;

@@ -82,13 +82,13 @@ std::string on_kinds(const std::vector<std::string>& kinds) {
          (kinds.size() == 1 ? "" : fmt::format(" and {} other kinds of input", kinds.size() - 1));
 }
 
-/// What a failure without a name looks like on some kinds of input.
-Lines looks_in_part(const Task& task, const PlayedTest& test) {
-  const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
+/// What a failure without a name looks like on some kinds of input (mistakes_by_kind).
+Lines looks_in_part(const Task& task, const std::map<std::string, std::vector<std::string>>& kinds) {
   Lines lines;
   for (const auto& [mistake, on] : kinds) {
     const char* before = kinds.size() == 1 ? "" : lines.empty() ? "several mistakes, perhaps: " : "and ";
-    lines.push_back(fmt::format("{}{} it looks like: {}", before, on_kinds(on), task.told.at(mistake)));
+    lines.push_back(
+        fmt::format("{}{} it looks like: {}", before, on_kinds(on), task.descriptions.at(mistake)));
   }
   return lines;
 }
@@ -146,14 +146,14 @@ Failure failure_on(const Task& task, const Played& played, const std::vector<Fin
   const bool right = is_right(played);
   failure.wrong_answer = !right && !played.answer.empty();
   if (!right) failure.lines = complaints(task, played);
-  std::size_t told = 0;
+  std::size_t texts = 0;
   for (const Finding& finding : findings) {
     // A check of a family's may know mistakes that the lesson's mistakes.md does not have.
-    if (task.told.contains(finding.mistake)) failure.mistakes.insert(finding.mistake);
-    if (!finding.text.empty() && told++ < most_findings) failure.lines.push_back(finding.text);
+    if (task.descriptions.contains(finding.mistake)) failure.mistakes.insert(finding.mistake);
+    if (!finding.text.empty() && texts++ < most_findings) failure.lines.push_back(finding.text);
   }
-  if (told > most_findings)
-    failure.lines.push_back(fmt::format("and {} more checks fail", told - most_findings));
+  if (texts > most_findings)
+    failure.lines.push_back(fmt::format("and {} more checks fail", texts - most_findings));
   std::erase(failure.lines, "");
   return failure;
 }
@@ -201,18 +201,22 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   verdict.status = Status::Failed;
   const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
   if (any_wrong && evidence.explaining.size() == 1) verdict.mistakes.insert(evidence.explaining.front());
-  const Failure& told = most_telling(failures, verdict.mistakes);
-  verdict.witness = told.played;
+  const Failure& shown = most_telling(failures, verdict.mistakes);
+  verdict.witness = shown.played;
   if (test.test->hidden) {
-    verdict.text = without_values(task, *told.played);
+    verdict.text = without_values(task, *shown.played);
     return verdict;
   }
   Lines lines;
-  if (any_wrong && verdict.mistakes.empty()) lines = looks_in_part(task, test);
-  lines.insert(lines.end(), told.lines.begin(), told.lines.end());
-  lines.push_back("on " + told.played->example->what);
+  if (any_wrong && verdict.mistakes.empty()) {
+    const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
+    for (const auto& [mistake, on] : kinds) verdict.in_part.push_back(mistake);
+    lines = looks_in_part(task, kinds);
+  }
+  lines.insert(lines.end(), shown.lines.begin(), shown.lines.end());
+  lines.push_back("on " + shown.played->example->what);
   if (verdict.mistakes.empty())
-    std::ranges::move(hints(task, *told.played, evidence.all), std::back_inserter(lines));
+    std::ranges::move(hints(task, *shown.played, evidence.all), std::back_inserter(lines));
   lines.push_back(count_words(test, failures.size()));
   std::erase(lines, "");
   verdict.text = fmt::format("{}", fmt::join(lines, "\n"));
@@ -249,7 +253,7 @@ std::string ranks_words(const std::vector<int>& ranks) {
 
 }  // namespace
 
-void judge(std::vector<PlayedTest>& tests) {
+void judge(std::vector<PlayedTest>& tests, bool alone) {
   std::map<const Task*, Evidence> by_task;
   std::vector<std::size_t> counts;
   std::vector<Findings> findings;
@@ -258,13 +262,20 @@ void judge(std::vector<PlayedTest>& tests) {
     counts.push_back(test.played.size());
     findings.emplace_back(test.played.size());
   }
-  for (auto& [task, evidence] : by_task) evidence.explaining = explaining_mistakes(*task, evidence.all);
+  if (!alone) {
+    for (auto& [task, evidence] : by_task) evidence.explaining = explaining_mistakes(*task, evidence.all);
+  }
   // Looking at an answer may take as long as playing it.
   for_each_in_parallel(counts, [&](std::size_t i, std::size_t j) {
     findings[i][j] = findings_on(*tests[i].test->task, tests[i].played[j]);
   });
   for (std::size_t i = 0; i < tests.size(); ++i)
     tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task]);
+}
+
+std::string numbers_text(const Task& task, const Played& played) {
+  if (played.answer.empty()) return "";
+  return fmt::format("{}", fmt::join(lines_on(task, played, side_by_side), ""));
 }
 
 std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict) {
@@ -275,7 +286,7 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
     case TestVerdict::Status::Todo:
       return fmt::format("TODO  {}   {}\n", title, verdict.text);
     case TestVerdict::Status::NotPlayed:
-      return fmt::format("FAIL  {}   not played: an earlier case of this task ended the player\n", title);
+      return fmt::format("FAIL  {}   not played: an earlier input of this task ended the program\n", title);
     case TestVerdict::Status::Failed:
       break;
   }
@@ -288,24 +299,24 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
 std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest>& tests,
                           const std::map<std::string, std::string>& below) {
   std::string text;
-  std::vector<bool> told(tests.size());
+  std::vector<bool> done(tests.size());
   for (std::size_t i = 0; i < tests.size(); ++i) {
-    if (told[i]) continue;
+    if (done[i]) continue;
     text += verdict_text(lesson, *tests[i].test, tests[i].verdict);
     std::vector<int> like_it, not_played;
     for (std::size_t j = i + 1; tests[i].failed() && j < tests.size(); ++j) {
-      if (told[j] || tests[j].test->task != tests[i].test->task ||
+      if (done[j] || tests[j].test->task != tests[i].test->task ||
           tests[j].test->hidden != tests[i].test->hidden)
         continue;
       const bool is_not_played =
           tests[j].verdict.status == TestVerdict::Status::NotPlayed && ended_its_task(tests[i]);
-      told[j] = is_not_played || is_same(tests[i].verdict, tests[j].verdict);
-      if (told[j]) (is_not_played ? not_played : like_it).push_back(tests[j].test->ranks);
+      done[j] = is_not_played || is_same(tests[i].verdict, tests[j].verdict);
+      if (done[j]) (is_not_played ? not_played : like_it).push_back(tests[j].test->ranks);
     }
     if (!like_it.empty()) text += fmt::format("      the same on {}\n", ranks_words(like_it));
     if (!not_played.empty())
-      text +=
-          fmt::format("      not played on {}: the case above ended the player\n", ranks_words(not_played));
+      text += fmt::format("      not played on {}: the failure above ended the program\n",
+                          ranks_words(not_played));
     if (const auto more = below.find(tests[i].test->name()); more != below.end()) text += more->second;
   }
   return text;

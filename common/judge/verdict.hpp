@@ -24,6 +24,8 @@ struct TestVerdict {
   std::string text;                 ///< several lines: where, how much, on what input
   std::set<std::string> mistakes;   ///< earned names, ids of mistakes.md
   const Played* witness = nullptr;  ///< the example that the text speaks of; kept of the first seed alone
+  /// Ids of the mistakes that it looks like on some kinds of input, where none has earned its name.
+  std::vector<std::string> in_part = {};
 };
 
 using Examples = std::vector<std::shared_ptr<const Example>>;
@@ -41,7 +43,13 @@ struct PlayedTest {
 
 /// Gives all tests that were played with one seed their verdicts. Tests of a task share evidence: a mistake
 /// is named only if it explains them all.
-void judge(std::vector<PlayedTest>& tests);
+/// @param alone one example was played by itself: too little to name a mistake by its answer, so it is only
+/// said what the answer looks like on that input
+void judge(std::vector<PlayedTest>& tests, bool alone = false);
+
+/// The wrong outputs of an answer around their worst entries, beside what is right: a table each. Empty where
+/// no output is wrong.
+std::string numbers_text(const Task& task, const Played& played);
 
 /// What a person reads of one graded test: a line where it passed, a paragraph where it failed.
 std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict);

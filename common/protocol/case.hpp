@@ -54,6 +54,16 @@ void write_manifest(const std::filesystem::path& folder, const CaseManifest& man
 /// Throws std::runtime_error with the path and what is wrong with it.
 CaseManifest read_manifest(const std::filesystem::path& folder);
 
+/// Where a kept case comes from: a judge draws it again from this, drawn.json beside its manifest.
+struct DrawnCase {
+  std::string test;  ///< by name ("2.ranks3")
+  std::uint64_t seed = 0;
+  std::size_t example = 0;  ///< which of those that the test has with this seed
+};
+void write_drawn(const std::filesystem::path& folder, const DrawnCase& drawn);
+/// Throws std::runtime_error with the path and what is wrong with it.
+DrawnCase read_drawn(const std::filesystem::path& folder);
+
 void write_report(const std::filesystem::path& rank_folder, const RankReport& report);
 /// Throws std::runtime_error with what is wrong with it; `name` is what the message calls the text.
 RankReport parse_report(const std::string& text, const std::filesystem::path& name);

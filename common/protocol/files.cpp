@@ -68,6 +68,17 @@ CaseManifest read_manifest(const fs::path& folder) {
   return parse_json<CaseManifest>(read_text(path), path);
 }
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DrawnCase, test, seed, example)
+
+void write_drawn(const fs::path& folder, const DrawnCase& drawn) {
+  write_json(folder / "drawn.json", drawn);
+}
+
+DrawnCase read_drawn(const fs::path& folder) {
+  const fs::path path = folder / "drawn.json";
+  return parse_json<DrawnCase>(read_text(path), path);
+}
+
 void write_report(const fs::path& rank_folder, const RankReport& report) {
   write_json(rank_folder / "report.json", report);
 }
@@ -124,7 +135,7 @@ RankTiming parse_timing(const std::string& text, const fs::path& name) {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JudgeReport::Test, task, ranks, hidden, status, text,
-                                                mistakes, ending)
+                                                mistakes, in_part, ending)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeReport, lesson, seed, tests)
 
 void write_judge_report(const fs::path& path, const JudgeReport& report) {

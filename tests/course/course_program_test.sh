@@ -26,6 +26,28 @@ test_status() {
   check 'and nothing on stderr' is "$err" ''
 }
 
+last_line() { printf '%s\n' "$out" | tail -n 1; }
+
+# Whether ./course says that the same is next as the command before it.
+is_next_too() {
+  local next
+  next=$(last_line)
+  course
+  has "$next" 'next: lesson ' && is "$(last_line)" "$next"
+}
+
+test_next() {
+  course check 03
+  check 'after a lesson further on, ./course goes on there' is_next_too
+  break_student
+  course check 01
+  check 'after a failure, ./course says the same' is_next_too
+  solve
+  course check 01
+  check 'after a pass, ./course says the same' is_next_too
+  course reset 01
+}
+
 # ---- trace and lab, as far as they need no ranks ----
 
 test_refused_runs() {
@@ -101,10 +123,20 @@ test_compile_error() {
   course check 01 --json
   check 'as JSON: a diagnosis' has "$out" '"diagnosis": "does not compile: lessons/01_safe_softmax/safe_softmax.cpp:'
   solve
+  sed -i 's/^void softmax(.*{$/&\n  std::cout << x;/; 1s/^/#include <iostream>\n/' "$student"
+  course check 01
+  check 'pages of errors: exit 1' is "$code" 1
+  local place
+  place=lessons/01_safe_softmax/safe_softmax.cpp:$(grep -n 'cout <<' "$student" | cut -d: -f1):
+  check 'the first error is there with its line' has "$err" "${place}13: error: no match for"
+  check 'and little else' lines "$(printf '%s\n' "$err" | tail -n +2 | head -n 13)" "$(printf '%s\n' "$err" | tail -n +2 | wc -l)"
+  check 'all of it is where that says' has "$(cat "$copy/$(printf '%s' "$err" | sed -n 's/^all .* lines of the compiler: //p')")" 'note: '
+  solve
   sed -i 's/void logsumexp/void log_sum_exp/' "$student"
   course check 01
   check 'a function that is missing: exit 1' is "$code" 1
   check 'it is named' has "$err" 'error: lesson01::logsumexp('
+  check 'as a part of the contract' has "$err" 'of the contract, is not defined: it is missing, or has other parameters'
   check 'without the linker' lacks "$err" collect2
 }
 
@@ -146,7 +178,10 @@ test_replay() {
   break_student
   course check 01
   course replay lesson01.1
-  check 'replay of a kept case: exit 0' is "$code" 0
+  check 'replay of a wrong answer: exit 1' is "$code" 1
+  check 'it says what the judge says of that case' has "$out" 'it looks like: the softmax runs down the columns'
+  check 'and shows the numbers side by side' has "$(printf '%s' "$out" | tr -s ' ')" 'right yours'
+  check 'in the words of the contract' has "$out" '* p[row '
   check 'it says where the outputs are' has "$out" "$copy/.course/cases/lesson01.1/out"
   check 'and they are there' test -f "$copy/.course/cases/lesson01.1/out/rank0/p.npy"
   check 'the inputs are kept' test -f "$copy/.course/cases/lesson01.1/rank0/x.npy"
@@ -157,6 +192,21 @@ test_replay() {
   check 'on a solution that is not given out: exit 3' is "$code" 3
   check 'it says so' has "$err" 'the solution of lesson 01 is not given out yet'
   mv "$work/solutions" "$copy/"
+  solve
+  sed -i 's/^void softmax(.*{$/&\n  std::puts("here I am");/; 1s/^/#include <cstdio>\n/' "$student"
+  course replay lesson01.1
+  check 'replay of a right answer: exit 0' is "$code" 0
+  check 'with what it prints' has "$out" 'here I am'
+  check 'and the verdict' has "$out" 'PASS  lesson01.1'
+  crash_in_softmax
+  course replay lesson01.1
+  check 'replay of a crash: exit 1' is "$code" 1
+  check 'with its signal' has "$out" 'the function died of signal 6'
+  check 'and no outputs of before' test ! -e "$copy/.course/cases/lesson01.1/out"
+  rm "$copy/.course/cases/lesson01.1/drawn.json"
+  course replay lesson01.1
+  check 'a case of an older version: exit 1' is "$code" 1
+  check 'it is said' has "$err" 'drawn.json'
   course replay lesson01.9
   check 'a case that is not there: exit 2' is "$code" 2
   check 'it names those that are' has "$err" lesson01.1
@@ -188,7 +238,7 @@ test_own_player() {
   check 'it says how to play the case again' has "$again" 'replay lesson01.1 --player '
   eval "course $again"
   check 'which plays it with that player: exit 1' is "$code" 1
-  check 'and its exit code' has "$err" 'the player ended with exit code 7'
+  check 'and its exit code' has "$out" 'the program ended with exit code 7'
   course replay lesson01.1 --player "'$folder/good' --one"
   check 'replay with a player of my own: exit 0' is "$code" 0
   check 'it has written outputs' test -f "$copy/.course/cases/lesson01.1/out/rank0/p.npy"
@@ -506,6 +556,7 @@ if [ $# -gt 1 ]; then
 fi
 make_copy
 test_status
+test_next
 test_refused_runs
 test_todo
 test_pass

@@ -15,10 +15,13 @@ class Guidance : public testing::Test {
   Guidance() {
     checkout_.root = temporary_.path();
     checkout_.lessons = two_lessons();
+    checkout_.lessons[1].mistakes.push_back(
+        {"v_left_behind", {"2"}, "answer", "v stays where it is", "two ranks"});
     write_text(
         checkout_.root / readme,
         "### How to read a deadlock\n\n## Common mistakes\n\n| What you see | What it is |\n| --- | --- |\n"
-        "| `lse` too small | the loop ends early <!-- one_block_short --> |\n");
+        "| `lse` too small | the loop ends early <!-- one_block_short --> |\n"
+        "| `o` wrong | only k travels <!-- v_left_behind --> |\n");
   }
 
   /// Of a task of lesson 01, or of the task of lesson 05 on several ranks.
@@ -52,12 +55,24 @@ TEST_F(Guidance, OfANamedMistakeIsItsRow) {
                 "    what it is: the loop ends early\n");
 }
 
+TEST_F(Guidance, OfMistakesOnSomeInputsIsTheRowOfEach) {
+  TaskStatus two = failure("");
+  two.in_part = {"one_block_short", "v_left_behind"};
+  const std::string looked = "the last check looked, on some kinds of input, like: ";
+  EXPECT_EQ(of(two), looked + "only P - 1 blocks are attended to\n  it shows on: two ranks\n  explained in " +
+                         readme + ":7\n    what you see: lse too small\n" +
+                         "    what it is: the loop ends early\n" + looked +
+                         "v stays where it is\n  it shows on: two ranks\n  explained in " + readme +
+                         ":8\n    what you see: o wrong\n    what it is: only k travels\n");
+}
+
 TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
   TaskStatus named = failure("");
   named.mistakes = {"known_to_a_later_version"};
   EXPECT_EQ(of(named), "the last check said: rank 1 is wrong\n  " + readme +
                            ":3 (Common mistakes) goes by what you see\n"
-                           "  ./course replay lesson05.2.ranks3 plays that input again\n");
+                           "  ./course replay lesson05.2.ranks3 plays that input again and shows your "
+                           "numbers beside the right ones\n");
 }
 
 TEST_F(Guidance, SaysWhatToDoNextByHowTheCallEnded) {

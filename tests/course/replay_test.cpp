@@ -19,13 +19,6 @@ std::string after_options(const std::vector<std::string>& command) {
   return text;
 }
 
-TEST(RanksCommand, StartsEveryRankAlike) {
-  const std::vector<std::string> command = ranks_command({"player", "case"}, 3, {}, {});
-  EXPECT_EQ(command.front(), "mpirun");
-  EXPECT_EQ(command[2], "3");
-  EXPECT_TRUE(after_options(command).ends_with("player case"));
-}
-
 TEST(RanksCommand, PutsOneRankUnderGdbAndGivesItTheKeyboard) {
   const std::vector<std::string> command = ranks_command({"player", "case"}, 3, 1, debugger({}));
   EXPECT_EQ(

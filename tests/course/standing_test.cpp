@@ -83,15 +83,18 @@ TEST(Standing, IsForTheFilesAsTheyAre) {
   EXPECT_EQ(lesson_status_of(ring(), written, &old, "no mpirun").status, Status::Skipped);
 }
 
-TEST(NextStep, GoesOnAfterALessonAndRound) {
+TEST(NextStep, IsInTheCurrentLessonOrTheNextOpenOneAndRound) {
   const std::vector<LessonInfo> lessons = two_lessons();
   const LessonFiles untouched{{}, true, ""};
-  const std::vector<LessonStatus> lesson_statuses{lesson_status_of(lessons[0], untouched, nullptr, ""),
-                                                  lesson_status_of(lessons[1], untouched, nullptr, "")};
+  std::vector<LessonStatus> lesson_statuses{lesson_status_of(lessons[0], untouched, nullptr, ""),
+                                            lesson_status_of(lessons[1], untouched, nullptr, "")};
   EXPECT_TRUE(
       next_step(lesson_statuses, "").starts_with("next: lesson 01: read lessons/01_safe_softmax/README.md"));
-  EXPECT_TRUE(next_step(lesson_statuses, "01").starts_with("next: lesson 05:"));
+  EXPECT_TRUE(next_step(lesson_statuses, "05").starts_with("next: lesson 05:"));
+  lesson_statuses[1].status = Status::Passed;
   EXPECT_TRUE(next_step(lesson_statuses, "05").starts_with("next: lesson 01:"));
+  lesson_statuses[0].status = Status::Skipped;
+  EXPECT_EQ(next_step(lesson_statuses, "05"), "every lesson that this machine can play is passed");
 }
 
 /// The first line that the end of a check says of the lesson.
@@ -161,7 +164,7 @@ TEST(JudgeReport, GivesResultsByTestName) {
   EXPECT_EQ(results.at("2.ranks3").mistakes, (std::vector<std::string>{"one_block_short"}));
   EXPECT_EQ(results.at("2.ranks3").ending, "deadlock");
   EXPECT_EQ(results.at("2.ranks8").ending, "");  // as a judge of an older version has it
-  EXPECT_EQ(results.at("2.ranks8").text, "not played: an earlier case ended the player");
+  EXPECT_EQ(results.at("2.ranks8").text, "not played: an earlier input ended the program");
   EXPECT_THROW(judged_results("{}"), std::runtime_error);
   EXPECT_THROW(judged_results("Killed"), std::runtime_error);
 }

@@ -99,7 +99,7 @@ test_watch() {
   check 'a save in place is checked' says 'looks like: the softmax runs down the columns'
   broken_answer | save_by_renaming "$student"
   check 'a save by renaming is checked' complains 'error:'
-  check 'to the end' says 'next: lessons/01_safe_softmax/safe_softmax.cpp does not compile'
+  check 'to the end' says 'next: lesson 01: lessons/01_safe_softmax/safe_softmax.cpp does not compile'
   wrong_answer | save_in_place "$student"
   check 'the next one too' says 'looks like: the softmax runs down the columns' 2
   gated_answer | save_by_renaming "$student"

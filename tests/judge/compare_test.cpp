@@ -6,6 +6,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "judge/numbers/origin.hpp"
+
 namespace course {
 
 namespace {
@@ -54,6 +56,23 @@ TEST(Locate, NamesAnEntryWhateverIsWrong) {
     const std::string text = locate(matrix, answer, expected, 1e-3, {});
     EXPECT_TRUE(has(text, "p[row 1, col 1]") && has(text, "1 of 4 wrong")) << text;
   }
+}
+
+TEST(SideBySide, ShowsTheNeighboursOfTheWorstEntryInTheContractsIndices) {
+  const Tensor64 expected({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  Tensor64 answer = expected;
+  answer[9] = std::numeric_limits<double>::quiet_NaN();
+  answer[10] = never_written();
+  const Layout layout{{2, 1}};
+  EXPECT_EQ(side_by_side(matrix, answer, expected, 1e-3, layout),
+            "                                         right  yours\n"
+            "      rank 0: p[row 1, col 1]                6  6\n"
+            "      rank 0: p[row 1, col 2]                7  7\n"
+            "      rank 0: p[row 1, col 3]                8  8\n"
+            "      rank 1: p[row 0, col 0]                9  9\n"
+            "    * rank 1: p[row 0, col 1]               10  nan\n"
+            "    * rank 1: p[row 0, col 2]               11  was never written\n"
+            "      rank 1: p[row 0, col 3]               12  12\n");
 }
 
 TEST(RelativeError, IsTheWorstGroups) {

@@ -82,7 +82,31 @@ test_registry() {
   check 'in one line' lines "$err" 1
 }
 
+# A case of lesson 03 on three ranks: deadlocks, kept and played again.
+test_replay_of_a_deadlock() {
+  [ -e "$build/bin/judge_lesson03" ] || return 0
+  local began
+  judge03() {
+    out=$(timeout 60 "$build/bin/judge_lesson03" --player "$build/bin/player_mpi" --registry "$registry" \
+      --subject "$build/lib/lesson03_mutant_every_rank_sends_first.so" "$@" 2>&1)
+    code=$?
+  }
+  judge03 --keep "$work/cases" --gtest_filter=lesson03.2.ranks3
+  began=$SECONDS
+  judge03 --replay "$work/cases/lesson03.2.ranks3"
+  check 'replay of a deadlock: exit 1' is "$code" 1
+  check 'within five seconds' test $((SECONDS - began)) -le 5
+  check 'who waits for whom' has "$out" 'rank 2 waits in MPI_Send to rank 0'
+  check 'the cycle' has "$out" 'a cycle: 0 → 1 → 2 → 0'
+  check 'the name' has "$out" 'looks like: every rank sends before anyone receives'
+  cp "$work/cases/lesson03.2.ranks3/rank0/x.npy" "$work/cases/lesson03.2.ranks3/rank1/x.npy"
+  judge03 --replay "$work/cases/lesson03.2.ranks3"
+  check 'a case with other inputs: exit 2' is "$code" 2
+  check 'it is said' has "$out" 'other inputs than the course draws now: check again'
+}
+
 test_nothing_can_be_played
+test_replay_of_a_deadlock
 test_any_bytes
 test_expectations
 test_registry

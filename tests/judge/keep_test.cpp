@@ -32,8 +32,14 @@ TEST(KeptCase, HasTheRanksThatPlayedItAndWhatTheyReported) {
   outcome.reports[1].what = "bytes that are no text: \xff\xfe";
   const TemporaryFolder temporary;
   const std::filesystem::path folder = temporary.path() / "case";
-  keep_case(folder, task, {&example, &outcome, {{"p", Tensor64({3})}}, {}, {}, {}, {}});
+  keep_case(folder, task, {&example, &outcome, {{"p", Tensor64({3})}}, {}, {}, {}, {}}, {"2.ranks2", 7, 3});
 
+  EXPECT_EQ(read_drawn(folder).test, "2.ranks2");
+  EXPECT_EQ(read_drawn(folder).seed, 7u);
+  EXPECT_EQ(read_drawn(folder).example, 3u);
+  EXPECT_NO_THROW(require_inputs_of(example, task, folder));
+  const Example other{"an input", {{"x", Tensor({3}, {0, 1, 0})}}, {}, {{2, 1}}};
+  EXPECT_THROW(require_inputs_of(other, task, folder), std::runtime_error);
   EXPECT_EQ(read_manifest(folder).world_ranks, (std::vector<int>{5, 4}));
   const std::filesystem::path report = output_folder(folder, 1) / "report.json";
   const RankReport kept = parse_report(text_of(report), report);

@@ -16,11 +16,11 @@ Outcome outcome(Ending ending, const std::string& text) {
 }
 
 /// One test's verdict on the given outcomes, in this order.
-TestVerdict judged(const std::vector<Outcome>& outcomes,
-                   std::map<std::string, std::string> told = {{"wild_pointer", "a pointer points nowhere"}}) {
+TestVerdict judged(const std::vector<Outcome>& outcomes, std::map<std::string, std::string> descriptions = {
+                                                             {"wild_pointer", "a pointer points nowhere"}}) {
   Task task;
   task.id = "1";
-  task.told = std::move(told);
+  task.descriptions = std::move(descriptions);
   task.communication_checks = {[](const Example&, const Outcome& seen) {
     return seen.ending == Ending::Crashed ? std::vector<Finding>{{"wild_pointer", ""}}
                                           : std::vector<Finding>{};
@@ -111,6 +111,21 @@ TEST(Verdict, TellsThePatternOfAnAnswerWithoutAName) {
   const TestVerdict tripled = verdict_on({4.5, -7.5, 9.75, 14.25}, false);
   EXPECT_EQ(tripled.mistakes, std::set<std::string>{"tripled"});
   EXPECT_TRUE(tripled.text.ends_with("on an input")) << tripled.text;
+}
+
+TEST(Verdict, OnOneInputByItselfSaysWhatThatLooksLikeAndEarnsNoName) {
+  Task task = one_output();
+  task.descriptions = {{"tripled", "it is three times as large"}};
+  const GradedTest test{&task, 0};
+  const Example example{"an input", {}};
+  Outcome returned = outcome(Ending::Finished, "");
+  returned.outputs = {{{"o", Tensor({4}, {4.5, -7.5, 9.75, 14.25})}}};
+  std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), returned)}}};
+  judge(tests, true);
+  EXPECT_TRUE(tests[0].verdict.mistakes.empty());
+  EXPECT_EQ(tests[0].verdict.in_part, std::vector<std::string>{"tripled"});
+  EXPECT_TRUE(tests[0].verdict.text.starts_with("on an input it looks like: it is three times as large\n"))
+      << tests[0].verdict.text;
 }
 
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {

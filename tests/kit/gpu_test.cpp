@@ -43,7 +43,7 @@ Task toy_task() {
           .examples = examples,
           .expected = expected,
           .baseline = expected,
-          .told = {{"divergent_barrier", "not every thread of a block reaches the barrier"}},
+          .descriptions = {{"divergent_barrier", "not every thread of a block reaches the barrier"}},
           .communication_checks = {checks::without_fact(fact_divergent_barrier, "divergent_barrier"),
                                    checks::without_fact(fact_refused_launch, ""),
                                    checks::without_fact(fact_device_memory, "")},

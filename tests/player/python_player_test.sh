@@ -51,7 +51,7 @@ test_exceptions() {
   check 'sys.exit is an exception, and no pass' has "$out" 'FAIL  lesson01.1   threw: SystemExit: 0'
   softmax_that <<<'os._exit(0)'
   judge 01 "$softmax" '*'
-  check 'a process that ends is no pass' has "$out" 'FAIL  lesson01.1   the player ended with exit code 0'
+  check 'a process that ends is no pass' has "$out" 'FAIL  lesson01.1   the program ended with exit code 0'
   softmax_that <<<'np.add(1, 2, out=3'
   judge 01 "$softmax" '*'
   check 'a file that is no Python: exit 1' is "$code" 1

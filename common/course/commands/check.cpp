@@ -148,6 +148,7 @@ class Check {
   }
 
   int report(const TestResults& results) const {
+    update_progress(checkout_, [&](Progress& progress) { progress.current = lesson_.id; });
     const LessonStatus lesson_status = lesson_status_of(checkout_, lesson_, read_progress(checkout_));
     return conclude(lesson_status, verdict_text(checkout_, lesson_status), results);
   }
@@ -213,9 +214,10 @@ void watch_until_passed(const Checkout& checkout, const LessonInfo& lesson, bool
   } while (!passes(checkout, options));
 }
 
-const LessonInfo* lesson_after(const Checkout& checkout, const std::string& id) {
+/// What ./course says is next.
+const LessonInfo* next_lesson(const Checkout& checkout) {
   const std::vector<LessonStatus> lesson_statuses = all_lesson_statuses(checkout);
-  const LessonStatus* next = next_open(lesson_statuses, id);
+  const LessonStatus* next = next_open(lesson_statuses, read_progress(checkout).current);
   return next == nullptr ? nullptr : next->lesson;
 }
 
@@ -232,8 +234,8 @@ int check(const Checkout& checkout, const CheckOptions& options) {
 }
 
 int watch(const Checkout& checkout, const std::string& argument, bool problems) {
-  const LessonInfo* lesson = argument.empty() ? lesson_after(checkout, "")
-                                              : &choose_whole_lesson(checkout.lessons, argument, "watch");
+  const LessonInfo* lesson =
+      argument.empty() ? next_lesson(checkout) : &choose_whole_lesson(checkout.lessons, argument, "watch");
   const Interruptible until_ctrl_c;
   bool first = true;
   while (lesson != nullptr) {
@@ -244,7 +246,7 @@ int watch(const Checkout& checkout, const std::string& argument, bool problems) 
     // once.
     const bool check_at_once = now.status == Status::Failed || (first && now.status == Status::Todo);
     watch_until_passed(checkout, *lesson, problems, check_at_once);
-    lesson = lesson_after(checkout, lesson->id);
+    lesson = next_lesson(checkout);
     first = false;
   }
   fmt::print("every lesson that this machine can play is passed; there is nothing to watch\n");

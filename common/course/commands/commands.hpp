@@ -30,8 +30,8 @@ struct CheckOptions {
 int check(const Checkout& checkout, const CheckOptions& options);
 
 /// Checks a lesson at each save of its files until it passes, then goes on with the next that is not passed.
-/// Starts with `lesson`, or where that is empty with the first that is not passed. Returns when every lesson
-/// is passed; throws Interrupted at Ctrl-C.
+/// Starts with `lesson`, or where that is empty with what ./course says is next. Returns when every lesson is
+/// passed; throws Interrupted at Ctrl-C.
 int watch(const Checkout& checkout, const std::string& lesson, bool problems);
 
 struct HintOptions {
@@ -65,10 +65,11 @@ struct ReplayOptions {
   std::string subject = "student";  ///< or "solution"
   /// A command in place of the built-in player; it is given the lesson's folder, and nothing is compiled.
   std::optional<std::string> player;
-  double limit_s = 60;  ///< then a replay that is not under gdb is ended
+  /// Not under gdb: it is ended after so long without progress; nothing is as long as a check's.
+  std::optional<double> limit_s = std::nullopt;
 };
-/// Plays a kept case again on the student's code, or the solution's, with what it prints on screen. Nothing
-/// is judged.
+/// Has the judge play a kept case again on the student's code, or the solution's, with what it prints on
+/// screen, and prints the verdict and the numbers around the worst entries; or starts it under gdb.
 int replay(const Checkout& checkout, const ReplayOptions& options);
 
 /// Prints what was found on this machine, what is skipped and why; `unavailable` when something that the
@@ -99,12 +100,12 @@ int release(const Checkout& checkout, const std::string& lesson, const std::stri
 
 // ---- parts of them ----
 
-/// The first lesson that is neither passed nor skipped, from the one after the lesson `after` (an id, may be
-/// empty) and round; nullptr when there is none.
-const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& after);
+/// The first lesson that is neither passed nor skipped, from the lesson `current` on (an id, may be empty)
+/// and round; nullptr when there is none.
+const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& current);
 
-/// What to read, edit and type now, in the next open lesson: one line.
-std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& after);
+/// What to read, edit and type now, in the next open lesson: one line. A check and ./course both end with it.
+std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& current);
 
 /// The end of a check: how many tasks passed and the points, or, where only a part of the lesson was checked,
 /// how it stands with each task; and the next step.
@@ -133,10 +134,8 @@ const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, std::st
 /// What goes before a command to debug it: gdb, or gdbserver on a port.
 std::vector<std::string> debugger(std::optional<int> port);
 
-/// The command that starts `ranks` players under mpirun, world rank `gdb_rank`, if it is given, under this
-/// debugger.
-std::vector<std::string> ranks_command(const std::vector<std::string>& player, int ranks,
-                                       std::optional<int> gdb_rank,
+/// The command that starts `ranks` players under mpirun, world rank `gdb_rank` under this debugger.
+std::vector<std::string> ranks_command(const std::vector<std::string>& player, int ranks, int gdb_rank,
                                        const std::vector<std::string>& debugger_words);
 
 }  // namespace course::program

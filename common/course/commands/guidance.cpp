@@ -22,9 +22,10 @@ std::string place_in_readme(const Checkout& checkout, const LessonInfo& lesson, 
 }
 
 /// What a known mistake is, the input that shows it, and the README's rows on it.
-std::string about_mistake(const Checkout& checkout, const LessonInfo& lesson, const MistakeInfo& mistake) {
-  std::string text =
-      fmt::format("the last check looked like: {}\n  it shows on: {}\n", mistake.what, mistake.exposed_by);
+std::string about_mistake(const Checkout& checkout, const LessonInfo& lesson, const MistakeInfo& mistake,
+                          const char* where) {
+  std::string text = fmt::format("the last check looked{} like: {}\n  it shows on: {}\n", where, mistake.what,
+                                 mistake.exposed_by);
   const fs::path file = Checkout::lesson_folder(lesson) / "README.md";
   if (!fs::exists(checkout.root / file)) return text;
   for (const MistakeRow& row : parse_mistake_rows(read_text(checkout.root / file))) {
@@ -76,7 +77,7 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
   }
   const std::string table = place_in_readme(checkout, lesson, std::string("## ") + mistakes_section);
   return (table.empty() ? "" : fmt::format("  {} ({}) goes by what you see\n", table, mistakes_section)) +
-         fmt::format("  {} plays that input again\n", replay);
+         fmt::format("  {} plays that input again and shows your numbers beside the right ones\n", replay);
 }
 
 }  // namespace
@@ -87,11 +88,14 @@ std::string failure_outline(const TaskStatus& task) {
 
 std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
   std::string text;
-  for (const std::string& id : task.mistakes) {
-    const auto known = std::ranges::find(lesson.mistakes, id, &MistakeInfo::id);
-    if (known != lesson.mistakes.end()) text += about_mistake(checkout, lesson, *known);
+  for (const auto& [ids, where] :
+       {std::pair{&task.mistakes, ""}, {&task.in_part, ", on some kinds of input,"}}) {
+    for (const std::string& id : *ids) {
+      const auto known = std::ranges::find(lesson.mistakes, id, &MistakeInfo::id);
+      if (known != lesson.mistakes.end()) text += about_mistake(checkout, lesson, *known, where);
+    }
+    if (!text.empty()) return text;
   }
-  if (!text.empty()) return text;
   return fmt::format("the last check said: {}\n{}", task.diagnosis.substr(0, task.diagnosis.find('\n')),
                      next_step_after(checkout, lesson, task));
 }

@@ -53,7 +53,7 @@ class StudentLine : public CommandLine {
     CLI::App* command =
         add_command("watch", "check at each save; on to the next lesson after a pass",
                     [this](const Checkout& checkout) { return watch(checkout, lesson_, check_.problems); });
-    command->add_option("lesson", lesson_, "05 or ring_attention; without it, the first that is not passed");
+    command->add_option("lesson", lesson_, "05 or ring_attention; without it, what ./course says is next");
     command->add_flag("--problems", check_.problems, "as for check");
   }
 
@@ -89,7 +89,7 @@ class StudentLine : public CommandLine {
   }
 
   void add_replay() {
-    CLI::App* command = add_command("replay", "play a kept case again",
+    CLI::App* command = add_command("replay", "play a kept case again and compare its numbers",
                                     [this](const Checkout& checkout) { return replay(checkout, replay_); });
     command->add_option("case", replay_.case_name, "a name in .course/cases, or a case's folder")->required();
     command->add_option("--gdb", replay_.gdb_rank, "run this rank under gdb");
@@ -101,7 +101,8 @@ class StudentLine : public CommandLine {
         ->check(CLI::IsMember({"student", "solution"}));
     command->add_option("--player", replay_.player,
                         "a command that plays the case in place of the built-in player");
-    command->add_option("--limit", replay_.limit_s, "seconds before it is ended; not under gdb")
+    command
+        ->add_option("--limit", replay_.limit_s, "seconds without progress before it is ended; not under gdb")
         ->check(CLI::PositiveNumber);
   }
 

@@ -123,20 +123,20 @@ std::string score(const LessonStatus& lesson_status) {
 
 }  // namespace
 
-const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& after) {
+const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& current) {
   const auto is_open = [](const LessonStatus& lesson_status) {
     return lesson_status.status != Status::Passed && lesson_status.status != Status::Skipped;
   };
-  const auto last = std::ranges::find_if(
-      lesson_statuses, [&](const LessonStatus& lesson_status) { return lesson_status.lesson->id == after; });
-  const auto start = last == lesson_statuses.end() ? lesson_statuses.begin() : last + 1;
+  const auto start = std::ranges::find_if(lesson_statuses, [&](const LessonStatus& lesson_status) {
+    return lesson_status.lesson->id == current;
+  });
   auto next = std::find_if(start, lesson_statuses.end(), is_open);
   if (next == lesson_statuses.end()) next = std::ranges::find_if(lesson_statuses, is_open);
   return next == lesson_statuses.end() ? nullptr : &*next;
 }
 
-std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& after) {
-  const LessonStatus* next = next_open(lesson_statuses, after);
+std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& current) {
+  const LessonStatus* next = next_open(lesson_statuses, current);
   if (next == nullptr) return "every lesson that this machine can play is passed";
   return fmt::format("next: lesson {}: {}", next->lesson->id, step_in(*next));
 }
@@ -149,17 +149,12 @@ std::string apart_text(const LessonStatus& lesson_status, const std::string& how
 }
 
 std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status) {
-  const LessonInfo& lesson = *lesson_status.lesson;
-  if (lesson_status.status == Status::Todo) {
-    return fmt::format("lesson {} is still the skeleton: open {} and write {}; {} explains it\n", lesson.id,
-                       file_to_edit(lesson), named(*lesson_status.open_task()), readme(lesson));
-  }
-  if (lesson_status.status != Status::Passed) {
-    return fmt::format("{} {}\nnext: {}\n", painted(fmt::format("lesson {}:", lesson.id), Colour::Bold),
-                       score(lesson_status), step_in(lesson_status));
-  }
-  return fmt::format("{} {}\n{}\n", painted(fmt::format("lesson {} passed:", lesson.id), Colour::Green),
-                     score(lesson_status), next_step(all_lesson_statuses(checkout), lesson.id));
+  const std::string& id = lesson_status.lesson->id;
+  const bool passed = lesson_status.status == Status::Passed;
+  const std::string title = fmt::format("lesson {}{}:", id, passed ? " passed" : "");
+  return fmt::format("{} {}\n{}\n", painted(title, passed ? Colour::Green : Colour::Bold),
+                     lesson_status.status == Status::Todo ? "it is still the skeleton" : score(lesson_status),
+                     next_step(all_lesson_statuses(checkout), id));
 }
 
 int show_status(const Checkout& checkout, bool json) {
@@ -180,7 +175,7 @@ int show_status(const Checkout& checkout, bool json) {
     if (lesson_status.status != Status::Skipped) max_points += lesson_status.lesson->max_points();
   }
   fmt::print("\n{} {} of {} points\n{}\n", bar(points, max_points), points, max_points,
-             next_step(lesson_statuses, ""));
+             next_step(lesson_statuses, read_progress(checkout).current));
   return succeeded;
 }
 

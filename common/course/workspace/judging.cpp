@@ -45,6 +45,9 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
   }
   if (order.hidden) command.push_back("--hidden");
   if (!order.keep.empty()) command.insert(command.end(), {"--keep", order.keep});
+  if (!order.replayed.empty()) command.insert(command.end(), {"--replay", order.replayed});
+  if (order.quiet_limit_s)
+    command.insert(command.end(), {"--case-limit", std::to_string(*order.quiet_limit_s)});
   if (!order.replay_options.empty()) command.push_back("--replay-options=" + order.replay_options);
   if (order.seed) command.insert(command.end(), {"--seed", std::to_string(*order.seed)});
   return command;
@@ -72,9 +75,9 @@ TestResults judged_results(const std::string& report) {
   TestResults results;
   for (JudgeReport::Test& test : parse_judge_report(report).tests) {
     TestResult result{status_named(test.status), std::move(test.text), std::move(test.mistakes),
-                      std::move(test.ending)};
+                      std::move(test.ending), std::move(test.in_part)};
     if (result.text.empty() && result.status == Status::Failed) {
-      result.text = "not played: an earlier case ended the player";
+      result.text = "not played: an earlier input ended the program";
     }
     results[test_name(test.task, test.ranks, test.hidden)] = std::move(result);
   }

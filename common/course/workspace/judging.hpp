@@ -34,6 +34,8 @@ struct GradingOrder {
   std::optional<std::pair<std::string, unsigned>> confined_as = std::nullopt;
   std::vector<std::string> limits = {};  ///< on it, as options of the judge: {"--memory-limit", "1000000"}
   bool hidden = false;                   ///< the lesson's hidden tests, too
+  std::filesystem::path replayed = {};   ///< a kept case, which is played alone
+  std::optional<double> quiet_limit_s = std::nullopt;  ///< after which a case without progress is ended
   /// What has to follow `./course replay CASE`, as typed in a shell, for these cases to be played as here.
   std::string replay_options = {};
 };

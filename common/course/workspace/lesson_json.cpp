@@ -13,14 +13,15 @@ static void from_json(const nlohmann::json& value, Status& status) {
 }
 
 // What an older version of the course has not written is empty.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TestResult, status, text, mistakes, ending)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TestResult, status, text, mistakes, ending, in_part)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonRecord, hash, build_error, tests)
 
 static void to_json(nlohmann::json& value, const Progress& progress) {
   value = {{"lessons", progress.lessons},
            {"passed", progress.passed},
            {"hints", progress.hints},
-           {"guided", progress.guided}};
+           {"guided", progress.guided},
+           {"current", progress.current}};
 }
 
 static void from_json(const nlohmann::json& value, Progress& progress) {
@@ -28,6 +29,7 @@ static void from_json(const nlohmann::json& value, Progress& progress) {
   value.at("hints").get_to(progress.hints);
   progress.passed = value.value("passed", progress.passed);
   progress.guided = value.value("guided", progress.guided);
+  progress.current = value.value("current", progress.current);
 }
 
 namespace {

@@ -62,6 +62,7 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResu
     outcome.status = todo && worst->status == Status::Todo ? Status::Todo : Status::Failed;
     outcome.diagnosis = described(lesson, *worst);
     outcome.ending = worst->ending;
+    outcome.in_part = worst->in_part;
   } else if (!unplayed.empty()) {
     outcome.status = Status::Failed;
     outcome.unfinished = true;

@@ -17,9 +17,10 @@ Status status_named(const std::string& name);
 /// What the judge said of one test.
 struct TestResult {
   Status status = Status::Failed;
-  std::string text;                   ///< the diagnosis; several lines
-  std::vector<std::string> mistakes;  ///< ids of mistakes.md
-  std::string ending = {};            ///< as in JudgeReport::Test
+  std::string text;                       ///< the diagnosis; several lines
+  std::vector<std::string> mistakes;      ///< ids of mistakes.md
+  std::string ending = {};                ///< as in JudgeReport::Test
+  std::vector<std::string> in_part = {};  ///< as in JudgeReport::Test
 };
 
 /// The tests of a lesson by name ("2.ranks3").
@@ -39,6 +40,7 @@ struct Progress {
   std::map<std::string, int> hints;             ///< by lesson and task ("05.2"): how many were shown
   /// By lesson and task: the failure that ./course hint has explained last (failure_outline).
   std::map<std::string, std::string> guided;
+  std::string current = {};  ///< the lesson that was checked last, by id
 };
 
 /// Reads what is remembered. A file that is corrupt or of another version is put aside under another name,
@@ -59,12 +61,13 @@ LessonFiles look_at_files(const Checkout& checkout, const LessonInfo& lesson);
 struct TaskStatus {
   const TaskInfo* task;
   Status status;
-  std::string diagnosis;              ///< empty on a pass
-  std::vector<std::string> mistakes;  ///< ids that the tests gave
-  bool unfinished = false;            ///< what was played passed, but not everything was
-  bool unplayed = false;              ///< nothing was played
-  std::string test = {};              ///< the name of the test that the diagnosis is about
-  std::string ending = {};            ///< of that test, as in JudgeReport::Test
+  std::string diagnosis;                  ///< empty on a pass
+  std::vector<std::string> mistakes;      ///< ids that the tests gave
+  bool unfinished = false;                ///< what was played passed, but not everything was
+  bool unplayed = false;                  ///< nothing was played
+  std::string test = {};                  ///< the name of the test that the diagnosis is about
+  std::string ending = {};                ///< of that test, as in JudgeReport::Test
+  std::vector<std::string> in_part = {};  ///< of that test, as in JudgeReport::Test
   int points() const { return status == Status::Passed ? task->points : 0; }
 };
 

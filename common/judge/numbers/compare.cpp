@@ -179,4 +179,25 @@ std::string locate(const Output& output, const Tensor64& answer, const Tensor64&
                      wrong.size(), expected.size(), where.empty() ? "" : ", all in " + where);
 }
 
+std::string side_by_side(const Output& output, const Tensor64& answer, const Tensor64& expected,
+                         double tolerance, const Layout& layout) {
+  constexpr Index neighbours = 4;  // on either side
+  const std::vector<double> off = off_by(answer, expected, tolerance);
+  const Index worst = std::ranges::max_element(off) - off.begin();
+  std::vector<std::string> places;
+  const Index begin = std::max<Index>(0, worst - neighbours);
+  const Index end = std::min(expected.size(), worst + neighbours + 1);
+  for (Index i = begin; i < end; ++i)
+    places.push_back(place_words(output, position_of(i, expected.shape()), layout));
+  const std::size_t width = std::ranges::max(places, {}, &std::string::size).size();
+  std::string text = fmt::format("      {:<{}}  {:>13}  yours\n", "", width + 2, "right");
+  for (Index i = begin; i < end; ++i) {
+    std::string yours = in_words(answer[i]);
+    if (yours.starts_with("is ")) yours.erase(0, 3);
+    text += fmt::format("    {} {:<{}}  {:>13.6g}  {}\n", off[i] > tolerance ? '*' : ' ', places[i - begin],
+                        width + 2, expected[i], yours);
+  }
+  return text;
+}
+
 }  // namespace course

@@ -52,4 +52,8 @@ std::vector<double> off_by(const Tensor64& answer, const Tensor64& expected, dou
 std::string locate(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
                    const Layout& layout);
 
+/// The same output's entries around the worst one, beside what is right: a line each, wrong ones marked.
+std::string side_by_side(const Output& output, const Tensor64& answer, const Tensor64& expected,
+                         double tolerance, const Layout& layout);
+
 }  // namespace course
