@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <sstream>
 
 #include "ring/shards.hpp"
 
@@ -25,6 +27,31 @@ CommunicationCheck at_most(Measure measure, const char* does, Limit limit, std::
     }
     return {};
   };
+}
+
+/// The text of the first fact of this kind.
+std::optional<std::string> first_text(const Facts& facts, const char* kind) {
+  const auto found = std::ranges::find(facts, kind, &Facts::value_type::first);
+  return found == facts.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Whether an exception says it.
+bool is_told(const std::string& fact, const Outcome& outcome) {
+  return outcome.text.find(fact) != std::string::npos;
+}
+
+/// Whether a message of another block, in whatever pieces, met a receive of as many tokens as this rank has,
+/// and no other: the length of any other block would be another mistake.
+bool has_length_of_own(const Example& example, int rank, const std::string& truncated) {
+  std::istringstream words(truncated);
+  std::int64_t arrived = 0, room = 0;
+  std::string between;
+  words >> arrived >> between >> between >> room;
+  const std::vector<int> shards = example.layout.shard_tokens();
+  const std::int64_t own = shards[rank];
+  return std::ranges::count(shards, own) == 1 && std::ranges::any_of(shards, [&](std::int64_t other) {
+           return other > own && arrived * own == room * other;
+         });
 }
 
 }  // namespace
@@ -158,17 +185,34 @@ bool traffic_was_measured(const Outcome& outcome) {
                      [](const RankReport& report) { return report.collective_bytes >= 0; });
 }
 
+CommunicationCheck has_room_for_every_block(std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    for (const Facts& facts : outcome.facts) {
+      // Whose messages are too long sends too much, and who uses another communicator receives what was meant
+      // for others: the rooms may be as they should.
+      if (first_text(facts, fact_beyond_tensor) || first_text(facts, fact_world)) return {};
+    }
+    for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
+      const std::optional<std::string> short_room = first_text(outcome.facts[rank], fact_short_room);
+      const std::optional<std::string> truncated = first_text(outcome.facts[rank], fact_truncated);
+      if (short_room) return {{mistake, is_told(*short_room, outcome) ? "" : *short_room}};
+      if (truncated && has_length_of_own(example, static_cast<int>(rank), *truncated)) return {{mistake, ""}};
+    }
+    return {};
+  };
+}
+
 CommunicationCheck uses_only_known_calls() {
   const CommunicationCheck look =
       first_of({without_fact(fact_lifecycle, ""), without_fact(fact_uncommon_call, "")});
   return [look](const Example& example, const Outcome& outcome) {
     std::vector<Finding> findings = look(example, outcome);
     // Of a call that was refused the exception has told it.
-    const auto is_told = [&](const auto& fact) {
-      return fact.first == fact_uncommon_call && outcome.text.find(fact.second) != std::string::npos;
+    const auto is_refused = [&](const auto& fact) {
+      return fact.first == fact_uncommon_call && is_told(fact.second, outcome);
     };
     for (const Facts& facts : outcome.facts) {
-      if (std::ranges::any_of(facts, is_told)) return std::vector<Finding>{};
+      if (std::ranges::any_of(facts, is_refused)) return std::vector<Finding>{};
     }
     return findings;
   };
@@ -257,7 +301,9 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
   return {std::move(first),
           uses_only_known_calls(),
           without_fact(fact_beyond_tensor, ""),
+          has_room_for_every_block("room_too_short"),
           without_fact(fact_unfinished_request, ""),
+          without_fact(fact_shared_room, "one_room_for_k_and_v"),
           without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer"),
           named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
           named_if(uses_memory_at_most(std::move(memory), ""), held_everything_unseen, "everything_gathered"),

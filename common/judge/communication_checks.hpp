@@ -72,6 +72,10 @@ bool traffic_was_measured(const Outcome& outcome);
 /// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.
 CommunicationCheck uses_only_known_calls();
 
+/// A rank received into memory of its own that is too short, or had the length of its own block for one that
+/// is longer.
+CommunicationCheck has_room_for_every_block(std::string mistake);
+
 /// A rank sent with a buffer of its own (MPI_Bsend). `rule` is what the contract says of sends.
 CommunicationCheck waits_for_its_receives(std::string rule);
 
@@ -111,9 +115,9 @@ CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)
                              std::string mistake);
 
 /// What every blocking ring is held to, after what a lesson looks at first: calls that are known, messages
-/// within their tensors, requests that are finished, buffers apart, no gathering, `memory`, and not every
-/// rank sending first. Names of mistakes: receives_over_the_send_buffer, everything_gathered,
-/// every_rank_sends_first.
+/// within their tensors, room for every block, requests that are finished, buffers apart, no gathering,
+/// `memory`, and not every rank sending first. Names of mistakes: room_too_short, one_room_for_k_and_v,
+/// receives_over_the_send_buffer, everything_gathered, every_rank_sends_first.
 std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory);
 

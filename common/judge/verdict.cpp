@@ -84,9 +84,12 @@ std::string on_kinds(const std::vector<std::string>& kinds) {
 
 /// What a failure without a name looks like on some kinds of input (mistakes_by_kind).
 Lines looks_in_part(const Task& task, const std::map<std::string, std::vector<std::string>>& kinds) {
+  const char* const count = kinds.size() == 2 ? "two" : "several";
   Lines lines;
   for (const auto& [mistake, on] : kinds) {
-    const char* before = kinds.size() == 1 ? "" : lines.empty() ? "several mistakes, perhaps: " : "and ";
+    const std::string before = kinds.size() == 1 ? ""
+                               : lines.empty()   ? fmt::format("{} mistakes, perhaps: ", count)
+                                                 : "and ";
     lines.push_back(
         fmt::format("{}{} it looks like: {}", before, on_kinds(on), task.descriptions.at(mistake)));
   }

@@ -20,7 +20,8 @@
 /// shared objects it loads passes through. Outside begin() .. end() calls go straight to the library.
 ///
 /// Inside, an MPI error and a call that could not work are C++ exceptions thrown from the call:
-///   std::invalid_argument  a peer that is no rank, a null communicator, freeing the case's communicator
+///   std::invalid_argument  a peer that is no rank, a null communicator, freeing the case's communicator, a
+///                          receive's buffer that is longer than the memory that it begins in
 ///   std::runtime_error     whatever else MPI refuses, such as a message longer than its buffer; MPI_Abort
 namespace course::mpi_layer {
 
@@ -37,7 +38,8 @@ struct Options {
   /// message was.
   bool delay_tests = false;
   /// The memory of the tensor that has this address, among those that the function is given; empty where none
-  /// has. A message must not leave the tensor that it begins in.
+  /// has. A message must not leave the tensor that it begins in, nor, where this is given, what the function
+  /// has allocated.
   std::function<std::span<const std::byte>(const void* address)> tensor_at = {};
 };
 

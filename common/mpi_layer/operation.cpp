@@ -165,6 +165,13 @@ std::string Operation::text() const {
   return fmt::format("{}{} ({}, {} byte{})", call, direction(kind, peer), with, bytes, bytes == 1 ? "" : "s");
 }
 
+bool is_nowhere(const Message& message) {
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  if (message.buffer != nullptr || bytes_of(message.count, message.type) == 0) return false;
+  PMPI_Type_get_envelope(message.type, &integers, &addresses, &types, &combiner);
+  return combiner == MPI_COMBINER_NAMED;
+}
+
 std::int64_t bytes_of(int count, MPI_Datatype type) {
   int size = 0;
   if (count < 0 || PMPI_Type_size(type, &size) != MPI_SUCCESS || size == MPI_UNDEFINED) return 0;

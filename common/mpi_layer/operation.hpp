@@ -70,6 +70,9 @@ struct Message {
   MPI_Comm comm;
 };
 
+/// Whether something has no address to be at. (A derived type may name its addresses itself.)
+bool is_nowhere(const Message& message);
+
 /// The bytes that a buffer covers; empty (begin null) when its type has gaps, which only the library could
 /// check.
 struct Extent {

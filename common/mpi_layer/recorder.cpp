@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "mpi_layer/allocations.hpp"
+
 namespace course::mpi_layer {
 
 namespace {
@@ -131,11 +133,14 @@ Recorder* watching() {
 
 void begin(MPI_Comm comm, Options options, RankStatus* status) {
   if (current) throw std::logic_error("mpi_layer::begin: the last case was not ended");
-  current = std::make_unique<Recorder>(comm, options, status);
+  const bool knows_tensors = static_cast<bool>(options.tensor_at);
+  current = std::make_unique<Recorder>(comm, std::move(options), status);
+  remember_allocations(knows_tensors);
 }
 
 Report end() {
   if (!current) throw std::logic_error("mpi_layer::end: no case was begun");
+  remember_allocations(false);
   const std::unique_ptr<Recorder> recorder = std::move(current);
   return recorder->finish();
 }
@@ -167,23 +172,37 @@ void Recorder::forget(const char* call, MPI_Comm comm) {
 Operation Recorder::prepare(Kind kind, const Message& message) {
   Operation operation = describe(kind, message, enter(message.call, message.comm));
   check_peer(operation);
+  if (kind == Kind::Receive && operation.peer != MPI_PROC_NULL && is_nowhere(message))
+    throw_short_room(fmt::format("the buffer of {} is a null pointer, as that of a vector without numbers is",
+                                 operation.text()));
   check_extent(operation);
   return operation;
 }
 
 void Recorder::check_extent(const Operation& operation) {
-  if (operation.extent.begin == nullptr || !options.tensor_at) return;
-  const std::span<const std::byte> tensor = options.tensor_at(operation.extent.begin);
-  const std::ptrdiff_t beyond = operation.extent.end - (tensor.data() + tensor.size());
-  if (tensor.empty() || beyond <= 0) return;
-  const std::ptrdiff_t quarter = (operation.extent.end - operation.extent.begin) / 4;
-  const bool may_count_bytes = operation.extent.begin + quarter <= tensor.data() + tensor.size();
-  journal.note_now(
-      fact_beyond_tensor,
-      fmt::format("the buffer of {} begins in a tensor that the function was given and ends {} "
-                  "bytes beyond it{}",
-                  operation.text(), beyond,
-                  may_count_bytes ? "; a count of bytes in place of one of numbers does that" : ""));
+  const std::byte* const begin = operation.extent.begin;
+  if (begin == nullptr || !options.tensor_at) return;
+  const std::span<const std::byte> tensor = options.tensor_at(begin);
+  const bool given = !tensor.empty();
+  const std::span<const std::byte> memory = given ? tensor : allocation_at(begin);
+  const std::ptrdiff_t beyond = operation.extent.end - (memory.data() + memory.size());
+  if (memory.data() == nullptr || beyond <= 0) return;
+  const std::string text =
+      fmt::format("the buffer of {} begins in {} and ends {} bytes beyond it", operation.text(),
+                  given ? "a tensor that the function was given"
+                        : fmt::format("memory of {} bytes that the function allocated", memory.size()),
+                  beyond);
+  if (operation.kind == Kind::Receive && !given) throw_short_room(text);
+  const std::ptrdiff_t quarter = (operation.extent.end - begin) / 4;
+  const bool may_count_bytes = begin + quarter <= memory.data() + memory.size();
+  journal.note_now(fact_beyond_tensor,
+                   text + (may_count_bytes ? "; a count of bytes in place of one of numbers does that" : ""));
+}
+
+/// Thrown, since what the library would write there may be anything.
+void Recorder::throw_short_room(const std::string& text) {
+  journal.note(fact_short_room, text);
+  throw std::invalid_argument(text);
 }
 
 void Recorder::keep_matched(MPI_Message message, const Matched& matched) {
@@ -229,17 +248,18 @@ void Recorder::check_peer(const Operation& operation) {
 void Recorder::check_overlap(Operation& operation) {
   if (operation.extent.begin == nullptr) return;
   std::string text;
-  bool reused_before_wait = false;
+  bool reused_before_wait = false, both_receive = false;
   for (Operation* other : open.overlapping(operation.extent)) {
     const bool writes = operation.kind == Kind::Receive || other->kind == Kind::Receive;
     if (!other->active || other->handed_over || !writes) continue;
     operation.misused = other->misused = true;
     reused_before_wait |= other->computations > 0;
+    both_receive = operation.kind == Kind::Receive && other->kind == Kind::Receive;
     text = fmt::format("the buffer of {} overlaps that of {}, which is still being {}", operation.text(),
                        other->text(), other->kind == Kind::Send ? "sent" : "received");
   }
   if (reused_before_wait) journal.note_now(fact_reused_before_wait, text);
-  if (!text.empty()) journal.note_now(fact_overlapping_buffers, text);
+  if (!text.empty()) journal.note_now(both_receive ? fact_shared_room : fact_overlapping_buffers, text);
 }
 
 void* Recorder::guarded(Operation& operation, const void* buffer) const {
@@ -343,7 +363,10 @@ void Recorder::throw_failure(int code, MPI_Request request, const MPI_Status& st
     int arrived = 0;
     PMPI_Get_count(&status, MPI_BYTE, &arrived);
     text += ": the message that arrived is longer than the buffer";
-    if (arrived > failed.bytes) text += ", " + std::to_string(arrived) + " bytes";
+    if (arrived > failed.bytes) {
+      text += ", " + std::to_string(arrived) + " bytes";
+      journal.note(fact_truncated, fmt::format("{} bytes for {}", arrived, failed.bytes));
+    }
   }
   throw_error(code, text);
 }

@@ -289,6 +289,7 @@ class Recorder {
  private:
   void check_peer(const Operation& operation);
   void check_extent(const Operation& operation);
+  [[noreturn]] void throw_short_room(const std::string& text);
   void check_overlap(Operation& operation);
   void hand_over(Operation& operation);
   void close(Operation& operation);

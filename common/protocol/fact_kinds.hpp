@@ -9,8 +9,15 @@ inline constexpr const char* fact_world = "world_communicator";
 inline constexpr const char* fact_self_message = "self_message";
 inline constexpr const char* fact_invalid_peer = "invalid_peer";
 inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
-/// A message begins in a tensor of the function's and ends beyond it.
+/// Two receives are open at once whose buffers overlap.
+inline constexpr const char* fact_shared_room = "shared_room";
+/// A message begins in a tensor of the function's and ends beyond it; a message that is sent, or in memory
+/// that the function has allocated.
 inline constexpr const char* fact_beyond_tensor = "beyond_tensor";
+/// The buffer of a receive begins in memory that the function has allocated, and ends beyond it.
+inline constexpr const char* fact_short_room = "short_room";
+/// A message was longer than its receive: "252 bytes for 108".
+inline constexpr const char* fact_truncated = "truncated";
 /// A buffer was used for a new operation while an earlier one, open over a computation, still had it.
 inline constexpr const char* fact_reused_before_wait = "reused_before_wait";
 /// Of a buffer that MPI was still reading, or filling, when its owner wrote to it.

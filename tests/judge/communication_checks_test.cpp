@@ -62,6 +62,33 @@ TEST(CommunicationChecks, SayOnceThatACallWasRefused) {
   EXPECT_TRUE(checks::uses_only_known_calls()(on_ranks(2), outcome).empty());
 }
 
+TEST(CommunicationChecks, RoomsHaveTheLengthOfTheRanksOwnBlockOrAreTooShort) {
+  const CommunicationCheck look = checks::has_room_for_every_block("room_too_short");
+  const Example unequal{.what = "a ring", .inputs = {}, .layout = std::vector<int>{3, 7, 3, 0}};
+  const auto found = [&](int rank, const char* kind, const char* text) {
+    Outcome outcome;
+    outcome.facts.resize(4);
+    outcome.facts[rank] = {{kind, text}};
+    return mistake(look(unequal, outcome));
+  };
+  EXPECT_EQ(found(1, fact_short_room, "the buffer ends beyond it"), "room_too_short");
+  EXPECT_EQ(found(3, fact_truncated, "84 bytes for 0"), "room_too_short");
+  EXPECT_EQ(found(3, fact_truncated, "84 bytes for 36"), "none") << "the length of another block";
+  EXPECT_EQ(found(0, fact_truncated, "84 bytes for 36"), "none") << "rank 2's block has that length, too";
+  EXPECT_EQ(found(1, fact_truncated, "84 bytes for 12"), "none");
+}
+
+TEST(CommunicationChecks, SayOnceThatARoomIsTooShort) {
+  const CommunicationCheck look = checks::has_room_for_every_block("room_too_short");
+  Outcome outcome = moved(8, 0);
+  outcome.facts = {{{fact_short_room, "the buffer ends beyond it"}}, {}};
+  EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "the buffer ends beyond it");
+  outcome.text = "rank 0 threw: the buffer ends beyond it";
+  EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "");
+  outcome.facts[1] = {{fact_beyond_tensor, "a count of bytes"}};
+  EXPECT_TRUE(look(on_ranks(2), outcome).empty());
+}
+
 TEST(CommunicationChecks, MemoryIsCalledAGatherOnlyWhereNobodyCountsTraffic) {
   Example example = on_ranks(2);
   example.inputs["k"] = Tensor({1, 2, 4});

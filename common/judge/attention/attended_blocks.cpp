@@ -144,6 +144,11 @@ std::function<std::string(const Played&)> explaining(BlocksRight blocks_right) {
   };
 }
 
+bool attended_to_more_than_all(const Example& example, const Outcome& outcome) {
+  return std::ranges::any_of(read(example, outcome),
+                             [&](const Calls& calls) { return std::ssize(calls) > example.ranks(); });
+}
+
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome) {
   const std::vector<Calls> by_rank = read(example, outcome);
   for (int rank = 0; rank < example.ranks(); ++rank) {

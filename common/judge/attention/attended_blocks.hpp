@@ -21,6 +21,9 @@ using BlocksRight = std::function<std::string(const Played&)>;
 /// `blocks_right` where there are several ranks and none was given a wrong one.
 std::function<std::string(const Played&)> explaining(BlocksRight blocks_right);
 
+/// Whether a rank attended to more blocks than there are ranks.
+bool attended_to_more_than_all(const Example& example, const Outcome& outcome);
+
 /// The owner named for a block is another rank than the one whose keys and values they are.
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome);
 

@@ -19,13 +19,20 @@ const std::vector<WrongSteps<Steps>> of_rows{
     {"d_left_out", {.delta = Delta::LeftOut}}, {"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
     {"d_is_a_mean", {.delta = Delta::Mean}},   {"d_of_one_column", {.delta = Delta::FirstColumn}},
     {"diagonal_only", {.diagonal = true}},     {"diagonal_only", {.d_lse = 0, .diagonal = true}},
-    {"d_lse_left_out", {.d_lse = 0}},          {"d_lse_subtracted", {.d_lse = -1}}};
+    {"d_lse_left_out", {.d_lse = 0}},          {"d_lse_subtracted", {.d_lse = -1}},
+    {"d_added", {.delta = Delta::Added}},      {"d_added", {.delta = Delta::Added, .d_lse = -1}}};
 
 /// What a block's gradients can show.
 const std::vector<WrongSteps<Steps>> of_blocks{
     {"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
+    {"d_added", {.delta = Delta::Added, .d_lse = -1}},
     {"d_from_one_block", {.delta = Delta::OfBlock, .d_lse = 0}},
     {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax, .d_lse = 0}},
+    {"dp_from_k", {.dp_from_k = true}},
+    {"dp_scaled", {.dp_scales = 1}},
+    {"dp_scaled", {.dp_scales = 1, .dq_scales = 0, .dk_scales = 0}},
+    {"dv_from_ds", {.dv_factor = DvFactor::ScoreGradients}},
+    {"dv_from_ds", {.dv_factor = DvFactor::ScaledScoreGradients}},
     {"dq_unscaled", {.dq_scales = 0}},
     {"dk_unscaled", {.dk_scales = 0}},
     {"dq_and_dk_unscaled", {.dq_scales = 0, .dk_scales = 0}},
@@ -45,6 +52,7 @@ const std::vector<WrongSteps<Steps>> of_blocks{
 /// What only the whole backward pass can do wrong.
 const std::vector<WrongSteps<Steps>> of_the_whole{
     {"d_left_out", {.delta = Delta::LeftOut}},
+    {"d_added", {.delta = Delta::Added}},
     {"d_from_one_block", {.delta = Delta::OfBlock}},
     {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax}},
     {"d_is_a_mean", {.delta = Delta::Mean}},

@@ -50,13 +50,13 @@ std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 std::int64_t memory_limit(const Example& example);
 
 /// A function of p, dp and d_lse that gives ds [rows, cols], the gradient of a softmax's scores. Mistakes:
-/// d_left_out, d_is_a_mean, d_of_one_column, diagonal_only, d_lse_left_out, d_lse_subtracted.
+/// d_left_out, d_added, d_is_a_mean, d_of_one_column, diagonal_only, d_lse_left_out, d_lse_subtracted.
 Task rows_task(std::string id, std::string function);
 
 /// A function of q, k, v, d_o, lse, delta and the blocks that gives dq, dk and dv, each [heads, tokens,
-/// head_dim]. Mistakes: d_left_out, d_from_one_block, d_from_block_softmax, dq_unscaled, dk_unscaled,
-/// dq_and_dk_unscaled, scaled_twice, not_transposed, weights_not_normalised, masked_row_nan, mask_ignored,
-/// dq_overwritten, dk_dv_overwritten.
+/// head_dim]. Mistakes: d_left_out, d_added, d_from_one_block, d_from_block_softmax, dp_from_k, dp_scaled,
+/// dv_from_ds, dq_unscaled, dk_unscaled, dq_and_dk_unscaled, scaled_twice, not_transposed,
+/// weights_not_normalised, masked_row_nan, mask_ignored, dq_overwritten, dk_dv_overwritten.
 Task block_task(std::string id, std::string function);
 
 /// The same of q, k, v, o, lse, d_o, d_lse and the blocks of keys. Mistakes: those of block_task but

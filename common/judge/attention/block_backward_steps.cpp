@@ -17,7 +17,9 @@ template <class T>
 T row_delta(Delta how, std::span<const T> a, std::span<const T> b) {
   if (how == Delta::LeftOut) return 0;
   if (how == Delta::FirstColumn && !a.empty()) return a[0] * b[0];
-  return dot<T>(a, b) / (how == Delta::Mean ? static_cast<T>(a.size()) : 1);
+  const T sum = dot<T>(a, b);
+  if (how == Delta::Added) return -sum;
+  return how == Delta::Mean ? sum / static_cast<T>(a.size()) : sum;
 }
 
 template <class T>
@@ -88,14 +90,20 @@ struct Sums {
     const T subtracted = query.subtracted_from_scores(block), delta = query.delta(block);
     for (Index j = block.first; j < block.last; ++j) {
       const T p = query.has_weight(j, block) ? std::exp(head.s(i, j) - subtracted) : 0;
-      const T ds = score_gradient(steps, p, head.dp(i, j), delta, d_lse);
+      const T dp = std::pow(head.scale, static_cast<T>(steps.dp_scales)) * head.dp(i, j);
+      const T ds = score_gradient(steps, p, dp, delta, d_lse);
       if (j >= first_key)
         add_scaled(dq.row(i), std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds, head.k.row(j));
       if (i < first_query) continue;
-      add_to_key(dv, steps.dv_transposed, p, head.d_o, i, j);
+      add_to_key(dv, steps.dv_transposed, dv_factor(query, p, ds), head.d_o, i, j);
       add_to_key(dk, steps.dk_transposed, std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds, head.q,
                  i, j);
     }
+  }
+
+  static T dv_factor(const Query<T>& query, T p, T ds) {
+    if (query.steps.dv_factor == DvFactor::Weights) return p;
+    return query.steps.dv_factor == DvFactor::ScoreGradients ? ds : query.head.scale * ds;
   }
 
   void add_to_key(MatrixView<T> sum, bool transposed, T factor, MatrixView<const T> x, Index i,
@@ -138,7 +146,8 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
   reference::AttentionGradients<T> all{TensorOf<T>(q.shape(), static_cast<T>(steps.dq_start)), dk_dv, dk_dv};
   for (Index index = 0; index < q.extent(0); ++index) {
     const auto of = [index](auto& tensor) { return tensor.heads().head(index); };
-    const DenseHead<T> head{of(q), of(k), of(v), of(o), of(d_o), lse.matrix().row(index)};
+    const DenseHead<T> head{of(q), of(k),   of(steps.dp_from_k ? k : v),
+                            of(o), of(d_o), lse.matrix().row(index)};
     const Sums<T> sums{of(all.dq), of(all.dk), of(all.dv), first_query, first_key, square};
     for (Index i = 0; i < queries; ++i) {
       const auto [first, last] = mask.keys(i);

@@ -18,15 +18,21 @@ enum class Weights {
 };
 
 /// How D goes wrong.
-enum class Delta { Right, LeftOut, OfBlock, OfBlockSoftmax, Mean, FirstColumn };
+enum class Delta { Right, LeftOut, Added, OfBlock, OfBlockSoftmax, Mean, FirstColumn };
+
+/// What dv multiplies d_o with.
+enum class DvFactor { Weights, ScoreGradients, ScaledScoreGradients };
 
 /// The backward pass with its steps as switches.
 struct Steps {
   Weights weights = Weights::Right;
   Delta delta = Delta::Right;
-  double d_lse = 1;       ///< the factor that d_lse enters with
-  bool diagonal = false;  ///< ds = p (1 - p) dp, an elementwise function's
-  int dq_scales = 1;      ///< how often 1/sqrt(d) is applied
+  double d_lse = 1;        ///< the factor that d_lse enters with
+  bool diagonal = false;   ///< ds = p (1 - p) dp, an elementwise function's
+  bool dp_from_k = false;  ///< dp = d_o k^T
+  int dp_scales = 0;       ///< how often 1/sqrt(d) is applied to dp, and not to D
+  DvFactor dv_factor = DvFactor::Weights;
+  int dq_scales = 1;  ///< how often 1/sqrt(d) is applied
   int dk_scales = 1;
   bool dv_transposed = false;  ///< p where its transpose belongs
   bool dk_transposed = false;

@@ -49,12 +49,16 @@ Answer attend(const Example& example, const std::function<std::vector<Block>(int
   return {{"o", example.layout.join(o, 1)}, {"lse", example.layout.join(lse, 1)}};
 }
 
-/// The blocks that ranks attend to: those that are with them after hops `first` .. P - 1 + `beyond_last`, but
-/// `fewest` at least. What does not travel is the rank's own every time.
+/// Which of K and V arrives in the room of both and stays there.
+enum class Room { Apart, HoldsK, HoldsV };
+
+/// The blocks that ranks attend to: those that are with them after hops `first` .. P - 1 + `beyond_last`.
+/// What does not travel is the rank's own every time.
 struct Sight {
   int first = 0;
   int beyond_last = 0;
-  int fewest = 0;
+  bool alone_too = true;  ///< one rank, which has no hop to make, goes as far beyond the last
+  Room room = Room::Apart;
   bool k_travels = true;
   bool v_travels = true;
   bool length_travels = true;  ///< as how many tokens keys and values are read
@@ -64,11 +68,15 @@ Answer see(const Example& example, const Sight& sight) {
   const int world_size = example.ranks();
   return attend(example, [&](int rank) {
     std::vector<Block> blocks;
-    for (int hop = sight.first; hop < std::max(sight.fewest, world_size + sight.beyond_last); ++hop) {
+    const int beyond_last = world_size > 1 || sight.alone_too ? sight.beyond_last : 0;
+    for (int hop = sight.first; hop < world_size + beyond_last; ++hop) {
       const int owner = holder(rank, hop, world_size);
       const int tokens = example.layout.tokens(sight.length_travels ? owner : rank);
-      blocks.push_back({read_as(shard(example, "k", sight.k_travels ? owner : rank), tokens),
-                        read_as(shard(example, "v", sight.v_travels ? owner : rank), tokens)});
+      const Room room = hop == 0 ? Room::Apart : sight.room;
+      const char* const k = room == Room::HoldsV ? "v" : "k";
+      const char* const v = room == Room::HoldsK ? "k" : "v";
+      blocks.push_back({read_as(shard(example, k, sight.k_travels ? owner : rank), tokens),
+                        read_as(shard(example, v, sight.v_travels ? owner : rank), tokens)});
     }
     return blocks;
   });
@@ -130,7 +138,11 @@ std::vector<Mistake> known_mistakes() {
   std::vector<Mistake> all{
       seeing("one_block_short", {.beyond_last = -1}),
       // The loop that starts from its own block and ends a hop early: right for one rank.
-      seeing("one_block_short", {.beyond_last = -1, .fewest = 1}), seeing("one_block_short", {.first = 1}),
+      seeing("one_block_short", {.beyond_last = -1, .alone_too = false}),
+      seeing("one_block_short", {.first = 1}), seeing("own_block_again", {.beyond_last = 1}),
+      seeing("own_block_again", {.beyond_last = 1, .alone_too = false}),
+      seeing("one_room_for_k_and_v", {.room = Room::HoldsV}),
+      seeing("one_room_for_k_and_v", {.room = Room::HoldsK}),
       seeing("own_block_every_time", {.k_travels = false, .v_travels = false, .length_travels = false}),
       // The buffer that never changes, read with the length of the block that should be in it.
       seeing("own_block_every_time", {.k_travels = false, .v_travels = false}),
@@ -142,6 +154,12 @@ std::vector<Mistake> known_mistakes() {
     }
   }
   return all;
+}
+
+/// Who attends to what the hop has brought has made another mistake.
+bool made_a_useless_hop(const Example& example, const Outcome& outcome) {
+  return checks::sent_one_hop_more(checks::forward_hops, 4)(example, outcome) &&
+         !log_reading::attended_to_more_than_all(example, outcome);
 }
 
 std::int64_t bytes_of_a_ring(const Example& example, int) {
@@ -225,12 +243,12 @@ Task task(std::string id, std::string function) {
 
 std::vector<CommunicationCheck> blocking_checks() {
   using namespace checks;
-  return blocking_ring(first_of({without_fact(fact_world, "world_communicator"),
-                                 named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
-                                 named_if(sends_at_most(bytes_of_a_ring, ""),
-                                          sent_one_hop_more(forward_hops, 4), "useless_last_hop"),
-                                 log_reading::names_the_owners}),
-                       memory_limit);
+  return blocking_ring(
+      first_of({without_fact(fact_world, "world_communicator"),
+                named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
+                named_if(sends_at_most(bytes_of_a_ring, ""), made_a_useless_hop, "useless_last_hop"),
+                log_reading::names_the_owners}),
+      memory_limit);
 }
 
 }  // namespace course::ring_forward

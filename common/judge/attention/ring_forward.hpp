@@ -27,8 +27,8 @@ std::vector<Example> with_large_blocks(InputGenerator& generator, int ranks);
 std::int64_t memory_limit(const Example& example);
 
 /// A function of q, k, v and shard_tokens that gives o [heads, queries, head_dim] and lse [heads, queries] of
-/// a rank's queries. Mistakes: one_block_short, own_block_every_time, v_left_behind,
-/// receives_over_the_send_buffer.
+/// a rank's queries. Mistakes: one_block_short, own_block_again, own_block_every_time, v_left_behind,
+/// one_room_for_k_and_v, receives_over_the_send_buffer.
 Task task(std::string id, std::string function);
 
 /// What a ring of blocking calls is held to. Mistakes: world_communicator, wrong_direction, useless_last_hop,

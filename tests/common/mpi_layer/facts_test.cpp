@@ -104,6 +104,7 @@ void test_errors_are_exceptions() {
   CHECK(contains(truncated.what,
                  "MPI_Recv from rank 0 (tag 0, 8 bytes): the message that arrived is longer than the "
                  "buffer, 16 bytes") == (rank == 1));
+  CHECK(truncated.has(fact_truncated, "16 bytes for 8") == (rank == 1));
   MPI_Errhandler handler;
   PMPI_Comm_get_errhandler(comm, &handler);
   CHECK(handler == MPI_ERRORS_ARE_FATAL);
@@ -295,6 +296,33 @@ void test_messages_beyond_a_tensor() {
                    "begins in a tensor that the function was given and ends 8 bytes beyond"));
 }
 
+/// Receives 6 numbers into a vector of `room`, from its number `begin` on. What will not be received is not
+/// sent.
+Played receive_six(std::size_t room, std::size_t begin = 0) {
+  const auto no_tensor = [](const void*) { return std::span<const std::byte>{}; };
+  return play(
+      [&] {
+        const std::array<float, 6> out{};
+        std::vector<float> in(room);
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (begin + 6 <= room) MPI_Isend(out.data(), 6, MPI_FLOAT, next, 0, comm, &request);
+        MPI_Recv(in.data() + begin, 6, MPI_FLOAT, previous, 0, comm, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+      },
+      {.tensor_at = no_tensor});
+}
+
+void test_rooms_that_are_too_short() {
+  CHECK(receive_six(6).what.empty() && receive_six(8, 2).what.empty());
+  const Played short_room = receive_six(4);
+  CHECK(short_room.was_invalid && short_room.has(fact_short_room, short_room.what));
+  CHECK(contains(short_room.what,
+                 "begins in memory of 16 bytes that the function allocated and ends 8 bytes "
+                 "beyond it"));
+  CHECK(receive_six(8, 3).has(fact_short_room, "ends 4 bytes beyond it"));
+  CHECK(receive_six(0).has(fact_short_room, "is a null pointer"));
+}
+
 /// The library's own failure, where it has no shared memory for windows, would say less.
 void test_one_sided_calls() {
   const Played played = play([] {
@@ -339,6 +367,7 @@ void test_facts() {
   test_nonblocking_collectives();
   test_neighbourhood_collectives();
   test_messages_beyond_a_tensor();
+  test_rooms_that_are_too_short();
   test_one_sided_calls();
   test_lifecycle_calls();
 }
