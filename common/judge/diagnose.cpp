@@ -150,9 +150,17 @@ std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& tas
     for (const std::string& kind : explained[i]) names[kind].insert(task.mistakes[i].id);
   }
   std::map<std::string, std::vector<std::string>> kinds;
+  std::size_t told = 0;
   for (const auto& [kind, ids] : names) {
-    if (ids.size() == 1) kinds[*ids.begin()].push_back(kind);
+    if (ids.size() != 1) continue;
+    kinds[*ids.begin()].push_back(kind);
+    ++told;
   }
+  std::set<std::string> wrong;
+  for (const Played* played : small) {
+    if (!is_right(*played)) wrong.insert(played->example->what);
+  }
+  if (3 * told < wrong.size()) return {};
   return kinds;
 }
 

@@ -33,9 +33,9 @@ struct Options {
   /// Nonblocking and persistent messages of up to 64 KiB are guarded: see BufferGuard. (Where memory is
   /// measured, larger ones are what counts.)
   bool guard_buffers = false;
-  /// The first tests of a message find it open for as long as nothing, or one tile of a block, has been
-  /// computed since its start, so that a program which then goes on testing is seen to wait, however fast the
-  /// message was.
+  /// The first tests of a message after its start, and again after each tile of the first block that is
+  /// computed meanwhile, find it open, however fast it was. A program that goes on testing is seen to wait,
+  /// and one that reads before its wait never finds what it reads.
   bool delay_tests = false;
   /// The memory of the tensor that has this address, among those that the function is given; empty where none
   /// has. A message must not leave the tensor that it begins in, nor, where this is given, what the function

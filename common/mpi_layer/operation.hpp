@@ -127,7 +127,7 @@ struct Operation {
   int computations = 0;                     ///< begun since it was started
   std::uint64_t calls_before = 0;           ///< those during computations when it was started
   int tiles = 0;                            ///< of them, so far
-  int early_tests = 0;                      ///< before the first of them, or after its first tile
+  int early_tests = 0;                      ///< before the first of them, or since the last of its tiles
 
   bool is_message() const { return kind != Kind::Collective && bytes > 0 && peer != MPI_PROC_NULL; }
   /// Under way, as far as its caller knows.

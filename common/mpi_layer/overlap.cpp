@@ -8,8 +8,8 @@ namespace course::mpi_layer {
 
 namespace {
 
-/// A message may be tested so often with nothing computed since its start, to set it going. Who tests it once
-/// more waits for it.
+/// A message may be tested so often with nothing computed since its start or since the last tile, to set it
+/// going. Who tests it once more waits for it.
 constexpr int tests_until_waiting = 16;
 
 /// How many threads this process has; -1 when that cannot be read.
@@ -43,7 +43,9 @@ void Overlap::begin_computing(std::span<const ComputeBuffer> buffers) {
 void Overlap::pause_computing() {
   const OpenRequests::Guard guard(open_.mutex);
   for (Operation& operation : open_.operations) {
-    if (operation.active && operation.computations > 0) ++operation.tiles;
+    if (!operation.active || operation.computations == 0) continue;
+    ++operation.tiles;
+    operation.early_tests = 0;
   }
 }
 
@@ -102,6 +104,12 @@ void Overlap::look_at_wait(const char* call, const std::vector<Waited>& waited) 
   }
 }
 
+/// Whether a test may find nothing yet: until the first block that is computed meanwhile is over. What is
+/// read before the wait for it is then never there, whether or not the message has come.
+bool Overlap::may_be_under_way(const Operation& operation) const {
+  return operation.is_awaited() && operation.computations == (computing_ ? 1 : 0);
+}
+
 /// Kept until it is known whether a computation follows, as the rest of one does that has paused.
 void Overlap::note_wait(const std::string& text) {
   if (computing_) {
@@ -117,10 +125,10 @@ void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
   for (Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
     Operation* operation = open_.find(*one.request);
-    if (operation == nullptr || !is_unhidden(*operation)) continue;
+    if (operation == nullptr || !may_be_under_way(*operation)) continue;
     ++operation->early_tests;
     one.delayed = operation->early_tests <= tests_until_waiting;
-    if (operation->early_tests != tests_until_waiting + 1) continue;
+    if (operation->early_tests != tests_until_waiting + 1 || !is_unhidden(*operation)) continue;
     note_wait(operation->text() + " was waited for with one " + call + " after another");
   }
 }

@@ -156,8 +156,8 @@ class Overlap {
   /// Operations are waited for. What was computed since they were started could hide them; what is computed
   /// later, be it the other tiles of the same block, could have.
   void look_at_wait(const char* call, const std::vector<Waited>& waited);
-  /// Looks at tests of messages that next to nothing could have hidden yet: marks those that are to find
-  /// nothing (Options::delay_tests), and notes a row of them.
+  /// Looks at tests of messages that no whole block could have hidden yet: marks those that are to find
+  /// nothing (Options::delay_tests), and notes a row of them where next to nothing was computed.
   void look_at_tests(const char* call, std::vector<Waited>& waited);
   /// The operation is complete; the requests are locked.
   void look_back(const Operation& operation);
@@ -169,6 +169,7 @@ class Overlap {
   void look_for_threads();
   void look_at(Operation& operation, const ComputeBuffer& buffer);
   bool is_unhidden(const Operation& operation) const;
+  bool may_be_under_way(const Operation& operation) const;
   void note_wait(const std::string& text);
   bool could_have_hidden(std::ptrdiff_t computations) const;
 

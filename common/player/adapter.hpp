@@ -1,7 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -40,10 +43,18 @@ class Call {
   Tensor& output(const std::string& name, Shape shape) {
     const auto before = outputs_.find(name);
     if (before != outputs_.end() && before->second.shape() == shape) return before->second;
-    return outputs_.insert_or_assign(name, Tensor(std::move(shape), poison::unwritten_output()))
-        .first->second;
+    return outputs_.insert_or_assign(name, with_margin(std::move(shape))).first->second;
   }
   const std::map<std::string, Tensor>& outputs() const { return outputs_; }
+  /// Throws std::out_of_range naming an output that was written to beyond its end.
+  void require_margins() const {
+    for (const auto& [name, tensor] : outputs_) {
+      if (tensor.values().capacity() < tensor.values().size() + margin) continue;  // an adapter put it there
+      if (std::ranges::all_of(std::span(tensor.data() + tensor.size(), margin), is_unwritten)) continue;
+      throw std::out_of_range(name + " was written to beyond its end: its shape is " +
+                              to_string(tensor.shape()));
+    }
+  }
 
   /// The MPI_Comm to play on, behind a pointer so that lessons without MPI need no MPI.
   template <class Comm>
@@ -62,6 +73,20 @@ class Call {
   }
 
  private:
+  /// So many numbers beyond the end of an output are there for nobody: who writes to them is told so, and
+  /// does not hit something else.
+  static constexpr std::size_t margin = 4096;
+
+  static Tensor with_margin(Shape shape) {
+    const auto size = static_cast<std::size_t>(element_count(shape));
+    std::vector<float> numbers(size + margin, poison::unwritten_output());
+    numbers.resize(size);  // which leaves what lies beyond as it is
+    return {std::move(shape), std::move(numbers)};
+  }
+  static bool is_unwritten(const float& number) {
+    return std::bit_cast<std::uint32_t>(number) == poison::output;
+  }
+
   template <class Value>
   static const Value& find(const std::map<std::string, Value>& values, const std::string& name,
                            const char* what) {

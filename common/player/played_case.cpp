@@ -63,6 +63,7 @@ RankReport call_function(const Library& subject, const std::string& function, Ca
     const auto found = adapter.find(function);
     if (found == adapter.end()) throw std::invalid_argument("the adapter has no function " + function);
     found->second(call);
+    call.require_margins();
   } catch (const NotImplemented& error) {
     report.ending = "todo";
     report.what = error.what();

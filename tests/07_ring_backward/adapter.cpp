@@ -9,12 +9,13 @@ using course::Tensor;
 void backward_traffic(course::Call& call) {
   const std::vector<int> shard_tokens = call.integers("shards");
   const int ranks = static_cast<int>(shard_tokens.size());
-  const course::MatrixView<float> bytes = call.output("bytes", {ranks, 2}).matrix();
+  Tensor& keys_values = call.output("keys_values", {ranks, 1});
+  Tensor& gradients = call.output("gradients", {ranks, 1});
   for (int rank = 0; rank < ranks; ++rank) {
     const lesson07::Traffic traffic =
         lesson07::backward_traffic(shard_tokens, call.integer("heads"), call.integer("head_dim"), rank);
-    bytes(rank, 0) = static_cast<float>(traffic.keys_values);
-    bytes(rank, 1) = static_cast<float>(traffic.gradients);
+    keys_values[rank] = static_cast<float>(traffic.keys_values);
+    gradients[rank] = static_cast<float>(traffic.gradients);
   }
 }
 

@@ -18,13 +18,14 @@ std::function<Answer(const Example&)> bytes(Sent (*sent)(const std::vector<int>&
     const std::vector<double>& given = example.arguments.at("shards");
     const std::vector<int> shards(given.begin(), given.end());
     const double token = 2 * 4 * example.arguments.at("heads").at(0) * example.arguments.at("head_dim").at(0);
-    Tensor64 all({std::ssize(shards), 2});
+    Answer all{{"keys_values", Tensor64({std::ssize(shards), 1})},
+               {"gradients", Tensor64({std::ssize(shards), 1})}};
     for (int rank = 0; rank < std::ssize(shards); ++rank) {
       const Sent tokens = sent(shards, rank);
-      all.matrix()(rank, 0) = token * tokens.keys_values;
-      all.matrix()(rank, 1) = token * tokens.gradients;
+      all["keys_values"][rank] = token * tokens.keys_values;
+      all["gradients"][rank] = token * tokens.gradients;
     }
-    return {{"bytes", all}};
+    return all;
   };
 }
 
@@ -62,6 +63,16 @@ Sent previous_block_left_out(const std::vector<int>& shards, int rank) {
   return {all_but(shards, rank, -1), all_of(shards)};
 }
 
+Sent own_block_at_every_hop(const std::vector<int>& shards, int rank) {
+  const double own = shards[rank], hops = static_cast<double>(shards.size());
+  return {(hops - 1) * own, hops > 1 ? hops * own : 0};
+}
+
+Sent own_block_at_every_hop_even_alone(const std::vector<int>& shards, int rank) {
+  const double own = shards[rank], hops = static_cast<double>(shards.size());
+  return {(hops - 1) * own, hops * own};
+}
+
 Example shards_example(std::string what, const std::vector<int>& shards, int heads, int head_dim) {
   return {std::move(what),
           {},
@@ -91,7 +102,7 @@ std::vector<Example> worlds(InputGenerator& generator, int) {
 Task traffic_task() {
   return {.id = "1",
           .function = "backward_traffic",
-          .outputs = {{"bytes", {"sender", "K and V, dK and dV"}}},
+          .outputs = {{"keys_values", {"rank", ""}}, {"gradients", {"rank", ""}}},
           .examples = worlds,
           .expected = bytes(right),
           .baseline = bytes(right),
@@ -99,7 +110,9 @@ Task traffic_task() {
                        {"one_hop_short_of_home", bytes(gradients_do_not)},
                        {"sends_to_itself_alone", bytes(to_itself_when_alone)},
                        {"wrong_block_left_out", bytes(own_block_left_out)},
-                       {"wrong_block_left_out", bytes(previous_block_left_out)}}};
+                       {"wrong_block_left_out", bytes(previous_block_left_out)},
+                       {"own_length_at_every_hop", bytes(own_block_at_every_hop)},
+                       {"own_length_at_every_hop", bytes(own_block_at_every_hop_even_alone)}}};
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
   std::vector<WrongSteps<Steps>> all{
       {"own_share_only", {.gradients_travel = false, .others_blocks = false}},
       {"dk_dv_kept_local", {.gradients_travel = false}},
+      {"dk_dv_kept_local", {.gradients_travel = false, .by_token = true}},
+      // Copied with the length of the block that is held last, as far as that goes.
+      {"dk_dv_kept_local", {.gradients_travel = false, .gradient_hops = -1, .beyond = 0.0}},
+      {"dk_dv_kept_local", {.gradients_travel = false, .gradient_hops = -1, .beyond = uncleared}},
       {"dk_and_dv_swapped", {.swapped = Swapped::AtTheEnd}},
       {"dk_and_dv_swapped", {.swapped = Swapped::EveryHop}},
       {"overwritten_not_accumulated", {.dk_dv_overwritten = true}},
@@ -27,10 +31,23 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
       {"v_left_behind", {.v_travels = false}},
       {"one_block_short", {.blocks = -1}},
       {"one_block_short", {.blocks = -1, .gradient_hops = -1}},
-      {"delta_left_out", {.delta = false}},
+      {"delta_left_out", {.delta = Delta::LeftOut}},
+      {"delta_of_first_head", {.delta = Delta::OfFirstHead}},
       {"sums_not_cleared", {.dq_start = uncleared}},
       {"sums_not_cleared", {.dk_dv_start = uncleared}},
       {"sums_not_cleared", {.dq_start = uncleared, .dk_dv_start = uncleared}}};
+  for (const Brought brought : {Brought::DkTwice, Brought::DvTwice, Brought::DvForDk}) {
+    all.push_back({"dk_for_dv", {.at_home = brought}});
+    all.push_back({"dk_for_dv", {.at_hops = brought}});
+    all.push_back({"dk_for_dv", {.at_hops = brought, .at_home = brought}});
+  }
+  all.push_back({"dk_for_dv", {.at_home = Brought::DvForDk, .own_in_room = true, .beyond = uncleared}});
+  for (const Leftover leftover : {Leftover::Sum, Leftover::Shares}) {
+    const Leftover none = Leftover::None;
+    for (const auto& [dk, dv] : {std::pair{leftover, leftover}, {leftover, none}, {none, leftover}}) {
+      all.push_back({"share_not_cleared", {.leftover_dk = dk, .leftover_dv = dv, .own_in_room = true}});
+    }
+  }
   // These end with another block's gradients, whose lengths differ: with whatever is read beyond.
   using Room = std::pair<bool, std::optional<double>>;
   for (const auto& [own_in_room, beyond] : {Room{false, {}}, {true, {}}, {true, 0.0}, {true, uncleared}}) {

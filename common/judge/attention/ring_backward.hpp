@@ -27,9 +27,9 @@ std::vector<Example> examples(InputGenerator& generator, int ranks);
 std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 
 /// A function of q, k, v, o, lse, d_o and shard_tokens that gives dq, dk and dv of a rank's tokens, each
-/// [heads, tokens, head_dim]. Mistakes: own_share_only, dk_dv_kept_local, dk_and_dv_swapped,
+/// [heads, tokens, head_dim]. Mistakes: own_share_only, dk_dv_kept_local, dk_and_dv_swapped, dk_for_dv,
 /// overwritten_not_accumulated, own_block_every_time, v_left_behind, one_block_short, delta_left_out,
-/// sums_not_cleared, one_hop_short_of_home, received_and_sent.
+/// delta_of_first_head, sums_not_cleared, share_not_cleared, one_hop_short_of_home, received_and_sent.
 Task task(std::string id, std::string function);
 
 /// Where to look for what became of dk and dv, said where these alone are wrong.

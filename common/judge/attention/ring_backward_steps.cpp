@@ -32,14 +32,17 @@ struct Rank {
 
   /// What its queries give to the gradients of one block.
   reference::AttentionGradients<T> share(const TensorOf<T>& block_k, const TensorOf<T>& block_v,
-                                         bool with_delta) const {
+                                         Delta how) const {
     reference::AttentionGradients<T> made{TensorOf<T>(q.shape()), TensorOf<T>(block_k.shape()),
                                           TensorOf<T>(block_k.shape())};
     for (Index head = 0; head < q.extent(0); ++head) {
       const auto of = [head](auto& tensor) { return tensor.heads().head(head); };
       const DenseHead<T> one{of(q), of(block_k), of(block_v), of(o), of(d_o), lse.matrix().row(head)};
       for (Index i = 0; i < q.extent(1); ++i) {
-        const T delta = with_delta ? one.delta(i) : 0;
+        const T delta = how == Delta::LeftOut ? 0
+                        : how == Delta::OfFirstHead
+                            ? dot<T>(o.heads().head(0).row(i), d_o.heads().head(0).row(i))
+                            : one.delta(i);
         for (Index j = 0; j < block_k.extent(1); ++j) {
           const T weight = std::exp(one.s(i, j) - one.lse[i]);
           const T scaled_ds = one.scale * weight * (one.dp(i, j) - delta);
@@ -52,6 +55,16 @@ struct Rank {
     return made;
   }
 };
+
+/// Adds to the tensor of x [heads, tokens, head_dim] in `to` what x has of these tokens.
+template <class T>
+void add_by_token(std::vector<T>& to, Index tokens, const TensorOf<T>& x) {
+  const HeadsView<T> sum(to.data(), x.extent(0), tokens, x.extent(2));
+  for (Index head = 0; head < sum.heads(); ++head) {
+    for (Index i = 0; i < std::min(tokens, x.extent(1)); ++i)
+      add_scaled(sum.head(head).row(i), T{1}, x.heads().head(head).row(i));
+  }
+}
 
 /// All ranks, hop by hop. A rank holds a block's gradients in one of two rooms in turn, each as long as the
 /// largest block.
@@ -68,7 +81,9 @@ class Ring {
       };
       ranks_.push_back({own("q"), own("k"), own("v"), own("o"), own("d_o"), own("lse")});
       dq_.emplace_back(ranks_[rank].q.shape(), static_cast<T>(steps.dq_start));
-      rooms_.push_back({Pair<T>{zeros, zeros}, {zeros, zeros}, {zeros, zeros}});
+      const Pair<T> empty{zeros, zeros};
+      rooms_.push_back({empty, empty, empty});
+      shares_.push_back(empty);
       room(rank, 0) = {start, start};
     }
   }
@@ -108,16 +123,29 @@ class Ring {
       const TensorOf<T>& block_v = ranks_[steps_.v_travels ? of : rank].v;
       const reference::AttentionGradients<T> share =
           ranks_[rank].share(block_k, read_as(block_v.values(), block_k.shape()), steps_.delta);
-      add(dq_[rank].values(), share.dq, steps_.dq_overwritten);
+      add(dq_[rank].values(), share.dq.values(), steps_.dq_overwritten);
       if (of != rank && !steps_.others_blocks) continue;
-      add(room(rank, step)[0], share.dk, steps_.dk_dv_overwritten);
-      add(room(rank, step)[1], share.dv, steps_.dk_dv_overwritten);
+      enter(rank, step, 0, share.dk);
+      enter(rank, step, 1, share.dv);
     }
   }
 
-  static void add(std::vector<T>& to, const TensorOf<T>& share, bool overwritten) {
-    for (Index i = 0; i < share.size(); ++i) to[i] = (overwritten ? T{0} : to[i]) + share[i];
+  static void add(std::vector<T>& to, std::span<const T> share, bool overwritten = false) {
+    for (std::size_t i = 0; i < share.size(); ++i) to[i] = (overwritten ? T{0} : to[i]) + share[i];
   }
+
+  /// Adds a share to the sum of its block's dk (x = 0) or dv (x = 1).
+  void enter(int rank, int step, int x, const TensorOf<T>& share) {
+    std::vector<T>& sum = room(rank, step)[x];
+    if (steps_.by_token) return add_by_token(sum, ranks_[rank].q.extent(1), share);
+    if (leftover(x) != Leftover::Shares) return add(sum, share.values(), steps_.dk_dv_overwritten);
+    std::vector<T>& all = shares_[rank][x];
+    add(all, share.values());
+    add(sum, std::span<const T>(all).first(share.values().size()));
+  }
+
+  Leftover leftover(int x) const { return x == 0 ? steps_.leftover_dk : steps_.leftover_dv; }
+  Brought brought(int step) const { return step == world_size() - 1 ? steps_.at_home : steps_.at_hops; }
 
   void pass_on(int step) {
     std::vector<Pair<T>> messages;
@@ -125,12 +153,20 @@ class Ring {
       Pair<T> message = room(rank, step);
       for (std::vector<T>& gradient : message) gradient.resize(held_size(rank, step));
       if (steps_.swapped == Swapped::EveryHop) std::swap(message[0], message[1]);
+      if (brought(step) == Brought::DkTwice) message[1] = message[0];
+      if (brought(step) == Brought::DvTwice) message[0] = message[1];
+      if (brought(step) == Brought::DvForDk) message = {std::move(message[1]), {}};
       messages.push_back(std::move(message));
     }
     for (int rank = 0; rank < world_size(); ++rank) {
-      for (const int x : {0, 1})
-        std::ranges::copy(messages[holder(rank, 1, world_size())][x], room(rank, step + 1)[x].begin());
+      for (const int x : {0, 1}) receive(rank, step, x, messages[holder(rank, 1, world_size())][x]);
     }
+  }
+
+  void receive(int rank, int step, int x, const std::vector<T>& message) {
+    std::vector<T>& to = room(rank, step + 1)[x];
+    if (leftover(x) == Leftover::Sum && step + 1 < world_size()) return add(to, message);
+    std::ranges::copy(message, to.begin());
   }
 
   /// What a rank holds after `hops` hops, with what lies beyond it.
@@ -142,9 +178,16 @@ class Ring {
     return all;
   }
 
+  /// What the output dv holds before the last hop: the first share, unless that lies elsewhere.
+  std::vector<T> before_home(int rank) {
+    if (!steps_.own_in_room) return room(rank, 0)[1];
+    return std::vector<T>(room(rank, 0)[1].size(), static_cast<T>(steps_.beyond.value_or(0)));
+  }
+
   Pair<T> returned(int rank, int hops) {
     Pair<T> own = held(rank, hops);
     if (steps_.swapped == Swapped::AtTheEnd) std::swap(own[0], own[1]);
+    if (hops == world_size() && steps_.at_home == Brought::DvForDk) own[1] = before_home(rank);
     if (steps_.returned == Returned::Received || hops == 0) return own;
     const Pair<T> sent = held(rank, hops - 1);
     if (steps_.returned == Returned::FirstsOfPair) return {own[0], sent[0]};
@@ -157,6 +200,7 @@ class Ring {
   std::vector<Rank<T>> ranks_;
   std::vector<TensorOf<T>> dq_;
   std::vector<std::array<Pair<T>, 3>> rooms_;  ///< by rank: two in turn, and one for a block's first share
+  std::vector<Pair<T>> shares_;                ///< by rank: all shares so far
 };
 
 }  // namespace

@@ -10,6 +10,24 @@ namespace course::ring_backward {
 /// Where dk and dv change places.
 enum class Swapped { Nowhere, AtTheEnd, EveryHop };
 
+/// What a message brings where dk and dv belong.
+enum class Brought {
+  Both,     ///< as it should be
+  DkTwice,  ///< dk comes for dv, too
+  DvTwice,  ///< dv comes for dk, too
+  DvForDk,  ///< dv comes where dk did, and nothing for dv
+};
+
+/// D of the queries.
+enum class Delta { Right, LeftOut, OfFirstHead };
+
+/// What a share is computed on, where it should be zeros.
+enum class Leftover {
+  None,
+  Sum,     ///< the sum that was computed there two steps before: two rooms take turns
+  Shares,  ///< all shares so far: one room for all steps
+};
+
 /// What is returned for dk and dv, of the pair that the last hop leaves: the gradients received, a rank's
 /// own, and those sent, the next rank's.
 enum class Returned {
@@ -23,15 +41,20 @@ struct Steps {
   bool k_travels = true;
   bool v_travels = true;
   bool gradients_travel = true;  ///< else dk and dv stay where they are computed
-  bool others_blocks = true;     ///< whether other ranks' blocks get shares of dk and dv
-  int blocks = 0;                ///< of work beyond P, not below one
-  int gradient_hops = 0;         ///< beyond P; none at P = 1
+  bool by_token = false;      ///< and are added to the own block's token by token, as far as both have them
+  bool others_blocks = true;  ///< whether other ranks' blocks get shares of dk and dv
+  int blocks = 0;             ///< of work beyond P, not below one
+  int gradient_hops = 0;      ///< beyond P; none at P = 1
   bool dk_dv_overwritten = false;
   bool dq_overwritten = false;
   double dq_start = 0;  ///< what the sums begin with
   double dk_dv_start = 0;
-  bool delta = true;  ///< else it is left out
+  Delta delta = Delta::Right;
   Swapped swapped = Swapped::Nowhere;
+  Brought at_hops = Brought::Both;  ///< before the last
+  Brought at_home = Brought::Both;  ///< by the last
+  Leftover leftover_dk = Leftover::None;
+  Leftover leftover_dv = Leftover::None;
   Returned returned = Returned::Received;
   bool own_in_room = false;  ///< whether a block's first share lies where another block's comes later
   /// What is read beyond a block in memory that is longer; without it, what lay there.

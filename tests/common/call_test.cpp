@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include "player/adapter.hpp"
+
+namespace course {
+namespace {
+
+class NoBlocks : public Blocks {
+  TiledBlockAttention make_forward(bool) override { return {}; }
+  TiledBlockAttentionBackward make_backward(bool) override { return {}; }
+};
+
+TEST(Call, SaysWhichOutputWasWrittenToBeyondItsEnd) {
+  NoBlocks blocks;
+  Call call({}, {}, nullptr, blocks);
+  call.output("dq", {2, 3});
+  float* const dk = call.output("dk", {2, 3}).data();
+  std::fill_n(dk, 6, 1.0f);
+  EXPECT_NO_THROW(call.require_margins());
+  dk[6] = 1.0f;
+  try {
+    call.require_margins();
+    FAIL() << "nothing was said";
+  } catch (const std::out_of_range& error) {
+    EXPECT_STREQ(error.what(), "dk was written to beyond its end: its shape is [2, 3]");
+  }
+}
+
+TEST(Call, TakesAnOutputThatTheAdapterHasMade) {
+  NoBlocks blocks;
+  Call call({}, {}, nullptr, blocks);
+  call.output("lse", {4}) = Tensor({4}, std::vector<float>(4, 1.0f));
+  EXPECT_NO_THROW(call.require_margins());
+}
+
+}  // namespace
+}  // namespace course
