@@ -19,10 +19,11 @@ namespace {
 using softmax_steps::minus_infinity;
 
 /// What a sum of exp(score - m_old) is multiplied by, to make it one of exp(score - m_new).
-enum class Factor { Right, LeftOut, Inverted, ByBlockMaximum };
+enum class Factor { Right, LeftOut, Inverted, ByBlockMaximum, Zero };
 
 float factor(Factor kind, float m_old, float m_new, float m_block) {
   if (kind == Factor::LeftOut) return 1.0f;
+  if (kind == Factor::Zero) return 0.0f;
   if (kind == Factor::Inverted) return std::exp(m_new - m_old);
   return std::exp(m_old - (kind == Factor::ByBlockMaximum ? m_block : m_new));
 }
@@ -46,6 +47,8 @@ struct PassSteps {
   bool first_factor_is_zero = false;     ///< where nothing finite has been seen
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
   bool drops_last_block = false;         ///< where it is shorter than the others
+  bool loses_first = false;              ///< where the second of two states has seen nothing
+  bool loses_second = false;             ///< where the first of two states has seen nothing
   bool divides = true;                   ///< o by l, at the end
   Masked masked = Masked::SkippedAtFirst;
   Zeros zeros = Zeros::WithoutMaximum;
@@ -106,9 +109,15 @@ Answer merge_rows(const PassSteps& steps, const Example& example) {
   Tensor lse({m.rows()});
   for (Index row = 0; row < m.rows(); ++row) {
     SoftmaxState state{m(row, 0), l(row, 0)};
-    for (Index part = 1; part < m.cols(); ++part)
-      see_block(steps, m.row(row).subspan(part, 1), l.row(row).subspan(part, 1), no_values.matrix(), state,
-                {});
+    for (Index part = 1; part < m.cols(); ++part) {
+      const bool is_lost = (steps.loses_second && state.m == minus_infinity) ||
+                           (steps.loses_first && m(row, part) == minus_infinity);
+      if (is_lost)
+        state = {};
+      else
+        see_block(steps, m.row(row).subspan(part, 1), l.row(row).subspan(part, 1), no_values.matrix(), state,
+                  {});
+    }
     lse[row] = softmax_steps::logsumexp(state);
   }
   return {{"lse", cast<double>(lse)}};
@@ -124,7 +133,10 @@ Answer merge_answer(const Example& example) {
 }
 
 std::vector<WrongSteps<PassSteps>> wrong_merges() {
-  std::vector<WrongSteps<PassSteps>> all{{"masked_minus_masked", {.masked = Masked::Evaluated}}};
+  std::vector<WrongSteps<PassSteps>> all{{"masked_minus_masked", {.masked = Masked::Evaluated}},
+                                         {"full_part_lost", {.loses_first = true}},
+                                         {"full_part_lost", {.loses_second = true}},
+                                         {"full_part_lost", {.loses_first = true, .loses_second = true}}};
   for (const auto& [a, b] : in_either_sum(Factor::LeftOut))
     all.push_back({"l_not_rescaled", {.l = a, .block = b}});
   for (const auto& [a, b] : in_either_sum(Factor::Inverted)) {
@@ -219,6 +231,8 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
       {"lse_base_2", {.lse = [](SoftmaxState s) { return s.m + std::log2(s.l); }}},
       {"lse_base_2",
        {.lse = [](SoftmaxState s) { return (s.m + std::log(s.l)) / std::numbers::ln2_v<float>; }}}};
+  for (const auto& [l, o] : in_either_sum(Zero))
+    all.push_back({"overwritten_not_accumulated", {.l = l, .o = o}});
   for (const auto& [l, o] : in_either_sum(Inverted)) {
     for (const bool first_is_zero : {false, true})
       all.push_back({"rescale_inverted", {.l = l, .o = o, .first_factor_is_zero = first_is_zero}});
@@ -283,13 +297,15 @@ std::vector<Example> passes(InputGenerator& generator, int) {
 using Weights = std::pair<float, float>;
 
 /// Which parts that have seen nothing are looked out for before anything is computed.
-enum class Guard { None, Both, Second, Either };
+enum class Guard { None, Both, First, Second, Either };
 
 struct OutputSteps {
   Weights (*weights)(float a, float b, float lse);  ///< from the parts' lse and that of both
   float (*lse)(float a, float b);
   Guard guard;
   bool lse_before_o = false;  ///< the first part's lse is that of both by the time that o is merged
+  bool loses_o = false;       ///< where the first part has seen nothing, the second's o
+  bool loses_lse = false;     ///< where the first part has seen nothing, the second's lse
 };
 
 Answer merge_outputs(const OutputSteps& steps, const Example& example) {
@@ -299,11 +315,14 @@ Answer merge_outputs(const OutputSteps& steps, const Example& example) {
   for (Index row = 0; row < o_b.rows(); ++row) {
     const float a = lse[row], b = example.inputs.at("lse_b")[row];
     const bool a_is_empty = a == minus_infinity, b_is_empty = b == minus_infinity;
-    if (b_is_empty && (steps.guard == Guard::Both ? a_is_empty : steps.guard != Guard::None)) continue;
-    const bool takes_b = a_is_empty && steps.guard == Guard::Either;
-    lse[row] = takes_b ? b : steps.lse(a, b);
-    const auto [weight_a, weight_b] =
-        takes_b ? Weights{0.0f, 1.0f} : steps.weights(steps.lse_before_o ? lse[row] : a, b, lse[row]);
+    const bool skips_b = steps.guard == Guard::Second || steps.guard == Guard::Either ||
+                         (steps.guard == Guard::Both && a_is_empty);
+    if (b_is_empty && skips_b) continue;
+    const bool takes_b = a_is_empty && (steps.guard == Guard::First || steps.guard == Guard::Either);
+    lse[row] = !takes_b ? steps.lse(a, b) : steps.loses_lse ? a : b;
+    const auto [weight_a, weight_b] = !takes_b ? steps.weights(steps.lse_before_o ? lse[row] : a, b, lse[row])
+                                      : steps.loses_o ? Weights{1.0f, 0.0f}
+                                                      : Weights{0.0f, 1.0f};
     for (Index c = 0; c < o_b.cols(); ++c)
       o.matrix()(row, c) = weight_a * o.matrix()(row, c) + weight_b * o_b(row, c);
   }
@@ -336,6 +355,12 @@ float log_add_exp(float a, float b) {
   return m == minus_infinity ? m : m + std::log1p(std::exp(std::min(a, b) - m));
 }
 
+/// NaN where both are -inf.
+float log_add_exp_unguarded(float a, float b) {
+  const float m = std::max(a, b);
+  return m + std::log1p(std::exp(std::min(a, b) - m));
+}
+
 float max_plus_log2(float a, float b, float x) {
   return std::max(a, b) + std::log2(1.0f + x);
 }
@@ -357,6 +382,7 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
   };
   const auto less_own_share = [](float a, float b) { return a - log_sigmoid(a - b); };
   const auto less_other_share = [](float a, float b) { return a - log_sigmoid(b - a); };
+  const auto less_own_share_of_b = [](float a, float b) { return b - log_sigmoid(b - a); };
   const auto less_log_of_share = [](float a, float b) { return a - std::log(sigmoid(b - a)); };
   const auto log_1_plus = [](float a, float b) { return a + std::log(1.0f + std::exp(b - a)); };
   const auto log_sum = [](float a, float b) { return std::log(std::exp(a) + std::exp(b)); };
@@ -379,6 +405,16 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
                            {"lse_base_2", {sigmoids, mixed, guard}},
                            {"lse_base_2", {sigmoids, converted, guard}}});
   }
+  for (const auto lse : {log_add_exp, log_add_exp_unguarded}) {
+    all.insert(all.end(),
+               {{"both_empty_nan", {sigmoids, lse, None}}, {"both_empty_nan", {by_lse, lse, None}}});
+  }
+  for (const Guard guard : {None, Both, First}) {
+    all.insert(all.end(), {{"empty_part_nan", {sigmoids, less_own_share_of_b, guard}},
+                           {"empty_part_nan", {by_lse, less_own_share_of_b, guard}}});
+  }
+  for (const auto& [o, lse] : {std::pair(true, true), std::pair(true, false), std::pair(false, true)})
+    all.push_back({"full_part_lost", {sigmoids, log_add_exp, Either, false, o, lse}});
   for (const Guard guard : {None, Both, Second}) {
     all.insert(all.end(), {{"empty_accumulator_nan", {sigmoids, less_own_share, guard}},
                            {"empty_accumulator_nan", {by_lse, less_own_share, guard}}});

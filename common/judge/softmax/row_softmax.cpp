@@ -29,19 +29,23 @@ float eigen_exp(float x) {
 }
 
 /// What is subtracted from a row's scores.
-enum class Maximum { OfRow, OfRowIfFinite, OfMatrix, Zero };
+enum class Maximum { OfRow, OfRowIfFinite, OfRowFromZero, OfMatrix, Zero };
 
 /// A row softmax's steps as switches.
 struct Steps {
   Maximum maximum = Maximum::OfRow;
-  bool masked_rows_apart = true;  ///< they get zeros and -inf; else they are computed as all rows are
+  bool masked_rows_apart = true;   ///< they get zeros and -inf; else they are computed as all rows are
+  bool zeros_without_sum = false;  ///< the weights of a row whose sum is 0 are 0
   float (*exponential)(float) = standard_exp;
   float epsilon = 0;  ///< added to every sum
   bool along_columns = false;
+  bool weights_from_lse = false;  ///< exp(score - lse), lse in float32
+  bool lse_without_m = false;
 };
 
 float subtracted(const Steps& steps, const Tensor& x, float row_maximum) {
   if (steps.maximum == Maximum::OfMatrix) return maximum(x.values());
+  if (steps.maximum == Maximum::OfRowFromZero) return std::max(row_maximum, 0.0f);
   const bool is_masked = row_maximum == minus_infinity;
   return steps.maximum == Maximum::Zero || (steps.maximum == Maximum::OfRowIfFinite && is_masked)
              ? 0.0f
@@ -69,9 +73,12 @@ Answer run(const Steps& steps, const Example& example) {
     const float m = subtracted(steps, x, row_maximum);
     float l = steps.epsilon;
     for (const float score : scores) l += steps.exponential(score - m);
-    for (Index col = 0; col < x.extent(1); ++col)
-      p.matrix()(row, col) = steps.exponential(scores[col] - m) / l;
-    lse[row] = m + std::log(l);
+    lse[row] = (steps.lse_without_m ? 0.0f : m) + std::log(l);
+    if (steps.zeros_without_sum && l == 0.0f) continue;
+    for (Index col = 0; col < x.extent(1); ++col) {
+      p.matrix()(row, col) = steps.weights_from_lse ? steps.exponential(scores[col] - lse[row])
+                                                    : steps.exponential(scores[col] - m) / l;
+    }
   }
   return {{"p", cast<double>(steps.along_columns ? transposed(p) : p)}, {"lse", cast<double>(lse)}};
 }
@@ -81,12 +88,17 @@ std::vector<WrongSteps<Steps>> shared_mistakes() {
   std::vector<WrongSteps<Steps>> all{{"masked_row_nan", {.masked_rows_apart = false}}};
   for (const auto exponential : {standard_exp, eigen_exp}) {
     for (const bool apart : {false, true}) {
-      all.push_back({"no_maximum", {Maximum::Zero, apart, exponential}});
-      all.push_back({"global_maximum", {Maximum::OfMatrix, apart, exponential}});
+      all.push_back(
+          {"no_maximum", {.maximum = Maximum::Zero, .masked_rows_apart = apart, .exponential = exponential}});
+      all.push_back({"global_maximum",
+                     {.maximum = Maximum::OfMatrix, .masked_rows_apart = apart, .exponential = exponential}});
+      for (const bool zeros : {false, true})
+        all.push_back({"m_starts_at_zero", {Maximum::OfRowFromZero, apart, zeros, exponential}});
     }
   }
   for (const float epsilon : {1e-12f, 1e-10f, 1e-9f, 1e-8f, 1e-7f, 1e-6f, 1e-5f, 1e-4f, 1e-3f})
-    all.push_back({"epsilon_in_denominator", {Maximum::OfRowIfFinite, false, standard_exp, epsilon}});
+    all.push_back({"epsilon_in_denominator",
+                   {.maximum = Maximum::OfRowIfFinite, .masked_rows_apart = false, .epsilon = epsilon}});
   return all;
 }
 
@@ -127,11 +139,14 @@ Example make_example(std::string what, Tensor x) {
 Task softmax_task(std::string id, std::string function) {
   std::vector<WrongSteps<Steps>> wrong = shared_mistakes();
   wrong.push_back({"along_columns", {.along_columns = true}});
+  wrong.push_back({"weights_from_rounded_lse", {.weights_from_lse = true}});
   return task(std::move(id), std::move(function), {"p", {"row", "col"}}, wrong);
 }
 
 Task logsumexp_task(std::string id, std::string function) {
-  return task(std::move(id), std::move(function), {"lse", {"row"}}, shared_mistakes());
+  std::vector<WrongSteps<Steps>> wrong = shared_mistakes();
+  wrong.push_back({"lse_without_m", {.lse_without_m = true}});
+  return task(std::move(id), std::move(function), {"lse", {"row"}}, wrong);
 }
 
 }  // namespace course::row_softmax

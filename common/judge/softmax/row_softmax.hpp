@@ -12,11 +12,12 @@ Example make_example(std::string what, Tensor x);
 /// What only a grade plays; not in a handout.
 std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 
-/// A function of x that gives p [rows, cols]. Mistakes: those of logsumexp_task and along_columns.
+/// A function of x that gives p [rows, cols]. Mistakes: masked_row_nan, no_maximum, global_maximum,
+/// m_starts_at_zero, epsilon_in_denominator, along_columns, weights_from_rounded_lse.
 Task softmax_task(std::string id, std::string function);
 
 /// A function of x that gives lse [rows]. Mistakes: masked_row_nan, no_maximum, global_maximum,
-/// epsilon_in_denominator.
+/// m_starts_at_zero, epsilon_in_denominator, lse_without_m.
 Task logsumexp_task(std::string id, std::string function);
 
 }  // namespace course::row_softmax
