@@ -13,17 +13,20 @@
 /// Rounding Error Analysis.
 namespace course::rounding {
 
-/// One rounding of a number, which is off by at most 2^-24 of it, evenly spread.
+/// What one rounding takes off a number: a number between two steps of float32 is as likely to lie anywhere
+/// there, so that the variance is a twelfth of the step's square, 2^-46 times that of the power of two below;
+/// and 0.541 is the mean of what that is as a part of the number's own square.
+inline constexpr double of_one = 0.541 * 0x1p-46 / 12;
 inline double of(double number) {
-  return number * number * 0x1p-48 / 3;
+  return of_one * number * number;
 }
 
-/// A sum of `terms` products, their squares adding up to `squares`: each product is rounded, and each partial
-/// sum. The square of a partial sum is on average a third of the sum's, where all terms have one sign, and
-/// half of `squares` where signs are random and they cancel; here both, so that it holds between.
+/// A sum of so many products, their squares adding up to `squares`: each product is rounded, and each partial
+/// sum. Over all orders of the terms, the square of a partial sum is on average a sixth of `squares` and a
+/// third of the sum's square.
 inline double of_sum(Index terms, double squares, double sum) {
   const double n = static_cast<double>(terms);
-  return ((n / 2 + 1) * squares + (n / 3 + 1) * sum * sum) * (0x1p-48 / 3);
+  return of_one * ((n / 6 + 1) * squares + (n / 3 + 1) * sum * sum);
 }
 
 /// One row's weights p_j = exp(s_j - lse), and what is rounded off them as a part of themselves.
