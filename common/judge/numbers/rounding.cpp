@@ -82,17 +82,15 @@ struct Head {
     const double of_lse = 2 * of(w.lse);
     std::vector<Product> d_p(scores.size());
     Tensor64 o({1, v.cols()});
-    double delta = 0, of_delta = 0;
+    double delta = 0;
     for (Index j = 0; j < k.rows(); ++j) {
       if (w.p[j] == 0) continue;
       d_p[j] = product(d_o.row(i), v.row(j));
       delta += w.p[j] * d_p[j].value;
-      // Some take D from the weights, as the sum of p dp.
-      of_delta += square(w.p[j]) * (w.own[j] * square(d_p[j].value) + d_p[j].off);
       for (Index c = 0; c < v.cols(); ++c) o[c] += w.p[j] * v(j, c);
     }
-    of_delta +=
-        product(o.values(), d_o.row(i)).off + of(delta - d_lse[i]) + of(d_lse[i]) + of_lse * square(delta);
+    // From the o that is given, whose rounding is that of one factor more.
+    const double of_delta = product(o.values(), d_o.row(i)).off + of(delta - d_lse[i]) + of(d_lse[i]);
     Tensor64 weighted_keys({1, k.cols()});
     for (Index j = 0; j < k.rows(); ++j) {
       if (w.p[j] == 0) continue;
