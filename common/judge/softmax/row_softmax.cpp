@@ -44,6 +44,7 @@ struct Steps {
   float (*exponential)(float) = standard_exp;
   float epsilon = 0;  ///< added to every sum
   bool along_columns = false;
+  bool weights_from_lse = false;  ///< exp(x - lse), where lse is rounded
 };
 
 float subtracted(const Steps& steps, const Tensor& x, float row_maximum) {
@@ -75,9 +76,11 @@ Answer run(const Steps& steps, const Example& example) {
     const float m = subtracted(steps, x, row_maximum);
     float l = steps.epsilon;
     for (const float score : scores) l += steps.exponential(score - m);
-    for (Index col = 0; col < x.extent(1); ++col)
-      p.matrix()(row, col) = steps.exponential(scores[col] - m) / l;
     lse[row] = m + std::log(l);
+    for (Index col = 0; col < x.extent(1); ++col) {
+      p.matrix()(row, col) = steps.weights_from_lse ? steps.exponential(scores[col] - lse[row])
+                                                    : steps.exponential(scores[col] - m) / l;
+    }
   }
   return {{"p", cast<double>(steps.along_columns ? transposed(p) : p)}, {"lse", cast<double>(lse)}};
 }
@@ -134,6 +137,7 @@ Example make_example(std::string what, Tensor x) {
 Task softmax_task(std::string id, std::string function) {
   std::vector<WrongSteps<Steps>> wrong = shared_mistakes();
   wrong.push_back({"along_columns", {.along_columns = true}});
+  wrong.push_back({"weights_from_rounded_lse", {.weights_from_lse = true}});
   return task(std::move(id), std::move(function), {"p", {"row", "col"}}, wrong);
 }
 

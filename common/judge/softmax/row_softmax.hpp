@@ -12,7 +12,8 @@ Example make_example(std::string what, Tensor x);
 /// What only a grade plays; not in a handout.
 std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 
-/// A function of x that gives p [rows, cols]. Mistakes: those of logsumexp_task and along_columns.
+/// A function of x that gives p [rows, cols]. Mistakes: those of logsumexp_task, along_columns and
+/// weights_from_rounded_lse.
 Task softmax_task(std::string id, std::string function);
 
 /// A function of x that gives lse [rows]. Mistakes: masked_row_nan, no_maximum, global_maximum,
