@@ -82,16 +82,12 @@ std::set<std::string> explained_kinds(const Mistake& mistake, const std::vector<
 std::map<std::string, double> tolerances(const Task& task, const Played& played) {
   std::map<std::string, double> all;
   for (const auto& [name, axes, join_axis] : task.outputs) {
-    const auto exponent = task.exponents.find(name);
     const Tensor64& baseline = played.baseline.at(name);
     const Tensor64& expected = played.expected.at(name);
     try {
-      if (!played.cancellation_free.empty()) {
-        all[name] = tolerance(baseline, expected, played.cancellation_free.at(name));
-      } else {
-        const bool has_exponent = exponent != task.exponents.end();
-        all[name] = tolerance(baseline, expected, has_exponent ? exponent->second(*played.example) : 0);
-      }
+      const auto rounding = played.rounding.find(name);
+      all[name] = rounding == played.rounding.end() ? tolerance(baseline, expected)
+                                                    : tolerance(baseline, expected, rounding->second);
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("task " + task.id + ", output " + name + ", on " + played.example->what +
                                   ": " + error.what());
@@ -104,7 +100,7 @@ std::map<std::string, double> tolerances(const Task& task, const Played& played)
 
 Played compare(const Task& task, const Example& example, Answer expected, const Outcome& outcome) {
   Played played{&example, &outcome, std::move(expected), task.baseline(example), {}, {}, {}};
-  if (task.cancellation_free) played.cancellation_free = task.cancellation_free(example);
+  if (task.rounding) played.rounding = task.rounding(example);
   played.tolerance = tolerances(task, played);
   if (outcome.ending != Outcome::Ending::Finished) {
     played.complaint = outcome.text;

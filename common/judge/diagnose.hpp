@@ -20,7 +20,7 @@ struct Played {
   std::map<std::string, double> tolerance;  ///< by output
   Answer answer;                            ///< joined outputs; empty when there are none to compare
   std::string complaint;                    ///< why there are none: crash, deadlock, wrong shape
-  Answer cancellation_free = {};            ///< the task's; empty where it has none
+  Answer rounding = {};                     ///< the task's; empty where it has none
 };
 
 Played compare(const Task& task, const Example& example, Answer expected, const Outcome& outcome);

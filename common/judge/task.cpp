@@ -33,7 +33,7 @@ Task remembering(Task task) {
   };
   remember(task.expected);
   remember(task.baseline);
-  remember(task.cancellation_free);
+  remember(task.rounding);
   for (Mistake& mistake : task.mistakes) remember(mistake.answer);
   return task;
 }

@@ -100,12 +100,9 @@ struct Task {
   std::function<Answer(const Example&)> expected;
   /// The same in float32: its error says what a right answer may be off by.
   std::function<Answer(const Example&)> baseline;
-  /// What the expected answer would be if none of its terms cancelled, where they do.
-  std::function<Answer(const Example&)> cancellation_free = {};
-  /// The largest score behind an output that is made of weights exp(score - lse), by output: float32 rounds
-  /// the score, and the weight is then off by as much of itself (see tolerance()). An output without weights,
-  /// such as lse, is not named.
-  std::map<std::string, std::function<double(const Example&)>> exponents = {};
+  /// Of each entry the root mean square of what float32 rounds off it, in any right answer: see
+  /// judge/numbers/rounding.hpp. Without it the baseline alone says what an answer may be off by.
+  std::function<Answer(const Example&)> rounding = {};
   std::vector<Mistake> mistakes = {};
   std::map<std::string, std::string> descriptions = {};  ///< of mistakes, by id: mistakes.md's
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
@@ -139,7 +136,7 @@ LessonJudge lesson_judge();
 /// Gives tasks their hidden examples: tests/NN_name/hidden.cpp, which no handout holds.
 void add_hidden_examples(LessonJudge& judge);
 
-/// The same task; its expected and cancellation-free answers, baseline and mistakes are worked out once for
+/// The same task; its expected answers, baseline, rounding and mistakes are worked out once for
 /// an example that keeps them: so a judge of many submissions works out the right answer once.
 Task remembering(Task task);
 

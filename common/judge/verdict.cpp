@@ -180,11 +180,26 @@ std::string count_words(const PlayedTest& test, std::size_t failed) {
   return failed > 1 ? fmt::format("{} of {} inputs fail", failed, played) : "";
 }
 
+/// By output, over all answers.
+std::map<std::string, TakenTolerance> tolerances_taken(const PlayedTest& test) {
+  std::map<std::string, TakenTolerance> all;
+  for (const Played& played : test.played) {
+    for (const auto& [output, answer] : played.answer) {
+      const double error = relative_error(answer, played.expected.at(output));
+      const TakenTolerance taken{error == 0 ? 0 : error / played.tolerance.at(output), played.example->what};
+      TakenTolerance& most = all.try_emplace(output, taken).first->second;
+      if (taken.part > most.part) most = taken;
+    }
+  }
+  return all;
+}
+
 TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const Evidence& evidence) {
   using Ending = Outcome::Ending;
   using Status = TestVerdict::Status;
   const Task& task = *test.test->task;
   TestVerdict verdict;
+  verdict.taken = tolerances_taken(test);
   std::vector<Failure> failures;
   const Played* todo = nullptr;
   for (std::size_t i = 0; i < test.played.size(); ++i) {

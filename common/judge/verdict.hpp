@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,6 +20,12 @@ struct GradedTest {
   std::string name() const { return test_name(task->id, ranks, hidden); }
 };
 
+/// The answer that came nearest to an output's tolerance, or farthest beyond it.
+struct TakenTolerance {
+  double part = 0;   ///< its relative error over the tolerance
+  std::string what;  ///< the kind of input
+};
+
 struct TestVerdict {
   enum class Status { Passed, Failed, Todo, NotPlayed } status = Status::NotPlayed;
   std::string text;                 ///< several lines: where, how much, on what input
@@ -26,6 +33,7 @@ struct TestVerdict {
   const Played* witness = nullptr;  ///< the example that the text speaks of; kept of the first seed alone
   /// Ids of the mistakes that it looks like on some kinds of input, where none has earned its name.
   std::vector<std::string> in_part = {};
+  std::map<std::string, TakenTolerance> taken = {};  ///< by output
 };
 
 using Examples = std::vector<std::shared_ptr<const Example>>;

@@ -81,38 +81,6 @@ void require_shape(const std::string& name, const Shape& shape, const std::strin
                               to_string(expected));
 }
 
-/// What becomes of the terms that a gradient is the sum of.
-enum class Terms { Cancel, Magnitudes };
-
-template <class T>
-AttentionGradients<T> gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                const TensorOf<T>& d_o, const Mask& mask, const TensorOf<T>& d_lse,
-                                Terms terms) {
-  require_shapes(q, k, v);
-  require_shape("d_o", d_o.shape(), "the output's", {q.extent(0), q.extent(1), v.extent(2)});
-  const bool has_d_lse = d_lse.shape() != Shape{0};
-  if (has_d_lse) require_shape("d_lse", d_lse.shape(), "lse's", {q.extent(0), q.extent(1)});
-  AttentionGradients<T> result{TensorOf<T>(q.shape()), TensorOf<T>(k.shape()), TensorOf<T>(v.shape())};
-  const T scale = score_scale<T>(q.extent(2));
-  for (Index head = 0; head < q.extent(0); ++head) {
-    Head<T> x(q, k, v, mask, head);
-    Matrix<T> d_o_h = head_of(d_o, head);
-    Matrix<T> d_lse_h = Matrix<T>::Zero(x.q.rows(), 1);
-    if (has_d_lse) std::ranges::copy(d_lse.matrix().row(head), d_lse_h.data());
-    if (terms == Terms::Magnitudes) {
-      for (Matrix<T>* factor : {&x.q, &x.k, &x.v, &x.o, &d_o_h, &d_lse_h}) *factor = factor->cwiseAbs();
-    }
-    const T sign_of_d = terms == Terms::Magnitudes ? 1 : -1;
-    const Matrix<T> d = x.o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
-    const Matrix<T> d_p = times_transposed(d_o_h, x.v);
-    const Matrix<T> d_s = x.p.cwiseProduct(d_p.colwise() + (sign_of_d * d + d_lse_h).col(0));
-    set_head(result.dv, head, times_transposed<T>(x.p.transpose(), d_o_h.transpose()));
-    set_head<T>(result.dq, head, scale * times_transposed<T>(d_s, x.k.transpose()));
-    set_head<T>(result.dk, head, scale * times_transposed<T>(d_s.transpose(), x.q.transpose()));
-  }
-  return result;
-}
-
 }  // namespace
 
 template <class T>
@@ -132,13 +100,25 @@ template <class T>
 AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
                                           const TensorOf<T>& d_o, const Mask& mask,
                                           const TensorOf<T>& d_lse) {
-  return gradients(q, k, v, d_o, mask, d_lse, Terms::Cancel);
-}
-
-AttentionGradients<double> cancellation_free_gradients(const Tensor64& q, const Tensor64& k,
-                                                       const Tensor64& v, const Tensor64& d_o,
-                                                       const Mask& mask, const Tensor64& d_lse) {
-  return gradients(q, k, v, d_o, mask, d_lse, Terms::Magnitudes);
+  require_shapes(q, k, v);
+  require_shape("d_o", d_o.shape(), "the output's", {q.extent(0), q.extent(1), v.extent(2)});
+  const bool has_d_lse = d_lse.shape() != Shape{0};
+  if (has_d_lse) require_shape("d_lse", d_lse.shape(), "lse's", {q.extent(0), q.extent(1)});
+  AttentionGradients<T> result{TensorOf<T>(q.shape()), TensorOf<T>(k.shape()), TensorOf<T>(v.shape())};
+  const T scale = score_scale<T>(q.extent(2));
+  for (Index head = 0; head < q.extent(0); ++head) {
+    const Head<T> x(q, k, v, mask, head);
+    const Matrix<T> d_o_h = head_of(d_o, head);
+    Matrix<T> d_lse_h = Matrix<T>::Zero(x.q.rows(), 1);
+    if (has_d_lse) std::ranges::copy(d_lse.matrix().row(head), d_lse_h.data());
+    const Matrix<T> d = x.o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
+    const Matrix<T> d_p = times_transposed(d_o_h, x.v);
+    const Matrix<T> d_s = x.p.cwiseProduct(d_p.colwise() + (d_lse_h - d).col(0));
+    set_head(result.dv, head, times_transposed<T>(x.p.transpose(), d_o_h.transpose()));
+    set_head<T>(result.dq, head, scale * times_transposed<T>(d_s, x.k.transpose()));
+    set_head<T>(result.dk, head, scale * times_transposed<T>(d_s.transpose(), x.q.transpose()));
+  }
+  return result;
 }
 
 template Attention<float> attention(const Tensor&, const Tensor&, const Tensor&, const Mask&);

@@ -40,11 +40,4 @@ AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T
                                           const TensorOf<T>& d_o, const Mask& mask = {},
                                           const TensorOf<T>& d_lse = {});
 
-/// What the gradients would be if none of their terms cancelled: the sums of the absolute values of the
-/// products that they are made of, P_ij (|dP_ij| + |D_i|) |k_jc| for dq, where |dP_ij| and |D_i| are sums of
-/// absolute values in turn. What float32 rounds is in proportion to these.
-AttentionGradients<double> cancellation_free_gradients(const Tensor64& q, const Tensor64& k,
-                                                       const Tensor64& v, const Tensor64& d_o,
-                                                       const Mask& mask = {}, const Tensor64& d_lse = {});
-
 }  // namespace course::reference

@@ -128,6 +128,15 @@ TEST(Verdict, OnOneInputByItselfSaysWhatThatLooksLikeAndEarnsNoName) {
       << tests[0].verdict.text;
 }
 
+TEST(Verdict, SaysWhatPartOfItsToleranceAnAnswerTook) {
+  EXPECT_EQ(verdict_on({1.5, -2.5, 3.25, 4.75}, false).taken.at("o").part, 0);
+  // The norm is 6.45, of which 4e-6 are allowed beside a baseline that is right: 2.6e-5.
+  const TakenTolerance half = verdict_on({1.5, -2.5, 3.25, 4.75f + 1.3e-5f}, false).taken.at("o");
+  EXPECT_NEAR(half.part, 0.5, 0.02);
+  EXPECT_EQ(half.what, "an input");
+  EXPECT_GT(verdict_on({1.5, -2.5, 3.25, 5}, false).taken.at("o").part, 1);
+}
+
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
   for (const std::vector<float>& values :
        {std::vector<float>{3, -5, 6.5, 9.5}, {0, 0, 0, 0}, {4.5, -7.5, 9.75, 14.25}})

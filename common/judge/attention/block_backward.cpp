@@ -6,6 +6,7 @@
 #include "judge/attention/block_backward_steps.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/numbers/origin.hpp"
+#include "judge/numbers/rounding.hpp"
 
 namespace course::block_backward {
 
@@ -83,6 +84,10 @@ Answer by_the_jacobian(const Example& example) {
   return {{"ds", cast<double>(ds)}};
 }
 
+Answer rounding_of_rows(const Example& example) {
+  return rounding::softmax_gradient(input(example, "p"), input(example, "dp"), input(example, "d_lse"));
+}
+
 AttentionProblem problem(const Example& example) {
   return problem_of(example, input(example, "d_lse"), mask_of(example));
 }
@@ -119,6 +124,7 @@ Task rows_task(std::string id, std::string function) {
           .examples = rows_examples,
           .expected = by_the_jacobian<double>,
           .baseline = by_the_jacobian<float>,
+          .rounding = rounding_of_rows,
           .mistakes = mistakes_of<Steps>(row_gradients, of_rows),
           .of_family = true,
           .largest_tolerance = largest_gradient_tolerance};

@@ -1,9 +1,6 @@
 #include "judge/attention/forward.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include "judge/numbers/dot.hpp"
+#include "judge/numbers/rounding.hpp"
 #include "reference/reference.hpp"
 
 namespace course {
@@ -16,6 +13,13 @@ Index ragged_block(InputGenerator& generator, Index tokens) {
   Index block = generator.integer(3, static_cast<int>(tokens / 3));
   while ((tokens + 1) % block < 2) ++block;
   return block;
+}
+
+Index merges_of(const Example& example) {
+  const Index keys = example.inputs.at("k").extent(1);
+  if (!example.arguments.contains("block")) return example.ranks();
+  const Index block = integer(example, "block");
+  return (keys + block - 1) / block;
 }
 
 template <class T>
@@ -35,21 +39,12 @@ Task attention_task(std::string id, std::string function) {
           .examples = {},
           .expected = attention_answer<double>,
           .baseline = attention_answer<float>,
-          .exponents = {{"o", largest_score}},
+          .rounding =
+              [](const Example& example) {
+                return rounding::attention(input(example, "q"), input(example, "k"), input(example, "v"),
+                                           merges_of(example));
+              },
           .of_family = true};
-}
-
-double largest_score(const Example& example) {
-  const HeadsView<const float> q = example.inputs.at("q").heads();
-  const HeadsView<const float> k = example.inputs.at("k").heads();
-  double largest = 0;
-  for (Index head = 0; head < q.heads(); ++head) {
-    for (Index i = 0; i < q.seq(); ++i) {
-      for (Index j = 0; j < k.seq(); ++j)
-        largest = std::max(largest, std::abs(dot(q.head(head).row(i), k.head(head).row(j))));
-    }
-  }
-  return largest / std::sqrt(std::max<double>(1, static_cast<double>(q.head_dim())));
 }
 
 }  // namespace course

@@ -16,6 +16,9 @@ Index integer(const Example& example, const char* name);
 /// A size of blocks of which the last is shorter by two entries at least.
 Index ragged_block(InputGenerator& generator, Index tokens);
 
+/// How many blocks of keys are merged: of the argument block, else as many as there are ranks.
+Index merges_of(const Example& example);
+
 /// o and lse of an example's q, k and v as if there were one rank, in float64 (expected) or float32
 /// (baseline).
 template <class T>
@@ -24,9 +27,5 @@ Answer attention_answer(const Example& example);
 /// A function that gives o [heads, queries, head_dim] and lse [heads, queries] of attention, joined along the
 /// queries; its examples and all else that a family knows of it are still to be said.
 Task attention_task(std::string id, std::string function);
-
-/// The largest magnitude of a score q_i . k_j / sqrt(head_dim) of the example's q [heads, queries, head_dim]
-/// and k [heads, keys, head_dim]; 0 where there is none.
-double largest_score(const Example& example);
 
 }  // namespace course

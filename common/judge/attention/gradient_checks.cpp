@@ -9,6 +9,7 @@
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/dot.hpp"
 #include "judge/numbers/input_generator.hpp"
+#include "judge/numbers/rounding.hpp"
 
 namespace course {
 
@@ -132,17 +133,21 @@ double central_difference(AttentionProblem& x, Tensor64& variable, const Tensor6
   return difference;
 }
 
-/// The error on each rank, as a part of the norm of the rank's terms; 0 where the two are equal.
-std::vector<double> errors_by_rank(const Tensor64& answer, const Played& played, const std::string& output) {
+/// The norm of what lies on a rank.
+double norm_on(const Tensor64& whole, const Layout& layout, int rank) {
+  return norm(layout.shard(whole, 1, rank).values());
+}
+
+/// How far the baseline is off on the rank where that is most, beside what float32 rounds off there.
+double baseline_beside_rounding(const Played& played, const std::string& output) {
   const Layout& layout = played.example->layout;
-  const Tensor64 off = difference(answer, played.expected.at(output));
-  std::vector<double> errors;
+  const Tensor64 off = difference(played.baseline.at(output), played.expected.at(output));
+  double most = 0;
   for (int rank = 0; rank < layout.ranks(); ++rank) {
-    const double distance = norm(layout.shard(off, 1, rank).values());
-    const double terms = norm(layout.shard(played.cancellation_free.at(output), 1, rank).values());
-    errors.push_back(distance == 0 ? 0 : distance / terms);
+    const double distance = norm_on(off, layout, rank);
+    if (distance > 0) most = std::max(most, distance / norm_on(played.rounding.at(output), layout, rank));
   }
-  return errors;
+  return most;
 }
 
 bool is_finite(const Answer& answer) {
@@ -162,8 +167,8 @@ Answer right_gradients(const AttentionProblem& x) {
   return as_answer(reference::attention_gradients(x.q, x.k, x.v, x.d_o, x.mask, x.d_lse));
 }
 
-Answer cancellation_free_gradients(const AttentionProblem& x) {
-  return as_answer(reference::cancellation_free_gradients(x.q, x.k, x.v, x.d_o, x.mask, x.d_lse));
+Answer rounding_of_gradients(const AttentionProblem& x) {
+  return rounding::attention_gradients(x.q, x.k, x.v, x.d_o, x.mask, x.d_lse);
 }
 
 GradientSlack slack_of(const Answer& expected, const std::map<std::string, double>& relative) {
@@ -238,15 +243,16 @@ std::vector<Finding> is_right_on_every_rank(const Played& played) {
   if (!is_right(played)) return {};
   std::vector<Finding> findings;
   for (const auto& [name, answer] : played.answer) {
-    const double allowed =
-        allowed_beside(std::ranges::max(errors_by_rank(played.baseline.at(name), played, name)));
-    const std::vector<double> errors = errors_by_rank(answer, played, name);
-    for (std::size_t rank = 0; rank < errors.size(); ++rank) {
-      if (errors[rank] <= allowed) continue;
-      findings.push_back(
-          {"", fmt::format("{} on rank {} is off by {:.2g} of the norm of its terms before they "
-                           "cancel; float32 explains {:.2g}",
-                           name, rank, errors[rank], allowed)});
+    const Layout& layout = played.example->layout;
+    const Tensor64 off = difference(answer, played.expected.at(name));
+    const double factor = std::max(deviations, baseline_factor * baseline_beside_rounding(played, name));
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      const double distance = norm_on(off, layout, rank);
+      const double allowed = factor * norm_on(played.rounding.at(name), layout, rank);
+      if (distance <= allowed) continue;
+      findings.push_back({"", fmt::format("{} on rank {} is off by {:.2g}, the norm of the difference; "
+                                          "float32 explains {:.2g}",
+                                          name, rank, distance, allowed)});
     }
   }
   return findings;
@@ -261,8 +267,7 @@ Task gradients_task(std::string id, std::string function, const ProblemOf& probl
           .examples = {},
           .expected = [problem](const Example& example) { return right_gradients(problem(example)); },
           .baseline = {},
-          .cancellation_free =
-              [problem](const Example& example) { return cancellation_free_gradients(problem(example)); },
+          .rounding = [problem](const Example& example) { return rounding_of_gradients(problem(example)); },
           .of_family = true,
           .answer_checks = {passes_gradient_checks(problem)},
           .largest_tolerance = largest_gradient_tolerance,

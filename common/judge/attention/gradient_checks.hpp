@@ -41,8 +41,8 @@ Answer as_answer(const reference::AttentionGradients<T>& gradients) {
 /// dq, dk and dv by the reference.
 Answer right_gradients(const AttentionProblem& problem);
 
-/// dq, dk and dv as they would be if none of their terms cancelled: a task's cancellation-free answer.
-Answer cancellation_free_gradients(const AttentionProblem& problem);
+/// Of dq, dk and dv the root mean squares of what float32 rounds off: a task's rounding.
+Answer rounding_of_gradients(const AttentionProblem& problem);
 
 /// How far dq, dk and dv may be from the expected answer: for each head the norm of the difference.
 using GradientSlack = std::map<std::string, std::vector<double>>;
@@ -68,10 +68,10 @@ std::vector<std::string> broken_differences(const AttentionProblem& problem, con
 /// Neither needs a gradient of the reference; only how much they may be off by is measured against its norm.
 AnswerCheck passes_gradient_checks(ProblemOf problem);
 
-/// On some rank dq, dk or dv is further from the expected answer than float32 explains, measured against the
-/// norm of that rank's terms before they cancel. The comparison with the expected answer's own norm, over all
-/// ranks, does not see a rank whose gradients are a small part of their head's. Silent where that comparison
-/// fails already. For tasks that have cancellation-free answers.
+/// On some rank dq, dk or dv is further from the expected answer than float32 explains, measured against what
+/// it rounds off on that rank. The comparison with the expected answer's own norm, over all ranks, does not
+/// see a rank whose gradients are a small part of their head's. Silent where that comparison fails already.
+/// For tasks that say what is rounded off.
 std::vector<Finding> is_right_on_every_rank(const Played& played);
 
 }  // namespace course

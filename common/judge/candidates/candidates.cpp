@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include "judge/candidates/ledger.hpp"
 
@@ -91,6 +92,39 @@ Check check_ledger(const fs::path& file, const std::string& entry, const Round& 
   return {false, fmt::format("not as recorded in {}, {}:\n{}", file.string(), entry, amiss)};
 }
 
+/// How near right answers came to their tolerances: a line for each output of a task, over all that was
+/// played, and the nearest of all in a few words.
+struct Nearness {
+  std::string lines, nearest;
+};
+
+Nearness nearness(const std::vector<Round>& rounds) {
+  struct Most {
+    TakenTolerance taken;
+    std::uint64_t seed = 0;
+    std::string test;
+  };
+  std::map<std::string, Most> by_output;
+  for (const Round& round : rounds) {
+    for (const PlayedTest& test : round.tests) {
+      for (const auto& [output, taken] : test.verdict.taken) {
+        const Most here{taken, round.seed, test.test->name()};
+        Most& most = by_output.try_emplace(test.test->task->id + "'s " + output, here).first->second;
+        if (taken.part > most.taken.part) most = here;
+      }
+    }
+  }
+  Nearness near;
+  double largest = -1;
+  for (const auto& [output, most] : by_output) {
+    const std::string words = fmt::format("{:.2f} of the tolerance of {} with seed {} in test {}, on {}",
+                                          most.taken.part, output, most.seed, most.test, most.taken.what);
+    near.lines += "at most " + words + "\n";
+    if (std::exchange(largest, std::max(largest, most.taken.part)) < most.taken.part) near.nearest = words;
+  }
+  return near;
+}
+
 /// What came of one, which is written down graded test by graded test where it should pass.
 Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vector<GradedTest>& all_tests,
            const JudgeOptions& options, std::map<std::string, Examples>& shared) {
@@ -114,9 +148,17 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
     }
   }
   std::vector<Check> checks{check_expectation(candidate.expect, rounds, lesson)};
+  if (candidate.expect == "pass") {
+    const Nearness near = nearness(rounds);
+    checks.push_back({true, near.lines});
+    all.nearest = near.nearest;
+  }
   if (!options.ledger.empty() && !candidate.ledger_entry.empty())
     checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front()));
-  for (const Check& check : checks) all = {all.holds && check.holds, all.text + check.text};
+  for (const Check& check : checks) {
+    all.holds &= check.holds;
+    all.text += check.text;
+  }
   return all;
 }
 
@@ -195,7 +237,8 @@ void test_candidates(const LessonInfo& lesson, const std::vector<GradedTest>& te
       check = {false, fmt::format("it could not be judged: {}\n", error.what())};
     }
     write(options.verdicts / candidate.name, check);
-    fmt::print("{}  {}\n", check.holds ? "holds" : "fails", candidate.name);
+    fmt::print("{}  {}{}{}\n", check.holds ? "holds" : "fails", candidate.name,
+               check.nearest.empty() ? "" : ": ", check.nearest);
     std::fflush(stdout);
   }
 }

@@ -44,7 +44,8 @@ std::vector<Candidate> listed_candidates(const std::filesystem::path& file);
 /// Whether something is as it should be, and why not.
 struct Check {
   bool holds = true;
-  std::string text;  ///< lines
+  std::string text;          ///< lines
+  std::string nearest = {};  ///< of a right answer: how near it came to a tolerance
 };
 
 /// Compares what came of a submission with what is expected of it.

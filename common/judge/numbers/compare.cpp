@@ -15,16 +15,8 @@ namespace course {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double baseline_factor = 8;
-/// Sixty-odd roundings of float32 (2^-24 each): what another order of the same operations may cost where a
-/// score is that large, since exp(s) is off by the rounding of s. The baseline's own error may be small by
-/// luck.
+/// Sixty-odd roundings of float32 (2^-24 each) of what was computed before.
 constexpr double rounding_floor = 4e-6;
-/// Five roundings of float32: over terms before they cancel, half of all baselines are off by half of one.
-constexpr double rounding_of_terms = 3e-7;
-/// How often a right answer rounds the exponent of a weight, by up to 2^-24 of it each time: the score
-/// itself, and an lse of its own at each merge of two blocks.
-constexpr double roundings_of_an_exponent = 4;
 
 bool same_special(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b;
@@ -105,7 +97,7 @@ double relative_error(const Tensor64& answer, const Tensor64& expected, const Te
   return worst;
 }
 
-double tolerance(const Tensor64& baseline, const Tensor64& expected, double exponent) {
+double tolerance(const Tensor64& baseline, const Tensor64& expected) {
   if (baseline.shape() != expected.shape()) {
     throw std::invalid_argument("the baseline has the shape " + to_string(baseline.shape()) +
                                 ", and the expected answer " + to_string(expected.shape()));
@@ -115,22 +107,18 @@ double tolerance(const Tensor64& baseline, const Tensor64& expected, double expo
     throw std::invalid_argument(
         "the baseline is not near the expected answer: its relative error is infinite");
   }
-  return std::max(allowed_beside(error), roundings_of_an_exponent * 0x1p-24 * exponent);
+  return baseline_factor * error + rounding_floor;
 }
 
-double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& cancellation_free) {
+double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& rounding) {
   const std::vector<Norms> groups = norms_by_group(expected, expected);
-  const std::vector<Norms> terms = norms_by_group(cancellation_free, cancellation_free);
-  double cancelled = 0;  // how much larger the terms' norm is than that of what is left of them
+  const std::vector<Norms> off = norms_by_group(rounding, rounding);
+  double largest = 0;  // of the groups, as a part of what is expected; where that is 0, it is so exactly
   for (std::size_t group = 0; group < groups.size(); ++group) {
     if (groups[group].magnitude > 0)
-      cancelled = std::max(cancelled, std::sqrt(terms[group].magnitude / groups[group].magnitude));
+      largest = std::max(largest, std::sqrt(off[group].magnitude / groups[group].magnitude));
   }
-  return std::max(tolerance(baseline, expected), rounding_of_terms * cancelled + rounding_floor);
-}
-
-double allowed_beside(double baseline_error) {
-  return baseline_factor * baseline_error + rounding_floor;
+  return std::max(tolerance(baseline, expected), deviations * largest + rounding_floor);
 }
 
 std::vector<double> typical_magnitudes(const Tensor64& expected) {

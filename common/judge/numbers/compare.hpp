@@ -22,21 +22,17 @@ double relative_error(const Tensor64& answer, const Tensor64& expected, const Te
 /// How far a right float32 answer may be from the expected answer on this example: a multiple of the float32
 /// baseline's own error, and not less than a few roundings. Throws std::invalid_argument when the baseline
 /// has another shape or an infinite error: every answer would pass.
-///
-/// A baseline may be near the expected answer by luck, so not less either than what rounding costs any right
-/// answer:
-/// @param exponent the largest score behind an output made of weights exp(score - lse), else 0. Float32 keeps
-///   a score s to within 2^-24 |s|, and the weight is off by that much of itself.
-double tolerance(const Tensor64& baseline, const Tensor64& expected, double exponent = 0);
+double tolerance(const Tensor64& baseline, const Tensor64& expected);
 
-/// The same of an expected answer that is what is left when its terms cancel; `cancellation_free` is the
-/// expected answer as it would be if they did not. Of few entries the baseline may be right by luck, so not
-/// less than a few roundings of the terms either.
-double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& cancellation_free);
+/// The same, and not less than a multiple of what rounding costs any right answer, since a baseline may be
+/// near the expected answer by luck.
+/// @param rounding of each entry the root mean square of what float32 rounds off it (rounding.hpp)
+double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& rounding);
 
-/// The same of a baseline's error, however that was measured: what another right order of the operations may
-/// cost.
-double allowed_beside(double baseline_error);
+/// How many times its own error a right answer may be off where a float32 baseline is, and how many times the
+/// root mean square of what is rounded off.
+inline constexpr double baseline_factor = 8;
+inline constexpr double deviations = 6;
 
 /// Of every entry, the root mean square of its group (see relative_error); 0 where no entry of it is finite.
 std::vector<double> typical_magnitudes(const Tensor64& expected);

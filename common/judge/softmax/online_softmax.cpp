@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "judge/numbers/rounding.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
 
@@ -123,13 +124,24 @@ Answer merge_rows(const PassSteps& steps, const Example& example) {
   return {{"lse", cast<double>(lse)}};
 }
 
-template <class T>
-Answer merge_answer(const Example& example) {
+/// m + log l of all states.
+Tensor64 lse_of_states(const Example& example) {
   const Tensor& m = example.inputs.at("m");
   const Tensor& l = example.inputs.at("l");
-  TensorOf<T> lse(m.shape());
-  for (Index i = 0; i < lse.size(); ++i) lse[i] = static_cast<T>(m[i] + std::log(static_cast<double>(l[i])));
-  return weighed(lse, 0, [](Index, Index, Index) { return T{0}; });
+  Tensor64 lse(m.shape());
+  for (Index i = 0; i < lse.size(); ++i) lse[i] = m[i] + std::log(static_cast<double>(l[i]));
+  return lse;
+}
+
+template <class T>
+Answer merge_answer(const Example& example) {
+  return weighed(cast<T>(lse_of_states(example)), 0, [](Index, Index, Index) { return T{0}; });
+}
+
+/// A right state may be (lse, 1): an lse is rounded at every merge.
+Answer merge_rounding(const Example& example) {
+  const Tensor64 lse = lse_of_states(example);
+  return rounding::softmax(lse, lse.extent(1));
 }
 
 std::vector<WrongSteps<PassSteps>> wrong_merges() {
@@ -208,6 +220,18 @@ Answer pass_answer(const Example& example) {
   const TensorOf<T> values = cast<T>(example.inputs.at("values"));
   return weighed(cast<T>(example.inputs.at("scores")), values.extent(1),
                  [&](Index, Index j, Index c) { return values.matrix()(j, c); });
+}
+
+/// The scores are inputs, and what is kept between blocks is m and l: no weight is made of a rounded lse.
+Answer pass_rounding(const Example& example) {
+  const Tensor64 scores = cast<double>(example.inputs.at("scores"));
+  const Tensor64 values = cast<double>(example.inputs.at("values"));
+  Tensor64 o({scores.extent(0), values.extent(1)});
+  for (Index row = 0; row < o.extent(0); ++row) {
+    rounding::write_mean(rounding::weights(scores.matrix().row(row), {}, 0), values.matrix(),
+                         o.matrix().row(row));
+  }
+  return {{"o", std::move(o)}, {"lse", rounding::softmax(scores, 0).at("lse")}};
 }
 
 std::vector<WrongSteps<PassSteps>> wrong_passes() {
@@ -329,16 +353,37 @@ Answer merge_outputs(const OutputSteps& steps, const Example& example) {
   return {{"o", cast<double>(o)}, {"lse", cast<double>(lse)}};
 }
 
+/// The lse of both parts of each row, [rows, 2].
 template <class T>
-Answer output_answer(const Example& example) {
-  const TensorOf<T> o[] = {cast<T>(example.inputs.at("o")), cast<T>(example.inputs.at("o_b"))};
-  TensorOf<T> lse({o[0].extent(0), 2});
+TensorOf<T> lse_of_parts(const Example& example) {
+  TensorOf<T> lse({example.inputs.at("lse").extent(0), 2});
   for (Index row = 0; row < lse.extent(0); ++row) {
     lse.matrix()(row, 0) = example.inputs.at("lse")[row];
     lse.matrix()(row, 1) = example.inputs.at("lse_b")[row];
   }
-  return weighed(lse, o[0].extent(1),
+  return lse;
+}
+
+template <class T>
+Answer output_answer(const Example& example) {
+  const TensorOf<T> o[] = {cast<T>(example.inputs.at("o")), cast<T>(example.inputs.at("o_b"))};
+  return weighed(lse_of_parts<T>(example), o[0].extent(1),
                  [&](Index row, Index part, Index c) { return o[part].matrix()(row, c); });
+}
+
+/// A weight exp(lse - lse of both) is right as well, though the latter is rounded.
+Answer output_rounding(const Example& example) {
+  const Tensor64 lse = lse_of_parts<double>(example);
+  const Tensor64 parts[] = {cast<double>(example.inputs.at("o")), cast<double>(example.inputs.at("o_b"))};
+  Tensor64 o(parts[0].shape());
+  for (Index row = 0; row < o.extent(0); ++row) {
+    Tensor64 values({2, o.extent(1)});
+    for (const Index part : {0, 1})
+      std::ranges::copy(parts[part].matrix().row(row), values.matrix().row(part).begin());
+    rounding::write_mean(rounding::weights(lse.matrix().row(row), {}, 1), values.matrix(),
+                         o.matrix().row(row));
+  }
+  return {{"o", std::move(o)}, {"lse", rounding::softmax(lse, 1).at("lse")}};
 }
 
 float sigmoid(float x) {
@@ -483,6 +528,7 @@ Task merge_task(std::string id, std::string function) {
           .examples = merges,
           .expected = merge_answer<double>,
           .baseline = merge_answer<float>,
+          .rounding = merge_rounding,
           .mistakes = mistakes_of(merge_rows, wrong_merges()),
           .of_family = true};
 }
@@ -494,6 +540,7 @@ Task pass_task(std::string id, std::string function) {
           .examples = passes,
           .expected = pass_answer<double>,
           .baseline = pass_answer<float>,
+          .rounding = pass_rounding,
           .mistakes = mistakes_of(pass_over_rows, wrong_passes()),
           .of_family = true};
 }
@@ -505,6 +552,7 @@ Task merge_of_outputs_task(std::string id, std::string function) {
           .examples = merges_of_outputs,
           .expected = output_answer<double>,
           .baseline = output_answer<float>,
+          .rounding = output_rounding,
           .mistakes = mistakes_of(merge_outputs, wrong_output_merges()),
           .of_family = true};
 }

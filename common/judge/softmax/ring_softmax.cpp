@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "judge/communication_checks.hpp"
+#include "judge/numbers/rounding.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
 #include "ring/shards.hpp"
@@ -20,6 +21,13 @@ Answer expected(const Example& example) {
   const Tensor64 x = cast<double>(example.inputs.at("x"));
   const reference::Softmax<double> row = reference::softmax(Tensor64({1, x.size()}, x.values()));
   return {{"p", {{x.size()}, row.p.values()}}, {"lse", Tensor64({example.ranks()}, row.lse[0])}};
+}
+
+/// The steps that a submission is given make weights from a maximum, whatever is merged.
+Answer rounding(const Example& example) {
+  const Tensor64 x = cast<double>(example.inputs.at("x"));
+  const Answer row = rounding::softmax(Tensor64({1, x.size()}, x.values()), 0);
+  return {{"p", {{x.size()}, row.at("p").values()}}, {"lse", Tensor64({example.ranks()}, row.at("lse")[0])}};
 }
 
 std::vector<Tensor> pieces_of(const Example& example) {
@@ -186,6 +194,7 @@ Task task(std::string id, std::string function) {
           .expected = expected,
           // With the arithmetic that the submission is given: what it loses on a long row, so does every one.
           .baseline = [](const Example& example) { return run_chain({}, example); },
+          .rounding = rounding,
           .of_family = true,
           .split_axis = {{"x", 0}}};
 }

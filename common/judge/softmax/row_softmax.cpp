@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/numbers/rounding.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
 
@@ -17,6 +18,11 @@ template <class T>
 Answer answer(const Example& example) {
   const reference::Softmax<T> softmax = reference::softmax(cast<T>(example.inputs.at("x")));
   return {{"p", cast<double>(softmax.p)}, {"lse", cast<double>(softmax.lse)}};
+}
+
+/// The scores are inputs, and weights are made from a row's maximum, not from a rounded lse.
+Answer rounding(const Example& example) {
+  return rounding::softmax(cast<double>(example.inputs.at("x")), 0);
 }
 
 float standard_exp(float x) {
@@ -126,6 +132,7 @@ Task task(std::string id, std::string function, Output output, const std::vector
           .examples = examples,
           .expected = answer<double>,
           .baseline = answer<float>,
+          .rounding = rounding,
           .mistakes = mistakes_of(run, wrong),
           .of_family = true};
 }
