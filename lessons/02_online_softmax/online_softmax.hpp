@@ -9,7 +9,8 @@ namespace lesson02 {
 
 using course::SoftmaxState;
 
-/// Task 1. The state of a and b's scores taken together. Either may have seen nothing, or only -inf.
+/// Task 1. The state of a and b's scores taken together. Either may have seen nothing, or only -inf: it then
+/// has m = -inf and l = 0; else m is finite and l > 0.
 /// Any (m, l) with the right m + log l is right. Source: Milakov and Gimelshein 2018, eq. 4.
 SoftmaxState merge(SoftmaxState a, SoftmaxState b);
 

@@ -13,8 +13,9 @@ namespace lesson04 {
 ///   m_i' = max(m_i, max_j s_ij),  l_i' = l_i exp(m_i - m_i') + sum_j exp(s_ij - m_i'),
 ///   o_i' = o_i exp(m_i - m_i') + sum_j exp(s_ij - m_i') v_j.
 /// q [queries, d]; k, v [keys, d], keys >= 0; m, l [queries]; o [queries, d], unnormalised. A query that has
-/// seen nothing has m = -inf, l = 0, o = 0; a block without keys changes nothing. Scores are finite. Source:
-/// Dao 2023 (FlashAttention-2), algorithm 1, the inner loop.
+/// seen nothing has m = -inf, l = 0, o = 0; a block without keys changes nothing. Another m_i', with l_i' and
+/// o_i' to match, is as right. Scores are finite, and d >= 1. Source: Dao 2023 (FlashAttention-2), algorithm
+/// 1, the inner loop.
 void attend_block(course::MatrixView<const float> q, course::MatrixView<const float> k,
                   course::MatrixView<const float> v, std::span<float> m, std::span<float> l,
                   course::MatrixView<float> o);
@@ -23,7 +24,7 @@ void attend_block(course::MatrixView<const float> q, course::MatrixView<const fl
 /// block holding what is left. q [heads, queries, d]; k, v [heads, keys, d]; o [heads, queries, d]; lse
 /// [heads, queries], of the scaled scores. queries and keys may differ, and either may be 0; with no keys at
 /// all, o = 0 and lse = -inf. What o and lse hold beforehand is undefined. Never holds more than a block's
-/// scores: extra memory is O(queries (d + block)), not O(queries keys).
+/// scores: extra memory is O((queries + block) (d + block)), not O(queries keys).
 void blockwise_attention(course::HeadsView<const float> q, course::HeadsView<const float> k,
                          course::HeadsView<const float> v, course::Index block, course::HeadsView<float> o,
                          course::MatrixView<float> lse);
