@@ -91,7 +91,7 @@ std::vector<Example> worlds(InputGenerator& generator, int) {
 Task traffic_task() {
   return {.id = "1",
           .function = "backward_traffic",
-          .outputs = {{"bytes", {"sender", "K and V, dK and dV"}}},
+          .outputs = {{"bytes", {"rank", "keys_values|gradients"}}},
           .examples = worlds,
           .expected = bytes(right),
           .baseline = bytes(right),

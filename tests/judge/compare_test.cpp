@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "judge/numbers/origin.hpp"
+#include "judge/numbers/wrong_entries.hpp"
 
 namespace course {
 
@@ -56,6 +57,16 @@ TEST(Locate, NamesAnEntryWhateverIsWrong) {
     const std::string text = locate(matrix, answer, expected, 1e-3, {});
     EXPECT_TRUE(has(text, "p[row 1, col 1]") && has(text, "1 of 4 wrong")) << text;
   }
+}
+
+TEST(Locate, NamesEntriesAsTheirAxisDoes) {
+  const Tensor64 expected({2, 2}, {1, 2, 3, 4});
+  Tensor64 answer = expected;
+  answer[1] = 7;
+  answer[3] = 9;
+  const std::string text = locate({"bytes", {"rank", "keys_values|gradients"}}, answer, expected, 1e-3, {});
+  EXPECT_TRUE(has(text, "bytes[rank 0, gradients] is 7, should be 2")) << text;
+  EXPECT_EQ(index_words("keys_values|gradients", {1}, 2), "gradients");
 }
 
 TEST(SideBySide, ShowsTheNeighboursOfTheWorstEntryInTheContractsIndices) {

@@ -82,7 +82,7 @@ std::string place_words(const Output& output, std::vector<Index> position, const
   std::string indices;
   for (std::size_t axis = 0; axis < position.size(); ++axis) {
     if (ranked && output.axes[axis] == "rank") continue;
-    indices += fmt::format("{}{} {}", indices.empty() ? "" : ", ", output.axes[axis], position[axis]);
+    indices += (indices.empty() ? "" : ", ") + index_word(output.axes[axis], position[axis]);
   }
   return (ranked ? fmt::format("rank {}: ", owner.rank) : "") + output.name +
          (indices.empty() ? "" : "[" + indices + "]");

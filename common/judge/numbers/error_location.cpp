@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "judge/numbers/wrong_entries.hpp"
 
@@ -112,8 +113,17 @@ std::vector<Index> position_of(Index flat, const Shape& shape) {
   return position;
 }
 
+std::string index_word(const std::string& axis, Index index) {
+  if (axis.find('|') == std::string::npos) return axis + " " + std::to_string(index);
+  std::istringstream names(axis);
+  std::string name;
+  for (Index i = 0; i <= index; ++i) std::getline(names, name, '|');
+  return name;
+}
+
 std::string index_words(const std::string& axis, const std::vector<Index>& ascending, Index extent) {
   const std::vector<Index> part = told(ascending);
+  if (part.size() == 1 && axis.find('|') != std::string::npos) return index_word(axis, part.front());
   std::string words = axis + (part.size() > 1 ? "s " : " ") + std::to_string(part.front());
   if (part.size() > 1 && is_run(part)) {
     words += fmt::format(" to {}", part.back());

@@ -10,6 +10,9 @@ namespace course {
 /// The position of a flat index, by axis.
 std::vector<Index> position_of(Index flat, const Shape& shape);
 
+/// "row 3"; of an axis that names its entries ("keys_values|gradients"), the name.
+std::string index_word(const std::string& axis, Index index);
+
 /// The indices in words: "head 1 of 3", "rows 5 to 7 of 20", "heads 0, 2 and 5 of 8". Of more than four that
 /// are no run, the range that they lie in.
 std::string index_words(const std::string& axis, const std::vector<Index>& ascending, Index extent);
