@@ -82,15 +82,29 @@ test_registry() {
   check 'in one line' lines "$err" 1
 }
 
+# Judges the ring of lesson 03 in which every rank sends first; sets code and out.
+judge03() {
+  out=$(timeout 60 "$build/bin/judge_lesson03" --player "$build/bin/player_mpi" --registry "$registry" \
+    --subject "$build/lib/lesson03_mutant_every_rank_sends_first.so" "$@" 2>&1)
+  code=$?
+}
+
+# Whether the page $1 shows this failure, $2, as it is printed.
+shows() { has "$2" 'FAIL  ' && has "$(cat "$course_root/$1")" "$2"; }
+
+# What the pages show of verdicts is what is printed.
+test_samples() {
+  judge "$build/bin/player_solo" "$registry" --subject "$build/lib/lesson01_mutant_masked_row_nan.so"
+  check "README's NaN is as printed" shows README.md "${out%%FAIL  lesson01.2*}"
+  judge03 --gtest_filter='lesson03.2.*'
+  check "README's deadlock is as printed" shows README.md "${out#PASS  lesson03.2.ranks1?}"
+  judge03 --gtest_filter=lesson03.2.ranks3
+  check "lesson 03's deadlock is as printed" shows lessons/03_ring_softmax/README.md "$out"
+}
+
 # A case of lesson 03 on three ranks: deadlocks, kept and played again.
 test_replay_of_a_deadlock() {
-  [ -e "$build/bin/judge_lesson03" ] || return 0
   local began
-  judge03() {
-    out=$(timeout 60 "$build/bin/judge_lesson03" --player "$build/bin/player_mpi" --registry "$registry" \
-      --subject "$build/lib/lesson03_mutant_every_rank_sends_first.so" "$@" 2>&1)
-    code=$?
-  }
   judge03 --keep "$work/cases" --gtest_filter=lesson03.2.ranks3
   began=$SECONDS
   judge03 --replay "$work/cases/lesson03.2.ranks3"
@@ -106,6 +120,7 @@ test_replay_of_a_deadlock() {
 }
 
 test_nothing_can_be_played
+test_samples
 test_replay_of_a_deadlock
 test_any_bytes
 test_expectations
