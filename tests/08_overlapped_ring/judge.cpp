@@ -158,7 +158,7 @@ Task backward_task() {
   task.examples = backward_examples;
   task.communication_checks = ring_checks(checks::backward_hops);
   task.communication_checks.push_back(checks::uses_memory_at_most(memory_of_the_backward_ring, ""));
-  task.explain = log_reading::explaining(ring_backward::unless_dq_is_wrong(
+  task.explain = log_reading::explaining(ring_backward::where_to_look(
       "look at what becomes of their shares, when they are added to what arrives and where the sums go"));
   return task;
 }

@@ -60,6 +60,13 @@ inline std::vector<Mistake> known_mistakes() {
   };
   return {{"two_bytes_assumed", changed([](Setup& x) { x[element] = x[gradient] = 2; })},
           {"gradients_left_out", changed([](Setup& x) { x[gradient] = 0; })},
+          {"keys_and_values_left_out", by([](Setup x) {
+             const double forward = right_tokens(x).forward;
+             x[element] = 0;
+             return Tokens{forward, right_tokens(std::move(x)).backward};
+           })},
+          {"heads_ignored", changed([](Setup& x) { x[key_heads] = x[query_heads]; })},
+          {"causal_ignored", changed([](Setup& x) { x[causal] = 0; })},
           {"twice_the_work", scaled(0.5, 0.5)},
           {"twice_the_work", scaled(0.5, 1)},
           {"twice_the_work", scaled(1, 0.5)},
