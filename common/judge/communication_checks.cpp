@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 
+#include "judge/numbers/origin.hpp"
 #include "ring/shards.hpp"
 
 namespace course::checks {
@@ -178,6 +179,20 @@ std::int64_t control_bytes(const Example& example, int) {
 CommunicationCheck sends_nothing_to_itself(std::string mistake) {
   const auto is_alone = [](const Example& example, const Outcome&) { return example.ranks() == 1; };
   return named_if(without_fact(fact_self_message, ""), is_alone, std::move(mistake));
+}
+
+CommunicationCheck reads_only_what_has_arrived(std::string mistake) {
+  const auto is_read_early = [](float entry) {
+    return origin_of(entry_of(entry)) == Origin::FromOpenReceive;
+  };
+  return [=](const Example&, const Outcome& outcome) -> std::vector<Finding> {
+    for (const auto& outputs : outcome.outputs) {
+      for (const auto& [name, output] : outputs) {
+        if (std::ranges::any_of(output.values(), is_read_early)) return {{mistake, ""}};
+      }
+    }
+    return {};
+  };
 }
 
 bool traffic_was_measured(const Outcome& outcome) {

@@ -65,6 +65,10 @@ CommunicationCheck without_fact(const char* kind, std::string mistake);
 /// to itself has made another one.
 CommunicationCheck sends_nothing_to_itself(std::string mistake);
 
+/// A rank's output holds what was read from a buffer while its receive was open: the tests fill such a buffer
+/// with NaNs of their own. Says nothing itself, since the wrong entries are told with it.
+CommunicationCheck reads_only_what_has_arrived(std::string mistake);
+
 /// Whether every rank's player counts bytes. Where one does not, what was not sent is not known.
 bool traffic_was_measured(const Outcome& outcome);
 

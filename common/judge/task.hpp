@@ -66,7 +66,7 @@ std::vector<Mistake> mistakes_of(Answer (*run)(const Steps&, const Example&),
 /// An output and how to read it.
 struct Output {
   std::string name;
-  std::vector<std::string> axes;  ///< for the diagnosis: {"head", "row", "col"}
+  std::vector<std::string> axes;  ///< for the diagnosis: {"head", "row", "col"}; "" has one index, not told
   /// The ranks' pieces are joined along this axis, each row at its position. An output of the whole row that
   /// every rank returns is declared with the axis "rank" and joined along that.
   Index join_axis = 0;

@@ -63,6 +63,21 @@ Sent previous_block_left_out(const std::vector<int>& shards, int rank) {
   return {all_but(shards, rank, -1), all_of(shards)};
 }
 
+Sent one_hop(const std::vector<int>& shards, int rank) {
+  const double own = shards.size() == 1 ? 0 : shards[rank];
+  return {own, own};
+}
+
+Sent one_tensor_of_two(const std::vector<int>& shards, int rank) {
+  const Sent both = right(shards, rank);
+  return {both.keys_values / 2, both.gradients / 2};
+}
+
+Sent numbers_for_bytes(const std::vector<int>& shards, int rank) {
+  const Sent bytes = right(shards, rank);
+  return {bytes.keys_values / 4, bytes.gradients / 4};
+}
+
 Sent own_block_at_every_hop(const std::vector<int>& shards, int rank) {
   const double own = shards[rank], hops = static_cast<double>(shards.size());
   return {(hops - 1) * own, hops > 1 ? hops * own : 0};
@@ -111,6 +126,9 @@ Task traffic_task() {
                        {"sends_to_itself_alone", bytes(to_itself_when_alone)},
                        {"wrong_block_left_out", bytes(own_block_left_out)},
                        {"wrong_block_left_out", bytes(previous_block_left_out)},
+                       {"one_hop_counted", bytes(one_hop)},
+                       {"one_tensor_counted", bytes(one_tensor_of_two)},
+                       {"numbers_counted", bytes(numbers_for_bytes)},
                        {"own_length_at_every_hop", bytes(own_block_at_every_hop)},
                        {"own_length_at_every_hop", bytes(own_block_at_every_hop_even_alone)}}};
 }

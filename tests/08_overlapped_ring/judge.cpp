@@ -52,7 +52,7 @@ std::vector<Example> all_setups(InputGenerator& generator, int) {
 Task tokens_task() {
   return {.id = "1",
           .function = "tokens_to_hide",
-          .outputs = {{"forward", {"setup", "number"}}, {"backward", {"setup", "number"}}},
+          .outputs = {{"forward", {"setup", ""}}, {"backward", {"setup", ""}}},
           .examples = all_setups,
           .expected = tokens_to_hide::by(tokens_to_hide::right_tokens),
           .baseline = tokens_to_hide::by(tokens_to_hide::right_tokens),
@@ -107,7 +107,8 @@ CommunicationCheck leaves_open_buffers_alone() {
                 without_fact(fact_overlapping_buffers, "overwrites_the_send_buffer"),
                 without_fact(fact_computed_on_arriving, "computes_on_arriving"),
                 without_fact(fact_receive_buffer_changed, "computes_on_arriving"),
-                without_fact(fact_send_buffer_changed, "overwrites_the_send_buffer")});
+                without_fact(fact_send_buffer_changed, "overwrites_the_send_buffer"),
+                reads_only_what_has_arrived("read_before_wait")});
   return [look](const Example& example, const Outcome& outcome) {
     return outcome.ending == Outcome::Ending::Finished ? look(example, outcome) : std::vector<Finding>{};
   };
@@ -157,7 +158,7 @@ Task backward_task() {
   task.examples = backward_examples;
   task.communication_checks = ring_checks(checks::backward_hops);
   task.communication_checks.push_back(checks::uses_memory_at_most(memory_of_the_backward_ring, ""));
-  task.explain = log_reading::explaining(ring_backward::unless_dq_is_wrong(
+  task.explain = log_reading::explaining(ring_backward::where_to_look(
       "look at what becomes of their shares, when they are added to what arrives and where the sums go"));
   return task;
 }

@@ -52,8 +52,24 @@ inline std::vector<Mistake> known_mistakes() {
       return right_tokens(std::move(x));
     });
   };
+  const auto scaled = [](double forward, double backward) {
+    return by([forward, backward](Setup x) {
+      const Tokens right = right_tokens(std::move(x));
+      return Tokens{forward * right.forward, backward * right.backward};
+    });
+  };
   return {{"two_bytes_assumed", changed([](Setup& x) { x[element] = x[gradient] = 2; })},
           {"gradients_left_out", changed([](Setup& x) { x[gradient] = 0; })},
+          {"keys_and_values_left_out", by([](Setup x) {
+             const double forward = right_tokens(x).forward;
+             x[element] = 0;
+             return Tokens{forward, right_tokens(std::move(x)).backward};
+           })},
+          {"heads_ignored", changed([](Setup& x) { x[key_heads] = x[query_heads]; })},
+          {"causal_ignored", changed([](Setup& x) { x[causal] = 0; })},
+          {"twice_the_work", scaled(0.5, 0.5)},
+          {"twice_the_work", scaled(0.5, 1)},
+          {"twice_the_work", scaled(1, 0.5)},
           {"heads_upside_down", changed([](Setup& x) { std::swap(x[query_heads], x[key_heads]); })},
           {"causal_halves", by([](Setup x) {
              const Tokens right = right_tokens(x);

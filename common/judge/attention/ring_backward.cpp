@@ -16,12 +16,18 @@ const double uncleared = never_written();
 
 std::vector<WrongSteps<Steps>> wrong_steps() {
   std::vector<WrongSteps<Steps>> all{
-      {"own_share_only", {.gradients_travel = false, .others_blocks = false}},
-      {"dk_dv_kept_local", {.gradients_travel = false}},
-      {"dk_dv_kept_local", {.gradients_travel = false, .by_token = true}},
+      {"own_share_only", {.dk_travels = false, .dv_travels = false, .others_blocks = false}},
+      {"own_share_lost", {.shares = Shares::OwnLost}},
+      {"own_share_twice", {.shares = Shares::OwnTwice}},
+      {"last_share_lost", {.shares = Shares::LastLost}},
+      {"dk_dv_kept_local", {.dk_travels = false, .dv_travels = false}},
+      {"dk_dv_kept_local", {.dk_travels = false}},
+      {"dk_dv_kept_local", {.dv_travels = false}},
+      {"dk_dv_kept_local", {.dk_travels = false, .dv_travels = false, .by_token = true}},
       // Copied with the length of the block that is held last, as far as that goes.
-      {"dk_dv_kept_local", {.gradients_travel = false, .gradient_hops = -1, .beyond = 0.0}},
-      {"dk_dv_kept_local", {.gradients_travel = false, .gradient_hops = -1, .beyond = uncleared}},
+      {"dk_dv_kept_local", {.dk_travels = false, .dv_travels = false, .gradient_hops = -1, .beyond = 0.0}},
+      {"dk_dv_kept_local",
+       {.dk_travels = false, .dv_travels = false, .gradient_hops = -1, .beyond = uncleared}},
       {"dk_and_dv_swapped", {.swapped = Swapped::AtTheEnd}},
       {"dk_and_dv_swapped", {.swapped = Swapped::EveryHop}},
       {"overwritten_not_accumulated", {.dk_dv_overwritten = true}},
@@ -72,10 +78,13 @@ std::int64_t memory_of_a_ring(const Example& example) {
 
 }  // namespace
 
-log_reading::BlocksRight unless_dq_is_wrong(std::string where) {
-  return [where = std::move(where)](const Played& played) -> std::string {
-    const double error = relative_error(played.answer.at("dq"), played.expected.at("dq"));
-    return error <= played.tolerance.at("dq") ? where : "";
+log_reading::BlocksRight where_to_look(std::string of_dk_and_dv) {
+  return [of_dk_and_dv = std::move(of_dk_and_dv)](const Played& played) -> std::string {
+    const auto is_right = [&](const char* name) {
+      return relative_error(played.answer.at(name), played.expected.at(name)) <= played.tolerance.at(name);
+    };
+    if (is_right("dq")) return of_dk_and_dv;
+    return is_right("dv") && !is_right("dk") ? "look at delta, which dv does without" : "";
   };
 }
 
@@ -90,7 +99,7 @@ Task task(std::string id, std::string function) {
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns}};
   made.explain = log_reading::explaining(
-      unless_dq_is_wrong("look at where dk and dv go between them, and how they come home"));
+      where_to_look("look at where dk and dv go between them, and how they come home"));
   return made;
 }
 

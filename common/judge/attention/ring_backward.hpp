@@ -27,13 +27,15 @@ std::vector<Example> examples(InputGenerator& generator, int ranks);
 std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 
 /// A function of q, k, v, o, lse, d_o and shard_tokens that gives dq, dk and dv of a rank's tokens, each
-/// [heads, tokens, head_dim]. Mistakes: own_share_only, dk_dv_kept_local, dk_and_dv_swapped, dk_for_dv,
-/// overwritten_not_accumulated, own_block_every_time, v_left_behind, one_block_short, delta_left_out,
-/// delta_of_first_head, sums_not_cleared, share_not_cleared, one_hop_short_of_home, received_and_sent.
+/// [heads, tokens, head_dim]. Mistakes: own_share_only, own_share_lost, own_share_twice, last_share_lost,
+/// dk_dv_kept_local, dk_and_dv_swapped, dk_for_dv, overwritten_not_accumulated, own_block_every_time,
+/// v_left_behind, one_block_short, delta_left_out, delta_of_first_head, sums_not_cleared, share_not_cleared,
+/// one_hop_short_of_home, received_and_sent.
 Task task(std::string id, std::string function);
 
-/// Where to look for what became of dk and dv, said where these alone are wrong.
-log_reading::BlocksRight unless_dq_is_wrong(std::string where);
+/// Where to look when blocks are right and gradients are not: `of_dk_and_dv` where these alone are wrong, at
+/// delta where dv alone is right.
+log_reading::BlocksRight where_to_look(std::string of_dk_and_dv);
 
 /// What a ring of blocking calls that answers `task` is held to. Mistakes: world_communicator,
 /// sends_to_itself_alone, wrong_direction, useless_last_hop, owner_off and those of checks::blocking_ring.

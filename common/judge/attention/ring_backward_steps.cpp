@@ -84,7 +84,7 @@ class Ring {
       const Pair<T> empty{zeros, zeros};
       rooms_.push_back({empty, empty, empty});
       shares_.push_back(empty);
-      room(rank, 0) = {start, start};
+      for (const int x : {0, 1}) room(rank, 0, x) = start;
     }
   }
 
@@ -93,7 +93,7 @@ class Ring {
     const int hops = world_size() == 1 ? 0 : world_size() + steps_.gradient_hops;
     for (int step = 0; step < std::max(blocks, hops); ++step) {
       if (step < blocks) work(step);
-      if (step < hops && steps_.gradients_travel) pass_on(step);
+      if (step < hops) pass_on(step);
     }
     std::vector<Tensor64> dq, dk, dv;
     for (int rank = 0; rank < world_size(); ++rank) {
@@ -110,10 +110,22 @@ class Ring {
   /// How long the block is that a rank holds after `step` hops.
   Index held_size(int rank, int step) const { return ranks_[holder(rank, step, world_size())].q.size(); }
 
-  /// Where a rank holds gradients after `step` hops.
-  Pair<T>& room(int rank, int step) {
-    if (!steps_.gradients_travel) return rooms_[rank][0];
-    return rooms_[rank][step == 0 && !steps_.own_in_room ? 2 : step % 2];
+  bool travels(int x) const { return x == 0 ? steps_.dk_travels : steps_.dv_travels; }
+
+  /// Where a rank holds dk (x = 0) or dv (x = 1) after `step` hops.
+  std::vector<T>& room(int rank, int step, int x) {
+    if (!travels(x)) return rooms_[rank][0][x];
+    return rooms_[rank][step == 0 && !steps_.own_in_room ? 2 : step % 2][x];
+  }
+  Pair<T> both(int rank, int step) { return {room(rank, step, 0), room(rank, step, 1)}; }
+
+  /// How often a rank's share of the block that it holds after `step` hops is added.
+  int times_added(int step) const {
+    if (world_size() == 1) return 1;
+    if (step == 0 && steps_.shares == Shares::OwnTwice) return 2;
+    const bool lost = (step == 0 && steps_.shares == Shares::OwnLost) ||
+                      (step == world_size() - 1 && steps_.shares == Shares::LastLost);
+    return lost ? 0 : 1;
   }
 
   void work(int step) {
@@ -125,8 +137,10 @@ class Ring {
           ranks_[rank].share(block_k, read_as(block_v.values(), block_k.shape()), steps_.delta);
       add(dq_[rank].values(), share.dq.values(), steps_.dq_overwritten);
       if (of != rank && !steps_.others_blocks) continue;
-      enter(rank, step, 0, share.dk);
-      enter(rank, step, 1, share.dv);
+      for (int i = 0; i < times_added(step); ++i) {
+        enter(rank, step, 0, share.dk);
+        enter(rank, step, 1, share.dv);
+      }
     }
   }
 
@@ -136,7 +150,7 @@ class Ring {
 
   /// Adds a share to the sum of its block's dk (x = 0) or dv (x = 1).
   void enter(int rank, int step, int x, const TensorOf<T>& share) {
-    std::vector<T>& sum = room(rank, step)[x];
+    std::vector<T>& sum = room(rank, step, x);
     if (steps_.by_token) return add_by_token(sum, ranks_[rank].q.extent(1), share);
     if (leftover(x) != Leftover::Shares) return add(sum, share.values(), steps_.dk_dv_overwritten);
     std::vector<T>& all = shares_[rank][x];
@@ -150,7 +164,7 @@ class Ring {
   void pass_on(int step) {
     std::vector<Pair<T>> messages;
     for (int rank = 0; rank < world_size(); ++rank) {
-      Pair<T> message = room(rank, step);
+      Pair<T> message = both(rank, step);
       for (std::vector<T>& gradient : message) gradient.resize(held_size(rank, step));
       if (steps_.swapped == Swapped::EveryHop) std::swap(message[0], message[1]);
       if (brought(step) == Brought::DkTwice) message[1] = message[0];
@@ -164,14 +178,15 @@ class Ring {
   }
 
   void receive(int rank, int step, int x, const std::vector<T>& message) {
-    std::vector<T>& to = room(rank, step + 1)[x];
+    if (!travels(x)) return;
+    std::vector<T>& to = room(rank, step + 1, x);
     if (leftover(x) == Leftover::Sum && step + 1 < world_size()) return add(to, message);
     std::ranges::copy(message, to.begin());
   }
 
   /// What a rank holds after `hops` hops, with what lies beyond it.
   Pair<T> held(int rank, int hops) {
-    Pair<T> all = room(rank, hops);
+    Pair<T> all = both(rank, hops);
     if (!steps_.beyond) return all;
     for (std::vector<T>& gradient : all)
       std::fill(gradient.begin() + held_size(rank, hops), gradient.end(), static_cast<T>(*steps_.beyond));
@@ -180,8 +195,8 @@ class Ring {
 
   /// What the output dv holds before the last hop: the first share, unless that lies elsewhere.
   std::vector<T> before_home(int rank) {
-    if (!steps_.own_in_room) return room(rank, 0)[1];
-    return std::vector<T>(room(rank, 0)[1].size(), static_cast<T>(steps_.beyond.value_or(0)));
+    if (!steps_.own_in_room) return room(rank, 0, 1);
+    return std::vector<T>(room(rank, 0, 1).size(), static_cast<T>(steps_.beyond.value_or(0)));
   }
 
   Pair<T> returned(int rank, int hops) {

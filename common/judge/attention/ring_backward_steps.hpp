@@ -10,6 +10,9 @@ namespace course::ring_backward {
 /// Where dk and dv change places.
 enum class Swapped { Nowhere, AtTheEnd, EveryHop };
 
+/// Which of the ranks' shares are in a block's dk and dv, among several ranks.
+enum class Shares { All, OwnLost, OwnTwice, LastLost };
+
 /// What a message brings where dk and dv belong.
 enum class Brought {
   Both,     ///< as it should be
@@ -40,11 +43,13 @@ enum class Returned {
 struct Steps {
   bool k_travels = true;
   bool v_travels = true;
-  bool gradients_travel = true;  ///< else dk and dv stay where they are computed
-  bool by_token = false;      ///< and are added to the own block's token by token, as far as both have them
+  bool dk_travels = true;  ///< else it stays where it is computed
+  bool dv_travels = true;
+  bool by_token = false;  ///< what stays is added to the own block's token by token, as far as both have them
   bool others_blocks = true;  ///< whether other ranks' blocks get shares of dk and dv
-  int blocks = 0;             ///< of work beyond P, not below one
-  int gradient_hops = 0;      ///< beyond P; none at P = 1
+  Shares shares = Shares::All;
+  int blocks = 0;         ///< of work beyond P, not below one
+  int gradient_hops = 0;  ///< beyond P; none at P = 1
   bool dk_dv_overwritten = false;
   bool dq_overwritten = false;
   double dq_start = 0;  ///< what the sums begin with

@@ -73,7 +73,7 @@ std::string place_words(const Output& output, std::vector<Index> position, const
   if (ranked && !position.empty()) position[output.join_axis] = owner.row;
   std::string indices;
   for (std::size_t axis = 0; axis < position.size(); ++axis) {
-    if (ranked && output.axes[axis] == "rank") continue;
+    if (output.axes[axis].empty() || (ranked && output.axes[axis] == "rank")) continue;
     indices += fmt::format("{}{} {}", indices.empty() ? "" : ", ", output.axes[axis], position[axis]);
   }
   return (ranked ? fmt::format("rank {}: ", owner.rank) : "") + output.name +
