@@ -48,12 +48,19 @@ Likeness likeness_of(const Mistake& mistake, const Played& played, bool mistakes
   return likeness;
 }
 
-/// Whether one mistake equals every answer, and is clearly wrong where an answer is.
+/// Of an example without an answer.
+Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
+  if (!mistake.throws || played.outcome->ending != Outcome::Ending::Threw) return Likeness::Equals;
+  return mistake.throws(*played.example, played.outcome->text) ? Likeness::Supports : Likeness::Differs;
+}
+
+/// Whether one mistake equals every answer, and is clearly wrong where an answer is; one by which the
+/// function throws has thrown.
 bool explains(const Mistake& mistake, const std::vector<const Played*>& all, bool mistakes_cancel) {
   bool supported = false;
   for (const Played* played : all) {
-    if (played->answer.empty()) continue;
-    const Likeness likeness = likeness_of(mistake, *played, mistakes_cancel);
+    const Likeness likeness = played->answer.empty() ? likeness_of_ending(mistake, *played)
+                                                     : likeness_of(mistake, *played, mistakes_cancel);
     if (likeness == Likeness::Differs) return false;
     supported |= likeness == Likeness::Supports;
   }
@@ -158,6 +165,11 @@ std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& tas
   }
   if (3 * told < wrong.size()) return {};
   return kinds;
+}
+
+bool may_throw(const Task& task, const std::string& mistake) {
+  return std::ranges::any_of(task.mistakes,
+                             [&](const Mistake& one) { return one.id == mistake && one.throws != nullptr; });
 }
 
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all) {

@@ -33,8 +33,12 @@ bool is_right(const Played& played);
 
 /// The mistakes that explain all that was played, right answers as well as wrong ones: those whose answer
 /// equals the student's wherever there is one, and is clearly not the expected answer where the student's is
-/// wrong. A name is earned only when one mistake is left.
+/// wrong; of those by which the function throws (Mistake::throws), the ones that throw as it did. A name is
+/// earned only when one mistake is left.
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all);
+
+/// Whether the function throws by this mistake.
+bool may_throw(const Task& task, const std::string& mistake);
 
 /// By mistake, the kinds of input on which one test's wrong answers look like it and like no other: what is
 /// left to say where two mistakes were made, or one that looks otherwise elsewhere. Large inputs are left

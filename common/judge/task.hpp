@@ -44,6 +44,9 @@ struct Example {
 struct Mistake {
   std::string id;  ///< in mistakes.md
   std::function<Answer(const Example&)> answer;
+  /// Of a mistake by which the function throws on some examples: whether it would throw this on one. The
+  /// answer is that of the others.
+  std::function<bool(const Example&, const std::string& thrown)> throws = {};
 };
 
 /// A mistake as the steps of a computation, some of them set wrong.

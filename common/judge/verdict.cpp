@@ -218,7 +218,8 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   if (failures.empty()) return verdict;
   verdict.status = Status::Failed;
   const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
-  if (any_wrong && evidence.explaining.size() == 1) verdict.mistakes.insert(evidence.explaining.front());
+  if (evidence.explaining.size() == 1 && (any_wrong || may_throw(task, evidence.explaining.front())))
+    verdict.mistakes.insert(evidence.explaining.front());
   const Failure& shown = most_telling(failures, verdict.mistakes);
   verdict.witness = shown.played;
   if (test.test->hidden) {

@@ -259,7 +259,8 @@ void Recorder::check_overlap(Operation& operation) {
                        other->text(), other->kind == Kind::Send ? "sent" : "received");
   }
   if (reused_before_wait) journal.note_now(fact_reused_before_wait, text);
-  if (!text.empty()) journal.note_now(both_receive ? fact_shared_room : fact_overlapping_buffers, text);
+  if (both_receive) journal.note_now(fact_shared_room, text);
+  if (!text.empty()) journal.note_now(fact_overlapping_buffers, text);
 }
 
 void* Recorder::guarded(Operation& operation, const void* buffer) const {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -60,6 +62,24 @@ class Call {
   template <class Comm>
   Comm communicator() const {
     return *static_cast<const Comm*>(communicator_);
+  }
+
+  /// The name and the memory of the input or output that has this address; empty where none has.
+  struct Found {
+    std::string name = {};
+    std::span<const std::byte> memory = {};
+  };
+  Found tensor_at(const void* address) const {
+    Found found;
+    const auto look = [&](const std::string& name, const Tensor& tensor) {
+      const std::less<const void*> before;
+      if (!before(address, tensor.data()) && before(address, tensor.data() + tensor.size()))
+        found = {name, std::as_bytes(std::span(tensor.values()))};
+    };
+    for (const auto& [name, tensor] : inputs_) look(name, tensor);
+    for (const auto& [name, tensor] : lent_) look(name, *tensor);
+    for (const auto& [name, tensor] : outputs_) look(name, tensor);
+    return found;
   }
 
   /// The computation for a function that takes one.

@@ -56,6 +56,17 @@ LoadedCase load_case(const fs::path& folder, const Stage& stage, bool keep_input
   return loaded;
 }
 
+namespace {
+
+/// "k: ": of the call's tensors the one that a view with this beginning shows, or a part of it; empty where
+/// none does.
+std::string whose(const Call& call, const void* data) {
+  const std::string name = call.tensor_at(data).name;
+  return name.empty() ? "" : name + ": ";
+}
+
+}  // namespace
+
 RankReport call_function(const Library& subject, const std::string& function, Call& call) {
   RankReport report;
   try {
@@ -67,6 +78,9 @@ RankReport call_function(const Library& subject, const std::string& function, Ca
   } catch (const NotImplemented& error) {
     report.ending = "todo";
     report.what = error.what();
+  } catch (const OutsideView& error) {
+    report.ending = "threw";
+    report.what = whose(call, error.data()) + error.what();
   } catch (const std::exception& error) {
     report.ending = "threw";
     report.what = error.what();

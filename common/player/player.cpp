@@ -98,27 +98,6 @@ class GradedBlocks : public Blocks {
   std::vector<block_log::Entry> entries_;
 };
 
-/// Among the inputs and, as soon as the adapter has made them, the outputs.
-TensorAt tensors_of(const Call& call, const std::vector<std::string>& inputs) {
-  return [&](const void* address) -> std::span<const std::byte> {
-    const auto memory_with_it = [&](const Tensor& tensor) {
-      const std::span<const std::byte> memory =
-          std::as_bytes(std::span(tensor.data(), tensor.values().size()));
-      const bool has_it = std::greater_equal<>()(address, memory.data()) &&
-                          std::less<>()(address, memory.data() + memory.size());
-      return has_it ? memory : std::span<const std::byte>{};
-    };
-    std::span<const std::byte> found;
-    for (const std::string& name : inputs) {
-      if (found.empty()) found = memory_with_it(call.input(name));
-    }
-    for (const auto& [name, tensor] : call.outputs()) {
-      if (found.empty()) found = memory_with_it(tensor);
-    }
-    return found;
-  };
-}
-
 void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankStatus& page,
                MemoryMeter& memory) {
   const std::shared_ptr<const void> communicator = stage.enter(loaded.rank);
@@ -128,7 +107,7 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
     const bool measured = memory.reset();
     set_phase(page, Phase::Computing);
     stage.begin_watching(communicator.get(), Watching::Graded, page,
-                         tensors_of(call, loaded.manifest.inputs));
+                         [&call](const void* address) { return call.tensor_at(address).memory; });
     RankReport report = call_function(subject, loaded.manifest.function, call);
     if (report.ending != "finished") set_text(page, report.what);
     set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);

@@ -9,7 +9,7 @@ inline constexpr const char* fact_world = "world_communicator";
 inline constexpr const char* fact_self_message = "self_message";
 inline constexpr const char* fact_invalid_peer = "invalid_peer";
 inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
-/// Two receives are open at once whose buffers overlap.
+/// The same of two receives that are open at once.
 inline constexpr const char* fact_shared_room = "shared_room";
 /// A message begins in a tensor of the function's and ends beyond it; a message that is sent, or in memory
 /// that the function has allocated.

@@ -51,23 +51,26 @@ bool overlap(MatrixView<const float> a, MatrixView<const float> b) {
          before(b.data(), a.data() + a.size());
 }
 
-void require_fit(Factor a, Factor b, MatrixView<float> c) {
+void require_fit(Factor a, Factor b, MatrixView<float> c, Caller caller) {
   if (a.rows() != c.rows() || a.cols() != b.rows() || b.cols() != c.cols()) {
     throw std::invalid_argument("gemm: a " + shape(a.rows(), a.cols()) + " times b " +
-                                shape(b.rows(), b.cols()) + " does not fit c " + shape(c.rows(), c.cols()));
+                                shape(b.rows(), b.cols()) + " does not fit c " + shape(c.rows(), c.cols()) +
+                                " (" + to_string(caller) + ")");
   }
   for (const Factor& factor : {a, b}) {
     if (overlap(factor.matrix(), c)) {
       throw std::invalid_argument("gemm: c " + shape(c.rows(), c.cols()) +
-                                  " lies on the memory of a factor " + shape(factor.rows(), factor.cols()));
+                                  " lies on the memory of a factor " + shape(factor.rows(), factor.cols()) +
+                                  " (" + to_string(caller) + ")");
     }
   }
 }
 
-void require_equal_lengths(const std::string& what, std::span<const float> x, std::span<const float> y) {
+void require_equal_lengths(const std::string& what, std::span<const float> x, std::span<const float> y,
+                           Caller caller) {
   if (x.size() != y.size()) {
     throw std::invalid_argument(what + ": x has " + std::to_string(x.size()) + " numbers and y " +
-                                std::to_string(y.size()));
+                                std::to_string(y.size()) + " (" + to_string(caller) + ")");
   }
 }
 
@@ -77,8 +80,8 @@ float larger(float a, float b) {
 
 }  // namespace
 
-void gemm(float alpha, Factor a, Factor b, float beta, MatrixView<float> c) {
-  require_fit(a, b, c);
+void gemm(float alpha, Factor a, Factor b, float beta, MatrixView<float> c, Caller caller) {
+  require_fit(a, b, c, caller);
   Eigen::Map<Matrix> result(c.data(), c.rows(), c.cols());
   with_eigen(a, [&](const auto& left) {
     with_eigen(b, [&](const auto& right) {
@@ -108,13 +111,13 @@ float maximum(std::span<const float> row) {
   return result;
 }
 
-float dot(std::span<const float> x, std::span<const float> y) {
-  require_equal_lengths("dot", x, y);
+float dot(std::span<const float> x, std::span<const float> y, Caller caller) {
+  require_equal_lengths("dot", x, y, caller);
   return as_eigen(x).dot(as_eigen(y));
 }
 
-void axpy(float alpha, std::span<const float> x, std::span<float> y) {
-  require_equal_lengths("axpy", x, y);
+void axpy(float alpha, std::span<const float> x, std::span<float> y, Caller caller) {
+  require_equal_lengths("axpy", x, y, caller);
   as_eigen(y) += alpha * as_eigen(x);
 }
 

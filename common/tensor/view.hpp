@@ -17,14 +17,46 @@ inline constexpr bool check_bounds = true;
 inline constexpr bool check_bounds = false;
 #endif
 
-/// Throws std::out_of_range naming `index` and `size` unless 0 <= index < size. Free in unchecked builds.
+/// Where a call stands. As a default argument, where the function is called that has it: what
+/// std::source_location is in compilers that have it.
+struct Caller {
+  const char* file;  ///< its path as the compiler was given it
+  int line;
+
+  static constexpr Caller here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+/// "attention_backward.cpp, line 41"
+inline std::string to_string(Caller caller) {
+  const std::string path = caller.file;
+  return path.substr(path.rfind('/') + 1) + ", line " + std::to_string(caller.line);
+}
+
+/// Thrown by a view that was asked for what it does not have. Who knows whose numbers it shows can say so.
+class OutsideView : public std::out_of_range {
+ public:
+  OutsideView(const std::string& what, const void* data, Caller caller)
+      : std::out_of_range(what + " (" + to_string(caller) + ")"), data_(data) {}
+
+  /// Where the view begins.
+  const void* data() const { return data_; }
+
+ private:
+  const void* data_;
+};
+
+/// Throws OutsideView naming `index` and `size` unless 0 <= index < size. Free in unchecked builds.
 inline void require_index([[maybe_unused]] const char* what, [[maybe_unused]] Index index,
-                          [[maybe_unused]] Index size) {
+                          [[maybe_unused]] Index size, [[maybe_unused]] const void* data,
+                          [[maybe_unused]] Caller caller) {
   if constexpr (check_bounds) {
-    if (index < 0 || index >= size) {
-      throw std::out_of_range(std::string(what) + " " + std::to_string(index) + " is outside 0.." +
-                              std::to_string(size - 1));
-    }
+    if (index >= 0 && index < size) return;
+    const std::string name = std::string(what) + " " + std::to_string(index);
+    throw OutsideView(
+        size == 0 ? name + " of a view that has none" : name + " is outside 0.." + std::to_string(size - 1),
+        data, caller);
   }
 }
 
@@ -44,23 +76,24 @@ class MatrixView {
   Index size() const { return rows_ * cols_; }
   T* data() const { return data_; }
 
-  T& operator()(Index row, Index col) const {
-    require_index("row", row, rows_);
-    require_index("col", col, cols_);
+  T& operator()(Index row, Index col, Caller caller = Caller::here()) const {
+    require_index("row", row, rows_, data_, caller);
+    require_index("col", col, cols_, data_, caller);
     return data_[row * cols_ + col];
   }
 
   /// Row `row` as a span of `cols()` numbers.
-  std::span<T> row(Index row) const {
-    require_index("row", row, rows_);
+  std::span<T> row(Index row, Caller caller = Caller::here()) const {
+    require_index("row", row, rows_, data_, caller);
     return {data_ + row * cols_, static_cast<std::size_t>(cols_)};
   }
 
   /// Rows first .. first + count - 1 as a view of their own. An empty range is allowed.
-  MatrixView rows(Index first, Index count) const {
+  MatrixView rows(Index first, Index count, Caller caller = Caller::here()) const {
     if (first < 0 || count < 0 || first + count > rows_) {
-      throw std::out_of_range("rows " + std::to_string(first) + " to " + std::to_string(first + count - 1) +
-                              " are outside a view of " + std::to_string(rows_) + " rows");
+      throw OutsideView("rows " + std::to_string(first) + " to " + std::to_string(first + count - 1) +
+                            " are outside a view of " + std::to_string(rows_) + " rows",
+                        data_, caller);
     }
     return {data_ + first * cols_, count, cols_};
   }
@@ -89,12 +122,14 @@ class HeadsView {
   T* data() const { return data_; }
 
   /// One head as a matrix [seq, head_dim].
-  MatrixView<T> head(Index head) const {
-    require_index("head", head, heads_);
+  MatrixView<T> head(Index head, Caller caller = Caller::here()) const {
+    require_index("head", head, heads_, data_, caller);
     return {data_ + head * seq_ * head_dim_, seq_, head_dim_};
   }
 
-  T& operator()(Index head, Index row, Index col) const { return this->head(head)(row, col); }
+  T& operator()(Index head, Index row, Index col, Caller caller = Caller::here()) const {
+    return this->head(head, caller)(row, col, caller);
+  }
 
  private:
   T* data_;

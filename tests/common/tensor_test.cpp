@@ -113,6 +113,32 @@ TEST(MatrixView, ChecksIndicesInCheckedBuilds) {
   EXPECT_TRUE(mentions(message_of<std::out_of_range>([&] { Tensor({1, 4, 2}).heads().head(1); }), "head 1"));
 }
 
+TEST(OutsideView, NamesThePlaceOfTheCall) {
+  Tensor tensor({2, 3, 4});
+  const MatrixView<float> whole = tensor.heads().head(1);
+  const int line = __LINE__;
+  EXPECT_TRUE(mentions(message_of<OutsideView>([&] { whole.rows(2, 2); }),
+                       "(tensor_test.cpp, line " + std::to_string(line + 1) + ")"));
+  try {
+    whole.rows(2, 2);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const OutsideView& error) {
+    EXPECT_EQ(error.data(), whole.data());
+  }
+}
+
+TEST(OutsideView, NamesThePlaceOfAnIndexInCheckedBuilds) {
+  if (!check_bounds) GTEST_SKIP() << "this build does not check bounds";
+  Tensor tensor({2, 3, 4});
+  const MatrixView<float> part = tensor.heads().head(1).rows(1, 2);
+  const int line = __LINE__;
+  const std::string place = "(tensor_test.cpp, line ";
+  EXPECT_TRUE(mentions(message_of<OutsideView>([&] { part.row(2); }), place + std::to_string(line + 2)));
+  EXPECT_TRUE(mentions(message_of<OutsideView>([&] { tensor.heads()(0, 3, 0); }), place));
+  EXPECT_TRUE(
+      mentions(message_of<OutsideView>([&] { part.rows(0, 0)(0, 0); }), "row 0 of a view that has none"));
+}
+
 TEST(Cast, KeepsShapeAndValues) {
   const Tensor64 wide = cast<double>(counted({2, 3}));
   EXPECT_EQ(wide.shape(), (Shape{2, 3}));

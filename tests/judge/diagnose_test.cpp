@@ -89,6 +89,23 @@ TEST(MistakesCancel, ChangesNothingWhereTheMistakeIsLarge) {
   }
 }
 
+TEST(Mistake, ByWhichTheFunctionThrowsIsToldByWhatIsThrown) {
+  Task task = task_with({3, 4}, {0, 0});
+  task.mistakes = {{"leaves", always({3, 4}),
+                    [](const Example&, const std::string& thrown) { return thrown == "threw: row 7"; }}};
+  const auto explained = [&](const std::string& thrown, const Outcome& other) {
+    Outcome threw;
+    threw.ending = Outcome::Ending::Threw;
+    threw.text = thrown;
+    const Played first = compare(task, example, task.expected(example), threw);
+    const Played second = compare(task, example, task.expected(example), other);
+    return explaining_mistakes(task, {&first, &second}) == std::vector<std::string>{"leaves"};
+  };
+  EXPECT_TRUE(explained("threw: row 7", returned({3, 4})));
+  EXPECT_FALSE(explained("threw: row 7", returned({3, 5}))) << "that is wrong in another way";
+  EXPECT_FALSE(explained("threw: something else", returned({3, 4})));
+}
+
 TEST(Mistake, ThatIsNextToTheTruthExplainsNothing) {
   EXPECT_FALSE(explained({3, 4.00001}, {3, 4.00002f}, false));
 }

@@ -110,6 +110,7 @@ TEST(Lesson06Checks, SeeOfEachMistakeWhatTheReadmeSays) {
                                                 {"scaled_twice", "3kq"},
                                                 {"sums_not_cleared", "1234kqv"},
                                                 {"visible_not_shifted", "124kqv"},
+                                                {"visible_unclamped", ""},
                                                 {"weights_not_normalised", "124kqv"}}));
   EXPECT_EQ(as_text(seen.with_d_lse), (Table{{"d_added", "1kq"},
                                              {"d_from_block_softmax", "1kq"},
@@ -133,6 +134,7 @@ TEST(Lesson06Checks, SeeOfEachMistakeWhatTheReadmeSays) {
                                              {"scaled_twice", "13kq"},
                                              {"sums_not_cleared", "1234kqv"},
                                              {"visible_not_shifted", "124kqv"},
+                                             {"visible_unclamped", ""},
                                              {"weights_not_normalised", "124kqv"}}));
 }
 

@@ -137,6 +137,34 @@ TEST(Verdict, SaysWhatPartOfItsToleranceAnAnswerTook) {
   EXPECT_GT(verdict_on({1.5, -2.5, 3.25, 5}, false).taken.at("o").part, 1);
 }
 
+/// What is told of answers to a task that knows two mistakes, each on a kind of input of its own.
+TEST(Verdict, TellsOnWhichKindOfInputEachOfTwoMistakesShows) {
+  Task task = one_output();
+  const auto on = [](const char* kind, double factor) {
+    return [=](const Example& example) {
+      Tensor64 answer({4}, std::vector<double>{1.5, -2.5, 3.25, 4.75});
+      for (double& entry : answer.values()) entry *= example.what == kind ? factor : 1;
+      return Answer{{"o", answer}};
+    };
+  };
+  task.mistakes = {{"tripled", on("long rows", 3)}, {"halved", on("masked rows", 0.5)}};
+  task.descriptions = {{"tripled", "all is tripled"}, {"halved", "all is halved"}};
+  const GradedTest test{&task, 0};
+  const std::vector<Example> examples{{"long rows", {}}, {"masked rows", {}}};
+  std::vector<Outcome> outcomes(2, outcome(Ending::Finished, ""));
+  outcomes[0].outputs = {{{"o", Tensor({4}, std::vector<float>{4.5, -7.5, 9.75, 14.25})}}};
+  outcomes[1].outputs = {{{"o", Tensor({4}, std::vector<float>{0.75, -1.25, 1.625, 2.375})}}};
+  std::vector<PlayedTest> tests{{&test, {}}};
+  for (std::size_t i = 0; i < examples.size(); ++i)
+    tests[0].played.push_back(compare(task, examples[i], task.expected(examples[i]), outcomes[i]));
+  judge(tests, true);
+  EXPECT_TRUE(tests[0].verdict.mistakes.empty());
+  EXPECT_TRUE(tests[0].verdict.text.starts_with(
+      "two mistakes, perhaps: on masked rows it looks like: all is halved\n"
+      "and on long rows it looks like: all is tripled\n"))
+      << tests[0].verdict.text;
+}
+
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
   for (const std::vector<float>& values :
        {std::vector<float>{3, -5, 6.5, 9.5}, {0, 0, 0, 0}, {4.5, -7.5, 9.75, 14.25}})

@@ -1,6 +1,7 @@
 #include "judge/attention/block_backward.hpp"
 
 #include <algorithm>
+#include <regex>
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/block_backward_steps.hpp"
@@ -88,6 +89,31 @@ Answer rounding_of_rows(const Example& example) {
   return rounding::softmax_gradient(input(example, "p"), input(example, "dp"), input(example, "d_lse"));
 }
 
+/// Whether some query's count of keys, from the first key of a block on, is negative or more than the block
+/// has.
+bool has_counts_beyond_a_block(const Example& example) {
+  const Index queries = example.inputs.at("q").extent(1), keys = example.inputs.at("k").extent(1);
+  const Index block = integer(example, "block");
+  const reference::Mask mask = mask_of(example);
+  for (Index i = 0; i < queries; ++i) {
+    const Index visible = std::min(mask.keys(i).last, keys);
+    for (Index first = 0; first < keys; first += block) {
+      if (visible < first || visible - first > std::min(block, keys - first)) return true;
+    }
+  }
+  return false;
+}
+
+/// What a view of one block throws that is asked for a key outside the block.
+bool left_a_block(const Example& example, const std::string& thrown) {
+  static const std::regex words(R"((?:row|col) -?\d+ is outside 0\.\.(\d+))");
+  std::smatch found;
+  if (!has_counts_beyond_a_block(example) || !std::regex_search(thrown, found, words)) return false;
+  const Index size = std::stol(found[1]) + 1;
+  const Index keys = example.inputs.at("k").extent(1), block = integer(example, "block");
+  return size == block || size == keys % block;
+}
+
 AttentionProblem problem(const Example& example) {
   return problem_of(example, input(example, "d_lse"), mask_of(example));
 }
@@ -136,7 +162,10 @@ Task block_task(std::string id, std::string function) {
 }
 
 Task whole_task(std::string id, std::string function) {
-  return attention_task(std::move(id), std::move(function), of_the_whole);
+  Task made = attention_task(std::move(id), std::move(function), of_the_whole);
+  const auto right = [](const Example& example) { return by_steps<double>({}, example); };
+  made.mistakes.push_back({"visible_unclamped", right, left_a_block});
+  return made;
 }
 
 }  // namespace course::block_backward

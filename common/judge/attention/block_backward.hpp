@@ -61,7 +61,7 @@ Task block_task(std::string id, std::string function);
 
 /// The same of q, k, v, o, lse, d_o, d_lse and the blocks of keys. Mistakes: those of block_task but
 /// dk_dv_overwritten, and d_is_a_mean, d_of_one_column, d_lse_left_out, d_lse_subtracted,
-/// visible_not_shifted, ragged_block_dropped, sums_not_cleared.
+/// visible_not_shifted, visible_unclamped, ragged_block_dropped, sums_not_cleared.
 Task whole_task(std::string id, std::string function);
 
 }  // namespace course::block_backward
