@@ -22,11 +22,14 @@ constexpr double clearly = 4;
 /// as this mistake would have it.
 enum class Likeness { Differs, Equals, Supports };
 
-/// Nobody computes what was never written, but a mistake may be to write nothing.
-bool writes_what_was_never_written(const Tensor64& mistaken, const Tensor64& answer) {
+/// Nobody computes what was never written, but a mistake may be to write nothing; and a NaN that arithmetic
+/// makes is another than one that was computed from what was never written.
+bool sets_what_was_never_set(const Tensor64& mistaken, const Tensor64& answer) {
   for (Index i = 0; i < answer.size(); ++i) {
-    if (origin_of(answer[i]) == Origin::NeverWritten && origin_of(mistaken[i]) != Origin::NeverWritten)
-      return true;
+    const Origin given = origin_of(answer[i]);
+    const Origin predicted = origin_of(mistaken[i]);
+    if (given == Origin::NeverWritten && predicted != given) return true;
+    if (given == Origin::FromUnwritten && predicted == Origin::Arithmetic) return true;
   }
   return false;
 }
@@ -39,8 +42,7 @@ Likeness likeness_of(const Mistake& mistake, const Played& played, bool mistakes
     const Tensor64& other = mistaken.at(name);
     const double tolerance = played.tolerance.at(name);
     const double allowed = mistake_factor * tolerance;
-    if (other.shape() != answer.shape() || writes_what_was_never_written(other, answer))
-      return Likeness::Differs;
+    if (other.shape() != answer.shape() || sets_what_was_never_set(other, answer)) return Likeness::Differs;
     if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
     if (relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed)
       likeness = Likeness::Supports;
@@ -81,7 +83,8 @@ std::set<std::string> explained_kinds(const Mistake& mistake, const std::vector<
 /// By output. Throws std::invalid_argument that names the task and the example.
 std::map<std::string, double> tolerances(const Task& task, const Played& played) {
   std::map<std::string, double> all;
-  for (const auto& [name, axes, join_axis] : task.outputs) {
+  for (const Output& output : task.outputs) {
+    const std::string& name = output.name;
     const auto exponent = task.exponents.find(name);
     const Tensor64& baseline = played.baseline.at(name);
     const Tensor64& expected = played.expected.at(name);

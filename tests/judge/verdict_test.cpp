@@ -113,6 +113,47 @@ TEST(Verdict, TellsThePatternOfAnAnswerWithoutAName) {
   EXPECT_TRUE(tripled.text.ends_with("on an input")) << tripled.text;
 }
 
+/// The verdict on these answers to two kinds of input where {3, 4} is right, of a task that knows two
+/// mistakes.
+TestVerdict verdict_on_two_kinds(std::vector<float> first, std::vector<float> second) {
+  const auto always = [](std::vector<double> values) {
+    return [answer = Tensor64({2}, std::move(values))](const Example&) { return Answer{{"o", answer}}; };
+  };
+  Task task{.id = "1",
+            .function = "f",
+            .outputs = {{"o", {"row"}}},
+            .examples = {},
+            .expected = always({3, 4}),
+            .baseline = always({3, 4})};
+  task.mistakes = {{"doubled", always({6, 8})}, {"negated", always({-3, -4})}};
+  task.told = {{"doubled", "all is doubled"}, {"negated", "the sign is wrong"}};
+  const GradedTest test{&task, 0};
+  const Example kinds[] = {{"a short row", {}}, {"a long row", {}}};
+  Outcome returned[] = {outcome(Ending::Finished, ""), outcome(Ending::Finished, "")};
+  returned[0].outputs = {{{"o", Tensor({2}, std::move(first))}}};
+  returned[1].outputs = {{{"o", Tensor({2}, std::move(second))}}};
+  std::vector<PlayedTest> tests{{&test}};
+  for (int i = 0; i < 2; ++i)
+    tests[0].played.push_back(compare(task, kinds[i], task.expected(kinds[i]), returned[i]));
+  judge(tests);
+  return tests[0].verdict;
+}
+
+TEST(Verdict, TellsTwoMistakesByTheKindOfInputThatEachShowsOn) {
+  const TestVerdict verdict = verdict_on_two_kinds({6, 8}, {-3, -4});
+  EXPECT_TRUE(verdict.mistakes.empty());
+  EXPECT_TRUE(
+      verdict.text.starts_with("two mistakes, perhaps: on a short row it looks like: all is doubled\n"
+                               "and on a long row it looks like: the sign is wrong\n"))
+      << verdict.text;
+}
+
+TEST(Verdict, TellsOneMistakeInPartWhereItExplainsHalfOfWhatIsWrong) {
+  const TestVerdict verdict = verdict_on_two_kinds({6, 8}, {1, 7});
+  EXPECT_TRUE(verdict.mistakes.empty());
+  EXPECT_TRUE(verdict.text.starts_with("on a short row it looks like: all is doubled\n")) << verdict.text;
+}
+
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
   for (const std::vector<float>& values :
        {std::vector<float>{3, -5, 6.5, 9.5}, {0, 0, 0, 0}, {4.5, -7.5, 9.75, 14.25}})

@@ -1,10 +1,14 @@
 #include "judge/softmax/online_softmax.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 
+#include "judge/diagnose.hpp"
+#include "judge/numbers/compare.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
 
@@ -121,6 +125,21 @@ Answer merge_rows(const PassSteps& steps, const Example& example) {
     lse[row] = softmax_steps::logsumexp(state);
   }
   return {{"lse", cast<double>(lse)}};
+}
+
+/// "merge 3 is of (m, l) = (-inf, 0) and (1.2, 3.4)": the first that came out wrong.
+std::string merged_states(const Played& played) {
+  const Tensor64& expected = played.expected.at("lse");
+  const std::vector<double> off = off_by(played.answer.at("lse"), expected, played.tolerance.at("lse"));
+  const Index worst = std::ranges::max_element(off) - off.begin();
+  const auto m = played.example->inputs.at("m").matrix().row(worst);
+  const auto l = played.example->inputs.at("l").matrix().row(worst);
+  std::string states;
+  for (std::size_t part = 0; part < m.size(); ++part) {
+    states += part == 0 ? "" : part + 1 == m.size() ? " and " : ", ";
+    states += fmt::format("({:.4g}, {:.4g})", m[part], l[part]);
+  }
+  return fmt::format("merge {} is of (m, l) = {}", worst, states);
 }
 
 template <class T>
@@ -479,12 +498,13 @@ Example make_example(InputGenerator& generator, std::string what, Tensor scores,
 Task merge_task(std::string id, std::string function) {
   return {.id = std::move(id),
           .function = std::move(function),
-          .outputs = {{"lse", {"merged state"}}},
+          .outputs = {{"lse", {"merge"}, 0, "(m + log l)"}},
           .examples = merges,
           .expected = merge_answer<double>,
           .baseline = merge_answer<float>,
           .mistakes = mistakes_of(merge_rows, wrong_merges()),
-          .of_family = true};
+          .of_family = true,
+          .explain = merged_states};
 }
 
 Task pass_task(std::string id, std::string function) {
