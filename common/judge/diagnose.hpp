@@ -36,9 +36,9 @@ bool is_right(const Played& played);
 /// wrong. A name is earned only when one mistake is left.
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all);
 
-/// By mistake, the kinds of input on which one test's wrong answers look like it and like no other: what is
-/// left to say where two mistakes were made, or one that looks otherwise elsewhere. Large inputs are left
-/// out.
+/// By mistake, the kinds of input on which one test's wrong answers look like it and like no other, or like
+/// it and otherwise only like such as would show elsewhere and do not: what is left to say where two mistakes
+/// were made, or one that looks otherwise elsewhere. Large inputs are left out.
 std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& task,
                                                                  const std::vector<Played>& all);
 

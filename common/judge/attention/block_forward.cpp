@@ -66,7 +66,7 @@ Answer scale_on_weights(const Example& example) {
 // What is rescaled and divided, and when
 
 /// What a sum over earlier blocks is multiplied by when a block is added to it.
-enum class Rescale { Right, LeftOut, Inverted, InvertedOnceSeen, Dropped };
+enum class Rescale { Right, LeftOut, Twice, Inverted, InvertedOnceSeen, Dropped };
 
 /// The loop over blocks with its steps as switches.
 struct Loop {
@@ -74,12 +74,15 @@ struct Loop {
   Rescale o = Rescale::Right;
   double start = -infinity;              ///< of the running maximum
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
-  bool k_from_first_row = false;         ///< every block reads K there
-  bool v_from_first_row = false;         ///< every block reads V there
+  bool without_maximum = false;          ///< m stays 0
+  bool first_block_only = false;
+  bool k_from_first_row = false;  ///< every block reads K there
+  bool v_from_first_row = false;  ///< every block reads V there
   bool divide_every_block = false;
   bool divide_at_end = true;
   bool divide_by_zero = false;  ///< where l is 0 and m is not -inf
   bool lse_without_m = false;
+  bool lse_without_log = false;
   float (*exponential)(float) = std::exp;
 };
 
@@ -90,6 +93,8 @@ double factor(Rescale rescale, double m_old, double m_new) {
       return exponential(m_old - m_new);
     case Rescale::LeftOut:
       return 1;
+    case Rescale::Twice:
+      return exponential(2 * (m_old - m_new));
     case Rescale::InvertedOnceSeen:
       if (m_old == -infinity) return 0;
       [[fallthrough]];
@@ -113,7 +118,8 @@ double run_query(const Loop& loop, std::span<const double> q, MatrixView<const d
   double m = loop.start;
   double l = 0;
   std::ranges::fill(o, 0.0);
-  for (Index first = 0; first < k.rows(); first += block) {
+  for (Index first = 0; first < (loop.first_block_only ? std::min(block, k.rows()) : k.rows());
+       first += block) {
     const MatrixView<const double> keys = rows_of_block(k, first, block, loop.k_from_first_row);
     const MatrixView<const double> values = rows_of_block(v, first, block, loop.v_from_first_row);
     std::vector<double> scores(keys.rows());
@@ -121,6 +127,7 @@ double run_query(const Loop& loop, std::span<const double> q, MatrixView<const d
       scores[j] = dot(q, keys.row(j)) / std::sqrt(static_cast<double>(q.size()));
     const double m_old = m;
     m = std::max(loop.forgets_running_maximum ? -infinity : m, std::ranges::max(scores));
+    if (loop.without_maximum) m = 0;
     l *= factor(loop.l, m_old, m);
     for (double& value : o) value *= factor(loop.o, m_old, m);
     for (Index j = 0; j < keys.rows(); ++j) {
@@ -134,7 +141,7 @@ double run_query(const Loop& loop, std::span<const double> q, MatrixView<const d
   }
   const bool divides = loop.divide_at_end && (l > 0 || (loop.divide_by_zero && m > -infinity));
   for (double& value : o) value /= divides ? l : 1;
-  return (loop.lse_without_m ? 0 : m) + std::log(l);
+  return (loop.lse_without_m ? 0 : m) + (loop.lse_without_log && l > 0 ? l : std::log(l));
 }
 
 Answer run(const Loop& loop, const Example& example) {
@@ -223,14 +230,19 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
       {"divided_every_block", {.divide_every_block = true}},
       {"divided_every_block", {.divide_every_block = true, .divide_at_end = false}},
       {"final_division_missing", {.divide_at_end = false}},
+      {"first_block_only", {.first_block_only = true}},
+      {"rescaled_twice", {.o = Twice}},
+      {"lse_without_log", {.lse_without_log = true}},
       {"lse_without_m", {.lse_without_m = true}}};
   for (float (*const exponential)(float) : {static_cast<float (*)(float)>(std::exp), course::exponential}) {
     for (const bool by_zero : {false, true}) {
       const Loop loop{.divide_by_zero = by_zero, .exponential = exponential};
-      Loop from_zero = loop, new_l = loop, new_l_and_o = loop;
+      Loop from_zero = loop, no_maximum = loop, new_l = loop, new_l_and_o = loop;
       from_zero.start = 0;
+      no_maximum.without_maximum = true;
       new_l.l = new_l_and_o.l = new_l_and_o.o = Dropped;
       all.insert(all.end(), {{"m_starts_at_zero", from_zero},
+                             {"no_maximum", no_maximum},
                              {"overwritten_not_accumulated", new_l},
                              {"overwritten_not_accumulated", new_l_and_o}});
     }

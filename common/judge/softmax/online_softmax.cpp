@@ -50,7 +50,10 @@ struct PassSteps {
   float start = minus_infinity;          ///< of the running maximum
   bool first_factor_is_zero = false;     ///< where nothing finite has been seen
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
+  bool block_from_old_maximum = false;   ///< what a block adds counts from the maximum before it
   bool drops_last_block = false;         ///< where it is shorter than the others
+  bool values_from_first_row = false;    ///< every block reads them there
+  bool divides_every_block = false;      ///< o by l
   bool loses_first = false;              ///< where the second of two states has seen nothing
   bool loses_second = false;             ///< where the first of two states has seen nothing
   bool divides = true;                   ///< o by l, at the end
@@ -72,13 +75,15 @@ void see_block(const PassSteps& steps, std::span<const float> m, std::span<const
     const bool is_zero = steps.first_factor_is_zero && m_old == minus_infinity;
     return is_zero ? 0.0f : factor(kind, m_old, m_new, m_block);
   };
+  const float m_added = steps.block_from_old_maximum ? state.m : m_new;
   state = {m_new, state.l * correction(steps.l)};
   for (float& component : o) component *= correction(steps.o);
   for (Index j = 0; j < values.rows(); ++j) {
-    const float weight = l[j] * factor(steps.block, m[j], m_new, m_block);
+    const float weight = l[j] * factor(steps.block, m[j], m_added, m_block);
     state.l += weight;
     for (Index c = 0; c < values.cols(); ++c) o[c] += weight * values(j, c);
   }
+  for (float& component : o) component /= steps.divides_every_block ? state.l : 1.0f;
 }
 
 /// Divides o; returns lse.
@@ -156,6 +161,8 @@ std::vector<WrongSteps<PassSteps>> wrong_merges() {
                                          {"full_part_lost", {.loses_first = true}},
                                          {"full_part_lost", {.loses_second = true}},
                                          {"full_part_lost", {.loses_first = true, .loses_second = true}}};
+  for (const Factor a : {Factor::Right, Factor::LeftOut})
+    all.push_back({"block_from_old_maximum", {.l = a, .block_from_old_maximum = true}});
   for (const auto& [a, b] : in_either_sum(Factor::LeftOut))
     all.push_back({"l_not_rescaled", {.l = a, .block = b}});
   for (const auto& [a, b] : in_either_sum(Factor::Inverted)) {
@@ -214,8 +221,8 @@ Answer pass_over_rows(const PassSteps& steps, const Example& example) {
     for (Index first = 0; first < scores.cols(); first += block) {
       const Index count = std::min(block, scores.cols() - first);
       if (steps.drops_last_block && count < block) break;
-      see_block(steps, scores.row(i).subspan(first, count), ones, values.rows(first, count), state,
-                o.matrix().row(i));
+      see_block(steps, scores.row(i).subspan(first, count), ones,
+                values.rows(steps.values_from_first_row ? 0 : first, count), state, o.matrix().row(i));
     }
     lse[i] = finish(steps, state, o.matrix().row(i));
   }
@@ -245,6 +252,11 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
       {"masked_minus_masked", {.masked = Evaluated, .zeros = Zeros::Never}},
       {"zero_by_zero", {.zeros = Zeros::Never}},
       {"final_division_missing", {.divides = false}},
+      {"divided_every_block", {.divides_every_block = true}},
+      {"divided_every_block", {.divides_every_block = true, .divides = false}},
+      {"first_rows_every_block", {.values_from_first_row = true}},
+      {"block_from_old_maximum", {.block_from_old_maximum = true}},
+      {"block_from_old_maximum", {.l = LeftOut, .o = LeftOut, .block_from_old_maximum = true}},
       {"ragged_block_dropped", {.drops_last_block = true}},
       {"lse_without_m", {.lse = [](SoftmaxState s) { return std::log(s.l); }}},
       {"lse_base_2", {.lse = [](SoftmaxState s) { return s.m + std::log2(s.l); }}},
@@ -395,6 +407,12 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
   const auto by_lse_2 = [](float a, float b, float lse) {
     return Weights{std::exp2(a - lse), std::exp2(b - lse)};
   };
+  const auto by_maximum = [](float a, float b, float) {
+    return Weights{std::exp(a - std::max(a, b)), std::exp(b - std::max(a, b))};
+  };
+  const auto halves = [](float, float, float) { return Weights{0.5f, 0.5f}; };
+  const auto larger = [](float a, float b) { return std::max(a, b); };
+  const auto both = [](float a, float b) { return a + b; };
   const auto by_sum = [](float a, float b, float) {
     const float sum = std::exp(a) + std::exp(b);
     return Weights{std::exp(a) / sum, std::exp(b) / sum};
@@ -415,6 +433,10 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
                            {"sigmoids_swapped", {sigmoids, less_other_share, guard}},
                            {"sigmoids_swapped", {swapped, less_other_share, guard}},
                            {"sigmoids_swapped", {swapped, less_log_of_share, guard}},
+                           {"weights_not_normalised", {by_maximum, log_add_exp, guard}},
+                           {"parts_averaged", {halves, log_add_exp, guard}},
+                           {"lse_not_merged", {sigmoids, larger, guard}},
+                           {"lse_not_merged", {sigmoids, both, guard}},
                            {"same_sigmoid_twice", {first_twice, log_add_exp, guard}},
                            {"same_sigmoid_twice", {second_twice, log_add_exp, guard}},
                            {"lse_updated_before_o", {sigmoids, log_add_exp, guard, true}},
