@@ -242,17 +242,18 @@ CommunicationCheck waits_for_its_receives(std::string rule) {
   };
 }
 
-CommunicationCheck moves_messages_at_most(std::int64_t message, Messages sent, Messages gathered) {
+CommunicationCheck moves_messages_at_most(std::int64_t message, Messages fewest, Messages most,
+                                          Messages gathered) {
   const auto bytes = [=](const RankReport& report) {
     return std::max<std::int64_t>(report.collective_bytes, 0);
   };
-  // Four times a number of messages that a right answer moves: at least half of what it may.
-  const auto in_bytes = [=](std::int64_t moved, int may) {
+  // Four times a number of messages that a right answer moves.
+  const auto in_bytes = [=](std::int64_t moved, int must) {
     const std::int64_t four = static_cast<std::int64_t>(sizeof(float)) * message;
-    return moved % four == 0 && 2 * (moved / four) + 1 >= may;
+    return moved % four == 0 && moved / four >= must;
   };
   return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    const std::int64_t may_send = sent(example.ranks()) * message;
+    const std::int64_t may_send = most(example.ranks()) * message;
     const std::int64_t may_gather = gathered(example.ranks()) * message;
     std::int64_t all_sent = 0, most_gathered = 0;
     for (const RankReport& report : outcome.reports) {
@@ -260,12 +261,12 @@ CommunicationCheck moves_messages_at_most(std::int64_t message, Messages sent, M
       most_gathered = std::max(most_gathered, bytes(report));
     }
     if (all_sent > may_send) {
-      return {{in_bytes(all_sent, sent(example.ranks())) ? "count_in_bytes" : "",
+      return {{in_bytes(all_sent, fewest(example.ranks())) ? "count_in_bytes" : "",
                fmt::format("{} bytes were sent in all, at most {} messages of {} bytes are needed", all_sent,
-                           sent(example.ranks()), message)}};
+                           most(example.ranks()), message)}};
     }
     if (most_gathered <= may_gather) return {};
-    return {{in_bytes(most_gathered, gathered(example.ranks())) ? "count_in_bytes" : "",
+    return {{in_bytes(most_gathered, gathered(example.ranks()) / 2) ? "count_in_bytes" : "",
              fmt::format("collectives brought a rank {} bytes, at most {} messages of {} bytes are needed",
                          most_gathered, gathered(example.ranks()), message)}};
   };

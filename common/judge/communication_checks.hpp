@@ -86,10 +86,11 @@ CommunicationCheck waits_for_its_receives(std::string rule);
 /// How many messages, in a world of so many ranks.
 using Messages = int (*)(int ranks);
 
-/// All ranks together sent more than `sent` messages of `message` bytes, or collectives brought a rank more
-/// than `gathered`. Mistake: count_in_bytes, where four times as much was moved as a right answer moves: as
-/// when sizeof counts numbers of type MPI_FLOAT.
-CommunicationCheck moves_messages_at_most(std::int64_t message, Messages sent, Messages gathered);
+/// All ranks together sent more than `most` messages of `message` bytes, or collectives brought a rank more
+/// than `gathered`. Mistake: count_in_bytes, where four times as much was moved as a right answer moves,
+/// which sends `fewest` at least: as when sizeof counts numbers of type MPI_FLOAT.
+CommunicationCheck moves_messages_at_most(std::int64_t message, Messages fewest, Messages most,
+                                          Messages gathered);
 
 /// Bytes that a rank may have.
 using Limit = std::function<std::int64_t(const Example&, int rank)>;

@@ -22,25 +22,26 @@ constexpr double clearly = 4;
 /// as this mistake would have it.
 enum class Likeness { Differs, Equals, Supports };
 
-/// Nobody computes what was never written, but a mistake may be to write nothing.
-bool writes_what_was_never_written(const Tensor64& mistaken, const Tensor64& answer) {
+/// Nobody computes what was never written, but a mistake may be to write nothing; and a NaN that arithmetic
+/// makes is another than one that was computed from what was never written.
+bool sets_what_was_never_set(const Tensor64& mistaken, const Tensor64& answer) {
   for (Index i = 0; i < answer.size(); ++i) {
-    if (origin_of(answer[i]) == Origin::NeverWritten && origin_of(mistaken[i]) != Origin::NeverWritten)
-      return true;
+    const Origin given = origin_of(answer[i]);
+    const Origin predicted = origin_of(mistaken[i]);
+    if (given == Origin::NeverWritten && predicted != given) return true;
+    if (given == Origin::FromUnwritten && predicted == Origin::Arithmetic) return true;
   }
   return false;
 }
 
-Likeness likeness_of(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
-  const Answer mistaken = mistake.answer(*played.example);
+Likeness likeness_of(const Answer& mistaken, const Played& played, bool mistakes_cancel) {
   Likeness likeness = Likeness::Equals;
   for (const auto& [name, answer] : played.answer) {
     const Tensor64& expected = played.expected.at(name);
     const Tensor64& other = mistaken.at(name);
     const double tolerance = played.tolerance.at(name);
     const double allowed = mistake_factor * tolerance;
-    if (other.shape() != answer.shape() || writes_what_was_never_written(other, answer))
-      return Likeness::Differs;
+    if (other.shape() != answer.shape() || sets_what_was_never_set(other, answer)) return Likeness::Differs;
     if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
     if (relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed)
       likeness = Likeness::Supports;
@@ -59,36 +60,56 @@ Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
 bool explains(const Mistake& mistake, const std::vector<const Played*>& all, bool mistakes_cancel) {
   bool supported = false;
   for (const Played* played : all) {
-    const Likeness likeness = played->answer.empty() ? likeness_of_ending(mistake, *played)
-                                                     : likeness_of(mistake, *played, mistakes_cancel);
+    const Likeness likeness = played->answer.empty()
+                                  ? likeness_of_ending(mistake, *played)
+                                  : likeness_of(mistake.answer(*played->example), *played, mistakes_cancel);
     if (likeness == Likeness::Differs) return false;
     supported |= likeness == Likeness::Supports;
   }
   return supported;
 }
 
-/// The kinds of input on which the answers are as this mistake would have them. None where a right answer
-/// says that it was not made.
-std::set<std::string> explained_kinds(const Mistake& mistake, const std::vector<const Played*>& all,
-                                      bool mistakes_cancel) {
+/// Whether a mistake's answer is clearly wrong.
+bool is_clearly_wrong(const Answer& mistaken, const Played& played) {
+  return std::ranges::any_of(played.expected, [&](const auto& output) {
+    const auto& [name, expected] = output;
+    const auto tolerance = played.tolerance.find(name);  // none of an output that the task does not have
+    return tolerance != played.tolerance.end() &&
+           (mistaken.at(name).shape() != expected.shape() ||
+            relative_error(mistaken.at(name), expected) > clearly * mistake_factor * tolerance->second);
+  });
+}
+
+/// The kinds of input on which the answers are as a mistake would have them.
+struct Explained {
+  std::set<std::string> kinds = {};
+  bool fails_elsewhere = false;  ///< the mistake would show on other kinds, too, and does not
+};
+
+/// None where a right answer says that the mistake was not made.
+Explained explained_kinds(const Mistake& mistake, const std::vector<const Played*>& all,
+                          bool mistakes_cancel) {
+  Explained explained;
   std::map<std::string, Likeness> by_kind;
   for (const Played* played : all) {
-    const Likeness likeness = likeness_of(mistake, *played, mistakes_cancel);
+    const Answer mistaken = mistake.answer(*played->example);
+    const Likeness likeness = likeness_of(mistaken, *played, mistakes_cancel);
     if (likeness == Likeness::Differs && is_right(*played)) return {};
+    explained.fails_elsewhere |= likeness == Likeness::Differs && is_clearly_wrong(mistaken, *played);
     Likeness& kind = by_kind.try_emplace(played->example->what, likeness).first->second;
     if (kind != Likeness::Differs) kind = likeness == Likeness::Differs ? likeness : std::max(kind, likeness);
   }
-  std::set<std::string> kinds;
   for (const auto& [what, likeness] : by_kind) {
-    if (likeness == Likeness::Supports) kinds.insert(what);
+    if (likeness == Likeness::Supports) explained.kinds.insert(what);
   }
-  return kinds;
+  return explained;
 }
 
 /// By output. Throws std::invalid_argument that names the task and the example.
 std::map<std::string, double> tolerances(const Task& task, const Played& played) {
   std::map<std::string, double> all;
-  for (const auto& [name, axes, join_axis] : task.outputs) {
+  for (const Output& output : task.outputs) {
+    const std::string& name = output.name;
     const Tensor64& baseline = played.baseline.at(name);
     const Tensor64& expected = played.expected.at(name);
     try {
@@ -144,26 +165,31 @@ std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& tas
   for (const Played& played : all) {
     if (!played.answer.empty() && !played.example->large) small.push_back(&played);
   }
-  std::vector<std::set<std::string>> explained(task.mistakes.size());
+  std::vector<Explained> explained(task.mistakes.size());
   for_each_in_parallel(task.mistakes.size(), [&](std::size_t i) {
     explained[i] = explained_kinds(task.mistakes[i], small, task.mistakes_cancel);
   });
-  std::map<std::string, std::set<std::string>> names;
+  // By kind, those that explain it, and those of them that fail nowhere else.
+  std::map<std::string, std::set<std::string>> names, names_without_fail;
   for (std::size_t i = 0; i < task.mistakes.size(); ++i) {
-    for (const std::string& kind : explained[i]) names[kind].insert(task.mistakes[i].id);
+    for (const std::string& kind : explained[i].kinds) {
+      names[kind].insert(task.mistakes[i].id);
+      if (!explained[i].fails_elsewhere) names_without_fail[kind].insert(task.mistakes[i].id);
+    }
   }
   std::map<std::string, std::vector<std::string>> kinds;
   std::size_t told = 0;
   for (const auto& [kind, ids] : names) {
-    if (ids.size() != 1) continue;
-    kinds[*ids.begin()].push_back(kind);
+    const std::set<std::string>& likely = ids.size() == 1 ? ids : names_without_fail[kind];
+    if (likely.size() != 1) continue;
+    kinds[*likely.begin()].push_back(kind);
     ++told;
   }
   std::set<std::string> wrong;
   for (const Played* played : small) {
     if (!is_right(*played)) wrong.insert(played->example->what);
   }
-  if (3 * told < wrong.size()) return {};
+  if (2 * told < wrong.size()) return {};
   return kinds;
 }
 

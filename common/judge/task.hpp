@@ -73,6 +73,8 @@ struct Output {
   /// The ranks' pieces are joined along this axis, each row at its position. An output of the whole row that
   /// every rank returns is declared with the axis "rank" and joined along that.
   Index join_axis = 0;
+  std::string called = {};  ///< in a report, where the contract has no such name
+  const std::string& in_words() const { return called.empty() ? name : called; }
 };
 
 /// What an instrument has against an answer, right or wrong.
@@ -108,6 +110,9 @@ struct Task {
   std::function<Answer(const Example&)> rounding = {};
   std::vector<Mistake> mistakes = {};
   std::map<std::string, std::string> descriptions = {};  ///< of mistakes, by id: mistakes.md's
+  /// By the id of a mistake that an instrument tells at some world size, that of one which looks like it
+  /// there: it is named in its place where it explains all answers.
+  std::map<std::string, std::string> follows_from = {};
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
   /// them this one has.
   bool of_family = false;
@@ -125,7 +130,7 @@ struct Task {
   /// Whether a mistake's answer may cancel to far less than the expected answer: an answer then equals it
   /// when they differ by little against the expected answer's norm, too.
   bool mistakes_cancel = false;
-  /// A wrong answer in words, from what else the player returned; may be empty.
+  /// A wrong answer in words, from its inputs or what else the player returned; may be empty.
   std::function<std::string(const Played&)> explain = {};
 };
 

@@ -120,7 +120,7 @@ std::string without_values(const Task& task, const Played& played) {
   if (played.answer.empty()) return played.complaint + "\n" + where;
   std::string wrong;
   for (const Output* output : wrong_outputs(task, played))
-    wrong += (wrong.empty() ? "" : ", ") + output->name;
+    wrong += (wrong.empty() ? "" : ", ") + output->in_words();
   return wrong.empty() ? "a communication check fails " + where : wrong + " is wrong " + where;
 }
 
@@ -218,8 +218,13 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   if (failures.empty()) return verdict;
   verdict.status = Status::Failed;
   const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
-  if (evidence.explaining.size() == 1 && (any_wrong || may_throw(task, evidence.explaining.front())))
-    verdict.mistakes.insert(evidence.explaining.front());
+  if (evidence.explaining.size() == 1) {
+    const std::string& one = evidence.explaining.front();
+    bool is_named = any_wrong || may_throw(task, one);
+    for (const auto& [seen, cause] : task.follows_from)
+      is_named |= cause == one && verdict.mistakes.erase(seen) > 0;
+    if (is_named) verdict.mistakes.insert(one);
+  }
   const Failure& shown = most_telling(failures, verdict.mistakes);
   verdict.witness = shown.played;
   if (test.test->hidden) {

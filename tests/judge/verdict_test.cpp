@@ -137,32 +137,45 @@ TEST(Verdict, SaysWhatPartOfItsToleranceAnAnswerTook) {
   EXPECT_GT(verdict_on({1.5, -2.5, 3.25, 5}, false).taken.at("o").part, 1);
 }
 
-/// What is told of answers to a task that knows two mistakes, each on a kind of input of its own.
-TEST(Verdict, TellsOnWhichKindOfInputEachOfTwoMistakesShows) {
-  Task task = one_output();
-  const auto on = [](const char* kind, double factor) {
-    return [=](const Example& example) {
-      Tensor64 answer({4}, std::vector<double>{1.5, -2.5, 3.25, 4.75});
-      for (double& entry : answer.values()) entry *= example.what == kind ? factor : 1;
-      return Answer{{"o", answer}};
-    };
+/// The verdict on these answers to two kinds of input where {3, 4} is right, of a task that knows two
+/// mistakes.
+TestVerdict verdict_on_two_kinds(std::vector<float> first, std::vector<float> second) {
+  const auto always = [](std::vector<double> values) {
+    return [answer = Tensor64({2}, std::move(values))](const Example&) { return Answer{{"o", answer}}; };
   };
-  task.mistakes = {{"tripled", on("long rows", 3)}, {"halved", on("masked rows", 0.5)}};
-  task.descriptions = {{"tripled", "all is tripled"}, {"halved", "all is halved"}};
+  Task task{.id = "1",
+            .function = "f",
+            .outputs = {{"o", {"row"}}},
+            .examples = {},
+            .expected = always({3, 4}),
+            .baseline = always({3, 4})};
+  task.mistakes = {{"doubled", always({6, 8})}, {"negated", always({-3, -4})}};
+  task.descriptions = {{"doubled", "all is doubled"}, {"negated", "the sign is wrong"}};
   const GradedTest test{&task, 0};
-  const std::vector<Example> examples{{"long rows", {}}, {"masked rows", {}}};
-  std::vector<Outcome> outcomes(2, outcome(Ending::Finished, ""));
-  outcomes[0].outputs = {{{"o", Tensor({4}, std::vector<float>{4.5, -7.5, 9.75, 14.25})}}};
-  outcomes[1].outputs = {{{"o", Tensor({4}, std::vector<float>{0.75, -1.25, 1.625, 2.375})}}};
-  std::vector<PlayedTest> tests{{&test, {}}};
-  for (std::size_t i = 0; i < examples.size(); ++i)
-    tests[0].played.push_back(compare(task, examples[i], task.expected(examples[i]), outcomes[i]));
+  const Example kinds[] = {{"a short row", {}}, {"a long row", {}}};
+  Outcome returned[] = {outcome(Ending::Finished, ""), outcome(Ending::Finished, "")};
+  returned[0].outputs = {{{"o", Tensor({2}, std::move(first))}}};
+  returned[1].outputs = {{{"o", Tensor({2}, std::move(second))}}};
+  std::vector<PlayedTest> tests{{&test}};
+  for (int i = 0; i < 2; ++i)
+    tests[0].played.push_back(compare(task, kinds[i], task.expected(kinds[i]), returned[i]));
   judge(tests, true);
-  EXPECT_TRUE(tests[0].verdict.mistakes.empty());
-  EXPECT_TRUE(tests[0].verdict.text.starts_with(
-      "two mistakes, perhaps: on masked rows it looks like: all is halved\n"
-      "and on long rows it looks like: all is tripled\n"))
-      << tests[0].verdict.text;
+  return tests[0].verdict;
+}
+
+TEST(Verdict, TellsTwoMistakesByTheKindOfInputThatEachShowsOn) {
+  const TestVerdict verdict = verdict_on_two_kinds({6, 8}, {-3, -4});
+  EXPECT_TRUE(verdict.mistakes.empty());
+  EXPECT_TRUE(
+      verdict.text.starts_with("two mistakes, perhaps: on a short row it looks like: all is doubled\n"
+                               "and on a long row it looks like: the sign is wrong\n"))
+      << verdict.text;
+}
+
+TEST(Verdict, TellsOneMistakeInPartWhereItExplainsHalfOfWhatIsWrong) {
+  const TestVerdict verdict = verdict_on_two_kinds({6, 8}, {1, 7});
+  EXPECT_TRUE(verdict.mistakes.empty());
+  EXPECT_TRUE(verdict.text.starts_with("on a short row it looks like: all is doubled\n")) << verdict.text;
 }
 
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {

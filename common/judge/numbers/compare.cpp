@@ -76,7 +76,7 @@ std::string place_words(const Output& output, std::vector<Index> position, const
     if (output.axes[axis].empty() || (ranked && output.axes[axis] == "rank")) continue;
     indices += fmt::format("{}{} {}", indices.empty() ? "" : ", ", output.axes[axis], position[axis]);
   }
-  return (ranked ? fmt::format("rank {}: ", owner.rank) : "") + output.name +
+  return (ranked ? fmt::format("rank {}: ", owner.rank) : "") + output.in_words() +
          (indices.empty() ? "" : "[" + indices + "]");
 }
 

@@ -8,6 +8,7 @@
 
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
+#include "judge/numbers/origin.hpp"
 #include "judge/numbers/precision.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 
@@ -95,7 +96,7 @@ class Reader {
   std::string text() const {
     if (wrong_.size() < 2) return "";
     for (const auto look : {&Reader::no_numbers, &Reader::displaced, &Reader::scaled, &Reader::rounded}) {
-      if (const std::string words = (this->*look)(); !words.empty()) return output_.name + ": " + words;
+      if (const std::string words = (this->*look)(); !words.empty()) return output_.in_words() + ": " + words;
     }
     return "";
   }
@@ -113,8 +114,10 @@ class Reader {
       bool (*is)(double);
       const char* name;
     };
-    for (const Kind& kind : {Kind{[](double x) { return std::isnan(x); }, "NaN"},
-                             {[](double x) { return std::isinf(x); }, "infinite"}}) {
+    for (const Kind& kind :
+         {Kind{[](double x) { return origin_of(x) == Origin::NeverWritten; }, "never written"},
+          {[](double x) { return std::isnan(x); }, "NaN"},
+          {[](double x) { return std::isinf(x); }, "infinite"}}) {
       std::vector<Index> entries;
       std::ranges::copy_if(wrong_, std::back_inserter(entries), [&](Index i) { return kind.is(answer_[i]); });
       if (entries.empty()) continue;

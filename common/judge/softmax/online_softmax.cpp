@@ -1,10 +1,14 @@
 #include "judge/softmax/online_softmax.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 
+#include "judge/diagnose.hpp"
+#include "judge/numbers/compare.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
@@ -47,7 +51,10 @@ struct PassSteps {
   float start = minus_infinity;          ///< of the running maximum
   bool first_factor_is_zero = false;     ///< where nothing finite has been seen
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
+  bool block_from_old_maximum = false;   ///< what a block adds counts from the maximum before it
   bool drops_last_block = false;         ///< where it is shorter than the others
+  bool values_from_first_row = false;    ///< every block reads them there
+  bool divides_every_block = false;      ///< o by l
   bool loses_first = false;              ///< where the second of two states has seen nothing
   bool loses_second = false;             ///< where the first of two states has seen nothing
   bool divides = true;                   ///< o by l, at the end
@@ -69,13 +76,15 @@ void see_block(const PassSteps& steps, std::span<const float> m, std::span<const
     const bool is_zero = steps.first_factor_is_zero && m_old == minus_infinity;
     return is_zero ? 0.0f : factor(kind, m_old, m_new, m_block);
   };
+  const float m_added = steps.block_from_old_maximum ? state.m : m_new;
   state = {m_new, state.l * correction(steps.l)};
   for (float& component : o) component *= correction(steps.o);
   for (Index j = 0; j < values.rows(); ++j) {
-    const float weight = l[j] * factor(steps.block, m[j], m_new, m_block);
+    const float weight = l[j] * factor(steps.block, m[j], m_added, m_block);
     state.l += weight;
     for (Index c = 0; c < values.cols(); ++c) o[c] += weight * values(j, c);
   }
+  for (float& component : o) component /= steps.divides_every_block ? state.l : 1.0f;
 }
 
 /// Divides o; returns lse.
@@ -124,6 +133,21 @@ Answer merge_rows(const PassSteps& steps, const Example& example) {
   return {{"lse", cast<double>(lse)}};
 }
 
+/// "merge 3 is of (m, l) = (-inf, 0) and (1.2, 3.4)": the first that came out wrong.
+std::string merged_states(const Played& played) {
+  const Tensor64& expected = played.expected.at("lse");
+  const std::vector<double> off = off_by(played.answer.at("lse"), expected, played.tolerance.at("lse"));
+  const Index worst = std::ranges::max_element(off) - off.begin();
+  const auto m = played.example->inputs.at("m").matrix().row(worst);
+  const auto l = played.example->inputs.at("l").matrix().row(worst);
+  std::string states;
+  for (std::size_t part = 0; part < m.size(); ++part) {
+    states += part == 0 ? "" : part + 1 == m.size() ? " and " : ", ";
+    states += fmt::format("({:.4g}, {:.4g})", m[part], l[part]);
+  }
+  return fmt::format("merge {} is of (m, l) = {}", worst, states);
+}
+
 /// m + log l of all states.
 Tensor64 lse_of_states(const Example& example) {
   const Tensor& m = example.inputs.at("m");
@@ -149,6 +173,8 @@ std::vector<WrongSteps<PassSteps>> wrong_merges() {
                                          {"full_part_lost", {.loses_first = true}},
                                          {"full_part_lost", {.loses_second = true}},
                                          {"full_part_lost", {.loses_first = true, .loses_second = true}}};
+  for (const Factor a : {Factor::Right, Factor::LeftOut})
+    all.push_back({"block_from_old_maximum", {.l = a, .block_from_old_maximum = true}});
   for (const auto& [a, b] : in_either_sum(Factor::LeftOut))
     all.push_back({"l_not_rescaled", {.l = a, .block = b}});
   for (const auto& [a, b] : in_either_sum(Factor::Inverted)) {
@@ -207,8 +233,8 @@ Answer pass_over_rows(const PassSteps& steps, const Example& example) {
     for (Index first = 0; first < scores.cols(); first += block) {
       const Index count = std::min(block, scores.cols() - first);
       if (steps.drops_last_block && count < block) break;
-      see_block(steps, scores.row(i).subspan(first, count), ones, values.rows(first, count), state,
-                o.matrix().row(i));
+      see_block(steps, scores.row(i).subspan(first, count), ones,
+                values.rows(steps.values_from_first_row ? 0 : first, count), state, o.matrix().row(i));
     }
     lse[i] = finish(steps, state, o.matrix().row(i));
   }
@@ -250,6 +276,11 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
       {"masked_minus_masked", {.masked = Evaluated, .zeros = Zeros::Never}},
       {"zero_by_zero", {.zeros = Zeros::Never}},
       {"final_division_missing", {.divides = false}},
+      {"divided_every_block", {.divides_every_block = true}},
+      {"divided_every_block", {.divides_every_block = true, .divides = false}},
+      {"first_rows_every_block", {.values_from_first_row = true}},
+      {"block_from_old_maximum", {.block_from_old_maximum = true}},
+      {"block_from_old_maximum", {.l = LeftOut, .o = LeftOut, .block_from_old_maximum = true}},
       {"ragged_block_dropped", {.drops_last_block = true}},
       {"lse_without_m", {.lse = [](SoftmaxState s) { return std::log(s.l); }}},
       {"lse_base_2", {.lse = [](SoftmaxState s) { return s.m + std::log2(s.l); }}},
@@ -421,6 +452,12 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
   const auto by_lse_2 = [](float a, float b, float lse) {
     return Weights{std::exp2(a - lse), std::exp2(b - lse)};
   };
+  const auto by_maximum = [](float a, float b, float) {
+    return Weights{std::exp(a - std::max(a, b)), std::exp(b - std::max(a, b))};
+  };
+  const auto halves = [](float, float, float) { return Weights{0.5f, 0.5f}; };
+  const auto larger = [](float a, float b) { return std::max(a, b); };
+  const auto both = [](float a, float b) { return a + b; };
   const auto by_sum = [](float a, float b, float) {
     const float sum = std::exp(a) + std::exp(b);
     return Weights{std::exp(a) / sum, std::exp(b) / sum};
@@ -441,6 +478,10 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
                            {"sigmoids_swapped", {sigmoids, less_other_share, guard}},
                            {"sigmoids_swapped", {swapped, less_other_share, guard}},
                            {"sigmoids_swapped", {swapped, less_log_of_share, guard}},
+                           {"weights_not_normalised", {by_maximum, log_add_exp, guard}},
+                           {"parts_averaged", {halves, log_add_exp, guard}},
+                           {"lse_not_merged", {sigmoids, larger, guard}},
+                           {"lse_not_merged", {sigmoids, both, guard}},
                            {"same_sigmoid_twice", {first_twice, log_add_exp, guard}},
                            {"same_sigmoid_twice", {second_twice, log_add_exp, guard}},
                            {"lse_updated_before_o", {sigmoids, log_add_exp, guard, true}},
@@ -524,13 +565,14 @@ Example make_example(InputGenerator& generator, std::string what, Tensor scores,
 Task merge_task(std::string id, std::string function) {
   return {.id = std::move(id),
           .function = std::move(function),
-          .outputs = {{"lse", {"merged state"}}},
+          .outputs = {{"lse", {"merge"}, 0, "(m + log l)"}},
           .examples = merges,
           .expected = merge_answer<double>,
           .baseline = merge_answer<float>,
           .rounding = merge_rounding,
           .mistakes = mistakes_of(merge_rows, wrong_merges()),
-          .of_family = true};
+          .of_family = true,
+          .explain = merged_states};
 }
 
 Task pass_task(std::string id, std::string function) {

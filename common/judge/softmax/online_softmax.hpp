@@ -16,19 +16,21 @@ std::vector<Example> hidden_passes(InputGenerator& generator, int ranks);
 std::vector<Example> hidden_merges_of_outputs(InputGenerator& generator, int ranks);
 
 /// The merge of two states: a function of m and l [rows, parts] that gives lse [rows], of each row's states
-/// merged from left to right. Mistakes: l_not_rescaled, rescale_inverted, masked_minus_masked,
-/// full_part_lost.
+/// merged from left to right. Mistakes: l_not_rescaled, rescale_inverted, block_from_old_maximum,
+/// masked_minus_masked, full_part_lost.
 Task merge_task(std::string id, std::string function);
 
 /// One pass over a row: a function of scores, values and block that gives o [rows, d] and lse [rows].
 /// Mistakes: l_not_rescaled, o_not_rescaled, rescale_inverted, rescale_by_block_maximum, m_starts_at_zero,
 /// m_starts_at_minus_1e4, masked_minus_masked, zero_by_zero, final_division_missing,
-/// overwritten_not_accumulated, ragged_block_dropped, lse_without_m, lse_base_2.
+/// overwritten_not_accumulated, block_from_old_maximum, divided_every_block, first_rows_every_block,
+/// ragged_block_dropped, lse_without_m, lse_base_2.
 Task pass_task(std::string id, std::string function);
 
 /// The merge of two normalised parts: a function of o, o_b [rows, d] and lse, lse_b [rows] that gives o and
 /// lse of both. Mistakes: sigmoids_swapped, same_sigmoid_twice, empty_accumulator_nan, empty_part_nan,
-/// both_empty_nan, full_part_lost, lse_overflow, lse_updated_before_o, lse_base_2.
+/// both_empty_nan, full_part_lost, lse_overflow, lse_updated_before_o, lse_base_2, weights_not_normalised,
+/// parts_averaged, lse_not_merged.
 Task merge_of_outputs_task(std::string id, std::string function);
 
 }  // namespace course::online_softmax

@@ -1,9 +1,11 @@
 #include "judge/softmax/ring_softmax.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "judge/communication_checks.hpp"
+#include "judge/diagnose.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
@@ -47,21 +49,52 @@ States local_states(const Example& example) {
 }
 
 /// What comes of it when every rank takes its state for the whole row's.
-Answer answer_from(const Example& example, const States& states) {
+Answer answer_from(const Example& example, const States& states,
+                   float (*lse_of)(SoftmaxState) = softmax_steps::logsumexp) {
   std::vector<Tensor> pieces = pieces_of(example);
   Tensor lse({example.ranks()});
   for (int rank = 0; rank < example.ranks(); ++rank) {
     softmax_steps::write(pieces[rank].flat(), states[rank], pieces[rank].flat());
-    lse[rank] = softmax_steps::logsumexp(states[rank]);
+    lse[rank] = lse_of(states[rank]);
   }
   return {{"p", cast<double>(example.layout.join(pieces, 0))}, {"lse", cast<double>(lse)}};
 }
 
+float log_of_sum(SoftmaxState state) {
+  return std::log(state.l);
+}
+
+/// The right answer with an output of another.
+Answer right_but_for(const char* output, const Answer& wrong, const Example& example) {
+  Answer mixed = expected(example);
+  mixed[output] = wrong.at(output);
+  return mixed;
+}
+
+/// p from a rank's own scores alone.
+Answer local_weights(const Example& example) {
+  return right_but_for("p", answer_from(example, local_states(example)), example);
+}
+
+Answer without_m(const Example& example) {
+  const std::size_t ranks = example.ranks();
+  SoftmaxState whole;
+  for (const SoftmaxState& state : local_states(example)) whole = softmax_steps::merge(whole, state);
+  return answer_from(example, States(ranks, whole), log_of_sum);
+}
+
+/// What both tasks can get wrong.
+std::vector<Mistake> with_shared_mistakes(std::vector<Mistake> all) {
+  all.insert(all.end(), {{"local_weights", local_weights}, {"lse_without_m", without_m}});
+  return all;
+}
+
 /// A chain's steps as switches.
 struct ChainSteps {
-  bool sends_merged = true;  ///< else a rank passes on its own state
-  bool shares = true;        ///< the last rank's state with all
-  const char* late = "";     ///< the only output that is computed before the state is shared, where one is
+  bool sends_merged = true;         ///< else a rank passes on its own state
+  bool shares = true;               ///< the last rank's state with all
+  bool shares_from_rank_0 = false;  ///< rank 0's state
+  const char* late = "";  ///< the only output that is computed before the state is shared, where one is
 };
 
 Answer run_chain(const ChainSteps& steps, const Example& example) {
@@ -69,19 +102,22 @@ Answer run_chain(const ChainSteps& steps, const Example& example) {
   States states = own;
   for (std::size_t rank = 1; rank < states.size(); ++rank)
     states[rank] = softmax_steps::merge((steps.sends_merged ? states : own)[rank - 1], own[rank]);
-  const Answer answer = answer_from(example, steps.shares ? States(states.size(), states.back()) : states);
-  if (*steps.late == '\0') return answer;
-  Answer mixed = expected(example);
-  mixed[steps.late] = answer.at(steps.late);
-  return mixed;
+  if (steps.shares) states = States(states.size(), steps.shares_from_rank_0 ? states.front() : states.back());
+  const Answer answer = answer_from(example, states);
+  return *steps.late == '\0' ? answer : right_but_for(steps.late, answer, example);
 }
 
-/// What leaves a rank at a hop: its own state, all that it has merged so far, or what arrived last.
-enum class Leaving { Own, Merged, Arrived };
+/// What leaves a rank at a hop: its own state, all that it has merged so far, or what arrived last; on odd
+/// ranks, which receive first, what has just arrived.
+enum class Leaving { Own, Merged, Arrived, JustArrived };
+/// What a rank merges at a hop.
+enum class Merging { Arrived, Leaving, Nothing };
 
 /// A rotation's steps as switches.
 struct RotationSteps {
   Leaving leaving = Leaving::Arrived;
+  Merging merging = Merging::Arrived;
+  int more_hops = 0;  ///< than P - 1
   /// With an odd world size nothing goes from the last rank to rank 0, whose own state is then all that it
   /// ever passes on.
   bool leaves_rank_0_out = false;
@@ -93,15 +129,19 @@ Answer run_rotation(const RotationSteps& steps, const Example& example) {
   States merged = own, arrived = own;
   const std::size_t ranks = own.size();
   const bool leaves_out = steps.leaves_rank_0_out && ranks % 2 == 1;
-  for (std::size_t hop = 1; hop < ranks; ++hop) {
-    const States leaving = steps.leaving == Leaving::Own      ? own
-                           : steps.leaving == Leaving::Merged ? merged
-                                                              : arrived;
+  const int hops = static_cast<int>(ranks) - 1 + steps.more_hops;
+  for (int hop = 0; hop < hops; ++hop) {
+    States leaving = steps.leaving == Leaving::Own      ? own
+                     : steps.leaving == Leaving::Merged ? merged
+                                                        : arrived;
+    for (std::size_t rank = 1; steps.leaving == Leaving::JustArrived && rank < ranks; rank += 2)
+      leaving[rank] = leaving[rank - 1];
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const bool left_out = leaves_out && rank == 0;
       if (!left_out) arrived[rank] = leaving[(rank + ranks - 1) % ranks];
-      if (!left_out || steps.rank_0_merges_its_own_again)
-        merged[rank] = softmax_steps::merge(merged[rank], arrived[rank]);
+      if ((left_out && !steps.rank_0_merges_its_own_again) || steps.merging == Merging::Nothing) continue;
+      const States& from = steps.merging == Merging::Leaving ? leaving : arrived;
+      merged[rank] = softmax_steps::merge(merged[rank], from[rank]);
     }
   }
   return answer_from(example, merged);
@@ -189,7 +229,7 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
 Task task(std::string id, std::string function) {
   return {.id = std::move(id),
           .function = std::move(function),
-          .outputs = {{"p", {"col"}}, {"lse", {"rank"}}},
+          .outputs = {{"p", {"score"}}, {"lse", {"rank"}}},
           .examples = examples,
           .expected = expected,
           // With the arithmetic that the submission is given: what it loses on a long row, so does every one.
@@ -197,6 +237,35 @@ Task task(std::string id, std::string function) {
           .rounding = rounding,
           .of_family = true,
           .split_axis = {{"x", 0}}};
+}
+
+/// Told of a wrong answer alone: who finds another way to pass a state on is right.
+std::vector<Finding> half_states(const Played& played,
+                                 const std::function<bool(const RankReport&)>& has_half) {
+  if (is_right(played) || !checks::traffic_was_measured(*played.outcome)) return {};
+  if (std::ranges::none_of(played.outcome->reports, has_half)) return {};
+  return {{"half_a_state", "messages have 4 bytes; a state has 8"}};
+}
+
+std::vector<Finding> chain_of_whole_states(const Played& played) {
+  return half_states(played, [](const RankReport& report) {
+    return checks::bytes_sent(report) % state_bytes != 0 || report.collective_bytes % state_bytes != 0;
+  });
+}
+
+/// On three ranks two halves are as many bytes as one state, which may be the only one that was sent.
+std::vector<Finding> rotation_of_whole_states(const Played& played) {
+  const int ranks = played.example->ranks();
+  return half_states(played, [=](const RankReport& report) {
+    return ranks != 3 && 2 * checks::bytes_sent(report) == (ranks - 1) * state_bytes && ranks > 1;
+  });
+}
+
+/// On two ranks messages that are twice as long are as many bytes.
+bool made_one_hop_more(const Example& example, const Outcome& outcome) {
+  return example.ranks() > 2 && std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
+           return checks::bytes_sent(report) == example.ranks() * state_bytes;
+         });
 }
 
 /// In a chain every rank but the last passes a state on to the next.
@@ -265,28 +334,38 @@ Example make_example(std::string what, Tensor x, std::vector<int> shards) {
 
 Task chain_task(std::string id, std::string function) {
   Task chain = task(std::move(id), std::move(function));
-  chain.mistakes =
+  chain.mistakes = with_shared_mistakes(
       mistakes_of<ChainSteps>(run_chain, {{"result_not_shared", {.shares = false}},
                                           {"result_not_shared", {.shares = false, .late = "p"}},
                                           {"result_not_shared", {.shares = false, .late = "lse"}},
-                                          {"sends_before_merging", {.sends_merged = false}}});
+                                          {"shared_from_rank_0", {.shares_from_rank_0 = true}},
+                                          {"sends_before_merging", {.sends_merged = false}}}));
+  chain.answer_checks = {chain_of_whole_states};
   return chain;
 }
 
 Task rotation_task(std::string id, std::string function) {
   Task rotation = task(std::move(id), std::move(function));
-  rotation.mistakes = mistakes_of<RotationSteps>(
+  rotation.mistakes = with_shared_mistakes(mistakes_of<RotationSteps>(
       run_rotation, {{"odd_world_size", {.leaves_rank_0_out = true}},
                      {"odd_world_size", {.leaves_rank_0_out = true, .rank_0_merges_its_own_again = true}},
                      {"own_state_every_hop", {.leaving = Leaving::Own}},
-                     {"merged_state_travels", {.leaving = Leaving::Merged}}});
+                     {"merged_state_travels", {.leaving = Leaving::Merged}},
+                     {"receives_over_the_send_buffer", {.leaving = Leaving::JustArrived}},
+                     {"sent_state_merged", {.merging = Merging::Leaving}},
+                     {"nothing_merged", {.merging = Merging::Nothing}},
+                     {"one_hop_too_many", {.more_hops = 1}},
+                     {"one_hop_short", {.more_hops = -1}}}));
+  rotation.answer_checks = {rotation_of_whole_states};
+  rotation.follows_from = {{"sends_to_itself_alone", "one_hop_too_many"}};
   return rotation;
 }
 
 std::vector<CommunicationCheck> chain_checks() {
   // A state travels to the end, and from there to every rank, one at a time or by one collective call.
   const auto moves_what_it_must = checks::moves_messages_at_most(
-      state_bytes, [](int ranks) { return 2 * ranks - 1; }, [](int ranks) { return ranks; });
+      state_bytes, [](int ranks) { return ranks - 1; }, [](int ranks) { return 2 * ranks - 1; },
+      [](int ranks) { return ranks; });
   std::vector<CommunicationCheck> all = checks_and({passes_its_state_on});
   all.push_back(moves_what_it_must);
   return all;
@@ -297,11 +376,13 @@ std::vector<CommunicationCheck> rotation_checks() {
   std::vector<CommunicationCheck> all = checks_and(
       {sends_only_to_next("wrong_direction"),
        named_if(without_fact(fact_any_source, ""), any_source_on_one_rank, "minus_one_is_any_source")});
-  const auto moves_what_it_must = moves_messages_at_most(
-      state_bytes, [](int ranks) { return ranks * (ranks - 1); }, [](int ranks) { return ranks; });
+  const auto messages = [](int ranks) { return ranks * (ranks - 1); };
+  const auto moves_what_it_must =
+      moves_messages_at_most(state_bytes, messages, messages, [](int ranks) { return ranks; });
   const auto sends_what_it_must =
       sends_at_most([](const Example& x, int) { return (x.ranks() - 1) * state_bytes; }, "");
-  all.insert(all.end(), {first_of({moves_what_it_must, sends_what_it_must}),
+  all.insert(all.end(), {named_if(first_of({moves_what_it_must, sends_what_it_must}), made_one_hop_more,
+                                  "one_hop_too_many"),
                          waits_for_its_receives("the task asks for blocking MPI_Send and MPI_Recv"),
                          gathers_at_most([](const Example&, int) { return 0; }, ""),
                          deadlocks(ring_softmax::every_rank_sends, "every_rank_sends_first"),

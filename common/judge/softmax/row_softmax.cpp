@@ -43,10 +43,14 @@ struct Steps {
   bool masked_rows_apart = true;   ///< they get zeros and -inf; else they are computed as all rows are
   bool zeros_without_sum = false;  ///< the weights of a row whose sum is 0 are 0
   float (*exponential)(float) = standard_exp;
-  float epsilon = 0;  ///< added to every sum
+  float epsilon = 0;           ///< added to every sum
+  bool sum_unshifted = false;  ///< of exp(score)
+  bool sum_kept = false;       ///< from one row to the next
+  bool divides = true;         ///< by the sum
   bool along_columns = false;
   bool weights_from_lse = false;  ///< exp(score - lse), lse in float32
   bool lse_without_m = false;
+  float (*logarithm)(float) = std::log;
 };
 
 float subtracted(const Steps& steps, const Tensor& x, float row_maximum) {
@@ -72,18 +76,20 @@ Answer run(const Steps& steps, const Example& example) {
   const Tensor x = steps.along_columns ? transposed(given) : given;
   Tensor p(x.shape());
   Tensor lse({x.extent(0)}, minus_infinity);
+  float l = steps.epsilon;
   for (Index row = 0; row < x.extent(0); ++row) {
     const std::span<const float> scores = x.matrix().row(row);
     const float row_maximum = maximum(scores);
     if (steps.masked_rows_apart && row_maximum == minus_infinity) continue;
     const float m = subtracted(steps, x, row_maximum);
-    float l = steps.epsilon;
-    for (const float score : scores) l += steps.exponential(score - m);
-    lse[row] = (steps.lse_without_m ? 0.0f : m) + std::log(l);
+    if (!steps.sum_kept) l = steps.epsilon;
+    for (const float score : scores) l += steps.exponential(steps.sum_unshifted ? score : score - m);
+    lse[row] = (steps.lse_without_m ? 0.0f : m) + steps.logarithm(l);
     if (steps.zeros_without_sum && l == 0.0f) continue;
     for (Index col = 0; col < x.extent(1); ++col) {
-      p.matrix()(row, col) = steps.weights_from_lse ? steps.exponential(scores[col] - lse[row])
-                                                    : steps.exponential(scores[col] - m) / l;
+      p.matrix()(row, col) = steps.weights_from_lse
+                                 ? steps.exponential(scores[col] - lse[row])
+                                 : steps.exponential(scores[col] - m) / (steps.divides ? l : 1.0f);
     }
   }
   return {{"p", cast<double>(steps.along_columns ? transposed(p) : p)}, {"lse", cast<double>(lse)}};
@@ -91,7 +97,9 @@ Answer run(const Steps& steps, const Example& example) {
 
 /// What both tasks can get wrong.
 std::vector<WrongSteps<Steps>> shared_mistakes() {
-  std::vector<WrongSteps<Steps>> all{{"masked_row_nan", {.masked_rows_apart = false}}};
+  std::vector<WrongSteps<Steps>> all{{"masked_row_nan", {.masked_rows_apart = false}},
+                                     {"sum_unshifted", {.sum_unshifted = true}},
+                                     {"sum_kept", {.sum_kept = true}}};
   for (const auto exponential : {standard_exp, eigen_exp}) {
     for (const bool apart : {false, true}) {
       all.push_back(
@@ -147,12 +155,14 @@ Task softmax_task(std::string id, std::string function) {
   std::vector<WrongSteps<Steps>> wrong = shared_mistakes();
   wrong.push_back({"along_columns", {.along_columns = true}});
   wrong.push_back({"weights_from_rounded_lse", {.weights_from_lse = true}});
+  wrong.push_back({"final_division_missing", {.divides = false}});
   return task(std::move(id), std::move(function), {"p", {"row", "col"}}, wrong);
 }
 
 Task logsumexp_task(std::string id, std::string function) {
   std::vector<WrongSteps<Steps>> wrong = shared_mistakes();
   wrong.push_back({"lse_without_m", {.lse_without_m = true}});
+  wrong.push_back({"lse_base_2", {.logarithm = std::log2}});
   return task(std::move(id), std::move(function), {"lse", {"row"}}, wrong);
 }
 

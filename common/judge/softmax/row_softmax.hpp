@@ -13,11 +13,12 @@ Example make_example(std::string what, Tensor x);
 std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 
 /// A function of x that gives p [rows, cols]. Mistakes: masked_row_nan, no_maximum, global_maximum,
-/// m_starts_at_zero, epsilon_in_denominator, along_columns, weights_from_rounded_lse.
+/// m_starts_at_zero, sum_unshifted, sum_kept, epsilon_in_denominator, along_columns, final_division_missing,
+/// weights_from_rounded_lse.
 Task softmax_task(std::string id, std::string function);
 
 /// A function of x that gives lse [rows]. Mistakes: masked_row_nan, no_maximum, global_maximum,
-/// m_starts_at_zero, epsilon_in_denominator, lse_without_m.
+/// m_starts_at_zero, sum_unshifted, sum_kept, epsilon_in_denominator, lse_without_m, lse_base_2.
 Task logsumexp_task(std::string id, std::string function);
 
 }  // namespace course::row_softmax
