@@ -135,7 +135,6 @@ Weights weights(std::span<const double> scores, const std::vector<double>& of_sc
 }
 
 void write_mean(const Weights& weights, MatrixView<const double> v, std::span<double> o) {
-  const std::span<double> off = o;
   for (Index c = 0; c < v.cols(); ++c) {
     double mean = 0, squares = 0, own = 0;
     for (Index j = 0; j < v.rows(); ++j) {
@@ -145,7 +144,7 @@ void write_mean(const Weights& weights, MatrixView<const double> v, std::span<do
     // The weights add up to 1: what one has too much, the others have too little.
     for (Index j = 0; j < v.rows(); ++j)
       own += square(weights.p[j]) * weights.own[j] * square(v(j, c) - mean);
-    off[c] = std::sqrt(own + of_sum(v.rows(), squares, mean) + weights.common * square(mean));
+    o[c] = std::sqrt(own + of_sum(v.rows(), squares, mean) + weights.common * square(mean));
   }
 }
 

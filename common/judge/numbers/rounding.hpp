@@ -13,10 +13,12 @@
 /// Rounding Error Analysis.
 namespace course::rounding {
 
-/// What one rounding takes off a number: a number between two steps of float32 is as likely to lie anywhere
-/// there, so that the variance is a twelfth of the step's square, 2^-46 times that of the power of two below;
-/// and 0.541 is the mean of what that is as a part of the number's own square.
+/// The variance of one rounding, as a part of the number's square: anywhere between two steps of float32 is
+/// equally likely, so that it is a twelfth of the step's square. A step is 2^-23 of the power of two below
+/// the number, whose square is on average 0.541 of the number's.
 inline constexpr double of_one = 0.541 * 0x1p-46 / 12;
+
+/// The variance of what is rounded off a number.
 inline double of(double number) {
   return of_one * number * number;
 }
