@@ -158,6 +158,18 @@ bool traffic_was_measured(const Outcome& outcome) {
                      [](const RankReport& report) { return report.collective_bytes >= 0; });
 }
 
+CommunicationCheck stays_in_its_memory() {
+  const CommunicationCheck look =
+      first_of({without_fact(fact_beyond_tensor, ""), without_fact(fact_beyond_block, "")});
+  return [look](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> findings = look(example, outcome);
+    for (Finding& finding : findings) {
+      if (finding.text.find(may_be_a_count_of_bytes) != std::string::npos) finding.mistake = "count_in_bytes";
+    }
+    return findings;
+  };
+}
+
 CommunicationCheck uses_only_known_calls() {
   const CommunicationCheck look =
       first_of({without_fact(fact_lifecycle, ""), without_fact(fact_uncommon_call, "")});
@@ -256,7 +268,7 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory) {
   return {std::move(first),
           uses_only_known_calls(),
-          without_fact(fact_beyond_tensor, ""),
+          stays_in_its_memory(),
           without_fact(fact_unfinished_request, ""),
           without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer"),
           named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),

@@ -8,6 +8,10 @@
 #include <stdexcept>
 #include <utility>
 
+#ifdef COURSE_SANITIZED
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace course::mpi_layer {
 
 namespace {
@@ -32,6 +36,20 @@ void sum(RankStatus& own, Operation& operation, const MPI_Status& status) {
   (receive ? own.received_sum : own.sent_sum)[peer] +=
       mix(actual.communicator->id, static_cast<std::uint64_t>(actual.tag));
 }
+
+#ifdef COURSE_SANITIZED
+/// MPI itself is not compiled for sanitizers: where a call would touch what is nobody's, AddressSanitizer
+/// tells so here, and ends the process.
+void report_to_sanitizer(const Extent& extent, bool writes) {
+  auto* const begin = const_cast<std::byte*>(extent.begin);
+  void* const wrong = __asan_region_is_poisoned(begin, extent.end - extent.begin);
+  if (wrong == nullptr) return;
+  __asan_report_error(__builtin_return_address(0), __builtin_frame_address(0), __builtin_frame_address(0),
+                      wrong, writes, extent.end - static_cast<const std::byte*>(wrong));
+}
+#else
+void report_to_sanitizer(const Extent&, bool) {}
+#endif
 
 }  // namespace
 
@@ -167,23 +185,28 @@ void Recorder::forget(const char* call, MPI_Comm comm) {
 Operation Recorder::prepare(Kind kind, const Message& message) {
   Operation operation = describe(kind, message, enter(message.call, message.comm));
   check_peer(operation);
-  check_extent(operation);
+  check_extent(operation, operation.extent, kind == Kind::Receive);
   return operation;
 }
 
-void Recorder::check_extent(const Operation& operation) {
-  if (operation.extent.begin == nullptr || !options.tensor_at) return;
-  const std::span<const std::byte> tensor = options.tensor_at(operation.extent.begin);
-  const std::ptrdiff_t beyond = operation.extent.end - (tensor.data() + tensor.size());
-  if (tensor.empty() || beyond <= 0) return;
-  const std::ptrdiff_t quarter = (operation.extent.end - operation.extent.begin) / 4;
-  const bool may_count_bytes = operation.extent.begin + quarter <= tensor.data() + tensor.size();
-  journal.note_now(
-      fact_beyond_tensor,
-      fmt::format("the buffer of {} begins in a tensor that the function was given and ends {} "
-                  "bytes beyond it{}",
-                  operation.text(), beyond,
-                  may_count_bytes ? "; a count of bytes in place of one of numbers does that" : ""));
+void Recorder::check_extent(const Operation& operation, const Extent& extent, bool writes) {
+  if (extent.begin == nullptr) return;
+  const auto look = [&](const auto& memory_at, const char* kind, const char* what) {
+    const std::span<const std::byte> memory =
+        memory_at ? memory_at(extent.begin) : std::span<const std::byte>{};
+    if (memory.empty()) return false;
+    const std::byte* const end = memory.data() + memory.size();
+    if (extent.end > end) {
+      const bool may_count_bytes = extent.begin + (extent.end - extent.begin) / 4 == end;
+      journal.note_now(
+          kind, fmt::format("the buffer of {} begins in {} and ends {} bytes beyond it{}", operation.text(),
+                            what, extent.end - end, may_count_bytes ? may_be_a_count_of_bytes : ""));
+    }
+    return true;
+  };
+  if (!look(options.tensor_at, fact_beyond_tensor, "a tensor that the function was given"))
+    look(options.block_at, fact_beyond_block, "memory that the function allocated");
+  report_to_sanitizer(extent, writes);
 }
 
 void Recorder::keep_matched(MPI_Message message, const Matched& matched) {

@@ -9,8 +9,13 @@ inline constexpr const char* fact_world = "world_communicator";
 inline constexpr const char* fact_self_message = "self_message";
 inline constexpr const char* fact_invalid_peer = "invalid_peer";
 inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
-/// A message begins in a tensor of the function's and ends beyond it.
+/// A message, or what a collective reads or fills, begins in a tensor of the function's and ends beyond it.
 inline constexpr const char* fact_beyond_tensor = "beyond_tensor";
+/// The same of a block that the function allocated with new.
+inline constexpr const char* fact_beyond_block = "beyond_block";
+/// Ends both, where just a quarter of it lies in the tensor or the block.
+inline constexpr const char* may_be_a_count_of_bytes =
+    "; a count of bytes in place of one of numbers does that";
 /// A buffer was used for a new operation while an earlier one, open over a computation, still had it.
 inline constexpr const char* fact_reused_before_wait = "reused_before_wait";
 /// Of a buffer that MPI was still reading, or filling, when its owner wrote to it.

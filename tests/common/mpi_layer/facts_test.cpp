@@ -295,6 +295,55 @@ void test_messages_beyond_a_tensor() {
                    "begins in a tensor that the function was given and ends 8 bytes beyond"));
 }
 
+void test_collectives_beyond_memory() {
+  std::array<float, 16> memory{};
+  std::array<float, 16> other{};
+  float* const four = memory.data();
+  const std::array<int, ranks> counts{1, 5, 1};
+  const std::array<int, ranks> offsets{10, 0, 11};
+  const std::function<std::span<const std::byte>(const void*)> four_floats = [&](const void* address) {
+    return address == four ? std::as_bytes(std::span(memory).first(4)) : std::span<const std::byte>{};
+  };
+  struct Call {
+    std::function<void()> make;
+    std::array<int, ranks> beyond;  ///< by rank: so many bytes
+  };
+  const std::vector<Call> calls{
+      {[&] { MPI_Bcast(four, 4, MPI_FLOAT, 1, comm); }, {0, 0, 0}},
+      {[&] { MPI_Bcast(four, 5, MPI_FLOAT, 1, comm); }, {4, 4, 4}},
+      {[&] { MPI_Gather(other.data(), 2, MPI_FLOAT, four, 2, MPI_FLOAT, 1, comm); }, {0, 8, 0}},
+      {[&] {
+         MPI_Gatherv(other.data(), counts[rank], MPI_FLOAT, four, counts.data(), offsets.data(), MPI_FLOAT, 2,
+                     comm);
+       },
+       {0, 0, 4}},
+      {[&] { MPI_Scatter(four, 2, MPI_FLOAT, other.data(), 2, MPI_FLOAT, 0, comm); }, {8, 0, 0}},
+      {[&] { MPI_Allgather(four, 5, MPI_FLOAT, other.data(), 5, MPI_FLOAT, comm); }, {4, 4, 4}},
+      {[&] { MPI_Reduce(four, other.data(), 5, MPI_FLOAT, MPI_SUM, 0, comm); }, {4, 4, 4}},
+      {[&] { MPI_Allreduce(MPI_IN_PLACE, four, 4, MPI_FLOAT, MPI_SUM, comm); }, {0, 0, 0}},
+      {[&] { MPI_Allreduce(MPI_IN_PLACE, four, 16, MPI_FLOAT, MPI_SUM, comm); }, {48, 48, 48}},
+      {[&] {
+         MPI_Request request;
+         MPI_Ibcast(four, 6, MPI_FLOAT, 0, comm, &request);
+         MPI_Wait(&request, MPI_STATUS_IGNORE);
+       },
+       {8, 8, 8}},
+  };
+  for (const Call& call : calls) {
+    const std::string words = "ends " + std::to_string(call.beyond[rank]) + " bytes beyond it";
+    const Played tensor = play(call.make, {.tensor_at = four_floats});
+    const Played block = play(call.make, {.block_at = four_floats});
+    CHECK(tensor.what.empty() && block.what.empty());
+    if (call.beyond[rank] > 0) {
+      CHECK(tensor.has(fact_beyond_tensor, "begins in a tensor that the function was given and " + words));
+      CHECK(block.has(fact_beyond_block, "begins in memory that the function allocated and " + words));
+      CHECK(tensor.has(fact_beyond_tensor, may_be_a_count_of_bytes) == (call.beyond[rank] == 48));
+    } else {
+      CHECK(!tensor.has(fact_beyond_tensor) && !block.has(fact_beyond_block));
+    }
+  }
+}
+
 /// The library's own failure, where it has no shared memory for windows, would say less.
 void test_one_sided_calls() {
   const Played played = play([] {
@@ -339,6 +388,7 @@ void test_facts() {
   test_nonblocking_collectives();
   test_neighbourhood_collectives();
   test_messages_beyond_a_tensor();
+  test_collectives_beyond_memory();
   test_one_sided_calls();
   test_lifecycle_calls();
 }
