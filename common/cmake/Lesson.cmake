@@ -59,8 +59,8 @@ function(add_lesson json)
   if(NOT EXISTS ${tests}/judge.cpp)
     return()
   endif()
-  if(COURSE_SANITIZE AND needs)
-    return() # Open MPI itself is not built for sanitizers, nor is the simulator, whose threads share the host's stack
+  if(COURSE_SANITIZE AND "gpu" IN_LIST needs)
+    return() # the simulator's threads share the host's stack, which no sanitizer expects
   endif()
   if("gpu" IN_LIST needs AND NOT COURSE_SIMULATOR)
     message(WARNING "lesson ${id} is left out: no Boost.Context was found, which the simulated GPU needs")
@@ -68,8 +68,17 @@ function(add_lesson json)
   endif()
   remember_lesson(${lesson} "${folder}" "${needs}" "${json}")
 
-  add_judge(${lesson})
+  add_library(${lesson}_adapter OBJECT ${tests}/adapter.cpp)
+  lesson_settings(${lesson}_adapter ${lesson})
   list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/lessons/${folder}/ OUTPUT_VARIABLE student)
+  if(COURSE_SANITIZE AND needs)
+    # What `./course check NN --sanitize` plays. The course's own tests play ranks without sanitizers.
+    set_source_files_properties(${student} PROPERTIES GENERATED TRUE)
+    add_subject(${lesson} student ${student})
+    set_target_properties(${lesson}_student PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  add_judge(${lesson})
   list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/.course/drill/${folder}/ OUTPUT_VARIABLE drill)
   list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/solutions/${folder}/ OUTPUT_VARIABLE solution)
   # A file that the student has moved away fails its own build, not everybody's configuration.
@@ -148,12 +157,9 @@ function(recall lesson)
   endforeach()
 endfunction()
 
-# The judge, the adapter that every subject of the lesson links, and the target LESSON_tests.
+# The judge and the target LESSON_tests.
 function(add_judge lesson)
   recall(${lesson} tests)
-  set(adapter ${tests}/adapter.cpp)
-  add_library(${lesson}_adapter OBJECT ${adapter})
-  lesson_settings(${lesson}_adapter ${lesson})
   add_library(judge_${lesson}_public OBJECT ${tests}/judge.cpp)
   add_executable(judge_${lesson})
   target_link_libraries(judge_${lesson} PRIVATE judge_${lesson}_public)

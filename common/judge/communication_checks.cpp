@@ -205,7 +205,9 @@ CommunicationCheck has_room_for_every_block(std::string mistake) {
     for (const Facts& facts : outcome.facts) {
       // Whose messages are too long sends too much, and who uses another communicator receives what was meant
       // for others: the rooms may be as they should.
-      if (first_text(facts, fact_beyond_tensor) || first_text(facts, fact_world)) return {};
+      if (first_text(facts, fact_beyond_tensor) || first_text(facts, fact_beyond_block) ||
+          first_text(facts, fact_world))
+        return {};
     }
     for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
       const std::optional<std::string> short_room = first_text(outcome.facts[rank], fact_short_room);
@@ -214,6 +216,18 @@ CommunicationCheck has_room_for_every_block(std::string mistake) {
       if (truncated && has_length_of_own(example, static_cast<int>(rank), *truncated)) return {{mistake, ""}};
     }
     return {};
+  };
+}
+
+CommunicationCheck stays_in_its_memory() {
+  const CommunicationCheck look =
+      first_of({without_fact(fact_beyond_tensor, ""), without_fact(fact_beyond_block, "")});
+  return [look](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> findings = look(example, outcome);
+    for (Finding& finding : findings) {
+      if (finding.text.find(may_be_a_count_of_bytes) != std::string::npos) finding.mistake = "count_in_bytes";
+    }
+    return findings;
   };
 }
 
@@ -316,7 +330,7 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory) {
   return {std::move(first),
           uses_only_known_calls(),
-          without_fact(fact_beyond_tensor, ""),
+          stays_in_its_memory(),
           has_room_for_every_block("room_too_short"),
           without_fact(fact_unfinished_request, ""),
           first_of({without_fact(fact_shared_room, "one_room_for_k_and_v"),

@@ -72,6 +72,10 @@ CommunicationCheck reads_only_what_has_arrived(std::string mistake);
 /// Whether every rank's player counts bytes. Where one does not, what was not sent is not known.
 bool traffic_was_measured(const Outcome& outcome);
 
+/// A message, or what a collective reads or fills, ends beyond the memory that it begins in: a tensor of the
+/// function's, or a block that it allocated. Where it looks like a count of bytes, it is "count_in_bytes".
+CommunicationCheck stays_in_its_memory();
+
 /// A rank started or ended MPI, which is its caller's, or made a call that the MPI layer notes and does not
 /// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.
 CommunicationCheck uses_only_known_calls();

@@ -123,7 +123,13 @@ DrawnCase drawn_case(const Judge& judge, const PlayedTest& test) {
   return {test.test->name(), judge.options.seed, static_cast<std::size_t>(example - test.examples.begin())};
 }
 
-/// Keeps failing cases, and returns a line for each, by the test's name.
+/// Whether `./course check --sanitize` may name the line that crashed.
+bool may_be_sanitized(const Judge& judge, const PlayedTest& played) {
+  return played.verdict.witness->outcome->by_signal && !judge.lesson.needs_gpu() &&
+         judge.options.replay_options.empty();
+}
+
+/// Keeps failing cases, and returns lines for each, by the test's name.
 std::map<std::string, std::string> keep_failures(const Judge& judge) {
   std::map<std::string, std::string> lines;
   for (const PlayedTest& played : judge.session->first.tests) {
@@ -136,6 +142,11 @@ std::map<std::string, std::string> keep_failures(const Judge& judge) {
     lines[test.name()] =
         fmt::format("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
                     folder.filename().string(), more.empty() ? "" : " " + more);
+    if (may_be_sanitized(judge, played)) {
+      lines[test.name()] += fmt::format(
+          "      ./course check {} --sanitize names the line that reads or writes out of bounds\n",
+          judge.lesson.id);
+    }
   }
   return lines;
 }

@@ -38,9 +38,10 @@ struct Options {
   /// and one that reads before its wait never finds what it reads.
   bool delay_tests = false;
   /// The memory of the tensor that has this address, among those that the function is given; empty where none
-  /// has. A message must not leave the tensor that it begins in, nor, where this is given, what the function
-  /// has allocated.
+  /// has. A message, or what a collective reads or fills, must not leave the tensor that it begins in.
   std::function<std::span<const std::byte>(const void* address)> tensor_at = {};
+  /// The same of blocks that the function allocates.
+  std::function<std::span<const std::byte>(const void* address)> block_at = {};
 };
 
 struct Report {

@@ -31,21 +31,6 @@ std::vector<int> translate(MPI_Group group, MPI_Group other, int missing) {
   return translated;
 }
 
-/// Derived types whose elements do not lie side by side are left out: their gaps may belong to somebody else.
-Extent extent_of(const void* buffer, int count, MPI_Datatype type) {
-  int size = 0;
-  MPI_Aint lower = 0;
-  MPI_Aint extent = 0;
-  MPI_Aint true_lower = 0;
-  MPI_Aint true_extent = 0;
-  if (buffer == nullptr || count <= 0 || PMPI_Type_size(type, &size) != MPI_SUCCESS) return {};
-  PMPI_Type_get_extent(type, &lower, &extent);
-  PMPI_Type_get_true_extent(type, &true_lower, &true_extent);
-  if (lower != 0 || true_lower != 0 || size != extent || size != true_extent) return {};
-  const auto* begin = static_cast<const std::byte*>(buffer);
-  return {begin, begin + static_cast<std::ptrdiff_t>(count) * size};
-}
-
 std::int32_t pending_peer(const Operation& operation) {
   if (operation.kind == Kind::Collective && operation.peer < 0) return any_peer;
   return operation.peer == MPI_ANY_SOURCE ? any_peer : operation.case_peer();
@@ -54,6 +39,22 @@ std::int32_t pending_peer(const Operation& operation) {
 constexpr auto guard_bytes = std::bit_cast<std::array<std::byte, 4>>(poison::open_receive);
 
 }  // namespace
+
+/// Derived types whose elements do not lie side by side are left out: their gaps may belong to somebody else.
+Extent extent_of(const void* buffer, std::int64_t count, MPI_Datatype type) {
+  int size = 0;
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  MPI_Aint true_lower = 0;
+  MPI_Aint true_extent = 0;
+  if (buffer == nullptr || buffer == MPI_IN_PLACE || count <= 0) return {};
+  if (PMPI_Type_size(type, &size) != MPI_SUCCESS) return {};
+  PMPI_Type_get_extent(type, &lower, &extent);
+  PMPI_Type_get_true_extent(type, &true_lower, &true_extent);
+  if (lower != 0 || true_lower != 0 || size != extent || size != true_extent) return {};
+  const auto* begin = static_cast<const std::byte*>(buffer);
+  return {begin, begin + count * size};
+}
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   // The odd constant keeps small numbers apart, which would cancel, and off 0, which the rest maps to itself.
@@ -172,10 +173,10 @@ bool is_nowhere(const Message& message) {
   return combiner == MPI_COMBINER_NAMED;
 }
 
-std::int64_t bytes_of(int count, MPI_Datatype type) {
+std::int64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   int size = 0;
   if (count < 0 || PMPI_Type_size(type, &size) != MPI_SUCCESS || size == MPI_UNDEFINED) return 0;
-  return static_cast<std::int64_t>(count) * size;
+  return count * size;
 }
 
 Operation describe(Kind kind, const Message& message, std::shared_ptr<const Communicator> communicator) {

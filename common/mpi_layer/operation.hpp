@@ -81,6 +81,9 @@ struct Extent {
   bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
 };
 
+/// What `count` elements from `buffer` on cover; nothing of MPI_IN_PLACE.
+Extent extent_of(const void* buffer, std::int64_t count, MPI_Datatype type);
+
 /// Stands between a caller's buffer and the library while a nonblocking operation is open. The library works
 /// on a copy, so that a buffer used too early shows always, not only when a message happens to be late:
 ///   a receive's buffer holds poison, whatever has arrived, until the operation is complete for its caller;
@@ -140,7 +143,7 @@ struct Operation {
 };
 
 /// count * PMPI_Type_size; 0 for a negative count, which the library will refuse.
-std::int64_t bytes_of(int count, MPI_Datatype type);
+std::int64_t bytes_of(std::int64_t count, MPI_Datatype type);
 
 Operation describe(Kind kind, const Message& message, std::shared_ptr<const Communicator> communicator);
 /// One that may be met by anything.

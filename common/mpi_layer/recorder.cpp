@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "mpi_layer/allocations.hpp"
+#ifdef COURSE_SANITIZED
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace course::mpi_layer {
 
@@ -34,6 +36,20 @@ void sum(RankStatus& own, Operation& operation, const MPI_Status& status) {
   (receive ? own.received_sum : own.sent_sum)[peer] +=
       mix(actual.communicator->id, static_cast<std::uint64_t>(actual.tag));
 }
+
+#ifdef COURSE_SANITIZED
+/// MPI itself is not compiled for sanitizers: where a call would touch what is nobody's, AddressSanitizer
+/// tells so here, and ends the process.
+void report_to_sanitizer(const Extent& extent, bool writes) {
+  auto* const begin = const_cast<std::byte*>(extent.begin);
+  void* const wrong = __asan_region_is_poisoned(begin, extent.end - extent.begin);
+  if (wrong == nullptr) return;
+  __asan_report_error(__builtin_return_address(0), __builtin_frame_address(0), __builtin_frame_address(0),
+                      wrong, writes, extent.end - static_cast<const std::byte*>(wrong));
+}
+#else
+void report_to_sanitizer(const Extent&, bool) {}
+#endif
 
 }  // namespace
 
@@ -133,14 +149,11 @@ Recorder* watching() {
 
 void begin(MPI_Comm comm, Options options, RankStatus* status) {
   if (current) throw std::logic_error("mpi_layer::begin: the last case was not ended");
-  const bool knows_tensors = static_cast<bool>(options.tensor_at);
   current = std::make_unique<Recorder>(comm, std::move(options), status);
-  remember_allocations(knows_tensors);
 }
 
 Report end() {
   if (!current) throw std::logic_error("mpi_layer::end: no case was begun");
-  remember_allocations(false);
   const std::unique_ptr<Recorder> recorder = std::move(current);
   return recorder->finish();
 }
@@ -175,28 +188,31 @@ Operation Recorder::prepare(Kind kind, const Message& message) {
   if (kind == Kind::Receive && operation.peer != MPI_PROC_NULL && is_nowhere(message))
     throw_short_room(fmt::format("the buffer of {} is a null pointer, as that of a vector without numbers is",
                                  operation.text()));
-  check_extent(operation);
+  check_extent(operation, operation.extent, kind == Kind::Receive);
   return operation;
 }
 
-void Recorder::check_extent(const Operation& operation) {
-  const std::byte* const begin = operation.extent.begin;
-  if (begin == nullptr || !options.tensor_at) return;
-  const std::span<const std::byte> tensor = options.tensor_at(begin);
-  const bool given = !tensor.empty();
-  const std::span<const std::byte> memory = given ? tensor : allocation_at(begin);
-  const std::ptrdiff_t beyond = operation.extent.end - (memory.data() + memory.size());
-  if (memory.data() == nullptr || beyond <= 0) return;
+void Recorder::check_extent(const Operation& operation, const Extent& extent, bool writes) {
+  if (extent.begin == nullptr) return;
+  report_to_sanitizer(extent, writes);
+  const auto memory_at = [&](const auto& find) {
+    return find ? find(extent.begin) : std::span<const std::byte>{};
+  };
+  const std::span<const std::byte> tensor = memory_at(options.tensor_at);
+  const bool is_given = !tensor.empty();
+  const std::span<const std::byte> memory = is_given ? tensor : memory_at(options.block_at);
+  if (memory.empty()) return;
+  const std::byte* const end = memory.data() + memory.size();
+  if (extent.end <= end) return;
   const std::string text =
       fmt::format("the buffer of {} begins in {} and ends {} bytes beyond it", operation.text(),
-                  given ? "a tensor that the function was given"
-                        : fmt::format("memory of {} bytes that the function allocated", memory.size()),
-                  beyond);
-  if (operation.kind == Kind::Receive && !given) throw_short_room(text);
-  const std::ptrdiff_t quarter = (operation.extent.end - begin) / 4;
-  const bool may_count_bytes = begin + quarter <= memory.data() + memory.size();
-  journal.note_now(fact_beyond_tensor,
-                   text + (may_count_bytes ? "; a count of bytes in place of one of numbers does that" : ""));
+                  is_given ? "a tensor that the function was given"
+                           : fmt::format("memory of {} bytes that the function allocated", memory.size()),
+                  extent.end - end);
+  const bool may_count_bytes = extent.begin + (extent.end - extent.begin) / 4 == end;
+  if (operation.kind == Kind::Receive && !is_given && !may_count_bytes) throw_short_room(text);
+  journal.note_now(is_given ? fact_beyond_tensor : fact_beyond_block,
+                   text + (may_count_bytes ? may_be_a_count_of_bytes : ""));
 }
 
 /// Thrown, since what the library would write there may be anything.

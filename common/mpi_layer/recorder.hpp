@@ -263,6 +263,8 @@ class Recorder {
   Operation prepare(Kind kind, const Message& message);
   Operation prepare_collective(const char* call, const std::shared_ptr<Communicator>& communicator,
                                std::int64_t bytes, int root);
+  /// Notes where the operation reads, or `writes`, beyond the memory that the extent begins in.
+  void check_extent(const Operation& operation, const Extent& extent, bool writes);
   /// What the library is given for the caller's buffer: that, or what stands between. A receive's buffer was
   /// given for writing.
   void* guarded(Operation& operation, const void* buffer) const;
@@ -289,7 +291,6 @@ class Recorder {
 
  private:
   void check_peer(const Operation& operation);
-  void check_extent(const Operation& operation);
   [[noreturn]] void throw_short_room(const std::string& text);
   void check_overlap(Operation& operation);
   void hand_over(Operation& operation);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi_layer/mpi_layer.hpp"
+#include "player/heap_blocks.hpp"
 #include "player/own_process.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/timing.hpp"
@@ -125,8 +126,10 @@ void MpiStage::begin_watching(const void* communicator, Watching how, RankStatus
                     .record_spans = how == Watching::Timed,
                     .guard_buffers = graded,
                     .delay_tests = graded,
-                    .tensor_at = tensor_at},
+                    .tensor_at = tensor_at,
+                    .block_at = graded ? heap_blocks::block_at : nullptr},
                    &status);
+  if (graded) heap_blocks::begin();
 }
 
 ComputeObserver& MpiStage::compute_observer() {
@@ -135,6 +138,7 @@ ComputeObserver& MpiStage::compute_observer() {
 
 std::vector<Span> MpiStage::end_watching(RankReport& report) {
   mpi_layer::Report seen = mpi_layer::end();
+  heap_blocks::end();
   report.bytes_sent_to = std::move(seen.bytes_sent_to);
   report.collective_bytes = seen.collective_bytes;
   report.facts = std::move(seen.facts);

@@ -20,6 +20,10 @@ void begin_case(RankStatus& page, std::size_t index);
 /// What the function threw, or how far it is.
 void set_text(RankStatus& page, const std::string& text);
 
+/// With sanitizers: from now on this process prints its stderr, where they speak, to a file of its own beside
+/// the status file, if that is one.
+void keep_stderr(const std::filesystem::path& status);
+
 /// From now on a signal that kills this process is first written to the page. A crash must find a stack to
 /// run on even when the stack is what overflowed.
 void report_crashes(RankStatus& page);

@@ -161,6 +161,7 @@ int play(int argc, char** argv, Stage& stage) {
     if (!keep_inputs) prctl(PR_SET_DUMPABLE, 0);
     stage.barrier();
     report_crashes(page);
+    keep_stderr(options.status);
     if (options.timed) return play_timed_or_tell(options, std::move(cases), stage, page);
     play_graded(options, std::move(cases), stage, page, memory);
     set_phase(page, Phase::Done);

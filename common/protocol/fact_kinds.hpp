@@ -11,10 +11,14 @@ inline constexpr const char* fact_invalid_peer = "invalid_peer";
 inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
 /// The same of two receives that are open at once.
 inline constexpr const char* fact_shared_room = "shared_room";
-/// A message begins in a tensor of the function's and ends beyond it; a message that is sent, or in memory
-/// that the function has allocated.
+/// A message, or what a collective reads or fills, begins in a tensor of the function's and ends beyond it.
 inline constexpr const char* fact_beyond_tensor = "beyond_tensor";
-/// The buffer of a receive begins in memory that the function has allocated, and ends beyond it.
+/// The same of a block that the function allocated with new.
+inline constexpr const char* fact_beyond_block = "beyond_block";
+/// Ends both, where just a quarter of it lies in the tensor or the block.
+inline constexpr const char* may_be_a_count_of_bytes =
+    "; a count of bytes in place of one of numbers does that";
+/// The buffer of a receive begins in a block that the function allocated and ends beyond it, or is nowhere.
 inline constexpr const char* fact_short_room = "short_room";
 /// A message was longer than its receive: "252 bytes for 108".
 inline constexpr const char* fact_truncated = "truncated";

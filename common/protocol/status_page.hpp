@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +77,12 @@ struct RankStatus {
 static_assert(sizeof(PendingOperation) == 64 && sizeof(RankStatus) == 5680);
 static_assert(offsetof(RankStatus, pending) == 40 && offsetof(RankStatus, collectives) == 2088);
 static_assert(offsetof(RankStatus, text) == 3120 && offsetof(RankStatus, facts) == 3632);
+
+/// What a player with sanitizers prints on stderr, as they do: a file of each process's beside the status
+/// file.
+inline std::filesystem::path stderr_beside(std::filesystem::path status, std::int32_t pid) {
+  return status += "." + std::to_string(pid);
+}
 
 /// How far a rank has come, in words. Not as a ring step: K and V may travel in one message or in two.
 inline std::string after_receives(int receives) {

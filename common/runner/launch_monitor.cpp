@@ -75,7 +75,7 @@ std::optional<Outcome> crashed_by(const std::vector<RankSnapshot>& ranks) {
     if (ranks[rank].phase != Phase::Crashed) continue;
     std::string text = rank_label(rank, ranks.size()) + " died " + of_signal(ranks[rank].signal);
     if (ranks.size() > 1) text += " " + after_receives(ranks[rank].receives);
-    return Outcome{.ending = Outcome::Ending::Crashed, .text = text};
+    return Outcome{.ending = Outcome::Ending::Crashed, .text = text, .by_signal = true};
   }
   return std::nullopt;
 }

@@ -1,12 +1,14 @@
 #include "runner/launcher.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <numeric>
+#include <regex>
 #include <set>
 #include <stdexcept>
 
@@ -44,13 +46,39 @@ std::string tail(const fs::path& path, std::size_t bytes) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// What the C library says of a heap that somebody has written over, in brackets; empty where it says
+/// nothing.
+std::string heap_complaint(const std::string& printed) {
+  static const std::regex complaint(
+      "^((free|malloc|realloc|calloc|munmap_chunk|malloc_consolidate)\\(\\): .*|double free or corruption.*|"
+      "corrupted (size vs|double-linked).*)$",
+      std::regex::multiline);
+  std::smatch found;
+  return std::regex_search(printed, found, complaint) ? " (" + found.str() + ")" : "";
+}
+
 /// A player that ended before all its cases: a rank that a signal killed, or one that left without a word.
-Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs::path& output) {
-  const std::string report = sanitizer_report(tail(output, sanitizers_words));
-  if (!report.empty()) return {.ending = Outcome::Ending::Crashed, .text = report};
-  if (std::optional<Outcome> crashed = crashed_by(ranks)) return *crashed;
+Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs::path& status,
+                    const fs::path& output) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const fs::path printed = stderr_beside(status, ranks[rank].pid);
+    // Submitted code may have put something else there, which must not be waited for or followed.
+    if (!fs::is_regular_file(fs::symlink_status(printed))) continue;
+    const std::string report = sanitizer_report(tail(printed, sanitizers_words));
+    if (report.empty()) continue;
+    const std::string who = ranks.size() == 1 ? ""
+                                              : fmt::format("{}, {}: ", rank_label(rank, ranks.size()),
+                                                            after_receives(ranks[rank].receives));
+    return {.ending = Outcome::Ending::Crashed, .text = who + report};
+  }
+  if (std::optional<Outcome> crashed = crashed_by(ranks)) {
+    crashed->text += heap_complaint(tail(output, 2000));
+    return *crashed;
+  }
   if (exit.signal != 0)
-    return {.ending = Outcome::Ending::Crashed, .text = "the program died " + of_signal(exit.signal)};
+    return {.ending = Outcome::Ending::Crashed,
+            .text = "the program died " + of_signal(exit.signal),
+            .by_signal = true};
   // What mpirun prints about a rank that left is long, and names the wrong rank; its exit code tells of a
   // signal that no handler saw.
   const std::string computing = computing_ranks(ranks);
@@ -115,7 +143,7 @@ class Launch {
   };
 
   Played run() {
-    WatchedRanks watched(temporary_.path() / "status", folders_, world_ranks_, world_size_);
+    WatchedRanks watched(status(), folders_, world_ranks_, world_size_);
     if (options_.confinement != nullptr) options_.confinement->hand_over(temporary_.path());
     Process process(command());
     // A timed case may send large messages over a slow network.
@@ -174,7 +202,7 @@ class Launch {
       command.argv.insert(command.argv.end(), words.begin(), words.end());
     };
     add(options_.player);
-    add(player_arguments({planned_, temporary_.path() / "status", false, options_.timed}));
+    add(player_arguments({planned_, status(), false, options_.timed}));
     command.environment = options_.starter ? options_.starter->environment : mpirun_environment();
     command.environment.merge(temporary_files_in(temporary_.path()));
     command.output = output();
@@ -194,6 +222,7 @@ class Launch {
     command.environment.clear();
   }
 
+  fs::path status() const { return temporary_.path() / "status"; }
   fs::path output() const { return temporary_.path() / "output.txt"; }
 
   /// The outcomes of the `ended` first cases, and that of the one in which the launch was over. A timed
@@ -210,7 +239,8 @@ class Launch {
       const bool crashed = std::ranges::count(ranks, Phase::Crashed, &RankSnapshot::phase) > 0;
       if (options_.timed && crashed) end.reset();  // what the others then wait for says less
       if (!end && options_.timed) end = timed_end(ranks, exit.value_or(Exit{}), options_.mpi, output());
-      outcomes.push_back(end ? *std::move(end) : ended_early(ranks, exit.value_or(Exit{}), output()));
+      outcomes.push_back(end ? *std::move(end)
+                             : ended_early(ranks, exit.value_or(Exit{}), status(), output()));
       for (const RankSnapshot& rank : ranks) outcomes.back().facts.push_back(rank.facts);
     }
     for (std::size_t i = 0; i < outcomes.size(); ++i) outcomes[i].world_ranks = world_ranks_[i];

@@ -37,6 +37,8 @@ struct Outcome {
     NotStarted,  ///< of a timed launch: not every rank came up
   } ending = Ending::NotPlayed;
   std::string text = {};  ///< one or several lines on anything but Finished
+  /// Crashed, and no sanitizer has said where.
+  bool by_signal = false;
   std::optional<Deadlock> deadlock = {};
   std::vector<int> world_ranks = {};     ///< world_ranks[r] played rank r; empty unless it was played
   std::vector<Facts> facts = {};         ///< by rank; told by ranks that came to no end, too

@@ -24,11 +24,19 @@ std::string shortened(const std::string& line) {
   if (path == std::string::npos) return line;
   const std::size_t words = line.find(" in ");
   if (words == std::string::npos || words > path) return line.substr(path);
-  return line.substr(words + 1, line.rfind(" /", path) - words) + line.substr(path);
+  const std::size_t of_root = line.rfind(" /", path);
+  const std::size_t before_path = of_root == std::string::npos ? line.rfind(' ', path) : of_root;
+  return line.substr(words + 1, before_path - words) + line.substr(path);
 }
 
 std::string up_to(const std::string& text, const std::string& end) {
   return text.substr(0, text.find(end));
+}
+
+/// "MPI_Send" of a stack's line "    #1 0x7f in MPI_Send /home/...", empty of another's.
+std::string mpi_call(const std::string& line) {
+  const std::size_t at = line.find(" in MPI_");
+  return at == std::string::npos ? "" : up_to(line.substr(at + 4), " ");
 }
 
 /// AddressSanitizer's report, which starts at line `i`: the kind, the access, and the first line of the stack
@@ -39,8 +47,9 @@ std::string address_report(const std::vector<std::string>& lines, std::size_t i)
   for (++i; i < lines.size(); ++i) {
     const std::string& line = lines[i];
     if (line.starts_with("READ ") || line.starts_with("WRITE ")) report += ", " + up_to(line, " at 0x");
-    if (line.starts_with("    #") && submission_path(line) != std::string::npos)
-      return report + "\n" + shortened(line);
+    if (!line.starts_with("    #")) continue;
+    if (const std::string call = mpi_call(line); !call.empty()) report += " in " + call;
+    if (submission_path(line) != std::string::npos) return report + "\n" + shortened(line);
   }
   return report;
 }

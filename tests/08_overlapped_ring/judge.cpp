@@ -139,7 +139,7 @@ std::vector<CommunicationCheck> ring_checks(Hops hops) {
                     named_if(sends_at_most(limit, ""), sent_one_hop_more(hops, 4), "useless_last_hop"),
                     log_reading::names_the_owners}),
           uses_only_known_calls(),
-          without_fact(fact_beyond_tensor, ""),
+          stays_in_its_memory(),
           leaves_open_buffers_alone(),
           hides_its_transfers(),
           gathers_at_most(control_bytes, "")};

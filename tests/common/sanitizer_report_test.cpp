@@ -19,6 +19,26 @@ READ of size 4 at 0x60400000027c thread T0
       "in lesson01::softmax(course::MatrixView<float const>) lessons/01_safe_softmax/safe_softmax.cpp:19");
 }
 
+TEST(SanitizerReport, NamesTheCallOfMpiThatWasGivenTheMemory) {
+  EXPECT_EQ(sanitizer_report(R"(
+==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602000000018 at pc 0x55 bp 0x7ffd sp 0x7ffd
+READ of size 24 at 0x602000000018 thread T0
+    #0 0x55 in report_to_sanitizer /home/me/course/common/mpi_layer/recorder.cpp:60
+    #1 0x56 in MPI_Send /home/me/course/common/mpi_layer/point_to_point.cpp:138
+    #2 0x57 in send /home/me/course/lessons/03_ring_softmax/ring_softmax.cpp:28
+    #3 0x58 in MPI_Like /home/me/course/lessons/03_ring_softmax/ring_softmax.cpp:40
+)"),
+            "AddressSanitizer: heap-buffer-overflow, READ of size 24 in MPI_Send\n"
+            "in send lessons/03_ring_softmax/ring_softmax.cpp:28");
+}
+
+TEST(SanitizerReport, NamesAPlaceByARelativePathToo) {
+  EXPECT_EQ(
+      sanitizer_report("==7==ERROR: AddressSanitizer: SEGV on unknown address 0x0 (pc 0x1)\n"
+                       "    #0 0x1 in send(int, long) ../../lessons/03_ring_softmax/ring_softmax.cpp:28\n"),
+      "AddressSanitizer: SEGV\nin send(int, long) lessons/03_ring_softmax/ring_softmax.cpp:28");
+}
+
 TEST(SanitizerReport, NamesTheStudentsLineOfAnOverflow) {
   EXPECT_EQ(sanitizer_report(
                 "hello\n/home/me/course/lessons/01_safe_softmax/safe_softmax.cpp:28:9: runtime error: signed "

@@ -168,6 +168,7 @@ test_violence() {
   check 'a crash: exit 1' is "$code" 1
   check 'it is a verdict' has "$out" 'FAIL  lesson01.1   '
   check 'and harms no other task' has "$out" 'PASS  lesson01.2'
+  check 'it says what names the line' has "$out" './course check 01 --sanitize names the line'
   rm "$student"
   course check 01
   check 'a file that is gone: exit 1' is "$code" 1
@@ -288,8 +289,10 @@ test_sanitize() {
   check 'a signed overflow: exit 1' is "$code" 1
   check 'in the words of the sanitizer, with the line' has "$out" \
     "lessons/01_safe_softmax/safe_softmax.cpp:$(grep -n 'large +=' "$student" | cut -d: -f1):9: runtime error: signed integer overflow"
-  course check 03 --sanitize
-  check 'a lesson that needs MPI: exit 3' is "$code" 3
+  sed -i.kept '0,/"needs": \[\]/s//"needs": ["gpu"]/' "$copy/lessons/registry.json"
+  course check 01 --sanitize
+  check 'a lesson that needs a GPU: exit 3' is "$code" 3
+  mv "$copy/lessons/registry.json.kept" "$copy/lessons/registry.json"
 }
 
 test_skipped() {

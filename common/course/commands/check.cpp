@@ -34,11 +34,10 @@ class Check {
     if (options_.backend && !lesson_.needs_gpu())
       throw UsageError("--backend is for lessons that need a GPU; lesson " + lesson_.id + " needs none");
     if (const std::string obstacle = checkout_.obstacle(lesson_); !obstacle.empty()) return skip(obstacle);
-    if (options_.sanitize && !lesson_.needs.empty()) {
+    if (options_.sanitize && lesson_.needs_gpu()) {
       throw Unavailable(
-          "--sanitize is for lessons on one rank without a GPU: Open MPI and the simulator are not built for "
-          "sanitizers, and lesson " +
-          lesson_.id + " needs one of them");
+          "--sanitize is for lessons without a GPU: the simulator is not built for sanitizers, and lesson " +
+          lesson_.id + " needs it");
     }
     if (options_.player) return check_with_own_player(*options_.player);
     if (options_.backend == Backend::Cuda) return check_on_device();

@@ -56,7 +56,7 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
   if (task.ending == "crashed") {
     const std::string sanitized = fmt::format(
         "  ./course check {} --sanitize names the line that reads or writes out of bounds\n", lesson.id);
-    return (lesson.needs.empty() ? sanitized : "") +
+    return (lesson.needs_gpu() ? "" : sanitized) +
            fmt::format("  {}`run`, `bt`: the line that crashed\n", in_gdb);
   }
   if (task.ending == "deadlock") {

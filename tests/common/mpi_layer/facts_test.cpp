@@ -299,17 +299,18 @@ void test_messages_beyond_a_tensor() {
 /// Receives 6 numbers into a vector of `room`, from its number `begin` on. What will not be received is not
 /// sent.
 Played receive_six(std::size_t room, std::size_t begin = 0) {
-  const auto no_tensor = [](const void*) { return std::span<const std::byte>{}; };
+  std::span<const std::byte> block;
   return play(
       [&] {
         const std::array<float, 6> out{};
         std::vector<float> in(room);
+        block = std::as_bytes(std::span(in));
         MPI_Request request = MPI_REQUEST_NULL;
         if (begin + 6 <= room) MPI_Isend(out.data(), 6, MPI_FLOAT, next, 0, comm, &request);
         MPI_Recv(in.data() + begin, 6, MPI_FLOAT, previous, 0, comm, MPI_STATUS_IGNORE);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
       },
-      {.tensor_at = no_tensor});
+      {.block_at = [&](const void*) { return block; }});
 }
 
 void test_rooms_that_are_too_short() {
@@ -321,6 +322,55 @@ void test_rooms_that_are_too_short() {
                  "beyond it"));
   CHECK(receive_six(8, 3).has(fact_short_room, "ends 4 bytes beyond it"));
   CHECK(receive_six(0).has(fact_short_room, "is a null pointer"));
+}
+
+void test_collectives_beyond_memory() {
+  std::array<float, 16> memory{};
+  std::array<float, 16> other{};
+  float* const four = memory.data();
+  const std::array<int, ranks> counts{1, 5, 1};
+  const std::array<int, ranks> offsets{10, 0, 11};
+  const std::function<std::span<const std::byte>(const void*)> four_floats = [&](const void* address) {
+    return address == four ? std::as_bytes(std::span(memory).first(4)) : std::span<const std::byte>{};
+  };
+  struct Call {
+    std::function<void()> make;
+    std::array<int, ranks> beyond;  ///< by rank: so many bytes
+  };
+  const std::vector<Call> calls{
+      {[&] { MPI_Bcast(four, 4, MPI_FLOAT, 1, comm); }, {0, 0, 0}},
+      {[&] { MPI_Bcast(four, 5, MPI_FLOAT, 1, comm); }, {4, 4, 4}},
+      {[&] { MPI_Gather(other.data(), 2, MPI_FLOAT, four, 2, MPI_FLOAT, 1, comm); }, {0, 8, 0}},
+      {[&] {
+         MPI_Gatherv(other.data(), counts[rank], MPI_FLOAT, four, counts.data(), offsets.data(), MPI_FLOAT, 2,
+                     comm);
+       },
+       {0, 0, 4}},
+      {[&] { MPI_Scatter(four, 2, MPI_FLOAT, other.data(), 2, MPI_FLOAT, 0, comm); }, {8, 0, 0}},
+      {[&] { MPI_Allgather(four, 5, MPI_FLOAT, other.data(), 5, MPI_FLOAT, comm); }, {4, 4, 4}},
+      {[&] { MPI_Reduce(four, other.data(), 5, MPI_FLOAT, MPI_SUM, 0, comm); }, {4, 4, 4}},
+      {[&] { MPI_Allreduce(MPI_IN_PLACE, four, 4, MPI_FLOAT, MPI_SUM, comm); }, {0, 0, 0}},
+      {[&] { MPI_Allreduce(MPI_IN_PLACE, four, 16, MPI_FLOAT, MPI_SUM, comm); }, {48, 48, 48}},
+      {[&] {
+         MPI_Request request;
+         MPI_Ibcast(four, 6, MPI_FLOAT, 0, comm, &request);
+         MPI_Wait(&request, MPI_STATUS_IGNORE);
+       },
+       {8, 8, 8}},
+  };
+  for (const Call& call : calls) {
+    const std::string words = "ends " + std::to_string(call.beyond[rank]) + " bytes beyond it";
+    const Played tensor = play(call.make, {.tensor_at = four_floats});
+    const Played block = play(call.make, {.block_at = four_floats});
+    CHECK(tensor.what.empty() && block.what.empty());
+    if (call.beyond[rank] > 0) {
+      CHECK(tensor.has(fact_beyond_tensor, "begins in a tensor that the function was given and " + words));
+      CHECK(block.has(fact_beyond_block, "begins in memory that the function allocated and " + words));
+      CHECK(tensor.has(fact_beyond_tensor, may_be_a_count_of_bytes) == (call.beyond[rank] == 48));
+    } else {
+      CHECK(!tensor.has(fact_beyond_tensor) && !block.has(fact_beyond_block));
+    }
+  }
 }
 
 /// The library's own failure, where it has no shared memory for windows, would say less.
@@ -368,6 +418,7 @@ void test_facts() {
   test_neighbourhood_collectives();
   test_messages_beyond_a_tensor();
   test_rooms_that_are_too_short();
+  test_collectives_beyond_memory();
   test_one_sided_calls();
   test_lifecycle_calls();
 }
