@@ -78,6 +78,10 @@ void mark_written(std::size_t offset, std::size_t bytes) {
 
 void check_unowned(const void* address, std::size_t bytes, const Access& access) {
   const bool shared = region_of(offset_of(address)) == Region::Shared;
+  if (!shared && tell_unordered_free(address, access)) {
+    break_device(Error::IllegalAddress);
+    abandon_kernel();
+  }
   break_at(access, fact_out_of_bounds, shared ? describe_shared(address, bytes) : describe(address, bytes),
            Error::IllegalAddress);
 }

@@ -52,7 +52,8 @@ class Lifetime : public Operation {
   bool carry_out() override {
     touch(pointer_, bytes_, AccessKind::Lifetime);
     if (freed_.empty()) return true;
-    if (Allocation* const found = to_be_freed(Region::Device, pointer_, freed_)) free(*found, freed_);
+    if (Allocation* const found = to_be_freed(Region::Device, pointer_, freed_))
+      free(*found, freed_, now.access.operation);
     return true;
   }
 

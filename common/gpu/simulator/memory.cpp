@@ -80,8 +80,14 @@ Allocation* allocation_of(const void* address, std::size_t bytes) {
   return inside <= found->bytes && bytes <= found->bytes - inside ? found : nullptr;
 }
 
-void free(Allocation& allocation, std::string freed) {
+OperationNumber who_freed(const void* address) {
+  const Allocation* const found = allocation_before(address);
+  return found && offset_of(address) - found->offset < found->bytes ? found->freed_by : 0;
+}
+
+void free(Allocation& allocation, std::string freed, OperationNumber freed_by) {
   allocation.freed = std::move(freed);
+  allocation.freed_by = freed_by;
   put_in_use(allocation.offset, allocation.bytes, false);
 }
 

@@ -28,8 +28,9 @@ const char* name_of(Region region);
 struct Allocation {
   std::size_t offset = 0;
   std::size_t bytes = 0;
-  std::string made = {};   ///< "cudaMalloc on line 12"
-  std::string freed = {};  ///< "" while it is in use
+  std::string made = {};         ///< "cudaMalloc on line 12"
+  std::string freed = {};        ///< "" while it is in use
+  OperationNumber freed_by = 0;  ///< in stream order; 0: at once
 };
 
 Arena& memory();
@@ -44,7 +45,9 @@ Allocation* allocation_before(const void* address);
 /// The allocation in use that has all of these bytes.
 Allocation* allocation_of(const void* address, std::size_t bytes);
 /// From now on its bytes belong to nobody.
-void free(Allocation& allocation, std::string freed);
+void free(Allocation& allocation, std::string freed, OperationNumber freed_by = 0);
+/// The operation that has freed the memory there in stream order; 0: none has.
+OperationNumber who_freed(const void* address);
 /// The device memory that is in use, "12 bytes in 2 allocations, the first of cudaMalloc on line 12"; "" for
 /// none.
 std::string device_memory_in_use();

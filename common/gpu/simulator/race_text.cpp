@@ -20,12 +20,19 @@ std::string block_text(const Access& access) {
   return "block " + text_of(place(access.block, record_of(access.operation).grid));
 }
 
-const char* verb(const Access& access) {
-  return access.kind == AccessKind::Read          ? " reads"
-         : access.kind == AccessKind::Write       ? " writes"
-         : access.kind == AccessKind::Lifetime    ? " gives or takes"
-         : access.kind == AccessKind::BlockAtomic ? " updates within the block's scope"
-                                                  : " updates atomically";
+std::string verb(const Access& access) {
+  switch (access.kind) {
+    case AccessKind::Read:
+      return " reads";
+    case AccessKind::Write:
+      return " writes";
+    case AccessKind::Atomic:
+      return " updates atomically";
+    case AccessKind::BlockAtomic:
+      return " updates within its block's scope";
+    default:
+      return record_of(access.operation).name == "cudaFreeAsync" ? " frees" : " allocates";
+  }
 }
 
 /// Of the lanes that read alike, one other than the thread that races with them.
@@ -49,6 +56,13 @@ std::string on_line(const Access& access) {
 }
 
 }  // namespace
+
+bool tell_unordered_free(const void* address, const Access& access) {
+  const OperationNumber freed_by = who_freed(address);
+  if (freed_by == 0 || happens_before(freed_by, *now.clock)) return false;
+  tell_race({.operation = freed_by, .kind = AccessKind::Lifetime}, access, Region::Device, false);
+  return true;
+}
 
 std::string text_of(const Access& access) {
   const OperationRecord& record = record_of(access.operation);

@@ -6,6 +6,7 @@
 #include "gpu/simulator/findings.hpp"
 #include "gpu/simulator/host_side.hpp"
 #include "gpu/simulator/memory.hpp"
+#include "gpu/simulator/race_text.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu {
@@ -44,7 +45,8 @@ bool is_right(const std::string& call, const Side& side, std::size_t bytes) {
 /// Memory that was freed after the call, in another stream, breaks what is carried out later.
 bool still_there(const void* pointer, std::size_t bytes) {
   if (bytes == 0 || is_pageable(pointer) || allocation_of(pointer, bytes)) return true;
-  note(fact_out_of_bounds, name_of(now.access.operation) + " uses " + describe(pointer, bytes));
+  if (!tell_unordered_free(pointer, now.access))
+    note(fact_out_of_bounds, name_of(now.access.operation) + " uses " + describe(pointer, bytes));
   break_device(Error::IllegalAddress);
   return false;
 }
