@@ -141,7 +141,7 @@ void check_access(const void* address, std::size_t bytes, AccessKind kind, std::
   access.bytes = static_cast<std::uint8_t>(std::min<std::size_t>(bytes, 255));
   if (!memory().has(address)) return check_outside(address, bytes, access);
   if (!now.in_kernel) return check_from_host(address, bytes, access);
-  if (++now.accesses == most_accesses) check_spinning(access);
+  if (++now.accesses >= most_accesses) check_spinning(access);
   check_inside(address, bytes, access, aligned);
 }
 

@@ -13,9 +13,6 @@ namespace course::gpu {
 /// An operation's access to bytes that its caller has found to be an allocation's.
 void touch(const void* address, std::size_t bytes, AccessKind kind);
 
-/// What a thread may access without a pause, before it is taken to wait for somebody.
-inline constexpr std::uint64_t most_accesses = std::uint64_t{1} << 22;
-
 /// An access at this place of the source. Ends the thread that makes it, for good, where the device would.
 void check_access(const void* address, std::size_t bytes, AccessKind kind, std::uint64_t site, bool aligned);
 

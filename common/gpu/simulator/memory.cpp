@@ -9,6 +9,9 @@
 
 namespace course::gpu {
 
+Arena memory_arena(memory_bytes);
+Arena states_arena(memory_bytes / 4);
+
 namespace {
 
 constexpr std::size_t alignment = 256;  // cudaMalloc's
@@ -31,16 +34,6 @@ const char* name_of(Region region) {
   return region == Region::Shared   ? "shared memory"
          : region == Region::Pinned ? "page-locked host memory"
                                     : "device memory";
-}
-
-Arena& memory() {
-  static Arena arena(memory_bytes);
-  return arena;
-}
-
-std::uint8_t* states() {
-  static Arena arena(memory_bytes / 4);
-  return reinterpret_cast<std::uint8_t*>(arena.base());
 }
 
 void fill_with_poison(std::byte* first, std::size_t bytes) {
@@ -116,6 +109,12 @@ std::string describe(const void* address, std::size_t bytes) {
     return what + " of the " + whose + ", which " + before->freed + " freed";
   if (inside < before->bytes) return what + " that reach beyond the end of the " + whose;
   return what + " at " + bytes_text(inside - before->bytes) + " beyond the end of the " + whose;
+}
+
+std::size_t end_of(Region region) {
+  return region == Region::Shared   ? pinned_begin
+         : region == Region::Pinned ? allocations.pinned_end
+                                    : allocations.device_end;
 }
 
 void reset_memory() {

@@ -33,7 +33,11 @@ struct Allocation {
   OperationNumber freed_by = 0;  ///< in stream order; 0: at once
 };
 
-Arena& memory();
+extern Arena memory_arena;
+extern Arena states_arena;
+inline Arena& memory() {
+  return memory_arena;
+}
 inline std::size_t offset_of(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(memory().base());
 }
@@ -54,13 +58,18 @@ std::string device_memory_in_use();
 
 /// A byte is in use or not, and has been written to or not: for each word of four, a bit each byte, in that
 /// order.
-std::uint8_t* states();
+inline std::uint8_t* states() {
+  return reinterpret_cast<std::uint8_t*>(states_arena.base());
+}
 /// Makes bytes belong to somebody, who has not written to them, or to nobody.
 void put_in_use(std::size_t offset, std::size_t bytes, bool in_use);
 void fill_with_poison(std::byte* first, std::size_t bytes);
 
 /// "4 bytes at 16 bytes beyond the end of the 512 bytes of cudaMalloc on line 12", or what is wrong else.
 std::string describe(const void* address, std::size_t bytes);
+
+/// The offset behind all that has been given out of a region.
+std::size_t end_of(Region region);
 
 void reset_memory();
 

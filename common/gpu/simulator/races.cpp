@@ -8,47 +8,43 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/simulator/arena.hpp"
 #include "gpu/simulator/memory.hpp"
 #include "gpu/simulator/race_text.hpp"
+#include "gpu/simulator/shadow.hpp"
 
 namespace course::gpu {
 
 Now now;
+Arena cells_arena(memory_bytes / 4 * sizeof(Cell));
 
 namespace {
 
-/// Unordered accesses of one kind. Two of different blocks of a launch stand for all of that launch, and two
-/// of different warps for all between two barriers of their block: whatever conflicts with another one
-/// conflicts with one of these, too.
+/// Unordered accesses of one kind, two of which stand for others as a cell's readers do.
 struct Crowd {
-  Access first, second;
-  std::uint32_t more;  ///< a place among the lists, from 1
+  Access& first;
+  Access& second;
+  std::uint32_t& more;
 };
 
-/// Of four bytes, or of one. In fresh memory all is zero.
-struct Cell {
-  Access write;
-  Crowd readers;
-  std::uint32_t atomics;     ///< a place among the crowds, from 1
-  std::uint32_t bytes;       ///< a place among the quarters, from 1
-  std::uint32_t generation;  ///< of the block that shared memory belongs to
+struct Atomics {
+  Access first, second;
+  std::uint32_t more = 0;
 };
 
 struct Shadow {
   std::deque<std::vector<Access>> lists;
-  std::deque<Crowd> crowds;
+  std::deque<Atomics> atomics;
   std::deque<std::array<Cell, 4>> quarters;
-  std::uint32_t generation = 0;
-  std::size_t pinned_end = 0, device_end = 0;  ///< words
 };
 Shadow shadow;
 
-constexpr std::size_t cells_bytes = memory_bytes / 4 * sizeof(Cell);
+Crowd readers_of(Cell& cell) {
+  return {cell.first, cell.second, cell.more};
+}
 
-Arena& cells_arena() {
-  static Arena arena(cells_bytes);
-  return arena;
+Crowd atomics_of(Cell& cell) {
+  Atomics& found = shadow.atomics[cell.atomics - 1];
+  return {found.first, found.second, found.more};
 }
 
 /// A write by two, of which the second has yet to happen.
@@ -60,19 +56,14 @@ struct PendingRace {
 };
 std::optional<PendingRace> pending;
 
-bool is_same_block(const Access& a, const Access& b) {
-  return a.operation == b.operation && a.block == b.block;
-}
-
-bool is_same_moment(const Access& a, const Access& b) {
-  return is_same_block(a, b) && a.phase == b.phase && a.warp == b.warp && a.tick == b.tick &&
-         a.bytes == b.bytes && a.kind == b.kind;
-}
-
 /// Whether all of what `a` stands for happens before the access `b` that takes place now.
 bool is_ordered(const Access& a, const Access& b) {
   if (a.operation == 0) return true;
-  if (a.operation != b.operation) return happens_before(a.operation, *now.clock);
+  if (a.operation != b.operation) {
+    const bool before = happens_before(a.operation, *now.clock);
+    if (before) now.surely_before = a.operation;
+    return before;
+  }
   if (a.block != b.block) return false;
   if (a.phase != b.phase) return true;
   if (a.warp != b.warp) return false;
@@ -111,7 +102,7 @@ bool stand_for(std::vector<Access>& list, const Access& access) {
   return false;
 }
 
-void add_slowly(Crowd& crowd, const Access& access) {
+void add_slowly(Crowd crowd, const Access& access) {
   const auto is_over = [&](const Access& a) { return is_ordered(a, access); };
   if (is_over(crowd.second)) crowd.second = {};
   if (is_over(crowd.first)) crowd.first = std::exchange(crowd.second, {});
@@ -130,17 +121,18 @@ void add_slowly(Crowd& crowd, const Access& access) {
   }
 }
 
-void add(Crowd& crowd, const Access& access) {
-  if (is_same_moment(crowd.first, access))
+void add(Crowd crowd, const Access& access) {
+  const auto joins = [&](const Access& a) { return is_same_moment(a, access) && is_alike(a, access); };
+  if (joins(crowd.first))
     crowd.first.lanes |= access.lanes;
-  else if (is_same_moment(crowd.second, access))
+  else if (joins(crowd.second))
     crowd.second.lanes |= access.lanes;
   else if (!stand_for(crowd.first, crowd.second, access))
     add_slowly(crowd, access);
 }
 
 template <class Conflicts>
-const Access* conflicting(const Crowd& crowd, const Access& access, Conflicts conflicts) {
+const Access* conflicting(Crowd crowd, const Access& access, Conflicts conflicts) {
   for (const Access* a : {&crowd.first, &crowd.second})
     if (conflicts(*a) && !is_ordered(*a, access)) return a;
   if (crowd.more == 0) return nullptr;
@@ -150,14 +142,14 @@ const Access* conflicting(const Crowd& crowd, const Access& access, Conflicts co
 }
 
 /// What the access races with: an unordered write, atomic, or, if it writes, reader.
-const Access* raced(const Cell& cell, const Access& access) {
+const Access* raced(Cell& cell, const Access& access) {
   const auto always = [](const Access&) { return true; };
   if (!is_ordered(cell.write, access)) return &cell.write;
   if (cell.atomics != 0) {
     const auto conflicts = [&](const Access& a) { return !may_meet(a, access); };
-    if (const Access* a = conflicting(shadow.crowds[cell.atomics - 1], access, conflicts)) return a;
+    if (const Access* a = conflicting(atomics_of(cell), access, conflicts)) return a;
   }
-  return access.kind == AccessKind::Read ? nullptr : conflicting(cell.readers, access, always);
+  return access.kind == AccessKind::Read ? nullptr : conflicting(readers_of(cell), access, always);
 }
 
 void tell(const Access& earlier, const Access& access, std::size_t offset, std::size_t bytes) {
@@ -166,21 +158,24 @@ void tell(const Access& earlier, const Access& access, std::size_t offset, std::
     return;
   }
   if (pending) return;  // of the same access
+  now.has_pending_race = true;
   pending = {earlier, access, offset, std::min<std::size_t>(bytes, 16), {}};
   std::memcpy(pending->before.data(), memory().base() + offset, pending->bytes);
 }
 
 void enter(Cell& cell, const Access& access) {
   if (access.kind == AccessKind::Write || access.kind == AccessKind::Lifetime) {
-    cell = {access, {}, 0, 0, cell.generation};
+    cell = Cell{};
+    cell.write = access;
   } else if (access.kind == AccessKind::Read) {
-    add(cell.readers, access);
+    add(readers_of(cell), access);
   } else {
     if (cell.atomics == 0) {
-      shadow.crowds.emplace_back();
-      cell.atomics = static_cast<std::uint32_t>(shadow.crowds.size());
+      shadow.atomics.emplace_back();
+      cell.atomics = static_cast<std::uint32_t>(shadow.atomics.size());
+      cell.write.mark = true;
     }
-    add(shadow.crowds[cell.atomics - 1], access);
+    add(atomics_of(cell), access);
   }
 }
 
@@ -195,32 +190,32 @@ std::array<Cell, 4>& quarters_of(Cell& cell) {
     std::array<Cell, 4> parts;
     for (Cell& part : parts) {
       part = cell;
-      if (cell.atomics != 0) {
-        shadow.crowds.push_back(shadow.crowds[cell.atomics - 1]);
-        part.atomics = static_cast<std::uint32_t>(shadow.crowds.size());
-      }
+      if (cell.atomics == 0) continue;
+      shadow.atomics.push_back(shadow.atomics[cell.atomics - 1]);
+      part.atomics = static_cast<std::uint32_t>(shadow.atomics.size());
     }
     shadow.quarters.push_back(parts);
     cell.bytes = static_cast<std::uint32_t>(shadow.quarters.size());
+    cell.write.mark = true;
   }
   return shadow.quarters[cell.bytes - 1];
+}
+
+/// Shared memory belonged to another block when it was accessed last.
+bool is_stale(const Cell& cell, const Access& access) {
+  const Access& last = cell.write.operation != 0 ? cell.write : cell.first;
+  return last.operation != 0 && !is_same_block(last, access);
 }
 
 }  // namespace
 
 void find_races(std::size_t offset, std::size_t bytes, const Access& access) {
   tell_pending_race();
-  Cell* const cells = reinterpret_cast<Cell*>(cells_arena().base());
   const std::size_t behind = offset + bytes;
-  std::size_t& end = offset < device_begin ? shadow.pinned_end : shadow.device_end;
-  end = std::max(end, (behind + 3) / 4);
   for (std::size_t at = offset; at < behind;) {
-    Cell& cell = cells[at / 4];
+    Cell& cell = cell_of(at);
     const std::size_t next = std::min((at / 4 + 1) * 4, behind);
-    if (at < pinned_begin && cell.generation != shadow.generation) {
-      cell = {};
-      cell.generation = shadow.generation;
-    }
+    if (at < pinned_begin && is_stale(cell, access)) cell = {};
     if (next - at == 4 && cell.bytes == 0)
       look_at(cell, access, at, behind - at);
     else
@@ -230,12 +225,9 @@ void find_races(std::size_t offset, std::size_t bytes, const Access& access) {
   }
 }
 
-void forget_shared_accesses() {
-  ++shadow.generation;
-}
-
 void tell_pending_race() {
   if (!pending) return;
+  now.has_pending_race = false;
   const PendingRace race = *pending;
   pending.reset();
   const bool same = std::memcmp(race.before.data(), memory().base() + race.offset, race.bytes) == 0;
@@ -243,11 +235,12 @@ void tell_pending_race() {
 }
 
 void reset_races() {
+  const auto release = [](std::size_t begin, std::size_t end) {
+    cells_arena.release(begin / 4 * sizeof(Cell), (end - begin) / 4 * sizeof(Cell));
+  };
   pending.reset();
-  const std::size_t size = sizeof(Cell);
-  cells_arena().release(0, shadow.pinned_end * size);
-  if (shadow.device_end > 0)
-    cells_arena().release(device_begin / 4 * size, shadow.device_end * size - device_begin / 4 * size);
+  release(shared_begin, end_of(Region::Pinned));
+  release(device_begin, end_of(Region::Device));
   shadow = {};
 }
 

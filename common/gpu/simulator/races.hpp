@@ -32,26 +32,31 @@ struct Access {
   std::uint16_t tick = 0;         ///< of the lane: its calls of __syncwarp since the last barrier
   std::uint8_t bytes = 0;
   AccessKind kind = AccessKind::Read;
+  bool mark = false;  ///< for who keeps it
 };
 
 /// What runs now. Who runs sets it; an access takes it as it is, and adds the site, the extent and the kind.
 struct Now {
   bool checked = false;  ///< accesses are looked at
   bool in_kernel = false;
-  std::uint64_t accesses = 0;    ///< of the thread since it went on
-  const Clock* clock = nullptr;  ///< of the operation
-  Access access = {};
+  bool has_pending_race = false;
+  OperationNumber surely_before = 0;  ///< one that has been found to happen before this operation
+  std::uint64_t accesses = 0;         ///< of the thread since it went on
+  const Clock* clock = nullptr;       ///< of the operation
   const std::uint16_t* ticks =
-      nullptr;  ///< of each lane of the warp: those that happened before this lane's next access
+      nullptr;  ///< of the warp's lanes: what came before them happens before this lane's next
+  Access access = {};
 };
 extern Now now;
 
+/// What a thread may access without a pause, before it is taken to wait for somebody.
+inline constexpr std::uint64_t most_accesses = std::uint64_t{1} << 22;
+
 /// Enters an access to bytes of memory() that are in use, and notes what it races with.
 void find_races(std::size_t offset, std::size_t bytes, const Access& access);
-/// Another block has shared memory: what was there is forgotten.
-void forget_shared_accesses();
 /// Notes a race that waits until it is seen whether both wrote the same value.
 void tell_pending_race();
+/// Before reset_memory(), which knows what there was.
 void reset_races();
 
 }  // namespace course::gpu

@@ -7,7 +7,6 @@
 #include "gpu/simulator/blocks.hpp"
 #include "gpu/simulator/kernel_side.hpp"
 #include "gpu/simulator/memory.hpp"
-#include "gpu/simulator/races.hpp"
 
 namespace course::gpu {
 
@@ -51,7 +50,6 @@ void begin_shared_memory(std::size_t dynamic_bytes, std::size_t most) {
 }
 
 void hand_shared_memory_on() {
-  forget_shared_accesses();
   make_fresh(shared_memory.dynamic);
   for (const auto& [key, piece] : shared_memory.variables) make_fresh(piece);
 }

@@ -17,8 +17,8 @@ namespace {
 
 void forget_all() {
   begin_shared_memory(0, 0);
-  reset_memory();
   reset_races();
+  reset_memory();
   forget_operations();
   forget_errors();
   forget_launches();
