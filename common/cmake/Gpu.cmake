@@ -18,14 +18,20 @@ function(simulated_sources result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# Links what simulated_sources() has made.
+# Links what simulated_sources() has made. The compiler calls the simulator before every access to memory, as it would
+# call the thread sanitizer, which is not linked; -g1 tells it the lines. What moves accesses is left out: a load from
+# before a loop looks like one that nobody wrote.
 function(link_simulator target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/common/gpu/include)
   target_link_libraries(${target} PRIVATE simulator)
+  target_compile_options(${target} PRIVATE -O1 -g1 -fsanitize=thread -Wno-unknown-pragmas -Wno-sign-compare)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fno-tree-loop-im -Wno-tsan)
+  endif()
 endfunction()
 
-# The target NAME: the shared object lib/NAME.so of CUDA sources and an object library, as nvcc makes it. It is built when
-# it is asked for.
+# The target NAME: the shared object lib/NAME.so of CUDA sources and an object library, as nvcc makes it, linked as
+# add_subject() links others. It is built when it is asked for.
 function(add_cuda_subject name adapter folder)
   if(NOT COURSE_NVCC)
     return()
@@ -36,11 +42,27 @@ function(add_cuda_subject name adapter folder)
   endforeach()
   list(GET COURSE_CUDA_ARCHITECTURES -1 latest)
   list(APPEND architectures -gencode=arch=compute_${latest},code=compute_${latest})
+  set(includes ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/${folder})
+  list(TRANSFORM includes PREPEND -I)
+  set(system_includes ${MPI_CXX_INCLUDE_DIRS})
+  list(TRANSFORM system_includes PREPEND -isystem=)
+  set(objects)
+  foreach(source ${ARGN})
+    cmake_path(GET source STEM stem)
+    set(object ${CMAKE_BINARY_DIR}/cuda/${name}/${stem}.o)
+    add_custom_command(
+      OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/cuda/${name}
+      COMMAND ${COURSE_NVCC} -std=c++20 -O2 -Xcompiler -fPIC ${architectures} ${includes} ${system_includes} -MD -MF ${object}.d
+              -c ${source} -o ${object}
+      COMMAND_EXPAND_LISTS VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
   set(library ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${name}.so)
   add_custom_command(
-    OUTPUT ${library} DEPENDS ${ARGN} ${adapter} $<TARGET_OBJECTS:${adapter}> tensor
-    COMMAND ${COURSE_NVCC} -std=c++20 -O2 -shared -Xcompiler -fPIC ${architectures} -I${CMAKE_SOURCE_DIR}/common
-            -I${CMAKE_SOURCE_DIR}/${folder} -o ${library} ${ARGN} $<TARGET_OBJECTS:${adapter}> $<TARGET_FILE:tensor>
+    OUTPUT ${library} DEPENDS ${objects} ${adapter} $<TARGET_OBJECTS:${adapter}> tensor
+    COMMAND ${COURSE_NVCC} -shared ${architectures} -Xlinker=-Bsymbolic,--no-undefined,--as-needed -o ${library} ${objects}
+            $<TARGET_OBJECTS:${adapter}> $<TARGET_FILE:tensor> ${MPI_CXX_LIBRARIES}
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name} DEPENDS ${library})
 endfunction()

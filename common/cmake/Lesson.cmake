@@ -63,7 +63,7 @@ function(add_lesson json)
     return() # the simulator's threads share the host's stack, which no sanitizer expects
   endif()
   if("gpu" IN_LIST needs AND NOT COURSE_SIMULATOR)
-    message(WARNING "lesson ${id} is left out: no Boost.Context was found, which the simulated GPU needs")
+    message(WARNING "lesson ${id} is left out: Boost.Context or libdw (elfutils) was not found, which the simulated GPU needs")
     return()
   endif()
   remember_lesson(${lesson} "${folder}" "${needs}" "${json}")

@@ -1,5 +1,6 @@
 #include <sys/prctl.h>
 
+#include <bit>
 #include <cstdio>
 #include <optional>
 #include <type_traits>
@@ -98,11 +99,20 @@ class GradedBlocks : public Blocks {
   std::vector<block_log::Entry> entries_;
 };
 
+/// Different for every drawn case, and for its ranks.
+std::uint64_t seed_of(const LoadedCase& loaded) {
+  std::uint64_t seed = static_cast<std::uint64_t>(loaded.rank);
+  for (const auto& [name, tensor] : loaded.inputs)
+    for (const float x : tensor.values()) seed = seed * 1'000'003 + std::bit_cast<std::uint32_t>(x);
+  return seed % 2'147'483'646 + 1;
+}
+
 void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankStatus& page,
                MemoryMeter& memory) {
   const std::shared_ptr<const void> communicator = stage.enter(loaded.rank);
   if (loaded.rank >= 0) {
     GradedBlocks blocks(stage.compute_observer());
+    stage.draw_from(seed_of(loaded));
     Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator.get(), blocks);
     const bool measured = memory.reset();
     set_phase(page, Phase::Computing);
@@ -111,8 +121,8 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
     RankReport report = call_function(subject, loaded.manifest.function, call);
     if (report.ending != "finished") set_text(page, report.what);
     set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);
-    stage.end_watching(report);
     if (measured) report.peak_bytes = memory.peak();
+    stage.end_watching(report);
     if (std::optional<Tensor> log = blocks.log())
       call.output(block_log::output, log->shape()) = *std::move(log);
     write_outputs(output_folder(loaded.folder, loaded.rank), call.outputs(), std::move(report));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/simulator.hpp"
+#include "gpu/simulator/simulator.hpp"
 #include "player/stage.hpp"
 
 namespace course {
@@ -9,10 +9,12 @@ namespace course {
 template <class Base>
 class SimulatedGpu : public Base {
  public:
+  void draw_from(std::uint64_t seed) override { seed_ = seed; }
+
   void begin_watching(const void* communicator, Watching how, RankStatus& status,
                       const TensorAt& tensor_at) override {
     Base::begin_watching(communicator, how, status, tensor_at);
-    gpu::begin(1);  // a case that is played again has the same orders
+    gpu::begin(seed_, how == Watching::Graded);
   }
 
   std::vector<Span> end_watching(RankReport& report) override {
@@ -21,6 +23,9 @@ class SimulatedGpu : public Base {
     report.facts.insert(report.facts.end(), seen.begin(), seen.end());
     return spans;
   }
+
+ private:
+  std::uint64_t seed_ = 1;
 };
 
 }  // namespace course

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -32,6 +33,9 @@ class Stage {
   /// ranks alike.
   /// @param apart each rank is alone on a communicator of its own
   virtual std::shared_ptr<const void> enter(int /*rank*/, bool /*apart*/ = false) { return nullptr; }
+  /// What a stage draws in the coming case, such as the order of a GPU's threads, it draws from this number:
+  /// a case that is played again is played alike.
+  virtual void draw_from(std::uint64_t /*seed*/) {}
   virtual void begin_watching(const void* /*communicator*/, Watching, RankStatus&,
                               const TensorAt& /*tensor_at*/ = {}) {}
   /// What is told of the computation; lives as long as the stage.

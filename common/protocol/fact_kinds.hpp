@@ -48,5 +48,29 @@ inline constexpr const char* fact_refused_launch = "refused_launch";
 /// A copy beyond an allocation or in the wrong direction, a wrong cudaFree, an allocation that was never
 /// freed.
 inline constexpr const char* fact_device_memory = "device_memory";
+/// A kernel, or the host, accesses bytes that are no allocation's, or no longer.
+inline constexpr const char* fact_out_of_bounds = "out_of_bounds";
+/// A kernel was given an address of the host's, or none.
+inline constexpr const char* fact_host_pointer = "host_pointer";
+/// The host's code follows a pointer to device memory.
+inline constexpr const char* fact_host_dereference = "host_dereference";
+/// Several bytes at once at an address that their number does not divide.
+inline constexpr const char* fact_misaligned = "misaligned";
+/// A kernel reads device or shared memory that nobody has written to.
+inline constexpr const char* fact_unwritten_read = "unwritten_read";
+/// Two unordered accesses, one a plain write: of threads of a block, of blocks of a launch, of operations that no
+/// stream, event or wait of the host's orders.
+inline constexpr const char* fact_race_in_block = "race_in_block";
+inline constexpr const char* fact_race_between_blocks = "race_between_blocks";
+inline constexpr const char* fact_missing_dependency = "missing_dependency";
+/// A shuffle takes the value of a lane that takes no part, or waits for one that does something else.
+inline constexpr const char* fact_absent_lane = "absent_lane";
+/// A thread that seems to wait for what another one writes.
+inline constexpr const char* fact_spinning = "spinning";
+inline constexpr const char* fact_unrecorded_event = "unrecorded_event";
+/// A call that may wait until every stream is idle, while one may not be.
+inline constexpr const char* fact_device_wide_wait = "device_wide_wait";
+/// A launch failed, and nobody asked for the last error.
+inline constexpr const char* fact_unchecked_error = "unchecked_error";
 
 }  // namespace course

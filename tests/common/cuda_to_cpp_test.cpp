@@ -1,4 +1,4 @@
-#include "gpu/cuda_to_cpp.hpp"
+#include "gpu/cuda_to_cpp/cuda_to_cpp.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ std::string cpp(const std::string& cuda) {
 }
 
 std::string kernel(const std::string& name, const std::string& line = "1") {
-  return "::course::gpu::Kernel(\"" + name + "\", " + line + ", [&](auto... course_argument) { " + name +
-         "(course_argument...); })";
+  return "::course::gpu::Kernel(\"" + name + "\", " + line +
+         ", [=](auto... course_argument) COURSE_UNSEEN { " + name + "(course_argument...); })";
 }
 
 std::string refusal(const std::string& cuda) {
@@ -58,8 +58,8 @@ TEST(CudaToCpp, EveryLineStaysWhereItIs) {
       "int a; // k<<<1>>>(b)\n\nk\n  <<<1,\n  2>>>\n (a,\n b);\n#define GO(k) \\\n k<<<1, 1>>>(0)\nend";
   const std::string made = cpp(cuda);
   EXPECT_EQ(std::ranges::count(made, '\n'), std::ranges::count(cuda, '\n'));
-  EXPECT_NE(made.find(", 4, [&]"), std::string::npos) << made;
-  EXPECT_NE(made.find(", 9, [&]"), std::string::npos) << made;
+  EXPECT_NE(made.find(", 4, [=]"), std::string::npos) << made;
+  EXPECT_NE(made.find(", 9, [=]"), std::string::npos) << made;
   EXPECT_EQ(made.substr(made.rfind('\n')), "\nend");
 }
 
@@ -90,6 +90,12 @@ TEST(CudaToCpp, RefusesWhatItCannotRead) {
   EXPECT_EQ(refusal("\nk<<<1, 2>>> x"), "a.cu:2: the launch's >>> is not followed by its arguments");
   EXPECT_EQ(refusal("k<<<1, 2;"), "a.cu:1: the launch's <<< has no >>>");
   EXPECT_EQ(refusal("\n\n__constant__ float c[4];"), "a.cu:3: the simulator does not have __constant__");
+  EXPECT_EQ(refusal("\n__device__ float total[4];"),
+            "a.cu:2: the simulator does not have __device__ variables; allocate device memory");
+  EXPECT_EQ(refusal("__device__ int last = 3;"),
+            "a.cu:1: the simulator does not have __device__ variables; allocate device memory");
+  EXPECT_EQ(refusal("template <class T> __device__ __forceinline__ T f(T* x); auto g = [=] __device__ { };"),
+            "none");
   EXPECT_EQ(refusal("__shared__ float x = 3;"),
             "a.cu:1: a __shared__ variable is a plain variable or array without an initial value");
   EXPECT_EQ(refusal("__shared__ float x"), "a.cu:1: this __shared__ declaration does not end");

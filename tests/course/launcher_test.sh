@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 . "$course_root/tests/course/checks.sh"
 
 core='g++ cmake ninja-build libopenmpi-dev openmpi-bin libeigen3-dev libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libpugixml-dev'
-fibers='libboost-context-dev'
+fibers='libboost-context-dev libdw-dev'
 grading='bubblewrap'
 benching='libbenchmark-dev python3-venv'
 shaping='iproute2'

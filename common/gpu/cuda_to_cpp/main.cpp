@@ -2,7 +2,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "gpu/cuda_to_cpp.hpp"
+#include "gpu/cuda_to_cpp/cuda_to_cpp.hpp"
 #include "text/text_file.hpp"
 
 /// cuda-to-cpp FILE.cu FILE.cpp: messages of the compiler and the debugger are about the first.

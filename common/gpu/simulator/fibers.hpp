@@ -1,0 +1,34 @@
+#pragma once
+
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <functional>
+
+/// The threads of a block, each a fiber with a stack of its own that is used again by the next block. A fiber
+/// that is left before its end is never gone on with, and nothing is unwound.
+namespace course::gpu {
+
+class Fiber {
+ public:
+  Fiber() = default;
+  /// Of the thread of this place in its block, from 0 on, below most_threads.
+  Fiber(std::size_t thread, std::function<void()> body);
+  ~Fiber();
+  Fiber(Fiber&&) = default;
+  Fiber& operator=(Fiber&&) = default;
+
+  /// Goes on with it until it pauses, or ends.
+  void resume();
+  bool has_ended() const { return !fiber_; }
+  /// The running fiber goes back to who has resumed it.
+  static void pause();
+
+ private:
+  boost::context::fiber fiber_;
+};
+
+inline constexpr std::size_t most_threads = 1024;
+
+bool on_a_fibers_stack(const void* address);
+
+}  // namespace course::gpu

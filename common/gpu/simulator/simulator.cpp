@@ -1,0 +1,52 @@
+#include "gpu/simulator/simulator.hpp"
+
+#include <string>
+
+#include "gpu/simulator/errors.hpp"
+#include "gpu/simulator/findings.hpp"
+#include "gpu/simulator/launches.hpp"
+#include "gpu/simulator/memory.hpp"
+#include "gpu/simulator/races.hpp"
+#include "gpu/simulator/shared_memory.hpp"
+#include "gpu/simulator/streams.hpp"
+#include "protocol/fact_kinds.hpp"
+
+namespace course::gpu {
+
+namespace {
+
+void forget_all() {
+  begin_shared_memory(0, 0);
+  reset_races();
+  reset_memory();
+  forget_operations();
+  forget_errors();
+  forget_launches();
+}
+
+}  // namespace
+
+void begin(std::uint64_t seed, bool checked) {
+  forget_all();
+  take_findings();
+  reset_streams(seed);
+  now = {.checked = checked};
+}
+
+Facts end(bool finished) {
+  if (finished) {
+    run_all();
+    if (const std::string launch = unchecked_launch(); !launch.empty())
+      note(fact_unchecked_error, "nobody asked for the error (cudaGetLastError): " + launch);
+    const std::string left = device_memory_in_use();
+    if (!left.empty() && broken() == Error::Success)  // else cudaFree was refused
+      note(fact_device_memory, "device memory was not freed: " + left);
+  }
+  tell_pending_race();
+  now = {};
+  reset_streams(1);
+  forget_all();
+  return take_findings();
+}
+
+}  // namespace course::gpu

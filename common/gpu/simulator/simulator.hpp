@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/status_page.hpp"
+
+/// A GPU on one core of the host, for CUDA sources that cuda_to_cpp has rewritten and include/cuda_runtime.h
+/// completes. What a player needs of it is here; kernel_side.hpp and host_side.hpp have what sources call.
+/// Behind them:
+///   blocks, fibers, warps, shared_memory   how a kernel's threads run
+///   streams, operations                    what is carried out when, and what of it is ordered
+///   memory, arena, allocations, transfers  what memory there is, and what the host does with it
+///   compiler_hooks, accesses, races        every access: is it allowed, does it race
+///   findings, race_text, source_lines      what is told
+namespace course::gpu {
+
+/// A case begins: device memory is empty, no error has been, streams and events are forgotten. `seed` draws
+/// the orders.
+/// @param checked accesses are looked at, which takes several times as long; races and wrong accesses are
+/// told
+void begin(std::uint64_t seed, bool checked);
+/// What was noted since: each kind of protocol/fact_kinds.hpp and text once, the first few of each kind.
+/// Memory that was not freed, and a launch whose error nobody asked for, are told of a case that has
+/// finished.
+Facts end(bool finished);
+
+}  // namespace course::gpu

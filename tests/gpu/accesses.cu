@@ -1,0 +1,253 @@
+#include "programs.hpp"
+
+namespace {
+
+using course::gpu::programs::require;
+
+constexpr int n = 64;
+constexpr size_t bytes = n * sizeof(float);
+
+float* device_memory() {
+  float* x = nullptr;
+  require(cudaMalloc(&x, bytes) == cudaSuccess);
+  require(cudaMemset(x, 0, bytes) == cudaSuccess);
+  return x;
+}
+
+__global__ void double_each(float* x, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) x[i] *= 2;
+}
+
+PROGRAM(every_access_is_inside) {
+  float* const x = device_memory();
+  double_each<<<3, 32>>>(x, n);
+  require(cudaDeviceSynchronize() == cudaSuccess);
+  require(cudaFree(x) == cudaSuccess);
+}
+
+__global__ void double_each_and_one_more(float* x, int count) {
+  const int i = threadIdx.x;
+  if (i <= count) x[i] *= 2;  // expect out_of_bounds
+}
+
+PROGRAM(one_beyond_the_end) {
+  float* const x = device_memory();
+  double_each_and_one_more<<<1, 128>>>(x, n);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+  require(cudaGetLastError() == cudaErrorIllegalAddress && cudaGetLastError() == cudaErrorIllegalAddress);
+  require(cudaFree(x) == cudaErrorIllegalAddress);
+}
+
+__global__ void before_the_beginning(float* x) {
+  x[-static_cast<int>(threadIdx.x)] = 1;  // expect out_of_bounds
+}
+
+PROGRAM(one_before_the_beginning) {
+  float* const x = device_memory();
+  before_the_beginning<<<1, 2>>>(x);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+__global__ void last_byte_beyond(char* x) {
+  x[threadIdx.x] = 1;  // expect out_of_bounds
+}
+
+PROGRAM(extent_is_told_by_the_byte) {
+  char* x = nullptr;
+  require(cudaMalloc(&x, 6) == cudaSuccess);
+  last_byte_beyond<<<1, 7>>>(x);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+PROGRAM(last_byte_is_inside) {
+  char* x = nullptr;
+  require(cudaMalloc(&x, 7) == cudaSuccess);
+  last_byte_beyond<<<1, 7>>>(x);
+  require(cudaFree(x) == cudaSuccess);
+}
+
+__global__ void reads(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x];  // expect out_of_bounds
+}
+
+PROGRAM(freed_memory_is_read) {
+  float* const x = device_memory();
+  float* const y = device_memory();
+  require(cudaFree(x) == cudaSuccess);
+  reads<<<1, n>>>(x, y);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+__global__ void reads_what_the_host_has(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x];  // expect host_pointer
+}
+
+PROGRAM(kernel_is_given_a_host_pointer) {
+  float* const y = device_memory();
+  float x[n] = {};
+  reads_what_the_host_has<<<1, n>>>(x, y);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+__global__ void follows_nothing(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x];  // expect host_pointer
+}
+
+PROGRAM(kernel_is_given_a_null_pointer) {
+  float* const y = device_memory();
+  follows_nothing<<<1, n>>>(nullptr, y);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+struct Numbers {
+  float of[40];
+};
+
+__device__ __noinline__ float sum_of(const float* x, int count) {
+  float sum = 0;
+  for (int i = 0; i < count; ++i) sum += x[i];
+  return sum;
+}
+
+__global__ void sums_its_own(Numbers numbers, float* y) {
+  float local[8];
+  for (int i = 0; i < 8; ++i) local[i] = numbers.of[(i + threadIdx.x) % 40];
+  y[threadIdx.x] = sum_of(local, 8) + sum_of(numbers.of, 40);
+}
+
+PROGRAM(arguments_and_local_arrays_are_the_threads_own) {
+  float* const y = device_memory();
+  Numbers numbers{};
+  numbers.of[39] = 1;
+  sums_its_own<<<1, n>>>(numbers, y);
+  float first[n];
+  require(cudaMemcpy(first, y, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
+  require(first[0] == 1 && first[32] == 2);
+  require(cudaFree(y) == cudaSuccess);
+}
+
+__global__ void pinned_is_reached(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x];
+}
+
+PROGRAM(page_locked_memory_is_reached_by_both) {
+  float* x = nullptr;
+  float* const y = device_memory();
+  require(cudaMallocHost(&x, bytes) == cudaSuccess);
+  for (int i = 0; i < n; ++i) x[i] = 1;
+  pinned_is_reached<<<1, n>>>(x, y);
+  require(cudaStreamSynchronize(0) == cudaSuccess);
+  require(cudaFreeHost(x) == cudaSuccess && cudaFree(y) == cudaSuccess);
+}
+
+PROGRAM(host_follows_a_device_pointer) {
+  float* const x = device_memory();
+  x[3] = 1;  // expect host_dereference
+  require(cudaFree(x) == cudaSuccess);
+}
+
+__global__ void copies_four(const float* x, float4* y, int first) {
+  y[threadIdx.x] = *reinterpret_cast<const float4*>(x + first + 4 * threadIdx.x);  // expect misaligned
+}
+
+PROGRAM(four_at_once_from_an_odd_place) {
+  float* const x = device_memory();
+  float* const y = device_memory();
+  copies_four<<<1, 2>>>(x, reinterpret_cast<float4*>(y), 2);
+  require(cudaDeviceSynchronize() == cudaErrorMisalignedAddress);
+}
+
+__global__ void copies_four_in_place(const float* x, float4* y) {
+  y[threadIdx.x] = *reinterpret_cast<const float4*>(x + 4 * threadIdx.x);
+}
+
+PROGRAM(four_at_once_where_four_begin) {
+  float* const x = device_memory();
+  float* const y = device_memory();
+  copies_four_in_place<<<1, 16>>>(x, reinterpret_cast<float4*>(y));
+  require(cudaFree(x) == cudaSuccess && cudaFree(y) == cudaSuccess);
+}
+
+__global__ void reads_shared_first(float* y) {
+  __shared__ float tile[n];
+  if (threadIdx.x > 0) tile[threadIdx.x] = 1;
+  __syncthreads();
+  y[threadIdx.x] = tile[threadIdx.x];  // expect unwritten_read
+}
+
+PROGRAM(shared_memory_that_nobody_wrote) {
+  float* const y = device_memory();
+  reads_shared_first<<<1, n>>>(y);
+  require(cudaFree(y) == cudaSuccess);
+}
+
+__global__ void reads_device_first(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x];  // expect unwritten_read
+}
+
+PROGRAM(device_memory_that_nobody_wrote) {
+  float* const y = device_memory();
+  float* x = nullptr;
+  require(cudaMalloc(&x, bytes) == cudaSuccess);
+  require(cudaMemset(x, 0, bytes - 4) == cudaSuccess);
+  reads_device_first<<<1, n>>>(x, y);
+  require(cudaFree(x) == cudaSuccess && cudaFree(y) == cudaSuccess);
+}
+
+__global__ void beyond_a_shared_array(float* y) {
+  __shared__ float tile[n];
+  tile[threadIdx.x + 1] = 1;  // expect out_of_bounds
+  __syncthreads();
+  y[threadIdx.x] = tile[threadIdx.x + 1];
+}
+
+PROGRAM(shared_array_is_too_short) {
+  float* const y = device_memory();
+  beyond_a_shared_array<<<1, n>>>(y);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+extern __shared__ float all_of_it[];
+
+__global__ void uses_what_the_launch_gave(float* y, int shift) {
+  all_of_it[threadIdx.x + shift] = threadIdx.x;  // expect out_of_bounds
+  __syncthreads();
+  y[threadIdx.x] = all_of_it[blockDim.x - 1 - threadIdx.x + shift];
+}
+
+PROGRAM(launch_asked_for_too_little) {
+  float* const y = device_memory();
+  uses_what_the_launch_gave<<<1, n, bytes>>>(y, 1);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+extern __shared__ float whole[];
+
+__global__ void reverses(float* y) {
+  whole[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  y[threadIdx.x] = whole[blockDim.x - 1 - threadIdx.x];
+}
+
+PROGRAM(dynamic_shared_memory_of_a_file) {
+  float* const y = device_memory();
+  reverses<<<1, n, bytes>>>(y);
+  float made[n];
+  require(cudaMemcpy(made, y, bytes, cudaMemcpyDeviceToHost) == cudaSuccess);
+  require(made[0] == n - 1 && made[n - 1] == 0);
+  require(cudaFree(y) == cudaSuccess);
+}
+
+__global__ void waits_for_another(float* flag) {
+  while (atomicAdd(flag, 0) == 0) {  // expect spinning
+  }
+}
+
+PROGRAM(waits_for_nobody) {
+  float* const flag = device_memory();
+  waits_for_another<<<1, 1>>>(flag);
+  require(cudaDeviceSynchronize() != cudaSuccess);
+}
+
+}  // namespace

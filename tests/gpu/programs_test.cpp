@@ -1,0 +1,105 @@
+#include "programs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "gpu/simulator/simulator.hpp"
+#include "protocol/fact_kinds.hpp"
+
+namespace course::gpu {
+
+namespace {
+
+struct Expectation {
+  std::string kind;
+  int line;
+};
+
+std::vector<Expectation> expected_on(const std::string& line, int number) {
+  static const std::string mark = "// expect ";
+  const std::size_t at = line.find(mark);
+  std::istringstream kinds(at == std::string::npos ? "" : line.substr(at + mark.size()));
+  std::vector<Expectation> found;
+  for (std::string kind; kinds >> kind;) found.push_back({kind, number});
+  return found;
+}
+
+std::vector<Expectation> expectations_of(const std::string& name, const std::string& file) {
+  std::ifstream source(file);
+  std::vector<Expectation> found;
+  std::string current;
+  int number = 0;
+  for (std::string line; std::getline(source, line);) {
+    std::ranges::copy(expected_on(line, ++number), std::back_inserter(found));
+    if (line.starts_with("PROGRAM(")) current = line.substr(8, line.find(')') - 8);
+    if (line != "}" || current.empty()) continue;
+    if (current == name) return found;
+    found.clear();
+    current.clear();
+  }
+  ADD_FAILURE() << "no program " << name << " in " << file;
+  return {};
+}
+
+std::string text_of(const Facts& facts) {
+  std::string all;
+  for (const auto& [kind, text] : facts) all += kind + ": " + text + "\n";
+  return all;
+}
+
+Facts facts_of(const programs::Program& program, std::uint64_t seed) {
+  begin(seed, true);
+  try {
+    program.run();
+  } catch (const std::exception& error) {
+    Facts facts = end(false);
+    facts.emplace_back("exception", error.what());
+    return facts;
+  }
+  return end(true);
+}
+
+class Programs : public testing::TestWithParam<std::string> {};
+
+TEST_P(Programs, IsFoundWrongWhereItIsAndNowhereElse) {
+  const programs::Program& program = programs::all().at(GetParam());
+  const std::vector<Expectation> expected = expectations_of(GetParam(), program.file);
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Facts facts = facts_of(program, seed);
+    std::set<std::string> kinds, expected_kinds;
+    for (const auto& [kind, text] : facts) kinds.insert(kind);
+    for (const Expectation& one : expected) expected_kinds.insert(one.kind);
+    if (!expected_kinds.contains(fact_device_wide_wait))
+      kinds.erase(fact_device_wide_wait);  // no mistake by itself
+    for (const Expectation& one : expected) {
+      const std::string place = "line " + std::to_string(one.line);
+      EXPECT_TRUE(std::ranges::any_of(
+          facts,
+          [&](const auto& fact) {
+            const std::size_t at = fact.second.find(place);
+            const char behind = at == std::string::npos ? '0' : (fact.second + " ")[at + place.size()];
+            return fact.first == one.kind && std::isdigit(static_cast<unsigned char>(behind)) == 0;
+          }))
+          << one.kind << " on " << place << " in seed " << seed << ", found:\n"
+          << text_of(facts);
+    }
+    EXPECT_EQ(kinds, expected_kinds) << "seed " << seed << ":\n" << text_of(facts);
+  }
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> found;
+  for (const auto& [name, program] : programs::all()) found.push_back(name);
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, Programs, testing::ValuesIn(names()),
+                         [](const auto& named) { return named.param; });
+
+}  // namespace
+
+}  // namespace course::gpu
