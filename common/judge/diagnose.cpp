@@ -22,10 +22,12 @@ constexpr double clearly = 4;
 /// as this mistake would have it.
 enum class Likeness { Differs, Equals, Supports };
 
-/// Nobody computes what was never written, but a mistake may be to write nothing.
-bool writes_what_was_never_written(const Tensor64& mistaken, const Tensor64& answer) {
+/// Nobody computes what was never written or had not arrived, but a mistake may be to write nothing.
+bool has_what_nobody_computes(const Tensor64& mistaken, const Tensor64& answer) {
   for (Index i = 0; i < answer.size(); ++i) {
-    if (origin_of(answer[i]) == Origin::NeverWritten && origin_of(mistaken[i]) != Origin::NeverWritten)
+    const Origin origin = origin_of(answer[i]);
+    if ((origin == Origin::NeverWritten || origin == Origin::FromOpenReceive) &&
+        origin_of(mistaken[i]) != origin)
       return true;
   }
   return false;
@@ -39,8 +41,7 @@ Likeness likeness_of(const Mistake& mistake, const Played& played, bool mistakes
     const Tensor64& other = mistaken.at(name);
     const double tolerance = played.tolerance.at(name);
     const double allowed = mistake_factor * tolerance;
-    if (other.shape() != answer.shape() || writes_what_was_never_written(other, answer))
-      return Likeness::Differs;
+    if (other.shape() != answer.shape() || has_what_nobody_computes(other, answer)) return Likeness::Differs;
     if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
     if (relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed)
       likeness = Likeness::Supports;
