@@ -22,13 +22,14 @@ constexpr double clearly = 4;
 /// as this mistake would have it.
 enum class Likeness { Differs, Equals, Supports };
 
-/// Nobody computes what was never written, but a mistake may be to write nothing; and a NaN that arithmetic
-/// makes is another than one that was computed from what was never written.
-bool sets_what_was_never_set(const Tensor64& mistaken, const Tensor64& answer) {
+/// Nobody computes what was never written or had not arrived, but a mistake may be to write nothing; and a
+/// NaN that arithmetic makes is another than one that was computed from what was never written.
+bool has_what_nobody_computes(const Tensor64& mistaken, const Tensor64& answer) {
   for (Index i = 0; i < answer.size(); ++i) {
     const Origin given = origin_of(answer[i]);
     const Origin predicted = origin_of(mistaken[i]);
-    if (given == Origin::NeverWritten && predicted != given) return true;
+    if ((given == Origin::NeverWritten || given == Origin::FromOpenReceive) && predicted != given)
+      return true;
     if (given == Origin::FromUnwritten && predicted == Origin::Arithmetic) return true;
   }
   return false;
@@ -41,7 +42,7 @@ Likeness likeness_of(const Answer& mistaken, const Played& played, bool mistakes
     const Tensor64& other = mistaken.at(name);
     const double tolerance = played.tolerance.at(name);
     const double allowed = mistake_factor * tolerance;
-    if (other.shape() != answer.shape() || sets_what_was_never_set(other, answer)) return Likeness::Differs;
+    if (other.shape() != answer.shape() || has_what_nobody_computes(other, answer)) return Likeness::Differs;
     if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
     if (relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed)
       likeness = Likeness::Supports;
