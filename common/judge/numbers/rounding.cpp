@@ -29,6 +29,10 @@ Product product(std::span<const double> a, std::span<const double> b) {
   return {sum, of_sum(std::ssize(a), squares, sum)};
 }
 
+void add_scaled(std::span<double> to, double factor, std::span<const double> x) {
+  for (std::size_t c = 0; c < to.size(); ++c) to[c] += factor * x[c];
+}
+
 double scale_of(Index head_dim) {
   return 1 / std::sqrt(static_cast<double>(head_dim));
 }
@@ -52,11 +56,13 @@ struct Sums {
   Sums(Index rows, Index cols) : sum({rows, cols}), squares({rows, cols}), off({rows, cols}) {}
   /// Adds `factor` times each of `x` to a row; `variance` is what is rounded off the factor.
   void add(Index row, double factor, double variance, std::span<const double> x) {
-    for (Index c = 0; c < std::ssize(x); ++c) {
+    const std::span<double> sums = sum.matrix().row(row), all_squares = squares.matrix().row(row);
+    const std::span<double> variances = off.matrix().row(row);
+    for (std::size_t c = 0; c < x.size(); ++c) {
       const double term = factor * x[c];
-      sum.matrix()(row, c) += term;
-      squares.matrix()(row, c) += square(term);
-      off.matrix()(row, c) += variance * square(x[c]);
+      sums[c] += term;
+      all_squares[c] += square(term);
+      variances[c] += variance * square(x[c]);
     }
   }
   /// The root mean squares, times `scale`, of sums of so many terms.
@@ -87,7 +93,7 @@ struct Head {
       if (w.p[j] == 0) continue;
       d_p[j] = product(d_o.row(i), v.row(j));
       delta += w.p[j] * d_p[j].value;
-      for (Index c = 0; c < v.cols(); ++c) o[c] += w.p[j] * v(j, c);
+      add_scaled(o.values(), w.p[j], v.row(j));
     }
     // From the o that is given, whose rounding is that of one factor more.
     const double of_delta = product(o.values(), d_o.row(i)).off + of(delta - d_lse[i]) + of(d_lse[i]);
@@ -100,7 +106,7 @@ struct Head {
       dv.add(j, w.p[j], p_2 * of_weight, d_o.row(i));
       dk.add(j, w.p[j] * share, p_2 * (of_weight * square(share) + of_share + of_delta), q.row(i));
       dq.add(i, w.p[j] * share, p_2 * (w.own[j] * square(share) + of_share), k.row(j));
-      for (Index c = 0; c < k.cols(); ++c) weighted_keys[c] += w.p[j] * k(j, c);
+      add_scaled(weighted_keys.values(), w.p[j], k.row(j));
     }
     // What a query's terms share does not average out over the keys.
     for (Index c = 0; c < k.cols(); ++c)
@@ -135,17 +141,15 @@ Weights weights(std::span<const double> scores, const std::vector<double>& of_sc
 }
 
 void write_mean(const Weights& weights, MatrixView<const double> v, std::span<double> o) {
-  for (Index c = 0; c < v.cols(); ++c) {
-    double mean = 0, squares = 0, own = 0;
-    for (Index j = 0; j < v.rows(); ++j) {
-      mean += weights.p[j] * v(j, c);
-      squares += square(weights.p[j] * v(j, c));
-    }
-    // The weights add up to 1: what one has too much, the others have too little.
-    for (Index j = 0; j < v.rows(); ++j)
-      own += square(weights.p[j]) * weights.own[j] * square(v(j, c) - mean);
-    o[c] = std::sqrt(own + of_sum(v.rows(), squares, mean) + weights.common * square(mean));
+  Sums mean(1, v.cols());
+  for (Index j = 0; j < v.rows(); ++j) mean.add(0, weights.p[j], 0, v.row(j));
+  // The weights add up to 1: what one has too much, the others have too little.
+  for (Index j = 0; j < v.rows(); ++j) {
+    const double off = square(weights.p[j]) * weights.own[j];
+    for (Index c = 0; c < v.cols(); ++c) mean.off[c] += off * square(v(j, c) - mean.sum[c]);
   }
+  for (Index c = 0; c < v.cols(); ++c) mean.off[c] += weights.common * square(mean.sum[c]);
+  mean.write(v.rows(), 1, {o.data(), 1, v.cols()});
 }
 
 Answer softmax(const Tensor64& scores, Index merges) {
