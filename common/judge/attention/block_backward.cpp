@@ -49,6 +49,11 @@ const std::vector<WrongSteps<Steps>> of_blocks{
     {"masked_row_nan", {.weights = Weights::NanInMaskedRow}},
     {"mask_ignored", {.weights = Weights::NothingHidden}},
     {"mask_ignored", {.weights = Weights::MaskedRowsToo}},
+    {"mask_off_by_one", {.weights = Weights::OneKeyLess}},
+    {"mask_off_by_one", {.weights = Weights::OneKeyMore}},
+    {"q_and_k_swapped", {.dq_from_q = true}},
+    {"q_and_k_swapped", {.dk_from_k = true}},
+    {"q_and_k_swapped", {.dq_from_q = true, .dk_from_k = true}},
     {"dq_overwritten", {.dq_overwritten = true}}};
 
 /// What only the whole backward pass can do wrong.
@@ -62,6 +67,8 @@ const std::vector<WrongSteps<Steps>> of_the_whole{
     {"d_lse_left_out", {.d_lse = 0}},
     {"d_lse_subtracted", {.d_lse = -1}},
     {"visible_not_shifted", {.weights = Weights::CountedPerBlock}},
+    {"mask_off_by_one", {.weights = Weights::OneKeyLessOfAll}},
+    {"mask_off_by_one", {.weights = Weights::OneKeyMoreOfAll}},
     {"ragged_block_dropped", {.ragged_dropped = true}},
     {"ragged_block_dropped", {.ragged_dropped = true, .ragged_fill = uncleared}},
     {"sums_not_cleared", {.dq_start = uncleared, .dk_dv_start = uncleared}},

@@ -56,7 +56,8 @@ Task rows_task(std::string id, std::string function);
 /// A function of q, k, v, d_o, lse, delta and the blocks that gives dq, dk and dv, each [heads, tokens,
 /// head_dim]. Mistakes: d_left_out, d_added, d_from_one_block, d_from_block_softmax, dp_from_k, dp_scaled,
 /// dv_from_ds, dq_unscaled, dk_unscaled, dq_and_dk_unscaled, scaled_twice, not_transposed,
-/// weights_not_normalised, masked_row_nan, mask_ignored, dq_overwritten, dk_dv_overwritten.
+/// q_and_k_swapped, weights_not_normalised, masked_row_nan, mask_ignored, mask_off_by_one,
+/// dq_overwritten, dk_dv_overwritten.
 Task block_task(std::string id, std::string function);
 
 /// The same of q, k, v, o, lse, d_o, d_lse and the blocks of keys. Mistakes: those of block_task but

@@ -60,7 +60,12 @@ struct Query {
     if (steps.weights == Weights::MaskedRowsToo) return true;
     if (steps.weights == Weights::NothingHidden) return !is_masked();
     if (steps.weights == Weights::NanInMaskedRow && is_masked()) return true;
-    return sees(steps.weights == Weights::CountedPerBlock ? j - block.first : j);
+    if (steps.weights == Weights::CountedPerBlock) return sees(j - block.first);
+    const Index in_block = std::clamp(seen.last, block.first, block.last);
+    if (steps.weights == Weights::OneKeyLess) return sees(j) && j + 1 < in_block;
+    if (steps.weights == Weights::OneKeyLessOfAll) return sees(j) && j + 1 < seen.last;
+    if (steps.weights == Weights::OneKeyMore) return sees(j) || j == in_block;
+    return sees(j) || (steps.weights == Weights::OneKeyMoreOfAll && j == seen.last);
   }
 
   T delta(KeyRange block) const {
@@ -92,12 +97,16 @@ struct Sums {
       const T p = query.has_weight(j, block) ? std::exp(head.s(i, j) - subtracted) : 0;
       const T dp = std::pow(head.scale, static_cast<T>(steps.dp_scales)) * head.dp(i, j);
       const T ds = score_gradient(steps, p, dp, delta, d_lse);
-      if (j >= first_key)
-        add_scaled(dq.row(i), std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds, head.k.row(j));
+      const T dq_factor = std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds;
+      if (j >= first_key) add_scaled(dq.row(i), dq_factor, steps.dq_from_q ? head.q.row(i) : head.k.row(j));
       if (i < first_query) continue;
       add_to_key(dv, steps.dv_transposed, dv_factor(query, p, ds), head.d_o, i, j);
-      add_to_key(dk, steps.dk_transposed, std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds, head.q,
-                 i, j);
+      const T dk_factor = std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds;
+      if (steps.dk_from_k) {
+        add_scaled(dk.row(j), dk_factor, head.k.row(j));
+      } else {
+        add_to_key(dk, steps.dk_transposed, dk_factor, head.q, i, j);
+      }
     }
   }
 

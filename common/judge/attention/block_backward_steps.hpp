@@ -14,6 +14,10 @@ enum class Weights {
   NanInMaskedRow,   ///< -inf - (-inf)
   NothingHidden,    ///< all keys seen, but masked rows are left out
   MaskedRowsToo,    ///< all keys seen: exp(s - (-inf)) in a masked row
+  OneKeyLess,       ///< of those that a query sees in a block the last is hidden
+  OneKeyLessOfAll,  ///< the same of those that it sees in all blocks
+  OneKeyMore,       ///< in each block one more is seen than should be, where the block has one
+  OneKeyMoreOfAll,  ///< the same in all blocks together
   CountedPerBlock,  ///< the keys that are seen are counted from each block's first one
 };
 
@@ -34,6 +38,8 @@ struct Steps {
   DvFactor dv_factor = DvFactor::Weights;
   int dq_scales = 1;  ///< how often 1/sqrt(d) is applied
   int dk_scales = 1;
+  bool dq_from_q = false;
+  bool dk_from_k = false;
   bool dv_transposed = false;  ///< p where its transpose belongs
   bool dk_transposed = false;
   bool dq_overwritten = false;     ///< only the last block of keys gives a share
