@@ -27,7 +27,10 @@ function(link_simulator target)
   target_compile_options(${target} PRIVATE -O1 -g1 -fsanitize=thread -Wno-unknown-pragmas -Wno-sign-compare)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -fno-tree-loop-im -Wno-tsan)
+  else()
+    target_compile_options(${target} PRIVATE -gdwarf-aranges)
   endif()
+  target_link_options(${target} PRIVATE -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset)
 endfunction()
 
 # The target NAME: the shared object lib/NAME.so of CUDA sources and an object library, as nvcc makes it, linked as

@@ -96,7 +96,8 @@ __global__ void follows_nothing(const float* x, float* y) {
 
 PROGRAM(kernel_is_given_a_null_pointer) {
   float* const y = device_memory();
-  follows_nothing<<<1, n>>>(nullptr, y);
+  float* volatile nothing = nullptr;
+  follows_nothing<<<1, n>>>(nothing, y);
   require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
 }
 
@@ -156,6 +157,17 @@ PROGRAM(four_at_once_from_an_odd_place) {
   float* const y = device_memory();
   copies_four<<<1, 2>>>(x, reinterpret_cast<float4*>(y), 2);
   require(cudaDeviceSynchronize() == cudaErrorMisalignedAddress);
+}
+
+__global__ void copies_bytes(const char* x, char* y, int count) {
+  memcpy(y, x, count);  // expect out_of_bounds
+}
+
+PROGRAM(memcpy_in_a_kernel_goes_beyond) {
+  float* const x = device_memory();
+  float* const y = device_memory();
+  copies_bytes<<<1, 1>>>(reinterpret_cast<char*>(x), reinterpret_cast<char*>(y), bytes + 1);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
 }
 
 __global__ void copies_four_in_place(const float* x, float4* y) {

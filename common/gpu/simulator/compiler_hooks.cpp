@@ -75,20 +75,25 @@ void __tsan_write_range(void* p, std::size_t bytes) {
   look(p, bytes, AccessKind::Write, __builtin_return_address(0), false);
 }
 
-void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
-  look(from, bytes, AccessKind::Read, __builtin_return_address(0), false);
-  look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);
-  return std::memcpy(to, from, bytes);
-}
-void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
-  look(from, bytes, AccessKind::Read, __builtin_return_address(0), false);
-  look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);
-  return std::memmove(to, from, bytes);
-}
-void* __tsan_memset(void* to, int value, std::size_t bytes) {
-  look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);
-  return std::memset(to, value, bytes);
-}
+// Of memcpy() and its kin, which compilers also put in place of copies, the linker (--wrap) or a newer clang
+// calls these.
+#define COURSE_MEMORY_HOOKS(prefix)                                          \
+  void* prefix##memcpy(void* to, const void* from, std::size_t bytes) {      \
+    look(from, bytes, AccessKind::Read, __builtin_return_address(0), false); \
+    look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);  \
+    return std::memcpy(to, from, bytes);                                     \
+  }                                                                          \
+  void* prefix##memmove(void* to, const void* from, std::size_t bytes) {     \
+    look(from, bytes, AccessKind::Read, __builtin_return_address(0), false); \
+    look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);  \
+    return std::memmove(to, from, bytes);                                    \
+  }                                                                          \
+  void* prefix##memset(void* to, int value, std::size_t bytes) {             \
+    look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);  \
+    return std::memset(to, value, bytes);                                    \
+  }
+COURSE_MEMORY_HOOKS(__tsan_)
+COURSE_MEMORY_HOOKS(__wrap_)
 
 #define COURSE_ATOMICS(bits, T)                                                                        \
   T __tsan_atomic##bits##_load(const volatile T* p, int) {                                             \
