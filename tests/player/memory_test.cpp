@@ -79,14 +79,14 @@ void expect_fact(const std::string& function, const std::string& words) {
 }
 
 TEST(Memory, IsLeftInAMessage) {
-  expect_fact("sends_beyond", "begins in memory that the function allocated and ends 8 bytes beyond it");
+  expect_fact("sends_beyond", "that the function allocated and ends 8 bytes beyond it");
   expect_fact("receives_beyond",
               "ends 48 bytes beyond it; a count of bytes in place of one of numbers does that");
 }
 
 TEST(Memory, IsLeftInACollective) {
   expect_fact("broadcasts_beyond",
-              "the buffer of MPI_Bcast begins in memory that the function allocated and ends 8");
+              "the buffer of MPI_Bcast begins in memory of 8 bytes that the function allocated and ends 8");
 }
 
 TEST(Memory, IsWhatTheCLibraryComplainsOf) {
