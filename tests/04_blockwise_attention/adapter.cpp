@@ -48,6 +48,13 @@ void attend_block(course::Call& call) {
                              v.heads().head(head).rows(first, keys), m, l, o.heads().head(head));
       first += block;
     } while (first < k.extent(1));
+    if (call.integer("empty_block") != 0) {
+      const std::vector<float> m_before = m, l_before = l, o_before = o.values();
+      lesson04::attend_block(q.heads().head(head), k.heads().head(head).rows(0, 0),
+                             v.heads().head(head).rows(0, 0), m, l, o.heads().head(head));
+      if (m != m_before || l != l_before || o.values() != o_before)
+        throw std::logic_error("attend_block changes m, l or o on a block without keys");
+    }
     finish(m, l, o.heads().head(head), lse.matrix().row(head));
   }
 }

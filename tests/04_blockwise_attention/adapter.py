@@ -16,6 +16,11 @@ def attend_block(lesson, call):
         for first in range(0, max(1, k.shape[1]), block):
             seen = slice(first, first + block)
             lesson.attend_block(q[head], k[head, seen], v[head, seen], m, l, o[head])
+        if call.integer("empty_block"):
+            before = m.copy(), l.copy(), o[head].copy()
+            lesson.attend_block(q[head], k[head, :0], v[head, :0], m, l, o[head])
+            if not all(np.array_equal(now, then) for now, then in zip((m, l, o[head]), before)):
+                raise ValueError("attend_block changes m, l or o on a block without keys")
         with np.errstate(divide="ignore"):
             lse[head] = m + np.log(l)
         np.divide(o[head], l[:, None], out=o[head], where=l[:, None] != 0)

@@ -286,7 +286,7 @@ std::vector<Mistake> known_mistakes() {
 Example make_example(std::string what, QKV qkv, Index block) {
   return {std::move(what),
           {{"q", std::move(qkv.q)}, {"k", std::move(qkv.k)}, {"v", std::move(qkv.v)}},
-          {{"block", {static_cast<double>(block)}}}};
+          {{"block", {static_cast<double>(block)}}, {"empty_block", {0}}}};
 }
 
 std::vector<Example> examples(InputGenerator& generator, int) {
@@ -323,6 +323,8 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   add("one key", random_qkv(generator, 2, 5, 1, 4), 3);
   add("no queries", random_qkv(generator, 2, 0, 6, 4), 4);
   add("no keys", random_qkv(generator, 2, 4, 0, 4), 4);
+  add("a block without keys behind the others", random_qkv(generator, 2, 5, 12, 4), 5);
+  all.back().arguments["empty_block"] = {1};
   return all;
 }
 

@@ -6,7 +6,8 @@
 /// that are known.
 namespace course::block_forward {
 
-/// q [heads, queries, head_dim], k and v [heads, keys, head_dim]; the argument block, how many keys one has.
+/// q [heads, queries, head_dim], k and v [heads, keys, head_dim]; the arguments block, how many keys one has,
+/// and empty_block, whether one without keys comes behind the others where the adapter walks them.
 Example make_example(std::string what, QKV qkv, Index block);
 
 /// Ordinary and adversarial inputs of all sizes, none of them large.

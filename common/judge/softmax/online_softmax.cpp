@@ -203,12 +203,20 @@ Example states(
   return {std::move(what), {{"m", std::move(m)}, {"l", std::move(l)}}};
 }
 
+/// The same m in all parts of a row.
+Example with_one_maximum(Example example) {
+  const auto m = example.inputs.at("m").matrix();
+  for (Index row = 0; row < m.rows(); ++row) std::ranges::fill(m.row(row), m(row, 0));
+  return example;
+}
+
 std::vector<Example> merges(InputGenerator& generator, int) {
   return {states(generator, "two ordinary states", 8, 2),
           states(generator, "two states, the later one's m larger by 20", 6, 2, 0, 20),
           states(generator, "two states, the later one's m smaller by 20", 6, 2, 0, -20),
           states(generator, "two states, the later one's m larger by 120", 6, 2, 0, 120),
           states(generator, "two states, the later one's m smaller by 120", 6, 2, 0, -120),
+          with_one_maximum(states(generator, "two states with the same m", 6, 2)),
           states(generator, "five states merged one after another", 6, 5),
           states(generator, "two states near -2e4", 6, 2, -2e4),
           states(generator, "two states, one of which has seen nothing", 6, 2, -150, 0,

@@ -322,7 +322,10 @@ std::vector<CommunicationCheck> checks_and(std::vector<CommunicationCheck> looks
   using namespace checks;
   looks.push_back(sends_nothing_to_itself("sends_to_itself_alone"));
   return {first_of({without_fact(fact_world, "world_communicator"), all_of(std::move(looks))}),
-          uses_only_known_calls(), stays_in_its_memory(), without_fact(fact_unfinished_request, ""),
+          uses_only_known_calls(),
+          stays_in_its_memory(),
+          without_fact(fact_overlapping_buffers, ""),
+          without_fact(fact_unfinished_request, ""),
           deadlocks(waits_for_itself_alone, "sends_to_itself_alone")};
 }
 

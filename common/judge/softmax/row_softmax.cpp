@@ -116,6 +116,16 @@ std::vector<WrongSteps<Steps>> shared_mistakes() {
   return all;
 }
 
+/// Every row followed by itself.
+Tensor twice(const Tensor& x) {
+  const Index cols = x.extent(1);
+  Tensor both({x.extent(0), 2 * cols});
+  for (Index row = 0; row < x.extent(0); ++row) {
+    for (Index col = 0; col < 2 * cols; ++col) both.matrix()(row, col) = x.matrix()(row, col % cols);
+  }
+  return both;
+}
+
 std::vector<Example> examples(InputGenerator& generator, int) {
   const int rows = generator.integer(2, 9);
   // Rows that fill whole vector registers: what is left over, Eigen hands to std::exp, where exp(-inf) is 0.
@@ -126,6 +136,7 @@ std::vector<Example> examples(InputGenerator& generator, int) {
       make_example("rows near -2e4, -150, +2e4, and scores more than 110 apart",
                    wide_rows(generator, 8, whole)),
       make_example("a maximum that comes last", late_maximum_rows(generator, 5, generator.integer(5, 60))),
+      make_example("a largest score that comes twice", twice(score_rows(generator, 4, 9))),
       make_example("few columns, masked wholly or in part",
                    masked_rows(generator, 8, generator.integer(2, 7))),
       make_example("one column", score_rows(generator, 4, 1)),
