@@ -19,7 +19,14 @@ float* device_memory(int count) {
 PROGRAM(as_many_threads_as_there_are) {
   float* const x = device_memory(1024);
   fills<<<1, 1024, 4096>>>(x);
-  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+  require(cudaGetLastError() == cudaSuccess && cudaStreamSynchronize(0) == cudaSuccess);
+  require(cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(as_much_memory_as_takes_many_pages) {
+  float* const x = device_memory(1 << 20);
+  require(cudaMemset(x, 0, 4 << 20) == cudaSuccess && cudaStreamSynchronize(0) == cudaSuccess);
+  require(cudaFree(x) == cudaSuccess);
 }
 
 PROGRAM(one_thread_too_many) {

@@ -247,6 +247,51 @@ PROGRAM(writer_waits_for_the_last_reader_only) {
   check(cudaFree(memory));
 }
 
+__global__ void writes_over_a_third_reader(float* x) {
+  x[threadIdx.x] = 2;  // expect missing_dependency
+}
+
+PROGRAM(writer_waits_for_two_of_three_readers) {
+  Stage stage;
+  float *more = nullptr, *most = nullptr;
+  check(cudaMalloc(&more, bytes));
+  check(cudaMalloc(&most, bytes));
+  copies<<<1, n, 0, stage.one>>>(stage.x, stage.y);
+  check(cudaStreamSynchronize(stage.one));
+  check(cudaEventRecord(stage.event, stage.one));
+  cudaStream_t four;
+  check(cudaStreamCreateWithFlags(&four, cudaStreamNonBlocking));
+  check(cudaStreamWaitEvent(stage.three, stage.event));
+  check(cudaStreamWaitEvent(four, stage.event));
+  copies<<<1, n, 0, stage.two>>>(stage.x, more);
+  check(cudaEventRecord(stage.other, stage.two));
+  copies<<<1, n, 0, stage.one>>>(stage.x, stage.y);
+  check(cudaEventRecord(stage.event, stage.one));
+  copies<<<1, n, 0, stage.three>>>(stage.x, most);
+  check(cudaStreamWaitEvent(four, stage.event));
+  check(cudaStreamWaitEvent(four, stage.other));
+  writes_over_a_third_reader<<<1, n, 0, four>>>(stage.x);
+  check(cudaStreamDestroy(four));
+  check(cudaFree(more));
+  check(cudaFree(most));
+}
+
+PROGRAM(copy_to_the_host_is_waited_for) {
+  Stage stage;
+  float first = 0;
+  check(cudaMemcpyAsync(stage.x, stage.host, bytes, cudaMemcpyHostToDevice));
+  check(cudaMemcpy(&first, stage.x, sizeof first, cudaMemcpyDeviceToHost));
+  stage.host[0] = 7;
+}
+
+PROGRAM(copy_from_pageable_memory_is_not) {
+  Stage stage;
+  const float first = 0;
+  check(cudaMemcpyAsync(stage.x, stage.host, bytes, cudaMemcpyHostToDevice));  // expect missing_dependency
+  check(cudaMemcpy(stage.y, &first, sizeof first, cudaMemcpyHostToDevice));
+  stage.host[0] = 7;  // expect missing_dependency
+}
+
 PROGRAM(writer_waits_for_both_readers) {
   Stage stage;
   float* memory = nullptr;
