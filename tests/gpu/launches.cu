@@ -150,7 +150,8 @@ PROGRAM(device_tells_what_it_has) {
   require(properties.sharedMemPerBlock == 49152 && properties.sharedMemPerBlockOptin > 49152);
   require(cudaSetDevice(1) == cudaErrorInvalidDevice && cudaGetLastError() == cudaErrorInvalidDevice);
   require(std::string(cudaGetErrorName(cudaErrorInvalidDevice)) == "cudaErrorInvalidDevice");
-  require(std::string(cudaGetErrorString(cudaErrorIllegalAddress)) == "an illegal memory access was encountered");
+  require(std::string(cudaGetErrorString(cudaErrorIllegalAddress)) ==
+          "an illegal memory access was encountered");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ using course::gpu::programs::require;
 
 constexpr int n = 64;
 constexpr size_t bytes = n * sizeof(float);
+constexpr cudaMemcpyKind up = cudaMemcpyHostToDevice;
 
 void check(cudaError_t error, int line = __builtin_LINE()) {
   require(error == cudaSuccess, line);
@@ -15,8 +16,10 @@ void check(cudaError_t error, int line = __builtin_LINE()) {
 /// Streams that join with no other, events, device and page-locked memory: what most of these programs need.
 struct Stage {
   Stage() {
-    for (cudaStream_t* const stream : {&one, &two, &three}) check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
-    for (cudaEvent_t* const made : {&event, &other}) check(cudaEventCreateWithFlags(made, cudaEventDisableTiming));
+    for (cudaStream_t* const stream : {&one, &two, &three})
+      check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+    for (cudaEvent_t* const made : {&event, &other})
+      check(cudaEventCreateWithFlags(made, cudaEventDisableTiming));
     for (float** const memory : {&x, &y}) {
       check(cudaMalloc(memory, bytes));
       check(cudaMemset(*memory, 0, bytes));
@@ -157,8 +160,8 @@ PROGRAM(gradients_are_cleared_on_another_stream) {
 
 PROGRAM(pinned_buffer_is_overwritten_while_it_is_copied) {
   Stage stage;
-  check(cudaMemcpyAsync(stage.x, stage.host, bytes, cudaMemcpyHostToDevice, stage.one));  // expect missing_dependency
-  stage.host[3] = 7;  // expect missing_dependency
+  check(cudaMemcpyAsync(stage.x, stage.host, bytes, up, stage.one));  // expect missing_dependency
+  stage.host[3] = 7;                                                  // expect missing_dependency
   check(cudaStreamSynchronize(stage.one));
 }
 
@@ -379,7 +382,8 @@ class Send : public course::gpu::Operation {
 PROGRAM(operation_waits_for_what_another_stream_does) {
   Stage stage;
   Mail mail;
-  course::gpu::enqueue(stage.one, {.name = "receive", .line = __LINE__}, std::make_unique<Receive>(stage.x, mail));
+  course::gpu::enqueue(stage.one, {.name = "receive", .line = __LINE__},
+                       std::make_unique<Receive>(stage.x, mail));
   copies<<<1, n, 0, stage.one>>>(stage.x, stage.y);
   require(cudaStreamQuery(stage.one) == cudaErrorNotReady);
   course::gpu::enqueue(stage.two, {.name = "send", .line = __LINE__}, std::make_unique<Send>(mail));
@@ -391,7 +395,9 @@ PROGRAM(operation_waits_for_what_another_stream_does) {
 PROGRAM(operation_races_as_a_kernel_does) {
   Stage stage;
   Mail mail{true};
-  course::gpu::enqueue(stage.one, {.name = "receive", .line = __LINE__}, std::make_unique<Receive>(stage.x, mail));  // expect missing_dependency
+  const int line = __LINE__;  // expect missing_dependency
+  course::gpu::enqueue(stage.one, {.name = "receive", .line = line},
+                       std::make_unique<Receive>(stage.x, mail));
   copies<<<1, n, 0, stage.two>>>(stage.x, stage.y);
   check(cudaStreamSynchronize(stage.one));
 }
