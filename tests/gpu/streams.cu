@@ -392,6 +392,23 @@ PROGRAM(operation_waits_for_what_another_stream_does) {
   require(stage.host[5] == 3);
 }
 
+__global__ void writes_what_the_host_has_waited_for(float* x) {
+  x[threadIdx.x + 1] = 5;  // expect missing_dependency
+}
+
+PROGRAM(wait_of_the_host_orders_nothing_that_was_queued_before) {
+  Stage stage;
+  Mail mail;
+  course::gpu::enqueue(stage.two, {.name = "receive", .line = __LINE__},
+                       std::make_unique<Receive>(stage.y, mail));
+  writes_what_the_host_has_waited_for<<<1, n - 1, 0, stage.two>>>(stage.host);
+  check(cudaMemcpyAsync(stage.host, stage.x, bytes, cudaMemcpyDeviceToHost, stage.one));
+  check(cudaStreamSynchronize(stage.one));
+  require(stage.host[0] == 0);
+  course::gpu::enqueue(stage.three, {.name = "send", .line = __LINE__}, std::make_unique<Send>(mail));
+  check(cudaStreamSynchronize(stage.two));
+}
+
 PROGRAM(operation_races_as_a_kernel_does) {
   Stage stage;
   Mail mail{true};
