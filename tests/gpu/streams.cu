@@ -1,55 +1,7 @@
 #include "gpu/simulator/accesses.hpp"
-#include "programs.hpp"
+#include "stage.hpp"
 
 namespace {
-
-using course::gpu::programs::require;
-
-constexpr int n = 64;
-constexpr size_t bytes = n * sizeof(float);
-constexpr cudaMemcpyKind up = cudaMemcpyHostToDevice;
-
-void check(cudaError_t error, int line = __builtin_LINE()) {
-  require(error == cudaSuccess, line);
-}
-
-/// Streams that join with no other, events, device and page-locked memory: what most of these programs need.
-struct Stage {
-  Stage() {
-    for (cudaStream_t* const stream : {&one, &two, &three})
-      check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
-    for (cudaEvent_t* const made : {&event, &other})
-      check(cudaEventCreateWithFlags(made, cudaEventDisableTiming));
-    for (float** const memory : {&x, &y}) {
-      check(cudaMalloc(memory, bytes));
-      check(cudaMemset(*memory, 0, bytes));
-    }
-    check(cudaMallocHost(&host, bytes));
-    check(cudaStreamSynchronize(0));
-    for (int i = 0; i < n; ++i) host[i] = i;
-  }
-  ~Stage() {
-    for (const cudaStream_t stream : {one, two, three}) cudaStreamDestroy(stream);
-    for (const cudaEvent_t made : {event, other}) cudaEventDestroy(made);
-    cudaFreeHost(host);
-    cudaFree(x);
-    cudaFree(y);
-  }
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
-
-  cudaStream_t one, two, three;
-  cudaEvent_t event, other;
-  float *x, *y, *host;
-};
-
-__global__ void writes(float* x, float value) {
-  x[threadIdx.x] = value;
-}
-
-__global__ void copies(const float* x, float* y) {
-  y[threadIdx.x] = x[threadIdx.x];
-}
 
 __global__ void reads_early(const float* x, float* y) {
   y[threadIdx.x] = x[threadIdx.x];  // expect missing_dependency
@@ -156,82 +108,6 @@ PROGRAM(gradients_are_cleared_on_another_stream) {
   Stage stage;
   check(cudaMemsetAsync(stage.x, 0, bytes, stage.two));  // expect missing_dependency
   writes<<<1, n, 0, stage.one>>>(stage.x, 1);
-}
-
-PROGRAM(pinned_buffer_is_overwritten_while_it_is_copied) {
-  Stage stage;
-  check(cudaMemcpyAsync(stage.x, stage.host, bytes, up, stage.one));  // expect missing_dependency
-  stage.host[3] = 7;                                                  // expect missing_dependency
-  check(cudaStreamSynchronize(stage.one));
-}
-
-PROGRAM(pinned_buffer_is_overwritten_behind_its_copy) {
-  Stage stage;
-  check(cudaMemcpyAsync(stage.x, stage.host, bytes, cudaMemcpyHostToDevice, stage.one));
-  check(cudaStreamSynchronize(stage.one));
-  stage.host[3] = 7;
-}
-
-PROGRAM(pinned_result_is_read_too_early) {
-  Stage stage;
-  check(cudaMemcpyAsync(stage.host, stage.x, bytes, cudaMemcpyDeviceToHost, stage.one));
-  check(cudaEventRecord(stage.event, stage.one));
-  require(stage.host[0] == 0);  // expect missing_dependency
-}
-
-PROGRAM(pinned_result_is_waited_for) {
-  Stage stage;
-  check(cudaMemcpyAsync(stage.host, stage.x, bytes, cudaMemcpyDeviceToHost, stage.one));
-  check(cudaEventRecord(stage.event, stage.one));
-  check(cudaEventSynchronize(stage.event));
-  require(stage.host[3] == 0);
-}
-
-PROGRAM(pageable_buffer_is_staged) {
-  Stage stage;
-  float pageable[n] = {5};
-  check(cudaMemcpyAsync(stage.x, pageable, bytes, cudaMemcpyHostToDevice, stage.one));
-  pageable[0] = 6;
-  check(cudaMemcpyAsync(stage.host, stage.x, bytes, cudaMemcpyDeviceToHost, stage.one));
-  check(cudaStreamSynchronize(stage.one));
-  require(stage.host[0] == 5);
-}
-
-__global__ void writes_too_early(float* x) {
-  x[threadIdx.x] = 1;  // expect missing_dependency
-}
-
-PROGRAM(memory_of_a_stream_is_used_by_another) {
-  Stage stage;
-  float* memory = nullptr;
-  check(cudaMallocAsync(&memory, bytes, stage.one));  // expect missing_dependency
-  writes_too_early<<<1, n, 0, stage.two>>>(memory);
-  check(cudaStreamSynchronize(stage.two));
-  check(cudaFreeAsync(memory, stage.one));
-}
-
-PROGRAM(memory_of_a_stream_is_handed_over) {
-  Stage stage;
-  float* memory = nullptr;
-  check(cudaMallocAsync(&memory, bytes, stage.one));
-  check(cudaEventRecord(stage.event, stage.one));
-  check(cudaStreamWaitEvent(stage.two, stage.event));
-  writes<<<1, n, 0, stage.two>>>(memory, 1);
-  check(cudaEventRecord(stage.event, stage.two));
-  check(cudaStreamWaitEvent(stage.one, stage.event));
-  check(cudaFreeAsync(memory, stage.one));
-}
-
-PROGRAM(memory_is_freed_beside_its_reader) {
-  Stage stage;
-  float* memory = nullptr;
-  check(cudaMallocAsync(&memory, bytes, stage.one));
-  writes<<<1, n, 0, stage.one>>>(memory, 1);
-  check(cudaEventRecord(stage.event, stage.one));
-  check(cudaStreamWaitEvent(stage.two, stage.event));
-  copies<<<1, n, 0, stage.two>>>(memory, stage.x);
-  cudaFreeAsync(memory, stage.one);  // expect missing_dependency
-  cudaStreamSynchronize(stage.two);
 }
 
 __global__ void writes_over_readers(float* x) {
