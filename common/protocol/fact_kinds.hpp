@@ -58,8 +58,8 @@ inline constexpr const char* fact_host_dereference = "host_dereference";
 inline constexpr const char* fact_misaligned = "misaligned";
 /// A kernel reads device or shared memory that nobody has written to.
 inline constexpr const char* fact_unwritten_read = "unwritten_read";
-/// Two unordered accesses, one a plain write: of threads of a block, of blocks of a launch, of operations that no
-/// stream, event or wait of the host's orders.
+/// Two unordered accesses, one a plain write: of threads of a block, of blocks of a launch, of operations
+/// that no stream, event or wait of the host's orders.
 inline constexpr const char* fact_race_in_block = "race_in_block";
 inline constexpr const char* fact_race_between_blocks = "race_between_blocks";
 inline constexpr const char* fact_missing_dependency = "missing_dependency";

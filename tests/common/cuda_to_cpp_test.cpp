@@ -89,7 +89,8 @@ TEST(CudaToCpp, SharedVariablesBelongToTheBlock) {
 TEST(CudaToCpp, RefusesWhatItCannotRead) {
   EXPECT_EQ(refusal("\nk<<<1, 2>>> x"), "a.cu:2: the launch's >>> is not followed by its arguments");
   EXPECT_EQ(refusal("k<<<1, 2;"), "a.cu:1: the launch's <<< has no >>>");
-  EXPECT_EQ(refusal("\n\n__constant__ float c[4];"), "a.cu:3: the simulator does not have __constant__");
+  EXPECT_EQ(refusal("\n\n__constant__ float c[4];"),
+            "a.cu:3: the simulator does not have __constant__; docs/cuda-supported.md lists what it has");
   EXPECT_EQ(refusal("\n__device__ float total[4];"),
             "a.cu:2: the simulator does not have __device__ variables; allocate device memory");
   EXPECT_EQ(refusal("__device__ int last = 3;"),
@@ -100,6 +101,16 @@ TEST(CudaToCpp, RefusesWhatItCannotRead) {
             "a.cu:1: a __shared__ variable is a plain variable or array without an initial value");
   EXPECT_EQ(refusal("__shared__ float x"), "a.cu:1: this __shared__ declaration does not end");
   EXPECT_EQ(refusal("k<<<1, 2>>>(x"), "a.cu:1: '(' is not closed");
+}
+
+TEST(CudaToCpp, UnknownWordsOfCudaAreNoted) {
+  const std::string headers = "cudaError_t cudaMalloc(void**); T __shfl_sync(T);";
+  EXPECT_EQ(
+      notes_on_unknown_words("cudaMalloc(&x);\n__shfl_sync(1); cudart(); my_cudaFoo();", "a.cu", headers),
+      std::vector<std::string>{});
+  EXPECT_EQ(notes_on_unknown_words("cudaMalloc(&x);\ncudaFoo(); // cudaBar\ncudaFoo();", "a.cu", headers),
+            std::vector<std::string>{
+                "a.cu:2: the simulator does not have cudaFoo; docs/cuda-supported.md lists what it has"});
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ PROGRAM(kernel_is_given_a_null_pointer) {
 }
 
 struct Numbers {
-  float of[40];
+  float of[900];
 };
 
 __device__ __noinline__ float sum_of(const float* x, int count) {

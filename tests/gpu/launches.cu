@@ -19,7 +19,14 @@ float* device_memory(int count) {
 PROGRAM(as_many_threads_as_there_are) {
   float* const x = device_memory(1024);
   fills<<<1, 1024, 4096>>>(x);
-  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+  require(cudaGetLastError() == cudaSuccess && cudaStreamSynchronize(0) == cudaSuccess);
+  require(cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(as_much_memory_as_takes_many_pages) {
+  float* const x = device_memory(1 << 20);
+  require(cudaMemset(x, 0, 4 << 20) == cudaSuccess && cudaStreamSynchronize(0) == cudaSuccess);
+  require(cudaFree(x) == cudaSuccess);
 }
 
 PROGRAM(one_thread_too_many) {
@@ -143,7 +150,8 @@ PROGRAM(device_tells_what_it_has) {
   require(properties.sharedMemPerBlock == 49152 && properties.sharedMemPerBlockOptin > 49152);
   require(cudaSetDevice(1) == cudaErrorInvalidDevice && cudaGetLastError() == cudaErrorInvalidDevice);
   require(std::string(cudaGetErrorName(cudaErrorInvalidDevice)) == "cudaErrorInvalidDevice");
-  require(std::string(cudaGetErrorString(cudaErrorIllegalAddress)) == "an illegal memory access was encountered");
+  require(std::string(cudaGetErrorString(cudaErrorIllegalAddress)) ==
+          "an illegal memory access was encountered");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "gpu/simulator/simulator.hpp"
+#include "player/own_process.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu {
@@ -91,6 +92,25 @@ TEST_P(Programs, IsFoundWrongWhereItIsAndNowhereElse) {
           << text_of(facts);
     }
     EXPECT_EQ(kinds, expected_kinds) << "seed " << seed << ":\n" << text_of(facts);
+  }
+}
+
+TEST(Gpu, SameSeedGivesTheSameOrder) {
+  const programs::Program& program = programs::all().at("barrier_is_missing");
+  const Facts first = facts_of(program, 3);
+  EXPECT_NE(first, facts_of(program, 4));
+  EXPECT_EQ(first, facts_of(program, 3));
+}
+
+TEST(Gpu, WhatTheSimulatorNeedsIsNotTheSubmissionsMemory) {
+  MemoryMeter meter;
+  for (const char* name : {"as_much_memory_as_takes_many_pages", "as_many_threads_as_there_are"}) {
+    if (!meter.reset()) GTEST_SKIP() << "the kernel does not allow it";
+    begin(1, true);
+    programs::all().at(name).run();
+    const std::int64_t bytes = meter.peak();
+    EXPECT_EQ(text_of(end(true)), "");
+    EXPECT_LT(bytes, 1 << 20) << name;
   }
 }
 

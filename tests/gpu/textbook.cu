@@ -1,8 +1,8 @@
 // Twelve kernels as textbooks have them, each against a plain serial reading. nvcc compiles this file, too.
-#include "programs.hpp"
-
 #include <cmath>
 #include <vector>
+
+#include "programs.hpp"
 
 namespace {
 
@@ -75,7 +75,8 @@ PROGRAM(textbook_transpose) {
   const int rows = 37, cols = 21;
   const Numbers a = numbers(rows * cols);
   const OnDevice x(a), y(a);
-  transpose<<<dim3(blocks_for(cols, tile), blocks_for(rows, tile)), dim3(tile, tile)>>>(x.get(), y.get(), rows, cols);
+  transpose<<<dim3(blocks_for(cols, tile), blocks_for(rows, tile)), dim3(tile, tile)>>>(x.get(), y.get(),
+                                                                                        rows, cols);
   const Numbers made = y.back();
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < cols; ++c) require(made[c * rows + r] == a[r * cols + c]);
@@ -147,7 +148,8 @@ __global__ void row_max(const float* x, float* most, int cols) {
   of_thread[threadIdx.x] = own;
   __syncthreads();
   for (int half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) of_thread[threadIdx.x] = fmaxf(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
+    if (threadIdx.x < half)
+      of_thread[threadIdx.x] = fmaxf(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
     __syncthreads();
   }
   if (threadIdx.x == 0) most[blockIdx.x] = of_thread[0];
@@ -333,7 +335,7 @@ PROGRAM(textbook_matrix_vector) {
   const Numbers a = numbers(rows * cols), b = numbers(cols);
   const OnDevice matrix(a), x(b), y(Numbers(rows, 0.0f));
   matrix_vector<<<rows / 4, dim3(32, 4)>>>(reinterpret_cast<const float4*>(matrix.get()),
-                                          reinterpret_cast<const float4*>(x.get()), y.get(), cols / 4);
+                                           reinterpret_cast<const float4*>(x.get()), y.get(), cols / 4);
   const Numbers made = y.back();
   for (int r = 0; r < rows; ++r) {
     float sum = 0;

@@ -46,7 +46,9 @@ Task toy_task() {
           .descriptions = {{"divergent_barrier", "not every thread of a block reaches the barrier"}},
           .communication_checks = {checks::without_fact(fact_divergent_barrier, "divergent_barrier"),
                                    checks::without_fact(fact_refused_launch, ""),
-                                   checks::without_fact(fact_device_memory, "")},
+                                   checks::without_fact(fact_device_memory, ""),
+                                   checks::without_fact(fact_race_in_block, ""),
+                                   checks::without_fact(fact_host_pointer, "")},
           .split_axis = {{"x", 0}}};
 }
 
@@ -83,8 +85,21 @@ TEST(Gpu, DivergentBarrierIsNamedWithItsLine) {
   }
 }
 
-TEST(Gpu, MissingBarrierGivesWrongNumbers) {
-  for (const TestVerdict& verdict : verdicts_of("no_barrier")) EXPECT_EQ(verdict.status, Status::Failed);
+TEST(Gpu, MissingBarrierIsARaceWhateverTheNumbersAre) {
+  for (const TestVerdict& verdict : verdicts_of("no_barrier")) {
+    EXPECT_EQ(verdict.status, Status::Failed);
+    EXPECT_NE(verdict.text.find("no barrier between them orders the two"), std::string::npos) << verdict.text;
+  }
+}
+
+TEST(Gpu, HostPointerInAKernelIsNamedWithItsThreadAndLine) {
+  for (const TestVerdict& verdict : verdicts_of("host_pointer")) {
+    EXPECT_EQ(verdict.status, Status::Failed);
+    EXPECT_NE(verdict.text.find("on line 20 reads the host's memory, which no kernel can reach"),
+              std::string::npos)
+        << verdict.text;
+    EXPECT_NE(verdict.text.find("reverse<2>, block ("), std::string::npos) << verdict.text;
+  }
 }
 
 TEST(Gpu, RefusedLaunchIsToldAndWhatItLeavesIsNoArithmetic) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -38,7 +40,7 @@ class Rewriter {
 
   void refuse_unsupported(const Token& token) const {
     if (token.kind == Token::Kind::Word && std::ranges::count(unsupported_words, token.text) > 0)
-      fail(token, "the simulator does not have " + token.text);
+      fail(token, "the simulator does not have " + token.text + "; docs/cuda-supported.md lists what it has");
   }
 
   /// A function's name, or a lambda's body, is followed by its parameters; a variable by what ends a
@@ -257,7 +259,31 @@ class Rewriter {
   std::string name_;
 };
 
+/// cudaFoo, ncclFoo, __shfl_foo and the like.
+bool looks_like_cuda(const std::string& word) {
+  for (const std::string_view prefix : {"cuda", "nccl"})
+    if (word.starts_with(prefix) && word.size() > 4 && std::isupper(static_cast<unsigned char>(word[4])) != 0)
+      return true;
+  constexpr std::array prefixes{"__shfl",   "__reduce_", "__match_",  "__threadfence", "__syncthreads_",
+                                "__nanosl", "__active",  "__pipelin", "__half",        "__cluster"};
+  return std::ranges::any_of(prefixes, [&](const char* prefix) { return word.starts_with(prefix); });
+}
+
 }  // namespace
+
+std::vector<std::string> notes_on_unknown_words(std::string_view cuda, const std::string& name,
+                                                std::string_view headers) {
+  std::set<std::string> known;
+  for (const Token& token : tokens_of(headers)) known.insert(token.text);
+  std::vector<std::string> notes;
+  for (const Token& token : tokens_of(cuda)) {
+    if (token.kind != Token::Kind::Word || !looks_like_cuda(token.text)) continue;
+    if (known.insert(token.text).second)
+      notes.push_back(name + ":" + std::to_string(token.line) + ": the simulator does not have " +
+                      token.text + "; docs/cuda-supported.md lists what it has");
+  }
+  return notes;
+}
 
 std::string cuda_to_cpp(std::string_view cuda, const std::string& name) {
   return Rewriter(cuda, name).cpp();

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace course::gpu {
 
@@ -13,5 +14,11 @@ namespace course::gpu {
 /// "NAME:LINE: what" for a launch or a declaration that it cannot read, and for a word of CUDA's that the
 /// simulator does not have.
 std::string cuda_to_cpp(std::string_view cuda, const std::string& name);
+
+/// For each word of the source that looks like one of CUDA's and does not occur in `headers`, the text of the
+/// simulator's: "NAME:LINE: the simulator does not have cudaFoo; ...". The source may have defined it
+/// elsewhere.
+std::vector<std::string> notes_on_unknown_words(std::string_view cuda, const std::string& name,
+                                                std::string_view headers);
 
 }  // namespace course::gpu

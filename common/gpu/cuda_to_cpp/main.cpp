@@ -1,4 +1,5 @@
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -10,8 +11,14 @@ int main(int argc, char** argv) {
   try {
     if (argc != 3) throw std::invalid_argument("usage: cuda-to-cpp FILE.cu FILE.cpp");
     const std::string name = argv[1];
-    const std::string text = "#include \"cuda_runtime.h\"\n#line 1 \"" + name + "\"\n" +
-                             course::gpu::cuda_to_cpp(course::read_text(name), name);
+    const std::string cuda = course::read_text(name);
+    std::string headers;
+    for (const char* header : {"cuda_runtime.h", "device_functions.h", "runtime_api.h", "vector_types.h"})
+      headers += course::read_text(std::filesystem::path(HEADERS) / header);
+    for (const std::string& note : course::gpu::notes_on_unknown_words(cuda, name, headers))
+      std::cerr << note << '\n';
+    const std::string text =
+        "#include \"cuda_runtime.h\"\n#line 1 \"" + name + "\"\n" + course::gpu::cuda_to_cpp(cuda, name);
     course::write_text(argv[2], text);
     return 0;
   } catch (const std::exception& error) {

@@ -39,11 +39,15 @@ bool is_reference_to_dynamic_shared(const void* address, std::size_t bytes) {
   return held == dynamic_shared_memory();
 }
 
-/// What the kernel may use of the host's memory: its threads' stacks, the simulator's variables.
+bool is_within(const void* address, const void* first, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(first) < bytes;
+}
+
+/// What the kernel may use of the host's memory: its threads' stacks, its arguments, the simulator's
+/// variables.
 bool is_the_kernels_own(const void* address, std::size_t bytes) {
-  const auto* const own = reinterpret_cast<const std::byte*>(&this_thread);
-  const auto* const first = static_cast<const std::byte*>(address);
-  return on_a_fibers_stack(address) || (first >= own && first < own + sizeof this_thread) ||
+  return on_a_fibers_stack(address) || is_within(address, &this_thread, sizeof this_thread) ||
+         is_within(address, now.arguments, now.arguments_bytes) ||
          is_reference_to_dynamic_shared(address, bytes);
 }
 

@@ -1,5 +1,6 @@
 #include "gpu/simulator/fibers.hpp"
 
+#include <boost/context/protected_fixedsize_stack.hpp>
 #include <new>
 #include <utility>
 
@@ -64,6 +65,16 @@ void Fiber::resume() {
 
 void Fiber::pause() {
   resumer = std::move(resumer).resume();
+}
+
+void call_on_large_stack(const std::function<void()>& function) {
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  context::fiber callee(std::allocator_arg, context::protected_fixedsize_stack(bytes),
+                        [&](context::fiber&& caller) {
+                          function();
+                          return std::move(caller);
+                        });
+  std::move(callee).resume();
 }
 
 bool on_a_fibers_stack(const void* address) {

@@ -31,4 +31,7 @@ inline constexpr std::size_t most_threads = 1024;
 
 bool on_a_fibers_stack(const void* address);
 
+/// Calls it on a stack as large as a host thread's, which libraries count on.
+void call_on_large_stack(const std::function<void()>& function);
+
 }  // namespace course::gpu

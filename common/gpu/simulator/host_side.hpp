@@ -50,6 +50,7 @@ class ThreadCall : public ThreadCode {
  public:
   explicit ThreadCall(Call call) : call_(std::move(call)) {}
   COURSE_UNSEEN void run() const override { call_(); }
+  std::size_t bytes() const override { return sizeof *this; }
 
  private:
   Call call_;

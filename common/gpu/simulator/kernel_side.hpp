@@ -13,11 +13,12 @@ namespace course::gpu {
 /// The simulator's own code in a source: no access of the kernel's.
 #define COURSE_UNSEEN __attribute__((no_sanitize("thread")))
 
-/// What each thread of a launch does.
+/// What each thread of a launch does, with the arguments of its own that it copies.
 class ThreadCode {
  public:
   virtual ~ThreadCode() = default;
   virtual void run() const = 0;
+  virtual std::size_t bytes() const = 0;  ///< of the object
 };
 
 /// The thread that runs now.

@@ -62,6 +62,8 @@ class KernelRun : public Operation {
 
   bool carry_out() override {
     begin_shared_memory(dynamic_shared_, most_shared_);
+    now.arguments = code_.get();
+    now.arguments_bytes = code_->bytes();
     run_blocks(now.access.operation, *code_);
     return true;
   }

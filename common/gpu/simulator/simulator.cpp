@@ -1,5 +1,6 @@
 #include "gpu/simulator/simulator.hpp"
 
+#include <exception>
 #include <string>
 
 #include "gpu/simulator/errors.hpp"
@@ -14,6 +15,15 @@
 namespace course::gpu {
 
 namespace {
+
+/// What nobody has waited for.
+void run_the_rest() {
+  try {
+    run_all();
+  } catch (const std::exception& error) {
+    note(fact_unchecked_error, std::string("a kernel that nobody waited for threw: ") + error.what());
+  }
+}
 
 void forget_all() {
   begin_shared_memory(0, 0);
@@ -35,7 +45,7 @@ void begin(std::uint64_t seed, bool checked) {
 
 Facts end(bool finished) {
   if (finished) {
-    run_all();
+    run_the_rest();
     if (const std::string launch = unchecked_launch(); !launch.empty())
       note(fact_unchecked_error, "nobody asked for the error (cudaGetLastError): " + launch);
     const std::string left = device_memory_in_use();

@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 
+#include "gpu/simulator/fibers.hpp"
+
 namespace course::gpu {
 
 namespace {
@@ -55,9 +57,13 @@ std::string source_line(std::uint64_t instruction) {
   if (instruction < most_lines) return "line " + std::to_string(instruction);
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(instruction), &info) == 0) return "an unknown line";
-  static std::map<std::string, Object> objects;
-  const Object& object = objects.try_emplace(info.dli_fname, info.dli_fname).first->second;
-  return object.line_at(instruction - reinterpret_cast<std::uint64_t>(info.dli_fbase));
+  std::string line;
+  call_on_large_stack([&] {
+    static std::map<std::string, Object> objects;
+    const Object& object = objects.try_emplace(info.dli_fname, info.dli_fname).first->second;
+    line = object.line_at(instruction - reinterpret_cast<std::uint64_t>(info.dli_fbase));
+  });
+  return line;
 }
 
 }  // namespace course::gpu

@@ -102,6 +102,7 @@ class RunningOperation {
  public:
   explicit RunningOperation(OperationNumber number) : before_(now) {
     now.clock = &record_of(number).clock;
+    now.surely_before = 0;
     now.access = {.operation = number};
   }
   ~RunningOperation() { now = before_; }
