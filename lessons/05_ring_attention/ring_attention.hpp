@@ -20,9 +20,9 @@ int block_owner(int rank, int hop, int world_size);
 /// q, k, v, o [heads, n, head_dim] and lse [heads, n] are this rank's shard, n = shard_tokens[rank];
 /// shard_tokens[r] is the number of tokens of rank r, known to everybody, unequal, perhaps 0.
 ///
-/// Each block, this rank's own too, is given to block.accumulate once, with its owner's rank; block.finish
-/// then writes o and lse. P blocks of work, P - 1 hops: a rank sends each block but its right-hand
-/// neighbour's once. A message may be as long as its block or padded to the largest shard's.
+/// Each block, this rank's own too, is given to block.accumulate once, in any order, with its owner's rank;
+/// block.finish then writes o and lse. P blocks of work, P - 1 hops: a rank sends each block but its
+/// right-hand neighbour's once. A message may be as long as its block or padded to the largest shard's.
 ///
 /// Uses comm, or a communicator made of it (MPI_Comm_dup, MPI_Cart_create), and no call whose bytes nobody
 /// counts (MPI_Win_..., MPI_Neighbor_..., MPI_Alltoallw); blocking calls will do; must not rely on MPI_Send

@@ -38,9 +38,9 @@ void block_backward(course::MatrixView<const float> q, course::MatrixView<const 
 /// d]; lse, d_lse [heads, queries]. o and lse are what the forward pass returned, d_o and d_lse the gradients
 /// that arrive at them (d_lse is all zeros where only o is used). visible [queries], the same for every head:
 /// query i sees the first visible[i] of all the keys, 0 <= visible[i] <= keys; with 0, o = 0, lse = -inf, dq
-/// = 0. queries and keys may differ, and either may be 0. What dq, dk and dv hold beforehand is undefined.
-/// Never holds more than a block's weights: extra memory is O((queries + block) (d + block)), not O(queries
-/// keys).
+/// = 0. queries and keys may differ, and either may be 0; d >= 1. What dq, dk and dv hold beforehand is
+/// undefined. Never holds more than a block's weights: extra memory is O((queries + block) (d + block)), not
+/// O(queries keys).
 void attention_backward(course::HeadsView<const float> q, course::HeadsView<const float> k,
                         course::HeadsView<const float> v, course::HeadsView<const float> o,
                         course::MatrixView<const float> lse, course::HeadsView<const float> d_o,
