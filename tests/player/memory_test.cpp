@@ -93,8 +93,8 @@ TEST(Memory, IsWhatTheCLibraryComplainsOf) {
   const Outcome outcome = play("frees_what_is_none");
   EXPECT_EQ(outcome.ending, Ending::Crashed);
   EXPECT_TRUE(outcome.by_signal);
-  EXPECT_TRUE(has(outcome.text, "died of signal 6 (Aborted) before any receive (free(): invalid pointer)"))
-      << outcome.text;
+  // Which of its sentences the C library says depends on where the block lies.
+  EXPECT_TRUE(has(outcome.text, "died of signal 6 (Aborted) before any receive (")) << outcome.text;
 }
 
 #endif
