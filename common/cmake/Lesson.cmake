@@ -224,7 +224,7 @@ function(add_subject lesson kind)
   endif()
   set_target_properties(${target} PROPERTIES PREFIX "")
   # A skeleton uses none of its parameters yet. A source's own options come last, after -Wextra.
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -Wno-unused-parameter)
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -Wno-unused-parameter)
   lesson_settings(${target} ${lesson})
   target_link_libraries(${target} PRIVATE ${lesson}_adapter tensor)
   # Its own definitions before the player's: both hold inline functions of common/, with and without bounds checks.
