@@ -120,8 +120,10 @@ test_replay_of_a_deadlock() {
 }
 
 test_nothing_can_be_played
-test_samples
-test_replay_of_a_deadlock
+if [ -e "$build/bin/judge_lesson03" ]; then # a tree with sanitizers has no lessons with ranks to judge
+  test_samples
+  test_replay_of_a_deadlock
+fi
 test_any_bytes
 test_expectations
 test_registry
