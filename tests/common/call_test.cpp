@@ -10,6 +10,7 @@ class NoBlocks : public Blocks {
   TiledBlockAttentionBackward make_backward(bool) override { return {}; }
 };
 
+#ifndef __SANITIZE_ADDRESS__  // else there is no margin, and the sanitizer ends the program at the line
 TEST(Call, SaysWhichOutputWasWrittenToBeyondItsEnd) {
   NoBlocks blocks;
   Call call({}, {}, nullptr, blocks);
@@ -25,6 +26,7 @@ TEST(Call, SaysWhichOutputWasWrittenToBeyondItsEnd) {
     EXPECT_STREQ(error.what(), "dk was written to beyond its end: its shape is [2, 3]");
   }
 }
+#endif
 
 TEST(Call, TakesAnOutputThatTheAdapterHasMade) {
   NoBlocks blocks;
