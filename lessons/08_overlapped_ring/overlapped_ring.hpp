@@ -44,9 +44,8 @@ TokensToHide tokens_to_hide(const Setup& setup);
 /// rank r holds the block of rank (r - s) mod P. While a block is computed, the next one is on its way:
 ///   - its transfer is started before accumulate, and completed after it, by a test in between_tiles, or by a
 ///     thread of your own;
-///   - the library is entered meanwhile, with any call of MPI's, by what accumulate is given as
-///   between_tiles,
-///     or by a thread of your own (MPI was initialised with MPI_THREAD_MULTIPLE);
+///   - the library is entered meanwhile, with any call of MPI's, by the between_tiles that accumulate is
+///     given, or by a thread of your own (MPI was initialised with MPI_THREAD_MULTIPLE);
 ///   - a buffer is not read, computed on or passed on before what is received into it has arrived, and not
 ///     written to before what is sent from it has been sent;
 ///   - every request is completed before the function returns.
