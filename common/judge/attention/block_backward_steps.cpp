@@ -96,7 +96,8 @@ struct Sums {
     for (Index j = block.first; j < block.last; ++j) {
       const T p = query.has_weight(j, block) ? std::exp(head.s(i, j) - subtracted) : 0;
       const T dp = std::pow(head.scale, static_cast<T>(steps.dp_scales)) * head.dp(i, j);
-      const T ds = score_gradient(steps, p, dp, delta, d_lse);
+      const T weight = steps.ds_from_scores && p != 0 ? head.s(i, j) : p;
+      const T ds = score_gradient(steps, weight, dp, delta, d_lse);
       const T dq_factor = std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds;
       if (j >= first_key) add_scaled(dq.row(i), dq_factor, steps.dq_from_q ? head.q.row(i) : head.k.row(j));
       if (i < first_query) continue;
@@ -155,8 +156,14 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
   reference::AttentionGradients<T> all{TensorOf<T>(q.shape(), static_cast<T>(steps.dq_start)), dk_dv, dk_dv};
   for (Index index = 0; index < q.extent(0); ++index) {
     const auto of = [index](auto& tensor) { return tensor.heads().head(index); };
-    const DenseHead<T> head{of(q), of(k),   of(steps.dp_from_k ? k : v),
-                            of(o), of(d_o), lse.matrix().row(index)};
+    const T columns = static_cast<T>(steps.root_of_queries ? queries : q.extent(2));
+    const DenseHead<T> head{of(q),
+                            of(k),
+                            of(steps.dp_from_k ? k : v),
+                            of(o),
+                            of(d_o),
+                            lse.matrix().row(index),
+                            1 / std::sqrt(columns)};
     const Sums<T> sums{of(all.dq), of(all.dk), of(all.dv), first_query, first_key, square};
     for (Index i = 0; i < queries; ++i) {
       const auto [first, last] = mask.keys(i);

@@ -31,10 +31,12 @@ enum class DvFactor { Weights, ScoreGradients, ScaledScoreGradients };
 struct Steps {
   Weights weights = Weights::Right;
   Delta delta = Delta::Right;
-  double d_lse = 1;        ///< the factor that d_lse enters with
-  bool diagonal = false;   ///< ds = p (1 - p) dp, an elementwise function's
-  bool dp_from_k = false;  ///< dp = d_o k^T
-  int dp_scales = 0;       ///< how often 1/sqrt(d) is applied to dp, and not to D
+  double d_lse = 1;              ///< the factor that d_lse enters with
+  bool diagonal = false;         ///< ds = p (1 - p) dp, an elementwise function's
+  bool dp_from_k = false;        ///< dp = d_o k^T
+  bool ds_from_scores = false;   ///< ds = s (dp - D)
+  bool root_of_queries = false;  ///< the scale is one over the root of the number of queries
+  int dp_scales = 0;             ///< how often 1/sqrt(d) is applied to dp, and not to D
   DvFactor dv_factor = DvFactor::Weights;
   int dq_scales = 1;  ///< how often 1/sqrt(d) is applied
   int dk_scales = 1;

@@ -76,6 +76,7 @@ struct Loop {
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
   bool without_maximum = false;          ///< m stays 0
   bool first_block_only = false;
+  Index columns_at_once = 1;      ///< in the products of q and k; what is left over is left out
   bool k_from_first_row = false;  ///< every block reads K there
   bool v_from_first_row = false;  ///< every block reads V there
   bool divide_every_block = false;
@@ -123,8 +124,10 @@ double run_query(const Loop& loop, std::span<const double> q, MatrixView<const d
     const MatrixView<const double> keys = rows_of_block(k, first, block, loop.k_from_first_row);
     const MatrixView<const double> values = rows_of_block(v, first, block, loop.v_from_first_row);
     std::vector<double> scores(keys.rows());
+    const std::size_t columns = q.size() - q.size() % loop.columns_at_once;
     for (Index j = 0; j < keys.rows(); ++j)
-      scores[j] = dot(q, keys.row(j)) / std::sqrt(static_cast<double>(q.size()));
+      scores[j] =
+          dot(q.first(columns), keys.row(j).first(columns)) / std::sqrt(static_cast<double>(q.size()));
     const double m_old = m;
     m = std::max(loop.forgets_running_maximum ? -infinity : m, std::ranges::max(scores));
     if (loop.without_maximum) m = 0;
@@ -247,6 +250,8 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
                              {"overwritten_not_accumulated", new_l_and_o}});
     }
   }
+  for (const Index at_once : {2, 4, 8, 16})
+    all.push_back({"columns_left_over", {.columns_at_once = at_once}});
   for (const Rescale inverted : {Inverted, InvertedOnceSeen})
     all.push_back({"rescale_inverted", {.l = inverted, .o = inverted}});
   return all;

@@ -37,6 +37,7 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
       {"v_left_behind", {.v_travels = false}},
       {"one_block_short", {.blocks = -1}},
       {"one_block_short", {.blocks = -1, .gradient_hops = -1}},
+      {"share_to_block_before", {.share_to_block_before = true}},
       {"delta_left_out", {.delta = Delta::LeftOut}},
       {"delta_of_first_head", {.delta = Delta::OfFirstHead}},
       {"sums_not_cleared", {.dq_start = uncleared}},

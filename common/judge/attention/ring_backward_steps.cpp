@@ -92,7 +92,8 @@ class Ring {
     const int blocks = std::max(1, world_size() + steps_.blocks);
     const int hops = world_size() == 1 ? 0 : world_size() + steps_.gradient_hops;
     for (int step = 0; step < std::max(blocks, hops); ++step) {
-      if (step < blocks) work(step);
+      if (step < blocks && !(steps_.share_to_block_before && step > 0)) work(step, step);
+      if (steps_.share_to_block_before && step + 1 < blocks) work(step + 1, step);
       if (step < hops) pass_on(step);
     }
     std::vector<Tensor64> dq, dk, dv;
@@ -128,7 +129,9 @@ class Ring {
     return lost ? 0 : 1;
   }
 
-  void work(int step) {
+  /// Computes what is held after `step` hops of keys and values; the share enters what is held after `sums`
+  /// hops of gradients.
+  void work(int step, int sums) {
     for (int rank = 0; rank < world_size(); ++rank) {
       const int of = holder(rank, step, world_size());
       const TensorOf<T>& block_k = ranks_[steps_.k_travels ? of : rank].k;
@@ -138,8 +141,8 @@ class Ring {
       add(dq_[rank].values(), share.dq.values(), steps_.dq_overwritten);
       if (of != rank && !steps_.others_blocks) continue;
       for (int i = 0; i < times_added(step); ++i) {
-        enter(rank, step, 0, share.dk);
-        enter(rank, step, 1, share.dv);
+        enter(rank, sums, 0, share.dk);
+        enter(rank, sums, 1, share.dv);
       }
     }
   }

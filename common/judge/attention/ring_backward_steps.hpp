@@ -48,8 +48,9 @@ struct Steps {
   bool by_token = false;  ///< what stays is added to the own block's token by token, as far as both have them
   bool others_blocks = true;  ///< whether other ranks' blocks get shares of dk and dv
   Shares shares = Shares::All;
-  int blocks = 0;         ///< of work beyond P, not below one
-  int gradient_hops = 0;  ///< beyond P; none at P = 1
+  int blocks = 0;                      ///< of work beyond P, not below one
+  int gradient_hops = 0;               ///< beyond P; none at P = 1
+  bool share_to_block_before = false;  ///< added to the gradients that have not been passed on yet
   bool dk_dv_overwritten = false;
   bool dq_overwritten = false;
   double dq_start = 0;  ///< what the sums begin with

@@ -53,6 +53,7 @@ struct PassSteps {
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
   bool block_from_old_maximum = false;   ///< what a block adds counts from the maximum before it
   bool drops_last_block = false;         ///< where it is shorter than the others
+  bool moves_last_block_back = false;    ///< so that it is as long as the others, if there are as many scores
   bool values_from_first_row = false;    ///< every block reads them there
   bool divides_every_block = false;      ///< o by l
   bool loses_first = false;              ///< where the second of two states has seen nothing
@@ -239,10 +240,13 @@ Answer pass_over_rows(const PassSteps& steps, const Example& example) {
   for (Index i = 0; i < scores.rows(); ++i) {
     SoftmaxState state{steps.start, 0.0f};
     for (Index first = 0; first < scores.cols(); first += block) {
-      const Index count = std::min(block, scores.cols() - first);
+      const Index all = scores.cols();
+      const Index begin =
+          steps.moves_last_block_back ? std::max<Index>(0, std::min(first, all - block)) : first;
+      const Index count = std::min(block, all - begin);
       if (steps.drops_last_block && count < block) break;
-      see_block(steps, scores.row(i).subspan(first, count), ones,
-                values.rows(steps.values_from_first_row ? 0 : first, count), state, o.matrix().row(i));
+      see_block(steps, scores.row(i).subspan(begin, count), ones,
+                values.rows(steps.values_from_first_row ? 0 : begin, count), state, o.matrix().row(i));
     }
     lse[i] = finish(steps, state, o.matrix().row(i));
   }
@@ -290,6 +294,7 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
       {"block_from_old_maximum", {.block_from_old_maximum = true}},
       {"block_from_old_maximum", {.l = LeftOut, .o = LeftOut, .block_from_old_maximum = true}},
       {"ragged_block_dropped", {.drops_last_block = true}},
+      {"last_block_moved_back", {.moves_last_block_back = true}},
       {"lse_without_m", {.lse = [](SoftmaxState s) { return std::log(s.l); }}},
       {"lse_base_2", {.lse = [](SoftmaxState s) { return s.m + std::log2(s.l); }}},
       {"lse_base_2",

@@ -91,6 +91,7 @@ std::vector<Mistake> with_shared_mistakes(std::vector<Mistake> all) {
 
 /// A chain's steps as switches.
 struct ChainSteps {
+  bool merges = true;               ///< what arrives
   bool sends_merged = true;         ///< else a rank passes on its own state
   bool shares = true;               ///< the last rank's state with all
   bool shares_from_rank_0 = false;  ///< rank 0's state
@@ -100,7 +101,7 @@ struct ChainSteps {
 Answer run_chain(const ChainSteps& steps, const Example& example) {
   const States own = local_states(example);
   States states = own;
-  for (std::size_t rank = 1; rank < states.size(); ++rank)
+  for (std::size_t rank = 1; steps.merges && rank < states.size(); ++rank)
     states[rank] = softmax_steps::merge((steps.sends_merged ? states : own)[rank - 1], own[rank]);
   if (steps.shares) states = States(states.size(), steps.shares_from_rank_0 ? states.front() : states.back());
   const Answer answer = answer_from(example, states);
@@ -122,6 +123,7 @@ struct RotationSteps {
   /// ever passes on.
   bool leaves_rank_0_out = false;
   bool rank_0_merges_its_own_again = false;  ///< where nothing arrives
+  bool weights_from_arrived = false;         ///< from the state that arrived last, not from the merged one
 };
 
 Answer run_rotation(const RotationSteps& steps, const Example& example) {
@@ -144,7 +146,9 @@ Answer run_rotation(const RotationSteps& steps, const Example& example) {
       merged[rank] = softmax_steps::merge(merged[rank], from[rank]);
     }
   }
-  return answer_from(example, merged);
+  Answer answer = answer_from(example, merged);
+  if (steps.weights_from_arrived) answer["p"] = answer_from(example, arrived).at("p");
+  return answer;
 }
 
 std::vector<int> uneven_shards(InputGenerator& generator, int ranks) {
@@ -342,6 +346,7 @@ Task chain_task(std::string id, std::string function) {
                                           {"result_not_shared", {.shares = false, .late = "p"}},
                                           {"result_not_shared", {.shares = false, .late = "lse"}},
                                           {"shared_from_rank_0", {.shares_from_rank_0 = true}},
+                                          {"nothing_merged", {.merges = false}},
                                           {"sends_before_merging", {.sends_merged = false}}}));
   chain.answer_checks = {chain_of_whole_states};
   return chain;
@@ -357,6 +362,7 @@ Task rotation_task(std::string id, std::string function) {
                      {"receives_over_the_send_buffer", {.leaving = Leaving::JustArrived}},
                      {"sent_state_merged", {.merging = Merging::Leaving}},
                      {"nothing_merged", {.merging = Merging::Nothing}},
+                     {"weights_from_the_traveller", {.weights_from_arrived = true}},
                      {"one_hop_too_many", {.more_hops = 1}},
                      {"one_hop_short", {.more_hops = -1}}}));
   rotation.answer_checks = {rotation_of_whole_states};

@@ -46,6 +46,7 @@ struct Steps {
   float epsilon = 0;           ///< added to every sum
   bool sum_unshifted = false;  ///< of exp(score)
   bool sum_kept = false;       ///< from one row to the next
+  bool sum_truncated = false;  ///< to a whole number, after every addition
   bool divides = true;         ///< by the sum
   bool along_columns = false;
   bool weights_from_lse = false;  ///< exp(score - lse), lse in float32
@@ -83,7 +84,10 @@ Answer run(const Steps& steps, const Example& example) {
     if (steps.masked_rows_apart && row_maximum == minus_infinity) continue;
     const float m = subtracted(steps, x, row_maximum);
     if (!steps.sum_kept) l = steps.epsilon;
-    for (const float score : scores) l += steps.exponential(steps.sum_unshifted ? score : score - m);
+    for (const float score : scores) {
+      l += steps.exponential(steps.sum_unshifted ? score : score - m);
+      if (steps.sum_truncated) l = std::trunc(l);
+    }
     lse[row] = (steps.lse_without_m ? 0.0f : m) + steps.logarithm(l);
     if (steps.zeros_without_sum && l == 0.0f) continue;
     for (Index col = 0; col < x.extent(1); ++col) {
@@ -99,7 +103,8 @@ Answer run(const Steps& steps, const Example& example) {
 std::vector<WrongSteps<Steps>> shared_mistakes() {
   std::vector<WrongSteps<Steps>> all{{"masked_row_nan", {.masked_rows_apart = false}},
                                      {"sum_unshifted", {.sum_unshifted = true}},
-                                     {"sum_kept", {.sum_kept = true}}};
+                                     {"sum_kept", {.sum_kept = true}},
+                                     {"sum_in_int", {.sum_truncated = true}}};
   for (const auto exponential : {standard_exp, eigen_exp}) {
     for (const bool apart : {false, true}) {
       all.push_back(
