@@ -2,13 +2,15 @@
 # are to do, mutants fail and are named, combinations are not misnamed. Those of a set are played together, by one test
 # that is the fixture of the others, since the judge then works out the right answers once:
 #   candidates.lesson05.given       the solution and the skeleton
-#   candidates.lesson05.mistakes    mutants, combinations and variants
-#   candidates.lesson05.seeds       all of these with COURSE_SEEDS seeds, for the tests seeds.* (label seeds)
+#   candidates.lesson05.mistakes    mutants, combinations and variants; wrong ones on few ranks
+#   candidates.lesson05.seeds       all of these with COURSE_SEEDS seeds, and with COURSE_FORMS a mistake's further
+#                                   forms, on all ranks, for the tests seeds.* (label seeds)
 #   candidates.lesson05.answers     tests/ledger/answers, compiled by the test answer.lesson05.build
 #   candidates.lesson05.python      what Python.cmake adds
 # The judge writes what came of each into verdicts/LESSON/SET/, where the test that is named after it reads it.
 
-option(COURSE_FORMS "Build and test every form of a mistake, not the first alone" OFF)
+option(COURSE_FORMS "Build every form of a mistake, not the first alone, for the tests with the label seeds" OFF)
+set(COURSE_MOST_RANKS 5) # of wrong answers in the sets without seeds: each more costs time, and shows little more
 set(COURSE_SEEDS 4 CACHE STRING "With how many seeds the tests with the label seeds draw their inputs")
 
 # Adds the test NAME to a set: the judge expects EXPECT of the subject, plays the hidden inputs as well where HIDDEN is
@@ -34,7 +36,9 @@ endfunction()
 function(add_compiled_candidate lesson set name kind expect hidden labels)
   set(subject $<TARGET_FILE:${lesson}_${kind}>)
   string(REGEX REPLACE "^(mutant|variant|combination)_" "\\1." entry ${kind})
-  add_candidate(${lesson} ${set} ${name} ${subject} ${expect} ${hidden} ${entry} "${labels}")
+  if(NOT kind MATCHES "[.][0-9]+$") # a further form
+    add_candidate(${lesson} ${set} ${name} ${subject} ${expect} ${hidden} ${entry} "${labels}")
+  endif()
   if(NOT kind STREQUAL "skeleton") # which does nothing with any seed
     add_candidate(${lesson} seeds seeds.${name} ${subject} ${expect} ${hidden} ${entry} "${lesson};seeds")
   endif()
@@ -206,6 +210,9 @@ function(play_candidates lesson)
     set(options --candidates ${file} --verdicts ${CMAKE_BINARY_DIR}/verdicts/${lesson}/${set})
     set(seeds 1)
     set(labels course)
+    if(set MATCHES "mistakes|python")
+      list(APPEND options --most-ranks ${COURSE_MOST_RANKS})
+    endif()
     set(players --player $<TARGET_FILE:${player}>)
     if(set STREQUAL "seeds")
       set(seeds ${COURSE_SEEDS})

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,7 @@ struct JudgeOptions {
   std::filesystem::path ledger;
   std::filesystem::path candidates;
   std::filesystem::path verdicts;
+  int most_ranks = std::numeric_limits<int>::max();
   std::filesystem::path report;
   std::filesystem::path keep;
   std::string replay_options;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ using Ledger = std::map<std::string, std::map<std::string, std::string>>;
 /// ledger.
 Ledger read_ledger(const std::filesystem::path& file);
 
-/// A line for every test whose verdict is not the recorded one, or that was not played; empty when there is
-/// none.
-std::string differences(const Ledger& ledger, const std::string& submission, const Round& round);
+/// A line for every test whose verdict is not the recorded one, or that was neither played nor left out;
+/// empty when there is none.
+std::string differences(const Ledger& ledger, const std::string& submission, const Round& round,
+                        const std::set<std::string>& left_out);
 
 /// Writes the verdicts into the file in place of the recorded ones, which stay where they admit them. Several
 /// processes may do so at once.
