@@ -13,7 +13,6 @@ Example make_example(InputGenerator& generator, std::string what, Tensor scores,
 /// What only a grade plays; not in a handout.
 std::vector<Example> hidden_merges(InputGenerator& generator, int ranks);
 std::vector<Example> hidden_passes(InputGenerator& generator, int ranks);
-std::vector<Example> hidden_merges_of_outputs(InputGenerator& generator, int ranks);
 
 /// The merge of two states: a function of m and l [rows, parts] that gives lse [rows], of each row's states
 /// merged from left to right. Mistakes: l_not_rescaled, rescale_inverted, block_from_old_maximum,
@@ -26,11 +25,5 @@ Task merge_task(std::string id, std::string function);
 /// overwritten_not_accumulated, block_from_old_maximum, divided_every_block, first_rows_every_block,
 /// ragged_block_dropped, lse_without_m, lse_base_2.
 Task pass_task(std::string id, std::string function);
-
-/// The merge of two normalised parts: a function of o, o_b [rows, d] and lse, lse_b [rows] that gives o and
-/// lse of both. Mistakes: sigmoids_swapped, same_sigmoid_twice, empty_accumulator_nan, empty_part_nan,
-/// both_empty_nan, full_part_lost, lse_overflow, lse_updated_before_o, lse_base_2, weights_not_normalised,
-/// parts_averaged, lse_not_merged.
-Task merge_of_outputs_task(std::string id, std::string function);
 
 }  // namespace course::online_softmax

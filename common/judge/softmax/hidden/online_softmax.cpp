@@ -1,7 +1,5 @@
 #include "judge/softmax/online_softmax.hpp"
 
-#include <algorithm>
-
 #include "player/softmax_steps.hpp"
 
 namespace course::online_softmax {
@@ -24,21 +22,6 @@ Example any_states(InputGenerator& generator, std::string what, Index rows, Inde
   return {std::move(what), {{"m", std::move(m)}, {"l", std::move(l)}}};
 }
 
-Example any_parts(InputGenerator& generator, std::string what) {
-  const Shape shape{24, generator.integer(1, 12)};
-  Example example{std::move(what), {{"o", generator.normal(shape)}, {"o_b", generator.normal(shape)}}};
-  for (const auto& [name, of] : {std::pair("lse", "o"), std::pair("lse_b", "o_b")}) {
-    Tensor lse({24});
-    for (Index row = 0; row < 24; ++row) {
-      const bool empty = generator.integer(0, 3) == 0;
-      lse[row] = empty ? minus_infinity : static_cast<float>(generator.uniform(-150, 150));
-      if (empty) std::ranges::fill(example.inputs[of].matrix().row(row), 0.0f);
-    }
-    example.inputs[name] = std::move(lse);
-  }
-  return example;
-}
-
 }  // namespace
 
 std::vector<Example> hidden_merges(InputGenerator& generator, int) {
@@ -55,10 +38,6 @@ std::vector<Example> hidden_passes(InputGenerator& generator, int) {
           rows("masked rows", masked_rows(generator, 12, generator.integer(30, 90))),
           rows("wide rows", wide_rows(generator, 12, generator.integer(30, 90))),
           rows("a late maximum", late_maximum_rows(generator, 6, generator.integer(30, 90)))};
-}
-
-std::vector<Example> hidden_merges_of_outputs(InputGenerator& generator, int) {
-  return {any_parts(generator, "parts far apart, some empty"), any_parts(generator, "the same with others")};
 }
 
 }  // namespace course::online_softmax
