@@ -14,6 +14,7 @@
 
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
+#include "gpu/cuda_to_cpp.hpp"
 #include "grader/audit.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
@@ -48,6 +49,17 @@ std::string errors_in(const std::string& output) {
   return joined(errors, {}, "\n");
 }
 
+bool is_cuda(const fs::path& file) {
+  return file.extension() == ".cu";
+}
+
+/// What the compiler gets of a student's file: itself, or what common/cmake/Gpu.cmake makes of a CUDA source.
+fs::path compiled_file(const Checkout& checkout, const LessonInfo& lesson, const std::string& file) {
+  const fs::path inside = Checkout::student_file(lesson, file);
+  return is_cuda(file) ? checkout.build() / "simulated" / (inside.string() + ".cpp")
+                       : checkout.root / inside;
+}
+
 /// The compiler and its options for a file, as CMake wrote them down. Warnings are between student and
 /// compiler; where headers lie and what is compiled is the grader's affair.
 Words compile_command(const Checkout& checkout, const fs::path& file) {
@@ -79,8 +91,10 @@ std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInf
   }
   const TemporaryFolder temporary;
   write_text(temporary.path() / "contract.cpp", text);
-  compile.insert(compile.end(), {"-I" + folder.string(), "-I" + (checkout.root / "common").string(), "-M",
-                                 temporary.path() / "contract.cpp"});
+  compile.push_back("-I" + folder.string());
+  for (const char* headers : {"common", "common/gpu/include"})
+    compile.push_back("-I" + (checkout.root / headers).string());
+  compile.insert(compile.end(), {"-M", temporary.path() / "contract.cpp"});
   Captured said = capture({.argv = compile});
   if (said.exit.code != 0)
     throw std::runtime_error("the contract of lesson " + lesson.id + " does not compile: " + said.output);
@@ -100,8 +114,7 @@ Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation
     : checkout_(checkout),
       lesson_(lesson),
       confinement_(isolation, for_compiling),
-      compile_(
-          compile_command(checkout, checkout.root / Checkout::student_file(lesson, lesson.files.front()))) {
+      compile_(compile_command(checkout, compiled_file(checkout, lesson, lesson.files.front()))) {
   for (const char* folder : {"include", "src", "tools", "objects"}) fs::create_directory(at(folder));
   copy_headers();
   link_ = link_command();
@@ -175,11 +188,16 @@ fs::path Workshop::object_of(const std::string& file) const {
 }
 
 std::string Workshop::compile(const std::string& file, const std::string& text) const {
-  const fs::path source = at("src") / file;
-  write_text(source, text);
+  const fs::path source = at("src") / (is_cuda(file) ? file + ".cpp" : file);
+  try {
+    write_text(source, is_cuda(file) ? gpu::simulated_source(text, file) : text);
+  } catch (const std::invalid_argument& error) {
+    return std::string("does not compile: ") + error.what();
+  }
   Words command = compile_;
-  command.insert(command.end(),
-                 {"-fmax-errors=10", "-I" + at("include").string(), "-o", object_of(file), "-c", source});
+  for (const char* headers : {"include", "include/gpu/include"})
+    command.push_back("-I" + at(headers).string());
+  command.insert(command.end(), {"-fmax-errors=10", "-o", object_of(file), "-c", source});
   const ConfinedRun run =
       run_confined(confinement_, command, {{at("include"), at("src")}, at("objects")}, at("compile.txt"));
   if (run.succeeded()) return "";

@@ -289,4 +289,8 @@ std::string cuda_to_cpp(std::string_view cuda, const std::string& name) {
   return Rewriter(cuda, name).cpp();
 }
 
+std::string simulated_source(std::string_view cuda, const std::string& name) {
+  return "#include \"cuda_runtime.h\"\n#line 1 \"" + name + "\"\n" + cuda_to_cpp(cuda, name);
+}
+
 }  // namespace course::gpu
