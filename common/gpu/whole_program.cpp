@@ -13,7 +13,8 @@ class WholeProgram {
   WholeProgram() { begin(1, true); }
   ~WholeProgram() {
     for (const auto& [kind, text] : end(true)) {
-      const bool is_wrong = kind != fact_device_wide_wait;  // which only a program that hides work has to avoid
+      const bool is_wrong =
+          kind != fact_device_wide_wait;  // which only a program that hides work has to avoid
       if (is_wrong) std::fprintf(stderr, "simulated GPU: %s\n", text.c_str());
     }
   }

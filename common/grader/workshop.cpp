@@ -56,8 +56,7 @@ bool is_cuda(const fs::path& file) {
 /// What the compiler gets of a student's file: itself, or what common/cmake/Gpu.cmake makes of a CUDA source.
 fs::path compiled_file(const Checkout& checkout, const LessonInfo& lesson, const std::string& file) {
   const fs::path inside = Checkout::student_file(lesson, file);
-  return is_cuda(file) ? checkout.build() / "simulated" / (inside.string() + ".cpp")
-                       : checkout.root / inside;
+  return is_cuda(file) ? checkout.build() / "simulated" / (inside.string() + ".cpp") : checkout.root / inside;
 }
 
 /// The compiler and its options for a file, as CMake wrote them down. Warnings are between student and

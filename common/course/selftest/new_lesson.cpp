@@ -168,7 +168,8 @@ int new_lesson(const Checkout& checkout, const std::string& name, const std::str
   for (const fs::directory_entry& file : fs::directory_iterator(checkout.root / "tests" / model.folder())) {
     const fs::path path = fs::path("tests") / model.folder() / file.path().filename();
     const std::string extension = path.extension();
-    if (extension == ".cpp" || extension == ".hpp" || extension == ".cu") write(tests / path.filename(), text_of(path));
+    if (extension == ".cpp" || extension == ".hpp" || extension == ".cu")
+      write(tests / path.filename(), text_of(path));
   }
   write(tests / "mistakes.md", without_forms(text_of(fs::path("tests") / model.folder() / "mistakes.md")));
   write(tests / "variants.md",

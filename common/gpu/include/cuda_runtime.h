@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "gpu/simulator/host_side.hpp"
-#include "gpu/simulator/kernel_side.hpp"
+#include "gpu/simulator/host/host_side.hpp"
+#include "gpu/simulator/kernel/kernel_side.hpp"
 #include "vector_types.h"
 
 #define __global__

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "gpu/simulator/findings.hpp"
+#include "gpu/simulator/findings/findings.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu::nccl {

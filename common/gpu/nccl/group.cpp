@@ -3,9 +3,9 @@
 #include <string>
 
 #include "gpu/nccl/transfer.hpp"
-#include "gpu/simulator/accesses.hpp"
-#include "gpu/simulator/findings.hpp"
-#include "gpu/simulator/memory.hpp"
+#include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/memory/accesses.hpp"
+#include "gpu/simulator/memory/memory.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu::nccl {

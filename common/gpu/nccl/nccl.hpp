@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "gpu/simulator/streams.hpp"
+#include "gpu/simulator/host/streams.hpp"
 #include "protocol/status_page.hpp"
 
 /// NCCL between simulated GPUs: what include/nccl.h calls. Messages go through MPI, on communicators of their

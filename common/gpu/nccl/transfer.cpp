@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "gpu/simulator/findings.hpp"
+#include "gpu/simulator/findings/findings.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu::nccl {
