@@ -14,7 +14,7 @@
 
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
-#include "gpu/cuda_to_cpp.hpp"
+#include "gpu/cuda_to_cpp/cuda_to_cpp.hpp"
 #include "grader/audit.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
