@@ -170,12 +170,12 @@ endfunction()
 # Answers to the headers as they once were, which have to compile and to be judged for ever: right.cpp, and a mistake's
 # ID.cpp. Like a student's file they are compiled by a test, and only where slow tests run.
 function(add_answers lesson)
-  recall(${lesson} folder ending)
+  recall(${lesson} folder ending player)
   file(GLOB found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/ledger/answers/${folder}/*${ending})
   if(NOT found OR COURSE_SANITIZE)
     return()
   endif()
-  add_custom_target(${lesson}_answers DEPENDS judge_${lesson} player_solo player_mpi)
+  add_custom_target(${lesson}_answers DEPENDS judge_${lesson} player_solo player_mpi ${player})
   add_test(NAME answer.${lesson}.build COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ${lesson}_answers)
   set_tests_properties(answer.${lesson}.build PROPERTIES FIXTURES_SETUP ${lesson}.answers.build LABELS "${lesson};slow"
                        RESOURCE_LOCK ninja TIMEOUT 600)

@@ -248,7 +248,7 @@ function(add_subject lesson kind)
   endif()
   options_of(${kind} options)
   target_compile_options(${target} PRIVATE ${options})
-  if(kind MATCHES "^(mutant|combination|variant)_")
+  if(kind MATCHES "^(mutant|combination|variant)_" AND NOT gpu) # what looks at accesses takes other options
     precompile_headers(${target} ${lesson} "${options}")
   endif()
 endfunction()
