@@ -4,26 +4,24 @@
 
 namespace {
 
-int extent(const course::Tensor& x, course::Index axis) {
-  return static_cast<int>(x.extent(axis));
+using RowFunction = void (*)(const float* x, float* result, int rows, int cols, cudaStream_t stream);
+
+void play(course::Call& call, const char* output, course::Shape shape, RowFunction function) {
+  const course::Tensor& x = call.input("x");
+  course::Tensor& result = call.output(output, std::move(shape));
+  const course::Stream stream;
+  const course::DeviceTensor device_x(x, stream), device_result(result, stream);
+  function(device_x.data(), device_result.data(), static_cast<int>(x.extent(0)),
+           static_cast<int>(x.extent(1)), stream.get());
+  device_result.read(result, stream);
 }
 
 void softmax(course::Call& call) {
-  const course::Tensor& x = call.input("x");
-  course::Tensor& p = call.output("p", x.shape());
-  const course::Stream stream;
-  const course::DeviceTensor device_x(x, stream), device_p(p, stream);
-  lesson09::softmax(device_x.data(), device_p.data(), extent(x, 0), extent(x, 1), stream.get());
-  device_p.read(p, stream);
+  play(call, "p", call.input("x").shape(), lesson09::softmax);
 }
 
 void logsumexp(course::Call& call) {
-  const course::Tensor& x = call.input("x");
-  course::Tensor& lse = call.output("lse", {x.extent(0)});
-  const course::Stream stream;
-  const course::DeviceTensor device_x(x, stream), device_lse(lse, stream);
-  lesson09::logsumexp(device_x.data(), device_lse.data(), extent(x, 0), extent(x, 1), stream.get());
-  device_lse.read(lse, stream);
+  play(call, "lse", {call.input("x").extent(0)}, lesson09::logsumexp);
 }
 
 }  // namespace

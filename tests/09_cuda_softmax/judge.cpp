@@ -1,7 +1,8 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <numeric>
 
 #include "judge/device_checks.hpp"
 #include "judge/softmax/row_softmax.hpp"
@@ -14,7 +15,6 @@ namespace {
 constexpr int warp_lanes = 32;
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-using Lanes = std::array<float, warp_lanes>;
 using Row = std::span<const float>;
 
 /// Rows that fill no warp or block, those that just do, and one entry more.
@@ -27,42 +27,25 @@ std::vector<Example> edges_of_warps(InputGenerator& generator) {
   return examples;
 }
 
-/// What each lane has after shuffles down by 16, 8, 4, 2, 1: one above which there is no lane keeps its own.
-template <class Combine>
-Lanes after_shuffles_down(Lanes lanes, Combine combine) {
-  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
-    const Lanes before = lanes;
-    for (int lane = 0; lane < warp_lanes; ++lane) {
-      const int above = lane + distance;
-      lanes[lane] = combine(before[lane], before[above < warp_lanes ? above : lane]);
-    }
-  }
-  return lanes;
-}
-
-float larger(float a, float b) {
-  return std::max(a, b);
-}
-
 /// The lse that lane 0 finds when each lane subtracts the maximum that shuffles down have left it.
 float lse_of_lane_0(Row scores) {
-  Lanes m, l{};
+  std::array<float, warp_lanes> m;
   m.fill(minus_infinity);
-  const int cols = static_cast<int>(scores.size());
-  for (int j = 0; j < cols; ++j) m[j % warp_lanes] = larger(m[j % warp_lanes], scores[j]);
-  m = after_shuffles_down(m, larger);
-  for (int j = 0; j < cols; ++j) {
-    const float of_lane = m[j % warp_lanes];
-    if (of_lane != minus_infinity) l[j % warp_lanes] += std::exp(scores[j] - of_lane);
+  for (std::size_t j = 0; j < scores.size(); ++j) m[j % warp_lanes] = std::max(m[j % warp_lanes], scores[j]);
+  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+    for (int lane = 0; lane + distance < warp_lanes; ++lane) m[lane] = std::max(m[lane], m[lane + distance]);
   }
-  float sum = 0;
-  for (const float of_lane : l) sum += of_lane;
-  return m[0] + std::log(sum);
+  float l = 0;
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (const float of_lane = m[j % warp_lanes]; of_lane != minus_infinity)
+      l += std::exp(scores[j] - of_lane);
+  }
+  return m[0] + std::log(l);
 }
 
 float lse_of(Row scores) {
   float m = minus_infinity, l = 0;
-  for (const float score : scores) m = larger(m, score);
+  for (const float score : scores) m = std::max(m, score);
   for (const float score : scores) l += m == minus_infinity ? 0 : std::exp(score - m);
   return m + std::log(l);
 }
@@ -84,25 +67,16 @@ Answer each_lse(const Example& example, const std::function<float(Row)>& lse_of_
 Answer softmax_of_each_warp(const Example& example, int threads, bool own_maximum) {
   const Tensor& x = example.inputs.at("x");
   Tensor p(x.shape());
-  const auto maximum_of = [](const std::vector<float>& scores) {
-    return std::accumulate(scores.begin(), scores.end(), minus_infinity, larger);
-  };
+  const auto warp_of = [=](Index col) { return col % threads / warp_lanes; };
   for (Index row = 0; row < x.extent(0); ++row) {
     const Row scores = x.matrix().row(row);
-    const auto warp_of = [&](Index col) { return col % threads / warp_lanes; };
-    for (int warp = 0; warp < threads / warp_lanes; ++warp) {
-      std::vector<float> own;
-      for (Index col = 0; col < x.extent(1); ++col) {
-        if (warp_of(col) == warp) own.push_back(scores[col]);
-      }
-      const float m = own_maximum ? maximum_of(own) : maximum_of({scores.begin(), scores.end()});
-      float l = 0;
-      for (const float score : own) l += std::exp(score - m);
-      for (Index col = 0; col < x.extent(1); ++col) {
-        if (warp_of(col) == warp)
-          p.matrix()(row, col) = m == minus_infinity ? 0 : std::exp(scores[col] - m) / l;
-      }
-    }
+    std::vector<float> m(threads / warp_lanes, minus_infinity), l(m.size());
+    for (Index j = 0; j < x.extent(1); ++j) m[warp_of(j)] = std::max(m[warp_of(j)], scores[j]);
+    if (!own_maximum) std::ranges::fill(m, std::ranges::max(m));
+    const auto weight = [&](Index j) { return std::exp(scores[j] - m[warp_of(j)]); };
+    for (Index j = 0; j < x.extent(1); ++j) l[warp_of(j)] += weight(j);
+    for (Index j = 0; j < x.extent(1); ++j)
+      p.matrix()(row, j) = m[warp_of(j)] == minus_infinity ? 0 : weight(j) / l[warp_of(j)];
   }
   return {{"p", cast<double>(p)}};
 }
