@@ -80,13 +80,18 @@ Words compile_command(const Checkout& checkout, const fs::path& file) {
   return kept;
 }
 
-/// The headers of the checkout that the lesson's contract stands on, and those of the contract, from the
-/// root.
+/// The headers of the checkout that the lesson's contract and skeleton stand on, and those of the contract,
+/// from the root.
 std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInfo& lesson, Words compile) {
   const fs::path folder = checkout.root / Checkout::lesson_folder(lesson);
   std::string text = "#include \"lesson/not_implemented.hpp\"\n";
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".hpp") text += "#include \"" + entry.path().filename().string() + "\"\n";
+  }
+  for (const std::string& file : lesson.files) {
+    for (const std::string& line : lines_of(checkout.skeleton(lesson, file).value_or(""))) {
+      if (line.starts_with("#include \"")) text += line + "\n";
+    }
   }
   const TemporaryFolder temporary;
   write_text(temporary.path() / "contract.cpp", text);
@@ -152,7 +157,10 @@ Words Workshop::link_command() const {
       if (std::exchange(with_objects, true)) continue;
       for (const std::string& file : lesson_.files) link.push_back(object_of(file));
     } else if (!word.starts_with("-") && fs::path(word).is_relative() && fs::exists(in_build)) {
-      link.push_back(at("tools") / fmt::format("{}-{}", link.size(), in_build.filename().string()));
+      // A shared library keeps its name, by which the player finds it beside itself.
+      const std::string name = in_build.filename();
+      link.push_back(at("tools") /
+                     (in_build.extension() == ".so" ? name : fmt::format("{}-{}", link.size(), name)));
       fs::copy_file(in_build, link.back());
     } else {
       link.push_back(word);
@@ -210,18 +218,23 @@ std::string Workshop::compile(const std::string& file, const std::string& text) 
 std::string Workshop::examine(const std::string& file) const {
   const Room room{{}, at("objects")};
   // Whole files: what a run shows of its output ends after 256 KiB.
-  const fs::path names = at("nm.txt"), code = at("code.txt");
+  const fs::path names = at("nm.txt"), own_names = at("own_nm.txt"), code = at("code.txt");
   const Words list_names{"nm", "--undefined-only", "--demangle", object_of(file)};
+  const Words list_own_names{"nm", "--defined-only", "--demangle", object_of(file)};
   const Words disassemble{"objdump", "--disassemble", "--no-show-raw-insn", object_of(file)};
   if (!run_confined(confinement_, list_names, room, names).succeeded() ||
+      !run_confined(confinement_, list_own_names, room, own_names).succeeded() ||
       !run_confined(confinement_, disassemble, room, code).succeeded())
     return file + " compiles to an object that cannot be examined";
   std::vector<std::string> sections{"all"};
   sections.insert(sections.end(), lesson_.needs.begin(), lesson_.needs.end());
-  AllowedSymbols allowed(read_text(checkout_.root / "common/grader/allowed_symbols.txt"), sections);
+  const std::string lists = read_text(checkout_.root / "common/grader/allowed_symbols.txt");
+  AllowedSymbols allowed(lists, sections);
   allowed.add(lesson_.tag() + "::*");  // of its other files
   if (const std::string forbidden = forbidden_symbol(read_text(names), allowed); !forbidden.empty())
     return file + " uses " + forbidden + ", which no answer to this lesson needs";
+  if (const std::string own = usurped_symbol(read_text(own_names), {lists, {"gpu"}}); !own.empty())
+    return file + " defines " + own + ", which is the simulated GPU's";
   if (const std::string entry = kernel_entry(read_text(code)); !entry.empty())
     return file + " holds the instruction " + entry + ", which no answer to this lesson needs";
   return "";

@@ -13,9 +13,10 @@ namespace course::gpu {
 
 namespace {
 
-/// Words of CUDA that would compile and mean something else, or nothing.
-constexpr std::array unsupported_words{"__constant__", "__managed__",        "texture",
-                                       "surface",      "cooperative_groups", "__CUDA_ARCH__"};
+/// Words of CUDA that would compile and mean something else, or nothing; and those that hide accesses.
+constexpr std::array unsupported_words{
+    "__constant__",  "__managed__", "texture", "surface", "cooperative_groups",
+    "__CUDA_ARCH__", "asm",         "__asm__", "__asm",   "COURSE_UNSEEN"};
 
 class Rewriter {
  public:
