@@ -78,3 +78,16 @@ function(add_cuda_subject name folder)
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name} DEPENDS ${library})
 endfunction()
+
+# The test cuda.LESSON: nvcc compiles what is right or to be done, and its kernels can be launched.
+function(add_nvcc_test lesson)
+  recall(${lesson} folder tests cuda_sources)
+  set(script ${CMAKE_SOURCE_DIR}/tests/gpu/nvcc_test.sh)
+  if(NOT EXISTS ${script}) # in a handout
+    return()
+  endif()
+  set(includes ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/lessons/${folder})
+  list(TRANSFORM includes PREPEND -I)
+  add_test(NAME cuda.${lesson} COMMAND ${COURSE_BASH} ${script} ${COURSE_NVCC} ${includes} -- ${cuda_sources} ${tests}/adapter.cu)
+  set_tests_properties(cuda.${lesson} PROPERTIES LABELS "${lesson};cuda;slow" TIMEOUT 300 PROCESSORS 2 SKIP_RETURN_CODE 77)
+endfunction()
