@@ -35,9 +35,16 @@ function(link_simulator target)
   target_link_options(${target} PRIVATE -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset)
 endfunction()
 
-# The target NAME: the shared object lib/NAME.so of CUDA sources and an object library, as nvcc makes it, linked as
+# The target NAME: a CUDA source with a main function, run on the simulator, which says on stderr what it has found.
+function(add_simulated_program name path)
+  simulated_sources(source ${path})
+  add_executable(${name} EXCLUDE_FROM_ALL ${source} ${CMAKE_SOURCE_DIR}/common/gpu/whole_program.cpp)
+  link_simulator(${name})
+endfunction()
+
+# The target NAME: the shared object lib/NAME.so of CUDA sources, an adapter among them, as nvcc makes it, linked as
 # add_subject() links others. It is built when it is asked for.
-function(add_cuda_subject name adapter folder)
+function(add_cuda_subject name folder)
   if(NOT COURSE_NVCC)
     return()
   endif()
@@ -65,9 +72,22 @@ function(add_cuda_subject name adapter folder)
   endforeach()
   set(library ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${name}.so)
   add_custom_command(
-    OUTPUT ${library} DEPENDS ${objects} ${adapter} $<TARGET_OBJECTS:${adapter}> tensor
+    OUTPUT ${library} DEPENDS ${objects} tensor
     COMMAND ${COURSE_NVCC} -shared ${architectures} -Xlinker=-Bsymbolic,--no-undefined,--as-needed -o ${library} ${objects}
-            $<TARGET_OBJECTS:${adapter}> $<TARGET_FILE:tensor> ${MPI_CXX_LIBRARIES}
+            $<TARGET_FILE:tensor> ${MPI_CXX_LIBRARIES}
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name} DEPENDS ${library})
+endfunction()
+
+# The test cuda.LESSON: nvcc compiles what is right or to be done, and its kernels can be launched.
+function(add_nvcc_test lesson)
+  recall(${lesson} folder tests cuda_sources)
+  set(script ${CMAKE_SOURCE_DIR}/tests/gpu/nvcc_test.sh)
+  if(NOT EXISTS ${script}) # in a handout
+    return()
+  endif()
+  set(includes ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/lessons/${folder})
+  list(TRANSFORM includes PREPEND -I)
+  add_test(NAME cuda.${lesson} COMMAND ${COURSE_BASH} ${script} ${COURSE_NVCC} ${includes} -- ${cuda_sources} ${tests}/adapter.cu)
+  set_tests_properties(cuda.${lesson} PROPERTIES LABELS "${lesson};cuda;slow" TIMEOUT 300 PROCESSORS 2 SKIP_RETURN_CODE 77)
 endfunction()

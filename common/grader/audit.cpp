@@ -21,9 +21,28 @@ bool fits_any(const std::string& name, const std::vector<std::string>& patterns)
                      [&](const std::string& pattern) { return fits(name, pattern); });
 }
 
-/// "operator new(unsigned long)@GLIBCXX_3.4" without what follows the name.
-std::string without_version(const std::string& name) {
-  return name.substr(0, name.find('@'));
+/// The names in the output of nm --demangle: "operator new(unsigned long)" of a line such as
+/// "                 U operator new(unsigned long)@GLIBCXX_3.4" or "0000000000000010 T name".
+std::vector<std::string> names_in(const std::string& nm_output) {
+  std::vector<std::string> names;
+  for (const std::string& line : lines_of(nm_output)) {
+    std::istringstream words(line);
+    std::string kind, name;
+    words >> kind;
+    if (kind.size() != 1) words >> kind;  // an address stands before it
+    if (kind.size() != 1) continue;       // the name of an object file
+    std::getline(words >> std::ws, name);
+    names.push_back(name.substr(0, name.find('@')));
+  }
+  return names;
+}
+
+/// The first name of which `allowed` does not say `expected`.
+std::string first_unlike(const std::string& nm_output, const AllowedSymbols& allowed, bool expected) {
+  const std::vector<std::string> names = names_in(nm_output);
+  const auto found =
+      std::ranges::find_if(names, [&](const std::string& name) { return allowed.allows(name) != expected; });
+  return found == names.end() ? "" : *found;
 }
 
 }  // namespace
@@ -48,16 +67,11 @@ bool AllowedSymbols::allows(const std::string& demangled) const {
 }
 
 std::string forbidden_symbol(const std::string& nm_output, const AllowedSymbols& allowed) {
-  for (const std::string& line : lines_of(nm_output)) {
-    std::istringstream words(line);
-    std::string kind, name;
-    words >> kind;
-    if (kind.size() != 1) continue;  // the name of an object file
-    std::getline(words >> std::ws, name);
-    name = without_version(name);
-    if (!allowed.allows(name)) return name;
-  }
-  return "";
+  return first_unlike(nm_output, allowed, true);
+}
+
+std::string usurped_symbol(const std::string& nm_output, const AllowedSymbols& of_others) {
+  return first_unlike(nm_output, of_others, false);
 }
 
 std::string kernel_entry(const std::string& objdump_output) {

@@ -9,7 +9,7 @@ namespace course::program::grader {
 class AllowedSymbols {
  public:
   /// @param text the file's text
-  /// @param sections those that apply: "all", "mpi"
+  /// @param sections those that apply: "all", "mpi", "gpu"
   AllowedSymbols(const std::string& text, const std::vector<std::string>& sections);
 
   /// One more name, or with a * at its end the beginning of some.
@@ -25,6 +25,10 @@ class AllowedSymbols {
 /// The first undefined symbol in the output of `nm --undefined-only --demangle` that is not allowed; empty
 /// when all are.
 std::string forbidden_symbol(const std::string& nm_output, const AllowedSymbols& allowed);
+
+/// The first symbol in the output of `nm --defined-only --demangle` that is another's to define; empty when
+/// none is.
+std::string usurped_symbol(const std::string& nm_output, const AllowedSymbols& of_others);
 
 /// The first instruction in the output of `objdump -d` that enters the kernel; empty when there is none.
 std::string kernel_entry(const std::string& objdump_output);

@@ -14,6 +14,7 @@
 
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
+#include "gpu/cuda_to_cpp/cuda_to_cpp.hpp"
 #include "grader/audit.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
@@ -48,6 +49,16 @@ std::string errors_in(const std::string& output) {
   return joined(errors, {}, "\n");
 }
 
+bool is_cuda(const fs::path& file) {
+  return file.extension() == ".cu";
+}
+
+/// What the compiler gets of a student's file: itself, or what common/cmake/Gpu.cmake makes of a CUDA source.
+fs::path compiled_file(const Checkout& checkout, const LessonInfo& lesson, const std::string& file) {
+  const fs::path inside = Checkout::student_file(lesson, file);
+  return is_cuda(file) ? checkout.build() / "simulated" / (inside.string() + ".cpp") : checkout.root / inside;
+}
+
 /// The compiler and its options for a file, as CMake wrote them down. Warnings are between student and
 /// compiler; where headers lie and what is compiled is the grader's affair.
 Words compile_command(const Checkout& checkout, const fs::path& file) {
@@ -69,18 +80,25 @@ Words compile_command(const Checkout& checkout, const fs::path& file) {
   return kept;
 }
 
-/// The headers of the checkout that the lesson's contract stands on, and those of the contract, from the
-/// root.
+/// The headers of the checkout that the lesson's contract and skeleton stand on, and those of the contract,
+/// from the root.
 std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInfo& lesson, Words compile) {
   const fs::path folder = checkout.root / Checkout::lesson_folder(lesson);
   std::string text = "#include \"lesson/not_implemented.hpp\"\n";
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".hpp") text += "#include \"" + entry.path().filename().string() + "\"\n";
   }
+  for (const std::string& file : lesson.files) {
+    for (const std::string& line : lines_of(checkout.skeleton(lesson, file).value_or(""))) {
+      if (line.starts_with("#include \"")) text += line + "\n";
+    }
+  }
   const TemporaryFolder temporary;
   write_text(temporary.path() / "contract.cpp", text);
-  compile.insert(compile.end(), {"-I" + folder.string(), "-I" + (checkout.root / "common").string(), "-M",
-                                 temporary.path() / "contract.cpp"});
+  compile.push_back("-I" + folder.string());
+  for (const char* headers : {"common", "common/gpu/include"})
+    compile.push_back("-I" + (checkout.root / headers).string());
+  compile.insert(compile.end(), {"-M", temporary.path() / "contract.cpp"});
   Captured said = capture({.argv = compile});
   if (said.exit.code != 0)
     throw std::runtime_error("the contract of lesson " + lesson.id + " does not compile: " + said.output);
@@ -100,8 +118,7 @@ Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation
     : checkout_(checkout),
       lesson_(lesson),
       confinement_(isolation, for_compiling),
-      compile_(
-          compile_command(checkout, checkout.root / Checkout::student_file(lesson, lesson.files.front()))) {
+      compile_(compile_command(checkout, compiled_file(checkout, lesson, lesson.files.front()))) {
   for (const char* folder : {"include", "src", "tools", "objects"}) fs::create_directory(at(folder));
   copy_headers();
   link_ = link_command();
@@ -140,7 +157,10 @@ Words Workshop::link_command() const {
       if (std::exchange(with_objects, true)) continue;
       for (const std::string& file : lesson_.files) link.push_back(object_of(file));
     } else if (!word.starts_with("-") && fs::path(word).is_relative() && fs::exists(in_build)) {
-      link.push_back(at("tools") / fmt::format("{}-{}", link.size(), in_build.filename().string()));
+      // A shared library keeps its name, by which the player finds it beside itself.
+      const std::string name = in_build.filename();
+      link.push_back(at("tools") /
+                     (in_build.extension() == ".so" ? name : fmt::format("{}-{}", link.size(), name)));
       fs::copy_file(in_build, link.back());
     } else {
       link.push_back(word);
@@ -175,11 +195,16 @@ fs::path Workshop::object_of(const std::string& file) const {
 }
 
 std::string Workshop::compile(const std::string& file, const std::string& text) const {
-  const fs::path source = at("src") / file;
-  write_text(source, text);
+  const fs::path source = at("src") / (is_cuda(file) ? file + ".cpp" : file);
+  try {
+    write_text(source, is_cuda(file) ? gpu::simulated_source(text, file) : text);
+  } catch (const std::invalid_argument& error) {
+    return std::string("does not compile: ") + error.what();
+  }
   Words command = compile_;
-  command.insert(command.end(),
-                 {"-fmax-errors=10", "-I" + at("include").string(), "-o", object_of(file), "-c", source});
+  for (const char* headers : {"include", "include/gpu/include"})
+    command.push_back("-I" + at(headers).string());
+  command.insert(command.end(), {"-fmax-errors=10", "-o", object_of(file), "-c", source});
   const ConfinedRun run =
       run_confined(confinement_, command, {{at("include"), at("src")}, at("objects")}, at("compile.txt"));
   if (run.succeeded()) return "";
@@ -193,18 +218,23 @@ std::string Workshop::compile(const std::string& file, const std::string& text) 
 std::string Workshop::examine(const std::string& file) const {
   const Room room{{}, at("objects")};
   // Whole files: what a run shows of its output ends after 256 KiB.
-  const fs::path names = at("nm.txt"), code = at("code.txt");
+  const fs::path names = at("nm.txt"), own_names = at("own_nm.txt"), code = at("code.txt");
   const Words list_names{"nm", "--undefined-only", "--demangle", object_of(file)};
+  const Words list_own_names{"nm", "--defined-only", "--demangle", object_of(file)};
   const Words disassemble{"objdump", "--disassemble", "--no-show-raw-insn", object_of(file)};
   if (!run_confined(confinement_, list_names, room, names).succeeded() ||
+      !run_confined(confinement_, list_own_names, room, own_names).succeeded() ||
       !run_confined(confinement_, disassemble, room, code).succeeded())
     return file + " compiles to an object that cannot be examined";
   std::vector<std::string> sections{"all"};
   sections.insert(sections.end(), lesson_.needs.begin(), lesson_.needs.end());
-  AllowedSymbols allowed(read_text(checkout_.root / "common/grader/allowed_symbols.txt"), sections);
+  const std::string lists = read_text(checkout_.root / "common/grader/allowed_symbols.txt");
+  AllowedSymbols allowed(lists, sections);
   allowed.add(lesson_.tag() + "::*");  // of its other files
   if (const std::string forbidden = forbidden_symbol(read_text(names), allowed); !forbidden.empty())
     return file + " uses " + forbidden + ", which no answer to this lesson needs";
+  if (const std::string own = usurped_symbol(read_text(own_names), {lists, {"gpu"}}); !own.empty())
+    return file + " defines " + own + ", which is the simulated GPU's";
   if (const std::string entry = kernel_entry(read_text(code)); !entry.empty())
     return file + " holds the instruction " + entry + ", which no answer to this lesson needs";
   return "";

@@ -59,6 +59,11 @@ void begin(MPI_Comm comm, Options options, RankStatus* status);
 /// between, MPI calls are progress; messages that are open are being hidden.
 ComputeObserver& compute_observer();
 
+/// Waits for what passes between ranks without MPI's calls, until done() says that it is over; the page shows
+/// meanwhile that the rank is blocked by what pending() says.
+void wait_for(const char* call, const std::function<bool()>& done,
+              const std::function<std::vector<PendingOperation>()>& pending);
+
 /// Stops watching and tells what was seen. Receives still open are cancelled, sends are completed where that
 /// needs no waiting and else left to the library; both are told as unfinished_request. Never waits for
 /// another rank.

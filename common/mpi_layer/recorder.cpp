@@ -152,6 +152,12 @@ void begin(MPI_Comm comm, Options options, RankStatus* status) {
   current = std::make_unique<Recorder>(comm, std::move(options), status);
 }
 
+void wait_for(const char* call, const std::function<bool()>& done,
+              const std::function<std::vector<PendingOperation>()>& pending) {
+  if (!current) throw std::logic_error("mpi_layer::wait_for: no case was begun");
+  current->waiting.wait_for({call}, done, pending);
+}
+
 Report end() {
   if (!current) throw std::logic_error("mpi_layer::end: no case was begun");
   const std::unique_ptr<Recorder> recorder = std::move(current);

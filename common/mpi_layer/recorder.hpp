@@ -202,6 +202,9 @@ class Waiting {
   void advance_open(std::vector<Waited>& waited, Need need);
   /// Blocks until arrived() says yes, while the page shows `probe`.
   void wait_for_message(CallLabel label, const Operation& probe, const std::function<bool()>& arrived);
+  /// Blocks until done(), while the page shows what pending_now() says, as far as that is known.
+  void wait_for(CallLabel label, const std::function<bool()>& done,
+                const std::function<std::vector<PendingOperation>()>& pending_now);
   /// Runs a blocking call of the library while the page shows `operation`; returns its code.
   int run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call);
   /// Counts one test that found nothing, or ends a row of them.

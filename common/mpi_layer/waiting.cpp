@@ -175,6 +175,21 @@ void Waiting::wait_for_message(CallLabel label, const Operation& probe,
   recorder_.journal.enter_completion([](RankStatus& own) { ++own.completed; });
 }
 
+void Waiting::wait_for(CallLabel label, const std::function<bool()>& done, const PendingNow& pending_now) {
+  const Scope scope(*this, std::move(label));
+  Idle idle(more_ranks_than_cores_);
+  std::optional<std::size_t> shown;
+  while (!done()) {
+    const std::vector<PendingOperation> open = pending_now();
+    if (shown != open.size()) {
+      if (shown) recorder_.journal.enter_completion([](RankStatus& own) { ++own.completed; });
+      recorder_.journal.show(Phase::Blocked, open, true);
+      shown = open.size();
+    }
+    idle.pause([] {});
+  }
+}
+
 int Waiting::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call) {
   const Scope scope(*this, std::move(label));
   show(Phase::Blocked, pending_with(operation));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <regex>
 #include <set>
@@ -55,6 +56,16 @@ std::string heap_complaint(const std::string& printed) {
       std::regex::multiline);
   std::smatch found;
   return std::regex_search(printed, found, complaint) ? " (" + found.str() + ")" : "";
+}
+
+/// What a player that is shown alone would not find, such as the simulated GPU.
+std::vector<fs::path> libraries_beside(const fs::path& player) {
+  std::vector<fs::path> found;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(player.parent_path(), none)) {
+    if (entry.path().extension() == ".so") found.push_back(entry.path());
+  }
+  return found;
 }
 
 /// A player that ended before all its cases: a rank that a signal killed, or one that left without a word.
@@ -216,7 +227,9 @@ class Launch {
     for (const PlannedCase& planned : planned_) subjects.insert(fs::absolute(planned.subject));
     Room room{{subjects.begin(), subjects.end()}, temporary_.path()};
     for (const std::string& word : options_.player) {
-      if (fs::path(word).is_absolute()) room.readable.emplace_back(word);
+      if (!fs::path(word).is_absolute()) continue;
+      room.readable.emplace_back(word);
+      std::ranges::copy(libraries_beside(word), std::back_inserter(room.readable));
     }
     command.argv = options_.confinement->wrap(command.argv, command.environment, room);
     command.environment.clear();

@@ -91,6 +91,8 @@ TEST(CudaToCpp, RefusesWhatItCannotRead) {
   EXPECT_EQ(refusal("k<<<1, 2;"), "a.cu:1: the launch's <<< has no >>>");
   EXPECT_EQ(refusal("\n\n__constant__ float c[4];"),
             "a.cu:3: the simulator does not have __constant__; docs/cuda-supported.md lists what it has");
+  EXPECT_EQ(refusal("COURSE_UNSEEN"),
+            "a.cu:1: the simulator does not have COURSE_UNSEEN; docs/cuda-supported.md lists what it has");
   EXPECT_EQ(refusal("\n__device__ float total[4];"),
             "a.cu:2: the simulator does not have __device__ variables; allocate device memory");
   EXPECT_EQ(refusal("__device__ int last = 3;"),

@@ -1,4 +1,4 @@
-#include "gpu/simulator/accesses.hpp"
+#include "gpu/simulator/memory/accesses.hpp"
 #include "stage.hpp"
 
 namespace {

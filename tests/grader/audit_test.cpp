@@ -78,6 +78,30 @@ TEST(AllowedSymbols, HoldNothingThatReachesFurther) {
   }
 }
 
+TEST(AllowedSymbols, HoldWhatCudasHeadersCall) {
+  const AllowedSymbols gpu = list({"all", "gpu"});
+  EXPECT_TRUE(gpu.allows("course::gpu::sync_threads(int)"));
+  EXPECT_TRUE(gpu.allows("__tsan_read4"));
+  EXPECT_FALSE(list({"all"}).allows("course::gpu::sync_threads(int)"));
+  for (const char* name :
+       {"course::gpu::begin(unsigned long, bool)", "course::gpu::end[abi:cxx11](bool)", "course::gpu::now",
+        "course::gpu::take_findings[abi:cxx11]()", "course::gpu::memory_arena",
+        "course::gpu::host_knows(unsigned int)", "course::gpu::run_all()", "course::gpu::reset_races()",
+        "course::gpu::set_everything(int)"}) {
+    EXPECT_FALSE(gpu.allows(name)) << name;
+  }
+}
+
+TEST(UsurpedSymbol, IsTheFirstThatIsAnothers) {
+  const AllowedSymbols of_others("[gpu]\n__tsan_*\ncourse::gpu::set(*\n", {"gpu"});
+  const std::string own =
+      "0000000000000000 T lesson09::softmax(int)\n0000000000000040 W course::gpu::set_up(int)\n";
+  EXPECT_EQ(usurped_symbol(own, of_others), "");
+  EXPECT_EQ(usurped_symbol(own + "0000000000000080 W __tsan_read4\n", of_others), "__tsan_read4");
+  EXPECT_EQ(usurped_symbol("0000000000000000 T course::gpu::set(void*)\n", of_others),
+            "course::gpu::set(void*)");
+}
+
 TEST(ForbiddenSymbol, IsTheFirstThatIsNotAllowed) {
   AllowedSymbols allowed("[all]\nexpf\n", {"all"});
   allowed.add("lesson01::*");

@@ -24,8 +24,8 @@
 // "passed" means that the answer counts: the attack is harmless or has succeeded. Anything else is a part of
 // the diagnosis; "|" stands between alternatives. A file of hostile/solo defines attack(), which returns
 // whether it has gained anything: only then the answer to task 1 of lesson 01 is right. In hostile/ring it is
-// attack(MPI_Comm), and task 2 of lesson 05. A file with the lesson's own namespace is a whole submission.
-// Exit code 77: this machine cannot play some way.
+// attack(MPI_Comm), and task 2 of lesson 05; in hostile/gpu it is attack(), and task 1 of lesson 09. A file
+// with the lesson's own namespace is a whole submission. Exit code 77: this machine cannot play some way.
 
 using namespace course;
 using namespace course::program::grader;
@@ -41,10 +41,11 @@ struct Target {
   const char* lesson;
   const char* task;
   const char* call;  ///< of the attack, where the task's answer begins
-};
+};                   // its files end as those of its lesson
 const std::map<std::string, Target> targets{
     {"solo", {"01", "1", "::attack()"}},
     {"ring", {"05", "2", "::attack(comm)"}},
+    {"gpu", {"09", "1", "::attack()"}},
 };
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
@@ -162,7 +163,8 @@ class HostileTest {
       : checkout_(Checkout::find()),
         target_(targets.at(path.parent_path())),
         lesson_(find_lesson(checkout_.lessons, target_.lesson)),
-        attack_(read_text(fs::path(HOSTILE_DIR) / (path.string() + ".cpp"))),
+        attack_(read_text(
+            (fs::path(HOSTILE_DIR) / path).concat(fs::path(lesson_.files.front()).extension().string()))),
         expected_(expectations(attack_)),
         submission_(checkout_, lesson_, target_.task, hostile_text(checkout_, lesson_, target_, attack_)) {}
 

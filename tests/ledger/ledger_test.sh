@@ -14,8 +14,10 @@ hostile_expectations() {
     FNR == 1 { first_lines = 1 }
     !/^\/\/ [^:]*: / { first_lines = 0 }
     first_lines && match($0, /^\/\/ (graded|public|namespaces|user|none): /) {
-      print substr(FILENAME, 3, length(FILENAME) - 6) "\t" substr($0, 4, RLENGTH - 5) "\t" substr($0, RLENGTH + 1)
-    }' ./*/*.cpp) | LC_ALL=C sort
+      attack = substr(FILENAME, 3)
+      sub(/[.][^.]*$/, "", attack)
+      print attack "\t" substr($0, 4, RLENGTH - 5) "\t" substr($0, RLENGTH + 1)
+    }' ./*/*.cpp ./*/*.cu) | LC_ALL=C sort
 }
 
 hostile_expectations >"$work/hostile"

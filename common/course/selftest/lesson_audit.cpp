@@ -105,7 +105,7 @@ class Audit {
     require_file("README", lesson / "README.md");
     require_file("hints", lesson / "hints.md");
     require_file("why", fs::path("solutions") / lesson_.folder() / "why.md");
-    require_file("adapter", tests_ / "adapter.cpp");
+    require_file("adapter", tests_ / ("adapter" + fs::path(lesson_.files.front()).extension().string()));
     require_file("judge", tests_ / "judge.cpp");
     require(!files_in(lesson, {".svg"}).empty(), "picture", lesson, "it has no .svg");
   }

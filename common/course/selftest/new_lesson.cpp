@@ -141,7 +141,7 @@ int new_lesson(const Checkout& checkout, const std::string& name, const std::str
   LessonInfo lesson = model;
   lesson.id = next_id(checkout.lessons);
   lesson.name = name;
-  lesson.files = {name + ".cpp"};
+  lesson.files = {name + fs::path(model.files.front()).extension().string()};
   for (const char* folder : {"lessons", "solutions", "tests"}) {
     const fs::path path = fs::path(folder) / lesson.folder();
     if (fs::exists(checkout.root / path)) throw UsageError(path.string() + " is there already");
@@ -168,7 +168,8 @@ int new_lesson(const Checkout& checkout, const std::string& name, const std::str
   for (const fs::directory_entry& file : fs::directory_iterator(checkout.root / "tests" / model.folder())) {
     const fs::path path = fs::path("tests") / model.folder() / file.path().filename();
     const std::string extension = path.extension();
-    if (extension == ".cpp" || extension == ".hpp") write(tests / path.filename(), text_of(path));
+    if (extension == ".cpp" || extension == ".hpp" || extension == ".cu")
+      write(tests / path.filename(), text_of(path));
   }
   write(tests / "mistakes.md", without_forms(text_of(fs::path("tests") / model.folder() / "mistakes.md")));
   write(tests / "variants.md",

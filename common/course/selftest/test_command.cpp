@@ -160,7 +160,7 @@ void format(TestRow& row, const Checkout& checkout) {
     return skip(row, fmt::format("the tree is formatted by clang-format {}, and here is: {}",
                                  formatter_version, version));
   }
-  const std::optional<std::string> listed = said_by_git(checkout, {"ls-files", "*.cpp", "*.hpp"});
+  const std::optional<std::string> listed = said_by_git(checkout, {"ls-files", "*.cpp", "*.hpp", "*.cu"});
   if (!listed)
     return skip(row, "git does not list the tracked files: this is no git checkout, or there is no git");
   std::vector<std::string> command{"clang-format", "--dry-run", "-Werror"};

@@ -13,9 +13,10 @@ namespace course::gpu {
 
 namespace {
 
-/// Words of CUDA that would compile and mean something else, or nothing.
-constexpr std::array unsupported_words{"__constant__", "__managed__",        "texture",
-                                       "surface",      "cooperative_groups", "__CUDA_ARCH__"};
+/// Words of CUDA that would compile and mean something else, or nothing; and those that hide accesses.
+constexpr std::array unsupported_words{
+    "__constant__",  "__managed__", "texture", "surface", "cooperative_groups",
+    "__CUDA_ARCH__", "asm",         "__asm__", "__asm",   "COURSE_UNSEEN"};
 
 class Rewriter {
  public:
@@ -287,6 +288,10 @@ std::vector<std::string> notes_on_unknown_words(std::string_view cuda, const std
 
 std::string cuda_to_cpp(std::string_view cuda, const std::string& name) {
   return Rewriter(cuda, name).cpp();
+}
+
+std::string simulated_source(std::string_view cuda, const std::string& name) {
+  return "#include \"cuda_runtime.h\"\n#line 1 \"" + name + "\"\n" + cuda_to_cpp(cuda, name);
 }
 
 }  // namespace course::gpu

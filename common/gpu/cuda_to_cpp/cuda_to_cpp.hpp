@@ -15,6 +15,10 @@ namespace course::gpu {
 /// simulator does not have.
 std::string cuda_to_cpp(std::string_view cuda, const std::string& name);
 
+/// The whole of what the compiler gets in place of a CUDA source. Its messages and the debugger's are about
+/// the lines of `name`.
+std::string simulated_source(std::string_view cuda, const std::string& name);
+
 /// For each word of the source that looks like one of CUDA's and does not occur in `headers`, the text of the
 /// simulator's: "NAME:LINE: the simulator does not have cudaFoo; ...". The source may have defined it
 /// elsewhere.

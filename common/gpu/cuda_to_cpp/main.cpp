@@ -17,9 +17,7 @@ int main(int argc, char** argv) {
       headers += course::read_text(std::filesystem::path(HEADERS) / header);
     for (const std::string& note : course::gpu::notes_on_unknown_words(cuda, name, headers))
       std::cerr << note << '\n';
-    const std::string text =
-        "#include \"cuda_runtime.h\"\n#line 1 \"" + name + "\"\n" + course::gpu::cuda_to_cpp(cuda, name);
-    course::write_text(argv[2], text);
+    course::write_text(argv[2], course::gpu::simulated_source(cuda, name));
     return 0;
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

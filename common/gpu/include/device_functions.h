@@ -4,7 +4,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "gpu/simulator/kernel_side.hpp"
+#include "gpu/simulator/kernel/kernel_side.hpp"
 
 // What a kernel calls. Calls that findings name take their line along.
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "gpu/simulator/host_side.hpp"
-#include "gpu/simulator/launches.hpp"
+#include "gpu/simulator/host/host_side.hpp"
+#include "gpu/simulator/host/launches.hpp"
 
 // What the host calls.
 

@@ -3,13 +3,13 @@
 #include <exception>
 #include <string>
 
-#include "gpu/simulator/errors.hpp"
-#include "gpu/simulator/findings.hpp"
-#include "gpu/simulator/launches.hpp"
-#include "gpu/simulator/memory.hpp"
-#include "gpu/simulator/races.hpp"
-#include "gpu/simulator/shared_memory.hpp"
-#include "gpu/simulator/streams.hpp"
+#include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/host/errors.hpp"
+#include "gpu/simulator/host/launches.hpp"
+#include "gpu/simulator/host/streams.hpp"
+#include "gpu/simulator/kernel/shared_memory.hpp"
+#include "gpu/simulator/memory/memory.hpp"
+#include "gpu/simulator/memory/races.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu {

@@ -5,13 +5,12 @@
 #include "protocol/status_page.hpp"
 
 /// A GPU on one core of the host, for CUDA sources that cuda_to_cpp has rewritten and include/cuda_runtime.h
-/// completes. What a player needs of it is here; kernel_side.hpp and host_side.hpp have what sources call.
-/// Behind them:
-///   blocks, fibers, warps, shared_memory   how a kernel's threads run
-///   streams, operations                    what is carried out when, and what of it is ordered
-///   memory, arena, allocations, transfers  what memory there is, and what the host does with it
-///   compiler_hooks, accesses, races        every access: is it allowed, does it race
-///   findings, race_text, source_lines      what is told
+/// completes. What a player needs of it is here; kernel/kernel_side.hpp and host/host_side.hpp have what
+/// sources call. The folders:
+///   kernel    how a kernel's threads run: blocks, fibers, warps, shared memory
+///   host      what is carried out when, and what of it is ordered: launches, streams, transfers,
+///   allocations, errors memory    what memory there is, and every access: is it allowed, does it race
+///   findings  what is told
 namespace course::gpu {
 
 /// A case begins: device memory is empty, no error has been, streams and events are forgotten. `seed` draws

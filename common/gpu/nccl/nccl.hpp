@@ -1,0 +1,68 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "gpu/simulator/host/streams.hpp"
+#include "protocol/status_page.hpp"
+
+/// NCCL between simulated GPUs: what include/nccl.h calls. Messages go through MPI, on communicators of their
+/// own and past the MPI layer, so that nobody counts them as the lesson's. A send completes only when its
+/// receive has begun. Calls do their work in stream order. Source: NCCL user guide 2.28, chapters "Using
+/// NCCL", "Point-to-point communication" and "API".
+namespace course::gpu::nccl {
+
+/// With the library's own numbers.
+enum class Result { Success = 0, InternalError = 3, InvalidArgument = 4, InvalidUsage = 5 };
+enum class DataType { Int8, Uint8, Int32, Uint32, Int64, Uint64, Float16, Float32, Float64, Bfloat16 };
+enum class Reduction { Sum, Product, Maximum, Minimum, Average };
+
+struct UniqueId {
+  char internal[128];
+};
+
+class Communicator;
+
+/// What all communication calls have in common. `count` is in numbers of `type`.
+struct Call {
+  const char* name;
+  int line;
+  Communicator* comm;
+  Stream* stream;
+  DataType type;
+  std::size_t count;
+};
+
+const char* error_text(Result result);
+
+Result make_unique_id(UniqueId* id);
+/// Returns when all `ranks` have come.
+Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int line);
+Result leave(Communicator* comm);
+Result size_of(Communicator* comm, int* ranks);
+Result rank_of(Communicator* comm, int* rank);
+
+/// What is called in between begins with the outermost end, all of it together; nothing of it waits for
+/// another part. The streams named go on when all of it is done.
+Result begin_group();
+Result end_group();
+
+Result send(const Call& call, const void* from, int peer);
+Result receive(const Call& call, void* to, int peer);
+Result broadcast(const Call& call, const void* from, void* to, int root);
+Result all_reduce(const Call& call, const void* from, void* to, Reduction reduction);
+/// `count` from each rank.
+Result all_gather(const Call& call, const void* from, void* to);
+/// `count` for each rank.
+Result reduce_scatter(const Call& call, const void* from, void* to, Reduction reduction);
+
+/// A case begins, whose ranks are those of this communicator.
+void begin(MPI_Comm case_comm);
+/// What this rank's operations that have begun wait for.
+std::vector<PendingOperation> pending();
+void end(bool finished);
+
+}  // namespace course::gpu::nccl

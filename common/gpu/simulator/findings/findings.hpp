@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "gpu/simulator/kernel/geometry.hpp"
+#include "protocol/status_page.hpp"
+
+/// What the simulator has found wrong in a case, told as facts of protocol/fact_kinds.hpp.
+namespace course::gpu {
+
+/// Notes a finding, the first few of each kind, each once.
+void note(const char* kind, std::string text);
+/// Whether a finding of that kind about these two places in the code is the first one; else spares its text.
+bool is_first(const char* kind, std::uint64_t one_place, std::uint64_t other_place);
+
+/// What was noted since the last call.
+Facts take_findings();
+
+std::string text_of(const uint3& at);
+/// The i-th of what an extent has, x running fastest.
+uint3 place(std::uint64_t i, const dim3& extent);
+
+}  // namespace course::gpu

@@ -1,0 +1,91 @@
+#include "gpu/simulator/findings/race_text.hpp"
+
+#include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/findings/source_lines.hpp"
+#include "protocol/fact_kinds.hpp"
+
+namespace course::gpu {
+
+namespace {
+
+constexpr unsigned lanes_of_a_warp = 32;
+
+std::string thread_text(const Access& access) {
+  const OperationRecord& record = record_of(access.operation);
+  const unsigned lane = static_cast<unsigned>(__builtin_ctz(access.lanes));
+  return "thread " + text_of(place(access.warp * lanes_of_a_warp + lane, record.block));
+}
+
+std::string block_text(const Access& access) {
+  return "block " + text_of(place(access.block, record_of(access.operation).grid));
+}
+
+std::string verb(const Access& access) {
+  switch (access.kind) {
+    case AccessKind::Read:
+      return " reads";
+    case AccessKind::Write:
+      return " writes";
+    case AccessKind::Atomic:
+      return " updates atomically";
+    case AccessKind::BlockAtomic:
+      return " updates within its block's scope";
+    default:
+      return record_of(access.operation).name == "cudaFreeAsync" ? " frees" : " allocates";
+  }
+}
+
+/// Of the lanes that read alike, one other than the thread that races with them.
+Access other_lane(Access earlier, const Access& later) {
+  if (earlier.operation == later.operation && earlier.block == later.block && earlier.warp == later.warp &&
+      (earlier.lanes & ~later.lanes) != 0)
+    earlier.lanes &= ~later.lanes;
+  return earlier;
+}
+
+std::string cause(const Access& earlier, const Access& later) {
+  if (earlier.operation != later.operation)
+    return "neither a stream, nor an event, nor a wait of the host's puts one before the other";
+  if (earlier.block != later.block) return "nothing orders the blocks of a launch";
+  return "no barrier between them orders the two";
+}
+
+/// The place in the source, which an operation that is no kernel names by itself.
+std::string on_line(const Access& access) {
+  return access.site == 0 ? "" : " on " + source_line(access.site);
+}
+
+}  // namespace
+
+bool tell_unordered_free(const void* address, const Access& access) {
+  const OperationNumber freed_by = who_freed(address);
+  if (freed_by == 0 || happens_before(freed_by, *now.clock)) return false;
+  tell_race({.operation = freed_by, .kind = AccessKind::Lifetime}, access, Region::Device, false);
+  return true;
+}
+
+std::string text_of(const Access& access) {
+  const OperationRecord& record = record_of(access.operation);
+  if (!record.is_kernel) return name_of(access.operation) + on_line(access);
+  return record.name + ", " + block_text(access) + ", " + thread_text(access) + on_line(access);
+}
+
+void tell_race(const Access& earlier_lanes, const Access& later, Region region, bool same_value) {
+  const Access earlier = other_lane(earlier_lanes, later);
+  const bool same_operation = earlier.operation == later.operation;
+  const bool same_block = same_operation && earlier.block == later.block;
+  const char* const kind = !same_operation ? fact_missing_dependency
+                           : !same_block   ? fact_race_between_blocks
+                                           : fact_race_in_block;
+  const auto site = [](const Access& a) { return a.site != 0 ? a.site : a.operation; };
+  if (!is_first(kind, site(earlier), site(later))) return;
+  const std::string other = !same_operation ? text_of(earlier)
+                            : !same_block
+                                ? block_text(earlier) + ", " + thread_text(earlier) + on_line(earlier)
+                                : thread_text(earlier) + on_line(earlier);
+  note(kind, text_of(later) + verb(later) + " " + name_of(region) + ", and " + other + verb(earlier) +
+                 " the same bytes: " + cause(earlier, later) +
+                 (same_value ? " (both write the same value, which is a race all the same)" : ""));
+}
+
+}  // namespace course::gpu

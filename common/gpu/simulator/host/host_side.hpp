@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "gpu/simulator/host/errors.hpp"
+#include "gpu/simulator/host/streams.hpp"
+#include "gpu/simulator/kernel/kernel_side.hpp"
+
+/// What include/cuda_runtime.h and a rewritten source call from the host; streams.hpp and errors.hpp have the
+/// rest.
+namespace course::gpu {
+
+enum class CopyKind { HostToHost, HostToDevice, DeviceToHost, DeviceToDevice, Default };
+
+/// New memory starts as signalling NaNs.
+Error allocate_device(void** pointer, std::size_t bytes, int line);
+Error free_device(void* pointer, int line);
+Error allocate_pinned(void** pointer, std::size_t bytes, int line);
+Error free_pinned(void* pointer, int line);
+/// In stream order: what other streams do with it has to be ordered behind, or before.
+Error allocate_in_stream(void** pointer, std::size_t bytes, Stream* stream, int line);
+Error free_in_stream(void* pointer, Stream* stream, int line);
+
+/// A copy whose source or destination is pageable host memory is made within the call; others in stream
+/// order.
+Error copy(void* to, const void* from, std::size_t bytes, CopyKind kind, int line);
+Error copy_in_stream(void* to, const void* from, std::size_t bytes, CopyKind kind, Stream* stream, int line);
+Error set(void* to, int value, std::size_t bytes, int line);
+Error set_in_stream(void* to, int value, std::size_t bytes, Stream* stream, int line);
+
+/// Lets launches of this kernel, named as they name it, ask for so much dynamic shared memory.
+Error allow_dynamic_shared(const char* arguments, std::size_t bytes);
+
+struct Launch {
+  const char* kernel;  ///< as the launch names it
+  int line;
+  dim3 grid = {}, block = {};
+  std::size_t dynamic_shared = 0;
+  Stream* stream = nullptr;
+};
+
+/// Puts a kernel into its stream that runs `code` once for each thread of the launch.
+void launch_kernel(const Launch& launch, std::unique_ptr<ThreadCode> code);
+
+template <class Call>
+class ThreadCall : public ThreadCode {
+ public:
+  explicit ThreadCall(Call call) : call_(std::move(call)) {}
+  COURSE_UNSEEN void run() const override { call_(); }
+  std::size_t bytes() const override { return sizeof *this; }
+
+ private:
+  Call call_;
+};
+
+/// A launch as the rewritten source makes it: Kernel("scale", line, body).configured(grid,
+/// block)(arguments).
+template <class Body>
+class Kernel {
+ public:
+  Kernel(const char* name, int line, Body body) : launch_{name, line}, body_(body) {}
+
+  Kernel& configured(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, Stream* stream = nullptr) {
+    launch_.grid = grid;
+    launch_.block = block;
+    launch_.dynamic_shared = dynamic_shared;
+    launch_.stream = stream;
+    return *this;
+  }
+
+  template <class... Arguments>
+  void operator()(Arguments... arguments) {
+    static_assert((std::is_trivially_copyable_v<Arguments> && ...),
+                  "the simulator hands a launch's arguments on as they are: convert this one to the kernel's "
+                  "parameter");
+    auto call = [body = body_, ... arguments = std::move(arguments)]() COURSE_UNSEEN { body(arguments...); };
+    launch_kernel(launch_, std::make_unique<ThreadCall<decltype(call)>>(std::move(call)));
+  }
+
+ private:
+  Launch launch_;
+  Body body_;
+};
+
+}  // namespace course::gpu

@@ -1,0 +1,47 @@
+#include "gpu/simulator/host/operations.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+namespace course::gpu {
+
+namespace {
+std::deque<OperationRecord> records;
+}
+
+void Clock::advance(unsigned timeline, std::uint32_t count) {
+  if (timeline >= counts_.size()) counts_.resize(timeline + 1);
+  counts_[timeline] = std::max(counts_[timeline], count);
+}
+
+void Clock::join(const Clock& other) {
+  for (unsigned timeline = 0; timeline < other.counts_.size(); ++timeline)
+    advance(timeline, other.counts_[timeline]);
+}
+
+OperationRecord& record_of(OperationNumber number) {
+  return records[number - 1];
+}
+
+OperationNumber add_record(OperationRecord record) {
+  records.push_back(std::move(record));
+  return static_cast<OperationNumber>(records.size());
+}
+
+bool happens_before(OperationNumber earlier, const Clock& clock) {
+  const OperationRecord& record = record_of(earlier);
+  return clock.of(record.timeline) >= record.index;
+}
+
+std::string name_of(OperationNumber number) {
+  const OperationRecord& record = record_of(number);
+  if (record.timeline == host_timeline) return "the host's code";
+  return record.name + (record.is_kernel ? "<<<...>>>" : "") + " on line " + std::to_string(record.line);
+}
+
+void forget_operations() {
+  records.clear();
+}
+
+}  // namespace course::gpu

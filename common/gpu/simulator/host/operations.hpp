@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/simulator/kernel/geometry.hpp"
+
+/// What happens on the device, and what of it is ordered. Every operation has a number, and a clock: how far
+/// each timeline, that is the host or a stream, must have come before it. An operation happens before another
+/// one if the other's clock says so, in whatever order the simulator carries them out. Source: Lamport 1978;
+/// Mattern 1989.
+namespace course::gpu {
+
+inline constexpr unsigned host_timeline = 0;
+
+class Clock {
+ public:
+  std::uint32_t of(unsigned timeline) const { return timeline < counts_.size() ? counts_[timeline] : 0; }
+  void advance(unsigned timeline, std::uint32_t count);
+  void join(const Clock& other);
+
+ private:
+  std::vector<std::uint32_t> counts_;
+};
+
+using OperationNumber = std::uint32_t;  ///< from 1 on; 0 is none
+
+struct OperationRecord {
+  std::string name = {};  ///< "scale", "cudaMemcpyAsync"
+  int line = 0;
+  unsigned timeline = host_timeline;
+  std::uint32_t index = 0;  ///< the how-manieth of its timeline, from 1
+  Clock clock = {};         ///< includes the operation itself
+  bool is_kernel = false;
+  dim3 grid = {}, block = {};
+  bool is_done = false;
+};
+
+/// The operations of the case, each for good.
+OperationRecord& record_of(OperationNumber number);
+OperationNumber add_record(OperationRecord record);
+bool happens_before(OperationNumber earlier, const Clock& clock);
+/// "scale<<<...>>> on line 12", "cudaMemcpy on line 14", "the host's code"
+std::string name_of(OperationNumber number);
+void forget_operations();
+
+}  // namespace course::gpu

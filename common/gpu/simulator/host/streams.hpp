@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "gpu/simulator/host/errors.hpp"
+#include "gpu/simulator/host/operations.hpp"
+
+/// Streams and events: what a call of the host's puts into a stream is carried out later, at a drawn moment
+/// at which all that it has to wait for has been. Source: CUDA Programming Guide 13, asynchronous execution;
+/// Runtime API 13, stream synchronization behavior.
+namespace course::gpu {
+
+/// An operation in a stream, such as a kernel, a copy, or one rank's side of a message.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  /// Carries the operation out and returns true. Or, where something outside this process has to come first,
+  /// such as another rank's receive, goes as far as it can without waiting and returns false: it is called
+  /// again, between the operations of other streams, until it returns true. The host's waits call nothing
+  /// else meanwhile, so that whatever makes progress (MPI) has to make it in here. What it does to device
+  /// memory it tells touch() of accesses.hpp.
+  virtual bool carry_out() = 0;
+};
+
+/// cudaStream_t and cudaEvent_t point to them; nullptr is the legacy default stream.
+class Stream;
+class Event;
+Stream* per_thread_stream();  ///< that of the host's thread: it joins with the legacy stream as others do
+
+/// Puts an operation at a stream's end; `record` has its name, its line and a kernel's extents.
+/// @return its number; 0, and the error is noted, where there is no such stream
+OperationNumber enqueue(Stream* stream, OperationRecord record, std::unique_ptr<Operation> operation);
+/// Carries operations out, in a drawn order, until this one is done.
+void run_until_done(OperationNumber number);
+/// The host has waited for the operation: what it does from now on is ordered behind it.
+void host_knows(OperationNumber number);
+/// Carries out all there are, whatever the host waits for.
+void run_all();
+
+/// Notes a call that holds the host or the device up until all streams are idle, if any may be busy. Where
+/// the documentation does not promise it, it orders nothing.
+void note_device_wide_wait(const char* call, int line);
+
+Error create_stream(Stream** stream, bool blocking);
+Error destroy_stream(Stream* stream);
+Error synchronize_stream(Stream* stream);
+Error query_stream(Stream* stream);
+Error wait_for_event(Stream* stream, Event* event, int line);
+Error create_event(Event** event);
+Error destroy_event(Event* event);
+Error record_event(Event* event, Stream* stream, int line);
+Error synchronize_event(Event* event);
+Error query_event(Event* event);
+Error synchronize_device(int line);
+
+/// What the host has seen complete, and where it stands itself.
+const Clock& host_clock();
+/// The number that stands for what the host's code does between two calls.
+OperationNumber host_operation();
+
+/// Numbers from 0 to below `count` in an order drawn from the case's seed.
+std::vector<std::uint64_t> drawn_order(std::uint64_t count);
+void shuffle(std::vector<std::uint64_t>& order);
+
+void reset_streams(std::uint64_t seed);
+
+}  // namespace course::gpu

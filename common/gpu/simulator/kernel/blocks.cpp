@@ -1,0 +1,301 @@
+#include "gpu/simulator/kernel/blocks.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/host/errors.hpp"
+#include "gpu/simulator/host/streams.hpp"
+#include "gpu/simulator/kernel/fibers.hpp"
+#include "gpu/simulator/kernel/shared_memory.hpp"
+#include "gpu/simulator/kernel/warps.hpp"
+#include "gpu/simulator/memory/races.hpp"
+#include "protocol/fact_kinds.hpp"
+#include "protocol/poison.hpp"
+
+namespace course::gpu {
+
+ThisThread this_thread;
+
+namespace {
+
+class Block {
+ public:
+  Block(const OperationRecord& launch, std::uint64_t index, const ThreadCode& code)
+      : launch_(launch),
+        index_(place(index, launch.grid)),
+        clocks_((launch.block.size() + warp_lanes - 1) / warp_lanes) {
+    this_thread = {{}, index_, launch.block, launch.grid};
+    now.access.block = static_cast<std::uint32_t>(index);
+    now.access.phase = 0;
+    threads_.resize(launch.block.size());
+    for (std::size_t i = 0; i < threads_.size(); ++i)
+      threads_[i].fiber = Fiber(i, [this, &code] { run(code); });
+  }
+
+  /// Returns whether the kernel may go on.
+  bool run() {
+    std::vector<std::uint64_t> order = drawn_order(threads_.size());
+    while (resume_all(order) || release()) shuffle(order);
+    if (thrown_) std::rethrow_exception(thrown_);
+    return !abandoned_;
+  }
+
+  void wait_at_barrier(int line) {
+    Thread& thread = threads_[running_];
+    thread.state = State::AtBarrier;
+    thread.line = line;
+    Fiber::pause();
+  }
+
+  std::uint64_t meet(WarpMeeting meeting) {
+    const unsigned own = 1U << lane_of(running_);
+    if ((meeting.mask & own) == 0)
+      note(fact_absent_lane, running_text() + " calls " + name_of(meeting.call) + " on line " +
+                                 std::to_string(meeting.line) + " with a mask that does not name it");
+    meeting.mask |= own;
+    Thread& thread = threads_[running_];
+    thread.state = State::InWarp;
+    thread.meeting = meeting;
+    Fiber::pause();
+    return thread.result;
+  }
+
+  void abandon() {
+    abandoned_ = true;
+    Fiber::pause();
+  }
+
+  std::string running_text() const {
+    return launch_.name + ", block " + text_of(index_) + ", " + name(running_);
+  }
+
+ private:
+  enum class State { Ready, AtBarrier, InWarp, Ended };
+  struct Thread {
+    Fiber fiber;
+    State state = State::Ready;
+    int line = 0;  ///< of the barrier
+    WarpMeeting meeting;
+    std::uint64_t result = 0;
+  };
+
+  static unsigned lane_of(std::size_t thread) { return static_cast<unsigned>(thread % warp_lanes); }
+  std::size_t first_of_warp(std::size_t thread) const { return thread / warp_lanes * warp_lanes; }
+  std::string name(std::size_t thread) const { return "thread " + text_of(place(thread, launch_.block)); }
+
+  void run(const ThreadCode& code) {
+    try {
+      code.run();
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+  }
+
+  /// Goes on with every thread that may; false: none may, or the kernel is over.
+  bool resume_all(const std::vector<std::uint64_t>& order) {
+    bool any = false;
+    for (const std::uint64_t i : order) {
+      if (threads_[i].state != State::Ready) continue;
+      any = true;
+      resume(i);
+      if (abandoned_ || thrown_) return false;
+    }
+    return any;
+  }
+
+  void resume(std::size_t i) {
+    running_ = i;
+    this_thread.index = place(i, launch_.block);
+    const LaneClocks& clocks = clocks_[i / warp_lanes];
+    now.access.warp = static_cast<std::uint16_t>(i / warp_lanes);
+    now.access.lanes = 1U << lane_of(i);
+    now.access.tick = clocks.tick(lane_of(i));
+    now.ticks = clocks.of(lane_of(i));
+    now.accesses = 0;
+    threads_[i].fiber.resume();
+    if (threads_[i].fiber.has_ended()) threads_[i].state = State::Ended;
+    if (threads_[i].state != State::AtBarrier) meet_if_complete(i);
+  }
+
+  /// The lanes that wait in thread i's warp, as `of` does.
+  std::vector<std::size_t> alike(std::size_t of) const {
+    std::vector<std::size_t> found;
+    const std::size_t first = first_of_warp(of);
+    for (std::size_t i = first; i < std::min(first + warp_lanes, threads_.size()); ++i)
+      if (threads_[i].state == State::InWarp && threads_[i].meeting.call == threads_[of].meeting.call &&
+          threads_[i].meeting.mask == threads_[of].meeting.mask)
+        found.push_back(i);
+    return found;
+  }
+
+  /// A lane that the mask of thread `of` names, that has not ended, and that is not there.
+  std::size_t missing(std::size_t of) const {
+    const std::vector<std::size_t> there = alike(of);
+    const std::size_t first = first_of_warp(of);
+    for (std::size_t i = first; i < std::min(first + warp_lanes, threads_.size()); ++i)
+      if ((threads_[of].meeting.mask >> lane_of(i) & 1) != 0 && threads_[i].state != State::Ended &&
+          std::ranges::count(there, i) == 0)
+        return i;
+    return threads_.size();
+  }
+
+  /// Thread i has come to its warp's meeting, or to its end, which others may have waited for.
+  void meet_if_complete(std::size_t i) {
+    const std::size_t first = first_of_warp(i);
+    for (std::size_t other = first; other < std::min(first + warp_lanes, threads_.size()); ++other) {
+      if (threads_[other].state == State::InWarp && (threads_[i].state == State::Ended || other == i) &&
+          missing(other) == threads_.size())
+        conclude(alike(other));
+    }
+  }
+
+  void conclude(const std::vector<std::size_t>& group) {
+    const WarpCall call = threads_[group.front()].meeting.call;
+    std::vector<std::pair<unsigned, std::uint64_t>> values;
+    std::vector<unsigned> lanes;
+    for (const std::size_t i : group) {
+      values.emplace_back(lane_of(i), threads_[i].meeting.value);
+      lanes.push_back(lane_of(i));
+    }
+    if (call == WarpCall::SyncWarp) clocks_[group.front() / warp_lanes].join(lanes);
+    for (const std::size_t i : group) {
+      threads_[i].result = is_shuffle(call) ? shuffled(i, group) : vote(call, values);
+      threads_[i].state = State::Ready;
+    }
+  }
+
+  std::uint64_t shuffled(std::size_t i, const std::vector<std::size_t>& group) {
+    const WarpMeeting& meeting = threads_[i].meeting;
+    const unsigned lane = source_lane(meeting, lane_of(i));
+    const std::size_t source = first_of_warp(i) + lane;
+    if (std::ranges::count(group, source) > 0) return threads_[source].meeting.value;
+    note(fact_absent_lane, launch_.name + ", block " + text_of(index_) + ", " + name(i) +
+                               " takes the value of lane " + std::to_string(lane) + " with " +
+                               name_of(meeting.call) + " on line " + std::to_string(meeting.line) +
+                               ", and that lane " +
+                               (source >= threads_.size()         ? "does not exist in this block"
+                                : (meeting.mask >> lane & 1) == 0 ? "is not in the mask"
+                                                                  : "does not take part"));
+    return std::uint64_t{poison::device} << 32 | poison::device;
+  }
+
+  /// Nobody can go on: ends what they wait for. False: all have ended.
+  bool release() {
+    if (abandoned_ || thrown_) return false;
+    const auto in_warp = std::ranges::find(threads_, State::InWarp, &Thread::state);
+    if (in_warp != threads_.end()) {
+      conclude_without_the_missing(static_cast<std::size_t>(in_warp - threads_.begin()));
+      return true;
+    }
+    if (std::ranges::count(threads_, State::AtBarrier, &Thread::state) == 0) return false;
+    check_barrier();
+    for (Thread& thread : threads_)
+      if (thread.state == State::AtBarrier) thread.state = State::Ready;
+    for (LaneClocks& clocks : clocks_) clocks.clear();
+    ++now.access.phase;
+    return true;
+  }
+
+  void conclude_without_the_missing(std::size_t i) {
+    const WarpMeeting& meeting = threads_[i].meeting;
+    const std::size_t other = missing(i);
+    note(fact_absent_lane, launch_.name + ", block " + text_of(index_) + ", " + name(i) + " waits in " +
+                               name_of(meeting.call) + " on line " + std::to_string(meeting.line) + " for " +
+                               name(other) + ", which its mask names and which waits " +
+                               where(threads_[other]));
+    conclude(alike(i));
+  }
+
+  std::string where(const Thread& thread) const {
+    if (thread.state == State::AtBarrier) return "at __syncthreads() on line " + std::to_string(thread.line);
+    return std::string("in ") + name_of(thread.meeting.call) + " on line " +
+           std::to_string(thread.meeting.line);
+  }
+
+  /// All threads of a block have to reach a barrier, the same one, while any does.
+  void check_barrier() {
+    const auto first = std::ranges::find(threads_, State::AtBarrier, &Thread::state);
+    const auto other = std::ranges::find_if(threads_, [&](const Thread& thread) {
+      return thread.state != State::AtBarrier || thread.line != first->line;
+    });
+    if (other == threads_.end()) return;
+    note(fact_divergent_barrier,
+         launch_.name + ", block " + text_of(index_) + ": " +
+             name(static_cast<std::size_t>(first - threads_.begin())) + " waits at __syncthreads() on line " +
+             std::to_string(first->line) + ", and " +
+             name(static_cast<std::size_t>(other - threads_.begin())) +
+             (other->state == State::AtBarrier ? " at that on line " + std::to_string(other->line)
+                                               : " has returned") +
+             ": all threads of a block have to reach the same one");
+  }
+
+  const OperationRecord& launch_;
+  uint3 index_;
+  std::vector<LaneClocks> clocks_;  ///< of the warps
+  std::vector<Thread> threads_;
+  std::size_t running_ = 0;
+  bool abandoned_ = false;
+  std::exception_ptr thrown_;
+};
+
+Block* running_block = nullptr;
+
+Block& the_block(const char* what) {
+  if (running_block == nullptr) throw std::logic_error(std::string(what) + " outside a kernel");
+  return *running_block;
+}
+
+struct Running {
+  explicit Running(Block& block) {
+    running_block = &block;
+    now.in_kernel = true;
+  }
+  ~Running() {
+    running_block = nullptr;
+    now.in_kernel = false;
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+};
+
+}  // namespace
+
+void run_blocks(OperationNumber number, const ThreadCode& code) {
+  const OperationRecord& launch = record_of(number);
+  for (const std::uint64_t i : drawn_order(launch.grid.size())) {
+    hand_shared_memory_on();
+    Block block(launch, i, code);
+    const Running running(block);
+    if (!block.run()) break;
+  }
+  tell_pending_race();
+}
+
+void abandon_kernel() {
+  the_block("a kernel's end").abandon();
+}
+
+void refuse_shared_memory(std::size_t bytes, std::size_t most) {
+  const OperationRecord& launch = record_of(now.access.operation);
+  const std::string text = launch.name + "<<<...>>> on line " + std::to_string(launch.line) +
+                           " is not launched: it needs " + std::to_string(bytes) +
+                           " bytes of shared memory, with its __shared__ variables, at most " +
+                           std::to_string(most) + " are there";
+  note(fact_refused_launch, text);
+  launch_failed(Error::InvalidValue, text);
+  abandon_kernel();
+}
+
+void sync_threads(int line) {
+  the_block("__syncthreads()").wait_at_barrier(line);
+}
+
+std::uint64_t meet(WarpCall call, unsigned mask, std::uint64_t value, int argument, int width, int line) {
+  return the_block(name_of(call)).meet({call, mask, value, argument, width, line});
+}
+
+}  // namespace course::gpu

@@ -1,0 +1,247 @@
+#include "gpu/simulator/memory/races.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "gpu/simulator/findings/race_text.hpp"
+#include "gpu/simulator/memory/memory.hpp"
+#include "gpu/simulator/memory/shadow.hpp"
+
+namespace course::gpu {
+
+Now now;
+Arena cells_arena(memory_bytes / 4 * sizeof(Cell));
+
+namespace {
+
+/// Unordered accesses of one kind, two of which stand for others as a cell's readers do.
+struct Crowd {
+  Access& first;
+  Access& second;
+  std::uint32_t& more;
+};
+
+struct Atomics {
+  Access first, second;
+  std::uint32_t more = 0;
+};
+
+struct Shadow {
+  std::deque<std::vector<Access>> lists;
+  std::deque<Atomics> atomics;
+  std::deque<std::array<Cell, 4>> quarters;
+};
+Shadow shadow;
+
+Crowd readers_of(Cell& cell) {
+  return {cell.first, cell.second, cell.more};
+}
+
+Crowd atomics_of(Cell& cell) {
+  Atomics& found = shadow.atomics[cell.atomics - 1];
+  return {found.first, found.second, found.more};
+}
+
+/// A write by two, of which the second has yet to happen.
+struct PendingRace {
+  Access earlier, later;
+  std::size_t offset;
+  std::size_t bytes;
+  std::array<std::byte, 16> before;
+};
+std::optional<PendingRace> pending;
+
+/// Whether all of what `a` stands for happens before the access `b` that takes place now.
+bool is_ordered(const Access& a, const Access& b) {
+  if (a.operation == 0) return true;
+  if (a.operation != b.operation) {
+    const bool before = happens_before(a.operation, *now.clock);
+    if (before) now.surely_before = a.operation;
+    return before;
+  }
+  if (a.block != b.block) return false;
+  if (a.phase != b.phase) return true;
+  if (a.warp != b.warp) return false;
+  for (std::uint32_t others = a.lanes & ~b.lanes; others != 0; others &= others - 1)
+    if (!now.ticks || now.ticks[__builtin_ctz(others)] <= a.tick) return false;
+  return true;
+}
+
+bool is_atomic(const Access& a) {
+  return a.kind == AccessKind::Atomic || a.kind == AccessKind::BlockAtomic;
+}
+
+/// Whether two atomics may meet: of one extent, with scopes that reach both.
+bool may_meet(const Access& a, const Access& b) {
+  const bool reach = (a.kind == AccessKind::Atomic && b.kind == AccessKind::Atomic) || is_same_block(a, b);
+  return is_atomic(a) && is_atomic(b) && a.bytes == b.bytes && reach;
+}
+
+bool is_alike(const Access& a, const Access& b) {
+  return a.operation == b.operation && a.bytes == b.bytes && a.kind == b.kind;
+}
+
+/// Whether two of a crowd stand for the access; or makes them, where both are of one block, and it is of
+/// another.
+bool stand_for(const Access& a, Access& b, const Access& access) {
+  if (!is_alike(a, access) || !is_alike(b, access)) return false;
+  if (a.block == b.block && a.block != access.block) b = access;
+  if (a.block != b.block) return true;
+  return a.phase == access.phase && b.phase == access.phase && a.warp != b.warp;
+}
+
+bool stand_for(std::vector<Access>& list, const Access& access) {
+  for (std::size_t i = 0; i + 1 < list.size(); ++i)
+    for (std::size_t j = i + 1; j < list.size(); ++j)
+      if (stand_for(list[i], list[j], access)) return true;
+  return false;
+}
+
+void add_slowly(Crowd crowd, const Access& access) {
+  const auto is_over = [&](const Access& a) { return is_ordered(a, access); };
+  if (is_over(crowd.second)) crowd.second = {};
+  if (is_over(crowd.first)) crowd.first = std::exchange(crowd.second, {});
+  if (crowd.more != 0) std::erase_if(shadow.lists[crowd.more - 1], is_over);
+  if (crowd.first.operation == 0) {
+    crowd.first = access;
+  } else if (crowd.second.operation == 0) {
+    crowd.second = access;
+  } else {
+    if (crowd.more == 0) {
+      shadow.lists.emplace_back();
+      crowd.more = static_cast<std::uint32_t>(shadow.lists.size());
+    }
+    std::vector<Access>& list = shadow.lists[crowd.more - 1];
+    if (!stand_for(list, access)) list.push_back(access);
+  }
+}
+
+void add(Crowd crowd, const Access& access) {
+  const auto joins = [&](const Access& a) { return is_same_moment(a, access) && is_alike(a, access); };
+  if (joins(crowd.first))
+    crowd.first.lanes |= access.lanes;
+  else if (joins(crowd.second))
+    crowd.second.lanes |= access.lanes;
+  else if (!stand_for(crowd.first, crowd.second, access))
+    add_slowly(crowd, access);
+}
+
+template <class Conflicts>
+const Access* conflicting(Crowd crowd, const Access& access, Conflicts conflicts) {
+  for (const Access* a : {&crowd.first, &crowd.second})
+    if (conflicts(*a) && !is_ordered(*a, access)) return a;
+  if (crowd.more == 0) return nullptr;
+  for (const Access& a : shadow.lists[crowd.more - 1])
+    if (conflicts(a) && !is_ordered(a, access)) return &a;
+  return nullptr;
+}
+
+/// What the access races with: an unordered write, atomic, or, if it writes, reader.
+const Access* raced(Cell& cell, const Access& access) {
+  const auto always = [](const Access&) { return true; };
+  if (!is_ordered(cell.write, access)) return &cell.write;
+  if (cell.atomics != 0) {
+    const auto conflicts = [&](const Access& a) { return !may_meet(a, access); };
+    if (const Access* a = conflicting(atomics_of(cell), access, conflicts)) return a;
+  }
+  return access.kind == AccessKind::Read ? nullptr : conflicting(readers_of(cell), access, always);
+}
+
+void tell(const Access& earlier, const Access& access, std::size_t offset, std::size_t bytes) {
+  if (earlier.kind != AccessKind::Write || access.kind != AccessKind::Write || access.site == 0) {
+    tell_race(earlier, access, region_of(offset), false);
+    return;
+  }
+  if (pending) return;  // of the same access
+  now.has_pending_race = true;
+  pending = {earlier, access, offset, std::min<std::size_t>(bytes, 16), {}};
+  std::memcpy(pending->before.data(), memory().base() + offset, pending->bytes);
+}
+
+void enter(Cell& cell, const Access& access) {
+  if (access.kind == AccessKind::Write || access.kind == AccessKind::Lifetime) {
+    cell = Cell{};
+    cell.write = access;
+  } else if (access.kind == AccessKind::Read) {
+    add(readers_of(cell), access);
+  } else {
+    if (cell.atomics == 0) {
+      shadow.atomics.emplace_back();
+      cell.atomics = static_cast<std::uint32_t>(shadow.atomics.size());
+      cell.write.mark = true;
+    }
+    add(atomics_of(cell), access);
+  }
+}
+
+/// @param bytes of the access, from this cell's on
+void look_at(Cell& cell, const Access& access, std::size_t offset, std::size_t bytes) {
+  if (const Access* const earlier = raced(cell, access)) tell(*earlier, access, offset, bytes);
+  enter(cell, access);
+}
+
+std::array<Cell, 4>& quarters_of(Cell& cell) {
+  if (cell.bytes == 0) {
+    std::array<Cell, 4> parts;
+    for (Cell& part : parts) {
+      part = cell;
+      if (cell.atomics == 0) continue;
+      shadow.atomics.push_back(shadow.atomics[cell.atomics - 1]);
+      part.atomics = static_cast<std::uint32_t>(shadow.atomics.size());
+    }
+    shadow.quarters.push_back(parts);
+    cell.bytes = static_cast<std::uint32_t>(shadow.quarters.size());
+    cell.write.mark = true;
+  }
+  return shadow.quarters[cell.bytes - 1];
+}
+
+/// Shared memory belonged to another block when it was accessed last.
+bool is_stale(const Cell& cell, const Access& access) {
+  const Access& last = cell.write.operation != 0 ? cell.write : cell.first;
+  return last.operation != 0 && !is_same_block(last, access);
+}
+
+}  // namespace
+
+void find_races(std::size_t offset, std::size_t bytes, const Access& access) {
+  tell_pending_race();
+  const std::size_t behind = offset + bytes;
+  for (std::size_t at = offset; at < behind;) {
+    Cell& cell = cell_of(at);
+    const std::size_t next = std::min((at / 4 + 1) * 4, behind);
+    if (at < pinned_begin && is_stale(cell, access)) cell = {};
+    if (next - at == 4 && cell.bytes == 0)
+      look_at(cell, access, at, behind - at);
+    else
+      for (std::size_t byte = at; byte < next; ++byte)
+        look_at(quarters_of(cell)[byte % 4], access, byte, behind - byte);
+    at = next;
+  }
+}
+
+void tell_pending_race() {
+  if (!pending) return;
+  now.has_pending_race = false;
+  const PendingRace race = *pending;
+  pending.reset();
+  const bool same = std::memcmp(race.before.data(), memory().base() + race.offset, race.bytes) == 0;
+  tell_race(race.earlier, race.later, region_of(race.offset), same);
+}
+
+void reset_races() {
+  const auto release = [](std::size_t begin, std::size_t end) {
+    cells_arena.release(begin / 4 * sizeof(Cell), (end - begin) / 4 * sizeof(Cell));
+  };
+  pending.reset();
+  release(shared_begin, end_of(Region::Pinned));
+  release(device_begin, end_of(Region::Device));
+  shadow = {};
+}
+
+}  // namespace course::gpu

@@ -1,0 +1,37 @@
+#include "judge/device_checks.hpp"
+
+#include "protocol/fact_kinds.hpp"
+
+namespace course::checks {
+
+namespace {
+
+/// From causes to what follows from them.
+constexpr const char* kinds[] = {fact_refused_launch,     fact_host_pointer,  fact_host_dereference,
+                                 fact_out_of_bounds,      fact_misaligned,    fact_divergent_barrier,
+                                 fact_absent_lane,        fact_spinning,      fact_unrecorded_event,
+                                 fact_missing_dependency, fact_race_in_block, fact_race_between_blocks,
+                                 fact_unwritten_read,     fact_device_memory, fact_unchecked_error};
+
+const std::string* text_of(const Outcome& outcome, const char* kind, const std::string& words) {
+  for (const Facts& facts : outcome.facts) {
+    for (const auto& [noted, text] : facts) {
+      if (noted == kind && text.find(words) != std::string::npos) return &text;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CommunicationCheck is_right_on_the_device(std::vector<DeviceMistake> known) {
+  for (const char* const kind : kinds) known.push_back({kind, "", ""});
+  return [known = std::move(known)](const Example&, const Outcome& outcome) -> std::vector<Finding> {
+    for (const auto& [kind, words, mistake] : known) {
+      if (const std::string* const text = text_of(outcome, kind, words)) return {{mistake, *text}};
+    }
+    return {};
+  };
+}
+
+}  // namespace course::checks

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "judge/task.hpp"
+
+namespace course::checks {
+
+/// What a lesson calls a finding of the simulated GPU: a kind of protocol/fact_kinds.hpp, words that its text
+/// has ("" is any), and the id of the mistake.
+struct DeviceMistake {
+  const char* kind;
+  std::string words;
+  std::string mistake;
+};
+
+/// The simulated GPU has found nothing wrong: one finding, of the kind that the others follow from. Calls
+/// that may wait for the whole device are no finding. Of a real device nothing is said.
+CommunicationCheck is_right_on_the_device(std::vector<DeviceMistake> known);
+
+}  // namespace course::checks

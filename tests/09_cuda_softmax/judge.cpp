@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "judge/device_checks.hpp"
+#include "judge/softmax/row_softmax.hpp"
+#include "protocol/fact_kinds.hpp"
+
+using namespace course;
+
+namespace {
+
+constexpr int warp_lanes = 32;
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+using Row = std::span<const float>;
+
+/// Rows that fill no warp or block, those that just do, and one entry more.
+std::vector<Example> edges_of_warps(InputGenerator& generator) {
+  std::vector<Example> examples;
+  for (const int cols : {1, 31, 32, 33, 255, 256, 257, 1000}) {
+    examples.push_back(row_softmax::make_example("rows of " + std::to_string(cols) + " entries",
+                                                 score_rows(generator, 3, cols)));
+  }
+  return examples;
+}
+
+/// The lse that lane 0 finds when each lane subtracts the maximum that shuffles down have left it.
+float lse_of_lane_0(Row scores) {
+  std::array<float, warp_lanes> m;
+  m.fill(minus_infinity);
+  for (std::size_t j = 0; j < scores.size(); ++j) m[j % warp_lanes] = std::max(m[j % warp_lanes], scores[j]);
+  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+    for (int lane = 0; lane + distance < warp_lanes; ++lane) m[lane] = std::max(m[lane], m[lane + distance]);
+  }
+  float l = 0;
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (const float of_lane = m[j % warp_lanes]; of_lane != minus_infinity)
+      l += std::exp(scores[j] - of_lane);
+  }
+  return m[0] + std::log(l);
+}
+
+float lse_of(Row scores) {
+  float m = minus_infinity, l = 0;
+  for (const float score : scores) m = std::max(m, score);
+  for (const float score : scores) l += m == minus_infinity ? 0 : std::exp(score - m);
+  return m + std::log(l);
+}
+
+/// A row's lse without what follows its last whole stretch.
+float lse_of_whole_stretches(Row scores, std::size_t stretch) {
+  return lse_of(scores.first(scores.size() / stretch * stretch));
+}
+
+Answer each_lse(const Example& example, const std::function<float(Row)>& lse_of_row) {
+  const Tensor& x = example.inputs.at("x");
+  Tensor lse({x.extent(0)});
+  for (Index row = 0; row < x.extent(0); ++row) lse[row] = lse_of_row(x.matrix().row(row));
+  return {{"lse", cast<double>(lse)}};
+}
+
+/// p if every warp of a block of so many threads divides by its own sum; the maximum subtracted is its own,
+/// too, or the row's.
+Answer softmax_of_each_warp(const Example& example, int threads, bool own_maximum) {
+  const Tensor& x = example.inputs.at("x");
+  Tensor p(x.shape());
+  const auto warp_of = [=](Index col) { return col % threads / warp_lanes; };
+  for (Index row = 0; row < x.extent(0); ++row) {
+    const Row scores = x.matrix().row(row);
+    std::vector<float> m(threads / warp_lanes, minus_infinity), l(m.size());
+    for (Index j = 0; j < x.extent(1); ++j) m[warp_of(j)] = std::max(m[warp_of(j)], scores[j]);
+    if (!own_maximum) std::ranges::fill(m, std::ranges::max(m));
+    const auto weight = [&](Index j) { return std::exp(scores[j] - m[warp_of(j)]); };
+    for (Index j = 0; j < x.extent(1); ++j) l[warp_of(j)] += weight(j);
+    for (Index j = 0; j < x.extent(1); ++j)
+      p.matrix()(row, j) = m[warp_of(j)] == minus_infinity ? 0 : weight(j) / l[warp_of(j)];
+  }
+  return {{"p", cast<double>(p)}};
+}
+
+/// A thread that has returned at a value which it read too early is no barrier in the wrong place.
+CommunicationCheck device_check() {
+  return checks::is_right_on_the_device({{fact_divergent_barrier, "at that on line", "divergent_barrier"},
+                                         {fact_race_in_block, "", "barrier_missing"},
+                                         {fact_divergent_barrier, "", "divergent_barrier"},
+                                         {fact_absent_lane, "a mask that does not name it", "half_a_mask"},
+                                         {fact_absent_lane, "waits in", "shuffle_in_the_loop"},
+                                         {fact_absent_lane, "does not take part", "shuffle_in_the_loop"},
+                                         {fact_missing_dependency, "", "stream_forgotten"},
+                                         {fact_out_of_bounds, "", "past_the_row"}});
+}
+
+Task played_on_a_device(Task task) {
+  task.communication_checks = {device_check()};
+  task.examples = [of_family = task.examples](InputGenerator& generator, int ranks) {
+    std::vector<Example> all = of_family(generator, ranks);
+    std::ranges::move(edges_of_warps(generator), std::back_inserter(all));
+    return all;
+  };
+  return task;
+}
+
+Task logsumexp_task() {
+  Task task = played_on_a_device(row_softmax::logsumexp_task("1", "logsumexp"));
+  task.mistakes.push_back(
+      {"lane_0_only", [](const Example& example) { return each_lse(example, lse_of_lane_0); }});
+  for (const std::size_t stretch : {32, 64, 128}) {
+    task.mistakes.push_back({"tail_dropped", [stretch](const Example& example) {
+                               return each_lse(example, [stretch](Row scores) {
+                                 return lse_of_whole_stretches(scores, stretch);
+                               });
+                             }});
+  }
+  return task;
+}
+
+Task softmax_task() {
+  Task task = played_on_a_device(row_softmax::softmax_task("2", "softmax"));
+  for (const int threads : {64, 128, 256, 512, 1024}) {
+    for (const bool own_maximum : {false, true}) {
+      task.mistakes.push_back({"own_warp_only", [=](const Example& example) {
+                                 return softmax_of_each_warp(example, threads, own_maximum);
+                               }});
+    }
+  }
+  return task;
+}
+
+}  // namespace
+
+LessonJudge course::lesson_judge() {
+  return {"09", {logsumexp_task(), softmax_task()}};
+}

@@ -1,0 +1,10 @@
+// what: a kernel whose threads meet at one barrier after another for ever
+// graded: stuck in compute
+// none: stuck in compute
+__global__ void meets() {
+  while (true) __syncthreads();
+}
+bool attack() {
+  meets<<<1, 64>>>();
+  return cudaDeviceSynchronize() == cudaSuccess;
+}

@@ -1,0 +1,10 @@
+// what: begins the case anew without looking at accesses, and goes on with its own memory
+// graded: uses course::gpu::begin(unsigned long, bool), which no answer to this lesson needs
+// none: invalid argument
+namespace course::gpu {
+void begin(unsigned long seed, bool checked);
+}
+bool attack() {
+  course::gpu::begin(1, false);
+  return true;
+}
