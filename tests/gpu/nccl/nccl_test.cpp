@@ -222,6 +222,23 @@ TEST(WrongPrograms, MemoryThatIsFreedOnAnotherStreamIsTold) {
               {"on " + line_of("freed_early"), "ncclRecv on " + line_of("receive_from_previous")});
 }
 
+TEST(WrongPrograms, MemoryThatIsFreedBeforeItsUseIsTold) {
+  expect_fact(alone("used_behind_its_end"), fact_out_of_bounds,
+              {"ncclRecv on " + line_of("receive_from_previous") + " uses",
+               "cudaFreeAsync on " + line_of("freed_in_order")});
+}
+
+TEST(WrongPrograms, RefusedCallsReturnAnErrorAndAreTold) {
+  const Outcome outcome = alone("refused_calls");
+  EXPECT_EQ(outcome.ending, Outcome::Ending::Finished) << outcome.text;
+  expect_fact(outcome, fact_nccl_call, {"ncclSend on " + line_of("stream_is_gone"), "a stream that is none"});
+  expect_fact(outcome, fact_nccl_call, {"ncclAllReduce on " + line_of("bfloat16"), "reduces float"});
+  expect_fact(outcome, fact_nccl_call,
+              {"on " + line_of("empty_id"), "an id that ncclGetUniqueId has not made"});
+  expect_fact(outcome, fact_nccl_call,
+              {"on " + line_of("init_in_a_group"), "between ncclGroupStart and ncclGroupEnd"});
+}
+
 TEST(WrongPrograms, WhatIsWrongIsToldWithItsLines) {
   struct Expectation {
     std::string program;

@@ -106,8 +106,8 @@ void group_over_two_streams(course::Call& call) {
   check(ncclRecv(r.z, n, ncclFloat, r.previous(), r.comm, r.compute));
   check(ncclRecv(r.z + n, n, ncclFloat, r.previous(), r.comm, r.compute));
   check(ncclGroupEnd());
-  add<<<1, n, 0, r.transfer>>>(r.z, r.z + n);
-  r.write("sum", r.z, n, r.transfer);
+  add<<<1, n, 0, r.compute>>>(r.z, r.z + n);
+  r.write("sum", r.z, n, r.compute);
 }
 
 /// Of each rank and the rank across, where there is one: two communicators, each with its own id.

@@ -157,6 +157,19 @@ void freed_on_another_stream(course::Call& call) {
   cudaStreamSynchronize(r.transfer);
 }
 
+/// In stream order before its use, and carried out behind the call: the others let nothing come before.
+void used_behind_its_end(course::Call& call) {
+  Rank r(call);
+  float* room = nullptr;
+  check(cudaMalloc(&room, bytes));
+  if (r.rank > 0) MPI_Barrier(r.mpi);
+  exchange(r, r.x, r.y, r.transfer);
+  check(cudaFreeAsync(room, r.transfer));  // freed_in_order
+  exchange(r, r.x, room, r.transfer);
+  if (r.rank == 0) MPI_Barrier(r.mpi);
+  cudaStreamSynchronize(r.transfer);
+}
+
 void send_to_oneself(course::Call& call) {
   Rank r(call);
   const ncclResult_t result = ncclSend(r.x, n, ncclFloat, r.rank, r.comm, r.compute);  // to_oneself
@@ -200,6 +213,24 @@ void group_is_ended_twice(course::Call& call) {
   exchange(r, r.x, r.y, r.compute);
   if (ncclGroupEnd() != ncclInvalidUsage) throw std::runtime_error("ncclGroupEnd");
   wait(r);
+}
+
+void refused_calls(course::Call& call) {
+  Rank r(call);
+  const auto is_refused = [](ncclResult_t result, ncclResult_t expected = ncclInvalidArgument) {
+    if (result != expected) throw std::runtime_error(ncclGetErrorString(result));
+  };
+  cudaStream_t gone = nullptr;
+  check(cudaStreamCreate(&gone));
+  check(cudaStreamDestroy(gone));
+  is_refused(ncclSend(r.x, n, ncclFloat, r.next(), r.comm, gone));                   // stream_is_gone
+  is_refused(ncclAllReduce(r.x, r.y, n, ncclBfloat16, ncclSum, r.comm, r.compute));  // bfloat16
+  ncclComm_t comm = nullptr;
+  const ncclUniqueId empty{};
+  is_refused(ncclCommInitRank(&comm, 1, empty, 0));  // empty_id
+  check(ncclGroupStart());
+  is_refused(ncclCommInitRank(&comm, 1, empty, 0), ncclInvalidUsage);  // init_in_a_group
+  check(ncclGroupEnd());
 }
 
 void id_is_not_handed_on(course::Call& call) {
@@ -253,6 +284,8 @@ course::Adapter wrong_programs() {
           {"transfer_does_not_wait_for_a_reader", transfer_does_not_wait_for_a_reader},
           {"receive_over_the_send_buffer", receive_over_the_send_buffer},
           {"freed_on_another_stream", freed_on_another_stream},
+          {"used_behind_its_end", used_behind_its_end},
+          {"refused_calls", refused_calls},
           {"send_to_oneself", send_to_oneself},
           {"wrong_call_in_a_group", wrong_call_in_a_group},
           {"host_memory", host_memory},
