@@ -1,5 +1,7 @@
 # CUDA sources. For the simulator they are rewritten, and compiled as C++ is; nvcc compiles them as they are.
 find_program(COURSE_NVCC nvcc HINTS /usr/local/cuda/bin)
+find_path(COURSE_NCCL_INCLUDE nccl.h HINTS /usr/local/cuda/include)
+find_library(COURSE_NCCL_LIBRARY nccl HINTS /usr/local/cuda/lib64)
 set(COURSE_CUDA_ARCHITECTURES "80;90" CACHE STRING "The GPUs whose code nvcc makes, by compute capability; and PTX for later ones")
 
 # The sources, each CUDA source replaced by the C++ that the simulator completes.

@@ -7,11 +7,12 @@ namespace course::checks {
 namespace {
 
 /// From causes to what follows from them.
-constexpr const char* kinds[] = {fact_refused_launch,     fact_host_pointer,  fact_host_dereference,
-                                 fact_out_of_bounds,      fact_misaligned,    fact_divergent_barrier,
-                                 fact_absent_lane,        fact_spinning,      fact_unrecorded_event,
-                                 fact_missing_dependency, fact_race_in_block, fact_race_between_blocks,
-                                 fact_unwritten_read,     fact_device_memory, fact_unchecked_error};
+constexpr const char* kinds[] = {fact_refused_launch,      fact_nccl_call,          fact_host_pointer,
+                                 fact_host_dereference,    fact_out_of_bounds,      fact_misaligned,
+                                 fact_divergent_barrier,   fact_absent_lane,        fact_spinning,
+                                 fact_unrecorded_event,    fact_missing_dependency, fact_race_in_block,
+                                 fact_race_between_blocks, fact_nccl_mismatch,      fact_unwritten_read,
+                                 fact_device_memory,       fact_unchecked_error};
 
 const std::string* text_of(const Outcome& outcome, const char* kind, const std::string& words) {
   for (const Facts& facts : outcome.facts) {

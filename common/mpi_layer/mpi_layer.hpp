@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "protocol/compute_observer.hpp"
@@ -59,10 +60,23 @@ void begin(MPI_Comm comm, Options options, RankStatus* status);
 /// between, MPI calls are progress; messages that are open are being hidden.
 ComputeObserver& compute_observer();
 
-/// Waits for what passes between ranks without MPI's calls, until done() says that it is over; the page shows
-/// meanwhile that the rank is blocked by what pending() says.
-void wait_for(const char* call, const std::function<bool()>& done,
-              const std::function<std::vector<PendingOperation>()>& pending);
+/// What passes between ranks beside MPI's calls, as NCCL's messages do.
+struct Beside {
+  /// Moves it as far as it goes without waiting; is called whenever a call of MPI's waits.
+  std::function<void()> progress;
+  /// What of it is under way, and what of that the rank waits for.
+  std::function<std::vector<PendingOperation>()> pending;
+};
+/// Of the case that was begun, until its end.
+void watch_beside(Beside beside);
+/// Waits until done(); the page shows meanwhile that the rank is blocked by what is pending beside MPI's
+/// calls.
+void wait_for(const char* call, const std::function<bool()>& done);
+/// A message that passed beside MPI's calls has come to its end on this rank. One without bytes is not
+/// counted as received.
+void note_completion(const PendingOperation& message);
+/// Adds what another instrument has found to the facts, and to the page.
+void note(const char* kind, const std::string& text);
 
 /// Stops watching and tells what was seen. Receives still open are cancelled, sends are completed where that
 /// needs no waiting and else left to the library; both are told as unfinished_request. Never waits for

@@ -23,18 +23,28 @@ std::unique_ptr<Recorder> current;
 /// Operations that outlived their case. The library may use what they own until the process ends.
 std::list<Operation> left_to_library;
 
+Recorder& watching_for(const char* who) {
+  if (!current) throw std::logic_error(std::string("mpi_layer::") + who + ": no case was begun");
+  return *current;
+}
+
+/// Adds a message that has come to its end here to the sums by which the judge sees that both ends know.
+void enter_sum(RankStatus& own, const PendingOperation& message) {
+  if (message.peer < 0 || message.peer >= max_summed_ranks) return;
+  (message.kind == Kind::Receive ? own.received_sum : own.sent_sum)[message.peer] +=
+      mix(message.communicator, static_cast<std::uint64_t>(message.tag));
+}
+
 void sum(RankStatus& own, Operation& operation, const MPI_Status& status) {
   if (operation.kind == Kind::Collective || std::exchange(operation.summed, true)) return;
-  const bool receive = operation.kind == Kind::Receive;
   Operation actual = operation;
-  if (receive) {
+  if (operation.kind == Kind::Receive) {
     actual.peer = status.MPI_SOURCE;
     actual.tag = status.MPI_TAG;
   }
-  const int peer = actual.case_peer();
-  if (peer < 0 || peer >= max_summed_ranks) return;
-  (receive ? own.received_sum : own.sent_sum)[peer] +=
-      mix(actual.communicator->id, static_cast<std::uint64_t>(actual.tag));
+  PendingOperation message = actual.pending(nullptr, Need::None);
+  message.peer = actual.case_peer();
+  enter_sum(own, message);
 }
 
 #ifdef COURSE_SANITIZED
@@ -152,14 +162,28 @@ void begin(MPI_Comm comm, Options options, RankStatus* status) {
   current = std::make_unique<Recorder>(comm, std::move(options), status);
 }
 
-void wait_for(const char* call, const std::function<bool()>& done,
-              const std::function<std::vector<PendingOperation>()>& pending) {
-  if (!current) throw std::logic_error("mpi_layer::wait_for: no case was begun");
-  current->waiting.wait_for({call}, done, pending);
+void watch_beside(Beside beside) {
+  watching_for(__func__).beside = std::move(beside);
+}
+
+void wait_for(const char* call, const std::function<bool()>& done) {
+  watching_for(__func__).waiting.wait_for({call}, done);
+}
+
+void note_completion(const PendingOperation& message) {
+  watching_for(__func__).journal.enter_completion([&](RankStatus& own) {
+    ++own.completed;
+    own.receives += message.kind == Kind::Receive && message.bytes > 0;
+    enter_sum(own, message);
+  });
+}
+
+void note(const char* kind, const std::string& text) {
+  watching_for(__func__).journal.note(kind, text);
 }
 
 Report end() {
-  if (!current) throw std::logic_error("mpi_layer::end: no case was begun");
+  watching_for(__func__);
   const std::unique_ptr<Recorder> recorder = std::move(current);
   return recorder->finish();
 }

@@ -200,11 +200,12 @@ class Waiting {
   bool test(const char* call, std::vector<Waited>& waited, Need need);
   /// Completes the open requests that need no waiting: all of them, or with Need::Any one.
   void advance_open(std::vector<Waited>& waited, Need need);
+  /// Lets what passes beside MPI's calls go on.
+  void advance_beside() const;
   /// Blocks until arrived() says yes, while the page shows `probe`.
   void wait_for_message(CallLabel label, const Operation& probe, const std::function<bool()>& arrived);
-  /// Blocks until done(), while the page shows what pending_now() says, as far as that is known.
-  void wait_for(CallLabel label, const std::function<bool()>& done,
-                const std::function<std::vector<PendingOperation>()>& pending_now);
+  /// Blocks until done(), while the page shows what is under way, beside MPI's calls too.
+  void wait_for(CallLabel label, const std::function<bool()>& done);
   /// Runs a blocking call of the library while the page shows `operation`; returns its code.
   int run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call);
   /// Counts one test that found nothing, or ends a row of them.
@@ -252,6 +253,7 @@ class Recorder {
   Report finish();
 
   const Options options;
+  Beside beside;
   Journal journal;
   OpenRequests open;
   Overlap overlap{open, journal, options.delay_tests};

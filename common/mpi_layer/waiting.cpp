@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -113,6 +114,7 @@ std::vector<PendingOperation> Waiting::pending(const char* call, const std::vect
     const bool waited_for = std::ranges::count(shown, &other) > 0;
     if (other.active && !other.summed && !waited_for) all.push_back(other.pending(nullptr, Need::None));
   }
+  if (recorder_.beside.pending) std::ranges::copy(recorder_.beside.pending(), std::back_inserter(all));
   return all;
 }
 
@@ -141,7 +143,7 @@ void Waiting::block(const std::function<bool()>& done, const std::function<void(
                     const PendingNow& pending_now) {
   Idle idle(more_ranks_than_cores_);
   std::optional<std::uint64_t> shown;
-  while (!done()) {
+  for (advance_beside(); !done(); advance_beside()) {
     if (shown != recorder_.journal.completions()) {
       shown = recorder_.journal.completions();
       show(Phase::Blocked, pending_now());
@@ -175,23 +177,19 @@ void Waiting::wait_for_message(CallLabel label, const Operation& probe,
   recorder_.journal.enter_completion([](RankStatus& own) { ++own.completed; });
 }
 
-void Waiting::wait_for(CallLabel label, const std::function<bool()>& done, const PendingNow& pending_now) {
+void Waiting::wait_for(CallLabel label, const std::function<bool()>& done) {
   const Scope scope(*this, std::move(label));
-  Idle idle(more_ranks_than_cores_);
-  std::optional<std::size_t> shown;
-  while (!done()) {
-    const std::vector<PendingOperation> open = pending_now();
-    if (shown != open.size()) {
-      if (shown) recorder_.journal.enter_completion([](RankStatus& own) { ++own.completed; });
-      recorder_.journal.show(Phase::Blocked, open, true);
-      shown = open.size();
-    }
-    idle.pause([] {});
-  }
+  block(
+      done, [] {}, [&] { return pending(nullptr, {}, Need::None); });
+}
+
+void Waiting::advance_beside() const {
+  if (recorder_.beside.progress) recorder_.beside.progress();
 }
 
 int Waiting::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call) {
   const Scope scope(*this, std::move(label));
+  advance_beside();
   show(Phase::Blocked, pending_with(operation));
   const int code = call();
   recorder_.journal.enter_completion([&](RankStatus& own) {
@@ -292,6 +290,7 @@ void Waiting::finish(Waited& waited, MPI_Request left, const MPI_Status& status)
 
 bool Waiting::test(const char* call, std::vector<Waited>& waited, Need need) {
   recorder_.overlap.look_at_tests(call, waited);
+  advance_beside();
   const bool found = (need == Need::Any || all_arrived(waited)) && advance_all(waited, need);
   note_test(found, [&] { return pending(call, waited, need); });
   return found;

@@ -119,6 +119,7 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
     stage.begin_watching(communicator.get(), Watching::Graded, page,
                          [&call](const void* address) { return call.tensor_at(address).memory; });
     RankReport report = call_function(subject, loaded.manifest.function, call);
+    if (report.ending == "finished") stage.settle();
     if (report.ending != "finished") set_text(page, report.what);
     set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);
     if (measured) report.peak_bytes = memory.peak();

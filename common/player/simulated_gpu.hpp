@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+
 #include "gpu/simulator/simulator.hpp"
 #include "player/stage.hpp"
 
@@ -17,10 +20,14 @@ class SimulatedGpu : public Base {
     gpu::begin(seed_, how == Watching::Graded);
   }
 
+  void settle() override { gpu::run_the_rest(); }
+
   std::vector<Span> end_watching(RankReport& report) override {
-    std::vector<Span> spans = Base::end_watching(report);
     const Facts seen = gpu::end(report.ending == "finished");
-    report.facts.insert(report.facts.end(), seen.begin(), seen.end());
+    std::vector<Span> spans = Base::end_watching(report);
+    std::ranges::copy_if(seen, std::back_inserter(report.facts), [known = report.facts](const auto& fact) {
+      return std::ranges::count(known, fact) == 0;
+    });
     return spans;
   }
 

@@ -38,6 +38,9 @@ class Stage {
   virtual void draw_from(std::uint64_t /*seed*/) {}
   virtual void begin_watching(const void* /*communicator*/, Watching, RankStatus&,
                               const TensorAt& /*tensor_at*/ = {}) {}
+  /// What the function has started and left, such as kernels of a GPU, comes to its end, while the page still
+  /// says that the rank computes.
+  virtual void settle() {}
   /// What is told of the computation; lives as long as the stage.
   virtual ComputeObserver& compute_observer() { return nobody_; }
   /// Enters what was seen; returns the spans of a timed call's MPI calls, on this host's monotonic clock.

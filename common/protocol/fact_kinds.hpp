@@ -1,7 +1,7 @@
 #pragma once
 
-/// The kinds of Fact that the MPI layer and the simulated GPU tell; the judge, which knows neither, reads
-/// them too.
+/// The kinds of Fact that the MPI layer, the simulated GPU and its NCCL tell; the judge, which knows neither,
+/// reads them too.
 namespace course {
 
 inline constexpr const char* fact_any_source = "any_source";
@@ -70,6 +70,10 @@ inline constexpr const char* fact_spinning = "spinning";
 inline constexpr const char* fact_unrecorded_event = "unrecorded_event";
 /// A call that may wait until every stream is idle, while one may not be.
 inline constexpr const char* fact_device_wide_wait = "device_wide_wait";
+/// A call of NCCL's that is refused, or a communicator that nobody destroyed.
+inline constexpr const char* fact_nccl_call = "nccl_call";
+/// Calls of two ranks' that meet and do not fit: another call, size or type.
+inline constexpr const char* fact_nccl_mismatch = "nccl_mismatch";
 /// A launch failed, and nobody asked for the last error.
 inline constexpr const char* fact_unchecked_error = "unchecked_error";
 

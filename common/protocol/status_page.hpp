@@ -34,7 +34,8 @@ struct PendingOperation {
   enum class Need : std::uint32_t { None, All, Any } need;
   std::int32_t peer;   ///< rank in the case's communicator; any_peer for MPI_ANY_SOURCE; a collective's root,
                        ///< or any_peer
-  std::int32_t tag;    ///< any_tag for MPI_ANY_TAG; for a collective its number on the communicator, from 1
+  std::int32_t tag;    ///< any_tag for MPI_ANY_TAG; no_tag for what has none, as NCCL's messages; for a
+                       ///< collective its number on the communicator, from 1
   std::int64_t bytes;  ///< of the caller's buffer
   std::uint64_t communicator;  ///< equal on two ranks when they mean the same communicator's context
   char call[32];               ///< "MPI_Recv"; "MPI_Wait(MPI_Irecv)" for a request that is waited for
@@ -42,6 +43,7 @@ struct PendingOperation {
 
 inline constexpr std::int32_t any_peer = -1;
 inline constexpr std::int32_t any_tag = -1;
+inline constexpr std::int32_t no_tag = -2;
 inline constexpr std::int32_t outside_peer = -2;  ///< a rank that is not in the case's communicator
 /// The communicator of an operation that the MPI layer knows nothing about: it may match anything.
 inline constexpr std::uint64_t unknown_communicator = 0;

@@ -245,14 +245,14 @@ std::string peer_words(const Operation& operation, int rank, int size, bool rela
 std::string in_brackets(const Operation& operation, int receives) {
   std::string words;
   if (operation.kind == Operation::Kind::Collective) {
-    words = fmt::format("collective call {}", operation.tag);
-  } else {
-    words = operation.tag == any_tag ? "any tag" : fmt::format("tag {}", operation.tag);
+    words = fmt::format("collective call {}, ", operation.tag);
+  } else if (operation.tag != no_tag) {
+    words = operation.tag == any_tag ? "any tag, " : fmt::format("tag {}, ", operation.tag);
   }
-  words += fmt::format(", {} {}, {}", operation.bytes, operation.bytes == 1 ? "byte" : "bytes",
+  words += fmt::format("{} {}, {}", operation.bytes, operation.bytes == 1 ? "byte" : "bytes",
                        after_receives(receives));
-  const bool other =
-      operation.communicator != case_communicator && operation.communicator != unknown_communicator;
+  const bool other = operation.communicator != case_communicator &&
+                     operation.communicator != unknown_communicator && operation.tag != no_tag;
   return words + (other ? ", another communicator than the one given" : "");
 }
 

@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
     const std::string name = argv[1];
     const std::string cuda = course::read_text(name);
     std::string headers;
-    for (const char* header : {"cuda_runtime.h", "device_functions.h", "runtime_api.h", "vector_types.h"})
+    for (const char* header :
+         {"cuda_runtime.h", "device_functions.h", "nccl.h", "runtime_api.h", "vector_types.h"})
       headers += course::read_text(std::filesystem::path(HEADERS) / header);
     for (const std::string& note : course::gpu::notes_on_unknown_words(cuda, name, headers))
       std::cerr << note << '\n';

@@ -7,6 +7,7 @@
 
 using ncclResult_t = course::gpu::nccl::Result;
 inline constexpr ncclResult_t ncclSuccess = ncclResult_t::Success;
+inline constexpr ncclResult_t ncclUnhandledCudaError = ncclResult_t::UnhandledCudaError;
 inline constexpr ncclResult_t ncclInternalError = ncclResult_t::InternalError;
 inline constexpr ncclResult_t ncclInvalidArgument = ncclResult_t::InvalidArgument;
 inline constexpr ncclResult_t ncclInvalidUsage = ncclResult_t::InvalidUsage;
@@ -30,6 +31,7 @@ inline constexpr ncclRedOp_t ncclMax = ncclRedOp_t::Maximum;
 inline constexpr ncclRedOp_t ncclMin = ncclRedOp_t::Minimum;
 inline constexpr ncclRedOp_t ncclAvg = ncclRedOp_t::Average;
 
+#define NCCL_UNIQUE_ID_BYTES 128
 using ncclUniqueId = course::gpu::nccl::UniqueId;
 using ncclComm_t = course::gpu::nccl::Communicator*;
 

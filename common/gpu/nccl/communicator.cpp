@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "gpu/simulator/findings/findings.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -20,6 +22,7 @@ struct Case {
   std::vector<std::unique_ptr<Communicator>> made;  ///< those left stay, for their operations
   std::vector<const Communicator*> known;
   std::vector<PendingOperation> joins;
+  std::function<void(const PendingOperation&)> completed;
 };
 Case current;
 
@@ -53,26 +56,30 @@ bool agree(std::vector<Guest> guests) {
   return true;
 }
 
-std::vector<PendingOperation> waits_for(int peer, PendingOperation::Kind kind, const Meeting& meeting) {
+/// The communicator's number, the same on all of its ranks, and no other's.
+std::uint64_t number_of(const Meeting& meeting) {
+  return 1000 + static_cast<std::uint64_t>(tag_of(meeting));
+}
+
+/// Waits for a message between a guest and the rank that made the id.
+void complete(MPI_Request request, PendingOperation::Kind kind, int peer, const Meeting& meeting) {
   PendingOperation one{};
   one.kind = kind;
   one.need = PendingOperation::Need::All;
   one.peer = peer;
-  one.tag = tag_of(meeting);
-  one.bytes = sizeof(Guest);
-  one.communicator = 2;
-  std::strncpy(one.call, "ncclCommInitRank", sizeof(one.call) - 1);
-  return {one};
-}
-
-void complete(MPI_Request request, int peer, PendingOperation::Kind kind, const Meeting& meeting) {
-  current.joins = waits_for(peer, kind, meeting);
+  one.tag = no_tag;
+  one.communicator = number_of(meeting);
+  std::string_view("ncclCommInitRank").copy(one.call, sizeof one.call - 1);
+  current.joins = {one};
+  MPI_Status status{};
   wait_outside([&] {
     int done = 0;
-    PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    PMPI_Test(&request, &done, &status);
     return done != 0;
   });
   current.joins.clear();
+  if (kind == PendingOperation::Kind::Receive) one.peer = status.MPI_SOURCE;
+  tell_completed(one);
 }
 
 /// The rank that made the id hears of every other one, and tells them all.
@@ -82,14 +89,16 @@ std::vector<Guest> receive_guests(const Meeting& meeting, const Guest& own) {
     MPI_Request request = MPI_REQUEST_NULL;
     Guest guest{};
     PMPI_Irecv(&guest, sizeof(guest), MPI_BYTE, MPI_ANY_SOURCE, tag_of(meeting), current.comm, &request);
-    complete(request, any_peer, PendingOperation::Kind::Receive, meeting);
+    complete(request, PendingOperation::Kind::Receive, any_peer, meeting);
     guests.push_back(guest);
   }
   std::ranges::sort(guests, {}, &Guest::rank);
   for (const Guest& guest : guests) {
     if (guest.case_rank == current.rank) continue;
-    PMPI_Send(guests.data(), static_cast<int>(guests.size() * sizeof(Guest)), MPI_BYTE, guest.case_rank,
-              tag_of(meeting), current.comm);
+    MPI_Request request = MPI_REQUEST_NULL;
+    PMPI_Issend(guests.data(), static_cast<int>(guests.size() * sizeof(Guest)), MPI_BYTE, guest.case_rank,
+                tag_of(meeting), current.comm, &request);
+    complete(request, PendingOperation::Kind::Send, guest.case_rank, meeting);
   }
   return guests;
 }
@@ -97,11 +106,13 @@ std::vector<Guest> receive_guests(const Meeting& meeting, const Guest& own) {
 std::vector<Guest> visit(const Meeting& meeting, const Guest& own) {
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Issend(&own, sizeof(own), MPI_BYTE, meeting.host, tag_of(meeting), current.comm, &request);
-  complete(request, meeting.host, PendingOperation::Kind::Send, meeting);
-  std::vector<Guest> guests(own.ranks);
+  complete(request, PendingOperation::Kind::Send, meeting.host, meeting);
+  const Guest nobody{-1, 0, -1};
+  std::vector<Guest> guests(current.size, nobody);
   PMPI_Irecv(guests.data(), static_cast<int>(guests.size() * sizeof(Guest)), MPI_BYTE, meeting.host,
              tag_of(meeting), current.comm, &request);
-  complete(request, meeting.host, PendingOperation::Kind::Receive, meeting);
+  complete(request, PendingOperation::Kind::Receive, meeting.host, meeting);
+  std::erase_if(guests, [](const Guest& guest) { return guest.rank < 0; });
   return guests;
 }
 
@@ -120,9 +131,13 @@ MPI_Comm made_of(const std::vector<Guest>& guests, int tag) {
 
 }  // namespace
 
-Result refuse(const std::string& what) {
-  note(fact_nccl, what);
-  return Result::InvalidArgument;
+std::string call_text(const char* call, int line) {
+  return std::string(call) + " on line " + std::to_string(line);
+}
+
+Result refuse(const std::string& what, Result result) {
+  note(fact_nccl_call, what);
+  return result;
 }
 
 bool is_known(const Communicator* comm) {
@@ -139,7 +154,9 @@ Result make_unique_id(UniqueId* id) {
 }
 
 Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int line) {
-  const std::string call = "ncclCommInitRank on line " + std::to_string(line);
+  const std::string call = call_text("ncclCommInitRank", line);
+  if (in_group())
+    return refuse(call + " is called between ncclGroupStart and ncclGroupEnd", Result::InvalidUsage);
   Meeting meeting{};
   std::memcpy(&meeting, id.internal, sizeof(meeting));
   if (meeting.mark != mark)
@@ -154,7 +171,7 @@ Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int li
   auto made = std::make_unique<Communicator>();
   made->mpi = made_of(guests, tag_of(meeting));
   made->rank = rank;
-  made->number = 1000 + static_cast<std::uint64_t>(tag_of(meeting));
+  made->number = number_of(meeting);
   for (const Guest& guest : guests) made->case_ranks.push_back(guest.case_rank);
   made->sent.resize(guests.size());
   made->received.resize(guests.size());
@@ -187,23 +204,26 @@ std::vector<PendingOperation> pending_joins() {
   return current.joins;
 }
 
-void begin(MPI_Comm case_comm) {
+void tell_completed(const PendingOperation& message) {
+  current.completed(message);
+}
+
+void begin(MPI_Comm case_comm, std::function<void(const PendingOperation& message)> completed) {
+  forget_groups();
   current = {};
+  current.completed = std::move(completed);
   PMPI_Comm_dup(case_comm, &current.comm);
   PMPI_Comm_rank(current.comm, &current.rank);
   PMPI_Comm_size(current.comm, &current.size);
 }
 
-void end(bool finished) {
-  if (!finished) {  // what other ranks do with them is not known
-    current = {};
-    return;
-  }
+Traffic end(bool finished) {
+  if (!finished) return traffic();  // what other ranks do with the communicators is not known
   if (!current.known.empty())
-    note(fact_nccl, "communicators that were not destroyed: " + std::to_string(current.known.size()));
+    refuse("communicators that were not destroyed: " + std::to_string(current.known.size()));
   for (const auto& made : current.made) PMPI_Comm_free(&made->mpi);
   PMPI_Comm_free(&current.comm);
-  current = {};
+  return traffic();
 }
 
 }  // namespace course::gpu::nccl

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gpu/nccl/nccl.hpp"
 
@@ -28,7 +29,20 @@ bool is_known(const Communicator* comm);
 /// What the host waits for before it has its communicator.
 std::vector<PendingOperation> pending_joins();
 
+/// Tells who watches the case of a message that has come to its end here.
+void tell_completed(const PendingOperation& message);
+
+/// "ncclSend on line 12"
+std::string call_text(const char* call, int line);
+
 /// Notes what is wrong with a call; returns what it returns.
-Result refuse(const std::string& what);
+Result refuse(const std::string& what, Result result = Result::InvalidArgument);
+
+/// Between ncclGroupStart and ncclGroupEnd.
+bool in_group();
+/// What was sent and gathered since the last forget_groups().
+Traffic traffic();
+/// Forgets what an earlier case has left.
+void forget_groups();
 
 }  // namespace course::gpu::nccl

@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "gpu/nccl/transfer.hpp"
 #include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/host/errors.hpp"
 #include "gpu/simulator/memory/accesses.hpp"
 #include "gpu/simulator/memory/memory.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -16,7 +19,7 @@ struct Range {
   std::byte* begin = nullptr;
   std::size_t bytes = 0;
   bool overlaps(const Range& other) const {
-    return begin < other.begin + other.bytes && other.begin < begin + bytes;
+    return bytes > 0 && other.bytes > 0 && begin < other.begin + other.bytes && other.begin < begin + bytes;
   }
 };
 
@@ -27,63 +30,115 @@ struct Part {
   std::vector<Message> messages = {};
   std::vector<std::byte> staged = {};      ///< where a reduction's numbers arrive, by rank
   std::function<void(Part&)> finish = {};  ///< when all messages are complete
-  std::string name() const { return std::string(call.name) + " on line " + std::to_string(call.line); }
+  std::string name() const { return call_text(call.name, call.line); }
 };
 
 class GroupRun;
 
 struct Group {
   int depth = 0;
-  std::vector<Part> parts;
+  std::vector<Part> parts = {};
+  Result wrong = Result::Success;  ///< what a call in it has returned
 };
-Group open_group;
-std::vector<const GroupRun*> under_way;
+
+/// What was issued, in its order.
+struct Issued {
+  OperationNumber number;
+  std::vector<const Communicator*> comms;
+};
+
+struct Groups {
+  Group open;
+  std::vector<const GroupRun*> under_way;
+  std::vector<Issued> issued;
+  Traffic traffic;
+};
+Groups groups;
 
 /// All calls of a group: they begin together, and none waits for another.
 class GroupRun : public Operation {
  public:
   GroupRun(std::vector<Part> parts, std::vector<OperationNumber> before)
-      : parts_(std::move(parts)), before_(std::move(before)) {
-    for (const Part& part : parts_) {
-      for (const Message& message : part.messages)
-        transfers_.push_back(std::make_unique<Transfer>(part.call, message));
-    }
-  }
-  ~GroupRun() override { std::erase(under_way, this); }
+      : parts_(std::move(parts)), before_(std::move(before)) {}
+  ~GroupRun() override { std::erase(groups.under_way, this); }
 
   bool carry_out() override {
-    if (!started_ && !start()) return false;
-    // All of them, not up to the first that is open: each makes progress by being looked at.
+    if (number_ == 0 && !begin()) return broken() != Error::Success;
+    // All of them, not up to the first that is open: each moves by being looked at.
     if (std::ranges::count_if(transfers_, [](const auto& one) { return !one->is_done(); }) > 0) return false;
     for (Part& part : parts_)
       if (part.finish) part.finish(part);
     return true;
   }
 
-  void add_pending(std::vector<PendingOperation>& all) const {
+  OperationNumber number() const { return number_; }
+
+  void add_pending(std::vector<PendingOperation>& all, PendingOperation::Need need) const {
     for (const auto& transfer : transfers_)
-      if (!transfer->is_done()) all.push_back(transfer->pending());
+      if (!transfer->is_done_so_far()) all.push_back(transfer->pending(need));
   }
 
  private:
   /// Behind what was issued before on the same communicators.
-  bool start() {
+  bool begin() {
     if (!std::ranges::all_of(before_, [](OperationNumber number) { return record_of(number).is_done; }))
       return false;
+    const OperationNumber group = now.access.operation;
+    for (const Part& part : parts_)
+      if (!access(part, group)) return false;
+    now.access.operation = number_ = group;
     for (const Part& part : parts_) {
-      touch(part.reads.begin, part.reads.bytes, AccessKind::Read);
-      touch(part.writes.begin, part.writes.bytes, AccessKind::Write);
+      for (const Message& message : part.messages)
+        transfers_.emplace_back(std::make_unique<Transfer>(part.call, message))->start();
     }
-    for (const auto& transfer : transfers_) transfer->start();
-    under_way.push_back(this);
-    return started_ = true;
+    groups.under_way.push_back(this);
+    return true;
+  }
+
+  /// Told with its own line, where it races.
+  static bool access(const Part& part, OperationNumber group) {
+    OperationRecord record = record_of(group);
+    record.name = part.call.name;
+    record.line = part.call.line;
+    record.is_done = true;
+    now.access.operation = add_record(std::move(record));
+    if (!is_still_there(part.reads.begin, part.reads.bytes) ||
+        !is_still_there(part.writes.begin, part.writes.bytes))
+      return false;
+    touch(part.reads.begin, part.reads.bytes, AccessKind::Read);
+    touch(part.writes.begin, part.writes.bytes, AccessKind::Write);
+    return true;
   }
 
   std::vector<Part> parts_;
   std::vector<OperationNumber> before_;
   std::vector<std::unique_ptr<Transfer>> transfers_;
-  bool started_ = false;
+  OperationNumber number_ = 0;
 };
+
+bool share_communicator(const Issued& a, const Issued& b) {
+  return std::ranges::any_of(a.comms,
+                             [&](const Communicator* comm) { return std::ranges::count(b.comms, comm) > 0; });
+}
+
+/// What the host waits for, or what that waits for: in stream order, or on a communicator.
+std::vector<OperationNumber> waited_for() {
+  const OperationNumber host = host_waits_for();
+  std::vector<OperationNumber> found;
+  std::vector<const Issued*> needed;
+  if (host == 0) return found;
+  for (std::size_t i = groups.issued.size(); i-- > 0;) {
+    const Issued& one = groups.issued[i];
+    if (record_of(one.number).is_done) continue;
+    const auto needs = [&](const Issued* later) {
+      return share_communicator(one, *later) || happens_before(one.number, record_of(later->number).clock);
+    };
+    if (!happens_before(one.number, record_of(host).clock) && std::ranges::none_of(needed, needs)) continue;
+    needed.push_back(&one);
+    found.push_back(one.number);
+  }
+  return found;
+}
 
 /// Sends to oneself wait for receives from oneself, of the same group.
 Result check_own_messages(const std::vector<Part>& parts) {
@@ -95,21 +150,21 @@ Result check_own_messages(const std::vector<Part>& parts) {
         if (message.peer == part.call.comm->rank) balance += message.is_send ? 1 : -1;
     }
     if (balance == 0) continue;
-    note(fact_nccl, part.name() + ": a message to oneself needs a send and a receive in one group");
-    return Result::InvalidUsage;
+    return refuse(part.name() + ": a message to oneself needs a send and a receive in one group",
+                  Result::InvalidUsage);
   }
   return Result::Success;
 }
 
-/// Parts of a group run at the same time.
+/// Calls of a group run at the same time.
 void look_for_overlaps(const std::vector<Part>& parts) {
   for (const Part& writer : parts) {
     for (const Part& other : parts) {
       if (&other == &writer) continue;
       const bool read = writer.writes.overlaps(other.reads);
       if (!read && !(&other > &writer && writer.writes.overlaps(other.writes))) continue;
-      note(fact_nccl, writer.name() + " receives into memory that " + other.name() +
-                          (read ? " sends" : " receives into") + " in the same group");
+      note(fact_missing_dependency, writer.name() + " receives into memory that " + other.name() +
+                                        (read ? " sends" : " receives into") + " in the same group");
     }
   }
 }
@@ -131,6 +186,17 @@ class Mark {
   int line_;
 };
 
+void count(const std::vector<Part>& parts) {
+  for (const Part& part : parts) {
+    const std::string_view call = part.call.name;
+    if (call == "ncclSend")
+      groups.traffic.bytes_sent_to[part.call.comm->case_ranks[part.messages[0].peer]] +=
+          static_cast<std::int64_t>(part.reads.bytes);
+    else if (call != "ncclRecv")
+      groups.traffic.collective_bytes += static_cast<std::int64_t>(part.writes.bytes);
+  }
+}
+
 /// In the first of its streams; the others wait until it is over, and it waits for them.
 Result issue(std::vector<Part> parts) {
   const Call& first = parts.front().call;
@@ -146,12 +212,14 @@ Result issue(std::vector<Part> parts) {
   }
   Stream* const stream = first.stream;
   const int line = first.line;
+  count(parts);
   for (Stream* const other : others) Mark(other, line).hold(stream);
   const std::string name = parts.size() == 1 ? first.name : "the NCCL group";
   const OperationNumber number = enqueue(stream, {.name = name, .line = line},
                                          std::make_unique<GroupRun>(std::move(parts), std::move(before)));
-  if (number == 0) return Result::InvalidArgument;
+  if (number == 0) return refuse(name + " is given a stream that was destroyed meanwhile");
   for (Communicator* const comm : comms) comm->last = number;
+  groups.issued.push_back({number, {comms.begin(), comms.end()}});
   if (!others.empty()) {
     const Mark end(stream, line);
     for (Stream* const other : others) end.hold(other);
@@ -159,7 +227,8 @@ Result issue(std::vector<Part> parts) {
   return Result::Success;
 }
 
-Result wrong_buffer(const Part& part, const Range& range, const char* which) {
+Result check_buffer(const Part& part, const Range& range, const char* which) {
+  if (range.bytes > largest_message()) return refuse(part.name() + ": more bytes than the simulator sends");
   const bool is_device =
       range.bytes == 0 || (memory().has(range.begin) && region_of(offset_of(range.begin)) == Region::Device &&
                            allocation_of(range.begin, range.bytes));
@@ -168,17 +237,31 @@ Result wrong_buffer(const Part& part, const Range& range, const char* which) {
                 " bytes is not wholly in an allocation of device memory");
 }
 
-Result add(Part part, int peer) {
+Result check_part(const Part& part, int peer) {
+  if (broken() != Error::Success) return Result::UnhandledCudaError;
   if (!is_known(part.call.comm)) return refuse(part.name() + " is given no communicator, or one destroyed");
   if (peer < 0 || peer >= part.call.comm->size())
     return refuse(part.name() + ": there is no rank " + std::to_string(peer) + " among " +
                   std::to_string(part.call.comm->size()));
+  if (!is_stream(part.call.stream))
+    return refuse(part.name() + " is given a stream that is none, or no longer");
   for (const auto& [range, which] : {std::pair{part.reads, "send buffer"}, {part.writes, "receive buffer"}}) {
-    if (const Result result = wrong_buffer(part, range, which); result != Result::Success) return result;
+    if (const Result result = check_buffer(part, range, which); result != Result::Success) return result;
   }
-  open_group.parts.push_back(std::move(part));
-  if (open_group.depth > 0) return Result::Success;
+  return Result::Success;
+}
+
+/// What is refused takes the whole group that it is in with it.
+Result fail(Result result) {
+  if (in_group()) groups.open.wrong = result;
+  return result;
+}
+
+/// A call outside a group is one by itself.
+Result add(Part part, int peer) {
+  if (const Result result = check_part(part, peer); result != Result::Success) return fail(result);
   begin_group();
+  groups.open.parts.push_back(std::move(part));
   return end_group();
 }
 
@@ -244,7 +327,7 @@ void reduce(Part& part, Reduction reduction, std::size_t count) {
 template <class From>
 Result reduce_all(Part part, Reduction reduction, std::size_t bytes, const From& from) {
   if (!can_reduce(part.call.type))
-    return refuse(part.name() + ": the simulator reduces float, double, int and int64 only");
+    return fail(refuse(part.name() + ": the simulator reduces float, double, int and int64 only"));
   if (!is_known(part.call.comm)) return add(std::move(part), 0);
   const int own = part.call.comm->rank;
   part.staged.resize(bytes * part.call.comm->size());
@@ -266,6 +349,8 @@ const char* error_text(Result result) {
   switch (result) {
     case Result::Success:
       return "no error";
+    case Result::UnhandledCudaError:
+      return "unhandled cuda error";
     case Result::InternalError:
       return "internal error";
     case Result::InvalidArgument:
@@ -277,20 +362,23 @@ const char* error_text(Result result) {
 }
 
 Result begin_group() {
-  ++open_group.depth;
+  ++groups.open.depth;
   return Result::Success;
 }
 
 Result end_group() {
-  if (open_group.depth == 0) {
-    note(fact_nccl, "ncclGroupEnd is called without ncclGroupStart");
-    return Result::InvalidUsage;
-  }
-  if (--open_group.depth > 0 || open_group.parts.empty()) return Result::Success;
-  std::vector<Part> parts = std::exchange(open_group.parts, {});
-  if (const Result result = check_own_messages(parts); result != Result::Success) return result;
-  look_for_overlaps(parts);
-  return issue(std::move(parts));
+  if (groups.open.depth == 0)
+    return refuse("ncclGroupEnd is called without ncclGroupStart", Result::InvalidUsage);
+  if (groups.open.depth-- > 1) return Result::Success;
+  Group group = std::exchange(groups.open, {});
+  if (group.wrong != Result::Success || group.parts.empty()) return group.wrong;
+  if (const Result result = check_own_messages(group.parts); result != Result::Success) return result;
+  look_for_overlaps(group.parts);
+  return issue(std::move(group.parts));
+}
+
+bool in_group() {
+  return groups.open.depth > 0;
 }
 
 Result send(const Call& call, const void* from, int peer) {
@@ -351,8 +439,20 @@ Result all_gather(const Call& call, const void* from, void* to) {
 
 std::vector<PendingOperation> pending() {
   std::vector<PendingOperation> all = pending_joins();
-  for (const GroupRun* const run : under_way) run->add_pending(all);
+  const std::vector<OperationNumber> waited = waited_for();
+  for (const GroupRun* const run : groups.under_way) {
+    const bool needed = std::ranges::count(waited, run->number()) > 0;
+    run->add_pending(all, needed ? PendingOperation::Need::All : PendingOperation::Need::None);
+  }
   return all;
+}
+
+Traffic traffic() {
+  return groups.traffic;
+}
+
+void forget_groups() {
+  groups = {};
 }
 
 }  // namespace course::gpu::nccl

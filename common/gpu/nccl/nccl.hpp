@@ -3,7 +3,9 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "gpu/simulator/host/streams.hpp"
@@ -16,7 +18,13 @@
 namespace course::gpu::nccl {
 
 /// With the library's own numbers.
-enum class Result { Success = 0, InternalError = 3, InvalidArgument = 4, InvalidUsage = 5 };
+enum class Result {
+  Success = 0,
+  UnhandledCudaError = 1,
+  InternalError = 3,
+  InvalidArgument = 4,
+  InvalidUsage = 5,
+};
 enum class DataType { Int8, Uint8, Int32, Uint32, Int64, Uint64, Float16, Float32, Float64, Bfloat16 };
 enum class Reduction { Sum, Product, Maximum, Minimum, Average };
 
@@ -59,10 +67,18 @@ Result all_gather(const Call& call, const void* from, void* to);
 /// `count` for each rank.
 Result reduce_scatter(const Call& call, const void* from, void* to, Reduction reduction);
 
-/// A case begins, whose ranks are those of this communicator.
-void begin(MPI_Comm case_comm);
-/// What this rank's operations that have begun wait for.
+/// What a rank has sent by ncclSend, by rank of the case's communicator, and received in collectives.
+struct Traffic {
+  std::map<int, std::int64_t> bytes_sent_to = {};
+  std::int64_t collective_bytes = 0;
+};
+
+/// A case begins, whose ranks are those of this communicator; all of them call it. `completed` is told of
+/// every message that has come to its end on this rank.
+void begin(MPI_Comm case_comm, std::function<void(const PendingOperation& message)> completed);
+/// What of this rank's is under way, and whether the host waits for it.
 std::vector<PendingOperation> pending();
-void end(bool finished);
+/// Behind the end of all that was put into streams, if the case has `finished`.
+Traffic end(bool finished);
 
 }  // namespace course::gpu::nccl

@@ -1,8 +1,13 @@
 #include "gpu/nccl/transfer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
+#include <limits>
+#include <list>
 #include <string_view>
+#include <utility>
 
 #include "gpu/simulator/findings/findings.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -11,8 +16,19 @@ namespace course::gpu::nccl {
 
 namespace {
 
-constexpr int header_tag = 0;
-constexpr int data_tags = 1 << 14;
+/// Messages between two ranks have these tags in turn, so that each receive gets its own, in whatever order
+/// they are looked at.
+constexpr int tags = 1 << 14;
+
+struct Header {
+  std::array<char, 24> call;
+  int line;
+  DataType type;
+  std::uint64_t bytes;
+};
+
+/// What of a case that came to no end is under way: the library may use it until the process ends.
+std::list<std::vector<std::byte>> left_to_library;
 
 /// What the other end of a message must have called.
 std::string_view counterpart(std::string_view call) {
@@ -20,14 +36,18 @@ std::string_view counterpart(std::string_view call) {
   return call == "ncclRecv" ? "ncclSend" : call;
 }
 
-bool has_come(MPI_Request& request) {
-  int done = 0;
-  PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
-  return done != 0;
+std::string text_of(std::string_view call, int line, std::uint64_t bytes) {
+  return std::string(call) + " on line " + std::to_string(line) + " (" + std::to_string(bytes) + " bytes)";
 }
 
-std::string with_line(std::string_view call, int line) {
-  return std::string(call) + " on line " + std::to_string(line);
+/// What NCCL leaves undefined: a hang, an error or wrong numbers.
+void look_for_mismatch(const Call& call, const Message& message, const Header& theirs) {
+  const bool same_type = theirs.type == call.type;
+  if (counterpart(call.name) == theirs.call.data() && theirs.bytes == message.bytes && same_type) return;
+  note(fact_nccl_mismatch, text_of(call.name, call.line, message.bytes) + " meets rank " +
+                               std::to_string(call.comm->case_ranks[message.peer]) + "'s " +
+                               text_of(theirs.call.data(), theirs.line, theirs.bytes) +
+                               (same_type ? "" : ", which has numbers of another type"));
 }
 
 }  // namespace
@@ -37,69 +57,69 @@ std::size_t bytes_of(DataType type, std::size_t count) {
   return count * bytes[static_cast<int>(type)];
 }
 
-Transfer::Transfer(const Call& call, const Message& message) : call_(call), message_(message) {}
+std::size_t largest_message() {
+  return std::numeric_limits<int>::max() - sizeof(Header);
+}
+
+Transfer::~Transfer() {
+  if (request_ == MPI_REQUEST_NULL) return;
+  PMPI_Request_free(&request_);
+  left_to_library.push_back(std::move(parcel_));
+}
 
 void Transfer::start() {
   Communicator& comm = *call_.comm;
-  int& so_far = (message_.is_send ? comm.sent : comm.received)[message_.peer];
-  const int data_tag = 1 + so_far++ % data_tags;
-  if (!message_.is_send) {
-    PMPI_Irecv(&header_, sizeof(header_), MPI_BYTE, message_.peer, header_tag, comm.mpi, &header_request_);
-    return;
-  }
-  header_ = {{}, call_.line, static_cast<int>(call_.type), data_tag, message_.bytes};
-  std::strncpy(header_.call.data(), call_.name, header_.call.size() - 1);
-  PMPI_Issend(&header_, sizeof(header_), MPI_BYTE, message_.peer, header_tag, comm.mpi, &header_request_);
-  PMPI_Isend(message_.data, static_cast<int>(message_.bytes), MPI_BYTE, message_.peer, data_tag, comm.mpi,
-             &data_request_);
+  tag_ = (message_.is_send ? comm.sent : comm.received)[message_.peer]++ % tags;
+  if (!message_.is_send) return;
+  Header header{{}, call_.line, call_.type, message_.bytes};
+  std::string_view(call_.name).copy(header.call.data(), header.call.size() - 1);
+  parcel_.resize(sizeof header + message_.bytes);
+  std::memcpy(parcel_.data(), &header, sizeof header);
+  std::copy_n(message_.data, message_.bytes, parcel_.data() + sizeof header);
+  PMPI_Issend(parcel_.data(), static_cast<int>(parcel_.size()), MPI_BYTE, message_.peer, tag_, comm.mpi,
+              &request_);
 }
 
 bool Transfer::is_done() {
-  if (done_) return true;
-  if (!has_header_) {
-    if (!has_come(header_request_)) return false;
-    has_header_ = true;
-    if (!message_.is_send) receive_numbers();
-  }
-  done_ = has_come(data_request_);
-  if (done_ && !misfit_.empty())
-    std::copy_n(misfit_.begin(), std::min(misfit_.size(), message_.bytes), message_.data);
-  return done_;
+  if (is_done_ || (!message_.is_send && request_ == MPI_REQUEST_NULL && !has_begun_to_arrive()))
+    return is_done_;
+  int done = 0;
+  PMPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+  if (done == 0) return false;
+  if (!message_.is_send) unpack();
+  tell_completed(pending(PendingOperation::Need::None));
+  return is_done_ = true;
 }
 
-void Transfer::receive_numbers() {
-  look_for_mismatch();
-  std::byte* to = message_.data;
-  if (header_.bytes != message_.bytes) {
-    misfit_.resize(std::max<std::size_t>(header_.bytes, 1));
-    to = misfit_.data();
-  }
-  PMPI_Irecv(to, static_cast<int>(header_.bytes), MPI_BYTE, message_.peer, header_.data_tag, call_.comm->mpi,
-             &data_request_);
+bool Transfer::has_begun_to_arrive() {
+  int found = 0, bytes = 0;
+  MPI_Message arriving = MPI_MESSAGE_NULL;
+  MPI_Status status{};
+  PMPI_Improbe(message_.peer, tag_, call_.comm->mpi, &found, &arriving, &status);
+  if (found == 0) return false;
+  PMPI_Get_count(&status, MPI_BYTE, &bytes);
+  parcel_.resize(bytes);
+  PMPI_Imrecv(parcel_.data(), bytes, MPI_BYTE, &arriving, &request_);
+  return true;
 }
 
-/// What NCCL leaves undefined: a hang, an error or wrong numbers.
-void Transfer::look_for_mismatch() const {
-  const std::string_view theirs = header_.call.data();
-  const bool same = counterpart(call_.name) == theirs && header_.bytes == message_.bytes &&
-                    header_.type == static_cast<int>(call_.type);
-  if (same) return;
-  const auto told = [](std::size_t bytes) { return " (" + std::to_string(bytes) + " bytes)"; };
-  note(fact_nccl, with_line(call_.name, call_.line) + told(message_.bytes) + " meets rank " +
-                      std::to_string(call_.comm->case_ranks[message_.peer]) + "'s " +
-                      with_line(theirs, header_.line) + told(header_.bytes) +
-                      (header_.type == static_cast<int>(call_.type) ? "" : ", of another type"));
+void Transfer::unpack() const {
+  Header header{};
+  std::memcpy(&header, parcel_.data(), sizeof header);
+  look_for_mismatch(call_, message_, header);
+  std::copy_n(parcel_.data() + sizeof header, std::min<std::size_t>(header.bytes, message_.bytes),
+              message_.data);
 }
 
-PendingOperation Transfer::pending() const {
+PendingOperation Transfer::pending(PendingOperation::Need need) const {
   PendingOperation one{};
   one.kind = message_.is_send ? PendingOperation::Kind::Send : PendingOperation::Kind::Receive;
-  one.need = PendingOperation::Need::All;
+  one.need = need;
   one.peer = call_.comm->case_ranks[message_.peer];
-  one.tag = header_tag;
+  one.tag = no_tag;
   one.bytes = static_cast<std::int64_t>(message_.bytes);
   one.communicator = call_.comm->number;
-  std::strncpy(one.call, call_.name, sizeof(one.call) - 1);
+  call_text(call_.name, call_.line).copy(one.call, sizeof one.call - 1);
   return one;
 }
 

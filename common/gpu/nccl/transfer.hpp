@@ -2,8 +2,7 @@
 
 #include <mpi.h>
 
-#include <array>
-#include <cstdint>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -19,40 +18,36 @@ struct Message {
   std::size_t bytes;
 };
 
-/// A message on its way: a header, which waits for the receive to begin and by which the receiver sees
-/// whether both mean the same, and then the numbers.
+/// A message on its way. Before its numbers stands what was called, by which the receiver sees whether both
+/// mean the same. It is sent from, and arrives in, a room of its own.
 class Transfer {
  public:
-  Transfer(const Call& call, const Message& message);
-  ~Transfer() = default;
+  Transfer(const Call& call, const Message& message) : call_(call), message_(message) {}
+  ~Transfer();
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
   void start();
-  /// Whether it is complete; never waits.
+  /// Whether it is complete; moves it as far as it goes without waiting.
   bool is_done();
-  PendingOperation pending() const;
+  bool is_done_so_far() const { return is_done_; }
+  PendingOperation pending(PendingOperation::Need need) const;
 
  private:
-  struct Header {
-    std::array<char, 24> call;
-    int line, type, data_tag;
-    std::uint64_t bytes;
-  };
-
-  void receive_numbers();
-  void look_for_mismatch() const;
+  bool has_begun_to_arrive();
+  void unpack() const;
 
   Call call_;
   Message message_;
-  Header header_{};
-  std::vector<std::byte> misfit_ = {};  ///< what arrives where as much is not expected
-  MPI_Request header_request_ = MPI_REQUEST_NULL;
-  MPI_Request data_request_ = MPI_REQUEST_NULL;
-  bool has_header_ = false;
-  bool done_ = false;
+  int tag_ = 0;
+  std::vector<std::byte> parcel_ = {};
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  bool is_done_ = false;
 };
 
 std::size_t bytes_of(DataType type, std::size_t count);
+
+/// The most bytes that a message may have.
+std::size_t largest_message();
 
 }  // namespace course::gpu::nccl

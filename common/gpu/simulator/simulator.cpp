@@ -16,15 +16,6 @@ namespace course::gpu {
 
 namespace {
 
-/// What nobody has waited for.
-void run_the_rest() {
-  try {
-    run_all();
-  } catch (const std::exception& error) {
-    note(fact_unchecked_error, std::string("a kernel that nobody waited for threw: ") + error.what());
-  }
-}
-
 void forget_all() {
   begin_shared_memory(0, 0);
   reset_races();
@@ -41,6 +32,14 @@ void begin(std::uint64_t seed, bool checked) {
   take_findings();
   reset_streams(seed);
   now = {.checked = checked};
+}
+
+void run_the_rest() {
+  try {
+    run_all();
+  } catch (const std::exception& error) {
+    note(fact_unchecked_error, std::string("a kernel that nobody waited for threw: ") + error.what());
+  }
 }
 
 Facts end(bool finished) {

@@ -18,6 +18,8 @@ namespace course::gpu {
 /// @param checked accesses are looked at, which takes several times as long; races and wrong accesses are
 /// told
 void begin(std::uint64_t seed, bool checked);
+/// Carries out what nobody has waited for.
+void run_the_rest();
 /// What was noted since: each kind of protocol/fact_kinds.hpp and text once, the first few of each kind.
 /// Memory that was not freed, and a launch whose error nobody asked for, are told of a case that has
 /// finished.

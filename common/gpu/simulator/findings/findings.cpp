@@ -14,6 +14,7 @@ constexpr std::ptrdiff_t facts_of_a_kind = 8;
 struct Findings {
   Facts facts;
   std::set<std::tuple<std::string, std::uint64_t, std::uint64_t>> places;
+  std::function<void(const char*, const std::string&)> listener;
 };
 Findings findings;
 
@@ -27,7 +28,13 @@ bool has_enough(const char* kind) {
 void note(const char* kind, std::string text) {
   if (has_enough(kind)) return;
   std::pair<std::string, std::string> fact(kind, std::move(text));
-  if (std::ranges::count(findings.facts, fact) == 0) findings.facts.push_back(std::move(fact));
+  if (std::ranges::count(findings.facts, fact) > 0) return;
+  if (findings.listener) findings.listener(kind, fact.second);
+  findings.facts.push_back(std::move(fact));
+}
+
+void tell_findings_to(std::function<void(const char* kind, const std::string& text)> listener) {
+  findings.listener = std::move(listener);
 }
 
 bool is_first(const char* kind, std::uint64_t one_place, std::uint64_t other_place) {

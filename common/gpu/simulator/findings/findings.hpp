@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "gpu/simulator/kernel/geometry.hpp"
@@ -13,6 +14,10 @@ namespace course::gpu {
 void note(const char* kind, std::string text);
 /// Whether a finding of that kind about these two places in the code is the first one; else spares its text.
 bool is_first(const char* kind, std::uint64_t one_place, std::uint64_t other_place);
+
+/// Each finding is told as soon as it is noted, too, until take_findings(): a case that comes to no end has
+/// told them.
+void tell_findings_to(std::function<void(const char* kind, const std::string& text)> listener);
 
 /// What was noted since the last call.
 Facts take_findings();

@@ -49,6 +49,8 @@ struct Streams {
   Clock host;
   std::uint32_t host_count = 0;
   OperationNumber host_segment = 0;
+  OperationNumber waited_for = 0;
+  Waiter waiter;
   std::minstd_rand drawn;
 };
 Streams streams;
@@ -186,9 +188,33 @@ OperationNumber enqueue(Stream* handle, OperationRecord record, std::unique_ptr<
 }
 
 void run_until_done(OperationNumber number) {
-  while (!is_done(number)) {
-    if (!step()) std::this_thread::yield();
+  const auto carry_on = [number] {
+    while (!is_done(number) && step()) {
+    }
+    return is_done(number);
+  };
+  if (carry_on()) return;
+  const OperationNumber before = std::exchange(streams.waited_for, number);
+  wait_outside(carry_on);
+  streams.waited_for = before;
+}
+
+void run_what_can() {
+  while (step()) {
   }
+}
+
+void wait_outside_with(Waiter waiter) {
+  streams.waiter = std::move(waiter);
+}
+
+void wait_outside(const std::function<bool()>& done) {
+  if (streams.waiter) return streams.waiter(done);
+  while (!done()) std::this_thread::yield();
+}
+
+OperationNumber host_waits_for() {
+  return streams.waited_for;
 }
 
 void host_knows(OperationNumber number) {
@@ -208,6 +234,10 @@ void note_device_wide_wait(const char* call, int line) {
   if (std::ranges::any_of(streams.all, may_be_busy))
     note(fact_device_wide_wait, std::string(call) + " on line " + std::to_string(line) +
                                     " may wait until all streams of the device are idle");
+}
+
+bool is_stream(Stream* handle) {
+  return found(handle) != nullptr;
 }
 
 Error create_stream(Stream** stream, bool blocking) {

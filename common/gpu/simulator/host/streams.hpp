@@ -17,9 +17,8 @@ class Operation {
   virtual ~Operation() = default;
   /// Carries the operation out and returns true. Or, where something outside this process has to come first,
   /// such as another rank's receive, goes as far as it can without waiting and returns false: it is called
-  /// again, between the operations of other streams, until it returns true. The host's waits call nothing
-  /// else meanwhile, so that whatever makes progress (MPI) has to make it in here. What it does to device
-  /// memory it tells touch() of accesses.hpp.
+  /// again, between the operations of other streams, until it returns true. What it does to device memory it
+  /// tells touch() of accesses.hpp.
   virtual bool carry_out() = 0;
 };
 
@@ -37,11 +36,24 @@ void run_until_done(OperationNumber number);
 void host_knows(OperationNumber number);
 /// Carries out all there are, whatever the host waits for.
 void run_all();
+/// Carries out what needs nothing from outside: the device works beside the host, which waits for something
+/// else.
+void run_what_can();
+
+/// How the host waits for what comes from outside this process: until done(), which carries on with what it
+/// can, says that it is over. Without one, it only asks again and again. Of this case.
+using Waiter = std::function<void(const std::function<bool()>& done)>;
+void wait_outside_with(Waiter waiter);
+void wait_outside(const std::function<bool()>& done);
+/// The operation that the host waits for; 0: none.
+OperationNumber host_waits_for();
 
 /// Notes a call that holds the host or the device up until all streams are idle, if any may be busy. Where
 /// the documentation does not promise it, it orders nothing.
 void note_device_wide_wait(const char* call, int line);
 
+/// Whether the handle is one of a stream that has not been destroyed.
+bool is_stream(Stream* handle);
 Error create_stream(Stream** stream, bool blocking);
 Error destroy_stream(Stream* stream);
 Error synchronize_stream(Stream* stream);

@@ -42,20 +42,11 @@ bool is_right(const std::string& call, const Side& side, std::size_t bytes) {
   return false;
 }
 
-/// Memory that was freed after the call, in another stream, breaks what is carried out later.
-bool still_there(const void* pointer, std::size_t bytes) {
-  if (bytes == 0 || is_pageable(pointer) || allocation_of(pointer, bytes)) return true;
-  if (!tell_unordered_free(pointer, now.access))
-    note(fact_out_of_bounds, name_of(now.access.operation) + " uses " + describe(pointer, bytes));
-  break_device(Error::IllegalAddress);
-  return false;
-}
-
 class CopyRun : public Operation {
  public:
   CopyRun(void* to, const void* from, std::size_t bytes) : to_(to), from_(from), bytes_(bytes) {}
   bool carry_out() override {
-    if (!still_there(from_, bytes_) || !still_there(to_, bytes_)) return true;
+    if (!is_still_there(from_, bytes_) || !is_still_there(to_, bytes_)) return true;
     touch(from_, bytes_, AccessKind::Read);
     touch(to_, bytes_, AccessKind::Write);
     if (bytes_ > 0) std::memmove(to_, from_, bytes_);
@@ -72,7 +63,7 @@ class SetRun : public Operation {
  public:
   SetRun(void* to, int value, std::size_t bytes) : to_(to), value_(value), bytes_(bytes) {}
   bool carry_out() override {
-    if (!still_there(to_, bytes_)) return true;
+    if (!is_still_there(to_, bytes_)) return true;
     touch(to_, bytes_, AccessKind::Write);
     if (bytes_ > 0) std::memset(to_, value_, bytes_);
     return true;

@@ -155,6 +155,14 @@ void check_atomic(const void* address, std::size_t bytes, bool of_block, int lin
                true);
 }
 
+bool is_still_there(const void* pointer, std::size_t bytes) {
+  if (bytes == 0 || !memory().has(pointer) || allocation_of(pointer, bytes)) return true;
+  if (!tell_unordered_free(pointer, now.access))
+    note(fact_out_of_bounds, name_of(now.access.operation) + " uses " + describe(pointer, bytes));
+  break_device(Error::IllegalAddress);
+  return false;
+}
+
 void touch(const void* address, std::size_t bytes, AccessKind kind) {
   if (!now.checked || bytes == 0 || !memory().has(address)) return;
   Access access = now.access;

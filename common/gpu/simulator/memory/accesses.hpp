@@ -10,6 +10,9 @@
 /// are no kernels from whoever carries them out.
 namespace course::gpu {
 
+/// Whether bytes that an operation is about to access are an allocation's, or the host's own, still: memory
+/// that was freed after the call, in another stream, breaks what is carried out later, and is told.
+bool is_still_there(const void* pointer, std::size_t bytes);
 /// An operation's access to bytes that its caller has found to be an allocation's.
 void touch(const void* address, std::size_t bytes, AccessKind kind);
 
