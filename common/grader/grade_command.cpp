@@ -45,7 +45,7 @@ std::vector<LessonInfo> chosen_lessons(const std::vector<LessonInfo>& all,
 void build_tools(const Checkout& checkout) {
   std::vector<std::string> targets{"tensor", "player_solo"};
   for (const LessonInfo& lesson : checkout.lessons) {
-    if (!checkout.obstacle(lesson).empty()) continue;
+    if (!checkout.build_obstacle(lesson).empty()) continue;
     targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.tag() + "_adapter", lesson.player()});
   }
   require_built(build({checkout.root, checkout.build(), targets, "what grades"}), "the judges");
@@ -152,7 +152,7 @@ bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const Hand
 /// Why nothing of the lesson is played, and as what that counts; Passed: it is played.
 std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInfo& lesson,
                                        const HandedIn& handed_in) {
-  if (const std::string obstacle = checkout.obstacle(lesson); !obstacle.empty())
+  if (const std::string obstacle = checkout.build_obstacle(lesson); !obstacle.empty())
     return {Status::Skipped, obstacle};
   if (!handed_in.refusal.empty()) return {Status::Failed, "not taken: " + handed_in.refusal};
   if (!handed_in.missing.empty()) {

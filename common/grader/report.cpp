@@ -26,8 +26,10 @@ int max_points_of(const Report& report, bool skipped) {
 
 std::string lesson_text(const LessonStatus& status) {
   const LessonInfo& lesson = *status.lesson;
-  std::string text = fmt::format("lesson {} {}: {}, {} of {} points\n", lesson.id, lesson.name,
-                                 to_string(status.status), status.points(), lesson.max_points());
+  const bool simulated = lesson.needs_gpu() && status.status != Status::Skipped;
+  std::string text = fmt::format("lesson {} {}{}: {}, {} of {} points\n", lesson.id, lesson.name,
+                                 simulated ? " on the simulated GPU" : "", to_string(status.status),
+                                 status.points(), lesson.max_points());
   for (const TaskStatus& task : status.tasks) {
     text += fmt::format("  {:<6} {}.{} {}: {} of {} points\n", to_string(task.status), lesson.id,
                         task.task->id, task.task->name, task.points(), task.task->points);

@@ -17,7 +17,7 @@ chmod +x "$course/course" "$source/run_autograder"
 
 # The image is used on other machines than the one that makes it.
 export COURSE_PORTABLE=1
-cp "$course"/solutions/*/*.cpp "$trial/"
+find "$course/solutions" \( -name '*.cpp' -o -name '*.cu' \) -exec cp -t "$trial" {} +
 (cd "$course" && ./course grade ${lessons[@]+"${lessons[@]}"} ${points[@]+"${points[@]}"} \
   --submission "$trial" --output "$trial/report.txt")
 cat "$trial/report.txt"

@@ -129,6 +129,8 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
   const int ranks = ranks_of(choice, options.ranks);
   if (const std::string obstacle = checkout.obstacle(lesson); !obstacle.empty())
     throw Unavailable("lesson " + lesson.id + " cannot be traced: " + obstacle);
+  if (lesson.needs_gpu())
+    throw Unavailable("lesson " + lesson.id + " cannot be traced: the simulated GPU has no time");
   const program::Progress progress = read_progress(checkout);
   const auto runnable = [&](const LessonInfo& one) {
     return timed::code_of(checkout, one, runnable_subject(checkout, one, progress, trace_command));

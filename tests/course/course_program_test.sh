@@ -57,6 +57,9 @@ test_refused_runs() {
   course trace 05.1 --ranks 2
   check 'ranks for a task on one rank: exit 2' is "$code" 2
   check 'it says so' has "$err" '--ranks 2: task 1 of lesson 05 runs on one rank'
+  course trace 09
+  check 'trace of a simulated GPU: exit 3' is "$code" 3
+  check 'and says why' has "$err" 'the simulated GPU has no time'
   course trace 99
   check 'trace of no lesson: exit 2' is "$code" 2
   course lab slow-network --bandwidth 5

@@ -20,8 +20,8 @@ seconds() { # of the command given
   echo "$begin $EPOCHREALTIME" | awk '{ print $2 - $1 }'
 }
 
-compile_alone() {
-  (cd build && sh -c "$(ninja -t commands "lesson$1_student" | grep "/$2\$")")
+compile_alone() { # of a CUDA source what was last made of it
+  (cd build && sh -c "$(ninja -t commands "lesson$1_student" | grep -E "/$2(\.cpp)?\$" | grep -v cuda-to-cpp)")
 }
 
 edit() { printf '// edit %s\n' "$EPOCHREALTIME" >>"$1"; }
@@ -31,7 +31,7 @@ median() { sort -n | awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)
 measure() {
   local id=$1 folder file round
   folder=$(basename lessons/"$id"_*)
-  file=$(basename "$(find solutions/"$folder" -name '*.cpp' | head -n 1)")
+  file=$(basename "$(find solutions/"$folder" -name '*.cpp' -o -name '*.cu' | head -n 1)")
   mkdir -p "$kept/lessons/$folder"
   cp -a "lessons/$folder/$file" "$kept/lessons/$folder/"
   cp "solutions/$folder/$file" "lessons/$folder/$file"

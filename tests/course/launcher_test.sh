@@ -178,7 +178,20 @@ test_groups() {
     new_machine "$debian"
     # shellcheck disable=SC2086  # words
     course $command
-    check "$command: installs what isolates as well" has "$(calls)" "install -y --no-install-recommends $core $grading -q "
+    check "$command: installs what isolates as well" has "$(calls)" "install -y --no-install-recommends $core $fibers $grading -q "
+  done
+  for command in 'check 09' 'check 09.2' 'replay lesson09.2' 'drill cuda_softmax'; do
+    new_machine "$debian"
+    mkdir -p "$checkout/lessons/01_safe_softmax" "$checkout/lessons/09_cuda_softmax"
+    touch "$checkout/lessons/09_cuda_softmax/cuda_softmax.cu"
+    course check 01
+    check 'check 01: installs nothing for a GPU' has "$(calls)" "install -y --no-install-recommends $core -q "
+    # shellcheck disable=SC2086  # words
+    course $command
+    check "$command: installs what simulates a GPU" has "$(calls)" "install -y --no-install-recommends $fibers -q "
+    forget_calls
+    course $command
+    check "$command: the second time nothing" lacks "$(calls)" apt-get
   done
   new_machine "$debian"
   course bench --peers

@@ -1,5 +1,6 @@
 #include "course/selftest/new_lesson.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "course/selftest/test_steps.hpp"
@@ -79,7 +80,7 @@ TEST_F(NewLesson, LeavesAFamilyOfJudgesItsName) {
 }
 
 TEST_F(NewLesson, OfSoftmaxIsJudgedByItsFamily) {
-  new_lesson(checkout_, "cuda_softmax", "softmax");
+  new_lesson(checkout_, "wide_softmax", "softmax");
   read();
   const fs::path tests = fs::path("tests") / checkout_.lessons.back().folder();
   for (const char* file : {"judge.cpp", "hidden.cpp"}) {
@@ -114,10 +115,11 @@ TEST_F(NewLesson, RefusesNamesAndFamilies) {
   EXPECT_THROW(new_lesson(checkout_, "Causal ring", "ring_forward"), UsageError);
   EXPECT_THROW(new_lesson(checkout_, "ring_attention", "ring_forward"), UsageError);
   EXPECT_THROW(new_lesson(checkout_, "causal_ring", "rings"), UsageError);
-  EXPECT_EQ(fs::exists(checkout_.root / "lessons/09_causal_ring"), false);
-  fs::create_directory(checkout_.root / "tests/09_causal_ring");
+  const std::string folder = fmt::format("{:02}_causal_ring", checkout_.lessons.size() + 1);
+  EXPECT_EQ(fs::exists(checkout_.root / "lessons" / folder), false);
+  fs::create_directory(checkout_.root / "tests" / folder);
   EXPECT_THROW(new_lesson(checkout_, "causal_ring", "ring_forward"), UsageError);
-  EXPECT_EQ(fs::exists(checkout_.root / "lessons/09_causal_ring"), false);
+  EXPECT_EQ(fs::exists(checkout_.root / "lessons" / folder), false);
 }
 
 }  // namespace

@@ -108,6 +108,14 @@ TEST(VerdictText, CountsTasksWhenAllWereChecked) {
             "lesson 05: 1 of 2 tasks passed, 1 todo, 20 of 100 points");
 }
 
+TEST(VerdictText, SaysWhenAGpuIsSimulated) {
+  LessonStatus status = lesson_status({{"1", passed()}});
+  LessonInfo cuda = *status.lesson;
+  cuda.needs = {"gpu"};
+  status.lesson = &cuda;
+  EXPECT_TRUE(verdict_text({}, status).starts_with("lesson 05 on the simulated GPU: "));
+}
+
 TEST(VerdictText, SaysWhatWasCheckedWhenItWasAPart) {
   EXPECT_EQ(score_line({{"2.ranks1", passed()}, {"2.ranks3", passed()}}),
             "lesson 05: task 2 passed; task 1 not checked since the file changed");

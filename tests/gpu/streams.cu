@@ -1,4 +1,4 @@
-#include "gpu/simulator/memory/accesses.hpp"
+#include "mail.hpp"
 #include "stage.hpp"
 
 namespace {
@@ -225,35 +225,6 @@ PROGRAM(stream_is_used_behind_its_end) {
   require(cudaStreamDestroy(stream) == cudaErrorInvalidResourceHandle);
   require(cudaGetLastError() == cudaErrorInvalidResourceHandle && cudaGetLastError() == cudaSuccess);
 }
-
-/// As a message from another rank: it comes when somebody has sent it.
-struct Mail {
-  bool sent = false;
-};
-
-class Receive : public course::gpu::Operation {
- public:
-  Receive(float* to, const Mail& mail) : to_(to), mail_(mail) {}
-  COURSE_UNSEEN bool carry_out() override {
-    if (!mail_.sent) return false;
-    course::gpu::touch(to_, bytes, course::gpu::AccessKind::Write);
-    for (int i = 0; i < n; ++i) to_[i] = 3;
-    return true;
-  }
-
- private:
-  float* to_;
-  const Mail& mail_;
-};
-
-class Send : public course::gpu::Operation {
- public:
-  explicit Send(Mail& mail) : mail_(mail) {}
-  bool carry_out() override { return mail_.sent = true; }
-
- private:
-  Mail& mail_;
-};
 
 PROGRAM(operation_waits_for_what_another_stream_does) {
   Stage stage;

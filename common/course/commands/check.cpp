@@ -33,7 +33,8 @@ class Check {
                        " is about the built-in player; it does not go with --player");
     if (options_.backend && !lesson_.needs_gpu())
       throw UsageError("--backend is for lessons that need a GPU; lesson " + lesson_.id + " needs none");
-    if (const std::string obstacle = checkout_.obstacle(lesson_); !obstacle.empty()) return skip(obstacle);
+    if (const std::string obstacle = checkout_.build_obstacle(lesson_); !obstacle.empty())
+      return skip(obstacle);
     if (options_.sanitize && lesson_.needs_gpu()) {
       throw Unavailable(
           "--sanitize is for lessons without a GPU: the simulator is not built for sanitizers, and lesson " +

@@ -151,7 +151,8 @@ std::string apart_text(const LessonStatus& lesson_status, const std::string& how
 std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status) {
   const std::string& id = lesson_status.lesson->id;
   const bool passed = lesson_status.status == Status::Passed;
-  const std::string title = fmt::format("lesson {}{}:", id, passed ? " passed" : "");
+  const std::string where = lesson_status.lesson->needs_gpu() ? " on the simulated GPU" : "";
+  const std::string title = fmt::format("lesson {}{}{}:", id, passed ? " passed" : "", where);
   return fmt::format("{} {}\n{}\n", painted(title, passed ? Colour::Green : Colour::Bold),
                      lesson_status.status == Status::Todo ? "it is still the skeleton" : score(lesson_status),
                      next_step(all_lesson_statuses(checkout), id));

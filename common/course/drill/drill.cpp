@@ -76,6 +76,8 @@ class Drill {
 
   /// Compiles what can be compiled before the clock starts.
   void prepare() const {
+    if (const std::string why = checkout_.build_obstacle(lesson_); !why.empty())
+      throw Unavailable("drill " + name() + " cannot be played: " + why);
     require_built(compile({target_, "judge_" + lesson_.tag(), built_in_player(tree(), lesson_).filename()}),
                   "the drill");
   }

@@ -85,6 +85,16 @@ std::string Checkout::obstacle(const LessonInfo& lesson) const {
   return "";
 }
 
+std::string Checkout::build_obstacle(const LessonInfo& lesson) const {
+  const std::string why = obstacle(lesson);
+  if (!why.empty() || !lesson.needs_gpu()) return why;
+  const bool lacks =
+      read_text(build() / "CMakeCache.txt").find("\nCOURSE_SIMULATOR:INTERNAL=OFF\n") != std::string::npos;
+  return lacks ? "the simulated GPU needs Boost.Context and libdw, which were not found (group gpu of "
+                 "common/packages.tsv)"
+               : "";
+}
+
 fs::path find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");

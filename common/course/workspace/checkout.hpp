@@ -51,6 +51,9 @@ struct Checkout {
 
   /// Why the lesson cannot be graded here, or an empty string.
   std::string obstacle(const LessonInfo& lesson) const;
+  /// The same, or why the build as it is configured has no simulated GPU for the lesson. A later call of
+  /// ./course may install what that needs.
+  std::string build_obstacle(const LessonInfo& lesson) const;
 };
 
 /// The path of a program that PATH leads to, or an empty path.

@@ -1,5 +1,7 @@
 #include "gpu/simulator/findings/race_text.hpp"
 
+#include <array>
+
 #include "gpu/simulator/findings/findings.hpp"
 #include "gpu/simulator/findings/source_lines.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -21,18 +23,11 @@ std::string block_text(const Access& access) {
 }
 
 std::string verb(const Access& access) {
-  switch (access.kind) {
-    case AccessKind::Read:
-      return " reads";
-    case AccessKind::Write:
-      return " writes";
-    case AccessKind::Atomic:
-      return " updates atomically";
-    case AccessKind::BlockAtomic:
-      return " updates within its block's scope";
-    default:
-      return record_of(access.operation).name == "cudaFreeAsync" ? " frees" : " allocates";
-  }
+  if (access.kind == AccessKind::Lifetime)
+    return record_of(access.operation).name == "cudaFreeAsync" ? " frees" : " allocates";
+  constexpr std::array of_kinds{" reads", " writes", " updates atomically",
+                                " updates within its block's scope"};
+  return of_kinds[static_cast<std::size_t>(access.kind)];
 }
 
 /// Of the lanes that read alike, one other than the thread that races with them.

@@ -28,8 +28,8 @@ bool attack() {
   const size_t bytes = 48 << 10;
   int sums = 0, *on_device = nullptr, *pinned = nullptr, devices = 0, device = -1;
   unsigned* bits = nullptr;
-  cudaStream_t stream, other;
-  cudaEvent_t event, untimed;
+  cudaStream_t stream = nullptr, other = nullptr;
+  cudaEvent_t event = nullptr, untimed = nullptr;
   cudaDeviceProp properties;
   bool right = cudaMalloc(&on_device, sizeof(int)) == cudaSuccess;
   right = right && cudaStreamCreate(&other) == cudaSuccess;
