@@ -101,6 +101,7 @@ class GroupRun : public Operation {
     OperationRecord record = record_of(group);
     record.name = part.call.name;
     record.line = part.call.line;
+    record.part_of = group;
     record.is_done = true;
     now.access.operation = add_record(std::move(record));
     if (!is_still_there(part.reads.begin, part.reads.bytes) ||

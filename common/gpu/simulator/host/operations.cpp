@@ -47,6 +47,14 @@ std::vector<std::string> kernels_beside(OperationNumber operation) {
   return found;
 }
 
+OperationNumber first_called(OperationNumber a, OperationNumber b) {
+  const auto called = [](OperationNumber number) {
+    const OperationNumber whole = record_of(number).part_of;
+    return whole == 0 ? number : whole;
+  };
+  return called(a) < called(b) ? a : b;
+}
+
 std::string name_of(OperationNumber number) {
   const OperationRecord& record = record_of(number);
   if (record.timeline == host_timeline) return "the host's code";
