@@ -57,6 +57,9 @@ function(add_cuda_subject name folder)
   list(GET COURSE_CUDA_ARCHITECTURES -1 latest)
   list(APPEND architectures -gencode=arch=compute_${latest},code=compute_${latest})
   set(includes ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/${folder})
+  if(COURSE_NCCL_INCLUDE)
+    list(APPEND includes ${COURSE_NCCL_INCLUDE})
+  endif()
   list(TRANSFORM includes PREPEND -I)
   set(system_includes ${MPI_CXX_INCLUDE_DIRS})
   list(TRANSFORM system_includes PREPEND -isystem=)
@@ -76,7 +79,7 @@ function(add_cuda_subject name folder)
   add_custom_command(
     OUTPUT ${library} DEPENDS ${objects} tensor
     COMMAND ${COURSE_NVCC} -shared ${architectures} -Xlinker=-Bsymbolic,--no-undefined,--as-needed -o ${library} ${objects}
-            $<TARGET_FILE:tensor> ${MPI_CXX_LIBRARIES}
+            $<TARGET_FILE:tensor> ${MPI_CXX_LIBRARIES} $<$<BOOL:${COURSE_NCCL_LIBRARY}>:${COURSE_NCCL_LIBRARY}>
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name} DEPENDS ${library})
 endfunction()

@@ -27,6 +27,8 @@ class NcclStage : public SimulatedGpu<MpiStage> {
     std::vector<Span> spans = SimulatedGpu::end_watching(report);
     report.nccl_bytes_sent_to = std::move(traffic.bytes_sent_to);
     report.nccl_collective_bytes = traffic.collective_bytes;
+    for (auto& [call, sent, received, beside] : traffic.groups)
+      report.nccl_groups.push_back({std::move(call), sent, received, std::move(beside)});
     return spans;
   }
 };

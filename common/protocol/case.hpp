@@ -39,6 +39,14 @@ struct CaseManifest : FunctionCall {
   std::vector<std::string> inputs = {};
 };
 
+/// What a call of NCCL's has moved, or a group of them together.
+struct NcclGroup {
+  std::string call;  ///< "the NCCL group on line 12"
+  std::int64_t bytes_sent = 0;
+  std::int64_t bytes_received = 0;
+  std::vector<std::string> beside;  ///< the kernels that nothing orders before or behind it, by range or name
+};
+
 /// How a rank's call ended, written to report.json beside its outputs.
 struct RankReport {
   std::string ending = "finished";  ///< finished | threw | todo
@@ -48,6 +56,7 @@ struct RankReport {
   std::int64_t collective_bytes = 0;               ///< -1: neither these nor bytes_sent_to were counted
   std::map<int, std::int64_t> nccl_bytes_sent_to;  ///< by ncclSend, of which nothing is counted above
   std::int64_t nccl_collective_bytes = 0;
+  std::vector<NcclGroup> nccl_groups;  ///< in the order in which they were issued
   Facts facts;
   std::vector<std::string> outputs;
 };

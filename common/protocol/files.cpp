@@ -31,6 +31,8 @@ T parse_json(const std::string& text, const fs::path& name) {
 
 }  // namespace
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NcclGroup, call, bytes_sent, bytes_received, beside)
+
 /// What only NCCL's calls bring is left out where there were none.
 static void to_json(json& value, const RankReport& report) {
   value = {{"ending", report.ending},
@@ -42,6 +44,7 @@ static void to_json(json& value, const RankReport& report) {
            {"outputs", report.outputs}};
   if (!report.nccl_bytes_sent_to.empty()) value["nccl_bytes_sent_to"] = report.nccl_bytes_sent_to;
   if (report.nccl_collective_bytes > 0) value["nccl_collective_bytes"] = report.nccl_collective_bytes;
+  if (!report.nccl_groups.empty()) value["nccl_groups"] = report.nccl_groups;
 }
 
 static void from_json(const json& value, RankReport& report) {
@@ -54,6 +57,7 @@ static void from_json(const json& value, RankReport& report) {
   value.at("outputs").get_to(report.outputs);
   report.nccl_bytes_sent_to = value.value("nccl_bytes_sent_to", report.nccl_bytes_sent_to);
   report.nccl_collective_bytes = value.value("nccl_collective_bytes", report.nccl_collective_bytes);
+  report.nccl_groups = value.value("nccl_groups", report.nccl_groups);
 }
 
 /// What only a timed play knows is left out of the cases that a judge writes.

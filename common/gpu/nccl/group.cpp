@@ -45,6 +45,7 @@ struct Group {
 struct Issued {
   OperationNumber number;
   std::vector<const Communicator*> comms;
+  GroupTraffic moves;
 };
 
 struct Groups {
@@ -100,6 +101,7 @@ class GroupRun : public Operation {
     OperationRecord record = record_of(group);
     record.name = part.call.name;
     record.line = part.call.line;
+    record.part_of = group;
     record.is_done = true;
     now.access.operation = add_record(std::move(record));
     if (!is_still_there(part.reads.begin, part.reads.bytes) ||
@@ -186,15 +188,23 @@ class Mark {
   int line_;
 };
 
-void count(const std::vector<Part>& parts) {
+/// Counts what the calls move, and returns what of it goes point to point.
+GroupTraffic count(const std::vector<Part>& parts) {
+  GroupTraffic moved;
   for (const Part& part : parts) {
     const std::string_view call = part.call.name;
-    if (call == "ncclSend")
-      groups.traffic.bytes_sent_to[part.call.comm->case_ranks[part.messages[0].peer]] +=
-          static_cast<std::int64_t>(part.reads.bytes);
-    else if (call != "ncclRecv")
-      groups.traffic.collective_bytes += static_cast<std::int64_t>(part.writes.bytes);
+    const auto read = static_cast<std::int64_t>(part.reads.bytes);
+    const auto written = static_cast<std::int64_t>(part.writes.bytes);
+    if (call == "ncclSend") {
+      groups.traffic.bytes_sent_to[part.call.comm->case_ranks[part.messages[0].peer]] += read;
+      moved.bytes_sent += read;
+    } else if (call == "ncclRecv") {
+      moved.bytes_received += written;
+    } else {
+      groups.traffic.collective_bytes += written;
+    }
   }
+  return moved;
 }
 
 /// In the first of its streams; the others wait until it is over, and it waits for them.
@@ -212,14 +222,15 @@ Result issue(std::vector<Part> parts) {
   }
   Stream* const stream = first.stream;
   const int line = first.line;
-  count(parts);
+  GroupTraffic moves = count(parts);
   for (Stream* const other : others) Mark(other, line).hold(stream);
   const std::string name = parts.size() == 1 ? first.name : "the NCCL group";
   const OperationNumber number = enqueue(stream, {.name = name, .line = line},
                                          std::make_unique<GroupRun>(std::move(parts), std::move(before)));
   if (number == 0) return refuse(name + " is given a stream that was destroyed meanwhile");
   for (Communicator* const comm : comms) comm->last = number;
-  groups.issued.push_back({number, {comms.begin(), comms.end()}});
+  moves.call = name_of(number);
+  groups.issued.push_back({number, {comms.begin(), comms.end()}, std::move(moves)});
   if (!others.empty()) {
     const Mark end(stream, line);
     for (Stream* const other : others) end.hold(other);
@@ -448,7 +459,12 @@ std::vector<PendingOperation> pending() {
 }
 
 Traffic traffic() {
-  return groups.traffic;
+  Traffic all = groups.traffic;
+  for (const Issued& one : groups.issued) {
+    all.groups.push_back(one.moves);
+    all.groups.back().beside = kernels_beside(one.number);
+  }
+  return all;
 }
 
 void forget_groups() {

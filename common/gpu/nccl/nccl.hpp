@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "gpu/simulator/host/streams.hpp"
@@ -67,10 +68,19 @@ Result all_gather(const Call& call, const void* from, void* to);
 /// `count` for each rank.
 Result reduce_scatter(const Call& call, const void* from, void* to, Reduction reduction);
 
+/// What a call, or a group of calls, has moved point to point, and the kernels that a device may run
+/// meanwhile (kernels_beside() of operations.hpp).
+struct GroupTraffic {
+  std::string call = {};
+  std::int64_t bytes_sent = 0, bytes_received = 0;
+  std::vector<std::string> beside = {};
+};
+
 /// What a rank has sent by ncclSend, by rank of the case's communicator, and received in collectives.
 struct Traffic {
   std::map<int, std::int64_t> bytes_sent_to = {};
   std::int64_t collective_bytes = 0;
+  std::vector<GroupTraffic> groups = {};
 };
 
 /// A case begins, whose ranks are those of this communicator; all of them call it. `completed` is told of

@@ -125,6 +125,25 @@ TEST_P(RightPrograms, AreCountedByNeighbourAndNotAsMpis) {
   }
 }
 
+TEST_P(RightPrograms, TellWhichKernelsMayRunBesideATransfer) {
+  const int ranks = GetParam();
+  const std::vector<Outcome> outcomes = played({"ring", "overlapped_ring", "group_over_two_streams"}, ranks);
+  using Names = std::vector<std::string>;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::vector<NcclGroup>& alone = outcomes[0].reports.at(rank).nccl_groups;
+    const std::vector<NcclGroup>& overlapped = outcomes[1].reports.at(rank).nccl_groups;
+    ASSERT_EQ(std::ssize(alone), ranks - 1);
+    ASSERT_EQ(std::ssize(overlapped), ranks - 1);
+    for (int hop = 0; hop < ranks - 1; ++hop) {
+      EXPECT_EQ(alone[hop].beside, Names{});
+      EXPECT_EQ(overlapped[hop].beside, Names{"block " + std::to_string(hop)});
+      EXPECT_EQ(overlapped[hop].bytes_sent, 4 * n);
+      EXPECT_EQ(overlapped[hop].bytes_received, 4 * n);
+    }
+    EXPECT_EQ(outcomes[2].reports.at(rank).nccl_groups.at(0).beside, Names{});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Nccl, RightPrograms, testing::Values(1, 2, 3, 5));
 
 /// "line 12", where the line ends with this mark.
@@ -260,13 +279,13 @@ TEST(WrongPrograms, WhatIsWrongIsToldWithItsLines) {
        {"ncclAllReduce on " + line_of("reduce"), "ncclBroadcast on " + line_of("broadcast")}},
       {"compute_does_not_wait",
        fact_missing_dependency,
-       {"on " + line_of("reads_early"), receives + " writes"}},
+       {"on " + line_of("reads_early"), receives + " writes", "called first: " + receives}},
       {"send_buffer_is_written",
        fact_missing_dependency,
        {"on " + line_of("writes_early"), sends + " reads"}},
       {"transfer_does_not_wait_for_a_reader",
        fact_missing_dependency,
-       {"on " + line_of("reads_early"), receives + " writes"}},
+       {"on " + line_of("reads_early"), receives + " writes", "called first: reads_early<<<"}},
       {"receive_over_the_send_buffer", fact_missing_dependency, {receives, sends, "in the same group"}},
       {"send_to_oneself",
        fact_nccl_call,

@@ -1,3 +1,6 @@
+#include <nvtx3/nvToolsExt.h>
+
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,7 +46,9 @@ void overlapped_ring(course::Call& call) {
       check(ncclRecv(arriving, n, ncclFloat, r.previous(), r.comm, r.transfer));
       check(ncclGroupEnd());
     }
+    nvtxRangePush(("block " + std::to_string(hop)).c_str());
     add<<<1, n, 0, r.compute>>>(r.z, held);
+    nvtxRangePop();
     check(cudaEventRecord(r.other, r.compute));
     check(cudaStreamWaitEvent(r.transfer, r.other));
     std::swap(held, arriving);

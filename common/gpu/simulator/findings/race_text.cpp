@@ -40,7 +40,9 @@ Access other_lane(Access earlier, const Access& later) {
 
 std::string cause(const Access& earlier, const Access& later) {
   if (earlier.operation != later.operation)
-    return "neither a stream, nor an event, nor a wait of the host's puts one before the other";
+    return "neither a stream, nor an event, nor a wait of the host's puts one before the other; called "
+           "first: " +
+           name_of(first_called(earlier.operation, later.operation));
   if (earlier.block != later.block) return "nothing orders the blocks of a launch";
   return "no barrier between them orders the two";
 }

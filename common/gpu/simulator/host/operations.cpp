@@ -34,6 +34,27 @@ bool happens_before(OperationNumber earlier, const Clock& clock) {
   return clock.of(record.timeline) >= record.index;
 }
 
+std::vector<std::string> kernels_beside(OperationNumber operation) {
+  const OperationRecord& own = record_of(operation);
+  std::vector<std::string> found;
+  for (OperationNumber other = 1; other <= records.size(); ++other) {
+    const OperationRecord& record = record_of(other);
+    if (!record.is_kernel || happens_before(other, own.clock) || happens_before(operation, record.clock))
+      continue;
+    const std::string& name = record.range.empty() ? record.name : record.range;
+    if (std::ranges::count(found, name) == 0) found.push_back(name);
+  }
+  return found;
+}
+
+OperationNumber first_called(OperationNumber a, OperationNumber b) {
+  const auto called = [](OperationNumber number) {
+    const OperationNumber whole = record_of(number).part_of;
+    return whole == 0 ? number : whole;
+  };
+  return called(a) < called(b) ? a : b;
+}
+
 std::string name_of(OperationNumber number) {
   const OperationRecord& record = record_of(number);
   if (record.timeline == host_timeline) return "the host's code";

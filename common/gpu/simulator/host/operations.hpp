@@ -27,11 +27,13 @@ class Clock {
 using OperationNumber = std::uint32_t;  ///< from 1 on; 0 is none
 
 struct OperationRecord {
-  std::string name = {};  ///< "scale", "cudaMemcpyAsync"
+  std::string name = {};   ///< "scale", "cudaMemcpyAsync"
+  std::string range = {};  ///< of the host's code, in which it was put into its stream; "": in none
   int line = 0;
   unsigned timeline = host_timeline;
-  std::uint32_t index = 0;  ///< the how-manieth of its timeline, from 1
-  Clock clock = {};         ///< includes the operation itself
+  std::uint32_t index = 0;      ///< the how-manieth of its timeline, from 1
+  Clock clock = {};             ///< includes the operation itself
+  OperationNumber part_of = 0;  ///< of another operation, whose place in the order it has; 0: of none
   bool is_kernel = false;
   dim3 grid = {}, block = {};
   bool is_done = false;
@@ -41,6 +43,12 @@ struct OperationRecord {
 OperationRecord& record_of(OperationNumber number);
 OperationNumber add_record(OperationRecord record);
 bool happens_before(OperationNumber earlier, const Clock& clock);
+/// The kernels that are ordered neither before this operation nor behind it: a device may run them
+/// meanwhile. Each is told by its range, or by its name where it has none; all of one name once, in the
+/// order of their calls.
+std::vector<std::string> kernels_beside(OperationNumber operation);
+/// The one that the host called first.
+OperationNumber first_called(OperationNumber a, OperationNumber b);
 /// "scale<<<...>>> on line 12", "cudaMemcpy on line 14", "the host's code"
 std::string name_of(OperationNumber number);
 void forget_operations();

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -51,6 +52,7 @@ struct Streams {
   OperationNumber host_segment = 0;
   OperationNumber waited_for = 0;
   Waiter waiter;
+  std::vector<std::string> ranges;
   std::minstd_rand drawn;
 };
 Streams streams;
@@ -157,6 +159,7 @@ OperationNumber enqueue(Stream& stream, OperationRecord record, Queued queued, C
   clock.join(stream.clock);
   join_legacy(stream, queued, clock);
   clock.advance(stream.timeline, ++stream.count);
+  if (!streams.ranges.empty()) record.range = streams.ranges.back();
   record.timeline = stream.timeline;
   record.index = stream.count;
   record.clock = stream.clock = std::move(clock);
@@ -333,6 +336,17 @@ OperationNumber host_operation() {
     streams.host_segment =
         add_record({.name = "", .index = streams.host_count + 1, .clock = streams.host, .is_done = true});
   return streams.host_segment;
+}
+
+int begin_range(const char* name) {
+  streams.ranges.emplace_back(name);
+  return static_cast<int>(streams.ranges.size()) - 1;
+}
+
+int end_range() {
+  if (streams.ranges.empty()) return -1;
+  streams.ranges.pop_back();
+  return static_cast<int>(streams.ranges.size());
 }
 
 std::vector<std::uint64_t> drawn_order(std::uint64_t count) {

@@ -71,6 +71,11 @@ const Clock& host_clock();
 /// The number that stands for what the host's code does between two calls.
 OperationNumber host_operation();
 
+/// A range of the host's code, by name, within the one that it is in. Returns how many it is in.
+int begin_range(const char* name);
+/// Ends the innermost; returns how many it was in.
+int end_range();
+
 /// Numbers from 0 to below `count` in an order drawn from the case's seed.
 std::vector<std::uint64_t> drawn_order(std::uint64_t count);
 void shuffle(std::vector<std::uint64_t>& order);
