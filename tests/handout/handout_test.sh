@@ -42,7 +42,7 @@ commits() { git -C "$1" rev-list --count --all; }
 
 # The lines of the solutions' marked regions and of their reasons.
 solution_lines() {
-  sed -n '/^ *\/\/> /,/^ *\/\/< /p' "$instructor"/solutions/*/*.cpp | grep -v '^ *//[>|<]'
+  sed -n '/^ *\/\/> /,/^ *\/\/< /p' "$instructor"/solutions/*/*.c[pu]* | grep -v '^ *//[>|<]'
   cat "$instructor"/solutions/*/why.md
 }
 

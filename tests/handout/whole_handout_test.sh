@@ -25,7 +25,7 @@ lessons() { (cd "$instructor/solutions" && echo [0-9]*); }
 
 solve() {
   local file
-  for file in "$instructor/solutions/$1"/*.cpp; do
+  find "$instructor/solutions/$1" -name '*.cpp' -o -name '*.cu' | while read -r file; do
     sed '/^ *\/\/[>|<]/d' "$file" >"$student/lessons/$1/${file##*/}"
   done
 }
