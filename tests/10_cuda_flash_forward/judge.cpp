@@ -12,8 +12,8 @@ Task played_on_a_device(Task task) {
       {{fact_refused_launch, "it has no threads", "grid_of_full_tiles"},
        {fact_refused_launch, "bytes of shared memory", "shared_memory_not_allowed"},
        {fact_divergent_barrier, "", "divergent_barrier"},
-       {fact_race_in_block, "device memory", "many_writers"},
-       {fact_race_in_block, "", "barrier_missing"},
+       {fact_race_in_block, "both write the same value", "many_writers"},
+       {fact_race_in_block, "shared memory", "barrier_missing"},
        {fact_missing_dependency, "", "stream_forgotten"},
        {fact_out_of_bounds, "", "past_the_end"}})};
   return task;

@@ -77,10 +77,13 @@ double run_query(const Loop& loop, const std::vector<Keys>& tiles, std::span<con
   for (const auto [first, count, home] : tiles) {
     const MatrixView<const double> keys = k.rows(loop.k_from_first_row ? home : first, count);
     const MatrixView<const double> values = v.rows(loop.v_from_first_row ? home : first, count);
-    std::vector<double> scores(loop.short_tile == ShortTile::Padded ? std::max(count, loop.tile) : count);
+    const bool padded = loop.short_tile == ShortTile::Padded || loop.short_tile == ShortTile::PaddedHidden;
+    std::vector<double> scores(padded ? std::max(count, loop.tile) : count);
+    const Index last =
+        loop.short_tile == ShortTile::PaddedHidden ? std::min(seen.last, first + count) : seen.last;
     for (Index j = 0; j < std::ssize(scores); ++j) {
       if (j < count) scores[j] = dot(q, keys.row(j)) / std::sqrt(static_cast<double>(q.size()));
-      if (first + j < seen.first || first + j >= seen.last) scores[j] = loop.hidden_score;
+      if (first + j < seen.first || first + j >= last) scores[j] = loop.hidden_score;
     }
     const double m_old = m;
     m = std::max(loop.forgets_running_maximum ? -infinity : m, std::ranges::max(scores));

@@ -17,8 +17,9 @@ enum class Rescale { Right, LeftOut, Twice, Inverted, InvertedOnceSeen, Dropped 
 /// What becomes of a tile that has fewer keys than the others.
 enum class ShortTile {
   Right,
-  Padded,   ///< it is filled up with keys and values of zeros
-  LeftOut,  ///< its keys are not seen
+  Padded,        ///< it is filled up with keys and values of zeros
+  PaddedHidden,  ///< the same, and no query sees these keys
+  LeftOut,       ///< its keys are not seen
 };
 
 /// The loop over blocks with its steps as switches.

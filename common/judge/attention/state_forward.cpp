@@ -241,7 +241,7 @@ Answer full_tiles_only(const Example& example, Index tile) {
 std::vector<WrongSteps<Loop>> wrong_where_hidden(Index query_tile) {
   std::vector<WrongSteps<Loop>> all{{"nothing_seen_nan", {.nothing_seen_apart = false}}};
   for (const double score : {0.0, -1e4, -1e9})
-    all.push_back({"hidden_keys_take_part", {.short_tile = ShortTile::Padded, .hidden_score = score}});
+    all.push_back({"hidden_keys_take_part", {.short_tile = ShortTile::PaddedHidden, .hidden_score = score}});
   for (WrongSteps<Loop>& wrong : all) wrong.steps.query_tile = query_tile;
   return all;
 }

@@ -88,6 +88,7 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   const int keys = generator.integer(39, 44);
   return {make_example("ordinary scores, a shorter last block", random_qkv(generator, 3, 7, keys, 32), 16),
           make_example("a maximum that comes last", late_maximum_qkv(generator, 2, 6, keys, 32), 16),
+          make_example("one block of 140 keys", random_qkv(generator, 1, 3, 140, 32), 140),
           make_example("one block of 150 keys, a maximum that comes last",
                        late_maximum_qkv(generator, 1, 9, 150, 32), 150),
           make_example("scores more than 110 apart", wide_scores_qkv(generator, 1, 9, 75, 32), 40),
