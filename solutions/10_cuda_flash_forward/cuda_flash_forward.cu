@@ -20,9 +20,9 @@ __global__ void finish_rows(State state, float* lse, int head_dim) {
 // A block of threads takes 64 queries of a head through all keys, 32 at a time. 16 threads share 8 queries:
 // of a tile of scores, each of them has every 16th key; of the output, every 16th column.
 constexpr int tile_queries = 64, tile_keys = 32;
+constexpr int block_threads = 128;
 constexpr int sharers = 16;
-constexpr int own_rows = 8, own_keys = tile_keys / sharers;
-constexpr int threads = tile_queries / own_rows * sharers;
+constexpr int own_rows = tile_queries / (block_threads / sharers), own_keys = tile_keys / sharers;
 
 /// Rows in shared memory are 16 bytes longer than they need be: 8 in a row then lie in different banks.
 constexpr int padding = 4;
@@ -78,7 +78,7 @@ __device__ void write_state(const Rows<head_dim>& own, const State& state, size_
 template <int head_dim>
 __device__ void load_tile(const float* from, int rows, int count, float* to) {
   constexpr int vectors = head_dim / 4;
-  for (int i = threadIdx.x; i < count * vectors; i += threads) {
+  for (int i = threadIdx.x; i < count * vectors; i += block_threads) {
     const int row = i / vectors, col = i % vectors * 4;
     const float4 zeros = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     *reinterpret_cast<float4*>(to + row * (head_dim + padding) + col) =
@@ -200,17 +200,18 @@ __device__ void add_values(const float* weights, const float* v_tile, Rows<head_
 
 template <int head_dim>
 __global__ void attend(const float* q, const float* k, const float* v, KeyRange range, State state,
-                       int all_queries, int keys, float scale) {
+                       Shape shape, float scale) {
   extern __shared__ float4 shared[];
   float* const q_tile = reinterpret_cast<float*>(shared);
   float* const kv_tile = q_tile + tile_queries * (head_dim + padding);  // keys, then values
   float* const weights = kv_tile + tile_keys * (head_dim + padding);
   const size_t head = blockIdx.y;
+  const int keys = shape.keys;
   k += head * keys * head_dim;
   v += head * keys * head_dim;
   const int first_query = blockIdx.x * tile_queries;
-  const int queries = min(tile_queries, all_queries - first_query);
-  const size_t first_row = head * all_queries + first_query;
+  const int queries = min(tile_queries, shape.queries - first_query);
+  const size_t first_row = head * shape.queries + first_query;
 
   const Keys seen = keys_of_tile(range, first_query, queries, keys);
   if (seen.first >= seen.last) return;
@@ -244,7 +245,7 @@ void launch(const float* q, const float* k, const float* v, const KeyRange& rang
   const float scale = 1.0f / sqrtf(head_dim);
   course::cuda_check(
       cudaFuncSetAttribute(attend<head_dim>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  attend<head_dim><<<grid, threads, bytes, stream>>>(q, k, v, range, state, shape.queries, shape.keys, scale);
+  attend<head_dim><<<grid, block_threads, bytes, stream>>>(q, k, v, range, state, shape, scale);
   course::cuda_check(cudaGetLastError());
 }
 
