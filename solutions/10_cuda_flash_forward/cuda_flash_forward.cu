@@ -28,9 +28,12 @@ constexpr int own_rows = tile_queries / (block_threads / sharers), own_keys = ti
 constexpr int padding = 4;
 constexpr int weights_stride = tile_keys + padding;
 
+/// For a tile of queries, one of keys or values, and the weights.
 template <int head_dim>
-constexpr int shared_floats =
-    (tile_queries + tile_keys) * (head_dim + padding) + tile_queries* weights_stride;
+constexpr int shared_bytes() {
+  const int floats = (tile_queries + tile_keys) * (head_dim + padding) + tile_queries * weights_stride;
+  return floats * static_cast<int>(sizeof(float));
+}
 
 __device__ int own_row(int i) {
   return threadIdx.x / sharers * own_rows + i;
@@ -241,7 +244,7 @@ template <int head_dim>
 void launch(const float* q, const float* k, const float* v, const KeyRange& range, const State& state,
             const Shape& shape, cudaStream_t stream) {
   const dim3 grid((shape.queries + tile_queries - 1) / tile_queries, shape.heads);
-  const int bytes = shared_floats<head_dim> * static_cast<int>(sizeof(float));
+  const int bytes = shared_bytes<head_dim>();
   const float scale = 1.0f / sqrtf(head_dim);
   course::cuda_check(
       cudaFuncSetAttribute(attend<head_dim>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
