@@ -289,7 +289,7 @@ Mistake seen_as(const char* id, std::function<Example(Example)> change) {
 std::vector<Mistake> range_mistakes() {
   std::vector<Mistake> all{seen_as("range_ignored", without_ranges)};
   for (const auto& [first, last] : {std::pair{0, 1}, {0, -1}, {1, 0}, {-1, 0}}) {
-    all.push_back(seen_as("range_off_by_one", [first, last](Example example) {
+    all.push_back(seen_as("range_off_by_one", [first = first, last = last](Example example) {
       return with_changed_ranges(std::move(example), first, last);
     }));
   }
