@@ -30,7 +30,8 @@ bool has_what_nobody_computes(const Tensor64& mistaken, const Tensor64& answer) 
     const Origin predicted = origin_of(mistaken[i]);
     if ((given == Origin::NeverWritten || given == Origin::FromOpenReceive) && predicted != given)
       return true;
-    if (given == Origin::FromUnwritten && predicted == Origin::Arithmetic) return true;
+    if ((given == Origin::FromUnwritten || given == Origin::FromDevice) && predicted == Origin::Arithmetic)
+      return true;
   }
   return false;
 }

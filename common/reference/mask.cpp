@@ -45,6 +45,12 @@ Mask Mask::documents(std::vector<Index> starts) {
   });
 }
 
+Mask Mask::ranges(std::vector<KeyRange> ranges) {
+  return Mask([ranges = std::move(ranges)](Index query) {
+    return query < std::ssize(ranges) ? ranges[static_cast<std::size_t>(query)] : KeyRange{0, 0};
+  });
+}
+
 Mask operator&(const Mask& a, const Mask& b) {
   return Mask([a, b](Index query) {
     const KeyRange of_a = a.keys(query), of_b = b.keys(query);

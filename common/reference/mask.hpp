@@ -33,6 +33,8 @@ class Mask {
   /// beyond the last one sees no key. `starts` is what varlen kernels call cu_seqlens: it begins with 0 and
   /// does not fall, else std::invalid_argument with the number that is wrong.
   static Mask documents(std::vector<Index> starts);
+  /// Query i sees the keys of ranges[i]; one beyond the last sees none.
+  static Mask ranges(std::vector<KeyRange> ranges);
   /// What both masks show.
   friend Mask operator&(const Mask& a, const Mask& b);
 

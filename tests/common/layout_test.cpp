@@ -151,6 +151,11 @@ TEST(Mask, GivesEachQueryItsKeys) {
   const KeyRange beyond = documents.keys(9);
   EXPECT_EQ(beyond.first, beyond.last);
   EXPECT_EQ((documents & Mask::causal()).keys(6), (KeyRange{4, 7}));
+  const Mask ranges = Mask::ranges({{2, 5}, {-3, 4}, {6, 1}});
+  EXPECT_EQ(ranges.keys(0), (KeyRange{2, 5}));
+  EXPECT_EQ(ranges.keys(1), (KeyRange{0, 4}));
+  EXPECT_EQ(ranges.keys(2), (KeyRange{6, 6})) << "a range that ends before it begins is empty";
+  EXPECT_EQ(ranges.keys(3), (KeyRange{0, 0})) << "there is no fourth query";
 }
 
 TEST(Mask, RefusesWhatIsNone) {

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
+
+#include "protocol/poison.hpp"
 
 namespace course {
 
@@ -104,6 +109,16 @@ TEST(Mistake, ByWhichTheFunctionThrowsIsToldByWhatIsThrown) {
   EXPECT_TRUE(explained("threw: row 7", returned({3, 4})));
   EXPECT_FALSE(explained("threw: row 7", returned({3, 5}))) << "that is wrong in another way";
   EXPECT_FALSE(explained("threw: something else", returned({3, 4})));
+}
+
+TEST(Mistake, ThatMakesNaNExplainsNoneThatCameFromWhatNobodyWrote) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const float arithmetic = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(explained({nan, nan}, {arithmetic, arithmetic}, false));
+  for (const std::uint32_t kept : {poison::output, poison::device}) {
+    const float computed_from_it = std::bit_cast<float>(kept | poison::quiet);
+    EXPECT_FALSE(explained({nan, nan}, {computed_from_it, computed_from_it}, false));
+  }
 }
 
 TEST(Mistake, ThatIsNextToTheTruthExplainsNothing) {

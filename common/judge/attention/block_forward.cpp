@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "judge/attention/block_forward_steps.hpp"
 #include "judge/attention/forward.hpp"
-#include "judge/numbers/dot.hpp"
 #include "reference/reference.hpp"
-#include "tensor/exponential.hpp"
 
 namespace course::block_forward {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Index keys_of(const Example& example) {
   return example.inputs.at("k").extent(1);
@@ -22,8 +18,8 @@ Index head_dim_of(const Example& example) {
   return example.inputs.at("q").extent(2);
 }
 
-Answer answer_to(const Tensor64& q, const Tensor64& k, const Tensor64& v) {
-  const reference::Attention<double> attention = reference::attention(q, k, v);
+Answer answer_to(const Tensor64& q, const Tensor64& k, const Tensor64& v, const reference::Mask& mask = {}) {
+  const reference::Attention<double> attention = reference::attention(q, k, v, mask);
   return {{"o", attention.o}, {"lse", attention.lse}};
 }
 
@@ -43,7 +39,7 @@ void multiply(Tensor64& tensor, double factor) {
 Answer with_scale(const Example& example, double power) {
   Tensor64 q = input(example, "q");
   multiply(q, std::pow(static_cast<double>(head_dim_of(example)), power + 0.5));
-  return answer_to(q, input(example, "k"), input(example, "v"));
+  return answer_to(q, input(example, "k"), input(example, "v"), keys_seen(example));
 }
 
 Answer without_scale(const Example& example) {
@@ -61,105 +57,6 @@ Answer scale_on_weights(const Example& example) {
   Answer wrong = without_scale(example);
   for (double& lse : wrong["lse"].values()) lse -= 0.5 * std::log(static_cast<double>(head_dim_of(example)));
   return wrong;
-}
-
-// What is rescaled and divided, and when
-
-/// What a sum over earlier blocks is multiplied by when a block is added to it.
-enum class Rescale { Right, LeftOut, Twice, Inverted, InvertedOnceSeen, Dropped };
-
-/// The loop over blocks with its steps as switches.
-struct Loop {
-  Rescale l = Rescale::Right;
-  Rescale o = Rescale::Right;
-  double start = -infinity;              ///< of the running maximum
-  bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
-  bool without_maximum = false;          ///< m stays 0
-  bool first_block_only = false;
-  Index columns_at_once = 1;      ///< in the products of q and k; what is left over is left out
-  bool k_from_first_row = false;  ///< every block reads K there
-  bool v_from_first_row = false;  ///< every block reads V there
-  bool divide_every_block = false;
-  bool divide_at_end = true;
-  bool divide_by_zero = false;  ///< where l is 0 and m is not -inf
-  bool lse_without_m = false;
-  bool lse_without_log = false;
-  float (*exponential)(float) = std::exp;
-};
-
-double factor(Rescale rescale, double m_old, double m_new) {
-  const auto exponential = [](double x) { return static_cast<double>(std::exp(static_cast<float>(x))); };
-  switch (rescale) {
-    case Rescale::Right:
-      return exponential(m_old - m_new);
-    case Rescale::LeftOut:
-      return 1;
-    case Rescale::Twice:
-      return exponential(2 * (m_old - m_new));
-    case Rescale::InvertedOnceSeen:
-      if (m_old == -infinity) return 0;
-      [[fallthrough]];
-    case Rescale::Inverted:
-      return exponential(m_new - m_old);
-    default:
-      return 0;
-  }
-}
-
-/// Of k or v, the rows of a block.
-MatrixView<const double> rows_of_block(MatrixView<const double> all, Index first, Index block,
-                                       bool from_first_row) {
-  return all.rows(from_first_row ? 0 : first, std::min(block, all.rows() - first));
-}
-
-/// One query of one head, k and v [keys, d]; o [d] is written, lse returned. Sums overflow where float32's
-/// do.
-double run_query(const Loop& loop, std::span<const double> q, MatrixView<const double> k,
-                 MatrixView<const double> v, Index block, std::span<double> o) {
-  double m = loop.start;
-  double l = 0;
-  std::ranges::fill(o, 0.0);
-  for (Index first = 0; first < (loop.first_block_only ? std::min(block, k.rows()) : k.rows());
-       first += block) {
-    const MatrixView<const double> keys = rows_of_block(k, first, block, loop.k_from_first_row);
-    const MatrixView<const double> values = rows_of_block(v, first, block, loop.v_from_first_row);
-    std::vector<double> scores(keys.rows());
-    const std::size_t columns = q.size() - q.size() % loop.columns_at_once;
-    for (Index j = 0; j < keys.rows(); ++j)
-      scores[j] =
-          dot(q.first(columns), keys.row(j).first(columns)) / std::sqrt(static_cast<double>(q.size()));
-    const double m_old = m;
-    m = std::max(loop.forgets_running_maximum ? -infinity : m, std::ranges::max(scores));
-    if (loop.without_maximum) m = 0;
-    l *= factor(loop.l, m_old, m);
-    for (double& value : o) value *= factor(loop.o, m_old, m);
-    for (Index j = 0; j < keys.rows(); ++j) {
-      const double p = loop.exponential(static_cast<float>(scores[j] - m));
-      l += p;
-      for (std::size_t c = 0; c < o.size(); ++c) o[c] += p * values(j, static_cast<Index>(c));
-    }
-    for (double& value : o) value /= loop.divide_every_block ? l : 1;
-    l = static_cast<float>(l);
-    for (double& value : o) value = static_cast<float>(value);
-  }
-  const bool divides = loop.divide_at_end && (l > 0 || (loop.divide_by_zero && m > -infinity));
-  for (double& value : o) value /= divides ? l : 1;
-  return (loop.lse_without_m ? 0 : m) + (loop.lse_without_log && l > 0 ? l : std::log(l));
-}
-
-Answer run(const Loop& loop, const Example& example) {
-  const Tensor64 q = input(example, "q");
-  const Tensor64 k = input(example, "k");
-  const Tensor64 v = input(example, "v");
-  Answer result{{"o", Tensor64(q.shape())}, {"lse", Tensor64({q.extent(0), q.extent(1)})}};
-  for (Index head = 0; head < q.extent(0); ++head) {
-    for (Index i = 0; i < q.extent(1); ++i) {
-      result["lse"].matrix()(head, i) =
-          run_query(loop, q.heads().head(head).row(i), k.heads().head(head), v.heads().head(head),
-                    integer(example, "block"), result["o"].heads().head(head).row(i));
-    }
-  }
-  return result;
 }
 
 /// Each block's own attention, added with weight 1, 1 / blocks or keys in the block / keys; the lse is right
@@ -219,44 +116,6 @@ Answer empty_block_nan(const Example& example) {
   return wrong;
 }
 
-std::vector<WrongSteps<Loop>> wrong_loops() {
-  using enum Rescale;
-  std::vector<WrongSteps<Loop>> all{
-      {"o_not_rescaled", {.o = LeftOut}},
-      {"l_not_rescaled", {.l = LeftOut}},
-      {"l_not_rescaled", {.l = LeftOut, .o = LeftOut}},
-      {"overwritten_not_accumulated", {.o = Dropped}},
-      {"rescale_by_block_maximum", {.forgets_running_maximum = true}},
-      {"first_rows_every_block", {.k_from_first_row = true, .v_from_first_row = true}},
-      {"first_rows_every_block", {.k_from_first_row = true}},
-      {"first_rows_every_block", {.v_from_first_row = true}},
-      {"divided_every_block", {.divide_every_block = true}},
-      {"divided_every_block", {.divide_every_block = true, .divide_at_end = false}},
-      {"final_division_missing", {.divide_at_end = false}},
-      {"first_block_only", {.first_block_only = true}},
-      {"rescaled_twice", {.o = Twice}},
-      {"lse_without_log", {.lse_without_log = true}},
-      {"lse_without_m", {.lse_without_m = true}}};
-  for (float (*const exponential)(float) : {static_cast<float (*)(float)>(std::exp), course::exponential}) {
-    for (const bool by_zero : {false, true}) {
-      const Loop loop{.divide_by_zero = by_zero, .exponential = exponential};
-      Loop from_zero = loop, no_maximum = loop, new_l = loop, new_l_and_o = loop;
-      from_zero.start = 0;
-      no_maximum.without_maximum = true;
-      new_l.l = new_l_and_o.l = new_l_and_o.o = Dropped;
-      all.insert(all.end(), {{"m_starts_at_zero", from_zero},
-                             {"no_maximum", no_maximum},
-                             {"overwritten_not_accumulated", new_l},
-                             {"overwritten_not_accumulated", new_l_and_o}});
-    }
-  }
-  for (const Index at_once : {2, 4, 8, 16})
-    all.push_back({"columns_left_over", {.columns_at_once = at_once}});
-  for (const Rescale inverted : {Inverted, InvertedOnceSeen})
-    all.push_back({"rescale_inverted", {.l = inverted, .o = inverted}});
-  return all;
-}
-
 std::vector<Mistake> known_mistakes() {
   const auto without_last_block = [](const Example& example) {
     return with_zero_by_zero(ragged_block_dropped(example));
@@ -264,18 +123,16 @@ std::vector<Mistake> known_mistakes() {
   const auto divided_by_zero = [](const Example& example) {
     return with_zero_by_zero(attention_answer<double>(example));
   };
-  std::vector<Mistake> all = mistakes_of(run, wrong_loops());
-  all.insert(all.end(),
-             {{"scale_missing", without_scale},
-              {"scale_is_one_over_d", [](const Example& example) { return with_scale(example, -1); }},
-              {"scale_inverted", [](const Example& example) { return with_scale(example, 0.5); }},
-              {"scale_after_softmax", scale_on_output},
-              {"scale_after_softmax", scale_on_weights},
-              {"ragged_block_padded", ragged_block_padded},
-              {"ragged_block_dropped", ragged_block_dropped},
-              {"ragged_block_dropped", without_last_block},
-              {"no_keys_nan", empty_block_nan},
-              {"no_keys_nan", divided_by_zero}});
+  std::vector<WrongSteps<Loop>> loops = wrong_loops();
+  for (const Index at_once : {2, 4, 8, 16})
+    loops.push_back({"columns_left_over", {.columns_at_once = at_once}});
+  std::vector<Mistake> all = mistakes_of(run, loops);
+  std::ranges::move(scale_mistakes(), std::back_inserter(all));
+  all.insert(all.end(), {{"ragged_block_padded", ragged_block_padded},
+                         {"ragged_block_dropped", ragged_block_dropped},
+                         {"ragged_block_dropped", without_last_block},
+                         {"no_keys_nan", empty_block_nan},
+                         {"no_keys_nan", divided_by_zero}});
   for (const BlockWeight weight : {BlockWeight::One, BlockWeight::Mean, BlockWeight::ByKeys}) {
     for (const bool last_lse : {false, true}) {
       all.push_back({"blocks_normalised", [weight, last_lse](const Example& example) {
@@ -344,6 +201,14 @@ std::vector<Example> with_a_long_one(InputGenerator& generator, int ranks) {
 std::int64_t memory_limit(const Example& example) {
   const Index queries = example.inputs.at("q").extent(1);
   return (2 << 20) + 4 * 4 * queries * (head_dim_of(example) + integer(example, "block"));
+}
+
+std::vector<Mistake> scale_mistakes() {
+  return {{"scale_missing", without_scale},
+          {"scale_is_one_over_d", [](const Example& example) { return with_scale(example, -1); }},
+          {"scale_inverted", [](const Example& example) { return with_scale(example, 0.5); }},
+          {"scale_after_softmax", scale_on_output},
+          {"scale_after_softmax", scale_on_weights}};
 }
 
 Task task(std::string id, std::string function) {

@@ -23,6 +23,9 @@ std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 /// packing. In the long example that is at most 3.9 MB; all of its scores are 8.4 MB.
 std::int64_t memory_limit(const Example& example);
 
+/// The mistakes of the scale, of an example's q, k, v under its mask.
+std::vector<Mistake> scale_mistakes();
+
 /// A function of q, k, v and block that gives o [heads, queries, head_dim] and lse [heads, queries].
 /// Mistakes: scale_missing, scale_is_one_over_d, scale_inverted, scale_after_softmax, o_not_rescaled,
 /// l_not_rescaled, rescale_inverted, rescale_by_block_maximum, overwritten_not_accumulated,

@@ -15,6 +15,16 @@ Index ragged_block(InputGenerator& generator, Index tokens) {
   return block;
 }
 
+reference::Mask keys_seen(const Example& example) {
+  if (!example.arguments.contains("first")) return {};
+  const std::vector<double>& first = example.arguments.at("first");
+  const std::vector<double>& last = example.arguments.at("last");
+  std::vector<reference::KeyRange> ranges(first.size());
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    ranges[i] = {static_cast<Index>(first[i]), static_cast<Index>(last.at(i))};
+  return reference::Mask::ranges(std::move(ranges));
+}
+
 Index merges_of(const Example& example) {
   const Index keys = example.inputs.at("k").extent(1);
   if (!example.arguments.contains("block")) return example.ranks();
@@ -24,8 +34,8 @@ Index merges_of(const Example& example) {
 
 template <class T>
 Answer attention_answer(const Example& example) {
-  const reference::Attention<T> whole =
-      reference::attention(input<T>(example, "q"), input<T>(example, "k"), input<T>(example, "v"));
+  const reference::Attention<T> whole = reference::attention(input<T>(example, "q"), input<T>(example, "k"),
+                                                             input<T>(example, "v"), keys_seen(example));
   return {{"o", cast<double>(whole.o)}, {"lse", cast<double>(whole.lse)}};
 }
 
@@ -42,7 +52,7 @@ Task attention_task(std::string id, std::string function) {
           .rounding =
               [](const Example& example) {
                 return rounding::attention(input(example, "q"), input(example, "k"), input(example, "v"),
-                                           merges_of(example));
+                                           merges_of(example), keys_seen(example));
               },
           .of_family = true};
 }

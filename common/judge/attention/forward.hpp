@@ -1,6 +1,7 @@
 #pragma once
 
 #include "judge/task.hpp"
+#include "reference/mask.hpp"
 
 namespace course {
 
@@ -16,11 +17,15 @@ Index integer(const Example& example, const char* name);
 /// A size of blocks of which the last is shorter by two entries at least.
 Index ragged_block(InputGenerator& generator, Index tokens);
 
+/// The keys that each query sees: the arguments first and last have those of every query, first <= j < last;
+/// without them, all.
+reference::Mask keys_seen(const Example& example);
+
 /// How many blocks of keys are merged: of the argument block, else as many as there are ranks.
 Index merges_of(const Example& example);
 
-/// o and lse of an example's q, k and v as if there were one rank, in float64 (expected) or float32
-/// (baseline).
+/// o and lse of an example's q, k and v under its mask as if there were one rank, in float64 (expected) or
+/// float32 (baseline).
 template <class T>
 Answer attention_answer(const Example& example);
 

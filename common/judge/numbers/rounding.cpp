@@ -176,12 +176,13 @@ Answer softmax_gradient(const Tensor64& p, const Tensor64& dp, const Tensor64& d
   return {{"ds", std::move(ds)}};
 }
 
-Answer attention(const Tensor64& q, const Tensor64& k, const Tensor64& v, Index merges) {
+Answer attention(const Tensor64& q, const Tensor64& k, const Tensor64& v, Index merges,
+                 const reference::Mask& mask) {
   Tensor64 o({q.extent(0), q.extent(1), v.extent(2)}), lse({q.extent(0), q.extent(1)});
   std::vector<double> scores, of_scores;
   for (Index head = 0; head < q.extent(0); ++head) {
     for (Index i = 0; i < q.extent(1); ++i) {
-      write_scores(q.heads().head(head).row(i), k.heads().head(head), {0, k.extent(1)}, scores, of_scores);
+      write_scores(q.heads().head(head).row(i), k.heads().head(head), mask.keys(i), scores, of_scores);
       const Weights w = weights(scores, of_scores, merges);
       write_mean(w, v.heads().head(head), o.heads().head(head).row(i));
       lse.matrix()(head, i) = std::sqrt(w.of_lse);

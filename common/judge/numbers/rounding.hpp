@@ -58,7 +58,8 @@ Answer softmax(const Tensor64& scores, Index merges);
 Answer softmax_gradient(const Tensor64& p, const Tensor64& dp, const Tensor64& d_lse);
 
 /// o and lse of attention for q [heads, queries, d], k and v [heads, keys, d].
-Answer attention(const Tensor64& q, const Tensor64& k, const Tensor64& v, Index merges);
+Answer attention(const Tensor64& q, const Tensor64& k, const Tensor64& v, Index merges,
+                 const reference::Mask& mask = {});
 
 /// dq, dk and dv for gradients d_o and d_lse of o and lse, from weights that are made of a rounded lse.
 Answer attention_gradients(const Tensor64& q, const Tensor64& k, const Tensor64& v, const Tensor64& d_o,
