@@ -23,27 +23,30 @@ class Stream {
 
 /// A tensor's numbers in device memory, copied there in a stream. An output is copied as well, so that an
 /// entry which no kernel writes comes back as the poison that it was.
-class DeviceTensor {
+template <class T>
+class DeviceTensorOf {
  public:
-  DeviceTensor(const Tensor& tensor, const Stream& stream) : bytes_(tensor.size() * sizeof(float)) {
+  DeviceTensorOf(const TensorOf<T>& tensor, const Stream& stream) : bytes_(tensor.size() * sizeof(T)) {
     cuda_check(cudaMalloc(&data_, bytes_));
     cuda_check(cudaMemcpyAsync(data_, tensor.data(), bytes_, cudaMemcpyHostToDevice, stream.get()));
   }
-  ~DeviceTensor() { cudaFree(data_); }
-  DeviceTensor(const DeviceTensor&) = delete;
-  DeviceTensor& operator=(const DeviceTensor&) = delete;
+  ~DeviceTensorOf() { cudaFree(data_); }
+  DeviceTensorOf(const DeviceTensorOf&) = delete;
+  DeviceTensorOf& operator=(const DeviceTensorOf&) = delete;
 
-  float* data() const { return data_; }
+  T* data() const { return data_; }
 
   /// Waits for the stream; `tensor` then has the numbers.
-  void read(Tensor& tensor, const Stream& stream) const {
+  void read(TensorOf<T>& tensor, const Stream& stream) const {
     cuda_check(cudaMemcpyAsync(tensor.data(), data_, bytes_, cudaMemcpyDeviceToHost, stream.get()));
     cuda_check(cudaStreamSynchronize(stream.get()));
   }
 
  private:
   std::size_t bytes_;
-  float* data_ = nullptr;
+  T* data_ = nullptr;
 };
+
+using DeviceTensor = DeviceTensorOf<float>;
 
 }  // namespace course

@@ -9,9 +9,9 @@ struct Shape {
   int head_dim;  ///< 32, 64 or 128
 };
 
-/// The keys that each query sees, counted in the whole block: first[i] <= j < last[i]; none where
-/// first[i] >= last[i]. Both have `queries` entries from 0 to `keys` in device memory, the same for every
-/// head.
+/// The keys that each query sees: j with first[i] <= j < last[i], counted in the block; none where
+/// first[i] >= last[i]. A range may begin before the block and end behind it. Both have `queries` entries in
+/// device memory, the same for every head.
 struct KeyRange {
   const int* first;
   const int* last;
@@ -40,9 +40,9 @@ void row_delta(const float* o, const float* d_o, float* delta, const Shape& shap
 ///   p_ij = exp(s_ij - lse_i),  ds_ij = p_ij (d_o_i . v_j - delta_i),
 ///   dv_j += sum_i p_ij d_o_i,  dk_j += sum_i ds_ij q_i / sqrt(head_dim).
 /// dk, dv [heads, keys, head_dim] in device memory, aligned as the block is. A query that sees no key of any
-/// block has lse = -inf and an empty range; it adds nothing. heads, queries and keys may be 0 and need not be
-/// multiples of anything. P and dS are never written to device memory, and none of it is allocated. For the
-/// rest as task 1. Source: Dao 2023 (FlashAttention-2), algorithm 2.
+/// block has lse = -inf and an empty range; it adds nothing. Scores are finite. heads, queries and keys may
+/// be 0 and need not be multiples of anything. P and dS are never written to device memory, and none of it is
+/// allocated. For the rest as task 1. Source: Dao 2023 (FlashAttention-2), algorithm 2.
 void add_key_gradients(const Block& block, float* dk, float* dv, const Shape& shape, cudaStream_t stream);
 
 /// Task 3. The same, and what the block gives to the gradients of its queries:

@@ -77,16 +77,17 @@ __device__ void load(const float* from, int first, int rows, float4 (&to)[tile][
 
 /// Whether any query of a tile sees any of its keys. Each warp asks all of the queries, one a lane, so that
 /// all threads of the block get the same answer.
-__device__ bool is_seen(const KeyRange& range, int first_query, int queries, int first_key) {
+__device__ bool is_seen(const KeyRange& range, const Shape& shape, int first_query, int first_key) {
   const int query = first_query + threadIdx.x % warp_lanes;
   bool sees = false;
-  if (query < queries) sees = max(range.first[query], first_key) < min(range.last[query], first_key + tile);
+  if (query < shape.queries)
+    sees = max(range.first[query], first_key) < min(range.last[query], first_key + tile);
   return __any_sync(all_lanes, sees);
 }
 
 /// Makes p and ds of q, d_o, k and v. A thread has every 8th query and every 16th key.
 template <int head_dim>
-__device__ void weigh(Tiles<head_dim>& tiles, const Block& block, int first_query, int queries,
+__device__ void weigh(Tiles<head_dim>& tiles, const Block& block, const Shape& shape, int first_query,
                       int first_key) {
   constexpr int columns = 16, rows = threads / columns;
   constexpr int own_queries = tile / rows, own_keys = tile / columns;
@@ -109,9 +110,9 @@ __device__ void weigh(Tiles<head_dim>& tiles, const Block& block, int first_quer
   const float scale = 1.0f / sqrtf(head_dim);
   for (int i = 0; i < own_queries; ++i) {
     const int query = first_query + row + rows * i;
-    const bool is_query = query < queries;
+    const bool is_query = query < shape.queries;
     const int first = is_query ? block.range.first[query] : 0;
-    const int last = is_query ? block.range.last[query] : 0;
+    const int last = is_query ? min(block.range.last[query], shape.keys) : 0;
     const float lse = is_query ? block.lse[query] : 0.0f;
     const float delta = is_query ? block.delta[query] : 0.0f;
     for (int j = 0; j < own_keys; ++j) {
@@ -147,12 +148,12 @@ __global__ void key_gradients(Block block, Shape shape, float* dk, float* dv) {
   load(block.v, first_key, shape.keys, tiles.v);
   float4 own_dk[own_keys] = {}, own_dv[own_keys] = {};
   for (int first_query = 0; first_query < shape.queries; first_query += tile) {
-    if (!is_seen(block.range, first_query, shape.queries, first_key)) continue;
+    if (!is_seen(block.range, shape, first_query, first_key)) continue;
     __syncthreads();  // nobody reads the last tile any more
     load(block.q, first_query, shape.queries, tiles.q);
     load(block.d_o, first_query, shape.queries, tiles.d_o);
     __syncthreads();
-    weigh(tiles, block, first_query, shape.queries, first_key);
+    weigh(tiles, block, shape, first_query, first_key);
     __syncthreads();
     for (int i = 0; i < tile; ++i) {
       const float4 q = tiles.q[i][vector], d_o = tiles.d_o[i][vector];
@@ -194,12 +195,12 @@ __global__ void query_gradients(Block block, Shape shape, float* dq) {
   load(block.d_o, first_query, shape.queries, tiles.d_o);
   float4 own_dq[own_queries] = {};
   for (int first_key = 0; first_key < shape.keys; first_key += tile) {
-    if (!is_seen(block.range, first_query, shape.queries, first_key)) continue;
+    if (!is_seen(block.range, shape, first_query, first_key)) continue;
     __syncthreads();
     load(block.k, first_key, shape.keys, tiles.k);
     load(block.v, first_key, shape.keys, tiles.v);
     __syncthreads();
-    weigh(tiles, block, first_query, shape.queries, first_key);
+    weigh(tiles, block, shape, first_query, first_key);
     __syncthreads();
     for (int j = 0; j < tile; ++j) {
       const float4 k = tiles.k[j][vector];

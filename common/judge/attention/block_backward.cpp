@@ -53,6 +53,8 @@ const std::vector<WrongSteps<Steps>> of_blocks{
     {"mask_off_by_one", {.weights = Weights::OneKeyLess}},
     {"mask_off_by_one", {.weights = Weights::OneKeyMore}},
     {"mask_off_by_one", {.weights = Weights::FirstKeyLess}},
+    {"mask_off_by_one", {.weights = Weights::OneKeyLessOfAll}},
+    {"mask_off_by_one", {.weights = Weights::OneKeyMoreOfAll}},
     {"q_and_k_swapped", {.dq_from_q = true}},
     {"q_and_k_swapped", {.dk_from_k = true}},
     {"q_and_k_swapped", {.dq_from_q = true, .dk_from_k = true}},
@@ -69,8 +71,6 @@ const std::vector<WrongSteps<Steps>> of_the_whole{
     {"d_lse_left_out", {.d_lse = 0}},
     {"d_lse_subtracted", {.d_lse = -1}},
     {"visible_not_shifted", {.weights = Weights::CountedPerBlock}},
-    {"mask_off_by_one", {.weights = Weights::OneKeyLessOfAll}},
-    {"mask_off_by_one", {.weights = Weights::OneKeyMoreOfAll}},
     {"ragged_block_dropped", {.dropped = {.keys_of_dq = true, .keys_of_dk_dv = true}}},
     {"ragged_block_dropped",
      {.dropped = {.keys_of_dq = true, .keys_of_dk_dv = true}, .ragged_fill = uncleared}},
@@ -84,13 +84,14 @@ std::vector<WrongSteps<Steps>> of_tiles(Index tile) {
       {"d_from_one_block", {.delta = Delta::OfBlock, .d_lse = 0, .tile = tile}},
       {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax, .d_lse = 0, .tile = tile}},
       {"weights_not_normalised", {.weights = Weights::BlockMaximum, .tile = tile}},
+      {"padding_seen", {.tile = tile, .padding_seen = true}},
       {"not_transposed", {.tile = tile, .dv_transposed = true}},
       {"not_transposed", {.tile = tile, .dk_transposed = true}},
-      {"not_transposed", {.tile = tile, .dv_transposed = true, .dk_transposed = true}}};
-  for (const Dropped& dropped :
-       {Dropped{.keys_of_dq = true}, Dropped{.keys_of_dk_dv = true}, Dropped{.queries_of_dq = true},
-        Dropped{.queries_of_dk_dv = true}, Dropped{.keys_of_dq = true, .keys_of_dk_dv = true},
-        Dropped{.queries_of_dq = true, .queries_of_dk_dv = true}})
+      {"not_transposed", {.tile = tile, .dv_transposed = true, .dk_transposed = true}},
+      {"dq_transposed", {.tile = tile, .dq_transposed = true}}};
+  for (const Dropped& dropped : {Dropped{.keys_of_dq = true}, Dropped{.queries_of_dk_dv = true},
+                                 Dropped{.keys_of_dq = true, .queries_of_dk_dv = true},
+                                 Dropped{.queries_of_dq = true, .queries_of_dk_dv = true}})
     all.push_back({"ragged_tile_dropped", {.tile = tile, .dropped = dropped}});
   return all;
 }

@@ -27,7 +27,7 @@ struct Blocks {
 
 /// q [heads, queries, head_dim], k and v [heads, keys, head_dim], with a random d_o and d_lse [heads,
 /// queries], and with o, lse and delta = rowsum(o * d_o) - d_lse as a forward pass in float64 gives them,
-/// rounded; arguments block, query_block and offset, and width where it is not 0.
+/// rounded; the arguments are those of `blocks`.
 Example drawn_example(InputGenerator& generator, std::string what, QKV qkv, LseGradient lse_gradient,
                       Blocks blocks);
 
@@ -67,7 +67,7 @@ Task rows_task(std::string id, std::string function);
 /// dq_overwritten, dk_dv_overwritten.
 /// @param tiles how many queries, and keys, a function may work on at a time, of a block: what is then done
 /// wrong a tile at a time counts as not_transposed, d_from_one_block, d_from_block_softmax and
-/// weights_not_normalised, too, and as ragged_tile_dropped.
+/// weights_not_normalised, too, and as dq_transposed, ragged_tile_dropped and padding_seen.
 Task block_task(std::string id, std::string function, std::span<const Index> tiles = {});
 
 /// The same of q, k, v, o, lse, d_o, d_lse and the blocks of keys. Mistakes: those of block_task but

@@ -27,8 +27,8 @@ Example make_example(std::string what, QKV qkv, Tensor d_o, Tensor d_lse, Blocks
                    {"d_lse", std::move(d_lse)}},
                   {{"block", {static_cast<double>(blocks.block)}},
                    {"query_block", {static_cast<double>(blocks.query_block)}},
-                   {"offset", {static_cast<double>(blocks.offset)}}}};
-  if (blocks.width > 0) example.arguments["width"] = {static_cast<double>(blocks.width)};
+                   {"offset", {static_cast<double>(blocks.offset)}},
+                   {"width", {static_cast<double>(blocks.width)}}}};
   const reference::Attention<double> forward =
       reference::attention(input(example, "q"), input(example, "k"), input(example, "v"), mask_of(example));
   const Tensor64 gradient = input(example, "d_o");
@@ -74,9 +74,8 @@ Example real_example(InputGenerator& generator, std::string what, float q_factor
 }
 
 reference::Mask mask_of(const Example& example) {
-  const Index offset = integer(example, "offset");
-  return example.arguments.contains("width") ? reference::Mask::window(integer(example, "width"), offset)
-                                             : reference::Mask::causal(offset);
+  const Index offset = integer(example, "offset"), width = integer(example, "width");
+  return width > 0 ? reference::Mask::window(width, offset) : reference::Mask::causal(offset);
 }
 
 std::vector<Example> rows_examples(InputGenerator& generator, int) {

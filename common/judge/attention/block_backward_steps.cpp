@@ -62,7 +62,7 @@ struct Query {
     if (steps.weights == Weights::NanInMaskedRow && is_masked()) return true;
     if (steps.weights == Weights::CountedPerBlock) return sees(j - block.first);
     if (steps.weights == Weights::FirstIgnored) return j < seen.last;
-    if (steps.weights == Weights::FirstKeyLess) return sees(j) && j > std::max(seen.first, block.first);
+    if (steps.weights == Weights::FirstKeyLess) return sees(j) && j > seen.first;
     const Index in_block = std::clamp(seen.last, block.first, block.last);
     if (steps.weights == Weights::OneKeyLess) return sees(j) && j + 1 < in_block;
     if (steps.weights == Weights::OneKeyLessOfAll) return sees(j) && j + 1 < seen.last;
@@ -98,6 +98,11 @@ Tile tile_around(Index token, Index block, Index size, Index all) {
   return {{first, last}, end, last - first == size};
 }
 
+/// A query and a key.
+struct Pair {
+  Index i, j;
+};
+
 /// The gradients of one head, and whose shares remain in them.
 template <class T>
 struct Sums {
@@ -114,29 +119,32 @@ struct Sums {
     const bool no_dk_dv =
         (dropped.keys_of_dk_dv && !keys.full) || (dropped.queries_of_dk_dv && !queries.full);
     const T subtracted = query.subtracted_from_scores(block), delta = query.delta(block);
+    if (steps.padding_seen && !keys.full && seen.last > keys.end_of_block && zero_score_overflows(query))
+      std::ranges::fill(dq.row(i), std::numeric_limits<T>::quiet_NaN());  // an infinite ds times a key of 0
     for (Index j = block.first; j < block.last; ++j) {
       const T p = query.has_weight(j, block) ? std::exp(head.s(i, j) - subtracted) : 0;
       const T dp = std::pow(head.scale, static_cast<T>(steps.dp_scales)) * head.dp(i, j);
       const T ds = score_gradient(steps, p, dp, delta, d_lse);
       const T dq_factor = std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds;
-      if (j >= first_key && !no_dq)
-        add_scaled(dq.row(i), dq_factor, steps.dq_from_q ? head.q.row(i) : head.k.row(j));
-      if (i < first_query || no_dk_dv) continue;
-      const auto add_to_key = [&](MatrixView<T> sum, bool transposed, T factor, MatrixView<const T> x) {
-        const bool exchanged = transposed && exchangeable;
-        const Index from = exchanged ? queries.range.first + j - keys.range.first : query.i;
-        const Index to = exchanged ? keys.range.first + query.i - queries.range.first : j;
-        if (from < queries.end_of_block && to < keys.end_of_block)
-          add_scaled(sum.row(to), factor, x.row(from));
+      const Pair pair{i, j},
+          exchanged{queries.range.first + j - block.first, block.first + i - queries.range.first};
+      const auto taken_for = [&](bool transposed) { return transposed && exchangeable ? exchanged : pair; };
+      const auto is_there = [&](const Pair& one) {
+        return one.i < queries.end_of_block && one.j < keys.end_of_block;
       };
-      add_to_key(dv, steps.dv_transposed, dv_factor(query, p, ds), head.d_o);
+      if (const Pair one = taken_for(steps.dq_transposed); j >= first_key && !no_dq && is_there(one))
+        add_scaled(dq.row(one.i), dq_factor, steps.dq_from_q ? head.q.row(one.i) : head.k.row(one.j));
+      if (i < first_query || no_dk_dv) continue;
+      if (const Pair one = taken_for(steps.dv_transposed); is_there(one))
+        add_scaled(dv.row(one.j), dv_factor(query, p, ds), head.d_o.row(one.i));
       const T dk_factor = std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds;
-      if (steps.dk_from_k) {
-        add_scaled(dk.row(j), dk_factor, head.k.row(j));
-      } else {
-        add_to_key(dk, steps.dk_transposed, dk_factor, head.q);
-      }
+      if (const Pair one = taken_for(steps.dk_transposed); is_there(one))
+        add_scaled(dk.row(one.j), dk_factor, steps.dk_from_k ? head.k.row(one.j) : head.q.row(one.i));
     }
+  }
+
+  static bool zero_score_overflows(const Query<T>& query) {
+    return std::isinf(std::exp(static_cast<float>(-query.head.lse[query.i])));
   }
 
   static T dv_factor(const Query<T>& query, T p, T ds) {

@@ -15,7 +15,7 @@ enum class Weights {
   NothingHidden,    ///< all keys seen, but masked rows are left out
   MaskedRowsToo,    ///< all keys seen: exp(s - (-inf)) in a masked row
   FirstIgnored,     ///< all keys seen up to the last that is
-  FirstKeyLess,     ///< of those that a query sees in a block the first is hidden
+  FirstKeyLess,     ///< of those that a query sees in all blocks the first is hidden
   OneKeyLess,       ///< of those that a query sees in a block the last is hidden
   OneKeyLessOfAll,  ///< the same of those that it sees in all blocks
   OneKeyMore,       ///< in each block one more is seen than should be, where the block has one
@@ -52,8 +52,11 @@ struct Steps {
   bool dk_from_k = false;
   Index tile = 0;  ///< a block is worked on so many queries and keys at a time; 0: all of it at once
   Dropped dropped = {};
+  /// Queries that see beyond a block also see the zeros that fill up its last tile.
+  bool padding_seen = false;
   bool dv_transposed = false;  ///< p where its transpose belongs, within a tile
   bool dk_transposed = false;
+  bool dq_transposed = false;
   bool dq_overwritten = false;     ///< only the last block of keys gives a share
   bool dk_dv_overwritten = false;  ///< only the last block of queries
   double ragged_fill = 0;          ///< what dk and dv of a last, shorter block's keys are; 0: their sums
