@@ -6,11 +6,13 @@ namespace lesson11 {
 
 namespace {
 
+// Kernels, and the functions of the device that they share.
+
+//> task 1
 constexpr int warp_lanes = 32;
 constexpr unsigned all_lanes = 0xffffffffu;
 constexpr int threads = 128;
 
-//> task 1
 __global__ void delta_of_rows(const float* o, const float* d_o, float* delta, int rows, int head_dim) {
   const int row = (blockIdx.x * threads + threadIdx.x) / warp_lanes;
   const int lane = threadIdx.x % warp_lanes;
@@ -179,6 +181,10 @@ void launch_key_gradients(const Block& block, float* dk, float* dv, const Shape&
   course::cuda_check(cudaGetLastError());
 }
 
+bool is_empty(const Shape& shape) {
+  return shape.heads == 0 || shape.queries == 0 || shape.keys == 0;
+}
+
 //< task 2
 //> task 3
 /// A block of threads keeps a tile of queries and walks the keys, with the roles of key_gradients()
@@ -223,10 +229,6 @@ void launch_query_gradients(const Block& block, float* dq, const Shape& shape, c
 }
 
 //< task 3
-bool is_empty(const Shape& shape) {
-  return shape.heads == 0 || shape.queries == 0 || shape.keys == 0;
-}
-
 }  // namespace
 
 void row_delta(const float* o, const float* d_o, float* delta, const Shape& shape, cudaStream_t stream) {
