@@ -11,10 +11,10 @@ namespace {
 //> task 1
 constexpr int warp_lanes = 32;
 constexpr unsigned all_lanes = 0xffffffffu;
-constexpr int threads = 128;
+constexpr int block_threads = 128;
 
 __global__ void delta_of_rows(const float* o, const float* d_o, float* delta, int rows, int head_dim) {
-  const int row = (blockIdx.x * threads + threadIdx.x) / warp_lanes;
+  const int row = (blockIdx.x * block_threads + threadIdx.x) / warp_lanes;
   const int lane = threadIdx.x % warp_lanes;
   if (row >= rows) return;
   const size_t begin = static_cast<size_t>(row) * head_dim;
@@ -68,7 +68,7 @@ __device__ Block of_head(Block block, const Shape& shape, int head) {
 template <int stride>
 __device__ void load(const float* from, int first, int rows, float4 (&to)[tile][stride]) {
   constexpr int vectors = stride - 1;
-  for (int i = threadIdx.x; i < tile * vectors; i += threads) {
+  for (int i = threadIdx.x; i < tile * vectors; i += block_threads) {
     const int row = i / vectors, vector = i % vectors;
     float4 entries = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (first + row < rows)
@@ -91,7 +91,7 @@ __device__ bool is_seen(const KeyRange& range, const Shape& shape, int first_que
 template <int head_dim>
 __device__ void weigh(Tiles<head_dim>& tiles, const Block& block, const Shape& shape, int first_query,
                       int first_key) {
-  constexpr int columns = 16, rows = threads / columns;
+  constexpr int columns = 16, rows = block_threads / columns;
   constexpr int own_queries = tile / rows, own_keys = tile / columns;
   const int column = threadIdx.x % columns, row = threadIdx.x / columns;
   float s[own_queries][own_keys] = {}, dp[own_queries][own_keys] = {};
@@ -142,7 +142,7 @@ template <int head_dim>
 __global__ void key_gradients(Block block, Shape shape, float* dk, float* dv) {
   extern __shared__ float4 shared[];
   Tiles<head_dim>& tiles = *reinterpret_cast<Tiles<head_dim>*>(shared);
-  constexpr int vectors = head_dim / 4, own_keys = tile * vectors / threads;
+  constexpr int vectors = head_dim / 4, own_keys = tile * vectors / block_threads;
   const int vector = threadIdx.x % vectors, key = threadIdx.x / vectors * own_keys;
   const int head = blockIdx.y, first_key = blockIdx.x * tile;
   block = of_head(block, shape, head);
@@ -177,7 +177,7 @@ void launch_key_gradients(const Block& block, float* dk, float* dv, const Shape&
   const int bytes = sizeof(Tiles<head_dim>);  // more than 48 KB have to be allowed
   course::cuda_check(
       cudaFuncSetAttribute(key_gradients<head_dim>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  key_gradients<head_dim><<<grid, threads, bytes, stream>>>(block, shape, dk, dv);
+  key_gradients<head_dim><<<grid, block_threads, bytes, stream>>>(block, shape, dk, dv);
   course::cuda_check(cudaGetLastError());
 }
 
@@ -193,7 +193,7 @@ template <int head_dim>
 __global__ void query_gradients(Block block, Shape shape, float* dq) {
   extern __shared__ float4 shared[];
   Tiles<head_dim>& tiles = *reinterpret_cast<Tiles<head_dim>*>(shared);
-  constexpr int vectors = head_dim / 4, own_queries = tile * vectors / threads;
+  constexpr int vectors = head_dim / 4, own_queries = tile * vectors / block_threads;
   const int vector = threadIdx.x % vectors, query = threadIdx.x / vectors * own_queries;
   const int head = blockIdx.y, first_query = blockIdx.x * tile;
   block = of_head(block, shape, head);
@@ -224,7 +224,7 @@ void launch_query_gradients(const Block& block, float* dq, const Shape& shape, c
   const int bytes = sizeof(Tiles<head_dim>);
   course::cuda_check(
       cudaFuncSetAttribute(query_gradients<head_dim>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  query_gradients<head_dim><<<grid, threads, bytes, stream>>>(block, shape, dq);
+  query_gradients<head_dim><<<grid, block_threads, bytes, stream>>>(block, shape, dq);
   course::cuda_check(cudaGetLastError());
 }
 
@@ -238,9 +238,9 @@ void row_delta(const float* o, const float* d_o, float* delta, const Shape& shap
   //| throw course::NotImplemented("task 1, row_delta");
   const int rows = shape.heads * shape.queries;
   if (rows == 0) return;
-  const int rows_of_block = threads / warp_lanes;
+  const int rows_of_block = block_threads / warp_lanes;
   const int blocks = (rows + rows_of_block - 1) / rows_of_block;
-  delta_of_rows<<<blocks, threads, 0, stream>>>(o, d_o, delta, rows, shape.head_dim);
+  delta_of_rows<<<blocks, block_threads, 0, stream>>>(o, d_o, delta, rows, shape.head_dim);
   course::cuda_check(cudaGetLastError());
   //< task 1
 }
