@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include <span>
+
 #include "lesson/cuda_check.hpp"
 #include "tensor/tensor.hpp"
 
@@ -21,32 +23,38 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// A tensor's numbers in device memory, copied there in a stream. An output is copied as well, so that an
-/// entry which no kernel writes comes back as the poison that it was.
-template <class T>
-class DeviceTensorOf {
+/// Numbers in device memory, copied there in a stream.
+template <class Number>
+class DeviceArray {
  public:
-  DeviceTensorOf(const TensorOf<T>& tensor, const Stream& stream) : bytes_(tensor.size() * sizeof(T)) {
+  DeviceArray(std::span<const Number> numbers, const Stream& stream) : bytes_(numbers.size_bytes()) {
     cuda_check(cudaMalloc(&data_, bytes_));
-    cuda_check(cudaMemcpyAsync(data_, tensor.data(), bytes_, cudaMemcpyHostToDevice, stream.get()));
+    cuda_check(cudaMemcpyAsync(data_, numbers.data(), bytes_, cudaMemcpyHostToDevice, stream.get()));
   }
-  ~DeviceTensorOf() { cudaFree(data_); }
-  DeviceTensorOf(const DeviceTensorOf&) = delete;
-  DeviceTensorOf& operator=(const DeviceTensorOf&) = delete;
+  ~DeviceArray() { cudaFree(data_); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
 
-  T* data() const { return data_; }
+  Number* data() const { return data_; }
 
-  /// Waits for the stream; `tensor` then has the numbers.
-  void read(TensorOf<T>& tensor, const Stream& stream) const {
-    cuda_check(cudaMemcpyAsync(tensor.data(), data_, bytes_, cudaMemcpyDeviceToHost, stream.get()));
+  /// Waits for the stream; `numbers`, as many as there are here, then has them.
+  void read(std::span<Number> numbers, const Stream& stream) const {
+    cuda_check(cudaMemcpyAsync(numbers.data(), data_, bytes_, cudaMemcpyDeviceToHost, stream.get()));
     cuda_check(cudaStreamSynchronize(stream.get()));
   }
 
  private:
   std::size_t bytes_;
-  T* data_ = nullptr;
+  Number* data_ = nullptr;
 };
 
-using DeviceTensor = DeviceTensorOf<float>;
+/// A tensor's numbers. An output is copied as well, so that an entry which no kernel writes comes back as the
+/// poison that it was.
+class DeviceTensor : public DeviceArray<float> {
+ public:
+  DeviceTensor(const Tensor& tensor, const Stream& stream) : DeviceArray(tensor.values(), stream) {}
+
+  void read(Tensor& tensor, const Stream& stream) const { DeviceArray::read(tensor.values(), stream); }
+};
 
 }  // namespace course

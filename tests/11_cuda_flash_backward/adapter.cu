@@ -93,19 +93,19 @@ class Blocks {
 
   /// A key of every query, counted in one block of keys after the other: i + offset, or the first where it is
   /// the same for all.
-  course::TensorOf<int> keys_seen(int offset, bool moves) const {
+  std::vector<int> keys_seen(int offset, bool moves) const {
     std::vector<int> all;
     for (int key = 0; key == 0 || key < whole_.keys; key += key_block_) {
       for (int i = 0; i < whole_.queries; ++i)
         all.push_back((moves ? std::clamp(i + offset, 0, whole_.keys) : 0) - key);
     }
-    return {{std::ssize(all)}, all};
+    return all;
   }
 
   int query_block_, key_block_;
   Shape whole_;
   DeviceTensor q_, k_, v_, d_o_, lse_, delta_;
-  course::DeviceTensorOf<int> first_, last_;
+  course::DeviceArray<int> first_, last_;
 };
 
 void row_delta(course::Call& call) {
