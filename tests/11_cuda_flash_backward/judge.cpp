@@ -122,7 +122,8 @@ double of_lane_0(Row o, Row d_o) {
 CommunicationCheck device_check() {
   return checks::is_right_on_the_device({{fact_refused_launch, "shared memory", "shared_memory_not_allowed"},
                                          {fact_divergent_barrier, "", "divergent_barrier"},
-                                         {fact_race_in_block, "", "barrier_missing"},
+                                         {fact_race_in_block, "shared memory", "barrier_missing"},
+                                         {fact_race_in_block, "device memory", "lost_updates"},
                                          {fact_race_between_blocks, "", "lost_updates"},
                                          {fact_missing_dependency, "cudaMemset", "cleared_in_another_stream"},
                                          {fact_missing_dependency, "", "stream_forgotten"},
