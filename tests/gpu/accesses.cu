@@ -49,6 +49,18 @@ PROGRAM(one_before_the_beginning) {
   require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
 }
 
+__global__ void tile_beyond_the_end(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x];  // expect out_of_bounds
+}
+
+/// What lies behind is another allocation's, but far behind.
+PROGRAM(a_tile_beyond_the_end) {
+  float* const x = device_memory();
+  float* const y = device_memory();
+  tile_beyond_the_end<<<1, n>>>(x + 2 * n, y);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
 __global__ void last_byte_beyond(char* x) {
   x[threadIdx.x] = 1;  // expect out_of_bounds
 }

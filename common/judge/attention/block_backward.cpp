@@ -49,9 +49,13 @@ const std::vector<WrongSteps<Steps>> of_blocks{
     {"masked_row_nan", {.weights = Weights::NanInMaskedRow}},
     {"mask_ignored", {.weights = Weights::NothingHidden}},
     {"mask_ignored", {.weights = Weights::MaskedRowsToo}},
+    {"mask_ignored", {.weights = Weights::FirstIgnored}},
     {"mask_off_by_one", {.weights = Weights::OneKeyLess}},
     {"mask_off_by_one", {.weights = Weights::OneKeyMore}},
     {"ds_from_scores", {.ds_from_scores = true}},
+    {"mask_off_by_one", {.weights = Weights::FirstKeyLess}},
+    {"mask_off_by_one", {.weights = Weights::OneKeyLessOfAll}},
+    {"mask_off_by_one", {.weights = Weights::OneKeyMoreOfAll}},
     {"q_and_k_swapped", {.dq_from_q = true}},
     {"q_and_k_swapped", {.dk_from_k = true}},
     {"q_and_k_swapped", {.dq_from_q = true, .dk_from_k = true}},
@@ -69,13 +73,30 @@ const std::vector<WrongSteps<Steps>> of_the_whole{
     {"d_lse_subtracted", {.d_lse = -1}},
     {"root_of_queries", {.root_of_queries = true}},
     {"visible_not_shifted", {.weights = Weights::CountedPerBlock}},
-    {"mask_off_by_one", {.weights = Weights::OneKeyLessOfAll}},
-    {"mask_off_by_one", {.weights = Weights::OneKeyMoreOfAll}},
-    {"ragged_block_dropped", {.ragged_dropped = true}},
-    {"ragged_block_dropped", {.ragged_dropped = true, .ragged_fill = uncleared}},
+    {"ragged_block_dropped", {.dropped = {.keys_of_dq = true, .keys_of_dk_dv = true}}},
+    {"ragged_block_dropped",
+     {.dropped = {.keys_of_dq = true, .keys_of_dk_dv = true}, .ragged_fill = uncleared}},
     {"sums_not_cleared", {.dq_start = uncleared, .dk_dv_start = uncleared}},
     {"sums_not_cleared", {.dq_start = uncleared}},
     {"sums_not_cleared", {.dk_dv_start = uncleared}}};
+
+/// What a block's gradients can show that are made a tile at a time.
+std::vector<WrongSteps<Steps>> of_tiles(Index tile) {
+  std::vector<WrongSteps<Steps>> all{
+      {"d_from_one_block", {.delta = Delta::OfBlock, .d_lse = 0, .tile = tile}},
+      {"d_from_block_softmax", {.delta = Delta::OfBlockSoftmax, .d_lse = 0, .tile = tile}},
+      {"weights_not_normalised", {.weights = Weights::BlockMaximum, .tile = tile}},
+      {"padding_seen", {.tile = tile, .padding_seen = true}},
+      {"not_transposed", {.tile = tile, .dv_transposed = true}},
+      {"not_transposed", {.tile = tile, .dk_transposed = true}},
+      {"not_transposed", {.tile = tile, .dv_transposed = true, .dk_transposed = true}},
+      {"dq_transposed", {.tile = tile, .dq_transposed = true}}};
+  for (const Dropped& dropped : {Dropped{.keys_of_dq = true}, Dropped{.queries_of_dk_dv = true},
+                                 Dropped{.keys_of_dq = true, .queries_of_dk_dv = true},
+                                 Dropped{.queries_of_dq = true, .queries_of_dk_dv = true}})
+    all.push_back({"ragged_tile_dropped", {.tile = tile, .dropped = dropped}});
+  return all;
+}
 
 /// ds by the Jacobian itself, written down row by row: J_jk = p_j (delta_jk - p_k).
 template <class T>
@@ -165,9 +186,10 @@ Task rows_task(std::string id, std::string function) {
           .largest_tolerance = largest_gradient_tolerance};
 }
 
-Task block_task(std::string id, std::string function) {
-  return attention_task(std::move(id), std::move(function),
-                        {{"dk_dv_overwritten", {.dk_dv_overwritten = true}}});
+Task block_task(std::string id, std::string function, std::span<const Index> tiles) {
+  std::vector<WrongSteps<Steps>> beside_blocks{{"dk_dv_overwritten", {.dk_dv_overwritten = true}}};
+  for (const Index tile : tiles) std::ranges::move(of_tiles(tile), std::back_inserter(beside_blocks));
+  return attention_task(std::move(id), std::move(function), beside_blocks);
 }
 
 Task whole_task(std::string id, std::string function) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "judge/task.hpp"
 #include "reference/mask.hpp"
 
@@ -19,14 +21,19 @@ struct Blocks {
   Index block;
   Index query_block;       ///< of a function that is called block by block
   Index offset = 1 << 20;  ///< query i sees keys 0 .. i + offset, here all
+  Index width = 0;         ///< of these the last so many; 0: all
   Blocks with_offset(Index other) const { return {block, query_block, other}; }
 };
 
 /// q [heads, queries, head_dim], k and v [heads, keys, head_dim], with a random d_o and d_lse [heads,
 /// queries], and with o, lse and delta = rowsum(o * d_o) - d_lse as a forward pass in float64 gives them,
-/// rounded; arguments block, query_block and offset.
+/// rounded; the arguments are those of `blocks`.
 Example drawn_example(InputGenerator& generator, std::string what, QKV qkv, LseGradient lse_gradient,
                       Blocks blocks);
+
+/// The same of 50 tokens and two heads of the real q, times `q_factor`, k, v and d_o.
+Example real_example(InputGenerator& generator, std::string what, float q_factor, LseGradient lse_gradient,
+                     Blocks blocks);
 
 /// A mask that shows what an example's queries see.
 reference::Mask mask_of(const Example& example);
@@ -58,7 +65,10 @@ Task rows_task(std::string id, std::string function);
 /// dv_from_ds, dq_unscaled, dk_unscaled, dq_and_dk_unscaled, scaled_twice, not_transposed,
 /// q_and_k_swapped, weights_not_normalised, masked_row_nan, mask_ignored, mask_off_by_one,
 /// dq_overwritten, dk_dv_overwritten.
-Task block_task(std::string id, std::string function);
+/// @param tiles how many queries, and keys, a function may work on at a time, of a block: what is then done
+/// wrong a tile at a time counts as not_transposed, d_from_one_block, d_from_block_softmax and
+/// weights_not_normalised, too, and as dq_transposed, ragged_tile_dropped and padding_seen.
+Task block_task(std::string id, std::string function, std::span<const Index> tiles = {});
 
 /// The same of q, k, v, o, lse, d_o, d_lse and the blocks of keys. Mistakes: those of block_task but
 /// dk_dv_overwritten, and d_is_a_mean, d_of_one_column, d_lse_left_out, d_lse_subtracted,

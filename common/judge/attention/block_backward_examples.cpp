@@ -27,7 +27,8 @@ Example make_example(std::string what, QKV qkv, Tensor d_o, Tensor d_lse, Blocks
                    {"d_lse", std::move(d_lse)}},
                   {{"block", {static_cast<double>(blocks.block)}},
                    {"query_block", {static_cast<double>(blocks.query_block)}},
-                   {"offset", {static_cast<double>(blocks.offset)}}}};
+                   {"offset", {static_cast<double>(blocks.offset)}},
+                   {"width", {static_cast<double>(blocks.width)}}}};
   const reference::Attention<double> forward =
       reference::attention(input(example, "q"), input(example, "k"), input(example, "v"), mask_of(example));
   const Tensor64 gradient = input(example, "d_o");
@@ -62,8 +63,19 @@ Example drawn_example(InputGenerator& generator, std::string what, QKV qkv, LseG
   return make_example(std::move(what), std::move(qkv), std::move(d_o), std::move(d_lse), blocks);
 }
 
+Example real_example(InputGenerator& generator, std::string what, float q_factor, LseGradient lse_gradient,
+                     Blocks blocks) {
+  Tensor d_lse = lse_gradients(generator, {2, 50}, lse_gradient);
+  for (float& value : d_lse.values()) value *= 1e-3f;  // about as large as D is here
+  const Index first = generator.integer(0, 460);
+  const std::vector<Index> heads = two_real_heads(generator);
+  return make_example(std::move(what), minilm_qkv(first, 50, heads, q_factor), minilm_d_o(first, 50, heads),
+                      std::move(d_lse), blocks);
+}
+
 reference::Mask mask_of(const Example& example) {
-  return reference::Mask::causal(integer(example, "offset"));
+  const Index offset = integer(example, "offset"), width = integer(example, "width");
+  return width > 0 ? reference::Mask::window(width, offset) : reference::Mask::causal(offset);
 }
 
 std::vector<Example> rows_examples(InputGenerator& generator, int) {
@@ -89,12 +101,8 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   const auto add = [&](std::string what, QKV qkv, LseGradient lse_gradient, Blocks blocks) {
     all.push_back(drawn_example(generator, std::move(what), std::move(qkv), lse_gradient, blocks));
   };
-  const auto add_real = [&](std::string what, float q_factor, Tensor d_lse, Blocks blocks) {
-    const Index first = generator.integer(0, 460);
-    const std::vector<Index> heads = two_real_heads(generator);
-    for (float& value : d_lse.values()) value *= 1e-3f;  // about as large as D is here
-    all.push_back(make_example(std::move(what), minilm_qkv(first, 50, heads, q_factor),
-                               minilm_d_o(first, 50, heads), std::move(d_lse), blocks));
+  const auto add_real = [&](std::string what, float q_factor, LseGradient lse_gradient, Blocks blocks) {
+    all.push_back(real_example(generator, std::move(what), q_factor, lse_gradient, blocks));
   };
   const Index keys = generator.integer(16, 40);
   const Index queries = keys + 3;
@@ -110,11 +118,10 @@ std::vector<Example> examples(InputGenerator& generator, int) {
       LseGradient::Zero, ragged.with_offset(0));
   add("queries that see no key", random_qkv(generator, 2, queries, keys, 6), LseGradient::Drawn,
       ragged.with_offset(-generator.integer(2, 6)));
-  add_real("real q, k, v and d_o", 1, Tensor({2, 50}), {generator.integer(8, 16), 17});
+  add_real("real q, k, v and d_o", 1, LseGradient::Zero, {generator.integer(8, 16), 17});
   // Where next to all the weight of a row is on one key, dp - D cancels; d_lse gives float32 something to
   // keep.
-  add_real("real q, k, v and d_o with q doubled", 2, lse_gradients(generator, {2, 50}, LseGradient::Drawn),
-           {17, 50});
+  add_real("real q, k, v and d_o with q doubled", 2, LseGradient::Drawn, {17, 50});
   add("a maximum that comes last", late_maximum_qkv(generator, 2, queries, keys, 5), LseGradient::Drawn,
       ragged);
   add("scores more than 110 apart", wide_scores_qkv(generator, 2, queries, keys, 6), LseGradient::Drawn,

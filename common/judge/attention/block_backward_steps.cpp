@@ -61,6 +61,8 @@ struct Query {
     if (steps.weights == Weights::NothingHidden) return !is_masked();
     if (steps.weights == Weights::NanInMaskedRow && is_masked()) return true;
     if (steps.weights == Weights::CountedPerBlock) return sees(j - block.first);
+    if (steps.weights == Weights::FirstIgnored) return j < seen.last;
+    if (steps.weights == Weights::FirstKeyLess) return sees(j) && j > seen.first;
     const Index in_block = std::clamp(seen.last, block.first, block.last);
     if (steps.weights == Weights::OneKeyLess) return sees(j) && j + 1 < in_block;
     if (steps.weights == Weights::OneKeyLessOfAll) return sees(j) && j + 1 < seen.last;
@@ -82,44 +84,73 @@ struct Query {
   }
 };
 
+/// Keys, or queries, of one block that are worked on together.
+struct Tile {
+  KeyRange range;
+  Index end_of_block;
+  bool full;
+};
+
+/// The one that a key or query lies in, of `all`.
+Tile tile_around(Index token, Index block, Index size, Index all) {
+  const Index begin = token / block * block, end = std::min(begin + block, all);
+  const Index first = begin + (token - begin) / size * size, last = std::min(first + size, end);
+  return {{first, last}, end, last - first == size};
+}
+
+/// A query and a key.
+struct Pair {
+  Index i, j;
+};
+
 /// The gradients of one head, and whose shares remain in them.
 template <class T>
 struct Sums {
   MatrixView<T> dq, dk, dv;
   Index first_query, first_key;
-  bool square;  ///< one square block is all there is: shapes allow p for its transpose
+  bool exchangeable;  ///< shapes allow p for its transpose
 
-  /// What a query and the keys of one block give.
-  void add(const Query<T>& query, KeyRange block) const {
+  /// What a query of one tile and the keys of another give.
+  void add(const Query<T>& query, const Tile& queries, const Tile& keys) const {
     const auto& [steps, head, i, seen, d_lse] = query;
+    const KeyRange block = keys.range;
+    const Dropped& dropped = steps.dropped;
+    const bool no_dq = (dropped.keys_of_dq && !keys.full) || (dropped.queries_of_dq && !queries.full);
+    const bool no_dk_dv =
+        (dropped.keys_of_dk_dv && !keys.full) || (dropped.queries_of_dk_dv && !queries.full);
     const T subtracted = query.subtracted_from_scores(block), delta = query.delta(block);
+    if (steps.padding_seen && !keys.full && seen.last > keys.end_of_block && zero_score_overflows(query))
+      std::ranges::fill(dq.row(i), std::numeric_limits<T>::quiet_NaN());  // an infinite ds times a key of 0
     for (Index j = block.first; j < block.last; ++j) {
       const T p = query.has_weight(j, block) ? std::exp(head.s(i, j) - subtracted) : 0;
       const T dp = std::pow(head.scale, static_cast<T>(steps.dp_scales)) * head.dp(i, j);
       const T weight = steps.ds_from_scores && p != 0 ? head.s(i, j) : p;
       const T ds = score_gradient(steps, weight, dp, delta, d_lse);
       const T dq_factor = std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds;
-      if (j >= first_key) add_scaled(dq.row(i), dq_factor, steps.dq_from_q ? head.q.row(i) : head.k.row(j));
-      if (i < first_query) continue;
-      add_to_key(dv, steps.dv_transposed, dv_factor(query, p, ds), head.d_o, i, j);
+      const Pair pair{i, j},
+          exchanged{queries.range.first + j - block.first, block.first + i - queries.range.first};
+      const auto taken_for = [&](bool transposed) { return transposed && exchangeable ? exchanged : pair; };
+      const auto is_there = [&](const Pair& one) {
+        return one.i < queries.end_of_block && one.j < keys.end_of_block;
+      };
+      if (const Pair one = taken_for(steps.dq_transposed); j >= first_key && !no_dq && is_there(one))
+        add_scaled(dq.row(one.i), dq_factor, steps.dq_from_q ? head.q.row(one.i) : head.k.row(one.j));
+      if (i < first_query || no_dk_dv) continue;
+      if (const Pair one = taken_for(steps.dv_transposed); is_there(one))
+        add_scaled(dv.row(one.j), dv_factor(query, p, ds), head.d_o.row(one.i));
       const T dk_factor = std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds;
-      if (steps.dk_from_k) {
-        add_scaled(dk.row(j), dk_factor, head.k.row(j));
-      } else {
-        add_to_key(dk, steps.dk_transposed, dk_factor, head.q, i, j);
-      }
+      if (const Pair one = taken_for(steps.dk_transposed); is_there(one))
+        add_scaled(dk.row(one.j), dk_factor, steps.dk_from_k ? head.k.row(one.j) : head.q.row(one.i));
     }
+  }
+
+  static bool zero_score_overflows(const Query<T>& query) {
+    return std::isinf(std::exp(static_cast<float>(-query.head.lse[query.i])));
   }
 
   static T dv_factor(const Query<T>& query, T p, T ds) {
     if (query.steps.dv_factor == DvFactor::Weights) return p;
     return query.steps.dv_factor == DvFactor::ScoreGradients ? ds : query.head.scale * ds;
-  }
-
-  void add_to_key(MatrixView<T> sum, bool transposed, T factor, MatrixView<const T> x, Index i,
-                  Index j) const {
-    if (transposed && square) std::swap(i, j);
-    add_scaled(sum.row(j), factor, x.row(i));
   }
 };
 
@@ -148,7 +179,9 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
   const TensorOf<T> lse = input<T>(example, "lse"), d_lse = input<T>(example, "d_lse");
   const Index queries = q.extent(1), keys = k.extent(1);
   const Index block = integer(example, "block"), query_block = integer(example, "query_block");
-  const Index dropped = steps.ragged_dropped ? keys % block : 0;
+  const Index query_tile = steps.tile > 0 ? steps.tile : query_block;
+  const Index key_tile = steps.tile > 0 ? steps.tile : block;
+  const Index refilled = steps.ragged_fill == 0 ? 0 : keys % block;
   const Index first_query = first_kept(steps.dk_dv_overwritten, queries, query_block);
   const Index first_key = first_kept(steps.dq_overwritten, keys, block);
   const bool square = queries == keys && block >= keys && query_block >= queries;
@@ -164,16 +197,20 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
                             of(d_o),
                             lse.matrix().row(index),
                             1 / std::sqrt(columns)};
-    const Sums<T> sums{of(all.dq), of(all.dk), of(all.dv), first_query, first_key, square};
+    const Sums<T> sums{of(all.dq), of(all.dk), of(all.dv), first_query, first_key, square || steps.tile > 0};
     for (Index i = 0; i < queries; ++i) {
       const auto [first, last] = mask.keys(i);
       const KeyRange seen{std::min(first, keys), std::min(last, keys)};
       const Query<T> query{steps, head, i, seen, d_lse.matrix()(index, i)};
-      for (Index key = 0; key < keys - dropped; key += block)
-        sums.add(query, {key, std::min(key + block, keys)});
+      const Tile queries_of_tile = tile_around(i, query_block, query_tile, queries);
+      for (Index key = 0; key < keys;) {
+        const Tile keys_of_tile = tile_around(key, block, key_tile, keys);
+        sums.add(query, queries_of_tile, keys_of_tile);
+        key = keys_of_tile.range.last;
+      }
     }
     for (const MatrixView<T>& gradient : {sums.dk, sums.dv})
-      std::fill_n(gradient.rows(keys - dropped, dropped).data(), dropped * k.extent(2),
+      std::fill_n(gradient.rows(keys - refilled, refilled).data(), refilled * k.extent(2),
                   static_cast<T>(steps.ragged_fill));
   }
   return as_answer(all);

@@ -14,6 +14,8 @@ enum class Weights {
   NanInMaskedRow,   ///< -inf - (-inf)
   NothingHidden,    ///< all keys seen, but masked rows are left out
   MaskedRowsToo,    ///< all keys seen: exp(s - (-inf)) in a masked row
+  FirstIgnored,     ///< all keys seen up to the last that is
+  FirstKeyLess,     ///< of those that a query sees in all blocks the first is hidden
   OneKeyLess,       ///< of those that a query sees in a block the last is hidden
   OneKeyLessOfAll,  ///< the same of those that it sees in all blocks
   OneKeyMore,       ///< in each block one more is seen than should be, where the block has one
@@ -26,6 +28,14 @@ enum class Delta { Right, LeftOut, Added, OfBlock, OfBlockSoftmax, Mean, FirstCo
 
 /// What dv multiplies d_o with.
 enum class DvFactor { Weights, ScoreGradients, ScaledScoreGradients };
+
+/// Of which sums the keys or the queries are left out whose tile is not full.
+struct Dropped {
+  bool keys_of_dq = false;
+  bool keys_of_dk_dv = false;
+  bool queries_of_dq = false;
+  bool queries_of_dk_dv = false;
+};
 
 /// The backward pass with its steps as switches.
 struct Steps {
@@ -42,12 +52,16 @@ struct Steps {
   int dk_scales = 1;
   bool dq_from_q = false;
   bool dk_from_k = false;
-  bool dv_transposed = false;  ///< p where its transpose belongs
+  Index tile = 0;  ///< a block is worked on so many queries and keys at a time; 0: all of it at once
+  Dropped dropped = {};
+  /// Queries that see beyond a block also see the zeros that fill up its last tile.
+  bool padding_seen = false;
+  bool dv_transposed = false;  ///< p where its transpose belongs, within a tile
   bool dk_transposed = false;
+  bool dq_transposed = false;
   bool dq_overwritten = false;     ///< only the last block of keys gives a share
   bool dk_dv_overwritten = false;  ///< only the last block of queries
-  bool ragged_dropped = false;     ///< keys of a last, shorter block are left out
-  double ragged_fill = 0;          ///< and their dk and dv are this
+  double ragged_fill = 0;          ///< what dk and dv of a last, shorter block's keys are; 0: their sums
   double dq_start = 0;             ///< what the sums begin with
   double dk_dv_start = 0;
 };

@@ -174,9 +174,10 @@ Answer rounding_of_gradients(const AttentionProblem& x) {
 GradientSlack slack_of(const Answer& expected, const std::map<std::string, double>& relative) {
   GradientSlack slack;
   for (const auto& [name, gradient] : expected) {
+    std::vector<double>& by_head = slack[name];
     for (Index head = 0; head < gradient.extent(0); ++head) {
       const double size = norm(head_of(gradient, head));
-      slack[name].push_back(size == 0 ? 0 : relative.at(name) * size);
+      by_head.push_back(size == 0 ? 0 : relative.at(name) * size);
     }
   }
   return slack;
