@@ -67,7 +67,7 @@ TEST_P(RightPrograms, ComputeTheirPlainAnswersAndAreFoundRight) {
   const int ranks = GetParam();
   const std::vector<Outcome> outcomes =
       played({"ring", "overlapped_ring", "collectives", "messages_of_one_group", "group_over_two_streams",
-              "halves", "host_waits_in_mpi"},
+              "halves", "host_waits_in_mpi", "host_tests_in_mpi", "host_waits_in_a_barrier"},
              ranks);
   const std::vector<int> all = all_of(ranks);
   const Expected sum = [&](int, int i) { return sum_over(all, i); };
@@ -97,6 +97,8 @@ TEST_P(RightPrograms, ComputeTheirPlainAnswersAndAreFoundRight) {
     return sum_over(half, i);
   });
   expect(outcomes[6], "sum", n, [&](int rank, int i) { return own(next(rank), i) + own(rank, i); });
+  expect(outcomes[7], "sum", n, [&](int rank, int i) { return own(next(rank), i) + own(rank, i); });
+  expect(outcomes[8], "sum", n, [](int, int i) { return own(0, i); });
   for (const Outcome& outcome : outcomes) {
     for (const Facts& facts : outcome.facts) {
       for (const auto& [kind, text] : facts) {

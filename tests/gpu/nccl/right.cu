@@ -138,7 +138,7 @@ void halves(course::Call& call) {
 }
 
 /// Two blocks go to the next rank and back, with work in between, while the hosts wait in calls of MPI's.
-void host_waits_in_mpi(course::Call& call) {
+void there_and_back(course::Call& call, void (*wait)(MPI_Request* request)) {
   Rank r(call);
   fill_own(r, r.x, r.compute);
   check(ncclGroupStart());
@@ -151,10 +151,38 @@ void host_waits_in_mpi(course::Call& call) {
   check(ncclRecv(r.z, n, ncclFloat, r.next(), r.comm, r.compute));
   check(ncclGroupEnd());
   char byte = 0;
+  MPI_Request request;
   if (r.rank == 0) r.write("sum", r.z, n, r.compute);
-  if (r.rank > 0) MPI_Recv(&byte, 1, MPI_CHAR, r.rank - 1, 0, r.mpi, MPI_STATUS_IGNORE);
+  if (r.rank > 0) {
+    MPI_Irecv(&byte, 1, MPI_CHAR, r.rank - 1, 0, r.mpi, &request);
+    wait(&request);
+  }
   if (r.rank < r.size - 1) MPI_Send(&byte, 1, MPI_CHAR, r.rank + 1, 0, r.mpi);
   if (r.rank > 0) r.write("sum", r.z, n, r.compute);
+}
+
+void host_waits_in_mpi(course::Call& call) {
+  there_and_back(call, [](MPI_Request* request) { MPI_Wait(request, MPI_STATUS_IGNORE); });
+}
+
+void host_tests_in_mpi(course::Call& call) {
+  there_and_back(call, [](MPI_Request* request) {
+    for (int done = 0; done == 0;) MPI_Test(request, &done, MPI_STATUS_IGNORE);
+  });
+}
+
+/// Rank 0 has put its sends into the stream, and waits for nothing of it before the barrier.
+void host_waits_in_a_barrier(course::Call& call) {
+  Rank r(call);
+  fill_own(r, r.x, r.compute);
+  check(ncclGroupStart());
+  for (int peer = 1; r.rank == 0 && peer < r.size; ++peer)
+    check(ncclSend(r.x, n, ncclFloat, peer, r.comm, r.compute));
+  if (r.rank > 0) check(ncclRecv(r.x, n, ncclFloat, 0, r.comm, r.compute));
+  check(ncclGroupEnd());
+  if (r.rank > 0) check(cudaStreamSynchronize(r.compute));
+  MPI_Barrier(r.mpi);
+  r.write("sum", r.x, n, r.compute);
 }
 
 }  // namespace
@@ -166,7 +194,9 @@ course::Adapter right_programs() {
           {"messages_of_one_group", messages_of_one_group},
           {"group_over_two_streams", group_over_two_streams},
           {"halves", halves},
-          {"host_waits_in_mpi", host_waits_in_mpi}};
+          {"host_waits_in_mpi", host_waits_in_mpi},
+          {"host_tests_in_mpi", host_tests_in_mpi},
+          {"host_waits_in_a_barrier", host_waits_in_a_barrier}};
 }
 
 }  // namespace nccl_programs

@@ -234,9 +234,10 @@ void note_device_wide_wait(const char* call, int line) {
   const auto may_be_busy = [](const auto& stream) {
     return streams.host.of(stream->timeline) < stream->count;
   };
-  if (std::ranges::any_of(streams.all, may_be_busy))
-    note(fact_device_wide_wait, std::string(call) + " on line " + std::to_string(line) +
-                                    " may wait until all streams of the device are idle");
+  if (std::ranges::none_of(streams.all, may_be_busy)) return;
+  const std::string within = streams.ranges.empty() ? "" : ", within " + streams.ranges.front() + ",";
+  note(fact_device_wide_wait, std::string(call) + " on line " + std::to_string(line) + within +
+                                  " may wait until all streams of the device are idle");
 }
 
 bool is_stream(Stream* handle) {

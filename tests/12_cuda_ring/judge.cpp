@@ -1,0 +1,195 @@
+#include <algorithm>
+
+#include "judge/attention/attended_blocks.hpp"
+#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring_forward.hpp"
+#include "judge/communication_checks.hpp"
+#include "judge/device_checks.hpp"
+#include "protocol/fact_kinds.hpp"
+#include "reference/reference.hpp"
+#include "ring/shards.hpp"
+
+using namespace course;
+using checks::Hops;
+
+namespace {
+
+// Task 1
+
+Answer ranks_in_order(const Example& example) {
+  const int size = example.ranks();
+  Tensor64 ranks({size, size});
+  for (Index i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<double>(i % size);
+  return {{"ranks", ranks}};
+}
+
+/// Before it has its communicator, a rank waits for ranks that never come.
+bool waits_for_a_communicator(const Example&, const Deadlock& deadlock) {
+  return deadlock.text.find("ncclCommInitRank") != std::string::npos;
+}
+
+CommunicationCheck has_one_id() {
+  return checks::deadlocks(waits_for_a_communicator, "id_not_shared");
+}
+
+Task connect_task() {
+  return {.id = "1",
+          .function = "connect",
+          .outputs = {{"ranks", {"rank", "of"}}},
+          .examples =
+              [](InputGenerator&, int ranks) {
+                return std::vector<Example>{{"a number of each rank", {}, {}, std::vector<int>(ranks, 1)}};
+              },
+          .expected = ranks_in_order,
+          .baseline = ranks_in_order,
+          .communication_checks = {has_one_id(), checks::is_right_on_the_device({})}};
+}
+
+// Inputs of the rings: the simulator looks at every access.
+
+std::vector<Example> forward_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = ring_forward::on_all_kinds_of_shards(generator, ranks, 1);
+  const std::vector<int> shards = even_shards(2 * ranks + 1, ranks);
+  const int n = total_tokens(shards);
+  all.push_back(ring_forward::make_example("a row maximum that comes last", shards,
+                                           late_maximum_qkv(generator, 2, n, n, 8)));
+  return all;
+}
+
+std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all;
+  for (Example& forward : ring_forward::on_all_kinds_of_shards(generator, ranks, 2))
+    all.push_back(ring_backward::with_gradient(generator, std::move(forward)));
+  return all;
+}
+
+// What is looked at
+
+/// The look at what went by NCCL, as if it had gone by MPI.
+CommunicationCheck of_nccl(CommunicationCheck look) {
+  return [look = std::move(look)](const Example& example, const Outcome& outcome) {
+    Outcome by_nccl{.ending = outcome.ending, .facts = outcome.facts, .reports = outcome.reports};
+    for (RankReport& report : by_nccl.reports) {
+      report.bytes_sent_to = report.nccl_bytes_sent_to;
+      report.collective_bytes = report.nccl_collective_bytes;
+    }
+    return look(example, by_nccl);
+  };
+}
+
+bool is_work_on_a_block(const std::string& kernel) {
+  return kernel.starts_with("block of");
+}
+
+/// A rank sent more than `limit` bytes in groups beside which no work on a block may run. Blocks without
+/// tokens are no work.
+CommunicationCheck hides_its_transfers(checks::Limit limit) {
+  return [limit = std::move(limit)](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    if (std::ranges::count(example.layout.shard_tokens(), 0) > 0) return {};
+    for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
+      std::int64_t bytes = 0;
+      std::string calls;
+      for (const NcclGroup& group : outcome.reports[rank].nccl_groups) {
+        if (group.bytes_sent == 0 || std::ranges::any_of(group.beside, is_work_on_a_block)) continue;
+        bytes += group.bytes_sent;
+        if (calls.find(group.call) == std::string::npos) calls += (calls.empty() ? "" : ", ") + group.call;
+      }
+      if (bytes <= limit(example, static_cast<int>(rank))) continue;
+      return {{"nothing_hidden", "rank " + std::to_string(rank) + " sends " + std::to_string(bytes) +
+                                     " bytes while no work on a block may go on, since something orders all "
+                                     "of it before or behind " +
+                                     calls}};
+    }
+    return {};
+  };
+}
+
+/// The last hop of gradients, which has nothing to hide behind.
+std::int64_t last_hop(const Example& example, int) {
+  return example.ranks() == 1
+             ? 0
+             : checks::bytes_of_block(example, std::ranges::max(example.layout.shard_tokens()));
+}
+
+/// The room of the share is cleared, and a kernel of the work adds to it, and nothing orders the two.
+std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
+  for (const Facts& facts : outcome.facts) {
+    for (const auto& [kind, text] : facts) {
+      const auto names = [&text = text](const char* call) { return text.find(call) != std::string::npos; };
+      if (kind == fact_missing_dependency && names("cudaMemset") && names("add_to_"))
+        return {{"cleared_on_another_stream", text}};
+    }
+  }
+  return {};
+}
+
+/// The first cause: a wait that is none, then what lacks one. Who throws frees what transfers still use, but
+/// that is not what is wrong.
+CommunicationCheck device_check() {
+  const CommunicationCheck look = checks::is_right_on_the_device(
+      {{fact_unrecorded_event, "", "waits_before_the_record"},
+       {fact_missing_dependency, "called first: ncclRecv", "does_not_wait_for_arrival"},
+       {fact_missing_dependency, "nccl", "transfer_does_not_wait"},
+       {fact_unwritten_read, "", "share_not_cleared"},
+       {fact_device_wide_wait, "within the ring", "waits_for_the_device"}});
+  return [look](const Example& example, const Outcome& outcome) {
+    return outcome.ending == Outcome::Ending::Threw ? std::vector<Finding>{} : look(example, outcome);
+  };
+}
+
+std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open) {
+  using namespace checks;
+  const auto nothing = [](const Example&, int) -> std::int64_t { return 0; };
+  const auto an_id = [](const Example&, int) -> std::int64_t { return 128; };
+  const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
+  return {has_one_id(),
+          deadlocks(every_rank_sends, "not_grouped"),
+          first_of({clears_in_order, device_check(), hides_its_transfers(std::move(in_the_open))}),
+          first_of({without_fact(fact_world, ""),
+                    of_nccl(named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction")),
+                    of_nccl(sends_at_most(limit, "")), log_reading::names_the_owners}),
+          of_nccl(gathers_at_most(nothing, "")),
+          sends_at_most(nothing, ""),
+          gathers_at_most(an_id, "")};
+}
+
+/// Keys arrive as values and values as keys, at every hop.
+Answer swapped_at_every_hop(const Example& example) {
+  std::vector<Tensor64> o, lse;
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    std::vector<Tensor> k, v;
+    for (int hop = 0; hop < example.ranks(); ++hop) {
+      const int owner = log_reading::holder(rank, hop, example.ranks());
+      k.push_back(example.layout.shard(example.inputs.at(hop % 2 == 0 ? "k" : "v"), 1, owner));
+      v.push_back(example.layout.shard(example.inputs.at(hop % 2 == 0 ? "v" : "k"), 1, owner));
+    }
+    const Tensor q = example.layout.shard(example.inputs.at("q"), 1, rank);
+    auto seen = reference::attention(cast<double>(q), cast<double>(concatenate(k, 1)),
+                                     cast<double>(concatenate(v, 1)));
+    o.push_back(std::move(seen.o));
+    lse.push_back(std::move(seen.lse));
+  }
+  return {{"o", example.layout.join(o, 1)}, {"lse", example.layout.join(lse, 1)}};
+}
+
+Task forward_task() {
+  Task task = ring_forward::task("2", "ring_attention");
+  task.examples = forward_examples;
+  task.mistakes.push_back({"k_and_v_swapped", swapped_at_every_hop});
+  task.communication_checks =
+      ring_checks(checks::forward_hops, [](const Example&, int) -> std::int64_t { return 0; });
+  return task;
+}
+
+Task backward_task() {
+  Task task = ring_backward::task("3", "ring_backward");
+  task.examples = backward_examples;
+  task.communication_checks = ring_checks(checks::backward_hops, last_hop);
+  return task;
+}
+
+}  // namespace
+
+LessonJudge course::lesson_judge() {
+  return {"12", {connect_task(), forward_task(), backward_task()}};
+}
