@@ -21,7 +21,12 @@ course() {
   err=$(tail -n 20 "$work/err")
 }
 
-lessons() { (cd "$instructor/solutions" && echo [0-9]*); }
+# The folders of the registry's lessons.
+lessons() {
+  grep -oE '"id": "[0-9]{2}"' "$instructor/lessons/registry.json" | grep -oE '[0-9]+' | while read -r id; do
+    (cd "$instructor/solutions" && echo "$id"_*)
+  done
+}
 
 solve() {
   local file
