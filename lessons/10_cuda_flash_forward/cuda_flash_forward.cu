@@ -1,3 +1,6 @@
+#include <stdexcept>
+#include <string>
+
 #include "cuda_flash_forward.hpp"
 #include "lesson/cuda_check.hpp"
 #include "lesson/not_implemented.hpp"
@@ -5,6 +8,8 @@
 namespace lesson10 {
 
 namespace {
+
+// Kernels, and what they call.
 
 }  // namespace
 

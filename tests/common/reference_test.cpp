@@ -76,6 +76,7 @@ const std::vector<NamedMask> kMasks = {{"full", kFull},
                                        {"window", Mask::window(3, 2)},
                                        {"window beyond the keys", Mask::window(2, 4)},
                                        {"documents", Mask::documents({0, 2, 2, 4})},
+                                       {"ranges", Mask::ranges({{3, 6}, {-1, 9}, {5, 2}, {0, 1}, {6, 7}})},
                                        {"causal documents", Mask::documents({0, 3, 7}) & kCausal}};
 
 /// One head's o, lse and gradients by loops over queries, keys and columns.

@@ -1,3 +1,6 @@
+#include <stdexcept>
+#include <string>
+
 #include "cuda_flash_forward.hpp"
 #include "lesson/cuda_check.hpp"
 #include "lesson/not_implemented.hpp"
@@ -5,6 +8,8 @@
 namespace lesson10 {
 
 namespace {
+
+// Kernels, and what they call.
 
 __global__ void finish_rows(State state, float* lse, int head_dim) {
   const int row = blockIdx.x;
@@ -252,9 +257,17 @@ void launch(const float* q, const float* k, const float* v, const KeyRange& rang
 void launch_any(const float* q, const float* k, const float* v, const KeyRange& range, const State& state,
                 const Shape& shape, cudaStream_t stream) {
   if (shape.heads == 0 || shape.queries == 0 || shape.keys == 0) return;
-  if (shape.head_dim == 32) launch<32>(q, k, v, range, state, shape, stream);
-  if (shape.head_dim == 64) launch<64>(q, k, v, range, state, shape, stream);
-  if (shape.head_dim == 128) launch<128>(q, k, v, range, state, shape, stream);
+  switch (shape.head_dim) {
+    case 32:
+      return launch<32>(q, k, v, range, state, shape, stream);
+    case 64:
+      return launch<64>(q, k, v, range, state, shape, stream);
+    case 128:
+      return launch<128>(q, k, v, range, state, shape, stream);
+    default:
+      throw std::invalid_argument("head_dim is " + std::to_string(shape.head_dim) +
+                                  ", expected 32, 64 or 128");
+  }
 }
 
 }  // namespace
