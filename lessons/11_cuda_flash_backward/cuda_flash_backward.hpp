@@ -25,7 +25,7 @@ struct Block {
   const float* v;      ///< [heads, keys, head_dim]
   const float* d_o;    ///< [heads, queries, head_dim]: the gradient that arrives at o
   const float* lse;    ///< [heads, queries], of the scaled scores of the whole rows, over all blocks
-  const float* delta;  ///< [heads, queries], of the whole rows, too: see task 1
+  const float* delta;  ///< [heads, queries]: task 1's, less the gradient that arrives at lse, if any
   KeyRange range;
 };
 
