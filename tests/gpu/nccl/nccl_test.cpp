@@ -98,7 +98,7 @@ TEST_P(RightPrograms, ComputeTheirPlainAnswersAndAreFoundRight) {
   });
   expect(outcomes[6], "sum", n, [&](int rank, int i) { return own(next(rank), i) + own(rank, i); });
   expect(outcomes[7], "sum", n, [&](int rank, int i) { return own(next(rank), i) + own(rank, i); });
-  expect(outcomes[8], "sum", n, [](int, int i) { return own(0, i); });
+  expect(outcomes[8], "sum", n, [&](int, int i) { return own(ranks - 1, i) + own(0, i); });
   for (const Outcome& outcome : outcomes) {
     for (const Facts& facts : outcome.facts) {
       for (const auto& [kind, text] : facts) {

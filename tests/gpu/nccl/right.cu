@@ -171,18 +171,21 @@ void host_tests_in_mpi(course::Call& call) {
   });
 }
 
-/// Rank 0 has put its sends into the stream, and waits for nothing of it before the barrier.
+/// Rank 0 waits in the barrier, and its device for a block, works on it, and sends it to the others, who come
+/// to the barrier then.
 void host_waits_in_a_barrier(course::Call& call) {
   Rank r(call);
+  const int last = r.size - 1;
   fill_own(r, r.x, r.compute);
   check(ncclGroupStart());
-  for (int peer = 1; r.rank == 0 && peer < r.size; ++peer)
-    check(ncclSend(r.x, n, ncclFloat, peer, r.comm, r.compute));
-  if (r.rank > 0) check(ncclRecv(r.x, n, ncclFloat, 0, r.comm, r.compute));
+  if (r.rank == last) check(ncclSend(r.x, n, ncclFloat, 0, r.comm, r.compute));
+  if (r.rank == 0) check(ncclRecv(r.y, n, ncclFloat, last, r.comm, r.compute));
   check(ncclGroupEnd());
+  add<<<1, n, 0, r.compute>>>(r.y, r.x);
+  check(ncclBroadcast(r.y, r.y, n, ncclFloat, 0, r.comm, r.compute));
   if (r.rank > 0) check(cudaStreamSynchronize(r.compute));
   MPI_Barrier(r.mpi);
-  r.write("sum", r.x, n, r.compute);
+  r.write("sum", r.y, n, r.compute);
 }
 
 }  // namespace
