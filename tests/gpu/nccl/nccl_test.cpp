@@ -143,6 +143,8 @@ TEST_P(RightPrograms, TellWhichKernelsMayRunBesideATransfer) {
       EXPECT_EQ(overlapped[hop].bytes_received, 4 * n);
     }
     EXPECT_EQ(outcomes[2].reports.at(rank).nccl_groups.at(0).beside, Names{});
+    EXPECT_EQ(outcomes[0].reports.at(rank).device_peak_bytes, -1) << "no range is named";
+    EXPECT_EQ(outcomes[1].reports.at(rank).device_peak_bytes, 3 * 4 * n);
   }
 }
 
