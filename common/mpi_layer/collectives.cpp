@@ -50,8 +50,8 @@ int run(const Collective& called, const Given& given, const Received& received, 
   Recorder* recorder = watching();
   if (recorder == nullptr) return Library(arguments...);
   const Operation operation = prepare(*recorder, called, given, received);
-  check(recorder->waiting.run_blocked({called.name}, operation, [&] { return Library(arguments...); }),
-        operation);
+  const auto call = [&] { return Library(arguments...); };
+  check(recorder->waiting.run_blocked({called.name}, operation, call, called.comm), operation);
   return MPI_SUCCESS;
 }
 

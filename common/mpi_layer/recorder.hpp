@@ -206,8 +206,11 @@ class Waiting {
   void wait_for_message(CallLabel label, const Operation& probe, const std::function<bool()>& arrived);
   /// Blocks until done(), while the page shows what is under way, beside MPI's calls too.
   void wait_for(CallLabel label, const std::function<bool()>& done);
-  /// Runs a blocking call of the library while the page shows `operation`; returns its code.
-  int run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call);
+  /// Runs a blocking call of the library while the page shows `operation`; returns its code. Where something
+  /// passes beside MPI's calls, which the library knows nothing of, the ranks of a collective's communicator
+  /// come together first.
+  int run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call,
+                  MPI_Comm collective = MPI_COMM_NULL);
   /// Counts one test that found nothing, or ends a row of them.
   void note_test(bool found, const std::function<std::vector<PendingOperation>()>& pending_now);
 
@@ -227,6 +230,7 @@ class Waiting {
   bool advance(Waited& waited);
   void finish(Waited& waited, MPI_Request left, const MPI_Status& status);
   void settle_open();
+  void come_together(MPI_Comm comm, const Operation& operation);
   void block(const std::function<bool()>& done, const std::function<void()>& look_round,
              const PendingNow& pending_now);
   void show(Phase phase, const std::vector<PendingOperation>& pending);

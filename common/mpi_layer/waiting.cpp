@@ -187,9 +187,22 @@ void Waiting::advance_beside() const {
   if (recorder_.beside.progress) recorder_.beside.progress();
 }
 
-int Waiting::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call) {
+void Waiting::come_together(MPI_Comm comm, const Operation& operation) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  PMPI_Ibarrier(comm, &request);
+  const auto all_are_here = [&] {
+    int done = 0;
+    PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  };
+  block(
+      all_are_here, [] {}, [&] { return pending_with(operation); });
+}
+
+int Waiting::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call,
+                         MPI_Comm collective) {
   const Scope scope(*this, std::move(label));
-  advance_beside();
+  if (recorder_.beside.progress && collective != MPI_COMM_NULL) come_together(collective, operation);
   show(Phase::Blocked, pending_with(operation));
   const int code = call();
   recorder_.journal.enter_completion([&](RankStatus& own) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "gpu/simulator/host/streams.hpp"
 #include "gpu/simulator/simulator.hpp"
 #include "player/stage.hpp"
 
@@ -23,6 +24,7 @@ class SimulatedGpu : public Base {
   void settle() override { gpu::run_the_rest(); }
 
   std::vector<Span> end_watching(RankReport& report) override {
+    report.device_peak_bytes = gpu::device_peak_of_ranges();
     const Facts seen = gpu::end(report.ending == "finished");
     std::vector<Span> spans = Base::end_watching(report);
     std::ranges::copy_if(seen, std::back_inserter(report.facts), [known = report.facts](const auto& fact) {

@@ -53,7 +53,8 @@ struct RankReport {
   std::string what;                 ///< the exception's message
   std::int64_t peak_bytes = -1;     ///< memory of the call beyond what was there before it; -1: not measured
   std::map<int, std::int64_t> bytes_sent_to;
-  std::int64_t collective_bytes = 0;               ///< -1: neither these nor bytes_sent_to were counted
+  std::int64_t collective_bytes = 0;    ///< -1: neither these nor bytes_sent_to were counted
+  std::int64_t device_peak_bytes = -1;  ///< device memory of a named range of the host's code; -1: none
   std::map<int, std::int64_t> nccl_bytes_sent_to;  ///< by ncclSend, of which nothing is counted above
   std::int64_t nccl_collective_bytes = 0;
   std::vector<NcclGroup> nccl_groups;  ///< in the order in which they were issued

@@ -33,7 +33,7 @@ T parse_json(const std::string& text, const fs::path& name) {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NcclGroup, call, bytes_sent, bytes_received, beside)
 
-/// What only NCCL's calls bring is left out where there were none.
+/// What only a device and NCCL's calls bring is left out where there were none.
 static void to_json(json& value, const RankReport& report) {
   value = {{"ending", report.ending},
            {"what", report.what},
@@ -42,6 +42,7 @@ static void to_json(json& value, const RankReport& report) {
            {"collective_bytes", report.collective_bytes},
            {"facts", report.facts},
            {"outputs", report.outputs}};
+  if (report.device_peak_bytes >= 0) value["device_peak_bytes"] = report.device_peak_bytes;
   if (!report.nccl_bytes_sent_to.empty()) value["nccl_bytes_sent_to"] = report.nccl_bytes_sent_to;
   if (report.nccl_collective_bytes > 0) value["nccl_collective_bytes"] = report.nccl_collective_bytes;
   if (!report.nccl_groups.empty()) value["nccl_groups"] = report.nccl_groups;
@@ -55,6 +56,7 @@ static void from_json(const json& value, RankReport& report) {
   value.at("collective_bytes").get_to(report.collective_bytes);
   value.at("facts").get_to(report.facts);
   value.at("outputs").get_to(report.outputs);
+  report.device_peak_bytes = value.value("device_peak_bytes", report.device_peak_bytes);
   report.nccl_bytes_sent_to = value.value("nccl_bytes_sent_to", report.nccl_bytes_sent_to);
   report.nccl_collective_bytes = value.value("nccl_collective_bytes", report.nccl_collective_bytes);
   report.nccl_groups = value.value("nccl_groups", report.nccl_groups);

@@ -111,6 +111,22 @@ std::int64_t last_hop(const Example& example, int) {
              : checks::bytes_of_block(example, std::ranges::max(example.layout.shard_tokens()));
 }
 
+/// A rank had more device memory at once than `pairs` of tensors as large as the largest block's keys and
+/// values, and half as much again.
+CommunicationCheck has_rooms_for(int pairs) {
+  return [pairs](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    const std::int64_t pair =
+        checks::bytes_of_block(example, std::ranges::max(example.layout.shard_tokens()));
+    for (const RankReport& report : outcome.reports) {
+      if (2 * report.device_peak_bytes > 3 * pairs * pair)
+        return {{"room_for_every_block", std::to_string(report.device_peak_bytes) +
+                                             " bytes of device memory at once; " +
+                                             std::to_string(pairs * pair) + " are enough"}};
+    }
+    return {};
+  };
+}
+
 /// The room of the share is cleared, and a kernel of the work adds to it, and nothing orders the two.
 std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
   for (const Facts& facts : outcome.facts) {
@@ -137,7 +153,7 @@ CommunicationCheck device_check() {
   };
 }
 
-std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open) {
+std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open, int rooms) {
   using namespace checks;
   const auto nothing = [](const Example&, int) -> std::int64_t { return 0; };
   const auto an_id = [](const Example&, int) -> std::int64_t { return 128; };
@@ -150,7 +166,8 @@ std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open
                     of_nccl(sends_at_most(limit, "")), log_reading::names_the_owners}),
           of_nccl(gathers_at_most(nothing, "")),
           sends_at_most(nothing, ""),
-          gathers_at_most(an_id, "")};
+          gathers_at_most(an_id, ""),
+          has_rooms_for(rooms)};
 }
 
 /// Keys arrive as values and values as keys, at every hop.
@@ -176,15 +193,15 @@ Task forward_task() {
   Task task = ring_forward::task("2", "ring_attention");
   task.examples = forward_examples;
   task.mistakes.push_back({"k_and_v_swapped", swapped_at_every_hop});
-  task.communication_checks =
-      ring_checks(checks::forward_hops, [](const Example&, int) -> std::int64_t { return 0; });
+  task.communication_checks = ring_checks(
+      checks::forward_hops, [](const Example&, int) -> std::int64_t { return 0; }, 2);
   return task;
 }
 
 Task backward_task() {
   Task task = ring_backward::task("3", "ring_backward");
   task.examples = backward_examples;
-  task.communication_checks = ring_checks(checks::backward_hops, last_hop);
+  task.communication_checks = ring_checks(checks::backward_hops, last_hop, 2 + 3);
   return task;
 }
 

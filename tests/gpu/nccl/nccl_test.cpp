@@ -98,7 +98,7 @@ TEST_P(RightPrograms, ComputeTheirPlainAnswersAndAreFoundRight) {
   });
   expect(outcomes[6], "sum", n, [&](int rank, int i) { return own(next(rank), i) + own(rank, i); });
   expect(outcomes[7], "sum", n, [&](int rank, int i) { return own(next(rank), i) + own(rank, i); });
-  expect(outcomes[8], "sum", n, [](int, int i) { return own(0, i); });
+  expect(outcomes[8], "sum", n, [&](int, int i) { return own(ranks - 1, i) + own(0, i); });
   for (const Outcome& outcome : outcomes) {
     for (const Facts& facts : outcome.facts) {
       for (const auto& [kind, text] : facts) {
@@ -143,6 +143,8 @@ TEST_P(RightPrograms, TellWhichKernelsMayRunBesideATransfer) {
       EXPECT_EQ(overlapped[hop].bytes_received, 4 * n);
     }
     EXPECT_EQ(outcomes[2].reports.at(rank).nccl_groups.at(0).beside, Names{});
+    EXPECT_EQ(outcomes[0].reports.at(rank).device_peak_bytes, -1) << "no range is named";
+    EXPECT_EQ(outcomes[1].reports.at(rank).device_peak_bytes, 3 * 4 * n);
   }
 }
 

@@ -35,7 +35,12 @@ void ring(course::Call& call) {
 /// The same, each transfer beside the addition of what it sends on.
 void overlapped_ring(course::Call& call) {
   Rank r(call);
-  float *held = r.x, *arriving = r.y;
+  nvtxRangePush("the ring");
+  float *held = r.x, *arriving = r.y, *room = nullptr;
+  check(cudaMallocAsync(&room, 3 * bytes, r.transfer));
+  check(cudaFreeAsync(room, r.transfer));
+  check(cudaStreamSynchronize(r.transfer));
+  check(cudaMallocAsync(&room, 2 * bytes, r.transfer));
   fill_own(r, held, r.transfer);
   for (int hop = 0; hop < r.size; ++hop) {
     check(cudaEventRecord(r.event, r.transfer));
@@ -53,6 +58,8 @@ void overlapped_ring(course::Call& call) {
     check(cudaStreamWaitEvent(r.transfer, r.other));
     std::swap(held, arriving);
   }
+  check(cudaFreeAsync(room, r.transfer));
+  nvtxRangePop();
   r.write("sum", r.z, n, r.compute);
 }
 
@@ -171,18 +178,21 @@ void host_tests_in_mpi(course::Call& call) {
   });
 }
 
-/// Rank 0 has put its sends into the stream, and waits for nothing of it before the barrier.
+/// Rank 0 waits in the barrier, and its device for a block, works on it, and sends it to the others, who come
+/// to the barrier then.
 void host_waits_in_a_barrier(course::Call& call) {
   Rank r(call);
+  const int last = r.size - 1;
   fill_own(r, r.x, r.compute);
   check(ncclGroupStart());
-  for (int peer = 1; r.rank == 0 && peer < r.size; ++peer)
-    check(ncclSend(r.x, n, ncclFloat, peer, r.comm, r.compute));
-  if (r.rank > 0) check(ncclRecv(r.x, n, ncclFloat, 0, r.comm, r.compute));
+  if (r.rank == last) check(ncclSend(r.x, n, ncclFloat, 0, r.comm, r.compute));
+  if (r.rank == 0) check(ncclRecv(r.y, n, ncclFloat, last, r.comm, r.compute));
   check(ncclGroupEnd());
+  add<<<1, n, 0, r.compute>>>(r.y, r.x);
+  check(ncclBroadcast(r.y, r.y, n, ncclFloat, 0, r.comm, r.compute));
   if (r.rank > 0) check(cudaStreamSynchronize(r.compute));
   MPI_Barrier(r.mpi);
-  r.write("sum", r.x, n, r.compute);
+  r.write("sum", r.y, n, r.compute);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/memory/memory.hpp"
 #include "gpu/simulator/memory/races.hpp"
 #include "protocol/fact_kinds.hpp"
 
@@ -53,6 +54,7 @@ struct Streams {
   OperationNumber waited_for = 0;
   Waiter waiter;
   std::vector<std::string> ranges;
+  std::int64_t device_peak_of_ranges = -1;
   std::minstd_rand drawn;
 };
 Streams streams;
@@ -340,6 +342,7 @@ OperationNumber host_operation() {
 }
 
 int begin_range(const char* name) {
+  if (streams.ranges.empty()) begin_device_peak();
   streams.ranges.emplace_back(name);
   return static_cast<int>(streams.ranges.size()) - 1;
 }
@@ -347,7 +350,14 @@ int begin_range(const char* name) {
 int end_range() {
   if (streams.ranges.empty()) return -1;
   streams.ranges.pop_back();
+  if (streams.ranges.empty())
+    streams.device_peak_of_ranges =
+        std::max(streams.device_peak_of_ranges, static_cast<std::int64_t>(device_peak()));
   return static_cast<int>(streams.ranges.size());
+}
+
+std::int64_t device_peak_of_ranges() {
+  return streams.device_peak_of_ranges;
 }
 
 std::vector<std::uint64_t> drawn_order(std::uint64_t count) {

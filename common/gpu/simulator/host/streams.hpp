@@ -75,6 +75,9 @@ OperationNumber host_operation();
 int begin_range(const char* name);
 /// Ends the innermost; returns how many it was in.
 int end_range();
+/// The most device memory that was in use at once in a range, beyond what was before it: of all ranges that
+/// have ended, bytes; -1: there was none.
+std::int64_t device_peak_of_ranges();
 
 /// Numbers from 0 to below `count` in an order drawn from the case's seed.
 std::vector<std::uint64_t> drawn_order(std::uint64_t count);

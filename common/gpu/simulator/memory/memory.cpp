@@ -21,6 +21,7 @@ struct Allocations {
   std::map<std::size_t, Allocation> by_offset;
   std::size_t pinned_end = pinned_begin;
   std::size_t device_end = device_begin;
+  std::size_t device_in_use = 0, device_before = 0, device_most = 0;  ///< bytes
 };
 Allocations allocations;
 
@@ -55,6 +56,8 @@ std::byte* allocate(Region region, std::size_t bytes, std::string made) {
   const std::size_t offset = end;
   end = (offset + bytes + gap + alignment - 1) / alignment * alignment;
   allocations.by_offset.emplace(offset, Allocation{offset, bytes, std::move(made)});
+  if (!pinned) allocations.device_in_use += bytes;
+  allocations.device_most = std::max(allocations.device_most, allocations.device_in_use);
   put_in_use(offset, bytes, true);
   fill_with_poison(memory().base() + offset, bytes);
   return memory().base() + offset;
@@ -82,6 +85,15 @@ void free(Allocation& allocation, std::string freed, OperationNumber freed_by) {
   allocation.freed = std::move(freed);
   allocation.freed_by = freed_by;
   put_in_use(allocation.offset, allocation.bytes, false);
+  if (region_of(allocation.offset) == Region::Device) allocations.device_in_use -= allocation.bytes;
+}
+
+void begin_device_peak() {
+  allocations.device_before = allocations.device_most = allocations.device_in_use;
+}
+
+std::size_t device_peak() {
+  return allocations.device_most - allocations.device_before;
 }
 
 std::string device_memory_in_use() {

@@ -52,6 +52,9 @@ Allocation* allocation_of(const void* address, std::size_t bytes);
 void free(Allocation& allocation, std::string freed, OperationNumber freed_by = 0);
 /// The operation that has freed the memory there in stream order; 0: none has.
 OperationNumber who_freed(const void* address);
+/// The most device memory that was in use at once since begin_device_peak(), beyond what was in use then.
+void begin_device_peak();
+std::size_t device_peak();
 /// The device memory that is in use, "12 bytes in 2 allocations, the first of cudaMalloc on line 12"; "" for
 /// none.
 std::string device_memory_in_use();
