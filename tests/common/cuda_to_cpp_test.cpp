@@ -105,6 +105,47 @@ TEST(CudaToCpp, RefusesWhatItCannotRead) {
   EXPECT_EQ(refusal("k<<<1, 2>>>(x"), "a.cu:1: '(' is not closed");
 }
 
+TEST(CudaToCpp, RefusesCallsOfTheHostsFunctionsInKernels) {
+  const std::string half = "float half(float x) { return x / 2; }\n";
+  const std::string why =
+      "half() is a function of the host (line 1), which nvcc lets no kernel call: write __device__ before it";
+  EXPECT_EQ(refusal(half + "__global__ void k(float* x) {\n x[0] = half(x[1]); }"), "a.cu:3: " + why);
+  EXPECT_EQ(refusal(half + "struct A { __device__ float f() const { return half(1); } };"), "a.cu:2: " + why);
+  EXPECT_EQ(refusal(half + "auto f = [=] __device__ (int i) { return half(i); };"), "a.cu:2: " + why);
+  EXPECT_EQ(refusal("namespace a { template <class T> T half(T x) { return x / 2; }\n}"
+                    "__global__ void __launch_bounds__(2) k(float* x) { x[0] = half<float>(x[1]); }"),
+            "a.cu:2: " + why);
+  for (const std::string right :
+       {"void g() { half(1); }", "__device__ void g(A a) { a.half(1); b::half(2); }",
+        "__device__ float half(float x);  __global__ void k() { half(1); }",
+        "__global__ void k() { const auto half = [](float x) { return x; }; half(1); }",
+        "__host__ __device__ void g() { half(1); }", "__device__ void g(float (*half)(float)) { half(1); }"})
+    EXPECT_EQ(refusal(half + right), "none") << right;
+  EXPECT_EQ(
+      refusal("#define A {\nconstexpr float half(float x) { return x / 2; }\n"
+              "__global__ void k() { constexpr float x = half(1); }"),
+      "a.cu:3: half() is a function of the host (line 2), which nvcc lets no kernel call: write __device__ "
+      "before it");
+}
+
+TEST(CudaToCpp, RefusesFunctionsOfStdThatNoKernelMayCall) {
+  EXPECT_EQ(
+      refusal("__global__ void k(float* x) {\n  x[0] = std::max(x[1], x[2]);\n}"),
+      "a.cu:2: std::max is a function of the host, which nvcc lets no kernel call; CUDA has fmaxf and max");
+  EXPECT_EQ(refusal("__device__ float f() { return -std::numeric_limits<float>::infinity(); }"),
+            "a.cu:1: std::numeric_limits is a function of the host, which nvcc lets no kernel call; INFINITY "
+            "is there, and a constexpr variable outside the function");
+  EXPECT_EQ(refusal("__device__ void f(int& a, int& b) { std::swap(a, b); }"),
+            "a.cu:1: std::swap is a function of the host, which nvcc lets no kernel call; "
+            "docs/cuda-supported.md lists what it may call");
+  for (const std::string right :
+       {"int most(int a, int b) { return std::max(a, b); }",
+        "__global__ void k(float* x) { x[0] = std::exp(x[0]) + std::size_t(3) + std::fmax(x[1], x[2]); }",
+        "__global__ void k(int* x) { x[0] = std::numeric_limits<float>::digits; }",
+        "constexpr float none = -std::numeric_limits<float>::infinity(); __global__ void k() {}"})
+    EXPECT_EQ(refusal(right), "none") << right;
+}
+
 TEST(CudaToCpp, UnknownWordsOfCudaAreNoted) {
   const std::string headers = "cudaError_t cudaMalloc(void**); T __shfl_sync(T);";
   EXPECT_EQ(

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -100,6 +102,23 @@ TEST(Gpu, SameSeedGivesTheSameOrder) {
   const Facts first = facts_of(program, 3);
   EXPECT_NE(first, facts_of(program, 4));
   EXPECT_EQ(first, facts_of(program, 3));
+}
+
+TEST(Gpu, FindingSaysWhatWouldMendItAndInWhichFileACallStands) {
+  const std::map<std::string, std::string> words{
+      {"barrier_is_missing",
+       "shared memory, and .* the same bytes: no barrier between them orders the two\n"},
+      {"all_threads_change_one_variable", "no barrier stands within a line: each thread needs an entry"},
+      {"all_threads_write_one_entry", "writes device memory, and .* so that either's value may stay"},
+      {"error_of_a_launch_is_not_asked_for", "it has no threads, since its grid has 0 blocks"},
+      {"loop_around_a_shuffle_does_not_end",
+       "block .*, thread .* calls __shfl_xor_sync on line .* does not end"},
+      {"writes_behind_what_a_header_allocated", "of cudaMalloc on line [0-9]+ of stage.hpp"},
+      {"one_beyond_the_end", "of cudaMalloc on line [0-9]+\n"}};
+  for (const auto& [program, text] : words) {
+    const std::string told = text_of(facts_of(programs::all().at(program), 1));
+    EXPECT_TRUE(std::regex_search(told, std::regex(text))) << program << ": " << told;
+  }
 }
 
 TEST(Gpu, WhatTheSimulatorNeedsIsNotTheSubmissionsMemory) {

@@ -36,6 +36,27 @@ PROGRAM(barrier_is_missing) {
   shifts_without_barrier<<<1, 64>>>(x.get());
 }
 
+__global__ void finds_the_largest_in_one_variable(float* x) {
+  __shared__ float largest;
+  if (threadIdx.x == 0) largest = 0;
+  __syncthreads();
+  largest = fmaxf(largest, x[threadIdx.x]);  // expect race_in_block
+}
+
+PROGRAM(all_threads_change_one_variable) {
+  Zeros x(64);
+  finds_the_largest_in_one_variable<<<1, 64>>>(x.get());
+}
+
+__global__ void all_write_one_entry(float* x) {
+  x[0] = threadIdx.x;  // expect race_in_block
+}
+
+PROGRAM(all_threads_write_one_entry) {
+  Zeros x(64);
+  all_write_one_entry<<<1, 64>>>(x.get());
+}
+
 __global__ void shifts(float* x) {
   __shared__ float tile[64];
   tile[threadIdx.x] = x[threadIdx.x];

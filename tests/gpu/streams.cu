@@ -266,4 +266,14 @@ PROGRAM(operation_races_as_a_kernel_does) {
   check(cudaStreamSynchronize(stage.one));
 }
 
+__global__ void writes_behind(float* x) {
+  x[n + threadIdx.x] = 1;  // expect out_of_bounds
+}
+
+PROGRAM(writes_behind_what_a_header_allocated) {
+  Stage stage;
+  writes_behind<<<1, 1, 0, stage.one>>>(stage.x);
+  require(cudaStreamSynchronize(stage.one) == cudaErrorIllegalAddress);
+}
+
 }  // namespace

@@ -162,4 +162,26 @@ PROGRAM(branch_that_all_take) {
   run(barrier_in_a_common_branch, 64, made);
 }
 
+__global__ void shuffles_for_ever(int* x) {
+  int value = threadIdx.x;
+  for (int by = 16; by >= 0; by /= 2) value += __shfl_xor_sync(all_lanes, value, by);  // expect spinning
+  x[threadIdx.x] = value;
+}
+
+PROGRAM(loop_around_a_shuffle_does_not_end) {
+  int* x = nullptr;
+  require(cudaMalloc(&x, 32 * sizeof(int)) == cudaSuccess);
+  shuffles_for_ever<<<1, 32>>>(x);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+__global__ void meets_for_ever() {
+  while (true) __syncthreads();  // expect spinning
+}
+
+PROGRAM(loop_around_a_barrier_does_not_end) {
+  meets_for_ever<<<1, 32>>>();
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
 }  // namespace

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "gpu/cuda_to_cpp/host_calls.hpp"
 #include "gpu/cuda_to_cpp/tokenizer.hpp"
 
 namespace course::gpu {
@@ -287,6 +288,7 @@ std::vector<std::string> notes_on_unknown_words(std::string_view cuda, const std
 }
 
 std::string cuda_to_cpp(std::string_view cuda, const std::string& name) {
+  refuse_host_calls(tokens_of(cuda), name);
   return Rewriter(cuda, name).cpp();
 }
 

@@ -11,8 +11,8 @@ namespace course::gpu {
 ///   __shared__ T a[n], b;                        storage of the block's own, of known extent
 ///   extern __shared__ T a[];                     the storage that the launch asked for
 /// Every line stays where it is; strings, comments and the rest are left alone. Throws std::invalid_argument
-/// "NAME:LINE: what" for a launch or a declaration that it cannot read, and for a word of CUDA's that the
-/// simulator does not have.
+/// "NAME:LINE: what" for a launch or a declaration that it cannot read, for a word of CUDA's that the
+/// simulator does not have, and for what refuse_host_calls() refuses.
 std::string cuda_to_cpp(std::string_view cuda, const std::string& name);
 
 /// The whole of what the compiler gets in place of a CUDA source. Its messages and the debugger's are about

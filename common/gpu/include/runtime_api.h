@@ -3,10 +3,13 @@
 #include <cstdlib>
 #include <type_traits>
 
+#include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/host/host_side.hpp"
 #include "gpu/simulator/host/launches.hpp"
 
-// What the host calls.
+// What the host calls. Findings name the caller's line, and its file unless it is a CUDA source.
+
+#define COURSE_PLACE ::course::gpu::place_of_call(__builtin_LINE(), __builtin_FILE())
 
 using cudaError_t = course::gpu::Error;
 inline constexpr cudaError_t cudaSuccess = cudaError_t::Success;
@@ -49,41 +52,40 @@ inline constexpr unsigned cudaEventDefault = 0;
 inline constexpr unsigned cudaEventDisableTiming = 2;
 
 template <class T>
-cudaError_t cudaMalloc(T** pointer, std::size_t bytes, int line = __builtin_LINE()) {
+cudaError_t cudaMalloc(T** pointer, std::size_t bytes, int line = COURSE_PLACE) {
   return course::gpu::allocate_device(reinterpret_cast<void**>(pointer), bytes, line);
 }
-inline cudaError_t cudaFree(void* pointer, int line = __builtin_LINE()) {
+inline cudaError_t cudaFree(void* pointer, int line = COURSE_PLACE) {
   return course::gpu::free_device(pointer, line);
 }
 template <class T>
-cudaError_t cudaMallocHost(T** pointer, std::size_t bytes, int line = __builtin_LINE()) {
+cudaError_t cudaMallocHost(T** pointer, std::size_t bytes, int line = COURSE_PLACE) {
   return course::gpu::allocate_pinned(reinterpret_cast<void**>(pointer), bytes, line);
 }
-inline cudaError_t cudaFreeHost(void* pointer, int line = __builtin_LINE()) {
+inline cudaError_t cudaFreeHost(void* pointer, int line = COURSE_PLACE) {
   return course::gpu::free_pinned(pointer, line);
 }
 template <class T>
-cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream,
-                            int line = __builtin_LINE()) {
+cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream, int line = COURSE_PLACE) {
   return course::gpu::allocate_in_stream(reinterpret_cast<void**>(pointer), bytes, stream, line);
 }
-inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, int line = __builtin_LINE()) {
+inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, int line = COURSE_PLACE) {
   return course::gpu::free_in_stream(pointer, stream, line);
 }
 
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                              int line = __builtin_LINE()) {
+                              int line = COURSE_PLACE) {
   return course::gpu::copy(to, from, bytes, kind, line);
 }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                                   cudaStream_t stream = nullptr, int line = __builtin_LINE()) {
+                                   cudaStream_t stream = nullptr, int line = COURSE_PLACE) {
   return course::gpu::copy_in_stream(to, from, bytes, kind, stream, line);
 }
-inline cudaError_t cudaMemset(void* to, int value, std::size_t bytes, int line = __builtin_LINE()) {
+inline cudaError_t cudaMemset(void* to, int value, std::size_t bytes, int line = COURSE_PLACE) {
   return course::gpu::set(to, value, bytes, line);
 }
 inline cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream = nullptr,
-                                   int line = __builtin_LINE()) {
+                                   int line = COURSE_PLACE) {
   return course::gpu::set_in_stream(to, value, bytes, stream, line);
 }
 
@@ -103,7 +105,7 @@ inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return course::gpu::query_stream(stream);
 }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0,
-                                       int line = __builtin_LINE()) {
+                                       int line = COURSE_PLACE) {
   return course::gpu::wait_for_event(stream, event, line);
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -116,7 +118,7 @@ inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return course::gpu::destroy_event(event);
 }
 inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr,
-                                   int line = __builtin_LINE()) {
+                                   int line = COURSE_PLACE) {
   return course::gpu::record_event(event, stream, line);
 }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
@@ -127,7 +129,7 @@ inline cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end)
     __attribute__((error("the simulator has no time: measure on a device")));
-inline cudaError_t cudaDeviceSynchronize(int line = __builtin_LINE()) {
+inline cudaError_t cudaDeviceSynchronize(int line = COURSE_PLACE) {
   return course::gpu::synchronize_device(line);
 }
 

@@ -38,12 +38,21 @@ Access other_lane(Access earlier, const Access& later) {
   return earlier;
 }
 
+bool are_writes(const Access& a, const Access& b) {
+  return a.kind == AccessKind::Write && b.kind == AccessKind::Write;
+}
+
 std::string cause(const Access& earlier, const Access& later) {
   if (earlier.operation != later.operation)
     return "neither a stream, nor an event, nor a wait of the host's puts one before the other; called "
            "first: " +
            name_of(first_called(earlier.operation, later.operation));
   if (earlier.block != later.block) return "nothing orders the blocks of a launch";
+  if (are_writes(earlier, later)) return "no barrier orders the two, so that either's value may stay";
+  if (source_line(earlier.site) == source_line(later.site))
+    return "no barrier stands within a line: each thread needs an entry of its own there, or a loop around "
+           "it "
+           "a barrier in every round";
   return "no barrier between them orders the two";
 }
 

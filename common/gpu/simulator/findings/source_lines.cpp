@@ -3,15 +3,20 @@
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "gpu/simulator/kernel/fibers.hpp"
 
 namespace course::gpu {
 
 namespace {
+
+constexpr int lines_of_a_file = 1 << 20;
+std::vector<std::string> headers;  ///< with a call that was named
 
 struct Ends {
   void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
@@ -48,13 +53,28 @@ class Object {
 
 }  // namespace
 
-std::uint64_t site_of_line(int line) {
-  return static_cast<std::uint64_t>(line);
+int place_of_call(int line, const char* file) {
+  const std::filesystem::path path = file;
+  if (path.extension() == ".cu") return line;
+  const std::string name = path.filename();
+  const auto known = std::ranges::find(headers, name);
+  const auto number = known - headers.begin();
+  if (known == headers.end()) headers.push_back(name);
+  return line + static_cast<int>(number + 1) * lines_of_a_file;
+}
+
+std::string line_text(int place) {
+  const std::string line = "line " + std::to_string(place % lines_of_a_file);
+  return place < lines_of_a_file ? line : line + " of " + headers.at(place / lines_of_a_file - 1);
+}
+
+std::uint64_t site_of_line(int place) {
+  return static_cast<std::uint64_t>(place);
 }
 
 std::string source_line(std::uint64_t instruction) {
   constexpr std::uint64_t most_lines = 1 << 30;  // below any instruction's address
-  if (instruction < most_lines) return "line " + std::to_string(instruction);
+  if (instruction < most_lines) return line_text(static_cast<int>(instruction));
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(instruction), &info) == 0) return "an unknown line";
   std::string line;

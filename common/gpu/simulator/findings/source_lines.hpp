@@ -9,7 +9,12 @@ namespace course::gpu {
 /// of a header "line 31 of tiles.hpp". "an unknown line" without it.
 std::string source_line(std::uint64_t instruction);
 
-/// Stands for a line that the caller knows, where an instruction is asked for.
-std::uint64_t site_of_line(int line);
+/// A call's line and file as one number, for line_text().
+int place_of_call(int line, const char* file);
+/// "line 31", of a header "line 31 of tiles.hpp".
+std::string line_text(int place);
+
+/// Stands for a line, or a place, that the caller knows, where an instruction is asked for.
+std::uint64_t site_of_line(int place);
 
 }  // namespace course::gpu

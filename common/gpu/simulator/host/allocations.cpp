@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/host/host_side.hpp"
 #include "gpu/simulator/memory/accesses.hpp"
 #include "gpu/simulator/memory/memory.hpp"
@@ -13,7 +14,7 @@ namespace course::gpu {
 namespace {
 
 std::string text(const char* call, int line) {
-  return std::string(call) + " on line " + std::to_string(line);
+  return std::string(call) + " on " + line_text(line);
 }
 
 Error allocate_in(Region region, void** pointer, std::size_t bytes, std::string made) {

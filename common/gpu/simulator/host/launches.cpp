@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/host/host_side.hpp"
 #include "gpu/simulator/kernel/blocks.hpp"
 #include "gpu/simulator/kernel/shared_memory.hpp"
@@ -28,7 +29,8 @@ std::size_t most_shared_of(const Launch& launch) {
 
 /// Why a launch is refused; empty: it is not. Source: CUDA Programming Guide 13, technical specifications.
 std::string wrong_configuration(const Launch& launch) {
-  if (launch.grid.size() == 0 || launch.block.size() == 0) return "it has no threads";
+  if (launch.grid.size() == 0) return "it has no threads, since its grid has 0 blocks";
+  if (launch.block.size() == 0) return "it has no threads, since its blocks have 0";
   if (launch.block.size() > most_threads_of_a_block || launch.block.z > 64)
     return "it asks for " + std::to_string(launch.block.size()) + " threads a block, at most " +
            std::to_string(most_threads_of_a_block) + " are there, and 64 along z";
@@ -47,8 +49,8 @@ std::string too_much_shared(const Launch& launch) {
 }
 
 void refuse(const Launch& launch, Error error, const std::string& why) {
-  const std::string text = std::string(launch.kernel) + "<<<...>>> on line " + std::to_string(launch.line) +
-                           " is not launched: " + why;
+  const std::string text =
+      std::string(launch.kernel) + "<<<...>>> on " + line_text(launch.line) + " is not launched: " + why;
   note(fact_refused_launch, text);
   launch_failed(error, text);
 }

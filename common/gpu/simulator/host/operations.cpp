@@ -4,6 +4,8 @@
 #include <deque>
 #include <utility>
 
+#include "gpu/simulator/findings/source_lines.hpp"
+
 namespace course::gpu {
 
 namespace {
@@ -58,7 +60,7 @@ OperationNumber first_called(OperationNumber a, OperationNumber b) {
 std::string name_of(OperationNumber number) {
   const OperationRecord& record = record_of(number);
   if (record.timeline == host_timeline) return "the host's code";
-  return record.name + (record.is_kernel ? "<<<...>>>" : "") + " on line " + std::to_string(record.line);
+  return record.name + (record.is_kernel ? "<<<...>>>" : "") + " on " + line_text(record.line);
 }
 
 void forget_operations() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/memory/memory.hpp"
 #include "gpu/simulator/memory/races.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -238,7 +239,7 @@ void note_device_wide_wait(const char* call, int line) {
   };
   if (std::ranges::none_of(streams.all, may_be_busy)) return;
   const std::string within = streams.ranges.empty() ? "" : ", within " + streams.ranges.front() + ",";
-  note(fact_device_wide_wait, std::string(call) + " on line " + std::to_string(line) + within +
+  note(fact_device_wide_wait, std::string(call) + " on " + line_text(line) + within +
                                   " may wait until all streams of the device are idle");
 }
 
@@ -279,7 +280,7 @@ Error wait_for_event(Stream* handle, Event* event, int line) {
   if (!stream || !found(event)) return failed(Error::InvalidResourceHandle);
   if (event->recorded == 0) {
     note(fact_unrecorded_event,
-         "cudaStreamWaitEvent on line " + std::to_string(line) +
+         "cudaStreamWaitEvent on " + line_text(line) +
              " waits for an event that has not been recorded yet: it waits for nothing");
     return broken();
   }

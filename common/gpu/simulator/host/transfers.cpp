@@ -4,6 +4,7 @@
 
 #include "gpu/simulator/findings/findings.hpp"
 #include "gpu/simulator/findings/race_text.hpp"
+#include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/host/host_side.hpp"
 #include "gpu/simulator/memory/accesses.hpp"
 #include "gpu/simulator/memory/memory.hpp"
@@ -93,7 +94,7 @@ Copy copy_of(const char* call, void* to, const void* from, std::size_t bytes, Co
 
 /// Returns the operation's number, or 0 and what is wrong.
 OperationNumber enqueue_copy(const Copy& copy, Stream* stream, Error& error) {
-  const std::string call = std::string(copy.call) + " on line " + std::to_string(copy.line);
+  const std::string call = std::string(copy.call) + " on " + line_text(copy.line);
   error = broken();
   if (error != Error::Success) return 0;
   if (!is_right(call, {"its destination", copy.to, copy.to_device}, copy.bytes) ||
@@ -114,8 +115,7 @@ bool is_within_host(const Copy& copy) {
 Error enqueue_set(const char* call, void* to, int value, std::size_t bytes, Stream* stream, int line) {
   if (broken() != Error::Success) return broken();
   const bool device = !memory().has(to) || is_device(to);
-  if (!is_right(std::string(call) + " on line " + std::to_string(line), {"its destination", to, device},
-                bytes))
+  if (!is_right(std::string(call) + " on " + line_text(line), {"its destination", to, device}, bytes))
     return failed(Error::InvalidValue);
   const OperationNumber number =
       enqueue(stream, {.name = call, .line = line}, std::make_unique<SetRun>(to, value, bytes));

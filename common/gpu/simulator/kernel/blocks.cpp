@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/host/errors.hpp"
 #include "gpu/simulator/host/streams.hpp"
 #include "gpu/simulator/kernel/fibers.hpp"
@@ -21,6 +22,9 @@ namespace course::gpu {
 ThisThread this_thread;
 
 namespace {
+
+/// What a thread may wait for others, in shuffles and at barriers, before its loop is taken to be endless.
+constexpr int most_waits = 1 << 16;
 
 class Block {
  public:
@@ -46,6 +50,7 @@ class Block {
 
   void wait_at_barrier(int line) {
     Thread& thread = threads_[running_];
+    check_endless(thread, "__syncthreads()", line);
     thread.state = State::AtBarrier;
     thread.line = line;
     Fiber::pause();
@@ -58,6 +63,7 @@ class Block {
                                  std::to_string(meeting.line) + " with a mask that does not name it");
     meeting.mask |= own;
     Thread& thread = threads_[running_];
+    check_endless(thread, name_of(meeting.call), meeting.line);
     thread.state = State::InWarp;
     thread.meeting = meeting;
     Fiber::pause();
@@ -78,10 +84,21 @@ class Block {
   struct Thread {
     Fiber fiber;
     State state = State::Ready;
-    int line = 0;  ///< of the barrier
+    int line = 0;   ///< of the barrier
+    int waits = 0;  ///< for others, so far
     WarpMeeting meeting;
     std::uint64_t result = 0;
   };
+
+  /// A loop that does not end would only be told as a case that takes too long.
+  void check_endless(Thread& thread, const char* call, int line) {
+    if (++thread.waits < most_waits) return;
+    note(fact_spinning, running_text() + " calls " + call + " on line " + std::to_string(line) +
+                            ", and has waited for other threads " + std::to_string(most_waits) +
+                            " times by now: a loop around it does not end");
+    break_device(Error::IllegalAddress);
+    abandon();
+  }
 
   static unsigned lane_of(std::size_t thread) { return static_cast<unsigned>(thread % warp_lanes); }
   std::size_t first_of_warp(std::size_t thread) const { return thread / warp_lanes * warp_lanes; }
@@ -281,7 +298,7 @@ void abandon_kernel() {
 
 void refuse_shared_memory(std::size_t bytes, std::size_t most) {
   const OperationRecord& launch = record_of(now.access.operation);
-  const std::string text = launch.name + "<<<...>>> on line " + std::to_string(launch.line) +
+  const std::string text = launch.name + "<<<...>>> on " + line_text(launch.line) +
                            " is not launched: it needs " + std::to_string(bytes) +
                            " bytes of shared memory, with its __shared__ variables, at most " +
                            std::to_string(most) + " are there";
