@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Grades submissions to lesson 09, whose files are CUDA sources, as an instructor would.
-#   cuda_test.sh BUILD      BUILD: where the program, judge and player of lesson 09 were built
+# Grades submissions to lessons 09 and 12, whose files are CUDA sources, as an instructor would.
+#   cuda_test.sh BUILD      BUILD: where the program was built, and judges and players of these lessons
 #                           prints a line a check and the totals; exit 1 when one fails, 77 where nothing can be isolated
 set -u
 course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -28,4 +28,8 @@ grade < <(sed 's/__shfl_xor_sync/__shfl_xor_sink/' "$solution")
 check 'what does not compile is told with its own line' has "$out" "does not compile: cuda_softmax.cu:18:"
 grade < <(sed 's/^__global__ void softmax_rows/__constant__ float c[4];\n&/' "$solution")
 check 'so is what the simulator does not have' has "$out" 'the simulator does not have __constant__'
+
+COURSE_ROOT=$course_root COURSE_BUILD=$build "$build/bin/course-program" grade 12 --submission "$course_root/solutions/12_cuda_ring" \
+  --prepared >"$work/out" 2>"$work/err"
+check 'a ring over NCCL has all points, too' has "$(cat "$work/out")" 'lesson 12 cuda_ring on the simulated GPU: passed, 100 of 100 points'
 conclude
