@@ -10,7 +10,7 @@
 # The judge writes what came of each into verdicts/LESSON/SET/, where the test that is named after it reads it.
 
 option(COURSE_FORMS "Build every form of a mistake, not the first alone, for the tests with the label seeds" OFF)
-set(COURSE_MOST_RANKS 5) # of wrong answers in the sets without seeds: each more costs time, and shows little more
+set(COURSE_MOST_RANKS 5) # of wrong answers in the set "mistakes": each more costs time, and shows little more
 set(COURSE_SEEDS 4 CACHE STRING "With how many seeds the tests with the label seeds draw their inputs")
 
 # Adds the test NAME to a set: the judge expects EXPECT of the subject, plays the hidden inputs as well where HIDDEN is
@@ -210,15 +210,13 @@ function(play_candidates lesson)
     set(options --candidates ${file} --verdicts ${CMAKE_BINARY_DIR}/verdicts/${lesson}/${set})
     set(seeds 1)
     set(labels course)
-    if(set MATCHES "mistakes|python")
-      list(APPEND options --most-ranks ${COURSE_MOST_RANKS})
-    endif()
     set(players --player $<TARGET_FILE:${player}>)
     if(set STREQUAL "seeds")
       set(seeds ${COURSE_SEEDS})
       set(labels seeds)
     elseif(set STREQUAL "mistakes")
       list(APPEND labels mutant) # what leaves mutants out need not play them
+      list(APPEND options --most-ranks ${COURSE_MOST_RANKS})
     elseif(set STREQUAL "answers")
       set(labels slow)
     elseif(set STREQUAL "python")

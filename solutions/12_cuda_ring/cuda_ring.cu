@@ -48,11 +48,11 @@ struct Ring {
 /// A stream that waits for no other unless it is told to.
 class Stream {
  public:
-  Stream() { cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
+  Stream() { cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
   operator cudaStream_t() const { return stream_; }
+  ~Stream() { cudaStreamDestroy(stream_); }
 
  private:
   cudaStream_t stream_ = nullptr;

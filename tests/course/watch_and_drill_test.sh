@@ -133,7 +133,7 @@ test_watch_of_a_passed_lesson() {
 
 test_watch_to_the_end() {
   mkdir "$work/others"
-  mv "$copy"/tests/0[2-9]_* "$work/others/"
+  mv "$copy"/tests/{0[2-9],[1-9][0-9]}_* "$work/others/"
   wrong_answer | save_in_place "$student"
   start watch 01 --problems
   check 'a wrong answer is checked at once' complains 'safe_softmax.cpp:'
