@@ -13,8 +13,9 @@ function(simulated_sources result)
       string(REPLACE "../" "" inside ${inside})
       set(made ${CMAKE_BINARY_DIR}/simulated/${inside}.cpp)
       add_custom_command(OUTPUT ${made} DEPENDS cuda-to-cpp ${source} COMMAND cuda-to-cpp ${source} ${made} VERBATIM)
-      # Kernels compare threadIdx.x with ints, which nvcc lets pass. A source's own options come last, after -Wextra.
-      set_property(SOURCE ${made} APPEND PROPERTY COMPILE_OPTIONS -Wno-sign-compare)
+      # Kernels compare threadIdx.x with ints, which nvcc lets pass, and skeletons have constants that only answers use.
+      # A source's own options come last, after -Wextra.
+      set_property(SOURCE ${made} APPEND PROPERTY COMPILE_OPTIONS -Wno-sign-compare -Wno-unused-const-variable)
       set(source ${made})
     endif()
     list(APPEND sources ${source})
