@@ -14,7 +14,7 @@ nvcc=$1 options=(-std=c++20 -O2 -Werror=all-warnings '-Xcompiler=-Wall,-Wextra,-
 shift
 while [ "$1" != -- ]; do options+=("$1") && shift; done
 shift
-[ -x "$nvcc" ] || { echo "nvcc was not found when this tree was configured: nothing is compiled for a GPU" && exit 77; }
+[ -x "$nvcc" ] || { echo "nvcc, or NCCL's header, was not found when this tree was configured: nothing is compiled for a GPU" && exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -1,6 +1,6 @@
 // what: a kernel whose threads meet at one barrier after another for ever
-// graded: stuck in compute
-// none: stuck in compute
+// graded: cudaErrorIllegalAddress
+// none: cudaErrorIllegalAddress
 __global__ void meets() {
   while (true) __syncthreads();
 }
