@@ -13,6 +13,7 @@ namespace {
 using course::gpu::AccessKind;
 
 void look(const void* address, std::size_t bytes, AccessKind kind, const void* returns_to, bool aligned) {
+  ++course::gpu::now.accesses_of_kernel;
   if (!course::gpu::now.checked || bytes == 0) return;
   const std::uint64_t site = reinterpret_cast<std::uint64_t>(returns_to) - 1;
   const std::size_t offset = course::gpu::offset_of(address);
