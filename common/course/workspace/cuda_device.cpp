@@ -28,8 +28,12 @@ int device_count() {
 
 }  // namespace
 
+bool has_nvcc() {
+  return !find_program("nvcc").empty() || std::filesystem::exists("/usr/local/cuda/bin/nvcc");
+}
+
 std::string cuda_obstacle() {
-  if (find_program("nvcc").empty() && !std::filesystem::exists("/usr/local/cuda/bin/nvcc"))
+  if (!has_nvcc())
     return "there is no nvcc on this machine; --backend sim needs none";
   if (device_count() == 0) return "this machine's driver knows no device; --backend sim needs none";
   return "";

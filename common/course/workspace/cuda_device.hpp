@@ -8,6 +8,9 @@
 
 namespace course::program {
 
+/// Whether nvcc is here, in the path or in its usual place.
+bool has_nvcc();
+
 /// Why nothing can be played on a CUDA device here, or an empty string: there is no nvcc, no driver or no
 /// device.
 std::string cuda_obstacle();
