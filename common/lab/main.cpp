@@ -123,6 +123,7 @@ class LabLine : public program::CommandLine {
         ->required();
     command->add_option("--ranks", trace_.ranks, "MPI ranks, 1 to 64 (4; 1 where there are none)")
         ->check(CLI::Range(1, 64));
+    command->add_flag("--mine", trace_.mine, "your own code, whether or not it passes");
     command->add_option("--out", trace_.out,
                         "write timeline.svg and trace.json there (.course/trace/lesson05)");
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");

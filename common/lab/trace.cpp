@@ -163,8 +163,11 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
   const auto runnable = [&](const LessonInfo& one) {
     return timed::code_of(checkout, one, runnable_subject(checkout, one, progress, trace_command));
   };
-  Traced traced{
-      .what = lesson.name, .code = runnable(lesson), .blocks = {}, .call = {}, .on_gpu = lesson.needs_gpu()};
+  Traced traced{.what = lesson.name,
+                .code = options.mine ? timed::code_of(checkout, lesson, "student") : runnable(lesson),
+                .blocks = {},
+                .call = {},
+                .on_gpu = lesson.needs_gpu()};
   std::vector<timed::Code> codes{traced.code};
   const std::string judge = "judge_" + lesson.tag();
   if (is_ring(choice)) {

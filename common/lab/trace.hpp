@@ -12,12 +12,14 @@ namespace course::lab {
 struct TraceOptions {
   std::string lesson;         ///< "05" or "05.2"
   std::optional<int> ranks;   ///< without it, 4 where what is traced has ranks, else 1
+  bool mine = false;          ///< the student's code, whether or not it passes
   std::filesystem::path out;  ///< a folder; empty: .course/trace/lesson05
   bool json = false;
 };
 
-/// Runs a lesson's code, the student's where it passes and else the solution's, with every MPI call recorded,
-/// and draws what each rank did when: in the terminal, as timeline.svg and as trace.json for Perfetto.
+/// Runs a lesson's code, the student's where it passes or is asked for and else the solution's, with every
+/// MPI call recorded, and draws what each rank did when: in the terminal, as timeline.svg and as trace.json
+/// for Perfetto.
 ///
 /// A forward ring runs on generated tokens, with the student's block computation, whose spans are the
 /// compute. Any other function, and a task that is named, is played on the largest input that the judge

@@ -70,6 +70,8 @@ inline constexpr const char* fact_spinning = "spinning";
 inline constexpr const char* fact_unrecorded_event = "unrecorded_event";
 /// A call that may wait until every stream is idle, while one may not be.
 inline constexpr const char* fact_device_wide_wait = "device_wide_wait";
+/// The host waits for a stream or an event where it named what it does (nvtxRangePush).
+inline constexpr const char* fact_host_wait = "host_wait";
 /// A call of NCCL's that is refused, or a communicator that nobody destroyed.
 inline constexpr const char* fact_nccl_call = "nccl_call";
 /// Calls of two ranks' that meet and do not fit: another call, size or type.

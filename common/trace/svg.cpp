@@ -139,12 +139,16 @@ class Svg {
     if (windows_.empty()) return paragraph(nothing_recorded(ranks_of(timelines_.front())));
     paragraph(fmt::format(
         "What {} Each lane is {} and time runs to the right, on a clock that all ranks "
-        "share, so bars {}above one another happen at the same time. Blue is useful work; the less "
-        "of a lane is blue, the more time its rank loses to moving data and to waiting. Very short "
-        "bars are widened to be seen. Point at a bar for its label and duration.",
+        "share, so bars {}above one another happen at the same time. {} Very short bars are widened to be "
+        "seen. Point at a bar for its label and duration.",
         what_is_shown(),
         has_streams(timelines_) ? "a stream of a rank's GPU, 2/1 being stream 1 of rank 2's," : "a rank",
-        timelines_.size() == 1 ? "" : "of a run "));
+        timelines_.size() == 1 ? "" : "of a run ",
+        has_streams(timelines_)
+            ? "Blue is useful work; a gap in a lane of work is time that its rank waits for a transfer."
+            : "Blue is useful work; the less of a lane is blue, the more time its rank loses to moving data "
+              "and "
+              "to waiting."));
     paragraph(note_);
   }
 

@@ -194,9 +194,11 @@ void ring_attention(course::Call& call) {
                                                      static_cast<int>(rank.cols()));
     course::cuda_check(cudaGetLastError());
   };
-  const Named ring("the ring");
-  lesson12::ring_attention(k.data(), v.data(), rank.shards(), {accumulate, finish}, rank.communicator.get(),
-                           stream.get());
+  {
+    const Named ring("the ring");
+    lesson12::ring_attention(k.data(), v.data(), rank.shards(), {accumulate, finish}, rank.communicator.get(),
+                             stream.get());
+  }
   out.read(o, stream);
   device_lse.read(lse, stream);
   write_log(call, rank.log);
@@ -231,9 +233,11 @@ void ring_backward(course::Call& call) {
                                                                rank.of(owner));
     course::cuda_check(cudaGetLastError());
   };
-  const Named ring("the ring");
-  lesson12::ring_backward(k.data(), v.data(), device_dk.data(), device_dv.data(), rank.shards(), {accumulate},
-                          rank.communicator.get(), stream.get());
+  {
+    const Named ring("the ring");
+    lesson12::ring_backward(k.data(), v.data(), device_dk.data(), device_dv.data(), rank.shards(),
+                            {accumulate}, rank.communicator.get(), stream.get());
+  }
   device_dq.read(dq, stream);
   device_dk.read(dk, stream);
   device_dv.read(dv, stream);

@@ -85,7 +85,7 @@ bool is_work_on_a_block(const std::string& kernel) {
 /// tokens are no work.
 CommunicationCheck hides_its_transfers(checks::Limit limit) {
   return [limit = std::move(limit)](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    if (std::ranges::count(example.layout.shard_tokens(), 0) > 0) return {};
+    if (example.ranks() == 1 || std::ranges::count(example.layout.shard_tokens(), 0) > 0) return {};
     for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
       std::int64_t bytes = 0;
       std::string calls;
@@ -139,27 +139,25 @@ std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
   return {};
 }
 
-/// Without accesses that meet a free: a function that throws frees what transfers still use, but that is not
-/// what is wrong.
-Outcome as_before_it_threw(const Outcome& outcome) {
-  Outcome before{.ending = outcome.ending, .facts = outcome.facts, .reports = outcome.reports};
-  for (Facts& facts : before.facts)
-    std::erase_if(facts, [](const auto& fact) { return fact.second.find("cudaFree") != std::string::npos; });
-  return before;
-}
-
-/// The first cause: a wait that is none, then what lacks one.
+/// From causes to what follows from them: a wait that is none, a message into what the same group uses, what
+/// lacks a wait.
 CommunicationCheck device_check() {
-  const CommunicationCheck look = checks::is_right_on_the_device(
+  return checks::is_right_on_the_device(
       {{fact_unrecorded_event, "", "waits_before_the_record"},
+       {fact_nccl_mismatch, "", ""},
+       {fact_missing_dependency, "in the same group", ""},
+       {fact_missing_dependency, "cudaFree", "freed_too_early"},
+       {fact_out_of_bounds, "freed", "freed_too_early"},
+       {fact_missing_dependency, "is in the default stream", ""},
        {fact_missing_dependency, "called first: ncclRecv", "does_not_wait_for_arrival"},
        {fact_missing_dependency, "nccl", "transfer_does_not_wait"},
-       {fact_unwritten_read, "", "share_not_cleared"},
+       {fact_unwritten_read, "add_to_", "share_not_cleared"},
        {fact_device_wide_wait, "within the ring", "waits_for_the_device"}});
-  return [look](const Example& example, const Outcome& outcome) {
-    const bool threw = outcome.ending == Outcome::Ending::Threw;
-    return look(example, threw ? as_before_it_threw(outcome) : outcome);
-  };
+}
+
+/// What lets the device run dry, though it may hide its transfers.
+CommunicationCheck lets_the_host_go_on() {
+  return checks::is_right_on_the_device({{fact_host_wait, "within the ring", "host_waits"}});
 }
 
 std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open, int rooms) {
@@ -169,7 +167,8 @@ std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open
   const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
   return {has_one_id(),
           deadlocks(every_rank_sends, "not_grouped"),
-          first_of({clears_in_order, device_check(), hides_its_transfers(std::move(in_the_open))}),
+          first_of({clears_in_order, device_check(), hides_its_transfers(std::move(in_the_open)),
+                    lets_the_host_go_on()}),
           first_of({without_fact(fact_world, ""),
                     of_nccl(named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction")),
                     of_nccl(sends_at_most(limit, "")), log_reading::names_the_owners}),

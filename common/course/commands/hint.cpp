@@ -36,7 +36,15 @@ bool has_failed(const TaskStatus& task) {
   return task.status == Status::Failed && !task.unfinished;
 }
 
-/// The first task that failed at the last check. Where none did, the first that is not passed as the file
+/// The first that is not passed as the file stands, behind the last that is: who does one task after another
+/// checks them so, and each edit makes the verdicts of other tasks a thing of the past.
+const TaskStatus* next_task(const LessonStatus& now) {
+  const auto last_passed =
+      std::ranges::find(now.tasks.rbegin(), now.tasks.rend(), Status::Passed, &TaskStatus::status);
+  return last_passed.base() != now.tasks.end() ? &*last_passed.base() : now.open_task();
+}
+
+/// The first task that failed at the last check. Where none did, the next that is not passed as the file
 /// stands; empty when all are.
 std::string task_in_need(const LessonStatus& now, const std::optional<LessonStatus>& last) {
   if (now.open_task() == nullptr) return "";
@@ -44,7 +52,7 @@ std::string task_in_need(const LessonStatus& now, const std::optional<LessonStat
     const auto task = std::ranges::find_if(last->tasks, has_failed);
     if (task != last->tasks.end()) return task->task->id;
   }
-  return now.open_task()->task->id;
+  return next_task(now)->task->id;
 }
 
 /// What the last check has against the task; nullptr where it did not fail.

@@ -98,8 +98,8 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flag
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return course::gpu::destroy_stream(stream);
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return course::gpu::synchronize_stream(stream);
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream, int line = COURSE_PLACE) {
+  return course::gpu::synchronize_stream(stream, line);
 }
 inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return course::gpu::query_stream(stream);
@@ -121,8 +121,8 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = null
                                    int line = COURSE_PLACE) {
   return course::gpu::record_event(event, stream, line);
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return course::gpu::synchronize_event(event);
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event, int line = COURSE_PLACE) {
+  return course::gpu::synchronize_event(event, line);
 }
 inline cudaError_t cudaEventQuery(cudaEvent_t event) {
   return course::gpu::query_event(event);

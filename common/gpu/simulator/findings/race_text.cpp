@@ -42,11 +42,19 @@ bool are_writes(const Access& a, const Access& b) {
   return a.kind == AccessKind::Write && b.kind == AccessKind::Write;
 }
 
+/// Which of the two stands in the default stream, where the other does not: often its launch names no stream.
+std::string default_stream_text(OperationNumber a, OperationNumber b) {
+  const auto is_in_it = [](OperationNumber number) { return record_of(number).timeline == default_timeline; };
+  if (is_in_it(a) == is_in_it(b)) return "";
+  return "; " + name_of(is_in_it(a) ? a : b) + " is in the default stream";
+}
+
 std::string cause(const Access& earlier, const Access& later) {
   if (earlier.operation != later.operation)
     return "neither a stream, nor an event, nor a wait of the host's puts one before the other; called "
            "first: " +
-           name_of(first_called(earlier.operation, later.operation));
+           name_of(first_called(earlier.operation, later.operation)) +
+           default_stream_text(earlier.operation, later.operation);
   if (earlier.block != later.block) return "nothing orders the blocks of a launch";
   if (are_writes(earlier, later)) return "no barrier orders the two, so that either's value may stay";
   if (source_line(earlier.site) == source_line(later.site))

@@ -18,6 +18,12 @@ namespace {
 constexpr int lines_of_a_file = 1 << 20;
 std::vector<std::string> headers;  ///< with a call that was named
 
+/// Whether a file is the one that a lesson's reader writes: what plays it, with the kernels that it is given,
+/// is adapter.cu, which its messages name as they name headers.
+bool is_reader_s(const std::filesystem::path& file) {
+  return file.extension() == ".cu" && file.filename() != "adapter.cu";
+}
+
 struct Ends {
   void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
 };
@@ -40,7 +46,7 @@ class Object {
     if (!file) return "an unknown line";
     const std::filesystem::path path = file;
     const std::string text = "line " + std::to_string(line);
-    return path.extension() == ".cu" ? text : text + " of " + path.filename().string();
+    return is_reader_s(path) ? text : text + " of " + path.filename().string();
   }
 
  private:
@@ -55,7 +61,7 @@ class Object {
 
 int place_of_call(int line, const char* file) {
   const std::filesystem::path path = file;
-  if (path.extension() == ".cu") return line;
+  if (is_reader_s(path)) return line;
   const std::string name = path.filename();
   const auto known = std::ranges::find(headers, name);
   const auto number = known - headers.begin();

@@ -1,3 +1,4 @@
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,9 +33,15 @@ Allocation* to_be_freed(Region region, const void* pointer, const std::string& c
   return nullptr;
 }
 
+/// A function that has thrown frees what it holds, which other streams may still use: that is not what is
+/// wrong with it. The memory then stays until the case ends.
+bool is_unwinding() {
+  return std::uncaught_exceptions() > 0;
+}
+
 /// Waits for all that may still use it, which orders nothing that one may rely on.
 Error free_at_once(Region region, void* pointer, const char* call, int line) {
-  if (broken() != Error::Success) return broken();
+  if (broken() != Error::Success || is_unwinding()) return broken();
   if (pointer == nullptr) return Error::Success;
   Allocation* const found = to_be_freed(region, pointer, text(call, line));
   if (!found) return failed(Error::InvalidValue);
@@ -96,7 +103,7 @@ Error allocate_in_stream(void** pointer, std::size_t bytes, Stream* stream, int 
 }
 
 Error free_in_stream(void* pointer, Stream* stream, int line) {
-  if (broken() != Error::Success) return broken();
+  if (broken() != Error::Success || is_unwinding()) return broken();
   if (pointer == nullptr) return Error::Success;
   Allocation* const found = to_be_freed(Region::Device, pointer, text("cudaFreeAsync", line));
   if (!found) return failed(Error::InvalidValue);

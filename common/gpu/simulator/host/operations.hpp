@@ -13,6 +13,8 @@
 namespace course::gpu {
 
 inline constexpr unsigned host_timeline = 0;
+/// Of the legacy default stream.
+inline constexpr unsigned default_timeline = 1;
 
 class Clock {
  public:

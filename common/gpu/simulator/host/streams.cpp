@@ -245,6 +245,12 @@ void note_device_wide_wait(const char* call, int line) {
                                   " may wait until all streams of the device are idle");
 }
 
+void note_host_wait(const char* call, int line) {
+  if (streams.ranges.empty()) return;
+  note(fact_host_wait, std::string(call) + " on " + line_text(line) + ", within " + streams.ranges.front() +
+                           ", holds the host up");
+}
+
 bool is_stream(Stream* handle) {
   return found(handle) != nullptr;
 }
@@ -260,9 +266,10 @@ Error destroy_stream(Stream* stream) {
   return std::erase(streams.alive, stream) > 0 ? Error::Success : failed(Error::InvalidResourceHandle);
 }
 
-Error synchronize_stream(Stream* handle) {
+Error synchronize_stream(Stream* handle, int line) {
   Stream* const stream = found(handle);
   if (!stream) return failed(Error::InvalidResourceHandle);
+  note_host_wait("cudaStreamSynchronize", line);
   run_until_done(stream->last);
   host_knows_all_of(*stream);
   return broken();
@@ -311,8 +318,9 @@ Error record_event(Event* event, Stream* stream, int line) {
   return broken();
 }
 
-Error synchronize_event(Event* event) {
+Error synchronize_event(Event* event, int line) {
   if (!found(event)) return failed(Error::InvalidResourceHandle);
+  note_host_wait("cudaEventSynchronize", line);
   run_until_done(event->recorded);
   host_knows(event->recorded);
   return broken();

@@ -52,17 +52,20 @@ OperationNumber host_waits_for();
 /// the documentation does not promise it, it orders nothing.
 void note_device_wide_wait(const char* call, int line);
 
+/// Notes a call within a range of the host's code that waits for a stream or an event.
+void note_host_wait(const char* call, int line);
+
 /// Whether the handle is one of a stream that has not been destroyed.
 bool is_stream(Stream* handle);
 Error create_stream(Stream** stream, bool blocking);
 Error destroy_stream(Stream* stream);
-Error synchronize_stream(Stream* stream);
+Error synchronize_stream(Stream* stream, int line);
 Error query_stream(Stream* stream);
 Error wait_for_event(Stream* stream, Event* event, int line);
 Error create_event(Event** event);
 Error destroy_event(Event* event);
 Error record_event(Event* event, Stream* stream, int line);
-Error synchronize_event(Event* event);
+Error synchronize_event(Event* event, int line);
 Error query_event(Event* event);
 Error synchronize_device(int line);
 
