@@ -14,17 +14,19 @@ template <class Base>
 class SimulatedGpu : public Base {
  public:
   void draw_from(std::uint64_t seed) override { seed_ = seed; }
+  void count_kernels(bool counted) override { counted_ = counted; }
 
   void begin_watching(const void* communicator, Watching how, RankStatus& status,
                       const TensorAt& tensor_at) override {
     Base::begin_watching(communicator, how, status, tensor_at);
-    gpu::begin(seed_, how == Watching::Graded);
+    gpu::begin(seed_, how == Watching::Graded, counted_);
   }
 
   void settle() override { gpu::run_the_rest(); }
 
   std::vector<Span> end_watching(RankReport& report) override {
     report.device_peak_bytes = gpu::device_peak_of_ranges();
+    report.kernels = gpu::counts_by_kernel();
     const Facts seen = gpu::end(report.ending == "finished");
     std::vector<Span> spans = Base::end_watching(report);
     std::ranges::copy_if(seen, std::back_inserter(report.facts), [known = report.facts](const auto& fact) {
@@ -35,6 +37,7 @@ class SimulatedGpu : public Base {
 
  private:
   std::uint64_t seed_ = 1;
+  bool counted_ = false;
 };
 
 }  // namespace course

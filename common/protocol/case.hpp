@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/kernel_counts.hpp"
 #include "protocol/status_page.hpp"
 #include "tensor/tensor.hpp"
 
@@ -17,6 +18,7 @@ using Arguments = std::map<std::string, std::vector<double>>;
 struct FunctionCall {
   std::string function = {};
   Arguments arguments = {};
+  bool counted = false;  ///< whether a simulated GPU counts what kernels ask of memory
   /// Inputs that are taken from other cases of a timed launch, by the names of those cases' folders, which
   /// lie beside this one's and are played before it: their input of that name, or what their latest call
   /// returned.
@@ -58,6 +60,7 @@ struct RankReport {
   std::map<int, std::int64_t> nccl_bytes_sent_to;  ///< by ncclSend, of which nothing is counted above
   std::int64_t nccl_collective_bytes = 0;
   std::vector<NcclGroup> nccl_groups;  ///< in the order in which they were issued
+  CountsByKernel kernels;              ///< of a counted case
   Facts facts;
   std::vector<std::string> outputs;
 };

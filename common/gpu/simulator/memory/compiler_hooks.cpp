@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "gpu/simulator/memory/accesses.hpp"
+#include "gpu/simulator/memory/requests.hpp"
 #include "gpu/simulator/memory/shadow.hpp"
 
 namespace {
@@ -15,6 +16,7 @@ using course::gpu::AccessKind;
 void look(const void* address, std::size_t bytes, AccessKind kind, const void* returns_to, bool aligned) {
   if (!course::gpu::now.checked || bytes == 0) return;
   const std::uint64_t site = reinterpret_cast<std::uint64_t>(returns_to) - 1;
+  course::gpu::count_access(address, bytes, kind, site, aligned);
   const std::size_t offset = course::gpu::offset_of(address);
   if (bytes == 4 && course::gpu::now.in_kernel && offset < course::gpu::memory_bytes && offset % 4 == 0 &&
       course::gpu::is_routine(offset, kind, site))
