@@ -18,7 +18,6 @@ using Arguments = std::map<std::string, std::vector<double>>;
 struct FunctionCall {
   std::string function = {};
   Arguments arguments = {};
-  bool counted = false;  ///< whether a simulated GPU counts what kernels ask of memory
   /// Inputs that are taken from other cases of a timed launch, by the names of those cases' folders, which
   /// lie beside this one's and are played before it: their input of that name, or what their latest call
   /// returned.
@@ -27,7 +26,8 @@ struct FunctionCall {
   std::string block_mode = {};
   /// Of a timed case: each rank is alone on its communicator; the ranks only begin together.
   bool apart = false;
-  bool spans = true;  ///< of a timed case: whether they are recorded
+  bool spans = true;     ///< of a timed case: whether they are recorded
+  bool counted = false;  ///< of a graded case: whether a simulated GPU counts what kernels ask of memory
 };
 
 /// One call on one or more ranks, as it lies in a folder (docs/case-format.md):
