@@ -153,7 +153,7 @@ void check_access(const void* address, std::size_t bytes, AccessKind kind, std::
 void check_atomic(const void* address, std::size_t bytes, bool of_block, int line) {
   if (!now.checked) return;
   const AccessKind kind = of_block ? AccessKind::BlockAtomic : AccessKind::Atomic;
-  count_access(address, bytes, kind, site_of_line(line), true);
+  count_access(address, bytes, kind, site_of_line(line), bytes);
   check_access(address, bytes, kind, site_of_line(line), true);
 }
 

@@ -141,7 +141,7 @@ void begin_requests(std::size_t warps) {
 }
 
 void add_to_requests(std::size_t offset, std::size_t bytes, AccessKind kind, std::uint64_t site,
-                     bool aligned) {
+                     std::size_t at_once) {
   const Region region = region_of(offset);
   if (region == Region::Pinned) return;
   const bool is_device = region == Region::Device;
@@ -150,10 +150,8 @@ void add_to_requests(std::size_t offset, std::size_t bytes, AccessKind kind, std
   if (is_device && kind != AccessKind::Read) counts.bytes_written += static_cast<std::int64_t>(bytes);
   Warp& warp = counting.warps[now.access.warp];
   const auto lane = static_cast<unsigned>(std::countr_zero(now.access.lanes));
-  // What need not be aligned, the host's compiler has put together of single numbers; nvcc would not.
-  const std::size_t piece = aligned ? bytes : word_bytes;
-  for (std::size_t done = 0; done < bytes; done += piece) {
-    const auto extent = static_cast<std::uint8_t>(std::min(piece, bytes - done));
+  for (std::size_t done = 0; done < bytes; done += at_once) {
+    const auto extent = static_cast<std::uint8_t>(std::min(at_once, bytes - done));
     add_piece(warp, lane, offset + done,
               {site, warp.meetings[lane], extent, is_device, kind != AccessKind::Read});
   }

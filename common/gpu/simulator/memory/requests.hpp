@@ -23,14 +23,14 @@ namespace course::gpu {
 void count_launch(const std::string& kernel);
 /// A block of it begins, which has so many warps.
 void begin_requests(std::size_t warps);
-/// The running lane's access to bytes of memory().
+/// The running lane's access to bytes of memory(), of which a device's instruction moves so many at once.
 void add_to_requests(std::size_t offset, std::size_t bytes, AccessKind kind, std::uint64_t site,
-                     bool aligned);
+                     std::size_t at_once);
 /// Counts a kernel's access, where the case is counted.
 inline void count_access(const void* address, std::size_t bytes, AccessKind kind, std::uint64_t site,
-                         bool aligned) {
+                         std::size_t at_once) {
   if (now.counted && now.in_kernel && memory().has(address))
-    add_to_requests(offset_of(address), bytes, kind, site, aligned);
+    add_to_requests(offset_of(address), bytes, kind, site, at_once);
 }
 /// Lanes of a warp have met; `all`: those that have not ended, so that no open request gets any more of them.
 void lanes_have_met(std::size_t warp, const std::vector<unsigned>& lanes, bool all);
