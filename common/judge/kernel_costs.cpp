@@ -30,8 +30,8 @@ const Played* counted_among(const std::vector<Played>& played) {
 }
 
 std::string line(const std::string& name, const KernelCounts& counts) {
-  return fmt::format("        {:28}{:>12}{:>12}{:>14.1f}{:>12}\n", name, counts.bytes_read,
-                     counts.bytes_written, counts.sectors_a_request(), counts.bank_conflicts);
+  return fmt::format("        {:28}{:>12}{:>12}{:>10}{:>12.1f}{:>16}\n", name, counts.bytes_read,
+                     counts.bytes_written, counts.sectors, counts.sectors_a_request(), counts.bank_conflicts);
 }
 
 bool is_near(std::int64_t count, std::int64_t of_solution) {
@@ -64,9 +64,9 @@ std::string costs_text(const Task& task, const std::vector<Played>& played) {
   const Played* const counted = counted_among(played);
   if (counted == nullptr) return "";
   const CountsByKernel kernels = kernels_of(*counted->outcome);
-  std::string text =
-      fmt::format("      what it costs on {}, simulated:\n        {:28}{:>12}{:>12}{:>14}{:>12}\n",
-                  counted->example->what, "", "bytes read", "written", "sectors/req.", "conflicts");
+  std::string text = fmt::format(
+      "      what it costs on {}, simulated:\n        {:28}{:>12}{:>12}{:>10}{:>12}{:>16}\n",
+      counted->example->what, "", "bytes read", "written", "sectors", "a request", "bank conflicts");
   if (kernels.size() <= most_kernels_shown) {
     for (const KernelCounts& kernel : kernels) text += line(kernel.kernel, kernel);
   }
@@ -75,6 +75,9 @@ std::string costs_text(const Task& task, const std::vector<Played>& played) {
 }
 
 std::string drift_from_solution(const Task& task, const std::vector<Played>& played) {
+#ifdef __clang__
+  return "";
+#endif
   const Played* const counted = counted_among(played);
   if (counted == nullptr) return "";
   const KernelCounts now = together(kernels_of(*counted->outcome));

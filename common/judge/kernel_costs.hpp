@@ -24,8 +24,9 @@ KernelCounts together(const CountsByKernel& kernels);
 /// as on a CUDA device.
 std::string costs_text(const Task& task, const std::vector<Played>& played);
 
-/// Says how what was counted differs from the task's solution_counts. Compilers keep different values in
-/// registers: a tenth more or less is no difference. Empty where there is none, or nothing was counted.
+/// Says how what was counted differs from the task's solution_counts, which are g++'s. A tenth more or less
+/// is no difference: versions of it keep different values in registers. Empty where there is none, nothing
+/// was counted, or clang is the compiler, which loads some small vectors number by number.
 std::string drift_from_solution(const Task& task, const std::vector<Played>& played);
 
 namespace checks {

@@ -9,7 +9,7 @@ namespace course {
 /// What all launches of one kernel ask of memory, counted on the simulated GPU. docs/cuda-supported.md says
 /// what a request is.
 struct KernelCounts {
-  std::string kernel;  ///< as its launch names it
+  std::string kernel = {};  ///< as its launch names it
   std::int64_t launches = 0;
   std::int64_t bytes_read = 0;  ///< of device memory, as its threads ask for them
   std::int64_t bytes_written = 0;

@@ -23,9 +23,21 @@ Task played_on_a_device(Task task, std::string counted_example, KernelCounts sol
 }  // namespace
 
 LessonJudge course::lesson_judge() {
-  return {
-      "10",
-      {played_on_a_device(state_forward::finish_task("1", "finish"), "head_dim 128", {}),
-       played_on_a_device(state_forward::block_task("2", "attend_block"), "lengths that tiles divide", {}),
-       played_on_a_device(state_forward::range_task("3", "attend_range"), "causal", {})}};
+  return {"10",
+          {played_on_a_device(state_forward::finish_task("1", "finish"), "head_dim 128",
+                              {.bytes_read = 9216, .bytes_written = 3096, .requests = 102, .sectors = 246}),
+           played_on_a_device(state_forward::block_task("2", "attend_block"), "lengths that tiles divide",
+                              {.bytes_read = 40960,
+                               .bytes_written = 8704,
+                               .requests = 304,
+                               .sectors = 1536,
+                               .shared_requests = 1840,
+                               .bank_conflicts = 128}),
+           played_on_a_device(state_forward::range_task("3", "attend_range"), "causal",
+                              {.bytes_read = 259840,
+                               .bytes_written = 19040,
+                               .requests = 2064,
+                               .sectors = 4900,
+                               .shared_requests = 5536,
+                               .bank_conflicts = 384})}};
 }
