@@ -22,10 +22,9 @@ CountsByKernel kernels_of(const Outcome& outcome) {
   return outcome.reports.empty() ? CountsByKernel{} : outcome.reports.front().kernels;
 }
 
-/// The example on which something was counted; nullptr: there is none.
+/// The example that is counted; nullptr: there is none.
 const Played* counted_among(const std::vector<Played>& played) {
-  const auto found = std::ranges::find_if(
-      played, [](const Played& one) { return one.example->counted && !kernels_of(*one.outcome).empty(); });
+  const auto found = std::ranges::find_if(played, [](const Played& one) { return one.example->counted; });
   return found == played.end() ? nullptr : &*found;
 }
 
@@ -64,6 +63,7 @@ std::string costs_text(const Task& task, const std::vector<Played>& played) {
   const Played* const counted = counted_among(played);
   if (counted == nullptr) return "";
   const CountsByKernel kernels = kernels_of(*counted->outcome);
+  if (kernels.empty()) return "";
   std::string text = fmt::format(
       "      what it costs on {}, simulated:\n        {:28}{:>12}{:>12}{:>10}{:>12}{:>16}\n",
       counted->example->what, "", "bytes read", "written", "sectors", "a request", "bank conflicts");

@@ -25,8 +25,8 @@ KernelCounts together(const CountsByKernel& kernels);
 std::string costs_text(const Task& task, const std::vector<Played>& played);
 
 /// Says how what was counted differs from the task's solution_counts, which are g++'s. A tenth more or less
-/// is no difference: versions of it keep different values in registers. Empty where there is none, nothing
-/// was counted, or clang is the compiler, which loads some small vectors number by number.
+/// is no difference: versions of it keep different values in registers. Empty where there is none, no example
+/// is counted, or clang is the compiler, which loads some small vectors number by number.
 std::string drift_from_solution(const Task& task, const std::vector<Played>& played);
 
 namespace checks {

@@ -9,8 +9,8 @@
 /// completes. What a player needs of it is here; kernel/kernel_side.hpp and host/host_side.hpp have what
 /// sources call. The folders:
 ///   kernel    how a kernel's threads run: blocks, fibers, warps, shared memory
-///   host      what is carried out when, and what of it is ordered: launches, streams, transfers,
-///   allocations, errors memory    what memory there is, and every access: is it allowed, does it race
+///   host      what is carried out when, and what of it is ordered
+///   memory    what memory there is, and every access: is it allowed, does it race, what does it cost
 ///   findings  what is told
 namespace course::gpu {
 
