@@ -34,8 +34,9 @@ void look(const void* address, std::size_t bytes, AccessKind kind, const void* r
   const std::uint64_t site = reinterpret_cast<std::uint64_t>(returns_to) - 1;
   course::gpu::count_access(address, bytes, kind, site, at_once(address, bytes, made));
   const std::size_t offset = course::gpu::offset_of(address);
-  if (bytes == 4 && course::gpu::now.in_kernel && offset < course::gpu::memory_bytes && offset % 4 == 0 &&
-      course::gpu::is_routine(offset, kind, site))
+  const bool is_words = (bytes == 4 || bytes == 8 || bytes == 16) && offset % bytes == 0;
+  if (is_words && course::gpu::now.in_kernel && offset < course::gpu::memory_bytes &&
+      course::gpu::is_routine(offset, bytes, kind, site))
     return;
   course::gpu::check_access(address, bytes, kind, site, made == Made::Aligned);
 }
