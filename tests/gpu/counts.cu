@@ -90,6 +90,27 @@ PROGRAM(counts_four_floats) {
   require(cudaDeviceSynchronize() == cudaSuccess);
 }
 
+__global__ void copy_by_call(const float* x, float* y, int count) {
+  memcpy(y + count * threadIdx.x, x + count * threadIdx.x, count * sizeof(float));
+}
+
+PROGRAM(counts_memcpy) {
+  const Memory from, to;
+  copy_by_call<<<1, lanes>>>(from.x, to.x, 3);
+  require(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+__global__ void write_for_long(float* x, int times) {
+  for (int i = 0; i < times; ++i) x[i % floats] = 1.0f;
+}
+
+/// More than are kept open.
+PROGRAM(counts_a_thread_that_never_meets_another) {
+  const Memory memory;
+  write_for_long<<<1, 1>>>(memory.x, 300'000);
+  require(cudaDeviceSynchronize() == cudaSuccess);
+}
+
 __global__ void write_in_two_branches(float* x) {
   if (threadIdx.x % 2 == 0)
     x[threadIdx.x] = expf(static_cast<float>(threadIdx.x));

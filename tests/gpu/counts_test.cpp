@@ -45,6 +45,10 @@ const Known known[] = {
     {"counts_one_word_for_all", {{"copy", 1, 128, 128, 2, 1 + 4, 0, 0}}},
     {"counts_float4", {{"copy_vectors", 1, 512, 512, 2, 16 + 16, 0, 0}}},
     {"counts_four_floats", {{"copy_four_floats", 1, 512, 512, 8, 8 * 16, 0, 0}}},
+    // The first of each lane's three floats lie in 12 sectors, and so do the second and the third.
+    {"counts_memcpy", {{"copy_by_call", 1, 384, 384, 6, 6 * 12, 0, 0}}},
+    {"counts_a_thread_that_never_meets_another",
+     {{"write_for_long", 1, 0, 1'200'000, 1 << 18, 1 << 18, 0, 0}}},
     {"counts_divergent_lanes", {{"write_in_two_branches", 1, 0, 128, 2, 4 + 4, 0, 0}}},
     // In round n the lanes from n on write: 8 rounds touch four sectors, 8 three, 8 two, 8 one.
     {"counts_loops_of_different_lengths", {{"write_ever_more", 1, 0, 528 * 4, 32, 80, 0, 0}}},

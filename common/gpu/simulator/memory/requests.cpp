@@ -75,13 +75,12 @@ std::size_t sectors_of(const Request& request) {
 }
 
 /// How often the lanes from `first` to `last` - 1 have to be served beyond the first time: a bank gives one
-/// of its words at a time, to whoever wants it.
-std::int64_t conflicts_among(const Request& request, unsigned first, unsigned last, std::uint32_t words) {
+/// of its words at a time, to whoever wants it. What a lane wants of further banks lies beside its first
+/// word, as the others' does, so these banks are asked no more often.
+std::int64_t conflicts_among(const Request& request, unsigned first, unsigned last) {
   std::array<std::vector<std::uint32_t>, banks> of_bank;
-  for (unsigned lane = first; lane < last; ++lane) {
-    for (std::uint32_t word = 0; word < words && (request.lanes >> lane & 1) != 0; ++word)
-      of_bank[(request.at[lane] + word) % banks].push_back(request.at[lane] + word);
-  }
+  for (unsigned lane = first; lane < last; ++lane)
+    if ((request.lanes >> lane & 1) != 0) of_bank[request.at[lane] % banks].push_back(request.at[lane]);
   std::size_t passes = 1;
   for (std::vector<std::uint32_t>& of_one : of_bank) passes = std::max(passes, different(of_one));
   return static_cast<std::int64_t>(passes) - 1;
@@ -89,11 +88,10 @@ std::int64_t conflicts_among(const Request& request, unsigned first, unsigned la
 
 /// Lanes that ask for 8 or 16 bytes are served by halves and quarters of a warp.
 std::int64_t bank_conflicts_of(const Request& request, std::size_t bytes) {
-  const auto words = static_cast<std::uint32_t>((bytes + word_bytes - 1) / word_bytes);
-  const unsigned together = warp_lanes / words;
+  const auto together = static_cast<unsigned>(warp_lanes * word_bytes / std::max(bytes, word_bytes));
   std::int64_t conflicts = 0;
   for (unsigned first = 0; first < warp_lanes; first += together)
-    conflicts += conflicts_among(request, first, first + together, words);
+    conflicts += conflicts_among(request, first, first + together);
   return conflicts;
 }
 
