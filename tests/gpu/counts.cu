@@ -111,9 +111,13 @@ PROGRAM(counts_a_thread_that_never_meets_another) {
   require(cudaDeviceSynchronize() == cudaSuccess);
 }
 
+__noinline__ __device__ void put(float* x, int index) {
+  x[index] = 1.0f;
+}
+
 __global__ void write_in_two_branches(float* x) {
   if (threadIdx.x % 2 == 0)
-    x[threadIdx.x] = expf(static_cast<float>(threadIdx.x));
+    put(x, threadIdx.x);
   else
     x[2 * lanes + threadIdx.x] = 1.0f;
 }
@@ -132,10 +136,6 @@ PROGRAM(counts_loops_of_different_lengths) {
   const Memory memory;
   write_ever_more<<<1, lanes>>>(memory.x);
   require(cudaDeviceSynchronize() == cudaSuccess);
-}
-
-__noinline__ __device__ void put(float* x, int index) {
-  x[index] = 1.0f;
 }
 
 enum class Meeting { None, Barrier, SyncWarp, Shuffle, Halves, HalvesThenAll };

@@ -64,7 +64,7 @@ Counting counting;
 
 std::size_t different(std::vector<std::uint32_t>& numbers) {
   std::ranges::sort(numbers);
-  return numbers.size() - std::ranges::unique(numbers).size();
+  return static_cast<std::size_t>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
 }
 
 std::size_t sectors_of(const Request& request) {
