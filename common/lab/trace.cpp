@@ -71,9 +71,29 @@ Case drawn_case(const program::Checkout& checkout, const std::string& judge, con
   return drawn;
 }
 
+/// A lane a rank, or a stream of its GPU.
 std::vector<Timeline> timelines(const Traced& traced) {
-  return {{"ranks", timed::traces_of(traced.call.ranks)}};
+  Timeline timeline{"ranks", {}};
+  for (RankTrace& rank : timed::traces_of(traced.call.ranks)) {
+    if (traced.on_gpu) {
+      std::ranges::move(by_stream(rank), std::back_inserter(timeline.traces));
+    } else {
+      timeline.traces.push_back(std::move(rank));
+    }
+  }
+  return {std::move(timeline)};
 }
+
+/// What the picture shows of a simulated GPU.
+constexpr const char* model_text =
+    "  simulated GPUs: bars stand in the order that streams and events give, each as early as it may;\n"
+    "  their lengths are a model's, not a device's: 1 ns for each access of a kernel to memory, 8 ns for\n"
+    "  each byte that NCCL moves. Rank 2/1 is stream 1 of rank 2's GPU\n";
+/// The same under the picture's caption.
+constexpr const char* model_note =
+    "Simulated GPUs: bars stand in the order that streams and events give, each as early as it may. Their "
+    "lengths are a model's, not a device's: 1 ns for each access of a kernel to memory, 8 ns for each byte "
+    "that NCCL moves.";
 
 int ranks_in(const Traced& traced) {
   return static_cast<int>(traced.call.ranks.size());
@@ -102,10 +122,14 @@ std::string trace_text(const Traced& traced, const timed::Page& page) {
     text +=
         fmt::format("  blocks computed by lesson {}: {}\n", traced.blocks->lesson, traced.blocks->whose());
   }
-  text += fmt::format("  the fastest of {}; a transfer includes waiting for the neighbour\n",
-                      plural(traced.call.calls, "run"));
+  if (traced.on_gpu) {
+    text += model_text;
+  } else {
+    text += fmt::format("  the fastest of {}; a transfer includes waiting for the neighbour\n",
+                        plural(traced.call.calls, "run"));
+  }
   const int cores = traced.call.ranks.at(0).cores;
-  if (ranks_in(traced) > cores) {
+  if (!traced.on_gpu && ranks_in(traced) > cores) {
     text += fmt::format("  {} on {}: they take turns, and most of a transfer or wait is such waiting\n",
                         plural(ranks_in(traced), "rank"), plural(cores, "core"));
   }
@@ -129,13 +153,18 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
   const int ranks = ranks_of(choice, options.ranks);
   if (const std::string obstacle = checkout.obstacle(lesson); !obstacle.empty())
     throw Unavailable("lesson " + lesson.id + " cannot be traced: " + obstacle);
-  if (lesson.needs_gpu())
-    throw Unavailable("lesson " + lesson.id + " cannot be traced: the simulated GPU has no time");
+  if (lesson.needs_gpu() && !lesson.needs_mpi()) {
+    throw Unavailable(
+        "lesson " + lesson.id +
+        " cannot be traced: the simulated GPU has no time, and on one GPU nothing is sent beside "
+        "its kernels");
+  }
   const program::Progress progress = read_progress(checkout);
   const auto runnable = [&](const LessonInfo& one) {
     return timed::code_of(checkout, one, runnable_subject(checkout, one, progress, trace_command));
   };
-  Traced traced{.what = lesson.name, .code = runnable(lesson), .blocks = {}, .call = {}};
+  Traced traced{
+      .what = lesson.name, .code = runnable(lesson), .blocks = {}, .call = {}, .on_gpu = lesson.needs_gpu()};
   std::vector<timed::Code> codes{traced.code};
   const std::string judge = "judge_" + lesson.tag();
   if (is_ring(choice)) {
@@ -149,7 +178,7 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
     traced.what += ", task " + task_of(choice);
   }
   timed::build(checkout, "the trace of lesson " + lesson.id, codes,
-               is_ring(choice) ? std::vector<std::string>{} : std::vector{judge});
+               is_ring(choice) ? std::vector<std::string>{} : std::vector{judge, lesson.player()});
 
   timed::OutputFolder folder(options.out.empty() ? checkout.state() / "trace" / lesson.tag() : options.out);
   Case played =
@@ -157,9 +186,12 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
   played.subject = traced.code.library;
   LauncherOptions launch;
   launch.quiet_limit_s = 60;
-  launch.timed = TimedPlay{8, false, traced.blocks ? traced.blocks->library : fs::path(), {}};
+  if (traced.on_gpu) launch.player = {program::built_in_player(checkout.build(), lesson)};
+  launch.timed =
+      TimedPlay{traced.on_gpu ? 1 : 8, false, traced.blocks ? traced.blocks->library : fs::path(), {}};
   traced.call = timed::call_of(timed::play({played}, launch).at(0));
-  folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(traced)), heading(traced)));
+  folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(traced)), heading(traced),
+                                           traced.on_gpu ? model_note : ""));
   folder.add("trace.json", chrome_traces(timelines(traced)));
   const std::vector<fs::path> files = folder.commit();
   fmt::print("{}", options.json ? trace_json(traced, files)

@@ -22,7 +22,8 @@ struct TraceOptions {
 /// A forward ring runs on generated tokens, with the student's block computation, whose spans are the
 /// compute. Any other function, and a task that is named, is played on the largest input that the judge
 /// draws; there compute is what the lesson is given to compute with, where its adapter marks that, and else
-/// all that lies between MPI calls.
+/// all that lies between MPI calls. Of a lesson whose ranks have a GPU each, what is drawn is what the
+/// streams of the simulated GPUs did, in a model's time.
 int trace(const program::Checkout& checkout, const TraceOptions& options);
 
 /// What was traced.
@@ -31,6 +32,7 @@ struct Traced {
   timed::Code code;
   std::optional<timed::Code> blocks;  ///< of the block computation that a ring was given
   timed::Call call;
+  bool on_gpu = false;  ///< the streams of simulated GPUs were traced, in a model's time
 };
 
 /// For people: heading, timeline, and notes on how to read it.

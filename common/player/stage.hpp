@@ -45,7 +45,10 @@ class Stage {
   virtual void settle() {}
   /// What is told of the computation; lives as long as the stage.
   virtual ComputeObserver& compute_observer() { return nobody_; }
-  /// Enters what was seen; returns the spans of a timed call's MPI calls, on this host's monotonic clock.
+  /// Whether the spans of a timed call are those of a GPU's streams.
+  virtual bool has_streams() const { return false; }
+  /// Enters what was seen; returns the spans of a timed call's MPI calls, on this host's monotonic clock, or
+  /// those of a GPU's streams.
   virtual std::vector<Span> end_watching(RankReport&) { return {}; }
 
   /// What to add to this process's monotonic clock to have that of world rank 0. Collective over the world.

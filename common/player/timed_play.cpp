@@ -207,8 +207,10 @@ class TimedCase {
     set_text(page_, std::to_string(blocks_done_) + (blocks_done_ == 1 ? " block done" : " blocks done"));
   }
 
+  /// Of a GPU's streams, nothing is to be filled in: they do nothing beside their spans.
   std::vector<Span> all_spans(const CallTime& call, std::vector<Span> transfers) {
     if (!case_.manifest.spans) return {};
+    if (stage_.has_streams()) return transfers;
     std::vector<Span> spans = blocks_.take_spans();
     const bool says_when_it_computes = !spans.empty();
     std::ranges::move(transfers, std::back_inserter(spans));

@@ -143,11 +143,15 @@ static void from_json(const json& value, CallTime& call) {
 
 static void to_json(json& value, const Span& span) {
   value = {span.kind, span.begin_s, span.end_s, span.label};
+  if (span.stream != 0) value.push_back(span.stream);
 }
 
 static void from_json(const json& value, Span& span) {
-  std::tie(span.kind, span.begin_s, span.end_s, span.label) =
-      value.get<std::tuple<Span::Kind, double, double, std::string>>();
+  value.at(0).get_to(span.kind);
+  value.at(1).get_to(span.begin_s);
+  value.at(2).get_to(span.end_s);
+  value.at(3).get_to(span.label);
+  span.stream = value.size() > 4 ? value[4].get<int>() : 0;
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankTiming, calls, shown, spans, host_id, cores)

@@ -24,7 +24,7 @@ struct CallTime {
 struct RankTiming {
   std::vector<CallTime> calls;
   int shown = 0;            ///< the call whose spans these are, the same on all ranks
-  std::vector<Span> spans;  ///< in order, without overlap
+  std::vector<Span> spans;  ///< in order, without overlap among those of one stream
   std::string host_id;      ///< tells the machines of a job apart
   int cores = 1;            ///< of its host
 };

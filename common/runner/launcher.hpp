@@ -51,12 +51,8 @@ struct LauncherOptions {
   std::vector<std::string> player;  ///< the player's command, without its arguments
   bool mpi = false;                 ///< start it under mpirun
   /// A case ends that makes no progress for so long, though it had a core. One that is not timed ends after
-  /// six times as long, whatever it does. A sanitizer's report reads the program's debug information first.
-#ifdef COURSE_SANITIZED
-  double quiet_limit_s = 30;
-#else
+  /// six times as long, whatever it does.
   double quiet_limit_s = 10;
-#endif
   double launch_limit_s = std::numeric_limits<double>::infinity();  ///< of all cases together
   const Confinement* confinement = nullptr;                         ///< for code that is not the user's own
   std::optional<TimedPlay> timed = {};  ///< in one launch, which ends with the first case that fails

@@ -44,7 +44,7 @@ Case generated_case(const std::string& function, const std::vector<int>& shard_t
 
 std::vector<Outcome> play(const std::vector<Case>& cases, LauncherOptions options) {
   using Ending = Outcome::Ending;
-  options.player = {player_program(true)};
+  if (options.player.empty()) options.player = {player_program(true)};
   options.mpi = true;
   std::vector<Outcome> outcomes = Launcher(std::move(options)).play(cases);
   for (const Outcome& outcome : outcomes) {

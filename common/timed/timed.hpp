@@ -39,8 +39,9 @@ void build(const program::Checkout& checkout, const std::string& what, const std
 Case generated_case(const std::string& function, const std::vector<int>& shard_tokens, Index heads,
                     Index head_dim);
 
-/// Plays the cases with the player of ranks, as `options` say otherwise. Throws Unavailable where this
-/// machine cannot start the ranks, and std::runtime_error that says why a case came to no end.
+/// Plays the cases with the player of ranks, unless `options` have another, as they say otherwise. Throws
+/// Unavailable where this machine cannot start the ranks, and std::runtime_error that says why a case came to
+/// no end.
 std::vector<Outcome> play(const std::vector<Case>& cases, LauncherOptions options);
 
 /// The calls of one case, of which one is shown, as all ranks saw it.

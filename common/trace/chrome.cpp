@@ -22,15 +22,17 @@ void add_events(const Timeline& timeline, int pid, std::vector<std::string>& eve
     events.push_back(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   };
   for (const RankTrace& trace : timeline.traces) {
-    add(metadata_event("thread_name", pid, trace.rank, {{"name", fmt::format("rank {}", trace.rank)}}));
-    add(metadata_event("thread_sort_index", pid, trace.rank, {{"sort_index", trace.rank}}));
+    const int tid = trace.stream == 0 ? trace.rank : 1000 * trace.rank + trace.stream;
+    const std::string name = "rank " + timeline::number_of(trace);
+    add(metadata_event("thread_name", pid, tid, {{"name", name}}));
+    add(metadata_event("thread_sort_index", pid, tid, {{"sort_index", tid}}));
     for (const Span& span : trace.spans) {
       const double begin_ns = nanoseconds(span.begin_s);
       add({{"name", timeline::name_of(span)},
            {"cat", timeline::styles[timeline::style_of(span)].name},
            {"ph", "X"},
            {"pid", pid},
-           {"tid", trace.rank},
+           {"tid", tid},
            {"ts", begin_ns / 1e3},
            {"dur", (nanoseconds(span.end_s) - begin_ns) / 1e3}});
     }

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "trace/timeline.hpp"
 
@@ -42,6 +45,19 @@ std::vector<Timeline> with_joined_tiles(std::vector<Timeline> timelines) {
       trace.spans = with_joined_tiles(trace.spans, window ? window->length_s / 300 : 0);
   }
   return timelines;
+}
+
+std::vector<RankTrace> by_stream(const RankTrace& rank) {
+  std::map<int, RankTrace> streams;
+  for (const Span& span : rank.spans) {
+    RankTrace& of_stream = streams[span.stream];
+    of_stream.rank = rank.rank;
+    of_stream.stream = span.stream;
+    of_stream.spans.push_back(span);
+  }
+  std::vector<RankTrace> all;
+  for (auto& [stream, trace] : streams) all.push_back(std::move(trace));
+  return all;
 }
 
 double total_s(const RankTrace& trace, Span::Kind kind) {
@@ -114,6 +130,22 @@ std::vector<Window> common_windows(const std::vector<Timeline>& timelines) {
   if (length_s == 0) return {};
   for (Window& window : windows) window.length_s = length_s;
   return windows;
+}
+
+std::size_t ranks_of(const Timeline& timeline) {
+  std::set<int> ranks;
+  for (const RankTrace& trace : timeline.traces) ranks.insert(trace.rank);
+  return ranks.size();
+}
+
+bool has_streams(const std::vector<Timeline>& timelines) {
+  return std::ranges::any_of(timelines, [](const Timeline& timeline) {
+    return std::ranges::any_of(timeline.traces, [](const RankTrace& trace) { return trace.stream != 0; });
+  });
+}
+
+std::string number_of(const RankTrace& trace) {
+  return trace.stream == 0 ? fmt::format("{}", trace.rank) : fmt::format("{}/{}", trace.rank, trace.stream);
 }
 
 std::size_t lanes_of(const std::vector<Timeline>& timelines) {

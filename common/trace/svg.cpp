@@ -123,7 +123,7 @@ class Svg {
 
   /// "4 ranks did during 12.3 ms", or what several runs did and how they are put together.
   std::string what_is_shown() const {
-    const std::size_t ranks = timelines_.front().traces.size();
+    const std::size_t ranks = ranks_of(timelines_.front());
     const std::string who = ranks == 1 ? "one rank" : fmt::format("{} ranks", ranks);
     const std::string length = format_duration(windows_.front().length_s);
     if (timelines_.size() == 1) return fmt::format("{} did during {}.", who, length);
@@ -136,13 +136,15 @@ class Svg {
 
   void caption() {
     y_ += 4;
-    if (windows_.empty()) return paragraph(nothing_recorded(timelines_.front().traces.size()));
+    if (windows_.empty()) return paragraph(nothing_recorded(ranks_of(timelines_.front())));
     paragraph(fmt::format(
-        "What {} Each lane is a rank and time runs to the right, on a clock that all ranks "
+        "What {} Each lane is {} and time runs to the right, on a clock that all ranks "
         "share, so bars {}above one another happen at the same time. Blue is useful work; the less "
         "of a lane is blue, the more time its rank loses to moving data and to waiting. Very short "
         "bars are widened to be seen. Point at a bar for its label and duration.",
-        what_is_shown(), timelines_.size() == 1 ? "" : "of a run "));
+        what_is_shown(),
+        has_streams(timelines_) ? "a stream of a rank's GPU, 2/1 being stream 1 of rank 2's," : "a rank",
+        timelines_.size() == 1 ? "" : "of a run "));
     paragraph(note_);
   }
 
@@ -184,7 +186,7 @@ class Svg {
 
   void lane(const RankTrace& trace) {
     put("<g class='lane'>\n<text x='{}' y='{}' font-size='{}' text-anchor='end'>rank {}</text>\n",
-        lanes_left - 9, lane_baseline(), lane_font_size(), trace.rank);
+        lanes_left - 9, lane_baseline(), lane_font_size(), number_of(trace));
     put("<rect x='{}' y='{:.2f}' width='{}' height='{:.2f}' fill='{}' fill-opacity='0.75'/>\n", lanes_left,
         bar_top(), lanes_right - lanes_left, bar_height(), styles[idle].fill);
     // Short spans are drawn last: widened to be seen, they must not be hidden by a long neighbour.

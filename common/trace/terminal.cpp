@@ -139,16 +139,15 @@ class Terminal {
         width_(static_cast<std::size_t>(std::max(columns, 40))),
         word_(columns < 60 ? "r" : "rank ") {
     for (const Timeline& timeline : timelines) {
-      for (const RankTrace& trace : timeline.traces)
-        digits_ = std::max(digits_, fmt::format("{}", trace.rank).size());
+      for (const RankTrace& trace : timeline.traces) digits_ = std::max(digits_, number_of(trace).size());
     }
-    cells_ = width_ - label(0).size() - 2 - percent_width * styles.size();
+    cells_ = width_ - label("").size() - 2 - percent_width * styles.size();
     ticks_ = ticks(length_s_, unit_, std::max(3, static_cast<int>(cells_) / 12));
   }
 
   std::string draw() const {
     // With many lanes, the headings above them have scrolled away when the last line is printed.
-    const std::string margin(label(0).size() + cells_ + 2, ' ');
+    const std::string margin(label("").size() + cells_ + 2, ' ');
     std::string result = margin + headings() + "\n";
     for (std::size_t i = 0; i < timelines_.size(); ++i) {
       if (timelines_.size() > 1) result += timelines_[i].name + "\n";
@@ -165,7 +164,9 @@ class Terminal {
     return colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", styles[style].ansi, text) : text;
   }
 
-  std::string label(int rank) const { return fmt::format("{}{:>{}} ", word_, rank, digits_); }
+  std::string label(const std::string& number) const {
+    return fmt::format("{}{:>{}} ", word_, number, digits_);
+  }
 
   /// A kind's glyph stands over its percentages, since its name would not fit.
   std::string headings() const {
@@ -177,7 +178,7 @@ class Terminal {
   }
 
   std::string lane(const RankTrace& trace, const Window& window) const {
-    std::string result = label(trace.rank) + "│";
+    std::string result = label(number_of(trace)) + "│";
     const Lane lane(trace, window, cells_);
     const auto& shown = lane.shown();
     for (auto run = shown.begin(); run != shown.end();) {
@@ -202,13 +203,13 @@ class Terminal {
   std::string axis() const {
     std::vector<std::string> line(cells_, "─");
     for (const Tick& tick : ticks_) line[cell_of(tick)] = "┬";
-    return fmt::format("{}└{}┘", std::string(label(0).size(), ' '), fmt::join(line, ""));
+    return fmt::format("{}└{}┘", std::string(label("").size(), ' '), fmt::join(line, ""));
   }
 
   std::string axis_labels() const {
     std::string line;
     for (const Tick& tick : ticks_) {
-      const std::size_t centre = label(0).size() + 1 + cell_of(tick);
+      const std::size_t centre = label("").size() + 1 + cell_of(tick);
       const std::size_t begin = centre - std::min(centre, tick.label.size() / 2);
       if (!line.empty() && begin <= line.size()) continue;
       line += std::string(begin - line.size(), ' ') + tick.label;
@@ -245,7 +246,7 @@ class Terminal {
   Unit unit_;
   bool colour_;
   std::size_t width_;
-  std::string_view word_;  ///< before a rank's number
+  std::string_view word_;  ///< before a lane's number
   std::size_t digits_ = 1;
   std::size_t cells_ = 0;
   std::vector<Tick> ticks_;
@@ -256,6 +257,6 @@ class Terminal {
 
 std::string course::terminal_timelines(const std::vector<Timeline>& timelines, int columns, bool colour) {
   std::vector<timeline::Window> windows = timeline::common_windows(timelines);
-  if (windows.empty()) return timeline::nothing_recorded(timelines.front().traces.size()) + "\n";
+  if (windows.empty()) return timeline::nothing_recorded(timeline::ranks_of(timelines.front())) + "\n";
   return timeline::Terminal(timelines, std::move(windows), columns, colour).draw();
 }

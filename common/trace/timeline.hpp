@@ -56,6 +56,14 @@ std::vector<Window> common_windows(const std::vector<Timeline>& timelines);
 
 std::size_t lanes_of(const std::vector<Timeline>& timelines);
 
+std::size_t ranks_of(const Timeline& timeline);
+
+/// Whether lanes are streams of the ranks' GPUs.
+bool has_streams(const std::vector<Timeline>& timelines);
+
+/// What a lane is called after "rank": "3", or "3/1" for its GPU's stream 1.
+std::string number_of(const RankTrace& trace);
+
 std::string nothing_recorded(std::size_t ranks);
 
 struct Unit {

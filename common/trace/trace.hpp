@@ -12,13 +12,18 @@ struct Span {
   double begin_s;
   double end_s;
   std::string label;  ///< what to print beside it: "block of rank 2", "MPI_Recv from 3"
+  int stream = 0;     ///< of the rank's GPU, from 1; 0: what the rank itself did
 };
 
-/// What one rank did, in order of begin_s; spans of a rank do not overlap.
+/// What one rank did, or one stream of its GPU, in order of begin_s; spans of a lane do not overlap.
 struct RankTrace {
   int rank;
   std::vector<Span> spans;
+  int stream = 0;  ///< of the rank's GPU, from 1; 0: the rank itself
 };
+
+/// One trace for each stream that a rank's spans name, in the order of streams.
+std::vector<RankTrace> by_stream(const RankTrace& rank);
 
 /// What the ranks did in a run.
 struct Timeline {
@@ -43,22 +48,22 @@ std::vector<Timeline> with_joined_tiles(std::vector<Timeline> timelines);
 // sentence says so. std::invalid_argument is thrown for a span that is not finite, ends before it begins or
 // begins before its predecessor has ended.
 
-/// One line a rank, at most `columns` characters wide (fewer than 40 count as 40), with an axis and a legend;
+/// One line a lane, at most `columns` characters wide (fewer than 40 count as 40), with an axis and a legend;
 /// colour when `colour`. A cell shows what fills most of it. A span too short to win a cell takes one, or
 /// the one beside it, as long as no other span disappears for that; where spans are denser than cells, each
 /// kind of a lane still shows at least once if a cell is free for it.
 std::string terminal_timelines(const std::vector<Timeline>& timelines, int columns, bool colour);
 
 /// A self-contained picture that explains itself: title, caption, axis in µs, ms or s, legend, one lane a
-/// rank with its shares, a tooltip a span. `title`, labels and `note`, which is printed below the caption,
-/// are plain UTF-8 text; they are escaped here.
+/// rank, or a stream of its GPU, with its shares, a tooltip a span. `title`, labels and `note`, which is
+/// printed below the caption, are plain UTF-8 text; they are escaped here.
 std::string svg_timelines(const std::vector<Timeline>& timelines, const std::string& title,
                           const std::string& note = "");
 
 /// The Chrome trace event format (array of complete events, microseconds), which Perfetto opens. A timeline
 /// is a process of its name, whose `ts` counts from its first span, rounded to a nanosecond; `tid` is the
-/// rank, `cat` the kind. Source: "Trace Event Format", Google, 2016, sections "Complete Events" and "Metadata
-/// Events".
+/// rank, or 1000 times the rank and the stream, `cat` the kind. Source: "Trace Event Format", Google, 2016,
+/// sections "Complete Events" and "Metadata Events".
 std::string chrome_traces(const std::vector<Timeline>& timelines);
 
 }  // namespace course

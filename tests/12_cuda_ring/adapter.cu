@@ -103,6 +103,14 @@ Named work_on(int owner) {
   return Named("block of rank " + std::to_string(owner));
 }
 
+/// The ranks take the devices that they see in turn.
+void choose_device(MPI_Comm mpi) {
+  int rank = 0, devices = 0;
+  MPI_Comm_rank(mpi, &rank);
+  course::cuda_check(cudaGetDeviceCount(&devices));
+  course::cuda_check(cudaSetDevice(rank % devices));
+}
+
 /// NCCL's communicator, as the lesson makes it.
 class Communicator {
  public:
@@ -147,6 +155,7 @@ void write_log(course::Call& call, course::DeviceBlockLog& log) {
 }
 
 void connect(course::Call& call) {
+  choose_device(call.communicator<MPI_Comm>());
   const course::Stream stream;
   const Communicator communicator(call);
   const MPI_Comm mpi = call.communicator<MPI_Comm>();
@@ -162,6 +171,7 @@ void connect(course::Call& call) {
 }
 
 void ring_attention(course::Call& call) {
+  choose_device(call.communicator<MPI_Comm>());
   Rank rank(call);
   const course::Stream& stream = rank.stream;
   Tensor& o = call.output("o", rank.q.shape());
@@ -200,6 +210,7 @@ Tensor row_deltas(const Tensor& o, const Tensor& d_o) {
 }
 
 void ring_backward(course::Call& call) {
+  choose_device(call.communicator<MPI_Comm>());
   Rank rank(call);
   const course::Stream& stream = rank.stream;
   const Tensor& d_o = call.input("d_o");

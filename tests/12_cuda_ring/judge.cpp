@@ -139,8 +139,16 @@ std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
   return {};
 }
 
-/// The first cause: a wait that is none, then what lacks one. Who throws frees what transfers still use, but
-/// that is not what is wrong.
+/// Without accesses that meet a free: a function that throws frees what transfers still use, but that is not
+/// what is wrong.
+Outcome as_before_it_threw(const Outcome& outcome) {
+  Outcome before{.ending = outcome.ending, .facts = outcome.facts, .reports = outcome.reports};
+  for (Facts& facts : before.facts)
+    std::erase_if(facts, [](const auto& fact) { return fact.second.find("cudaFree") != std::string::npos; });
+  return before;
+}
+
+/// The first cause: a wait that is none, then what lacks one.
 CommunicationCheck device_check() {
   const CommunicationCheck look = checks::is_right_on_the_device(
       {{fact_unrecorded_event, "", "waits_before_the_record"},
@@ -149,7 +157,8 @@ CommunicationCheck device_check() {
        {fact_unwritten_read, "", "share_not_cleared"},
        {fact_device_wide_wait, "within the ring", "waits_for_the_device"}});
   return [look](const Example& example, const Outcome& outcome) {
-    return outcome.ending == Outcome::Ending::Threw ? std::vector<Finding>{} : look(example, outcome);
+    const bool threw = outcome.ending == Outcome::Ending::Threw;
+    return look(example, threw ? as_before_it_threw(outcome) : outcome);
   };
 }
 

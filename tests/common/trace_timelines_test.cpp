@@ -77,6 +77,36 @@ TEST(SvgTimelines, OneIsDrawnAsByItself) {
   EXPECT_EQ(svg_timelines({{"name", traces}}, "title"), svg_timeline(traces, "title"));
 }
 
+RankTrace with_two_streams() {
+  Span work = span_ms(Kind::Compute, 0, 30), transfer = span_ms(Kind::Transfer, 10, 40);
+  work.stream = 1;
+  transfer.stream = 2;
+  return {7, {transfer, work}};
+}
+
+TEST(Streams, OfARankAreLanesOfTheirOwn) {
+  const std::vector<RankTrace> lanes = by_stream(with_two_streams());
+  ASSERT_EQ(lanes.size(), 2u);
+  EXPECT_EQ(lanes[0].rank, 7);
+  EXPECT_EQ(lanes[0].stream, 1);
+  EXPECT_EQ(lanes[0].spans.at(0).kind, Kind::Compute);
+  EXPECT_EQ(lanes[1].stream, 2);
+}
+
+TEST(Streams, AreNamedInEveryFormat) {
+  const std::vector<Timeline> timelines{{"ranks", by_stream(with_two_streams())}};
+  const auto lines = lines_of(terminal_timelines(timelines, forty_cells + 2, false));
+  EXPECT_EQ(lines.at(1), "rank 7/1 │" + repeat("█", 30) + repeat("·", 10) + "│  75   0   0  25");
+  EXPECT_EQ(lines.at(2), "rank 7/2 │" + repeat("·", 10) + repeat("═", 30) + "│   0  75   0  25");
+  const std::string svg = svg_timelines(timelines, "title");
+  for (const char* words : {">rank 7/2<", "one rank did", "Each lane is a stream"})
+    EXPECT_NE(svg.find(words), std::string::npos) << words;
+  std::map<int, std::string> names;
+  for (const auto& event : nlohmann::json::parse(chrome_traces(timelines)))
+    if (event.at("name") == "thread_name") names[event.at("tid")] = event.at("args").at("name");
+  EXPECT_EQ(names, (std::map<int, std::string>{{7001, "rank 7/1"}, {7002, "rank 7/2"}}));
+}
+
 TEST(ChromeTraces, AreProcessesThatBeginTogether) {
   std::map<int, std::string> names;
   std::map<int, double> begins;

@@ -17,6 +17,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// A sanitizer's report reads the program's debug information before it says anything.
+constexpr std::optional<double> sanitized_quiet_limit_s = 30;
+
 /// One call of ./course check.
 class Check {
  public:
@@ -95,7 +98,8 @@ class Check {
             .player = {built_in_player(tree(), lesson_)},
             .seed = options_.seed,
             .keep = ".course/cases",
-            .quiet = options_.json};
+            .quiet = options_.json,
+            .quiet_limit_s = options_.sanitize ? sanitized_quiet_limit_s : std::nullopt};
   }
 
   /// The results become part of what is known of these files; what was known of other contents is forgotten.
@@ -137,7 +141,7 @@ class Check {
       throw Unavailable("lesson " + lesson_.id + " is not played on a CUDA device: " + obstacle);
     GradingOrder on_device = order();
     on_device.subject = library_of(tree(), lesson_, "student_cuda");
-    on_device.player = {built_in_player(tree(), lesson_, Backend::Cuda)};
+    on_device.player = player_on_devices(built_in_player(tree(), lesson_, Backend::Cuda), lesson_);
     require_built(
         build(build_order(tree(), {"judge_" + lesson_.tag(), subject_target(lesson_, "student_cuda"),
                                    lesson_.player(Backend::Cuda)})),

@@ -98,6 +98,14 @@ int handout(const Checkout& checkout, const HandoutOptions& options);
 /// `folder` is empty.
 int release(const Checkout& checkout, const std::string& lesson, const std::string& folder);
 
+struct PackOptions {
+  std::string folder;                  ///< a new one
+  std::optional<std::string> lessons;  ///< as choose_lessons understands it; none: those that need a GPU
+};
+/// Packs judges, players and the student's and the course's answers for a machine that has a GPU, perhaps,
+/// but not what the course is built with.
+int pack(const Checkout& checkout, const PackOptions& options);
+
 // ---- parts of them ----
 
 /// The first lesson that is neither passed nor skipped, from the lesson `current` on (an id, may be empty)

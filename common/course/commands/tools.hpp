@@ -15,7 +15,7 @@ struct ToolCommand {
   const char* program = nullptr;  ///< null: course-tools
 };
 
-inline constexpr std::array<ToolCommand, 10> tool_commands{{
+inline constexpr std::array<ToolCommand, 11> tool_commands{{
     {"trace", "run a lesson's code, draw the timeline", "ring_lab"},
     {"lab", "a laboratory: rings on a link of a chosen speed", "ring_lab"},
     {"doctor", "what was found on this machine, what is skipped and why"},
@@ -25,6 +25,7 @@ inline constexpr std::array<ToolCommand, 10> tool_commands{{
     {"grade", "the scoreboard: mine, or that of what others have handed in"},
     {"handout", "a copy for students, without solutions"},
     {"release", "give out a lesson's solution"},
+    {"pack", "judges and answers for a machine that has a GPU but not the course's packages"},
     {"new-lesson", "begin a lesson like one that there is"},
 }};
 

@@ -26,6 +26,7 @@ class ToolsLine : public CommandLine {
     add_grade();
     add_handout();
     add_release();
+    add_pack();
   }
 
  private:
@@ -102,7 +103,14 @@ class ToolsLine : public CommandLine {
     command->add_option("dir", release_folder_, "the handout to add it to; else a patch on stdout");
   }
 
+  void add_pack() {
+    CLI::App* command = add_tool("pack", [this](const Checkout& checkout) { return pack(checkout, pack_); });
+    command->add_option("dir", pack_.folder, "a new folder")->required();
+    command->add_option("--lessons", pack_.lessons, "09-12 or 09,12: what to pack; else all that need a GPU");
+  }
+
   TestOptions test_;
+  PackOptions pack_;
   grader::GradeOptions grade_;
   HandoutOptions handout_;
   std::string release_folder_;

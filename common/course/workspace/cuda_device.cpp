@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <memory>
 
 #include "course/workspace/checkout.hpp"
@@ -28,11 +28,23 @@ int device_count() {
 
 }  // namespace
 
+bool has_nvcc() {
+  return !find_program("nvcc").empty() || std::filesystem::exists("/usr/local/cuda/bin/nvcc");
+}
+
 std::string cuda_obstacle() {
-  if (find_program("nvcc").empty() && !std::filesystem::exists("/usr/local/cuda/bin/nvcc"))
+  if (!has_nvcc())
     return "there is no nvcc on this machine; --backend sim needs none";
   if (device_count() == 0) return "this machine's driver knows no device; --backend sim needs none";
   return "";
+}
+
+std::vector<std::string> player_on_devices(const std::filesystem::path& player, const LessonInfo& lesson) {
+  int ranks = 0;
+  for (const TaskInfo& task : lesson.tasks)
+    for (const int size : task.test_ranks()) ranks = std::max(ranks, size);
+  if (ranks <= device_count()) return {player};
+  return {"sh", "-c", "NCCL_HOSTID=rank$OMPI_COMM_WORLD_RANK exec \"$0\" \"$@\"", player};
 }
 
 }  // namespace course::program

@@ -1,11 +1,24 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
+
+#include "registry/registry.hpp"
 
 namespace course::program {
+
+/// Whether nvcc is here, in the path or in its usual place.
+bool has_nvcc();
 
 /// Why nothing can be played on a CUDA device here, or an empty string: there is no nvcc, no driver or no
 /// device.
 std::string cuda_obstacle();
+
+/// How the player of a lesson is started on the CUDA devices of this machine. Where several ranks have to
+/// share a device, each passes for a host of its own, since NCCL refuses two ranks of one host on one device:
+/// it then sends between them as over a network. Source: NCCL User Guide, environment variables
+/// (NCCL_HOSTID).
+std::vector<std::string> player_on_devices(const std::filesystem::path& player, const LessonInfo& lesson);
 
 }  // namespace course::program

@@ -7,6 +7,7 @@
 #include "gpu/nccl/transfer.hpp"
 #include "gpu/simulator/findings/findings.hpp"
 #include "gpu/simulator/host/errors.hpp"
+#include "gpu/simulator/host/model_time.hpp"
 #include "gpu/simulator/memory/accesses.hpp"
 #include "gpu/simulator/memory/memory.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -69,6 +70,7 @@ class GroupRun : public Operation {
     if (std::ranges::count_if(transfers_, [](const auto& one) { return !one->is_done(); }) > 0) return false;
     for (Part& part : parts_)
       if (part.finish) part.finish(part);
+    set_length_in_model(number_, byte_s * static_cast<double>(most_bytes()));
     return true;
   }
 
@@ -80,6 +82,14 @@ class GroupRun : public Operation {
   }
 
  private:
+  /// Of what it sends and what it receives, the more.
+  std::size_t most_bytes() const {
+    std::size_t sent = 0, received = 0;
+    for (const Part& part : parts_)
+      for (const Message& message : part.messages) (message.is_send ? sent : received) += message.bytes;
+    return std::max(sent, received);
+  }
+
   /// Behind what was issued before on the same communicators.
   bool begin() {
     if (!std::ranges::all_of(before_, [](OperationNumber number) { return record_of(number).is_done; }))

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "gpu/simulator/findings/findings.hpp"
+#include "gpu/simulator/host/model_time.hpp"
+#include "gpu/simulator/memory/races.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu::nccl {
@@ -25,6 +27,7 @@ struct Header {
   int line;
   DataType type;
   std::uint64_t bytes;
+  double ready_s;  ///< of the sender's operation, in the model's time
 };
 
 /// What of a case that came to no end is under way: the library may use it until the process ends.
@@ -71,7 +74,7 @@ void Transfer::start() {
   Communicator& comm = *call_.comm;
   tag_ = (message_.is_send ? comm.sent : comm.received)[message_.peer]++ % tags;
   if (!message_.is_send) return;
-  Header header{{}, call_.line, call_.type, message_.bytes};
+  Header header{{}, call_.line, call_.type, message_.bytes, record_of(now.access.operation).time.ready_s};
   std::string_view(call_.name).copy(header.call.data(), header.call.size() - 1);
   parcel_.resize(sizeof header + message_.bytes);
   std::memcpy(parcel_.data(), &header, sizeof header);
@@ -107,6 +110,7 @@ void Transfer::unpack() const {
   Header header{};
   std::memcpy(&header, parcel_.data(), sizeof header);
   look_for_mismatch(call_, message_, header);
+  wait_in_model(now.access.operation, header.ready_s);
   std::copy_n(parcel_.data() + sizeof header, std::min<std::size_t>(header.bytes, message_.bytes),
               message_.data);
 }

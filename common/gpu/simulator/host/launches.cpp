@@ -8,6 +8,7 @@
 #include "gpu/simulator/findings/findings.hpp"
 #include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/host/host_side.hpp"
+#include "gpu/simulator/host/model_time.hpp"
 #include "gpu/simulator/kernel/blocks.hpp"
 #include "gpu/simulator/kernel/shared_memory.hpp"
 #include "gpu/simulator/memory/races.hpp"
@@ -66,7 +67,10 @@ class KernelRun : public Operation {
     begin_shared_memory(dynamic_shared_, most_shared_);
     now.arguments = code_.get();
     now.arguments_bytes = code_->bytes();
-    run_blocks(now.access.operation, *code_);
+    const OperationNumber number = now.access.operation;
+    now.accesses_of_kernel = 0;
+    run_blocks(number, *code_);
+    set_length_in_model(number, access_s * static_cast<double>(now.accesses_of_kernel));
     return true;
   }
 

@@ -10,7 +10,8 @@ namespace course::gpu {
 
 namespace {
 std::deque<OperationRecord> records;
-}
+std::vector<std::vector<OperationNumber>> of_timeline;
+}  // namespace
 
 void Clock::advance(unsigned timeline, std::uint32_t count) {
   if (timeline >= counts_.size()) counts_.resize(timeline + 1);
@@ -28,7 +29,22 @@ OperationRecord& record_of(OperationNumber number) {
 
 OperationNumber add_record(OperationRecord record) {
   records.push_back(std::move(record));
-  return static_cast<OperationNumber>(records.size());
+  const auto number = static_cast<OperationNumber>(records.size());
+  const OperationRecord& added = records.back();
+  if (added.timeline != host_timeline && added.part_of == 0) {
+    if (added.timeline >= of_timeline.size()) of_timeline.resize(added.timeline + 1);
+    of_timeline[added.timeline].push_back(number);
+  }
+  return number;
+}
+
+unsigned timelines() {
+  return static_cast<unsigned>(of_timeline.size());
+}
+
+const std::vector<OperationNumber>& operations_of(unsigned timeline) {
+  static const std::vector<OperationNumber> none;
+  return timeline < of_timeline.size() ? of_timeline[timeline] : none;
 }
 
 bool happens_before(OperationNumber earlier, const Clock& clock) {
@@ -65,6 +81,7 @@ std::string name_of(OperationNumber number) {
 
 void forget_operations() {
   records.clear();
+  of_timeline.clear();
 }
 
 }  // namespace course::gpu

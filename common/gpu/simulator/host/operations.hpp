@@ -26,6 +26,15 @@ class Clock {
 
 using OperationNumber = std::uint32_t;  ///< from 1 on; 0 is none
 
+/// When the operation would be carried out by a device on which everything begins as soon as all that it is
+/// ordered behind is over. The simulator has no time: model_time.hpp has what stands in for it.
+struct ModelTime {
+  double ready_s = -1;  ///< below 0: not known yet
+  double begin_s = 0;   ///< later than ready_s where it waits for another rank
+  double length_s = 0;
+  double end_s() const { return begin_s + length_s; }
+};
+
 struct OperationRecord {
   std::string name = {};   ///< "scale", "cudaMemcpyAsync"
   std::string range = {};  ///< of the host's code, in which it was put into its stream; "": in none
@@ -37,6 +46,7 @@ struct OperationRecord {
   bool is_kernel = false;
   dim3 grid = {}, block = {};
   bool is_done = false;
+  ModelTime time = {};
 };
 
 /// The operations of the case, each for good.
@@ -47,6 +57,10 @@ bool happens_before(OperationNumber earlier, const Clock& clock);
 /// meanwhile. Each is told by its range, or by its name where it has none; all of one name once, in the
 /// order of their calls.
 std::vector<std::string> kernels_beside(OperationNumber operation);
+/// How many timelines there are, the host's included.
+unsigned timelines();
+/// The operations of a stream, in its order.
+const std::vector<OperationNumber>& operations_of(unsigned timeline);
 /// The one that the host called first.
 OperationNumber first_called(OperationNumber a, OperationNumber b);
 /// "scale<<<...>>> on line 12", "cudaMemcpy on line 14", "the host's code"

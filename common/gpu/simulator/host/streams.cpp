@@ -12,6 +12,7 @@
 
 #include "gpu/simulator/findings/findings.hpp"
 #include "gpu/simulator/findings/source_lines.hpp"
+#include "gpu/simulator/host/model_time.hpp"
 #include "gpu/simulator/memory/memory.hpp"
 #include "gpu/simulator/memory/races.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -127,6 +128,7 @@ bool carry_out_first(Stream& stream) {
   stream.queue.pop_front();
   bool& done = record_of(queued.number).is_done;
   done = true;  // whatever it throws
+  begin_in_model(queued.number);
   const RunningOperation running(queued.number);
   if (broken() == Error::Success && queued.operation && !queued.operation->carry_out()) {
     done = false;

@@ -13,8 +13,8 @@ namespace course::gpu {
 namespace {
 
 constexpr std::size_t variables_begin = 512 * 1024;  // dynamic shared memory lies below
-constexpr std::size_t alignment = 16;                // of every variable, so that any type may be in it
-constexpr std::size_t gap = 16;                      // belongs to nobody
+constexpr std::size_t variable_alignment = 16;       // of every variable, so that any type may be in it
+constexpr std::size_t variable_gap = 16;             // belongs to nobody
 
 struct Piece {
   std::size_t offset = shared_begin;
@@ -60,7 +60,8 @@ void* shared_variable(const void* key, std::size_t bytes) {
     piece = {shared_memory.variables_end, bytes};
     shared_memory.used += bytes;
     if (shared_memory.used > shared_memory.most) refuse_shared_memory(shared_memory.used, shared_memory.most);
-    shared_memory.variables_end = (piece.offset + bytes + gap + alignment - 1) / alignment * alignment;
+    shared_memory.variables_end = (piece.offset + bytes + variable_gap + variable_alignment - 1) /
+                                  variable_alignment * variable_alignment;
     make_fresh(piece);
   }
   return memory().base() + piece.offset;

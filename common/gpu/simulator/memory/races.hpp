@@ -43,7 +43,8 @@ struct Now {
   bool has_pending_race = false;
   OperationNumber surely_before = 0;  ///< one that has been found to happen before this operation
   std::uint64_t accesses = 0;         ///< of the thread since it went on
-  const void* arguments = nullptr;    ///< of the kernel, and of so many bytes
+  std::uint64_t accesses_of_kernel = 0;
+  const void* arguments = nullptr;  ///< of the kernel, and of so many bytes
   std::size_t arguments_bytes = 0;
   const Clock* clock = nullptr;  ///< of the operation
   const std::uint16_t* ticks =
