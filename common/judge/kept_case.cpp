@@ -14,8 +14,9 @@ void keep_case(const std::filesystem::path& folder, const Task& task, const Play
                const DrawnCase& drawn) {
   const Example& example = *played.example;
   const Outcome& outcome = *played.outcome;
-  Launcher::write_case(folder, {{task.function, example.arguments}, "", task.id, shards_of(task, example)},
-                       outcome.world_ranks);
+  const FunctionCall call{
+      .function = task.function, .arguments = example.arguments, .counted = example.counted};
+  Launcher::write_case(folder, {call, "", task.id, shards_of(task, example)}, outcome.world_ranks);
   write_drawn(folder, drawn);
   for (int rank = 0; rank < std::ssize(outcome.reports); ++rank) {
     const std::filesystem::path out = output_folder(folder, rank);

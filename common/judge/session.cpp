@@ -18,7 +18,7 @@ void for_each_example(Round& round, const std::function<void(PlayedTest&, std::s
 Case case_of(const PlayedTest& test, std::size_t example) {
   const Task& task = *test.test->task;
   const Example& input = *test.examples[example];
-  return {{task.function, input.arguments},
+  return {{.function = task.function, .arguments = input.arguments, .counted = input.counted},
           test.test->name(),
           task.id,
           shards_of(task, input),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "judge/numbers/input_generator.hpp"
+#include "protocol/kernel_counts.hpp"
 #include "registry/registry.hpp"
 #include "ring/layout.hpp"
 #include "runner/launcher.hpp"
@@ -34,6 +35,7 @@ struct Example {
   /// So large that an instrument sees memory. Played with the first seed, and with later ones only by a
   /// submission that nothing else finds wrong.
   bool large = false;
+  bool counted = false;  ///< on a simulated GPU, what kernels ask of memory; of one example a task
   /// What the functions of a remembering() task gave; null: nothing is kept. Whoever changes a copy of an
   /// example has to take this from it.
   std::shared_ptr<WorkedOut> worked = {};
@@ -130,6 +132,9 @@ struct Task {
   /// Whether a mistake's answer may cancel to far less than the expected answer: an answer then equals it
   /// when they differ by little against the expected answer's norm, too.
   bool mistakes_cancel = false;
+  /// What the solution's kernels ask of memory on the counted example, together: whoever passes is shown it
+  /// beside what his ask for. See judge/kernel_costs.hpp.
+  KernelCounts solution_counts = {};
   /// A wrong answer in words, from its inputs or what else the player returned; may be empty.
   std::function<std::string(const Played&)> explain = {};
 };

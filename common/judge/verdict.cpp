@@ -7,6 +7,7 @@
 #include <map>
 
 #include "judge/diagnose.hpp"
+#include "judge/kernel_costs.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/wrong_entries.hpp"
@@ -215,7 +216,10 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
     if (!failure.lines.empty()) failures.push_back(std::move(failure));
   }
   if (failures.empty() && todo != nullptr) return {Status::Todo, todo->complaint, {}, todo};
-  if (failures.empty()) return verdict;
+  if (failures.empty()) {
+    if (verdict.status == Status::Passed) verdict.costs = costs_text(task, test.played);
+    return verdict;
+  }
   verdict.status = Status::Failed;
   const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
   if (evidence.explaining.size() == 1) {
@@ -306,7 +310,7 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
   const std::string title = lesson.tag() + "." + test.name();
   switch (verdict.status) {
     case TestVerdict::Status::Passed:
-      return fmt::format("PASS  {}\n", title);
+      return fmt::format("PASS  {}\n{}", title, verdict.costs);
     case TestVerdict::Status::Todo:
       return fmt::format("TODO  {}   {}\n", title, verdict.text);
     case TestVerdict::Status::NotPlayed:

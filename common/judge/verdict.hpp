@@ -34,6 +34,7 @@ struct TestVerdict {
   /// Ids of the mistakes that it looks like on some kinds of input, where none has earned its name.
   std::vector<std::string> in_part = {};
   std::map<std::string, TakenTolerance> taken = {};  ///< by output
+  std::string costs = {};                            ///< of a test that has passed: costs_text()
 };
 
 using Examples = std::vector<std::shared_ptr<const Example>>;

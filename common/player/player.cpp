@@ -113,6 +113,7 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
   if (loaded.rank >= 0) {
     GradedBlocks blocks(stage.compute_observer());
     stage.draw_from(seed_of(loaded));
+    stage.count_kernels(loaded.manifest.counted);
     Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator.get(), blocks);
     const bool measured = memory.reset();
     set_phase(page, Phase::Computing);

@@ -15,11 +15,12 @@ template <class Base>
 class SimulatedGpu : public Base {
  public:
   void draw_from(std::uint64_t seed) override { seed_ = seed; }
+  void count_kernels(bool counted) override { counted_ = counted; }
 
   void begin_watching(const void* communicator, Watching how, RankStatus& status,
                       const TensorAt& tensor_at) override {
     Base::begin_watching(communicator, how, status, tensor_at);
-    gpu::begin(seed_, how == Watching::Graded);
+    gpu::begin(seed_, how == Watching::Graded, counted_);
     in_model_ = how == Watching::Timed;
   }
 
@@ -29,6 +30,7 @@ class SimulatedGpu : public Base {
 
   std::vector<Span> end_watching(RankReport& report) override {
     report.device_peak_bytes = gpu::device_peak_of_ranges();
+    report.kernels = gpu::counts_by_kernel();
     const std::vector<Span> of_streams = in_model_ ? gpu::spans_in_model() : std::vector<Span>{};
     const Facts seen = gpu::end(report.ending == "finished");
     Base::end_watching(report);
@@ -40,6 +42,7 @@ class SimulatedGpu : public Base {
 
  private:
   std::uint64_t seed_ = 1;
+  bool counted_ = false;
   bool in_model_ = false;  ///< what the streams did is to be shown in a model's time
 };
 

@@ -36,6 +36,8 @@ class Stage {
   /// What a stage draws in the coming case, such as the order of a GPU's threads, it draws from this number:
   /// a case that is played again is played alike.
   virtual void draw_from(std::uint64_t /*seed*/) {}
+  /// Whether what kernels ask of memory is counted in the coming case.
+  virtual void count_kernels(bool /*counted*/) {}
   virtual void begin_watching(const void* /*communicator*/, Watching, RankStatus&,
                               const TensorAt& /*tensor_at*/ = {}) {}
   /// What the function has started and left, such as kernels of a GPU, comes to its end, while the page still

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/kernel_counts.hpp"
 #include "protocol/status_page.hpp"
 #include "tensor/tensor.hpp"
 
@@ -25,7 +26,8 @@ struct FunctionCall {
   std::string block_mode = {};
   /// Of a timed case: each rank is alone on its communicator; the ranks only begin together.
   bool apart = false;
-  bool spans = true;  ///< of a timed case: whether they are recorded
+  bool spans = true;     ///< of a timed case: whether they are recorded
+  bool counted = false;  ///< of a graded case: whether a simulated GPU counts what kernels ask of memory
 };
 
 /// One call on one or more ranks, as it lies in a folder (docs/case-format.md):
@@ -58,6 +60,7 @@ struct RankReport {
   std::map<int, std::int64_t> nccl_bytes_sent_to;  ///< by ncclSend, of which nothing is counted above
   std::int64_t nccl_collective_bytes = 0;
   std::vector<NcclGroup> nccl_groups;  ///< in the order in which they were issued
+  CountsByKernel kernels;              ///< of a counted case
   Facts facts;
   std::vector<std::string> outputs;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "judge/device_checks.hpp"
+#include "judge/kernel_costs.hpp"
 #include "judge/softmax/row_softmax.hpp"
 #include "protocol/fact_kinds.hpp"
 
@@ -93,18 +94,34 @@ CommunicationCheck device_check() {
                                          {fact_out_of_bounds, "", "past_the_row"}});
 }
 
-Task played_on_a_device(Task task) {
-  task.communication_checks = {device_check()};
+/// Of a right answer; `results`: the numbers that it writes.
+checks::ByteLimit eight_times(const Example& example, Index results) {
+  const auto numbers = static_cast<std::int64_t>(example.inputs.at("x").size() + results);
+  return {8 * numbers * static_cast<std::int64_t>(sizeof(float)),
+          "eight times as many as x and the result have"};
+}
+
+checks::ByteLimit limit_of_logsumexp(const Example& example) {
+  return eight_times(example, example.inputs.at("x").extent(0));
+}
+
+checks::ByteLimit limit_of_softmax(const Example& example) {
+  return eight_times(example, example.inputs.at("x").size());
+}
+
+Task played_on_a_device(Task task, checks::ByteLimit (*limit)(const Example&), KernelCounts solution) {
+  task.communication_checks = {device_check(), checks::moves_at_most(limit, "row_not_shared")};
   task.examples = [of_family = task.examples](InputGenerator& generator, int ranks) {
     std::vector<Example> all = of_family(generator, ranks);
     std::ranges::move(edges_of_warps(generator), std::back_inserter(all));
     return all;
   };
-  return task;
+  return counted(std::move(task), "rows of 1000 entries", std::move(solution));
 }
 
 Task logsumexp_task() {
-  Task task = played_on_a_device(row_softmax::logsumexp_task("1", "logsumexp"));
+  Task task = played_on_a_device(row_softmax::logsumexp_task("1", "logsumexp"), limit_of_logsumexp,
+                                 {.bytes_read = 24000, .bytes_written = 12, .requests = 195, .sectors = 753});
   task.mistakes.push_back(
       {"lane_0_only", [](const Example& example) { return each_lse(example, lse_of_lane_0); }});
   for (const std::size_t stretch : {32, 64, 128}) {
@@ -118,7 +135,12 @@ Task logsumexp_task() {
 }
 
 Task softmax_task() {
-  Task task = played_on_a_device(row_softmax::softmax_task("2", "softmax"));
+  Task task = played_on_a_device(row_softmax::softmax_task("2", "softmax"), limit_of_softmax,
+                                 {.bytes_read = 36000,
+                                  .bytes_written = 12000,
+                                  .requests = 384,
+                                  .sectors = 1500,
+                                  .shared_requests = 432});
   for (const int threads : {64, 128, 256, 512, 1024}) {
     for (const bool own_maximum : {false, true}) {
       task.mistakes.push_back({"own_warp_only", [=](const Example& example) {

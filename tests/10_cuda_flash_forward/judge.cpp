@@ -1,5 +1,6 @@
 #include "judge/attention/state_forward.hpp"
 #include "judge/device_checks.hpp"
+#include "judge/kernel_costs.hpp"
 #include "protocol/fact_kinds.hpp"
 
 using namespace course;
@@ -7,7 +8,7 @@ using namespace course;
 namespace {
 
 /// A launch of nothing is a finding, too: fewer queries than a tile has.
-Task played_on_a_device(Task task) {
+Task played_on_a_device(Task task, std::string counted_example, KernelCounts solution) {
   task.communication_checks = {checks::is_right_on_the_device(
       {{fact_refused_launch, "it has no threads", "grid_of_full_tiles"},
        {fact_refused_launch, "bytes of shared memory", "shared_memory_not_allowed"},
@@ -16,14 +17,27 @@ Task played_on_a_device(Task task) {
        {fact_race_in_block, "shared memory", "barrier_missing"},
        {fact_missing_dependency, "", "stream_forgotten"},
        {fact_out_of_bounds, "", "past_the_end"}})};
-  return task;
+  return counted(std::move(task), std::move(counted_example), std::move(solution));
 }
 
 }  // namespace
 
 LessonJudge course::lesson_judge() {
   return {"10",
-          {played_on_a_device(state_forward::finish_task("1", "finish")),
-           played_on_a_device(state_forward::block_task("2", "attend_block")),
-           played_on_a_device(state_forward::range_task("3", "attend_range"))}};
+          {played_on_a_device(state_forward::finish_task("1", "finish"), "head_dim 128",
+                              {.bytes_read = 9216, .bytes_written = 3096, .requests = 102, .sectors = 246}),
+           played_on_a_device(state_forward::block_task("2", "attend_block"), "lengths that tiles divide",
+                              {.bytes_read = 40960,
+                               .bytes_written = 8704,
+                               .requests = 304,
+                               .sectors = 1536,
+                               .shared_requests = 1840,
+                               .bank_conflicts = 128}),
+           played_on_a_device(state_forward::range_task("3", "attend_range"), "causal",
+                              {.bytes_read = 259840,
+                               .bytes_written = 19040,
+                               .requests = 2064,
+                               .sectors = 4900,
+                               .shared_requests = 5536,
+                               .bank_conflicts = 384})}};
 }

@@ -4,6 +4,7 @@
 #include "judge/attention/block_backward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/device_checks.hpp"
+#include "judge/kernel_costs.hpp"
 #include "judge/numbers/dot.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -131,30 +132,38 @@ CommunicationCheck device_check() {
 }
 
 Task rows_task() {
-  return {.id = "1",
-          .function = "row_delta",
-          .outputs = {{"delta", {"head", "row"}}},
-          .examples = row_examples,
-          .expected = rows(whole_sum),
-          .baseline = rows(in_float),
-          .rounding = rows(rounded_off),
-          .mistakes = {{"d_is_a_mean", rows(mean)},
-                       {"d_of_one_column", rows(first_column)},
-                       {"lanes_not_added", rows(of_lane_0)}},
-          .communication_checks = {device_check()}};
+  Task task{.id = "1",
+            .function = "row_delta",
+            .outputs = {{"delta", {"head", "row"}}},
+            .examples = row_examples,
+            .expected = rows(whole_sum),
+            .baseline = rows(in_float),
+            .rounding = rows(rounded_off),
+            .mistakes = {{"d_is_a_mean", rows(mean)},
+                         {"d_of_one_column", rows(first_column)},
+                         {"lanes_not_added", rows(of_lane_0)}},
+            .communication_checks = {device_check()}};
+  return counted(std::move(task), "rows of 128 numbers",
+                 {.bytes_read = 35840, .bytes_written = 140, .requests = 315, .sectors = 1155});
 }
 
-Task block_task(std::string id, std::string function) {
+Task block_task(std::string id, std::string function, KernelCounts solution) {
   static constexpr Index tiles[] = {16, 32, 64};
   Task task = block_backward::block_task(std::move(id), std::move(function), tiles);
   task.examples = block_examples;
   task.communication_checks = {device_check()};
-  return task;
+  return counted(std::move(task), "full tiles", std::move(solution));
 }
 
 /// The checks of gradients want all three.
 Task keys_task() {
-  Task task = block_task("2", "add_key_gradients");
+  Task task = block_task("2", "add_key_gradients",
+                         {.bytes_read = 67584,
+                          .bytes_written = 16384,
+                          .requests = 464,
+                          .sectors = 5312,
+                          .shared_requests = 2496,
+                          .bank_conflicts = 128});
   std::erase_if(task.outputs, [](const Output& output) { return output.name == "dq"; });
   task.answer_checks.clear();
   return task;
@@ -163,5 +172,13 @@ Task keys_task() {
 }  // namespace
 
 LessonJudge course::lesson_judge() {
-  return {"11", {rows_task(), keys_task(), block_task("3", "add_gradients")}};
+  return {"11",
+          {rows_task(), keys_task(),
+           block_task("3", "add_gradients",
+                      {.bytes_read = 114688,
+                       .bytes_written = 20480,
+                       .requests = 720,
+                       .sectors = 7296,
+                       .shared_requests = 4208,
+                       .bank_conflicts = 256})}};
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "judge/communication_checks.hpp"
+#include "judge/kernel_costs.hpp"
 #include "judge/session.hpp"
 #include "protocol/fact_kinds.hpp"
 
@@ -52,21 +53,23 @@ Task toy_task() {
           .split_axis = {{"x", 0}}};
 }
 
-/// How the kernel of tests/kit/gpu with this name is judged, on one GPU or on three ranks with one each.
+/// The test of a task with the kernel of tests/kit/gpu with this name; `ranks`: 0 is one GPU without ranks.
+PlayedTest played(const GradedTest& test, const std::string& kernel) {
+  const std::string player = std::string(PLAYERS) + (test.ranks == 0 ? "/player_gpu" : "/player_gpu_mpi");
+  Session session{{test},
+                  Launcher({.subject = std::string(SUBJECTS) + "/kit_gpu_" + kernel + ".so",
+                            .player = {player},
+                            .mpi = test.ranks > 0}),
+                  {}};
+  session.play();
+  return std::move(session.first.tests.front());
+}
+
+/// How a kernel is judged, on one GPU and on three ranks with one each.
 std::vector<TestVerdict> verdicts_of(const std::string& kernel) {
   const Task task = toy_task();
   std::vector<TestVerdict> verdicts;
-  for (const int ranks : {0, 3}) {
-    const std::string player = std::string(PLAYERS) + (ranks == 0 ? "/player_gpu" : "/player_gpu_mpi");
-    const std::vector<GradedTest> tests{{&task, ranks}};
-    Session session{tests,
-                    Launcher({.subject = std::string(SUBJECTS) + "/kit_gpu_" + kernel + ".so",
-                              .player = {player},
-                              .mpi = ranks > 0}),
-                    {}};
-    session.play();
-    verdicts.push_back(session.first.tests.front().verdict);
-  }
+  for (const int ranks : {0, 3}) verdicts.push_back(played({&task, ranks}, kernel).verdict);
   return verdicts;
 }
 
@@ -118,6 +121,28 @@ TEST(Gpu, CopyBeyondAnAllocationIsAnErrorAndAFinding) {
   for (const TestVerdict& verdict : verdicts_of("beyond_the_end")) {
     EXPECT_EQ(verdict.status, Status::Failed);
     EXPECT_NE(verdict.text.find("goes beyond the end of its allocation"), std::string::npos) << verdict.text;
+  }
+}
+
+TEST(Gpu, WhatKernelsAskForIsReportedOfTheExampleThatIsCounted) {
+  // Four blocks of a warp, each of which also hands one factor to all of its lanes.
+  const KernelCounts counts{.kernel = "reverse<2>",
+                            .launches = 1,
+                            .bytes_read = 512,
+                            .bytes_written = 512,
+                            .requests = 8,
+                            .sectors = 32,
+                            .shared_requests = 16};
+  const Task task = counted(toy_task(), "whole blocks", counts);
+  for (const int ranks : {0, 3}) {
+    const PlayedTest test = played({&task, ranks}, "right");
+    for (std::size_t i = 0; i < test.outcomes.size(); ++i) {
+      for (const RankReport& report : test.outcomes[i].reports)
+        EXPECT_EQ(report.kernels, i == 0 ? CountsByKernel{counts} : CountsByKernel{});
+    }
+    EXPECT_EQ(drift_from_solution(task, test.played), "");
+    EXPECT_NE(test.verdict.costs.find("what it costs on whole blocks, simulated"), std::string::npos)
+        << test.verdict.costs;
   }
 }
 

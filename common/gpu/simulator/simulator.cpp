@@ -10,6 +10,7 @@
 #include "gpu/simulator/kernel/shared_memory.hpp"
 #include "gpu/simulator/memory/memory.hpp"
 #include "gpu/simulator/memory/races.hpp"
+#include "gpu/simulator/memory/requests.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu {
@@ -19,6 +20,7 @@ namespace {
 void forget_all() {
   begin_shared_memory(0, 0);
   reset_races();
+  forget_counts();
   reset_memory();
   forget_operations();
   forget_errors();
@@ -27,11 +29,11 @@ void forget_all() {
 
 }  // namespace
 
-void begin(std::uint64_t seed, bool checked) {
+void begin(std::uint64_t seed, bool checked, bool counted) {
   forget_all();
   take_findings();
   reset_streams(seed);
-  now = {.checked = checked};
+  now = {.checked = checked, .counted = checked && counted};
 }
 
 void run_the_rest() {

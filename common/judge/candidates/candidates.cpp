@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "judge/candidates/ledger.hpp"
+#include "judge/kernel_costs.hpp"
 
 namespace course {
 
@@ -152,6 +153,14 @@ Nearness nearness(const std::vector<Round>& rounds) {
   return near;
 }
 
+/// What the judges show of the solution's kernels is so.
+Check check_costs(const Round& round) {
+  Check check;
+  for (const PlayedTest& test : round.tests) check.text += drift_from_solution(*test.test->task, test.played);
+  check.holds = check.text.empty();
+  return check;
+}
+
 /// What came of one, which is written down graded test by graded test where it should pass.
 Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vector<GradedTest>& all_tests,
            const JudgeOptions& options, std::map<std::string, Examples>& shared) {
@@ -179,6 +188,7 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
     checks.push_back({true, near.lines});
     all.nearest = near.nearest;
   }
+  if (candidate.ledger_entry == "solution") checks.push_back(check_costs(session.first));
   if (!options.ledger.empty() && !candidate.ledger_entry.empty())
     checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front(), chosen.left_out));
   for (const Check& check : checks) {

@@ -14,6 +14,7 @@
 #include "gpu/simulator/kernel/shared_memory.hpp"
 #include "gpu/simulator/kernel/warps.hpp"
 #include "gpu/simulator/memory/races.hpp"
+#include "gpu/simulator/memory/requests.hpp"
 #include "protocol/fact_kinds.hpp"
 #include "protocol/poison.hpp"
 
@@ -36,6 +37,7 @@ class Block {
     now.access.block = static_cast<std::uint32_t>(index);
     now.access.phase = 0;
     threads_.resize(launch.block.size());
+    if (now.counted) begin_requests(clocks_.size());
     for (std::size_t i = 0; i < threads_.size(); ++i)
       threads_[i].fiber = Fiber(i, [this, &code] { run(code); });
   }
@@ -44,6 +46,7 @@ class Block {
   bool run() {
     std::vector<std::uint64_t> order = drawn_order(threads_.size());
     while (resume_all(order) || release()) shuffle(order);
+    if (now.counted) close_requests();
     if (thrown_) std::rethrow_exception(thrown_);
     return !abandoned_;
   }
@@ -170,6 +173,14 @@ class Block {
     }
   }
 
+  /// How many of a warp have not ended.
+  std::size_t living_lanes(std::size_t warp) const {
+    const auto first = threads_.begin() + static_cast<std::ptrdiff_t>(warp * warp_lanes);
+    const auto behind = first + std::min<std::ptrdiff_t>(warp_lanes, threads_.end() - first);
+    return static_cast<std::size_t>(
+        std::count_if(first, behind, [](const Thread& thread) { return thread.state != State::Ended; }));
+  }
+
   void conclude(const std::vector<std::size_t>& group) {
     const WarpCall call = threads_[group.front()].meeting.call;
     std::vector<std::pair<unsigned, std::uint64_t>> values;
@@ -178,7 +189,9 @@ class Block {
       values.emplace_back(lane_of(i), threads_[i].meeting.value);
       lanes.push_back(lane_of(i));
     }
-    if (call == WarpCall::SyncWarp) clocks_[group.front() / warp_lanes].join(lanes);
+    const std::size_t warp = group.front() / warp_lanes;
+    if (call == WarpCall::SyncWarp) clocks_[warp].join(lanes);
+    if (now.counted) lanes_have_met(warp, lanes, lanes.size() == living_lanes(warp));
     for (const std::size_t i : group) {
       threads_[i].result = is_shuffle(call) ? shuffled(i, group) : vote(call, values);
       threads_[i].state = State::Ready;
@@ -213,6 +226,7 @@ class Block {
     for (Thread& thread : threads_)
       if (thread.state == State::AtBarrier) thread.state = State::Ready;
     for (LaneClocks& clocks : clocks_) clocks.clear();
+    if (now.counted) close_requests();
     ++now.access.phase;
     return true;
   }
@@ -283,6 +297,7 @@ struct Running {
 
 void run_blocks(OperationNumber number, const ThreadCode& code) {
   const OperationRecord& launch = record_of(number);
+  if (now.counted) count_launch(launch.name);
   for (const std::uint64_t i : drawn_order(launch.grid.size())) {
     hand_shared_memory_on();
     Block block(launch, i, code);

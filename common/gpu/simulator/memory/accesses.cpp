@@ -15,6 +15,7 @@
 #include "gpu/simulator/kernel/kernel_side.hpp"
 #include "gpu/simulator/kernel/shared_memory.hpp"
 #include "gpu/simulator/memory/memory.hpp"
+#include "gpu/simulator/memory/requests.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course::gpu {
@@ -151,8 +152,9 @@ void check_access(const void* address, std::size_t bytes, AccessKind kind, std::
 
 void check_atomic(const void* address, std::size_t bytes, bool of_block, int line) {
   if (!now.checked) return;
-  check_access(address, bytes, of_block ? AccessKind::BlockAtomic : AccessKind::Atomic, site_of_line(line),
-               true);
+  const AccessKind kind = of_block ? AccessKind::BlockAtomic : AccessKind::Atomic;
+  count_access(address, bytes, kind, site_of_line(line), bytes);
+  check_access(address, bytes, kind, site_of_line(line), true);
 }
 
 bool is_still_there(const void* pointer, std::size_t bytes) {

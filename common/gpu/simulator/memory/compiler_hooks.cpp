@@ -6,21 +6,40 @@
 #include <cstring>
 
 #include "gpu/simulator/memory/accesses.hpp"
+#include "gpu/simulator/memory/requests.hpp"
 #include "gpu/simulator/memory/shadow.hpp"
 
 namespace {
 
 using course::gpu::AccessKind;
 
-void look(const void* address, std::size_t bytes, AccessKind kind, const void* returns_to, bool aligned) {
+/// What the compiler knows of the address.
+enum class Made {
+  Aligned,   ///< the device needs it to be
+  Anywhere,  ///< single numbers beside one another, which it has put together
+  Copied,    ///< by a call: memcpy(), or what clang makes of the copy of a small vector
+};
+
+/// The bytes that one instruction of the device moves for a lane. nvcc moves a small vector at once, and
+/// numbers beside one another each by itself.
+std::size_t at_once(const void* address, std::size_t bytes, Made made) {
+  constexpr std::size_t number = 4;
+  const bool is_vector =
+      (bytes == 8 || bytes == 16) && reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+  return made == Made::Aligned || (made == Made::Copied && is_vector) ? bytes : number;
+}
+
+void look(const void* address, std::size_t bytes, AccessKind kind, const void* returns_to, Made made) {
   ++course::gpu::now.accesses_of_kernel;
   if (!course::gpu::now.checked || bytes == 0) return;
   const std::uint64_t site = reinterpret_cast<std::uint64_t>(returns_to) - 1;
+  course::gpu::count_access(address, bytes, kind, site, at_once(address, bytes, made));
   const std::size_t offset = course::gpu::offset_of(address);
-  if (bytes == 4 && course::gpu::now.in_kernel && offset < course::gpu::memory_bytes && offset % 4 == 0 &&
-      course::gpu::is_routine(offset, kind, site))
+  const bool is_words = (bytes == 4 || bytes == 8 || bytes == 16) && offset % bytes == 0;
+  if (is_words && course::gpu::now.in_kernel && offset < course::gpu::memory_bytes &&
+      course::gpu::is_routine(offset, bytes, kind, site))
     return;
-  course::gpu::check_access(address, bytes, kind, site, aligned);
+  course::gpu::check_access(address, bytes, kind, site, made == Made::Aligned);
 }
 
 /// Of sources whose host code uses atomics, and statics of functions, which the compiler guards with one.
@@ -44,24 +63,24 @@ void __tsan_func_exit() {}
 void __tsan_vptr_read(void**) {}
 void __tsan_vptr_update(void**, void*) {}
 
-#define COURSE_HOOKS(bytes)                                                \
-  void __tsan_read##bytes(void* p) {                                       \
-    look(p, bytes, AccessKind::Read, __builtin_return_address(0), true);   \
-  }                                                                        \
-  void __tsan_write##bytes(void* p) {                                      \
-    look(p, bytes, AccessKind::Write, __builtin_return_address(0), true);  \
-  }                                                                        \
-  void __tsan_unaligned_read##bytes(void* p) {                             \
-    look(p, bytes, AccessKind::Read, __builtin_return_address(0), false);  \
-  }                                                                        \
-  void __tsan_unaligned_write##bytes(void* p) {                            \
-    look(p, bytes, AccessKind::Write, __builtin_return_address(0), false); \
-  }                                                                        \
-  void __tsan_volatile_read##bytes(void* p) {                              \
-    look(p, bytes, AccessKind::Read, __builtin_return_address(0), true);   \
-  }                                                                        \
-  void __tsan_volatile_write##bytes(void* p) {                             \
-    look(p, bytes, AccessKind::Write, __builtin_return_address(0), true);  \
+#define COURSE_HOOKS(bytes)                                                         \
+  void __tsan_read##bytes(void* p) {                                                \
+    look(p, bytes, AccessKind::Read, __builtin_return_address(0), Made::Aligned);   \
+  }                                                                                 \
+  void __tsan_write##bytes(void* p) {                                               \
+    look(p, bytes, AccessKind::Write, __builtin_return_address(0), Made::Aligned);  \
+  }                                                                                 \
+  void __tsan_unaligned_read##bytes(void* p) {                                      \
+    look(p, bytes, AccessKind::Read, __builtin_return_address(0), Made::Anywhere);  \
+  }                                                                                 \
+  void __tsan_unaligned_write##bytes(void* p) {                                     \
+    look(p, bytes, AccessKind::Write, __builtin_return_address(0), Made::Anywhere); \
+  }                                                                                 \
+  void __tsan_volatile_read##bytes(void* p) {                                       \
+    look(p, bytes, AccessKind::Read, __builtin_return_address(0), Made::Aligned);   \
+  }                                                                                 \
+  void __tsan_volatile_write##bytes(void* p) {                                      \
+    look(p, bytes, AccessKind::Write, __builtin_return_address(0), Made::Aligned);  \
   }
 COURSE_HOOKS(1)
 COURSE_HOOKS(2)
@@ -70,28 +89,28 @@ COURSE_HOOKS(8)
 COURSE_HOOKS(16)
 
 void __tsan_read_range(void* p, std::size_t bytes) {
-  look(p, bytes, AccessKind::Read, __builtin_return_address(0), false);
+  look(p, bytes, AccessKind::Read, __builtin_return_address(0), Made::Anywhere);
 }
 void __tsan_write_range(void* p, std::size_t bytes) {
-  look(p, bytes, AccessKind::Write, __builtin_return_address(0), false);
+  look(p, bytes, AccessKind::Write, __builtin_return_address(0), Made::Anywhere);
 }
 
 // Of memcpy() and its kin, which compilers also put in place of copies, the linker (--wrap) or a newer clang
 // calls these.
-#define COURSE_MEMORY_HOOKS(prefix)                                          \
-  void* prefix##memcpy(void* to, const void* from, std::size_t bytes) {      \
-    look(from, bytes, AccessKind::Read, __builtin_return_address(0), false); \
-    look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);  \
-    return std::memcpy(to, from, bytes);                                     \
-  }                                                                          \
-  void* prefix##memmove(void* to, const void* from, std::size_t bytes) {     \
-    look(from, bytes, AccessKind::Read, __builtin_return_address(0), false); \
-    look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);  \
-    return std::memmove(to, from, bytes);                                    \
-  }                                                                          \
-  void* prefix##memset(void* to, int value, std::size_t bytes) {             \
-    look(to, bytes, AccessKind::Write, __builtin_return_address(0), false);  \
-    return std::memset(to, value, bytes);                                    \
+#define COURSE_MEMORY_HOOKS(prefix)                                                 \
+  void* prefix##memcpy(void* to, const void* from, std::size_t bytes) {             \
+    look(from, bytes, AccessKind::Read, __builtin_return_address(0), Made::Copied); \
+    look(to, bytes, AccessKind::Write, __builtin_return_address(0), Made::Copied);  \
+    return std::memcpy(to, from, bytes);                                            \
+  }                                                                                 \
+  void* prefix##memmove(void* to, const void* from, std::size_t bytes) {            \
+    look(from, bytes, AccessKind::Read, __builtin_return_address(0), Made::Copied); \
+    look(to, bytes, AccessKind::Write, __builtin_return_address(0), Made::Copied);  \
+    return std::memmove(to, from, bytes);                                           \
+  }                                                                                 \
+  void* prefix##memset(void* to, int value, std::size_t bytes) {                    \
+    look(to, bytes, AccessKind::Write, __builtin_return_address(0), Made::Copied);  \
+    return std::memset(to, value, bytes);                                           \
   }
 COURSE_MEMORY_HOOKS(__tsan_)
 COURSE_MEMORY_HOOKS(__wrap_)

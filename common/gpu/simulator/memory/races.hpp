@@ -38,6 +38,7 @@ struct Access {
 /// What runs now. Who runs sets it; an access takes it as it is, and adds the site, the extent and the kind.
 struct Now {
   bool checked = false;  ///< accesses are looked at
+  bool counted = false;  ///< and counted
   bool in_kernel = false;
   bool has_pending_race = false;
   OperationNumber surely_before = 0;  ///< one that has been found to happen before this operation

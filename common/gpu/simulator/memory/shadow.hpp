@@ -66,4 +66,12 @@ inline bool is_routine(std::size_t offset, AccessKind kind, std::uint64_t site) 
   return true;
 }
 
+/// The same of several words in a row. Where one of them is not routine, those before it are entered already,
+/// and may be entered again.
+inline bool is_routine(std::size_t offset, std::size_t bytes, AccessKind kind, std::uint64_t site) {
+  for (std::size_t word = offset; word < offset + bytes; word += 4)
+    if (!is_routine(word, kind, site)) return false;
+  return true;
+}
+
 }  // namespace course::gpu
