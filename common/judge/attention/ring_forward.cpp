@@ -249,7 +249,8 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
 std::vector<Example> on_all_kinds_of_masks(InputGenerator& generator, int ranks) {
   std::vector<Example> all = on_all_kinds_of_shards(generator, ranks, 2);
   for (Example& example : all) example = ring_mask::with_offset(std::move(example), 0);
-  const std::vector<int> shards = unequal_shards(generator, ranks);
+  std::vector<int> shards = unequal_shards(generator, ranks);
+  shards.back() += 8;  // of a query that sees one key the gradient is 0: let others see more
   const auto add = [&](std::string what, Index offset) {
     const int n = total_tokens(shards);
     Example example = make_example(std::move(what), shards, random_qkv(generator, 2, n, n, 6));

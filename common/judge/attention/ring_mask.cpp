@@ -88,7 +88,7 @@ Index offset_that_hides(InputGenerator& generator, const Layout& layout) {
     const Index fewest = layout.positions(rank).back() + 1;
     return -generator.integer(static_cast<int>(fewest), static_cast<int>(std::min(fewest + 1, last)));
   }
-  return -generator.integer(1, static_cast<int>(last));
+  return -generator.integer(1, static_cast<int>((last + 1) / 2));
 }
 
 }  // namespace course::ring_mask

@@ -48,8 +48,8 @@ bool is_seen(const Example& example, int rank, int owner);
 /// The same example under a causal mask.
 Example with_offset(Example example, Index offset);
 
-/// An offset at which the first rank that has tokens sees nothing, and that leaves the last query of all a
-/// key.
+/// An offset at which the first rank that has tokens sees nothing while another one does; alone, at most half
+/// of the queries.
 Index offset_that_hides(InputGenerator& generator, const Layout& layout);
 
 }  // namespace course::ring_mask
