@@ -308,12 +308,14 @@ Task masked_task(std::string id, std::string function) {
 
 std::vector<CommunicationCheck> blocking_checks() {
   using namespace checks;
-  return blocking_ring(
+  std::vector<CommunicationCheck> all = blocking_ring(
       first_of({without_fact(fact_world, "world_communicator"),
                 named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
                 named_if(sends_at_most(bytes_of_a_ring, ""), made_a_useless_hop, "useless_last_hop"),
                 log_reading::names_the_owners}),
       memory_limit);
+  all.push_back(deadlocks(ring_mask::skipped_a_hop, "hop_skipped"));
+  return all;
 }
 
 }  // namespace course::ring_forward
