@@ -1,5 +1,7 @@
 #include "judge/attention/ring_backward.hpp"
 
+#include <algorithm>
+
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring_backward_steps.hpp"
@@ -68,7 +70,7 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
 }
 
 AttentionProblem problem(const Example& example) {
-  return problem_of(example, Tensor64(example.inputs.at("lse").shape()), {});
+  return problem_of(example, Tensor64(example.inputs.at("lse").shape()), keys_seen(example));
 }
 
 /// Two more blocks with their gradients, and as much again for copies that MPI itself or a message of several
@@ -104,6 +106,18 @@ Task task(std::string id, std::string function) {
   return made;
 }
 
+Task masked_task(std::string id, std::string function) {
+  Task made = task(std::move(id), std::move(function));
+  made.examples = masked_examples;
+  made.follows_from = {{"wrong_direction", "rule_of_other_direction"}};
+  made.logs[block_log::scores_output] = 1;
+  std::vector<WrongSteps<Steps>> wrong;
+  for (const auto& [mistake, mask] : ring_mask::wrong_steps()) wrong.push_back({mistake, {.mask = mask}});
+  std::ranges::move(mistakes_of<Steps>(gradients<double>, wrong), std::back_inserter(made.mistakes));
+  made.answer_checks.push_back(log_reading::gives_no_empty_block);
+  return made;
+}
+
 std::vector<CommunicationCheck> blocking_checks(const Task& task) {
   using namespace checks;
   // With a right answer, so that it is not the gradients that went too far.
@@ -120,6 +134,7 @@ std::vector<CommunicationCheck> blocking_checks(const Task& task) {
                               log_reading::names_the_owners}),
                     memory_of_a_ring);
   all.push_back(deadlocks(waits_for_itself_alone, "sends_to_itself_alone"));
+  all.push_back(deadlocks(ring_mask::skipped_a_hop, "hop_skipped"));
   return all;
 }
 

@@ -1,5 +1,6 @@
 #include "judge/attention/ring_backward.hpp"
 
+#include "judge/attention/ring_mask.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -16,6 +17,19 @@ std::vector<Example> ring_backward::hidden_examples(InputGenerator& generator, i
   add("steep scores", random_qkv(generator, 2, n, n, 13, 2));
   add("scores far below 0", very_negative_qkv(generator, 2, n, n, 9, -300));
   all.push_back(real_example(generator, "real input", shards, {generator.integer(0, 11)}));
+  return all;
+}
+
+std::vector<Example> ring_backward::hidden_masked_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all;
+  for (Example& example : hidden_examples(generator, ranks)) {
+    const int tokens = example.layout.tokens();
+    Example forward = ring_mask::with_offset(std::move(example), generator.integer(-tokens / 2, tokens / 2));
+    for (float& entry : forward.inputs.at("q").values()) entry /= 2;  // as in masked_examples
+    for (const char* const name : {"o", "lse"}) forward.inputs.erase(name);
+    const auto d_o = forward.inputs.extract("d_o");
+    all.push_back(with_gradient(std::move(forward), std::move(d_o.mapped())));
+  }
   return all;
 }
 
