@@ -30,8 +30,13 @@ class Blocks {
   TiledBlockAttention tiled_forward() { return make_forward(true); }
   TiledBlockAttentionBackward tiled_backward() { return make_backward(true); }
 
+  // Virtual, so that a shared object needs no symbol of the player's.
+
+  /// These are the player's own everywhere: no lesson has LessonBlocks with a mask.
+  virtual MaskedBlockAttention masked_forward() = 0;
+  virtual MaskedBlockAttentionBackward masked_backward() = 0;
+
  private:
-  /// Virtual, so that a shared object needs no symbol of the player's.
   /// @param in_tiles whether the function that is given it is one that hides its transfers behind tiles
   virtual TiledBlockAttention make_forward(bool in_tiles) = 0;
   virtual TiledBlockAttentionBackward make_backward(bool in_tiles) = 0;

@@ -56,6 +56,29 @@ inline void require_one_a_query(const char* name, MatrixView<const float> x, Hea
                               "; one number a head and query is expected");
 }
 
+/// Throws std::invalid_argument unless every query of q has a range of keys that lies in the block k; names
+/// the first query whose range does not.
+inline void require_ranges(std::span<const KeyRange> seen, HeadsView<const float> q,
+                           HeadsView<const float> k) {
+  if (std::ssize(seen) != q.seq()) {
+    throw std::invalid_argument("block.accumulate was given " + std::to_string(seen.size()) +
+                                " ranges of keys for q " + shape_text(q) + "; one a query is expected");
+  }
+  for (Index i = 0; i < q.seq(); ++i) {
+    const auto [first, last] = seen[i];
+    if (0 <= first && first <= last && last <= k.seq()) continue;
+    throw std::invalid_argument("block.accumulate was given keys " + std::to_string(first) + " to before " +
+                                std::to_string(last) + " for query " + std::to_string(i) +
+                                "; 0 <= first <= last <= " + std::to_string(k.seq()) +
+                                " is expected, the number of keys of the block");
+  }
+}
+
+/// Every query of q sees all keys of the block k.
+inline std::vector<KeyRange> whole_block(HeadsView<const float> q, HeadsView<const float> k) {
+  return std::vector<KeyRange>(std::max<Index>(0, q.seq()), {0, k.seq()});
+}
+
 /// One query sees one key and its value: an online softmax, a score at a time.
 inline void see(float score, std::span<const float> value, float& m, float& l, std::span<float> o) {
   const float grown = std::max(m, score);
@@ -66,20 +89,28 @@ inline void see(float score, std::span<const float> value, float& m, float& l, s
   m = grown;
 }
 
-/// BlockAttention::accumulate. A head is a tile.
-inline void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                       int /*owner*/, AttentionState& state, const BetweenTiles& between_tiles) {
+/// MaskedBlockAttention::accumulate. A head is a tile.
+inline void accumulate_seen(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                            std::span<const KeyRange> seen, AttentionState& state,
+                            const BetweenTiles& between_tiles = {}) {
   require_fitting(q, k, v);
+  require_ranges(seen, q, k);
   const float scale = score_scale(q);
   for (Index head = 0; head < q.heads(); ++head) {
     for (Index i = 0; i < q.seq(); ++i) {
-      for (Index j = 0; j < k.seq(); ++j) {
+      for (Index j = seen[i].first; j < seen[i].last; ++j) {
         const float score = scale * dot(q.head(head).row(i), k.head(head).row(j));
         see(score, v.head(head).row(j), state.m()(head, i), state.l()(head, i), state.o().head(head).row(i));
       }
     }
     if (between_tiles) between_tiles();
   }
+}
+
+/// BlockAttention::accumulate.
+inline void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                       int /*owner*/, AttentionState& state, const BetweenTiles& between_tiles) {
+  accumulate_seen(q, k, v, whole_block(q, k), state, between_tiles);
 }
 
 /// BlockAttention::finish.
@@ -95,12 +126,14 @@ inline void finish(AttentionState& state, HeadsView<float> o, MatrixView<float> 
   }
 }
 
-/// BlockAttentionBackward::accumulate. A head is a tile.
-inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                                HeadsView<const float> d_o, MatrixView<const float> lse,
-                                MatrixView<const float> delta, int /*owner*/, HeadsView<float> dq,
-                                HeadsView<float> dk, HeadsView<float> dv, const BetweenTiles& between_tiles) {
+/// MaskedBlockAttentionBackward::accumulate. A head is a tile.
+inline void accumulate_backward_seen(HeadsView<const float> q, HeadsView<const float> k,
+                                     HeadsView<const float> v, HeadsView<const float> d_o,
+                                     MatrixView<const float> lse, MatrixView<const float> delta,
+                                     std::span<const KeyRange> seen, HeadsView<float> dq, HeadsView<float> dk,
+                                     HeadsView<float> dv, const BetweenTiles& between_tiles = {}) {
   require_fitting(q, k, v);
+  require_ranges(seen, q, k);
   require_same_shape("d_o", d_o, "q", q);
   require_same_shape("dq", dq, "q", q);
   require_same_shape("dk", dk, "k", k);
@@ -113,7 +146,7 @@ inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float>
       if (lse(head, i) == -std::numeric_limits<float>::infinity()) continue;
       const std::span<const float> query = q.head(head).row(i);
       const std::span<const float> gradient = d_o.head(head).row(i);
-      for (Index j = 0; j < k.seq(); ++j) {
+      for (Index j = seen[i].first; j < seen[i].last; ++j) {
         const float weight = std::exp(scale * dot(query, k.head(head).row(j)) - lse(head, i));
         const float ds = scale * weight * (dot(gradient, v.head(head).row(j)) - delta(head, i));
         add_scaled(dv.head(head).row(j), weight, gradient);
@@ -123,6 +156,14 @@ inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float>
     }
     if (between_tiles) between_tiles();
   }
+}
+
+/// BlockAttentionBackward::accumulate.
+inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                                HeadsView<const float> d_o, MatrixView<const float> lse,
+                                MatrixView<const float> delta, int /*owner*/, HeadsView<float> dq,
+                                HeadsView<float> dk, HeadsView<float> dv, const BetweenTiles& between_tiles) {
+  accumulate_backward_seen(q, k, v, d_o, lse, delta, whole_block(q, k), dq, dk, dv, between_tiles);
 }
 
 inline const LessonBlocks blocks{{accumulate, finish}, {accumulate_backward}};

@@ -51,6 +51,27 @@ class GradedBlocks : public Blocks {
  public:
   explicit GradedBlocks(ComputeObserver& observer) : observer_(observer) {}
 
+  MaskedBlockAttention masked_forward() override {
+    handed_out_ = true;
+    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                   std::span<const KeyRange> seen, int owner, AttentionState& state) {
+              enter(owner, k, v);
+              plain::accumulate_seen(q, k, v, seen, state);
+            },
+            plain::finish};
+  }
+
+  MaskedBlockAttentionBackward masked_backward() override {
+    handed_out_ = true;
+    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                   HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
+                   std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
+                   HeadsView<float> dv) {
+      enter(owner, k, v);
+      plain::accumulate_backward_seen(q, k, v, d_o, lse, delta, seen, dq, dk, dv);
+    }};
+  }
+
   /// The output `log` [calls, block_log::columns] of a function that was handed one of them.
   std::optional<Tensor> log() const {
     if (!handed_out_) return std::nullopt;

@@ -42,6 +42,26 @@ class TimedBlocks : public Blocks {
       throw std::invalid_argument("block " + mode + ": expected idle or without_progress");
   }
 
+  MaskedBlockAttention masked_forward() override {
+    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                   std::span<const KeyRange> seen, int owner, AttentionState& state) {
+              compute_block(block_of(owner), {},
+                            [&](const BetweenTiles&) { plain::accumulate_seen(q, k, v, seen, state); });
+            },
+            plain::finish};
+  }
+
+  MaskedBlockAttentionBackward masked_backward() override {
+    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                   HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
+                   std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
+                   HeadsView<float> dv) {
+      compute_block("backward, " + block_of(owner), {}, [&](const BetweenTiles&) {
+        plain::accumulate_backward_seen(q, k, v, d_o, lse, delta, seen, dq, dk, dv);
+      });
+    }};
+  }
+
   /// The spans since the last look, on this host's monotonic clock.
   std::vector<Span> take_spans() { return std::exchange(spans_, {}); }
 

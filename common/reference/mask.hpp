@@ -4,16 +4,12 @@
 #include <span>
 #include <vector>
 
+#include "ring/key_range.hpp"
 #include "tensor/view.hpp"
 
 namespace course::reference {
 
-/// Keys first .. last - 1; none where they are equal.
-struct KeyRange {
-  Index first;
-  Index last;
-  bool operator==(const KeyRange&) const = default;
-};
+using course::KeyRange;
 
 /// What a mask leaves of a tile.
 enum class Tile { Empty, Mixed, Full };

@@ -2,8 +2,10 @@
 
 #include <functional>
 #include <limits>
+#include <span>
 #include <vector>
 
+#include "ring/key_range.hpp"
 #include "tensor/view.hpp"
 
 namespace course {
@@ -56,6 +58,30 @@ struct BlockAttentionBackward {
   std::function<void(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                      HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
                      int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv)>
+      accumulate;
+};
+
+/// BlockAttention for a ring whose queries do not see every key.
+struct MaskedBlockAttention {
+  /// BlockAttention::accumulate, where query i of every head sees the keys seen[i] of the block, counted from
+  /// its first key. A query whose range is empty keeps its state; one that has seen nothing yet, too. There
+  /// is a range for every query of q, with 0 <= first <= last <= keys, else std::invalid_argument with the
+  /// query and its range.
+  std::function<void(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                     std::span<const KeyRange> seen, int owner, AttentionState& state)>
+      accumulate;
+  /// BlockAttention::finish.
+  std::function<void(AttentionState& state, HeadsView<float> o, MatrixView<float> lse)> finish;
+};
+
+/// The same for the backward pass.
+struct MaskedBlockAttentionBackward {
+  /// BlockAttentionBackward::accumulate under ranges, as MaskedBlockAttention::accumulate has them. A query
+  /// and a key that it does not see add nothing.
+  std::function<void(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                     HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
+                     std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
+                     HeadsView<float> dv)>
       accumulate;
 };
 
