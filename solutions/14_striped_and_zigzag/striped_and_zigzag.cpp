@@ -25,10 +25,13 @@ Positions zigzag_positions(Index tokens, int world_size, int rank) {
   //| // Where does chunk c begin, when the first few chunks hold one token more? Which two are the rank's?
   //| throw course::NotImplemented("task 1, zigzag_positions");
   const int chunks = 2 * world_size;
-  const auto start = [&](int chunk) { return chunk * (tokens / chunks) + std::min<Index>(chunk, tokens % chunks); };
+  const auto start = [&](int chunk) {
+    return chunk * (tokens / chunks) + std::min<Index>(chunk, tokens % chunks);
+  };
   Positions positions;
   for (const int chunk : {rank, chunks - 1 - rank}) {
-    for (Index position = start(chunk); position < start(chunk + 1); ++position) positions.push_back(position);
+    for (Index position = start(chunk); position < start(chunk + 1); ++position)
+      positions.push_back(position);
   }
   return positions;
   //< task 1
@@ -45,7 +48,8 @@ void shard_rows(HeadsView<const float> whole, std::span<const Index> positions, 
   //< task 2
 }
 
-void unshard_rows(HeadsView<const float> gathered, std::span<const Positions> positions, HeadsView<float> whole) {
+void unshard_rows(HeadsView<const float> gathered, std::span<const Positions> positions,
+                  HeadsView<float> whole) {
   //> task 2
   //| // Go through what was gathered, row by row. Where does each row belong?
   //| throw course::NotImplemented("task 2, unshard_rows");
@@ -73,7 +77,8 @@ Batch shard_batch(std::span<const int> sequence, std::span<const Index> position
   //< task 3
 }
 
-std::vector<KeyRange> key_ranges(std::span<const Index> query_positions, std::span<const Index> key_positions) {
+std::vector<KeyRange> key_ranges(std::span<const Index> query_positions,
+                                 std::span<const Index> key_positions) {
   //> task 4
   //| // Both lists ascend. How many of the keys stand at the query's position or before it?
   //| throw course::NotImplemented("task 4, key_ranges");

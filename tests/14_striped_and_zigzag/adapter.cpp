@@ -1,6 +1,7 @@
+#include "player/adapter.hpp"
+
 #include <algorithm>
 
-#include "player/adapter.hpp"
 #include "striped_and_zigzag.hpp"
 
 namespace {
@@ -31,8 +32,8 @@ Index longest(const std::vector<Positions>& lists) {
 template <class T>
 void write(const char* name, const std::vector<T>& list, std::span<float> row) {
   if (list.size() > row.size()) {
-    throw std::length_error(std::string(name) + " has " + std::to_string(list.size()) + " entries, expected at most " +
-                            std::to_string(row.size()));
+    throw std::length_error(std::string(name) + " has " + std::to_string(list.size()) +
+                            " entries, expected at most " + std::to_string(row.size()));
   }
   std::ranges::fill(row, -1.0f);
   std::ranges::transform(list, row.begin(), [](T entry) { return static_cast<float>(entry); });
@@ -49,8 +50,8 @@ void positions(Call& call) {
   }
 }
 
-/// x [heads, tokens, head_dim] cut into shards, which are joined in the order of ranks, and rows in that order put
-/// back.
+/// x [heads, tokens, head_dim] cut into shards, which are joined in the order of ranks, and rows in that
+/// order put back.
 void reorder(Call& call) {
   const std::vector<Positions> by_rank = positions_by_rank(call);
   const auto x = call.input("x").heads();
@@ -61,11 +62,13 @@ void reorder(Call& call) {
     lesson14::shard_rows(x, positions, shard.heads());
     for (Index head = 0; head < x.heads(); ++head) {
       for (Index row = 0; row < std::ssize(positions); ++row)
-        std::ranges::copy(shard.heads().head(head).row(row), shards.heads().head(head).row(first + row).begin());
+        std::ranges::copy(shard.heads().head(head).row(row),
+                          shards.heads().head(head).row(first + row).begin());
     }
     first += std::ssize(positions);
   }
-  lesson14::unshard_rows(call.input("gathered").heads(), by_rank, call.output("whole", call.input("x").shape()).heads());
+  lesson14::unshard_rows(call.input("gathered").heads(), by_rank,
+                         call.output("whole", call.input("x").shape()).heads());
 }
 
 void batch(Call& call) {
@@ -83,8 +86,8 @@ void batch(Call& call) {
   }
 }
 
-/// Every pair of a query shard and a key shard, and every rank and step. Beyond a shard's last query a range is
-/// empty; every empty range is [0, 0).
+/// Every pair of a query shard and a key shard, and every rank and step. Beyond a shard's last query a range
+/// is empty; every empty range is [0, 0).
 void causal(Call& call) {
   const std::vector<Positions> by_rank = positions_by_rank(call);
   const Index ranks = std::ssize(by_rank);

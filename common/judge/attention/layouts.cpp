@@ -51,7 +51,9 @@ Positions from_to(Index first, Index last) {
   return positions;
 }
 
-Positions striped(int tokens, int ranks, int rank) { return Layout::striped(tokens, ranks).positions(rank); }
+Positions striped(int tokens, int ranks, int rank) {
+  return Layout::striped(tokens, ranks).positions(rank);
+}
 
 Positions zigzag(int tokens, int ranks, int rank) {
   return Layout::zigzag(even_shards(tokens, 2 * ranks)).positions(rank);
@@ -163,8 +165,7 @@ std::vector<WrongSteps<Ownership>> wrong_ownership() {
           {"stripes_contiguous", {.striped_by = contiguous}},
           {"remainder_dropped", {.striped_by = stripes_of_whole_rounds}},
           {"remainder_dropped", {.zigzag_by = zigzag_of_whole_chunks}},
-          {"remainder_dropped",
-           {.striped_by = stripes_of_whole_rounds, .zigzag_by = zigzag_of_whole_chunks}},
+          {"remainder_dropped", {.striped_by = stripes_of_whole_rounds, .zigzag_by = zigzag_of_whole_chunks}},
           {"chunks_cut_otherwise", {.zigzag_by = zigzag_with_a_long_last_chunk}},
           {"chunks_cut_otherwise", {.zigzag_by = zigzag_in_proportion}},
           {"chunks_cut_otherwise", {.zigzag_by = zigzag_rounded_up}}};
@@ -247,18 +248,24 @@ struct Feeding {
   };
 };
 
-std::vector<double> labels_of(const Feeding& steps, const std::vector<double>& sequence, const Positions& own) {
+std::vector<double> labels_of(const Feeding& steps, const std::vector<double>& sequence,
+                              const Positions& own) {
   std::vector<double> labels;
   for (Index i = 0; i < std::ssize(own); ++i) {
     const bool last_of_shard = i + 1 == std::ssize(own);
     const bool last = own[i] + 1 == std::ssize(sequence);
     switch (steps.labels) {
-      case Labels::Right: labels.push_back(last ? steps.last_label(sequence) : sequence[own[i] + 1]); break;
+      case Labels::Right:
+        labels.push_back(last ? steps.last_label(sequence) : sequence[own[i] + 1]);
+        break;
       case Labels::ShiftedAfterSharding:
         labels.push_back(last_of_shard ? ignored_label : sequence[own[i + 1]]);
         break;
-      case Labels::ShardRolled: labels.push_back(sequence[own[last_of_shard ? 0 : i + 1]]); break;
-      case Labels::NotShifted: labels.push_back(sequence[own[i]]);
+      case Labels::ShardRolled:
+        labels.push_back(sequence[own[last_of_shard ? 0 : i + 1]]);
+        break;
+      case Labels::NotShifted:
+        labels.push_back(sequence[own[i]]);
     }
   }
   return labels;
@@ -321,10 +328,14 @@ struct Seeing {
 Index last_key(Diagonal diagonal, const Positions& queries, const Positions& keys, Index i) {
   const Index count = std::ssize(keys);
   switch (diagonal) {
-    case Diagonal::Right: break;
-    case Diagonal::Excluded: return reference::Mask::causal(-1).among(queries, keys).keys(i).last;
-    case Diagonal::ByLocalIndex: return std::min(i + 1, count);
-    case Diagonal::PositionAsIndex: return std::min(queries[i] + 1, count);
+    case Diagonal::Right:
+      break;
+    case Diagonal::Excluded:
+      return reference::Mask::causal(-1).among(queries, keys).keys(i).last;
+    case Diagonal::ByLocalIndex:
+      return std::min(i + 1, count);
+    case Diagonal::PositionAsIndex:
+      return std::min(queries[i] + 1, count);
   }
   return reference::Mask::causal().among(queries, keys).keys(i).last;
 }
@@ -381,8 +392,7 @@ std::vector<Example> pairs(InputGenerator& generator, int) {
 template <class Steps>
 Task exact_task(std::string id, std::string function, std::vector<Output> outputs,
                 std::vector<Example> (*examples)(InputGenerator&, int),
-                Answer (*run)(const Steps&, const Example&),
-                const std::vector<WrongSteps<Steps>>& wrong) {
+                Answer (*run)(const Steps&, const Example&), const std::vector<WrongSteps<Steps>>& wrong) {
   const auto right = [run](const Example& example) { return run({}, example); };
   return {.id = std::move(id),
           .function = std::move(function),
@@ -464,12 +474,11 @@ Task batch_task(std::string id, std::string function) {
 
 Task causal_task(std::string id, std::string function) {
   const std::vector<std::string> axes{"rank", "block", "query"};
-  return exact_task<Seeing>(
-      std::move(id), std::move(function),
-      {{"first", axes, 0, "first of key_ranges"},
-       {"last", axes, 0, "last of key_ranges"},
-       {"work", {"rank", "step"}, 0, "causal_work"}},
-      pairs, seen, wrong_seeing());
+  return exact_task<Seeing>(std::move(id), std::move(function),
+                            {{"first", axes, 0, "first of key_ranges"},
+                             {"last", axes, 0, "last of key_ranges"},
+                             {"work", {"rank", "step"}, 0, "causal_work"}},
+                            pairs, seen, wrong_seeing());
 }
 
 }  // namespace course::layouts
