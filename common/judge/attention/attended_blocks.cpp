@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "judge/attention/ring_mask.hpp"
+
 namespace course::log_reading {
 
 namespace {
@@ -65,6 +67,20 @@ std::string data(const char* name, int of, int keys) {
   return fmt::format("{} that is no rank's whole shard ({} tokens)", name, keys);
 }
 
+/// Whether a rank has to attend to a block.
+bool is_needed(const Example& example, int rank, int owner) {
+  return ring_mask::is_masked(example) ? ring_mask::is_seen(example, rank, owner)
+                                       : example.layout.tokens(owner) > 0;
+}
+
+/// How many blocks a rank should attend to; without a mask it may leave out empty ones of them.
+int blocks_for(const Example& example, int rank) {
+  if (!ring_mask::is_masked(example)) return example.ranks();
+  int count = 0;
+  for (int owner = 0; owner < example.ranks(); ++owner) count += is_needed(example, rank, owner) ? 1 : 0;
+  return count;
+}
+
 /// Something wrong with what a rank attended to.
 struct Wrong {
   int hop;
@@ -74,14 +90,15 @@ struct Wrong {
 /// The first call of one rank that was not given what it should.
 std::optional<Wrong> first_wrong(const Example& example, const Calls& calls, int rank) {
   const int world_size = example.ranks();
+  const int count = blocks_for(example, rank);
   int hop = 0;
   for (const Attended& call : calls) {
     // Somebody who leaves empty blocks out calls less often than there are hops.
-    while (call.keys > 0 && hop < world_size && example.layout.tokens(holder(rank, hop, world_size)) == 0)
+    while (call.keys > 0 && hop < world_size && !is_needed(example, rank, holder(rank, hop, world_size)))
       ++hop;
     if (hop >= world_size) {
-      return Wrong{hop,
-                   fmt::format("rank {} attended to more blocks than the {} there are", rank, world_size)};
+      return Wrong{hop, fmt::format("rank {} attended to more blocks than the {} there are{}", rank, count,
+                                    ring_mask::is_masked(example) ? " for its queries to see" : "")};
     }
     const int expected = holder(rank, hop, world_size);
     if (call.k_of != expected || call.v_of != expected) {
@@ -95,21 +112,21 @@ std::optional<Wrong> first_wrong(const Example& example, const Calls& calls, int
   }
   for (; hop < world_size; ++hop) {
     const int missing = holder(rank, hop, world_size);
-    if (example.layout.tokens(missing) > 0) {
+    if (is_needed(example, rank, missing)) {
       return Wrong{hop, fmt::format("rank {} attended to {} of {} blocks; that of rank {} is missing", rank,
-                                    calls.size(), world_size, missing)};
+                                    calls.size(), count, missing)};
     }
   }
   return std::nullopt;
 }
 
-/// Whether every rank named (rank + hop) mod P at every hop, where that differs from (rank - hop) mod P.
+/// Whether every rank named (rank + hop) mod P for the block of rank (rank - hop) mod P, where these differ.
 bool counts_forward(const std::vector<Calls>& by_rank) {
   const int world_size = static_cast<int>(by_rank.size());
   for (int rank = 0; rank < world_size; ++rank) {
-    if (std::ssize(by_rank[rank]) != world_size) return false;
-    for (int hop = 0; hop < world_size; ++hop) {
-      if (by_rank[rank][hop].owner != holder(rank, -hop, world_size)) return false;
+    for (const Attended& call : by_rank[rank]) {
+      if (call.keys == 0) continue;
+      if (call.k_of == nobody || call.owner != holder(2 * rank, call.k_of, world_size)) return false;
     }
   }
   return world_size > 2;
@@ -153,14 +170,30 @@ std::vector<Finding> names_the_owners(const Example& example, const Outcome& out
   const std::vector<Calls> by_rank = read(example, outcome);
   for (int rank = 0; rank < example.ranks(); ++rank) {
     if (!no_block_twice(by_rank[rank])) continue;
-    for (int hop = 0; hop < std::ssize(by_rank[rank]); ++hop) {
-      const Attended& call = by_rank[rank][hop];
+    for (const Attended& call : by_rank[rank]) {
       if (call.keys == 0 || call.k_of == nobody || call.k_of != call.v_of || call.k_of == call.owner)
         continue;
       return {
           {counts_forward(by_rank) ? "owner_off" : "",
            fmt::format("rank {}, {}: block.accumulate was told that the block is rank {}'s; it is rank {}'s",
-                       rank, when(hop), call.owner, call.k_of)}};
+                       rank, when(holder(rank, call.k_of, example.ranks())), call.owner, call.k_of)}};
+    }
+  }
+  return {};
+}
+
+std::vector<Finding> gives_only_what_is_seen(const Played& played) {
+  if (!is_right(played)) return {};
+  const Example& example = *played.example;
+  const std::vector<Calls> by_rank = read(example, *played.outcome);
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    for (const Attended& call : by_rank[rank]) {
+      const int owner = call.keys == 0 ? call.owner : call.k_of;
+      if (owner == nobody || (call.keys > 0 && is_needed(example, rank, owner))) continue;
+      return {{"empty_block_computed",
+               fmt::format("rank {}: block.accumulate was given the block of rank {}, of which no query of "
+                           "rank {} sees a key",
+                           rank, owner, rank)}};
     }
   }
   return {};

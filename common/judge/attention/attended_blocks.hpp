@@ -27,4 +27,8 @@ bool attended_to_more_than_all(const Example& example, const Outcome& outcome);
 /// The owner named for a block is another rank than the one whose keys and values they are.
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome);
 
+/// A block of which no query of the rank sees a key was given to accumulate: empty_block_computed. Says
+/// nothing of a wrong answer, in which a rank may have taken the block for another one.
+std::vector<Finding> gives_only_what_is_seen(const Played& played);
+
 }  // namespace course::log_reading

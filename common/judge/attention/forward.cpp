@@ -16,6 +16,7 @@ Index ragged_block(InputGenerator& generator, Index tokens) {
 }
 
 reference::Mask keys_seen(const Example& example) {
+  if (example.arguments.contains("offset")) return reference::Mask::causal(integer(example, "offset"));
   if (!example.arguments.contains("first")) return {};
   const std::vector<double>& first = example.arguments.at("first");
   const std::vector<double>& last = example.arguments.at("last");

@@ -18,7 +18,7 @@ Index integer(const Example& example, const char* name);
 Index ragged_block(InputGenerator& generator, Index tokens);
 
 /// The keys that each query sees: the arguments first and last have those of every query, first <= j < last;
-/// without them, all.
+/// with the argument offset, query i sees keys 0 .. i + offset; without any of these, all.
 reference::Mask keys_seen(const Example& example);
 
 /// How many blocks of keys are merged: of the argument block, else as many as there are ranks.

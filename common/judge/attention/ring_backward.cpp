@@ -1,5 +1,7 @@
 #include "judge/attention/ring_backward.hpp"
 
+#include <algorithm>
+
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring_backward_steps.hpp"
@@ -68,7 +70,7 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
 }
 
 AttentionProblem problem(const Example& example) {
-  return problem_of(example, Tensor64(example.inputs.at("lse").shape()), {});
+  return problem_of(example, Tensor64(example.inputs.at("lse").shape()), keys_seen(example));
 }
 
 /// Two more blocks with their gradients, and as much again for copies that MPI itself or a message of several
@@ -101,6 +103,16 @@ Task task(std::string id, std::string function) {
   made.logs = {{block_log::output, block_log::columns}};
   made.explain = log_reading::explaining(
       where_to_look("look at where dk and dv go between them, and how they come home"));
+  return made;
+}
+
+Task masked_task(std::string id, std::string function) {
+  Task made = task(std::move(id), std::move(function));
+  made.examples = masked_examples;
+  std::vector<WrongSteps<Steps>> wrong;
+  for (const auto& [mistake, mask] : ring_mask::wrong_steps()) wrong.push_back({mistake, {.mask = mask}});
+  std::ranges::move(mistakes_of<Steps>(gradients<double>, wrong), std::back_inserter(made.mistakes));
+  made.answer_checks.push_back(log_reading::gives_only_what_is_seen);
   return made;
 }
 

@@ -10,10 +10,11 @@
 namespace course::ring_backward {
 
 /// q, k, v and the d_o that arrives, cut into shards along axis 1, with o and lse as a forward pass in
-/// float64 gives them, rounded; arguments shard_tokens.
+/// float64 gives them, rounded; arguments shard_tokens. Every query sees every key.
 Example make_example(std::string what, const Layout& layout, QKV qkv, Tensor d_o);
 
-/// A forward example's q, k and v with a random d_o.
+/// A forward example with this d_o, or a random one, and with its o and lse.
+Example with_gradient(Example forward, Tensor d_o);
 Example with_gradient(InputGenerator& generator, Example forward);
 
 /// Real q, k, v and d_o of these heads, from a token drawn on; every `every`-th query times q_factor.
@@ -23,8 +24,12 @@ Example real_example(InputGenerator& generator, std::string what, const Layout& 
 /// Shards of all kinds, steep queries, scores far below 0, real input, and large blocks.
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 
+/// ring_forward::masked_examples with gradients.
+std::vector<Example> masked_examples(InputGenerator& generator, int ranks);
+
 /// What only a grade plays; not in a handout.
 std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
+std::vector<Example> hidden_masked_examples(InputGenerator& generator, int ranks);
 
 /// A function of q, k, v, o, lse, d_o and shard_tokens that gives dq, dk and dv of a rank's tokens, each
 /// [heads, tokens, head_dim]. Mistakes: own_share_only, own_share_lost, own_share_twice, last_share_lost,
@@ -32,6 +37,11 @@ std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 /// v_left_behind, one_block_short, delta_left_out, delta_of_first_head, sums_not_cleared, share_not_cleared,
 /// one_hop_short_of_home, received_and_sent.
 Task task(std::string id, std::string function);
+
+/// The same under the causal mask of an argument offset (ring_mask.hpp), of a function that is given a block
+/// computation with ranges of keys. Further mistakes: those of ring_mask::wrong_steps() and
+/// empty_block_computed.
+Task masked_task(std::string id, std::string function);
 
 /// Where to look when blocks are right and gradients are not: `of_dk_and_dv` where these alone are wrong, at
 /// delta where dv alone is right.

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/attention/forward.hpp"
 #include "judge/attention/ring_backward.hpp"
 #include "judge/attention/ring_forward.hpp"
 #include "judge/numbers/dot.hpp"
-#include "reference/reference.hpp"
 #include "ring/shards.hpp"
 
 namespace course::ring_backward {
@@ -31,27 +31,20 @@ QKV with_steep_queries(QKV qkv) {
 }  // namespace
 
 Example make_example(std::string what, const Layout& layout, QKV qkv, Tensor d_o) {
-  const std::vector<int> tokens = layout.shard_tokens();
-  const reference::Attention<double> forward =
-      reference::attention(cast<double>(qkv.q), cast<double>(qkv.k), cast<double>(qkv.v));
-  return {std::move(what),
-          {{"q", std::move(qkv.q)},
-           {"k", std::move(qkv.k)},
-           {"v", std::move(qkv.v)},
-           {"o", cast<float>(forward.o)},
-           {"lse", cast<float>(forward.lse)},
-           {"d_o", std::move(d_o)}},
-          {{"shard_tokens", {tokens.begin(), tokens.end()}}},
-          layout};
+  return with_gradient(ring_forward::make_example(std::move(what), layout, std::move(qkv)), std::move(d_o));
+}
+
+Example with_gradient(Example forward, Tensor d_o) {
+  const Answer answer = attention_answer<double>(forward);
+  forward.inputs.emplace("o", cast<float>(answer.at("o")));
+  forward.inputs.emplace("lse", cast<float>(answer.at("lse")));
+  forward.inputs.emplace("d_o", std::move(d_o));
+  return forward;
 }
 
 Example with_gradient(InputGenerator& generator, Example forward) {
-  const auto take = [&](const char* name) { return std::move(forward.inputs.at(name)); };
-  QKV qkv{take("q"), take("k"), take("v")};
-  Tensor d_o = generator.normal(qkv.q.shape());
-  Example example = make_example(std::move(forward.what), forward.layout, std::move(qkv), std::move(d_o));
-  example.large = forward.large;
-  return example;
+  Tensor d_o = generator.normal(forward.inputs.at("q").shape());
+  return with_gradient(std::move(forward), std::move(d_o));
 }
 
 Example real_example(InputGenerator& generator, std::string what, const Layout& layout,
@@ -90,6 +83,12 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
   add_real("real q, k, v and d_o with every third query doubled", 96, 3, 2);
   for (Example& large : ring_forward::with_large_blocks(generator, ranks))
     all.push_back(with_gradient(generator, std::move(large)));
+  return all;
+}
+
+std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = ring_forward::masked_examples(generator, ranks);
+  for (Example& example : all) example = with_gradient(generator, std::move(example));
   return all;
 }
 

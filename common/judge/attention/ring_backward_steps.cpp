@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/backward.hpp"
@@ -30,20 +31,21 @@ template <class T>
 struct Rank {
   TensorOf<T> q, k, v, o, d_o, lse;
 
-  /// What its queries give to the gradients of one block.
+  /// What its queries give to the gradients of one block, of which each sees some keys.
   reference::AttentionGradients<T> share(const TensorOf<T>& block_k, const TensorOf<T>& block_v,
-                                         Delta how) const {
+                                         const std::vector<KeyRange>& seen, Delta how) const {
     reference::AttentionGradients<T> made{TensorOf<T>(q.shape()), TensorOf<T>(block_k.shape()),
                                           TensorOf<T>(block_k.shape())};
     for (Index head = 0; head < q.extent(0); ++head) {
       const auto of = [head](auto& tensor) { return tensor.heads().head(head); };
       const DenseHead<T> one{of(q), of(block_k), of(block_v), of(o), of(d_o), lse.matrix().row(head)};
       for (Index i = 0; i < q.extent(1); ++i) {
+        if (one.lse[i] == -std::numeric_limits<T>::infinity()) continue;
         const T delta = how == Delta::LeftOut ? 0
                         : how == Delta::OfFirstHead
                             ? dot<T>(o.heads().head(0).row(i), d_o.heads().head(0).row(i))
                             : one.delta(i);
-        for (Index j = 0; j < block_k.extent(1); ++j) {
+        for (Index j = seen[i].first; j < seen[i].last; ++j) {
           const T weight = std::exp(one.s(i, j) - one.lse[i]);
           const T scaled_ds = one.scale * weight * (one.dp(i, j) - delta);
           add_scaled(of(made.dv).row(j), weight, one.d_o.row(i));
@@ -71,7 +73,8 @@ void add_by_token(std::vector<T>& to, Index tokens, const TensorOf<T>& x) {
 template <class T>
 class Ring {
  public:
-  Ring(const Example& example, const Steps& steps) : steps_(steps), layout_(example.layout) {
+  Ring(const Example& example, const Steps& steps)
+      : steps_(steps), example_(example), layout_(example.layout) {
     const Tensor& q = example.inputs.at("q");
     const std::size_t length = q.extent(0) * largest_shard(layout_.shard_tokens()) * q.extent(2);
     const std::vector<T> zeros(length), start(length, static_cast<T>(steps.dk_dv_start));
@@ -136,8 +139,9 @@ class Ring {
       const int of = holder(rank, step, world_size());
       const TensorOf<T>& block_k = ranks_[steps_.k_travels ? of : rank].k;
       const TensorOf<T>& block_v = ranks_[steps_.v_travels ? of : rank].v;
-      const reference::AttentionGradients<T> share =
-          ranks_[rank].share(block_k, read_as(block_v.values(), block_k.shape()), steps_.delta);
+      const reference::AttentionGradients<T> share = ranks_[rank].share(
+          block_k, read_as(block_v.values(), block_k.shape()),
+          ring_mask::seen(example_, rank, of, block_k.extent(1), steps_.mask), steps_.delta);
       add(dq_[rank].values(), share.dq.values(), steps_.dq_overwritten);
       if (of != rank && !steps_.others_blocks) continue;
       for (int i = 0; i < times_added(step); ++i) {
@@ -214,6 +218,7 @@ class Ring {
   }
 
   const Steps steps_;
+  const Example& example_;
   const Layout& layout_;
   std::vector<Rank<T>> ranks_;
   std::vector<TensorOf<T>> dq_;

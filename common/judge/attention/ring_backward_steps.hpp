@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "judge/attention/ring_mask.hpp"
 #include "judge/task.hpp"
 
 /// Attention's backward pass round a ring with steps of it done wrong, or none.
@@ -65,6 +66,7 @@ struct Steps {
   bool own_in_room = false;  ///< whether a block's first share lies where another block's comes later
   /// What is read beyond a block in memory that is longer; without it, what lay there.
   std::optional<double> beyond = {};
+  ring_mask::Steps mask = {};
 };
 
 /// dq, dk and dv by these steps from the o and lse that the student is given, computed in T.

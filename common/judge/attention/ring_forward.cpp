@@ -1,10 +1,13 @@
 #include "judge/attention/ring_forward.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/forward.hpp"
+#include "judge/attention/ring_mask.hpp"
 #include "judge/communication_checks.hpp"
 #include "reference/reference.hpp"
 #include "ring/shards.hpp"
@@ -28,21 +31,33 @@ Tensor read_as(const Tensor& x, int tokens) {
 
 struct Block {
   Tensor k, v;
+  std::vector<KeyRange> seen;  ///< by query
 };
+
+/// Adds what some queries get from one block to what they have from others.
+void merge(reference::Attention<double>& all, const reference::Attention<double>& block) {
+  const Index head_dim = all.o.extent(2);
+  for (Index row = 0; row < all.lse.size(); ++row) {
+    const double most = std::max(all.lse[row], block.lse[row]);
+    if (most == -std::numeric_limits<double>::infinity()) continue;
+    const double before = std::exp(all.lse[row] - most), more = std::exp(block.lse[row] - most);
+    for (Index i = row * head_dim; i < (row + 1) * head_dim; ++i)
+      all.o[i] = (before * all.o[i] + more * block.o[i]) / (before + more);
+    all.lse[row] = most + std::log(before + more);
+  }
+}
 
 /// What every rank gets from the blocks that it attends to.
 Answer attend(const Example& example, const std::function<std::vector<Block>(int rank)>& blocks) {
   std::vector<Tensor64> o, lse;
   for (int rank = 0; rank < example.ranks(); ++rank) {
-    const Tensor q = shard(example, "q", rank);
-    std::vector<Tensor> k{Tensor({q.extent(0), 0, q.extent(2)})};
-    std::vector<Tensor> v = k;
+    const Tensor64 q = cast<double>(shard(example, "q", rank));
+    const Tensor64 no_keys({q.extent(0), 0, q.extent(2)});
+    reference::Attention<double> own = reference::attention(q, no_keys, no_keys);
     for (const Block& block : blocks(rank)) {
-      k.push_back(block.k);
-      v.push_back(block.v);
+      merge(own, reference::attention(q, cast<double>(block.k), cast<double>(block.v),
+                                      reference::Mask::ranges(block.seen)));
     }
-    auto own = reference::attention(cast<double>(q), cast<double>(concatenate(k, 1)),
-                                    cast<double>(concatenate(v, 1)));
     o.push_back(std::move(own.o));
     lse.push_back(std::move(own.lse));
   }
@@ -62,6 +77,7 @@ struct Sight {
   bool k_travels = true;
   bool v_travels = true;
   bool length_travels = true;  ///< as how many tokens keys and values are read
+  ring_mask::Steps mask = {};
 };
 
 Answer see(const Example& example, const Sight& sight) {
@@ -76,7 +92,8 @@ Answer see(const Example& example, const Sight& sight) {
       const char* const k = room == Room::HoldsV ? "v" : "k";
       const char* const v = room == Room::HoldsK ? "k" : "v";
       blocks.push_back({read_as(shard(example, k, sight.k_travels ? owner : rank), tokens),
-                        read_as(shard(example, v, sight.v_travels ? owner : rank), tokens)});
+                        read_as(shard(example, v, sight.v_travels ? owner : rank), tokens),
+                        ring_mask::seen(example, rank, owner, tokens, sight.mask)});
     }
     return blocks;
   });
@@ -128,7 +145,11 @@ Answer see_one_buffer(const Example& example, int first, bool copied) {
   const auto v = attended_in_one_buffer(example, "v", first, copied);
   return attend(example, [&](int rank) {
     std::vector<Block> blocks;
-    for (int hop = 0; hop < example.ranks(); ++hop) blocks.push_back({k[rank][hop], v[rank][hop]});
+    for (int hop = 0; hop < example.ranks(); ++hop) {
+      const int owner = holder(rank, hop, example.ranks());
+      blocks.push_back(
+          {k[rank][hop], v[rank][hop], ring_mask::seen(example, rank, owner, example.layout.tokens(owner))});
+    }
     return blocks;
   });
 }
@@ -225,6 +246,27 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
   return all;
 }
 
+std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = on_all_kinds_of_shards(generator, ranks, 2);
+  for (Example& example : all) example = ring_mask::with_offset(std::move(example), 0);
+  const std::vector<int> shards = unequal_shards(generator, ranks);
+  const int n = total_tokens(shards);
+  const auto add = [&](std::string what, Index offset, QKV qkv) {
+    all.push_back(ring_mask::with_offset(make_example(std::move(what), shards, std::move(qkv)), offset));
+  };
+  add("queries that see no key", ring_mask::offset_that_hides(generator, shards),
+      random_qkv(generator, 2, n, n, 6));
+  add("queries that see later keys", generator.integer(2, 8), random_qkv(generator, 2, n, n, 6));
+  add("a row maximum that comes last", 0, late_maximum_qkv(generator, 3, n, n, 8));
+  add("scores more than 110 apart", 0, wide_scores_qkv(generator, 2, n, n, 6));
+  add("scores near -2e4", 0, very_negative_qkv(generator, 2, n, n, 5, -2e4));
+  add("real queries, keys and values", 0,
+      minilm_qkv(generator.integer(0, 512 - n), n, {generator.integer(0, 11)}, 1));
+  for (Example& large : with_large_blocks(generator, ranks))
+    all.push_back(ring_mask::with_offset(std::move(large), 0));
+  return all;
+}
+
 std::int64_t memory_limit(const Example& example) {
   return checks::memory_of_blocks(example, 2 * (2 + 1));
 }
@@ -235,9 +277,20 @@ Task task(std::string id, std::string function) {
   made.mistakes = known_mistakes();
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};
   made.logs = {{block_log::output, block_log::columns}};
-  made.explain = log_reading::explaining([](const Played&) -> std::string {
-    return "look at the state between them, and at o and lse after block.finish";
+  made.explain = log_reading::explaining([](const Played& played) -> std::string {
+    return ring_mask::is_masked(*played.example)
+               ? "look at which keys of them each query sees"
+               : "look at the state between them, and at o and lse after block.finish";
   });
+  return made;
+}
+
+Task masked_task(std::string id, std::string function) {
+  Task made = task(std::move(id), std::move(function));
+  made.examples = masked_examples;
+  for (const auto& [mistake, mask] : ring_mask::wrong_steps())
+    made.mistakes.push_back(seeing(mistake, {.mask = mask}));
+  made.answer_checks = {log_reading::gives_only_what_is_seen};
   return made;
 }
 

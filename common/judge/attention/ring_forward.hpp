@@ -17,8 +17,13 @@ std::vector<Example> on_all_kinds_of_shards(InputGenerator& generator, int ranks
 /// All kinds of shards, late maxima, scores far apart or far below 0, real input, and large blocks.
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 
+/// Under causal masks: all kinds of shards, offsets that hide keys from queries or show later ones, late
+/// maxima, scores far apart or far below 0, real input, and large blocks.
+std::vector<Example> masked_examples(InputGenerator& generator, int ranks);
+
 /// What only a grade plays; not in a handout.
 std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
+std::vector<Example> hidden_masked_examples(InputGenerator& generator, int ranks);
 
 /// Large enough for memory to be seen: blocks of half a megabyte on 8 ranks. No example in other worlds.
 std::vector<Example> with_large_blocks(InputGenerator& generator, int ranks);
@@ -30,6 +35,11 @@ std::int64_t memory_limit(const Example& example);
 /// a rank's queries. Mistakes: one_block_short, own_block_again, own_block_every_time, v_left_behind,
 /// one_room_for_k_and_v, receives_over_the_send_buffer.
 Task task(std::string id, std::string function);
+
+/// The same under the causal mask of an argument offset (ring_mask.hpp), of a function that is given a block
+/// computation with ranges of keys. Further mistakes: those of ring_mask::wrong_steps() and
+/// empty_block_computed.
+Task masked_task(std::string id, std::string function);
 
 /// What a ring of blocking calls is held to. Mistakes: world_communicator, wrong_direction, useless_last_hop,
 /// owner_off and those of checks::blocking_ring.

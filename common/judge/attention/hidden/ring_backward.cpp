@@ -1,5 +1,6 @@
 #include "judge/attention/ring_backward.hpp"
 
+#include "judge/attention/ring_forward.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -16,6 +17,12 @@ std::vector<Example> ring_backward::hidden_examples(InputGenerator& generator, i
   add("steep scores", random_qkv(generator, 2, n, n, 13, 2));
   add("scores far below 0", very_negative_qkv(generator, 2, n, n, 9, -300));
   all.push_back(real_example(generator, "real input", shards, {generator.integer(0, 11)}));
+  return all;
+}
+
+std::vector<Example> ring_backward::hidden_masked_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = ring_forward::hidden_masked_examples(generator, ranks);
+  for (Example& example : all) example = with_gradient(generator, std::move(example));
   return all;
 }
 

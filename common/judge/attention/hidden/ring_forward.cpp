@@ -1,5 +1,6 @@
 #include "judge/attention/ring_forward.hpp"
 
+#include "judge/attention/ring_mask.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -13,6 +14,15 @@ std::vector<Example> ring_forward::hidden_examples(InputGenerator& generator, in
       make_example("scores far apart", shards, wide_scores_qkv(generator, 2, n, n, 9)),
       make_example("real input", shards,
                    minilm_qkv(generator.integer(0, 512 - n), n, {generator.integer(0, 11)}, 2))};
+}
+
+std::vector<Example> ring_forward::hidden_masked_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = hidden_examples(generator, ranks);
+  for (Example& example : all) {
+    const int tokens = example.layout.tokens();
+    example = ring_mask::with_offset(std::move(example), generator.integer(-tokens / 2, tokens / 2));
+  }
+  return all;
 }
 
 }  // namespace course

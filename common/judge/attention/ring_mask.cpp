@@ -1,0 +1,94 @@
+#include "judge/attention/ring_mask.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "judge/attention/attended_blocks.hpp"
+#include "judge/attention/forward.hpp"
+
+namespace course::ring_mask {
+
+namespace {
+
+std::vector<Index> counted_from_0(Index count) {
+  std::vector<Index> places(count);
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+/// Whether the rule of these steps has a rank attend to the block at all.
+bool is_chosen(Chosen chosen, int rank, int owner, int world_size) {
+  if (chosen == Chosen::ByRanges) return true;
+  if (chosen != Chosen::OtherDirection) return owner <= rank;
+  const int hops = log_reading::holder(rank, owner, world_size);
+  return hops == 0 || hops >= world_size - rank;
+}
+
+}  // namespace
+
+std::vector<WrongSteps<Steps>> wrong_steps() {
+  std::vector<WrongSteps<Steps>> all{{"mask_ignored", {.masked = false}},
+                                     {"mask_ignored", {.masked = false, .chosen = Chosen::NotLater}},
+                                     {"exclusive_diagonal", {.shift = -1}},
+                                     {"offset_ignored", {.offset_factor = 0}},
+                                     {"offset_subtracted", {.offset_factor = -1}},
+                                     {"blocks_by_rank", {.chosen = Chosen::NotLater}},
+                                     {"blocks_by_rank", {.chosen = Chosen::EarlierWhole}},
+                                     {"rule_of_other_direction", {.chosen = Chosen::OtherDirection}}};
+  for (const Local local : {Local::Queries, Local::Keys, Local::Both}) {
+    for (const Chosen chosen : {Chosen::ByRanges, Chosen::NotLater}) {
+      for (const Index offset_factor : {0, 1}) {
+        all.push_back(
+            {"mask_by_local_index", {.local = local, .offset_factor = offset_factor, .chosen = chosen}});
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<KeyRange> seen(const Example& example, int rank, int owner, Index keys, const Steps& steps) {
+  const Layout& layout = example.layout;
+  const Index queries = layout.tokens(rank);
+  const std::vector<KeyRange> all(queries, {0, keys}), none(queries, {0, 0});
+  if (!is_masked(example)) return all;
+  if (!is_chosen(steps.chosen, rank, owner, layout.ranks())) return none;
+  if (!steps.masked || (steps.chosen == Chosen::EarlierWhole && owner < rank)) return all;
+  const bool local_queries = steps.local == Local::Queries || steps.local == Local::Both;
+  const bool local_keys = steps.local == Local::Keys || steps.local == Local::Both;
+  const reference::Mask mask =
+      reference::Mask::causal(steps.offset_factor * integer(example, "offset") + steps.shift)
+          .among(local_queries ? counted_from_0(queries) : layout.positions(rank),
+                 local_keys ? counted_from_0(layout.tokens(owner)) : layout.positions(owner));
+  std::vector<KeyRange> ranges;
+  for (Index i = 0; i < queries; ++i) {
+    const auto [first, last] = mask.keys(i);
+    ranges.push_back({std::min(first, keys), std::min(last, keys)});
+  }
+  return ranges;
+}
+
+bool is_masked(const Example& example) {
+  return example.arguments.contains("offset");
+}
+
+bool is_seen(const Example& example, int rank, int owner) {
+  const Layout& layout = example.layout;
+  return keys_seen(example).work(layout.positions(rank), layout.positions(owner)) > 0;
+}
+
+Example with_offset(Example example, Index offset) {
+  example.arguments["offset"] = {static_cast<double>(offset)};
+  return example;
+}
+
+Index offset_that_hides(InputGenerator& generator, const Layout& layout) {
+  const Index last = layout.tokens() - 1;
+  for (int rank = 0; rank + 1 < layout.ranks(); ++rank) {
+    if (layout.tokens(rank) == 0) continue;
+    const Index fewest = layout.positions(rank).back() + 1;
+    return -generator.integer(static_cast<int>(fewest), static_cast<int>(std::min(fewest + 1, last)));
+  }
+  return -generator.integer(1, static_cast<int>(last));
+}
+
+}  // namespace course::ring_mask

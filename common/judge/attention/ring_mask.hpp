@@ -1,0 +1,55 @@
+#pragma once
+
+#include <vector>
+
+#include "judge/task.hpp"
+#include "ring/key_range.hpp"
+
+/// Which keys of a block a rank's queries see in a ring, for the judges: right, and wrong in the ways that
+/// are known. An example whose arguments have `offset` is causal: the query at position i sees the keys at
+/// positions 0 .. i + offset. In another one, every query sees every key.
+namespace course::ring_mask {
+
+/// What is counted in its own shard in place of its position in the sequence.
+enum class Local { Nothing, Queries, Keys, Both };
+
+/// Which blocks a rank attends to, and how.
+enum class Chosen {
+  ByRanges,      ///< those of which a query sees a key
+  NotLater,      ///< of these, none of a later rank
+  EarlierWhole,  ///< those of earlier ranks whole, its own by ranges
+  /// Of these, those that s <= rank picks where blocks travel to rank - 1: its own, and after s hops of
+  /// blocks that travel to rank + 1 those with s >= P - rank.
+  OtherDirection,
+};
+
+/// The steps from positions to ranges as switches.
+struct Steps {
+  bool masked = true;  ///< else every query sees all of every block
+  Local local = Local::Nothing;
+  Index offset_factor = 1;  ///< what the offset is multiplied by
+  Index shift = 0;          ///< what is added to it then
+  Chosen chosen = Chosen::ByRanges;
+};
+
+/// The steps of the mistakes mask_ignored, mask_by_local_index, exclusive_diagonal, offset_ignored,
+/// offset_subtracted, blocks_by_rank and rule_of_other_direction.
+std::vector<WrongSteps<Steps>> wrong_steps();
+
+/// The keys that each query of `rank` sees of the block of rank `owner`, which is held as `keys` keys: within
+/// 0 .. keys.
+std::vector<KeyRange> seen(const Example& example, int rank, int owner, Index keys, const Steps& steps = {});
+
+bool is_masked(const Example& example);
+
+/// Whether a query of `rank` sees a key of rank `owner`.
+bool is_seen(const Example& example, int rank, int owner);
+
+/// The same example under a causal mask.
+Example with_offset(Example example, Index offset);
+
+/// An offset at which the first rank that has tokens sees nothing, and that leaves the last query of all a
+/// key.
+Index offset_that_hides(InputGenerator& generator, const Layout& layout);
+
+}  // namespace course::ring_mask
