@@ -1,6 +1,8 @@
 #include "striped_and_zigzag.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "lesson/not_implemented.hpp"
 
@@ -9,6 +11,7 @@ namespace lesson14 {
 using course::HeadsView;
 using course::Index;
 using course::KeyRange;
+using course::MatrixView;
 
 Positions striped_positions(Index tokens, int world_size, int rank) {
   // Which position does the rank own first, and how far is it to the next?
@@ -45,6 +48,22 @@ std::vector<KeyRange> key_ranges(std::span<const Index> query_positions,
 Index causal_work(std::span<const Positions> positions, int rank, int step) {
   // Whose block is with the rank at this step? How many of its keys does each query see?
   throw course::NotImplemented("task 4, causal_work");
+}
+
+void causal_ring_attention(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                           HeadsView<float> o, MatrixView<float> lse, std::span<const Positions> positions,
+                           const course::MaskedBlockAttention& block, MPI_Comm comm) {
+  // Take your ring of lesson 05. What does it know of a block but its length, and who tells it now?
+  throw course::NotImplemented("task 5, causal_ring_attention");
+}
+
+void causal_ring_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                          HeadsView<const float> o, MatrixView<const float> lse, HeadsView<const float> d_o,
+                          HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
+                          std::span<const Positions> positions,
+                          const course::MaskedBlockAttentionBackward& block, MPI_Comm comm) {
+  // Take your ring of lesson 07. Which blocks may be left out of the work, and which of the travels?
+  throw course::NotImplemented("task 6, causal_ring_backward");
 }
 
 }  // namespace lesson14

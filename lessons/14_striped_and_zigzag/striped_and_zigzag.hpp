@@ -58,4 +58,37 @@ std::vector<course::KeyRange> key_ranges(std::span<const course::Index> query_po
 /// has its own block; positions[r] are those of rank r.
 course::Index causal_work(std::span<const Positions> positions, int rank, int step);
 
+/// Task 5. Causal attention of this rank's queries over the keys and values of all ranks of comm: a query
+/// sees the keys at its own position and before. Queries stay; keys and values travel round the ring, each
+/// rank sending to rank + 1 and receiving from rank - 1, modulo P.
+///
+/// q, k, v, o [heads, n, head_dim] and lse [heads, n] are this rank's shard: row i is the token at
+/// positions[rank][i]. positions[r] are the positions of rank r, known to everybody: any ascending lists,
+/// perhaps empty, every position of the sequence on one rank.
+///
+/// Each block of which a query of this rank sees a key, and no other, is given to block.accumulate once, with
+/// the keys that each query sees and its owner's rank; block.finish then writes o and lse. All else is as in
+/// lesson 05: at most P - 1 hops, messages as long as their blocks or padded to the largest shard's, comm or
+/// a communicator made of it, no call whose bytes nobody counts, no reliance on MPI_Send buffering, memory
+/// for at most two more blocks.
+void causal_ring_attention(course::HeadsView<const float> q, course::HeadsView<const float> k,
+                           course::HeadsView<const float> v, course::HeadsView<float> o,
+                           course::MatrixView<float> lse, std::span<const Positions> positions,
+                           const course::MaskedBlockAttention& block, MPI_Comm comm);
+
+/// Task 6. The gradients of task 5's attention with respect to this rank's queries, keys and values. dk and
+/// dv travel with the keys and values that they belong to, and come home.
+///
+/// q, k, v, o, d_o, dq, dk, dv [heads, n, head_dim], lse [heads, n] and positions are as in task 5; o and lse
+/// are what it returned, d_o the gradient that arrives at o. What dq, dk and dv hold beforehand is undefined.
+/// accumulate adds, is given delta_i = o_i . d_o_i of this rank's queries, and again only blocks of which a
+/// query sees a key; the others travel on untouched. At most P - 1 hops of keys and values and P of dk and
+/// dv, nothing when P = 1. All else is as in lesson 07.
+void causal_ring_backward(course::HeadsView<const float> q, course::HeadsView<const float> k,
+                          course::HeadsView<const float> v, course::HeadsView<const float> o,
+                          course::MatrixView<const float> lse, course::HeadsView<const float> d_o,
+                          course::HeadsView<float> dq, course::HeadsView<float> dk,
+                          course::HeadsView<float> dv, std::span<const Positions> positions,
+                          const course::MaskedBlockAttentionBackward& block, MPI_Comm comm);
+
 }  // namespace lesson14

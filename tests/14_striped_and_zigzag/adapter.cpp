@@ -113,10 +113,32 @@ void causal(Call& call) {
   }
 }
 
+void causal_ring_attention(Call& call) {
+  const course::Tensor& q = call.input("q");
+  const course::Shape rows{q.extent(0), q.extent(1)};
+  lesson14::causal_ring_attention(q.heads(), call.input("k").heads(), call.input("v").heads(),
+                                  call.output("o", q.shape()).heads(), call.output("lse", rows).matrix(),
+                                  positions_by_rank(call), call.blocks().masked_forward(),
+                                  call.communicator<MPI_Comm>());
+}
+
+void causal_ring_backward(Call& call) {
+  const course::Tensor& q = call.input("q");
+  lesson14::causal_ring_backward(
+      q.heads(), call.input("k").heads(), call.input("v").heads(), call.input("o").heads(),
+      call.input("lse").matrix(), call.input("d_o").heads(), call.output("dq", q.shape()).heads(),
+      call.output("dk", q.shape()).heads(), call.output("dv", q.shape()).heads(), positions_by_rank(call),
+      call.blocks().masked_backward(), call.communicator<MPI_Comm>());
+}
+
 }  // namespace
 
 const course::Adapter& course_adapter() {
-  static const course::Adapter adapter{
-      {"positions", positions}, {"reorder", reorder}, {"batch", batch}, {"causal", causal}};
+  static const course::Adapter adapter{{"positions", positions},
+                                       {"reorder", reorder},
+                                       {"batch", batch},
+                                       {"causal", causal},
+                                       {"causal_ring_attention", causal_ring_attention},
+                                       {"causal_ring_backward", causal_ring_backward}};
   return adapter;
 }

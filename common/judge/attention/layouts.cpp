@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "reference/mask.hpp"
+#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring_mask.hpp"
 #include "ring/shards.hpp"
 
 namespace course::layouts {
@@ -316,52 +318,40 @@ std::vector<Example> sequences(InputGenerator& generator, int) {
 
 // Ranges and work
 
-enum class Diagonal { Right, Excluded, ByLocalIndex, PositionAsIndex };
-enum class Work { OfRanges, Right, WholeBlocks, AllPairs, OwnerOff };
+enum class Work { OfRanges, Right, WholeBlocks, OwnerOff };
 
 struct Seeing {
-  Diagonal diagonal = Diagonal::Right;
+  ring_mask::Steps mask = {};
   Work work = Work::OfRanges;
 };
 
-/// Behind the last key that query i of `queries` sees in `keys`.
-Index last_key(Diagonal diagonal, const Positions& queries, const Positions& keys, Index i) {
-  const Index count = std::ssize(keys);
-  switch (diagonal) {
-    case Diagonal::Right:
-      break;
-    case Diagonal::Excluded:
-      return reference::Mask::causal(-1).among(queries, keys).keys(i).last;
-    case Diagonal::ByLocalIndex:
-      return std::min(i + 1, count);
-    case Diagonal::PositionAsIndex:
-      return std::min(queries[i] + 1, count);
-  }
-  return reference::Mask::causal().among(queries, keys).keys(i).last;
-}
-
-Index scores_of_block(const Seeing& steps, const Positions& queries, const Positions& keys) {
-  const Diagonal diagonal = steps.work == Work::OfRanges ? steps.diagonal : Diagonal::Right;
+Index scores_of(const std::vector<KeyRange>& ranges) {
   Index scores = 0;
-  for (Index i = 0; i < std::ssize(queries); ++i) scores += last_key(diagonal, queries, keys, i);
-  const bool whole = steps.work == Work::AllPairs || (steps.work == Work::WholeBlocks && scores > 0);
-  return whole ? std::ssize(queries) * std::ssize(keys) : scores;
+  for (const auto [first, last] : ranges) scores += last - first;
+  return scores;
 }
 
 Answer seen(const Seeing& steps, const Example& example) {
-  const Layout layout = layout_of(example);
+  // The family of rings knows what is seen of a block.
+  const Example ring = ring_mask::with_offset({.what = "", .inputs = {}, .layout = layout_of(example)}, 0);
+  const Layout& layout = ring.layout;
   const int ranks = layout.ranks();
+  const auto see = [&](int rank, int owner, const ring_mask::Steps& mask) {
+    return ring_mask::seen(ring, rank, owner, layout.tokens(owner), mask);
+  };
   const Shape shape{ranks, ranks, largest_shard(layout.shard_tokens())};
   Answer answer{{"first", Tensor64(shape)}, {"last", Tensor64(shape)}, {"work", Tensor64({ranks, ranks})}};
   for (int rank = 0; rank < ranks; ++rank) {
-    const Positions& queries = layout.positions(rank);
     for (int other = 0; other < ranks; ++other) {
-      for (Index i = 0; i < std::ssize(queries); ++i)
-        answer["last"].heads()(rank, other, i) =
-            static_cast<double>(last_key(steps.diagonal, queries, layout.positions(other), i));
-      const int hops = steps.work == Work::OwnerOff ? -other : other;
-      const Positions& keys = layout.positions(log_reading::holder(rank, hops, ranks));
-      answer["work"].matrix()(rank, other) = static_cast<double>(scores_of_block(steps, queries, keys));
+      Index query = 0;
+      for (const KeyRange& keys : see(rank, other, steps.mask))
+        answer["last"].heads()(rank, other, query++) = static_cast<double>(keys.last);
+      const int owner = log_reading::holder(rank, steps.work == Work::OwnerOff ? -other : other, ranks);
+      Index scores =
+          scores_of(see(rank, owner, steps.work == Work::OfRanges ? steps.mask : ring_mask::Steps{}));
+      if (steps.work == Work::WholeBlocks && scores > 0)
+        scores = Index{layout.tokens(rank)} * layout.tokens(owner);
+      answer["work"].matrix()(rank, other) = static_cast<double>(scores);
     }
   }
   return answer;
@@ -369,12 +359,10 @@ Answer seen(const Seeing& steps, const Example& example) {
 
 std::vector<WrongSteps<Seeing>> wrong_seeing() {
   std::vector<WrongSteps<Seeing>> all{{"whole_blocks_counted", {.work = Work::WholeBlocks}},
-                                      {"mask_forgotten", {.work = Work::AllPairs}},
                                       {"owner_off", {.work = Work::OwnerOff}}};
-  for (const Work work : {Work::OfRanges, Work::Right}) {
-    all.push_back({"diagonal_excluded", {Diagonal::Excluded, work}});
-    all.push_back({"mask_by_local_index", {Diagonal::ByLocalIndex, work}});
-    all.push_back({"position_as_index", {Diagonal::PositionAsIndex, work}});
+  for (const auto& [id, mask] : ring_mask::wrong_steps()) {
+    all.push_back({id, {.mask = mask}});
+    all.push_back({id, {.mask = mask, .work = Work::Right}});
   }
   return all;
 }
@@ -479,6 +467,50 @@ Task causal_task(std::string id, std::string function) {
                              {"last", axes, 0, "last of key_ranges"},
                              {"work", {"rank", "step"}, 0, "causal_work"}},
                             pairs, seen, wrong_seeing());
+}
+
+std::vector<Example> ring_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all;
+  const auto add = [&](std::string what, const Layout& layout, QKV qkv) {
+    all.push_back(causal_ring_example(std::move(what), layout, std::move(qkv)));
+  };
+  const int chunk = generator.integer(2, 3);
+  const int even = 2 * ranks * chunk, odd = even + generator.integer(1, 2 * ranks - 1);
+  for (const int tokens : {even, odd}) {
+    for (const auto& [kind, layout] : all_kinds(generator, tokens, ranks)) {
+      add(std::to_string(tokens) + " tokens, " + kind, layout,
+          random_qkv(generator, 2, tokens, tokens, generator.integer(3, 6)));
+    }
+  }
+  const int few = std::max(2, ranks / 2);
+  add("few tokens, striped", Layout::striped(few, ranks), random_qkv(generator, 2, few, few, 4));
+  const Layout zigzag = Layout::zigzag(even_shards(odd, 2 * ranks));
+  add("a row maximum that comes last, zigzag", zigzag, late_maximum_qkv(generator, 3, odd, odd, 8));
+  add("scores more than 110 apart, striped", Layout::striped(odd, ranks),
+      wide_scores_qkv(generator, 2, odd, odd, 6));
+  add("scores near -150, zigzag", zigzag, very_negative_qkv(generator, 2, odd, odd, 5, -150));
+  add("real queries, keys and values, striped", Layout::striped(even, ranks),
+      minilm_qkv(generator.integer(0, 512 - even), even, {generator.integer(0, 11)}));
+  for (Example& large : ring_forward::with_large_blocks(generator, ranks)) {
+    QKV qkv{large.inputs.at("q"), large.inputs.at("k"), large.inputs.at("v")};
+    add(large.what + ", zigzag", Layout::zigzag(even_shards(large.layout.tokens(), 2 * ranks)),
+        std::move(qkv));
+    all.back().large = true;
+  }
+  return all;
+}
+
+std::vector<Example> backward_ring_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = ring_examples(generator, ranks);
+  for (Example& example : all) example = ring_backward::with_gradient(generator, std::move(example));
+  return all;
+}
+
+Example causal_ring_example(std::string what, const Layout& layout, QKV qkv) {
+  Example example =
+      ring_mask::with_offset(ring_forward::make_example(std::move(what), layout, std::move(qkv)), 0);
+  example.arguments.merge(arguments_of(layout));
+  return example;
 }
 
 }  // namespace course::layouts

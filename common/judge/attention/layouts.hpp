@@ -40,11 +40,23 @@ Task batch_task(std::string id, std::string function);
 /// owner_off.
 Task causal_task(std::string id, std::string function);
 
+/// q, k and v under a causal mask on this layout, for ring_forward::masked_task; with arguments_of the
+/// layout.
+Example causal_ring_example(std::string what, const Layout& layout, QKV qkv);
+
+/// Such examples on all kinds of layouts, with equal and unequal shards; late maxima, scores far apart or far
+/// below 0, real input, and large blocks.
+std::vector<Example> ring_examples(InputGenerator& generator, int ranks);
+/// The same with o, lse and a d_o, for ring_backward::masked_task.
+std::vector<Example> backward_ring_examples(InputGenerator& generator, int ranks);
+
 /// What only a grade plays; not in a handout.
 std::vector<Example> hidden_worlds(InputGenerator& generator, int ranks);
 std::vector<Example> hidden_tensors(InputGenerator& generator, int ranks);
 std::vector<Example> hidden_sequences(InputGenerator& generator, int ranks);
 std::vector<Example> hidden_pairs(InputGenerator& generator, int ranks);
+std::vector<Example> hidden_rings(InputGenerator& generator, int ranks);
+std::vector<Example> hidden_backward_rings(InputGenerator& generator, int ranks);
 
 /// One input of each task.
 Example world_example(std::string what, int tokens, int ranks);

@@ -1,5 +1,6 @@
 #include "judge/attention/layouts.hpp"
 
+#include "judge/attention/ring_backward.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -41,6 +42,25 @@ std::vector<Example> layouts::hidden_pairs(InputGenerator& generator, int) {
   for (const auto& [kind, layout] : all_kinds(generator, generator.integer(40, 90), generator.integer(2, 9)))
     all.push_back(pairs_example(kind, layout));
   all.push_back(pairs_example("unequal chunks", unruly_zigzag(generator, 4)));
+  return all;
+}
+
+std::vector<Example> layouts::hidden_rings(InputGenerator& generator, int ranks) {
+  std::vector<Example> all;
+  const auto add = [&](const std::string& what, const Layout& layout) {
+    const int n = layout.tokens();
+    all.push_back(
+        causal_ring_example(what, layout, random_qkv(generator, 3, n, n, generator.integer(2, 20))));
+  };
+  const int tokens = generator.integer(20, 60);
+  for (const auto& [kind, layout] : all_kinds(generator, tokens, ranks)) add(kind, layout);
+  add("unequal chunks", unruly_zigzag(generator, ranks));
+  return all;
+}
+
+std::vector<Example> layouts::hidden_backward_rings(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = hidden_rings(generator, ranks);
+  for (Example& example : all) example = ring_backward::with_gradient(generator, std::move(example));
   return all;
 }
 
