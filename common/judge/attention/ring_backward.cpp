@@ -109,6 +109,7 @@ Task task(std::string id, std::string function) {
 Task masked_task(std::string id, std::string function) {
   Task made = task(std::move(id), std::move(function));
   made.examples = masked_examples;
+  made.follows_from = {{"wrong_direction", "rule_of_other_direction"}};
   std::vector<WrongSteps<Steps>> wrong;
   for (const auto& [mistake, mask] : ring_mask::wrong_steps()) wrong.push_back({mistake, {.mask = mask}});
   std::ranges::move(mistakes_of<Steps>(gradients<double>, wrong), std::back_inserter(made.mistakes));

@@ -24,7 +24,7 @@ Example real_example(InputGenerator& generator, std::string what, const Layout& 
 /// Shards of all kinds, steep queries, scores far below 0, real input, and large blocks.
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 
-/// ring_forward::masked_examples with gradients.
+/// All kinds of causal masks, scores far below 0, real input, and large blocks.
 std::vector<Example> masked_examples(InputGenerator& generator, int ranks);
 
 /// What only a grade plays; not in a handout.

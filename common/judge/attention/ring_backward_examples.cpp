@@ -4,6 +4,7 @@
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring_backward.hpp"
 #include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring_mask.hpp"
 #include "judge/numbers/dot.hpp"
 #include "ring/shards.hpp"
 
@@ -87,8 +88,19 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
 }
 
 std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
-  std::vector<Example> all = ring_forward::masked_examples(generator, ranks);
-  for (Example& example : all) example = with_gradient(generator, std::move(example));
+  std::vector<Example> all;
+  const auto add = [&](Example forward) {
+    all.push_back(with_gradient(generator, ring_mask::with_offset(std::move(forward), 0)));
+  };
+  for (Example& forward : ring_forward::on_all_kinds_of_masks(generator, ranks))
+    all.push_back(with_gradient(generator, std::move(forward)));
+  const std::vector<int> shards = unequal_shards(generator, ranks);
+  const int n = total_tokens(shards), real = 53;
+  add(ring_forward::make_example("scores near -150", shards, very_negative_qkv(generator, 2, n, n, 5, -150)));
+  add(ring_forward::make_example(
+      "real queries, keys and values", even_shards(real, ranks),
+      minilm_qkv(generator.integer(0, 512 - real), real, two_real_heads(generator))));
+  for (Example& large : ring_forward::with_large_blocks(generator, ranks)) add(std::move(large));
   return all;
 }
 

@@ -246,21 +246,31 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
   return all;
 }
 
-std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
+std::vector<Example> on_all_kinds_of_masks(InputGenerator& generator, int ranks) {
   std::vector<Example> all = on_all_kinds_of_shards(generator, ranks, 2);
   for (Example& example : all) example = ring_mask::with_offset(std::move(example), 0);
   const std::vector<int> shards = unequal_shards(generator, ranks);
-  const int n = total_tokens(shards);
-  const auto add = [&](std::string what, Index offset, QKV qkv) {
-    all.push_back(ring_mask::with_offset(make_example(std::move(what), shards, std::move(qkv)), offset));
+  const auto add = [&](std::string what, Index offset) {
+    const int n = total_tokens(shards);
+    Example example = make_example(std::move(what), shards, random_qkv(generator, 2, n, n, 6));
+    all.push_back(ring_mask::with_offset(std::move(example), offset));
   };
-  add("queries that see no key", ring_mask::offset_that_hides(generator, shards),
-      random_qkv(generator, 2, n, n, 6));
-  add("queries that see later keys", generator.integer(2, 8), random_qkv(generator, 2, n, n, 6));
-  add("a row maximum that comes last", 0, late_maximum_qkv(generator, 3, n, n, 8));
-  add("scores more than 110 apart", 0, wide_scores_qkv(generator, 2, n, n, 6));
-  add("scores near -2e4", 0, very_negative_qkv(generator, 2, n, n, 5, -2e4));
-  add("real queries, keys and values", 0,
+  add("queries that see no key", ring_mask::offset_that_hides(generator, shards));
+  add("queries that see later keys", generator.integer(2, 8));
+  return all;
+}
+
+std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = on_all_kinds_of_masks(generator, ranks);
+  const std::vector<int> shards = unequal_shards(generator, ranks);
+  const int n = total_tokens(shards);
+  const auto add = [&](std::string what, QKV qkv) {
+    all.push_back(ring_mask::with_offset(make_example(std::move(what), shards, std::move(qkv)), 0));
+  };
+  add("a row maximum that comes last", late_maximum_qkv(generator, 3, n, n, 8));
+  add("scores more than 110 apart", wide_scores_qkv(generator, 2, n, n, 6));
+  add("scores near -2e4", very_negative_qkv(generator, 2, n, n, 5, -2e4));
+  add("real queries, keys and values",
       minilm_qkv(generator.integer(0, 512 - n), n, {generator.integer(0, 11)}, 1));
   for (Example& large : with_large_blocks(generator, ranks))
     all.push_back(ring_mask::with_offset(std::move(large), 0));
@@ -288,6 +298,7 @@ Task task(std::string id, std::string function) {
 Task masked_task(std::string id, std::string function) {
   Task made = task(std::move(id), std::move(function));
   made.examples = masked_examples;
+  made.follows_from = {{"wrong_direction", "rule_of_other_direction"}};
   for (const auto& [mistake, mask] : ring_mask::wrong_steps())
     made.mistakes.push_back(seeing(mistake, {.mask = mask}));
   made.answer_checks = {log_reading::gives_only_what_is_seen};

@@ -17,8 +17,11 @@ std::vector<Example> on_all_kinds_of_shards(InputGenerator& generator, int ranks
 /// All kinds of shards, late maxima, scores far apart or far below 0, real input, and large blocks.
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 
-/// Under causal masks: all kinds of shards, offsets that hide keys from queries or show later ones, late
-/// maxima, scores far apart or far below 0, real input, and large blocks.
+/// Ordinary input under causal masks: all kinds of shards, and offsets that hide keys from queries or show
+/// later ones.
+std::vector<Example> on_all_kinds_of_masks(InputGenerator& generator, int ranks);
+
+/// All kinds of masks, late maxima, scores far apart or far below 0, real input, and large blocks.
 std::vector<Example> masked_examples(InputGenerator& generator, int ranks);
 
 /// What only a grade plays; not in a handout.

@@ -286,8 +286,19 @@ Mistake seen_as(const char* id, std::function<Example(Example)> change) {
           }};
 }
 
+/// Who goes through the queries of a block without keys, too, does arithmetic there with what nobody has
+/// seen.
+Answer nan_without_keys(const Example& example) {
+  Answer answer = block_forward::run({.nothing_seen_apart = false}, example);
+  if (example.inputs.at("k").extent(1) > 0) return answer;
+  for (auto& [name, output] : answer)
+    std::ranges::fill(output.values(), std::numeric_limits<double>::quiet_NaN());
+  return answer;
+}
+
 std::vector<Mistake> range_mistakes() {
   std::vector<Mistake> all{seen_as("range_ignored", without_ranges)};
+  all.push_back({"nothing_seen_nan", nan_without_keys});
   for (const auto& [first, last] : {std::pair{0, 1}, {0, -1}, {1, 0}, {-1, 0}}) {
     all.push_back(seen_as("range_off_by_one", [first = first, last = last](Example example) {
       return with_changed_ranges(std::move(example), first, last);

@@ -1,6 +1,6 @@
 #include "judge/attention/ring_backward.hpp"
 
-#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring_mask.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -21,8 +21,14 @@ std::vector<Example> ring_backward::hidden_examples(InputGenerator& generator, i
 }
 
 std::vector<Example> ring_backward::hidden_masked_examples(InputGenerator& generator, int ranks) {
-  std::vector<Example> all = ring_forward::hidden_masked_examples(generator, ranks);
-  for (Example& example : all) example = with_gradient(generator, std::move(example));
+  std::vector<Example> all;
+  for (Example& example : hidden_examples(generator, ranks)) {
+    const int tokens = example.layout.tokens();
+    Example forward = ring_mask::with_offset(std::move(example), generator.integer(-tokens / 2, tokens / 2));
+    for (const char* const name : {"o", "lse"}) forward.inputs.erase(name);
+    const auto d_o = forward.inputs.extract("d_o");
+    all.push_back(with_gradient(std::move(forward), std::move(d_o.mapped())));
+  }
   return all;
 }
 
