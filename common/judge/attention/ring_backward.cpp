@@ -133,6 +133,7 @@ std::vector<CommunicationCheck> blocking_checks(const Task& task) {
                               log_reading::names_the_owners}),
                     memory_of_a_ring);
   all.push_back(deadlocks(waits_for_itself_alone, "sends_to_itself_alone"));
+  all.push_back(deadlocks(ring_mask::skipped_a_hop, "hop_skipped"));
   return all;
 }
 

@@ -48,7 +48,8 @@ Task masked_task(std::string id, std::string function);
 log_reading::BlocksRight where_to_look(std::string of_dk_and_dv);
 
 /// What a ring of blocking calls that answers `task` is held to. Mistakes: world_communicator,
-/// sends_to_itself_alone, wrong_direction, useless_last_hop, owner_off and those of checks::blocking_ring.
+/// sends_to_itself_alone, wrong_direction, useless_last_hop, owner_off, hop_skipped and those of
+/// checks::blocking_ring.
 std::vector<CommunicationCheck> blocking_checks(const Task& task);
 
 }  // namespace course::ring_backward

@@ -249,7 +249,8 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
 std::vector<Example> on_all_kinds_of_masks(InputGenerator& generator, int ranks) {
   std::vector<Example> all = on_all_kinds_of_shards(generator, ranks, 2);
   for (Example& example : all) example = ring_mask::with_offset(std::move(example), 0);
-  const std::vector<int> shards = unequal_shards(generator, ranks);
+  std::vector<int> shards = unequal_shards(generator, ranks);
+  shards.back() += 8;  // of a query that sees one key the gradient is 0: let others see more
   const auto add = [&](std::string what, Index offset) {
     const int n = total_tokens(shards);
     Example example = make_example(std::move(what), shards, random_qkv(generator, 2, n, n, 6));
@@ -307,12 +308,14 @@ Task masked_task(std::string id, std::string function) {
 
 std::vector<CommunicationCheck> blocking_checks() {
   using namespace checks;
-  return blocking_ring(
+  std::vector<CommunicationCheck> all = blocking_ring(
       first_of({without_fact(fact_world, "world_communicator"),
                 named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction"),
                 named_if(sends_at_most(bytes_of_a_ring, ""), made_a_useless_hop, "useless_last_hop"),
                 log_reading::names_the_owners}),
       memory_limit);
+  all.push_back(deadlocks(ring_mask::skipped_a_hop, "hop_skipped"));
+  return all;
 }
 
 }  // namespace course::ring_forward

@@ -76,6 +76,17 @@ bool is_seen(const Example& example, int rank, int owner) {
   return keys_seen(example).work(layout.positions(rank), layout.positions(owner)) > 0;
 }
 
+bool skipped_a_hop(const Example& example, const Deadlock& deadlock) {
+  if (!is_masked(example) || deadlock.kind != Deadlock::Kind::WaitsForFinished) return false;
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    if (std::ranges::count(deadlock.ranks, rank) > 0) continue;
+    for (int owner = 0; owner < example.ranks(); ++owner) {
+      if (!is_seen(example, rank, owner)) return true;
+    }
+  }
+  return false;
+}
+
 Example with_offset(Example example, Index offset) {
   example.arguments["offset"] = {static_cast<double>(offset)};
   return example;
@@ -88,7 +99,7 @@ Index offset_that_hides(InputGenerator& generator, const Layout& layout) {
     const Index fewest = layout.positions(rank).back() + 1;
     return -generator.integer(static_cast<int>(fewest), static_cast<int>(std::min(fewest + 1, last)));
   }
-  return -generator.integer(1, static_cast<int>(last));
+  return -generator.integer(1, static_cast<int>((last + 1) / 2));
 }
 
 }  // namespace course::ring_mask

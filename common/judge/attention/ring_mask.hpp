@@ -45,11 +45,15 @@ bool is_masked(const Example& example);
 /// Whether a query of `rank` sees a key of rank `owner`.
 bool is_seen(const Example& example, int rank, int owner);
 
+/// Recognised: ranks wait for one that has finished, and of some block that one sees nothing. Who skips the
+/// work on a block and with it the hop has sent less than others wait for.
+bool skipped_a_hop(const Example& example, const Deadlock& deadlock);
+
 /// The same example under a causal mask.
 Example with_offset(Example example, Index offset);
 
-/// An offset at which the first rank that has tokens sees nothing, and that leaves the last query of all a
-/// key.
+/// An offset at which the first rank that has tokens sees nothing while another one does; alone, at most half
+/// of the queries.
 Index offset_that_hides(InputGenerator& generator, const Layout& layout);
 
 }  // namespace course::ring_mask
