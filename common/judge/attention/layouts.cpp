@@ -376,6 +376,36 @@ std::vector<Example> pairs(InputGenerator& generator, int) {
   return all;
 }
 
+// Rings
+
+/// Ordinary input on all kinds of layouts, with equal shards and unequal ones.
+std::vector<Example> ordinary_rings(InputGenerator& generator, int ranks) {
+  std::vector<Example> all;
+  const auto add = [&](const std::string& kind, const Layout& layout) {
+    const int tokens = layout.tokens();
+    all.push_back(causal_ring_example(std::to_string(tokens) + " tokens, " + kind, layout,
+                                      random_qkv(generator, 2, tokens, tokens, generator.integer(3, 6))));
+  };
+  const int even = 2 * ranks * generator.integer(ranks == 1 ? 4 : 2, ranks == 1 ? 5 : 3);
+  const int odd = even + generator.integer(1, 2 * ranks - 1);
+  add("striped", Layout::striped(even, ranks));
+  add("zigzag", Layout::zigzag(even_shards(even, 2 * ranks)));
+  for (const auto& [kind, layout] : all_kinds(generator, odd, ranks)) add(kind, layout);
+  add("striped", Layout::striped(std::max(2, ranks / 2), ranks));
+  return all;
+}
+
+std::vector<Example> large_rings(InputGenerator& generator, int ranks) {
+  std::vector<Example> all;
+  for (const Example& large : ring_forward::with_large_blocks(generator, ranks)) {
+    const Layout zigzag = Layout::zigzag(even_shards(large.layout.tokens(), 2 * ranks));
+    all.push_back(causal_ring_example(large.what + ", zigzag", zigzag,
+                                      {large.inputs.at("q"), large.inputs.at("k"), large.inputs.at("v")}));
+    all.back().large = true;
+  }
+  return all;
+}
+
 /// A task whose answers are whole numbers, or copies: a right one is exact.
 template <class Steps>
 Task exact_task(std::string id, std::string function, std::vector<Output> outputs,
@@ -470,38 +500,32 @@ Task causal_task(std::string id, std::string function) {
 }
 
 std::vector<Example> ring_examples(InputGenerator& generator, int ranks) {
-  std::vector<Example> all;
+  std::vector<Example> all = ordinary_rings(generator, ranks);
+  const int tokens = generator.integer(20, 30);
+  const Layout striped = Layout::striped(tokens, ranks);
+  const Layout zigzag = Layout::zigzag(even_shards(tokens, 2 * ranks));
   const auto add = [&](std::string what, const Layout& layout, QKV qkv) {
     all.push_back(causal_ring_example(std::move(what), layout, std::move(qkv)));
   };
-  const int chunk = generator.integer(2, 3);
-  const int even = 2 * ranks * chunk, odd = even + generator.integer(1, 2 * ranks - 1);
-  for (const int tokens : {even, odd}) {
-    for (const auto& [kind, layout] : all_kinds(generator, tokens, ranks)) {
-      add(std::to_string(tokens) + " tokens, " + kind, layout,
-          random_qkv(generator, 2, tokens, tokens, generator.integer(3, 6)));
-    }
-  }
-  const int few = std::max(2, ranks / 2);
-  add("few tokens, striped", Layout::striped(few, ranks), random_qkv(generator, 2, few, few, 4));
-  const Layout zigzag = Layout::zigzag(even_shards(odd, 2 * ranks));
-  add("a row maximum that comes last, zigzag", zigzag, late_maximum_qkv(generator, 3, odd, odd, 8));
-  add("scores more than 110 apart, striped", Layout::striped(odd, ranks),
-      wide_scores_qkv(generator, 2, odd, odd, 6));
-  add("scores near -150, zigzag", zigzag, very_negative_qkv(generator, 2, odd, odd, 5, -150));
-  add("real queries, keys and values, striped", Layout::striped(even, ranks),
-      minilm_qkv(generator.integer(0, 512 - even), even, {generator.integer(0, 11)}));
-  for (Example& large : ring_forward::with_large_blocks(generator, ranks)) {
-    QKV qkv{large.inputs.at("q"), large.inputs.at("k"), large.inputs.at("v")};
-    add(large.what + ", zigzag", Layout::zigzag(even_shards(large.layout.tokens(), 2 * ranks)),
-        std::move(qkv));
-    all.back().large = true;
-  }
+  add("a row maximum that comes last, zigzag", zigzag, late_maximum_qkv(generator, 3, tokens, tokens, 8));
+  add("scores more than 110 apart, striped", striped, wide_scores_qkv(generator, 2, tokens, tokens, 6));
+  add("scores near -2e4, zigzag", zigzag, very_negative_qkv(generator, 2, tokens, tokens, 5, -2e4));
+  add("real queries, keys and values, striped", striped,
+      minilm_qkv(generator.integer(0, 512 - tokens), tokens, {generator.integer(0, 11)}));
+  std::ranges::move(large_rings(generator, ranks), std::back_inserter(all));
   return all;
 }
 
 std::vector<Example> backward_ring_examples(InputGenerator& generator, int ranks) {
-  std::vector<Example> all = ring_examples(generator, ranks);
+  std::vector<Example> all = ordinary_rings(generator, ranks);
+  constexpr int tokens = 53;  // of fewer, real ones have next to all their weight on one key
+  all.push_back(causal_ring_example("scores near -150, zigzag",
+                                    Layout::zigzag(even_shards(tokens, 2 * ranks)),
+                                    very_negative_qkv(generator, 2, tokens, tokens, 5, -150)));
+  all.push_back(
+      causal_ring_example("real queries, keys and values, striped", Layout::striped(tokens, ranks),
+                          minilm_qkv(generator.integer(0, 512 - tokens), tokens, two_real_heads(generator))));
+  std::ranges::move(large_rings(generator, ranks), std::back_inserter(all));
   for (Example& example : all) example = ring_backward::with_gradient(generator, std::move(example));
   return all;
 }

@@ -47,7 +47,8 @@ Example causal_ring_example(std::string what, const Layout& layout, QKV qkv);
 /// Such examples on all kinds of layouts, with equal and unequal shards; late maxima, scores far apart or far
 /// below 0, real input, and large blocks.
 std::vector<Example> ring_examples(InputGenerator& generator, int ranks);
-/// The same with o, lse and a d_o, for ring_backward::masked_task.
+
+/// Such examples with o, lse and a d_o, for ring_backward::masked_task, of which float32 keeps the gradients.
 std::vector<Example> backward_ring_examples(InputGenerator& generator, int ranks);
 
 /// What only a grade plays; not in a handout.
