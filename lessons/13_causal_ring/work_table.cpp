@@ -75,7 +75,7 @@ void print(int ranks, int tokens) {
   const double mean = all / ranks;
   std::printf("\nmean of the ranks %.3f; the slowest of each step, together, %.3f: %.3f times as long\n",
               mean, sum(most), sum(most) / mean);
-  std::printf("without the diagonal of a block's own: 2 - 1/P = %.3f, %.1f %% of a balanced ring's speed\n\n",
+  std::printf("for long shards: 2 - 1/P = %.3f, %.1f %% of the speed of a ring in balance\n\n",
               2 - 1.0 / ranks, 100 / (2 - 1.0 / ranks));
   for (int rank = 0; rank < ranks; ++rank) print_timeline(rank, table[rank], most);
 }
