@@ -38,13 +38,14 @@ lay_down_the_old_handout() {
 # The student's file of a lesson, from the root: lessons/05_ring_attention/ring_attention.cpp.
 file_of() { echo "lessons/$1/${1#[0-9][0-9]_}.cpp"; }
 
-# Those of the old handout.
+# Those of the handout as it is: those of the old one, and once it is updated all.
 lessons() { (cd "$handout/lessons" && echo [0-9]*); }
 
 # Every other answer is committed, the rest is not; nor are a file of the student's own and a save.
 answer_everything() {
   local lesson
-  for lesson in $(lessons); do
+  answered=$(lessons)
+  for lesson in $answered; do
     cp "$ledger/answers/$lesson/right.cpp" "$student/$(file_of "$lesson")"
     case $lesson in *[13579]_*) commit_all "$student" "my answer to $lesson" ;; esac
   done
@@ -87,7 +88,7 @@ test_the_update() {
   check 'without a conflict' is "$(git -C "$student" ls-files --unmerged)$(git -C "$student" stash list)" ''
   check 'it is what a new handout is' is "$(diff -rq --exclude=.git --exclude=handout.json "$handout" "$work/new")" ''
   local lesson
-  for lesson in $(lessons); do
+  for lesson in $answered; do
     check "no line of the answer to $lesson is lost" is "$(lost_lines "$lesson")" ''
   done
   check 'the thought, too' is "$(tail -n 1 "$student/lessons/01_safe_softmax/safe_softmax.py")" '# my thought'
