@@ -52,22 +52,22 @@ class GradedBlocks : public Blocks {
   explicit GradedBlocks(ComputeObserver& observer) : observer_(observer) {}
 
   MaskedBlockAttention masked_forward() override {
-    handed_out_ = true;
+    handed_out_ = masked_ = true;
     return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                    std::span<const KeyRange> seen, int owner, AttentionState& state) {
-              enter(owner, k, v);
+              enter_masked(owner, k, v, seen);
               plain::accumulate_seen(q, k, v, seen, state);
             },
             plain::finish};
   }
 
   MaskedBlockAttentionBackward masked_backward() override {
-    handed_out_ = true;
+    handed_out_ = masked_ = true;
     return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                    HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
                    std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
                    HeadsView<float> dv) {
-      enter(owner, k, v);
+      enter_masked(owner, k, v, seen);
       plain::accumulate_backward_seen(q, k, v, d_o, lse, delta, seen, dq, dk, dv);
     }};
   }
@@ -79,6 +79,12 @@ class GradedBlocks : public Blocks {
     for (const block_log::Entry& entry : entries_)
       values.insert(values.end(), {entry.owner, entry.keys, entry.k, entry.v});
     return Tensor({static_cast<Index>(entries_.size()), block_log::columns}, std::move(values));
+  }
+
+  /// The output `scores` [calls, 1] of one that was handed a computation under a mask.
+  std::optional<Tensor> scores() const {
+    if (!masked_) return std::nullopt;
+    return Tensor({std::ssize(scores_), 1}, scores_);
   }
 
  private:
@@ -114,10 +120,20 @@ class GradedBlocks : public Blocks {
                         block_log::fingerprint(v)});
   }
 
+  void enter_masked(int owner, HeadsView<const float> k, HeadsView<const float> v,
+                    std::span<const KeyRange> seen) {
+    enter(owner, k, v);
+    Index scores = 0;
+    for (const auto [first, last] : seen) scores += last - first;
+    scores_.push_back(static_cast<float>(scores));
+  }
+
   ComputeObserver& observer_;
   ComputeObserver nobody_;
   bool handed_out_ = false;
+  bool masked_ = false;
   std::vector<block_log::Entry> entries_;
+  std::vector<float> scores_;
 };
 
 /// Different for every drawn case, and for its ranks.
@@ -147,6 +163,8 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
     stage.end_watching(report);
     if (std::optional<Tensor> log = blocks.log())
       call.output(block_log::output, log->shape()) = *std::move(log);
+    if (std::optional<Tensor> scores = blocks.scores())
+      call.output(block_log::scores_output, scores->shape()) = *std::move(scores);
     write_outputs(output_folder(loaded.folder, loaded.rank), call.outputs(), std::move(report));
   }
   stage.barrier();

@@ -24,6 +24,10 @@ struct Entry {
 
 inline constexpr Index columns = 4;
 
+/// Beside it, of a function whose block computation has a mask, the output [calls, 1]: the number of scores
+/// in each block that its queries see, of one head.
+inline constexpr const char* scores_output = "scores";
+
 /// Chris Wellons's lowbias32, https://github.com/skeeto/hash-prospector: every bit of x changes half of the
 /// others.
 inline std::uint32_t mix(std::uint32_t x) {

@@ -182,18 +182,19 @@ std::vector<Finding> names_the_owners(const Example& example, const Outcome& out
   return {};
 }
 
-std::vector<Finding> gives_only_what_is_seen(const Played& played) {
+std::vector<Finding> gives_no_empty_block(const Played& played) {
   if (!is_right(played)) return {};
-  const Example& example = *played.example;
-  const std::vector<Calls> by_rank = read(example, *played.outcome);
-  for (int rank = 0; rank < example.ranks(); ++rank) {
-    for (const Attended& call : by_rank[rank]) {
-      const int owner = call.keys == 0 ? call.owner : call.k_of;
-      if (owner == nobody || (call.keys > 0 && is_needed(example, rank, owner))) continue;
+  const std::vector<Calls> by_rank = read(*played.example, *played.outcome);
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    const auto scores = played.outcome->outputs[rank].find(block_log::scores_output);
+    if (scores == played.outcome->outputs[rank].end()) continue;
+    const std::size_t calls = std::min(scores->second.values().size(), by_rank[rank].size());
+    for (std::size_t call = 0; call < calls; ++call) {
+      if (scores->second.values()[call] > 0) continue;
       return {{"empty_block_computed",
                fmt::format("rank {}: block.accumulate was given the block of rank {}, of which no query of "
                            "rank {} sees a key",
-                           rank, owner, rank)}};
+                           rank, by_rank[rank][call].owner, rank)}};
     }
   }
   return {};

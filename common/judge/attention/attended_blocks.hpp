@@ -27,8 +27,8 @@ bool attended_to_more_than_all(const Example& example, const Outcome& outcome);
 /// The owner named for a block is another rank than the one whose keys and values they are.
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome);
 
-/// A block of which no query of the rank sees a key was given to accumulate: empty_block_computed. Says
-/// nothing of a wrong answer, in which a rank may have taken the block for another one.
-std::vector<Finding> gives_only_what_is_seen(const Played& played);
+/// A block was given to accumulate with ranges that have no key: empty_block_computed. Says nothing of a
+/// wrong answer, whose ranges may be wrong.
+std::vector<Finding> gives_no_empty_block(const Played& played);
 
 }  // namespace course::log_reading

@@ -110,10 +110,11 @@ Task masked_task(std::string id, std::string function) {
   Task made = task(std::move(id), std::move(function));
   made.examples = masked_examples;
   made.follows_from = {{"wrong_direction", "rule_of_other_direction"}};
+  made.logs[block_log::scores_output] = 1;
   std::vector<WrongSteps<Steps>> wrong;
   for (const auto& [mistake, mask] : ring_mask::wrong_steps()) wrong.push_back({mistake, {.mask = mask}});
   std::ranges::move(mistakes_of<Steps>(gradients<double>, wrong), std::back_inserter(made.mistakes));
-  made.answer_checks.push_back(log_reading::gives_only_what_is_seen);
+  made.answer_checks.push_back(log_reading::gives_no_empty_block);
   return made;
 }
 

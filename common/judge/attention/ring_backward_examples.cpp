@@ -94,12 +94,14 @@ std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
   };
   for (Example& forward : ring_forward::on_all_kinds_of_masks(generator, ranks))
     all.push_back(with_gradient(generator, std::move(forward)));
-  const std::vector<int> shards = unequal_shards(generator, ranks);
+  std::vector<int> shards = unequal_shards(generator, ranks);
+  shards.back() += 8;
   const int n = total_tokens(shards), real = 53;
   add(ring_forward::make_example("scores near -150", shards, very_negative_qkv(generator, 2, n, n, 5, -150)));
+  // Halved, so that more keys have weight: a query whose weight is on one key has a gradient that cancels.
   add(ring_forward::make_example(
-      "real queries, keys and values", even_shards(real, ranks),
-      minilm_qkv(generator.integer(0, 512 - real), real, two_real_heads(generator))));
+      "real queries, halved, with real keys and values", even_shards(real, ranks),
+      minilm_qkv(generator.integer(0, 512 - real), real, two_real_heads(generator), 0.5f)));
   for (Example& large : ring_forward::with_large_blocks(generator, ranks)) add(std::move(large));
   return all;
 }

@@ -25,6 +25,7 @@ std::vector<Example> ring_backward::hidden_masked_examples(InputGenerator& gener
   for (Example& example : hidden_examples(generator, ranks)) {
     const int tokens = example.layout.tokens();
     Example forward = ring_mask::with_offset(std::move(example), generator.integer(-tokens / 2, tokens / 2));
+    for (float& entry : forward.inputs.at("q").values()) entry /= 2;  // as in masked_examples
     for (const char* const name : {"o", "lse"}) forward.inputs.erase(name);
     const auto d_o = forward.inputs.extract("d_o");
     all.push_back(with_gradient(std::move(forward), std::move(d_o.mapped())));
