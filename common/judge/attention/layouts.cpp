@@ -4,9 +4,8 @@
 #include <numeric>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
 #include "judge/attention/ring_mask.hpp"
+#include "judge/diagnose.hpp"
 #include "ring/shards.hpp"
 
 namespace course::layouts {
@@ -171,6 +170,18 @@ std::vector<WrongSteps<Ownership>> wrong_ownership() {
           {"chunks_cut_otherwise", {.zigzag_by = zigzag_with_a_long_last_chunk}},
           {"chunks_cut_otherwise", {.zigzag_by = zigzag_in_proportion}},
           {"chunks_cut_otherwise", {.zigzag_by = zigzag_rounded_up}}};
+}
+
+/// Says what -1 is where a list does not end where it should.
+std::string wrong_length(const Played& played) {
+  for (const auto& [name, expected] : played.expected) {
+    const Tensor64& answer = played.answer.at(name);
+    for (Index i = 0; i < expected.size(); ++i) {
+      if ((answer[i] == -1) != (expected[i] == -1))
+        return "-1 stands where a rank has no more positions: some rank has too few or too many";
+    }
+  }
+  return "";
 }
 
 std::vector<Example> worlds(InputGenerator& generator, int) {
@@ -376,36 +387,6 @@ std::vector<Example> pairs(InputGenerator& generator, int) {
   return all;
 }
 
-// Rings
-
-/// Ordinary input on all kinds of layouts, with equal shards and unequal ones.
-std::vector<Example> ordinary_rings(InputGenerator& generator, int ranks) {
-  std::vector<Example> all;
-  const auto add = [&](const std::string& kind, const Layout& layout) {
-    const int tokens = layout.tokens();
-    all.push_back(causal_ring_example(std::to_string(tokens) + " tokens, " + kind, layout,
-                                      random_qkv(generator, 2, tokens, tokens, generator.integer(3, 6))));
-  };
-  const int even = 2 * ranks * generator.integer(ranks == 1 ? 4 : 2, ranks == 1 ? 5 : 3);
-  const int odd = even + generator.integer(1, 2 * ranks - 1);
-  add("striped", Layout::striped(even, ranks));
-  add("zigzag", Layout::zigzag(even_shards(even, 2 * ranks)));
-  for (const auto& [kind, layout] : all_kinds(generator, odd, ranks)) add(kind, layout);
-  add("striped", Layout::striped(std::max(2, ranks / 2), ranks));
-  return all;
-}
-
-std::vector<Example> large_rings(InputGenerator& generator, int ranks) {
-  std::vector<Example> all;
-  for (const Example& large : ring_forward::with_large_blocks(generator, ranks)) {
-    const Layout zigzag = Layout::zigzag(even_shards(large.layout.tokens(), 2 * ranks));
-    all.push_back(causal_ring_example(large.what + ", zigzag", zigzag,
-                                      {large.inputs.at("q"), large.inputs.at("k"), large.inputs.at("v")}));
-    all.back().large = true;
-  }
-  return all;
-}
-
 /// A task whose answers are whole numbers, or copies: a right one is exact.
 template <class Steps>
 Task exact_task(std::string id, std::string function, std::vector<Output> outputs,
@@ -466,10 +447,12 @@ Example pairs_example(std::string what, const Layout& layout) {
 }
 
 Task positions_task(std::string id, std::string function) {
-  return exact_task<Ownership>(std::move(id), std::move(function),
-                               {{"striped", {"rank", "row"}, 0, "striped_positions"},
-                                {"zigzag", {"rank", "row"}, 0, "zigzag_positions"}},
-                               worlds, owned, wrong_ownership());
+  Task made = exact_task<Ownership>(std::move(id), std::move(function),
+                                    {{"striped", {"rank", "row"}, 0, "striped_positions"},
+                                     {"zigzag", {"rank", "row"}, 0, "zigzag_positions"}},
+                                    worlds, owned, wrong_ownership());
+  made.explain = wrong_length;
+  return made;
 }
 
 Task reorder_task(std::string id, std::string function) {
@@ -497,44 +480,6 @@ Task causal_task(std::string id, std::string function) {
                              {"last", axes, 0, "last of key_ranges"},
                              {"work", {"rank", "step"}, 0, "causal_work"}},
                             pairs, seen, wrong_seeing());
-}
-
-std::vector<Example> ring_examples(InputGenerator& generator, int ranks) {
-  std::vector<Example> all = ordinary_rings(generator, ranks);
-  const int tokens = generator.integer(20, 30);
-  const Layout striped = Layout::striped(tokens, ranks);
-  const Layout zigzag = Layout::zigzag(even_shards(tokens, 2 * ranks));
-  const auto add = [&](std::string what, const Layout& layout, QKV qkv) {
-    all.push_back(causal_ring_example(std::move(what), layout, std::move(qkv)));
-  };
-  add("a row maximum that comes last, zigzag", zigzag, late_maximum_qkv(generator, 3, tokens, tokens, 8));
-  add("scores more than 110 apart, striped", striped, wide_scores_qkv(generator, 2, tokens, tokens, 6));
-  add("scores near -2e4, zigzag", zigzag, very_negative_qkv(generator, 2, tokens, tokens, 5, -2e4));
-  add("real queries, keys and values, striped", striped,
-      minilm_qkv(generator.integer(0, 512 - tokens), tokens, {generator.integer(0, 11)}));
-  std::ranges::move(large_rings(generator, ranks), std::back_inserter(all));
-  return all;
-}
-
-std::vector<Example> backward_ring_examples(InputGenerator& generator, int ranks) {
-  std::vector<Example> all = ordinary_rings(generator, ranks);
-  constexpr int tokens = 53;  // of fewer, real ones have next to all their weight on one key
-  all.push_back(causal_ring_example("scores near -150, zigzag",
-                                    Layout::zigzag(even_shards(tokens, 2 * ranks)),
-                                    very_negative_qkv(generator, 2, tokens, tokens, 5, -150)));
-  all.push_back(
-      causal_ring_example("real queries, keys and values, striped", Layout::striped(tokens, ranks),
-                          minilm_qkv(generator.integer(0, 512 - tokens), tokens, two_real_heads(generator))));
-  std::ranges::move(large_rings(generator, ranks), std::back_inserter(all));
-  for (Example& example : all) example = ring_backward::with_gradient(generator, std::move(example));
-  return all;
-}
-
-Example causal_ring_example(std::string what, const Layout& layout, QKV qkv) {
-  Example example =
-      ring_mask::with_offset(ring_forward::make_example(std::move(what), layout, std::move(qkv)), 0);
-  example.arguments.merge(arguments_of(layout));
-  return example;
 }
 
 }  // namespace course::layouts

@@ -9,7 +9,7 @@ namespace {
 
 /// 2P unequal chunks of any length, as no rule cuts them.
 Layout unruly_zigzag(InputGenerator& generator, int ranks) {
-  std::vector<int> chunks = any_shards(generator, 2 * ranks, 3);
+  std::vector<int> chunks = any_shards(generator, 2 * ranks, 8);
   return Layout::zigzag(chunks);
 }
 
