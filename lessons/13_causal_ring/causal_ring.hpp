@@ -51,8 +51,8 @@ void attend_seen(course::HeadsView<const float> q, course::HeadsView<const float
 /// keys that the queries see and with its owner's rank; another one is not, this rank's own neither.
 /// block.finish then writes o and lse.
 ///
-/// A rank sends at most P - 1 messages' worth of keys and values, each as long as its block or padded to the
-/// largest shard's; what nobody needs on the way may stay. Uses comm, or a communicator made of it
+/// A rank sends keys and values for at most P - 1 hops, each message as long as its block or padded to the
+/// largest shard's; a block that nobody ahead sees may stay. Uses comm, or a communicator made of it
 /// (MPI_Comm_dup, MPI_Cart_create), and no call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_...,
 /// MPI_Alltoallw); blocking calls will do; must not rely on MPI_Send buffering. Memory for at most two more
 /// blocks of keys and values, of the largest shard's size.
