@@ -14,10 +14,14 @@ constexpr const char* kinds[] = {fact_refused_launch,      fact_nccl_call,      
                                  fact_race_between_blocks, fact_nccl_mismatch,      fact_unwritten_read,
                                  fact_device_memory,       fact_unchecked_error};
 
-const std::string* text_of(const Outcome& outcome, const char* kind, const std::string& words) {
+const std::string* text_of(const Outcome& outcome, const DeviceMistake& mistake) {
+  const auto has = [](const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+  };
   for (const Facts& facts : outcome.facts) {
-    for (const auto& [noted, text] : facts) {
-      if (noted == kind && text.find(words) != std::string::npos) return &text;
+    for (const auto& [kind, text] : facts) {
+      const bool excluded = !mistake.without.empty() && has(text, mistake.without);
+      if (kind == mistake.kind && has(text, mistake.words) && !excluded) return &text;
     }
   }
   return nullptr;
@@ -26,10 +30,10 @@ const std::string* text_of(const Outcome& outcome, const char* kind, const std::
 }  // namespace
 
 CommunicationCheck is_right_on_the_device(std::vector<DeviceMistake> known) {
-  for (const char* const kind : kinds) known.push_back({kind, "", ""});
+  for (const char* const kind : kinds) known.push_back({kind, "", "", ""});
   return [known = std::move(known)](const Example&, const Outcome& outcome) -> std::vector<Finding> {
-    for (const auto& [kind, words, mistake] : known) {
-      if (const std::string* const text = text_of(outcome, kind, words)) return {{mistake, *text}};
+    for (const DeviceMistake& mistake : known) {
+      if (const std::string* const text = text_of(outcome, mistake)) return {{mistake.mistake, *text}};
     }
     return {};
   };

@@ -9,11 +9,12 @@
 namespace course::checks {
 
 /// What a lesson calls a finding of the simulated GPU: a kind of protocol/fact_kinds.hpp, words that its text
-/// has ("" is any), and the id of the mistake.
+/// has ("" is any), the id of the mistake ("": it has no name), and words that it does not have ("": none).
 struct DeviceMistake {
   const char* kind;
   std::string words;
   std::string mistake;
+  std::string without = {};
 };
 
 /// The simulated GPU has found nothing wrong: one finding, of the kind that the others follow from. Calls

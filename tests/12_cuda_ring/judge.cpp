@@ -140,24 +140,20 @@ std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
 }
 
 /// From causes to what follows from them: a wait that is none, a message into what the same group uses, what
-/// lacks a wait.
+/// lacks a wait, what lets the device run dry.
 CommunicationCheck device_check() {
   return checks::is_right_on_the_device(
       {{fact_unrecorded_event, "", "waits_before_the_record"},
        {fact_nccl_mismatch, "", ""},
        {fact_missing_dependency, "in the same group", ""},
+       {fact_missing_dependency, "is in the default stream", "", "cudaFree"},
+       {fact_missing_dependency, "called first: ncclRecv", "does_not_wait_for_arrival", "cudaFree"},
+       {fact_missing_dependency, "nccl", "transfer_does_not_wait", "cudaFree"},
        {fact_missing_dependency, "cudaFree", "freed_too_early"},
        {fact_out_of_bounds, "freed", "freed_too_early"},
-       {fact_missing_dependency, "is in the default stream", ""},
-       {fact_missing_dependency, "called first: ncclRecv", "does_not_wait_for_arrival"},
-       {fact_missing_dependency, "nccl", "transfer_does_not_wait"},
        {fact_unwritten_read, "add_to_", "share_not_cleared"},
-       {fact_device_wide_wait, "within the ring", "waits_for_the_device"}});
-}
-
-/// What lets the device run dry, though it may hide its transfers.
-CommunicationCheck lets_the_host_go_on() {
-  return checks::is_right_on_the_device({{fact_host_wait, "within the ring", "host_waits"}});
+       {fact_device_wide_wait, "within the ring", "waits_for_the_device"},
+       {fact_host_wait, "within the ring", "host_waits"}});
 }
 
 std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open, int rooms) {
@@ -167,8 +163,7 @@ std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open
   const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
   return {has_one_id(),
           deadlocks(every_rank_sends, "not_grouped"),
-          first_of({clears_in_order, device_check(), hides_its_transfers(std::move(in_the_open)),
-                    lets_the_host_go_on()}),
+          first_of({clears_in_order, device_check(), hides_its_transfers(std::move(in_the_open))}),
           first_of({without_fact(fact_world, ""),
                     of_nccl(named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction")),
                     of_nccl(sends_at_most(limit, "")), log_reading::names_the_owners}),
