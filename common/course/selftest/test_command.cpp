@@ -25,7 +25,7 @@ namespace {
 using Outcome = TestRow::Outcome;
 
 constexpr std::size_t slowest_shown = 5;
-constexpr int few_seeds = 4;  ///< of --all
+constexpr int few_seeds = 3;  ///< of --all
 
 /// One call of ./course test.
 class Tests {

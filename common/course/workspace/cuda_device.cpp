@@ -33,8 +33,7 @@ bool has_nvcc() {
 }
 
 std::string cuda_obstacle() {
-  if (!has_nvcc())
-    return "there is no nvcc on this machine; --backend sim needs none";
+  if (!has_nvcc()) return "there is no nvcc on this machine; --backend sim needs none";
   if (device_count() == 0) return "this machine's driver knows no device; --backend sim needs none";
   return "";
 }
