@@ -36,8 +36,7 @@ Task batch_task(std::string id, std::string function);
 /// A function of arguments_of a layout that gives first and last [ranks, ranks, longest shard], the keys of
 /// the second rank's shard that each query of the first one's sees under a causal mask, [0, 0) where it sees
 /// none and beyond its last query; and work [ranks, steps], the scores that a rank computes at a step.
-/// Mistakes: diagonal_excluded, mask_by_local_index, position_as_index, whole_blocks_counted, mask_forgotten,
-/// owner_off.
+/// Mistakes: whole_blocks_counted, owner_off and those of ring_mask::wrong_steps().
 Task causal_task(std::string id, std::string function);
 
 /// q, k and v under a causal mask on this layout, for ring_forward::masked_task; with arguments_of the
