@@ -68,14 +68,21 @@ TEST(Costs, AreReadUpToTheFailures) {
   EXPECT_EQ(costs, (std::map<std::string, double>{{"a.b", 1.5}}));
 }
 
-TEST(Estimate, GoesByEarlierRunsAndElseByTheAverage) {
-  std::vector<std::string> tests{"1", "2", "3", "4", "5", "slow", "new"};
+TEST(Estimate, GoesByEarlierRunsAndElseByItsKindsAverage) {
+  std::vector<std::string> tests{"long.1",  "long.2", "long.3",   "long.4",
+                                 "brief.5", "slow",   "long.new", "brief.new"};
   Estimate estimate(tests, {{"slow", 30.0}});
   for (int i = 0; i < 4; ++i) estimate.finished(tests[static_cast<std::size_t>(i)], 2.0);
   EXPECT_LT(estimate.left(8), 0);
-  estimate.finished("5", 2.0);
-  // Two tests at a time: 10 seconds of tests took 5. Left are 30 and an average of 2.
-  EXPECT_DOUBLE_EQ(estimate.left(5), 16.0);
+  estimate.finished("brief.5", 1.0);
+  // Two tests at a time: 9 seconds of tests took 4.5. Left are 30, 2 and 1.
+  EXPECT_DOUBLE_EQ(estimate.left(4.5), 16.5);
+}
+
+TEST(Estimate, TakesAKindOfWhichNothingIsKnownForBrief) {
+  Estimate estimate({"long.1", "long.2", "long.3", "long.4", "long.5", "others.1", "others.2"}, {});
+  for (const char* test : {"long.1", "long.2", "long.3", "long.4", "long.5"}) estimate.finished(test, 20.0);
+  EXPECT_DOUBLE_EQ(estimate.left(100), 0.5);
 }
 
 }  // namespace

@@ -213,6 +213,12 @@ std::map<std::string, double> parse_costs(const std::string& text) {
   return costs;
 }
 
+namespace {
+std::string kind_of(const std::string& test) {
+  return test.substr(0, test.find('.'));
+}
+}  // namespace
+
 Estimate::Estimate(const std::vector<std::string>& tests, const std::map<std::string, double>& costs) {
   for (const std::string& test : tests) {
     const auto known = costs.find(test);
@@ -222,16 +228,22 @@ Estimate::Estimate(const std::vector<std::string>& tests, const std::map<std::st
 
 void Estimate::finished(const std::string& test, double seconds) {
   waiting_.erase(test);
-  finished_seconds_ += seconds;
-  ++finished_count_;
+  for (Kind* const kind : {&finished_[kind_of(test)], &all_}) {
+    kind->seconds += seconds;
+    ++kind->count;
+  }
 }
 
 double Estimate::left(double elapsed) const {
   constexpr int enough = 5;
-  if (finished_count_ < enough || finished_seconds_ <= 0) return -1;
+  constexpr double little_s = 0.25;
+  if (all_.count < enough || all_.seconds <= 0) return -1;
   double work = 0;
-  for (const auto& [test, cost] : waiting_) work += cost.value_or(finished_seconds_ / finished_count_);
-  return elapsed * work / finished_seconds_;
+  for (const auto& [test, cost] : waiting_) {
+    const auto kind = finished_.find(kind_of(test));
+    work += cost.value_or(kind == finished_.end() ? little_s : kind->second.seconds / kind->second.count);
+  }
+  return elapsed * work / all_.seconds;
 }
 
 }  // namespace course::program

@@ -61,8 +61,10 @@ class CtestOutput {
 /// What ctest remembers of earlier runs: seconds by test, from the text of its CTestCostData.txt.
 std::map<std::string, double> parse_costs(const std::string& text);
 
-/// How much of the work is left, from what each test took in earlier runs; one that never ran counts as much
-/// as those of this run do on average.
+/// How much of the work is left, from what each test took in earlier runs. One that never ran counts as much
+/// as those of its kind do on average in this run; a kind is the first word of a name, such as "candidates".
+/// Where none of its kind has finished it counts little: the longest tests come first, and most others only
+/// read what these have found.
 class Estimate {
  public:
   /// @param costs seconds by test
@@ -76,8 +78,12 @@ class Estimate {
 
  private:
   std::map<std::string, std::optional<double>> waiting_;
-  double finished_seconds_ = 0;
-  int finished_count_ = 0;
+  struct Kind {
+    double seconds = 0;
+    int count = 0;
+  };
+  std::map<std::string, Kind> finished_;
+  Kind all_;  ///< of the finished
 };
 
 }  // namespace course::program
