@@ -65,7 +65,9 @@ const std::array options{
            set_text<&O::verdicts>},
     Option{"ledger", "FILE", "with --candidates: the recorded verdicts, which the first seed's must equal",
            set_text<&O::ledger>},
-    Option{"most-ranks", "N", "with --candidates: those with mistakes are played on so many ranks at most",
+    Option{"most-ranks", "N",
+           "with --candidates: those with mistakes are played on so many ranks at most, in the tasks that "
+           "they fail",
            [](O& o, S& text) { set_number(o.most_ranks, text, 1); }},
     Option{"report", "FILE", "write the verdicts as JSON", set_text<&O::report>},
     Option{"keep", "FOLDER", "keep the first failing case of each test there", set_text<&O::keep>},

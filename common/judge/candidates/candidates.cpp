@@ -85,20 +85,23 @@ bool is_recording() {
   return record_it != nullptr && *record_it != '\0';
 }
 
-/// The tests that this candidate is played in, and the names of those that are left out since they take more
-/// ranks than a mistake needs to show.
+/// The tests that this candidate is played in, and the names of those that are left out, where few are to be
+/// played: they take more ranks than a mistake needs to show, or are of a task that it leaves right.
 struct ChosenTests {
   std::vector<GradedTest> tests;
   std::set<std::string> left_out;
 };
 
-ChosenTests tests_of(const Candidate& candidate, const std::vector<GradedTest>& all,
+ChosenTests tests_of(const Candidate& candidate, const LessonInfo& lesson, const std::vector<GradedTest>& all,
                      const JudgeOptions& options) {
-  const bool all_ranks = is_recording() || !Expectation{candidate.expect}.of_mistakes();
+  const Expectation expected{candidate.expect};
+  const bool few =
+      !is_recording() && expected.of_mistakes() && options.most_ranks < JudgeOptions{}.most_ranks;
+  const std::set<std::string> failed = few ? expected.failed_tasks(lesson) : std::set<std::string>{};
   ChosenTests chosen;
   for (const GradedTest& test : all) {
     if (test.hidden && !candidate.hidden) continue;
-    if (all_ranks || test.ranks <= options.most_ranks)
+    if (!few || (test.ranks <= options.most_ranks && failed.contains(test.task->id)))
       chosen.tests.push_back(test);
     else
       chosen.left_out.insert(test.name());
@@ -169,7 +172,7 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
   SessionOptions how = session_options(options.seed, candidate.expect);
   how.spare_large = Expectation{candidate.expect}.of_mistakes();
   how.shared = &shared;
-  ChosenTests chosen = tests_of(candidate, all_tests, options);
+  ChosenTests chosen = tests_of(candidate, lesson, all_tests, options);
   Session session{std::move(chosen.tests), Launcher(std::move(launcher)), how};
   session.play();
   const std::vector<Round> rounds = judged(session, options.seeds, candidate.expect, lesson);
@@ -199,6 +202,16 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
 }
 
 }  // namespace
+
+std::set<std::string> Expectation::failed_tasks(const LessonInfo& lesson) const {
+  std::set<std::string> tasks;
+  if (!of_mistakes()) return tasks;
+  for (const std::string& id : split(text.substr(text.find(':') + 1), ',')) {
+    const std::vector<std::string>& failed = lesson.mistake(id).tasks;
+    tasks.insert(failed.begin(), failed.end());
+  }
+  return tasks;
+}
 
 std::string Expectation::unmet(const Round& round, bool later, const LessonInfo& lesson) const {
   const Verdicts verdicts{round, later};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Expectation {
   std::string text;
 
   bool of_mistakes() const { return text.starts_with("mistake"); }
+  /// The tasks that these mistakes fail; empty for what has none. Throws std::invalid_argument for a mistake
+  /// that the lesson does not have.
+  std::set<std::string> failed_tasks(const LessonInfo& lesson) const;
 
   /// Empty when it holds for every seed; otherwise what is amiss. Throws std::invalid_argument for another
   /// text.
