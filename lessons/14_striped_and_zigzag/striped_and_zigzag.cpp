@@ -53,7 +53,7 @@ Index causal_work(std::span<const Positions> positions, int rank, int step) {
 void causal_ring_attention(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                            HeadsView<float> o, MatrixView<float> lse, std::span<const Positions> positions,
                            const course::MaskedBlockAttention& block, MPI_Comm comm) {
-  // Take your ring of lesson 05. What does it know of a block but its length, and who tells it now?
+  // Take your ring of lesson 13. What does it know of a block but its length, and who tells it now?
   throw course::NotImplemented("task 5, causal_ring_attention");
 }
 
@@ -62,7 +62,7 @@ void causal_ring_backward(HeadsView<const float> q, HeadsView<const float> k, He
                           HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
                           std::span<const Positions> positions,
                           const course::MaskedBlockAttentionBackward& block, MPI_Comm comm) {
-  // Take your ring of lesson 07. Which blocks may be left out of the work, and which of the travels?
+  // Take your ring of lesson 13. Which blocks may be left out of the work, and which of the travels?
   throw course::NotImplemented("task 6, causal_ring_backward");
 }
 

@@ -158,7 +158,7 @@ void causal_ring_attention(HeadsView<const float> q, HeadsView<const float> k, H
                            HeadsView<float> o, MatrixView<float> lse, std::span<const Positions> positions,
                            const course::MaskedBlockAttention& block, MPI_Comm comm) {
   //> task 5
-  //| // Take your ring of lesson 05. What does it know of a block but its length, and who tells it now?
+  //| // Take your ring of lesson 13. What does it know of a block but its length, and who tells it now?
   //| throw course::NotImplemented("task 5, causal_ring_attention");
   const Ring ring(comm);
   Rooms k_rooms(q.heads(), positions, q.head_dim());
@@ -189,7 +189,7 @@ void causal_ring_backward(HeadsView<const float> q, HeadsView<const float> k, He
                           std::span<const Positions> positions,
                           const course::MaskedBlockAttentionBackward& block, MPI_Comm comm) {
   //> task 6
-  //| // Take your ring of lesson 07. Which blocks may be left out of the work, and which of the travels?
+  //| // Take your ring of lesson 13. Which blocks may be left out of the work, and which of the travels?
   //| throw course::NotImplemented("task 6, causal_ring_backward");
   const Ring ring(comm);
   std::vector<float> delta(o.heads() * o.seq());
