@@ -8,12 +8,14 @@
 
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
+#include "gpu/simulator/host/model_time.hpp"
 #include "lab/report.hpp"
 #include "protocol/errors.hpp"
 #include "ring/shards.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "tensor/npy.hpp"
+#include "text/text_file.hpp"
 #include "timed/output_folder.hpp"
 
 namespace course::lab {
@@ -84,16 +86,22 @@ std::vector<Timeline> timelines(const Traced& traced) {
   return {std::move(timeline)};
 }
 
-/// What the picture shows of a simulated GPU.
-constexpr const char* model_text =
-    "  simulated GPUs: bars stand in the order that streams and events give, each as early as it may;\n"
-    "  their lengths are a model's, not a device's: 1 ns for each access of a kernel to memory, 8 ns for\n"
-    "  each byte that NCCL moves. Rank 2/1 is stream 1 of rank 2's GPU\n";
-/// The same under the picture's caption.
-constexpr const char* model_note =
-    "Simulated GPUs: bars stand in the order that streams and events give, each as early as it may. Their "
-    "lengths are a model's, not a device's: 1 ns for each access of a kernel to memory, 8 ns for each byte "
-    "that NCCL moves.";
+/// What the picture shows of simulated GPUs, in lines.
+std::string model_text() {
+  return fmt::format(
+      "simulated GPUs: bars stand in the order that streams and events give, each as early as it may;\n"
+      "their lengths are a model's, not a device's: {:g} ns for each access of a kernel to memory, {:g} ns "
+      "for\n"
+      "each byte that NCCL moves. Rank 2/1 is stream 1 of rank 2's GPU\n",
+      1e9 * gpu::access_s, 1e9 * gpu::byte_s);
+}
+
+/// The same in one line, under the picture's caption.
+std::string model_note() {
+  std::string note = model_text();
+  std::ranges::replace(note, '\n', ' ');
+  return note;
+}
 
 int ranks_in(const Traced& traced) {
   return static_cast<int>(traced.call.ranks.size());
@@ -123,7 +131,7 @@ std::string trace_text(const Traced& traced, const timed::Page& page) {
         fmt::format("  blocks computed by lesson {}: {}\n", traced.blocks->lesson, traced.blocks->whose());
   }
   if (traced.on_gpu) {
-    text += model_text;
+    for (const std::string& line : lines_of(model_text())) text += "  " + line + "\n";
   } else {
     text += fmt::format("  the fastest of {}; a transfer includes waiting for the neighbour\n",
                         plural(traced.call.calls, "run"));
@@ -194,7 +202,7 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
       TimedPlay{traced.on_gpu ? 1 : 8, false, traced.blocks ? traced.blocks->library : fs::path(), {}};
   traced.call = timed::call_of(timed::play({played}, launch).at(0));
   folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(traced)), heading(traced),
-                                           traced.on_gpu ? model_note : ""));
+                                           traced.on_gpu ? model_note() : ""));
   folder.add("trace.json", chrome_traces(timelines(traced)));
   const std::vector<fs::path> files = folder.commit();
   fmt::print("{}", options.json ? trace_json(traced, files)

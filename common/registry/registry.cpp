@@ -122,6 +122,13 @@ Backend backend_named(const std::string& name) {
   throw std::invalid_argument("there is no backend '" + name + "'; expected sim or cuda");
 }
 
+int LessonInfo::most_ranks() const {
+  int most = 0;
+  for (const TaskInfo& task : tasks)
+    for (const int size : task.ranks) most = std::max(most, size);
+  return most;
+}
+
 int LessonInfo::max_points() const {
   int points = 0;
   for (const TaskInfo& task : tasks) points += task.points;

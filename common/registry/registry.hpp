@@ -84,6 +84,8 @@ struct LessonInfo {
   /// submission.
   std::string player(Backend backend = Backend::Simulator) const;
   int max_points() const;
+  /// The largest world size that a task is tested at; 0 where all run on one rank.
+  int most_ranks() const;
   /// Throws std::invalid_argument naming what is not there.
   const TaskInfo& task(const std::string& id) const;
   const MistakeInfo& mistake(const std::string& id) const;

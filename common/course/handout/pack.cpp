@@ -21,13 +21,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-int most_ranks(const LessonInfo& lesson) {
-  int most = 0;
-  for (const TaskInfo& task : lesson.tasks)
-    for (const int ranks : task.test_ranks()) most = std::max(most, ranks);
-  return most;
-}
-
 /// What is built of a lesson: its judge, its players and what they play.
 std::vector<std::string> targets_of(const Checkout& checkout, const LessonInfo& lesson) {
   std::vector<std::string> targets{"judge_" + lesson.tag(), lesson.player(), lesson.player(Backend::Cuda)};
@@ -53,7 +46,7 @@ std::string table_of(const std::vector<LessonInfo>& lessons) {
   std::string table;
   for (const LessonInfo& lesson : lessons)
     table += fmt::format("{} {} {} {} {}\n", lesson.id, lesson.folder(), lesson.player(),
-                         lesson.player(Backend::Cuda), most_ranks(lesson));
+                         lesson.player(Backend::Cuda), lesson.most_ranks());
   return table;
 }
 

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "course/workspace/checkout.hpp"
@@ -39,10 +38,7 @@ std::string cuda_obstacle() {
 }
 
 std::vector<std::string> player_on_devices(const std::filesystem::path& player, const LessonInfo& lesson) {
-  int ranks = 0;
-  for (const TaskInfo& task : lesson.tasks)
-    for (const int size : task.test_ranks()) ranks = std::max(ranks, size);
-  if (ranks <= device_count()) return {player};
+  if (lesson.most_ranks() <= device_count()) return {player};
   return {"sh", "-c", "NCCL_HOSTID=rank$OMPI_COMM_WORLD_RANK exec \"$0\" \"$@\"", player};
 }
 
