@@ -1,5 +1,5 @@
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 #include "judge/task.hpp"
 
 using namespace course;

@@ -1,4 +1,4 @@
-#include "judge/attention/block_backward.hpp"
+#include "judge/attention/block/block_backward.hpp"
 
 void course::add_hidden_examples(LessonJudge& judge) {
   judge.tasks[0].hidden_examples = block_backward::hidden_rows;

@@ -1,4 +1,4 @@
-#include "judge/attention/block_backward.hpp"
+#include "judge/attention/block/block_backward.hpp"
 #include "judge/communication_checks.hpp"
 
 using namespace course;

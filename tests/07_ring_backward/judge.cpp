@@ -1,4 +1,4 @@
-#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
 #include "judge/task.hpp"
 #include "ring/shards.hpp"
 

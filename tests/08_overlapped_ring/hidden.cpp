@@ -1,5 +1,5 @@
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 #include "ring/shards.hpp"
 
 using namespace course;

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/task.hpp"
 #include "protocol/fact_kinds.hpp"

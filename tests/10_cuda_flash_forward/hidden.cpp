@@ -1,4 +1,4 @@
-#include "judge/attention/state_forward.hpp"
+#include "judge/attention/block/state_forward.hpp"
 
 void course::add_hidden_examples(LessonJudge& judge) {
   judge.tasks.at(1).hidden_examples = state_forward::hidden_examples;

@@ -1,4 +1,4 @@
-#include "judge/attention/state_forward.hpp"
+#include "judge/attention/block/state_forward.hpp"
 #include "judge/device_checks.hpp"
 #include "judge/kernel_costs.hpp"
 #include "protocol/fact_kinds.hpp"

@@ -1,4 +1,4 @@
-#include "judge/attention/block_backward.hpp"
+#include "judge/attention/block/block_backward.hpp"
 
 using namespace course;
 using block_backward::LseGradient;

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <functional>
 
-#include "judge/attention/block_backward.hpp"
+#include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/device_checks.hpp"
 #include "judge/kernel_costs.hpp"

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/device_checks.hpp"
 #include "protocol/fact_kinds.hpp"

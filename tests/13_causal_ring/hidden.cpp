@@ -1,6 +1,6 @@
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
-#include "judge/attention/state_forward.hpp"
+#include "judge/attention/block/state_forward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 
 void course::add_hidden_examples(LessonJudge& judge) {
   judge.tasks.at(2).hidden_examples = state_forward::hidden_range_examples;

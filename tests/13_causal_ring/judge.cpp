@@ -1,10 +1,10 @@
 #include <algorithm>
 
+#include "judge/attention/block/state_forward.hpp"
 #include "judge/attention/forward.hpp"
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
-#include "judge/attention/ring_mask.hpp"
-#include "judge/attention/state_forward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 #include "judge/task.hpp"
 #include "ring/shards.hpp"
 

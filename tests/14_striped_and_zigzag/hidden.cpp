@@ -1,4 +1,4 @@
-#include "judge/attention/layouts.hpp"
+#include "judge/attention/layouts/layouts.hpp"
 
 void course::add_hidden_examples(LessonJudge& judge) {
   judge.tasks[0].hidden_examples = layouts::hidden_worlds;

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "judge/attention/layouts.hpp"
+#include "judge/attention/layouts/layouts.hpp"
 #include "judge/numbers/compare.hpp"
 #include "player/plain_attention.hpp"
 #include "reference/mask.hpp"

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "judge/attention/block_backward.hpp"
-#include "judge/attention/block_backward_steps.hpp"
+#include "judge/attention/block/block_backward.hpp"
+#include "judge/attention/block/block_backward_steps.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/gradient_checks.hpp"
-#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
 #include "ring/shards.hpp"

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "judge/attention/block_forward.hpp"
+#include "judge/attention/block/block_forward.hpp"
 #include "judge/attention/forward.hpp"
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_backward_steps.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_backward_steps.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/softmax/online_softmax.hpp"
 #include "judge/softmax/row_softmax.hpp"

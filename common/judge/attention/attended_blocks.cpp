@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "judge/attention/ring_mask.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 
 namespace course::log_reading {
 

@@ -1,4 +1,4 @@
-#include "judge/attention/block_forward.hpp"
+#include "judge/attention/block/block_forward.hpp"
 
 namespace course {
 

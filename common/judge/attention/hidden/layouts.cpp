@@ -1,6 +1,6 @@
-#include "judge/attention/layouts.hpp"
+#include "judge/attention/layouts/layouts.hpp"
 
-#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
 #include "ring/shards.hpp"
 
 namespace course {

@@ -1,6 +1,6 @@
-#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
 
-#include "judge/attention/ring_mask.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 #include "ring/shards.hpp"
 
 namespace course {

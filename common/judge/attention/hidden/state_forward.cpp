@@ -1,6 +1,6 @@
-#include "judge/attention/state_forward.hpp"
+#include "judge/attention/block/state_forward.hpp"
 
-#include "judge/attention/block_forward.hpp"
+#include "judge/attention/block/block_forward.hpp"
 
 namespace course {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "judge/attention/layouts.hpp"
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
-#include "judge/attention/ring_mask.hpp"
+#include "judge/attention/layouts/layouts.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 #include "ring/shards.hpp"
 
 namespace course::layouts {

@@ -1,4 +1,4 @@
-#include "judge/attention/block_backward_steps.hpp"
+#include "judge/attention/block/block_backward_steps.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "judge/attention/ring_backward_steps.hpp"
+#include "judge/attention/ring/ring_backward_steps.hpp"
 
 #include <algorithm>
 #include <array>

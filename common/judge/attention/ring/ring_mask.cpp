@@ -1,4 +1,4 @@
-#include "judge/attention/ring_mask.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,10 +1,10 @@
-#include "judge/attention/layouts.hpp"
+#include "judge/attention/layouts/layouts.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "judge/attention/attended_blocks.hpp"
-#include "judge/attention/ring_mask.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 #include "judge/diagnose.hpp"
 #include "ring/shards.hpp"
 

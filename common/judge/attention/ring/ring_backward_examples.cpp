@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "judge/attention/forward.hpp"
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
-#include "judge/attention/ring_mask.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 #include "judge/numbers/dot.hpp"
 #include "ring/shards.hpp"
 

@@ -1,9 +1,9 @@
-#include "judge/attention/block_forward.hpp"
+#include "judge/attention/block/block_forward.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "judge/attention/block_forward_steps.hpp"
+#include "judge/attention/block/block_forward_steps.hpp"
 #include "judge/attention/forward.hpp"
 #include "reference/reference.hpp"
 

@@ -1,4 +1,4 @@
-#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/forward.hpp"
-#include "judge/attention/ring_mask.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 #include "judge/communication_checks.hpp"
 #include "reference/reference.hpp"
 #include "ring/shards.hpp"

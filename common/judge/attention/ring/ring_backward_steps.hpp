@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "judge/attention/ring_mask.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 #include "judge/task.hpp"
 
 /// Attention's backward pass round a ring with steps of it done wrong, or none.

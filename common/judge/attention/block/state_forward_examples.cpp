@@ -1,9 +1,9 @@
 #include <cmath>
 #include <limits>
 
-#include "judge/attention/block_forward.hpp"
+#include "judge/attention/block/block_forward.hpp"
+#include "judge/attention/block/state_forward.hpp"
 #include "judge/attention/forward.hpp"
-#include "judge/attention/state_forward.hpp"
 
 namespace course::state_forward {
 

@@ -1,10 +1,10 @@
-#include "judge/attention/ring_backward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
 
 #include <algorithm>
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
-#include "judge/attention/ring_backward_steps.hpp"
+#include "judge/attention/ring/ring_backward_steps.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"

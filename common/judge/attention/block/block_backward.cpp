@@ -1,10 +1,10 @@
-#include "judge/attention/block_backward.hpp"
+#include "judge/attention/block/block_backward.hpp"
 
 #include <algorithm>
 #include <regex>
 
 #include "judge/attention/backward.hpp"
-#include "judge/attention/block_backward_steps.hpp"
+#include "judge/attention/block/block_backward_steps.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/rounding.hpp"

@@ -1,12 +1,12 @@
-#include "judge/attention/state_forward.hpp"
+#include "judge/attention/block/state_forward.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "judge/attention/block_forward.hpp"
-#include "judge/attention/block_forward_steps.hpp"
+#include "judge/attention/block/block_forward.hpp"
+#include "judge/attention/block/block_forward_steps.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/numbers/dot.hpp"
 

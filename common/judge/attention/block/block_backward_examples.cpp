@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "judge/attention/block_backward.hpp"
+#include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/forward.hpp"
 #include "reference/reference.hpp"
 

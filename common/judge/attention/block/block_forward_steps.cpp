@@ -1,4 +1,4 @@
-#include "judge/attention/block_forward_steps.hpp"
+#include "judge/attention/block/block_forward_steps.hpp"
 
 #include <algorithm>
 
