@@ -242,6 +242,11 @@ std::string peer_words(const Operation& operation, int rank, int size, bool rela
   return fmt::format("rank (r + {}) mod {}", ahead, size);
 }
 
+std::string root_words(const Operation& collective, int size) {
+  const bool inside = collective.peer >= 0 && collective.peer < size;
+  return inside ? fmt::format(" with root {}", collective.peer) : " with a root outside the case";
+}
+
 std::string in_brackets(const Operation& operation, int receives) {
   std::string words;
   if (operation.kind == Operation::Kind::Collective) {
@@ -266,7 +271,7 @@ std::string operation_words(const Operation& operation, int rank, int size, int 
                        details);
   }
   if (operation.peer == any_peer) return fmt::format("{} ({})", operation.call, details);
-  return fmt::format("{} with root {} ({})", operation.call, operation.peer, details);
+  return fmt::format("{}{} ({})", operation.call, root_words(operation, size), details);
 }
 
 const char* departure(Phase phase) {
@@ -446,8 +451,7 @@ class Explanation {
       const Operation* collective = graph_.collective(rank);
       std::string where = "in no collective";
       if (collective != nullptr) where = fmt::format("in {}", collective->call);
-      if (collective != nullptr && collective->peer != any_peer)
-        where += fmt::format(" with root {}", collective->peer);
+      if (collective != nullptr && collective->peer != any_peer) where += root_words(*collective, size_);
       group_of(where, groups).push_back(rank);
     }
     std::vector<std::string> texts;
@@ -462,10 +466,10 @@ class Explanation {
 
   std::string nothing_completes() const {
     for (const int rank : waiting_) {
-      for (const Wait& wait : graph_.unmet(rank)) {
-        if (graph_.peers(wait).empty())
-          return fmt::format("rank {} waits for a rank that has no part in the case", rank);
-      }
+      const Operation* const collective = graph_.collective(rank);
+      bool outside = collective != nullptr && collective->peer == outside_peer;
+      for (const Wait& wait : graph_.unmet(rank)) outside |= graph_.peers(wait).empty();
+      if (outside) return fmt::format("rank {} waits for a rank that has no part in the case", rank);
     }
     return gone_.empty() ? "what the ranks wait for fits together, yet nothing completes"
                          : "some operations fit together, yet none completes";

@@ -32,6 +32,15 @@ CommunicationCheck has_one_id() {
   return checks::deadlocks(waits_for_a_communicator, "id_not_shared");
 }
 
+/// A rank has another id than the one that was made, or a part of it.
+const checks::DeviceMistake no_id{fact_nccl_call, "that ncclGetUniqueId has", "id_not_shared"};
+
+/// What follows from the use of another communicator than the one given is no finding of its own.
+CommunicationCheck in_its_world(std::vector<CommunicationCheck> looks) {
+  return checks::first_of(
+      {checks::without_fact(fact_world, "world_communicator"), checks::all_of(std::move(looks))});
+}
+
 Task connect_task() {
   return {.id = "1",
           .function = "connect",
@@ -42,7 +51,7 @@ Task connect_task() {
               },
           .expected = ranks_in_order,
           .baseline = ranks_in_order,
-          .communication_checks = {has_one_id(), checks::is_right_on_the_device({})}};
+          .communication_checks = {in_its_world({has_one_id(), checks::is_right_on_the_device({no_id})})}};
 }
 
 // Inputs of the rings: the simulator looks at every access.
@@ -143,7 +152,8 @@ std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
 /// lacks a wait, what lets the device run dry.
 CommunicationCheck device_check() {
   return checks::is_right_on_the_device(
-      {{fact_unrecorded_event, "", "waits_before_the_record"},
+      {no_id,
+       {fact_unrecorded_event, "", "waits_before_the_record"},
        {fact_nccl_mismatch, "", ""},
        {fact_missing_dependency, "in the same group", ""},
        {fact_missing_dependency, "is in the default stream", "", "cudaFree"},
@@ -161,16 +171,13 @@ std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open
   const auto nothing = [](const Example&, int) -> std::int64_t { return 0; };
   const auto an_id = [](const Example&, int) -> std::int64_t { return 128; };
   const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
-  return {has_one_id(),
-          deadlocks(every_rank_sends, "not_grouped"),
-          first_of({clears_in_order, device_check(), hides_its_transfers(std::move(in_the_open))}),
-          first_of({without_fact(fact_world, ""),
-                    of_nccl(named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction")),
-                    of_nccl(sends_at_most(limit, "")), log_reading::names_the_owners}),
-          of_nccl(gathers_at_most(nothing, "")),
-          sends_at_most(nothing, ""),
-          gathers_at_most(an_id, ""),
-          has_rooms_for(rooms)};
+  return {in_its_world(
+      {has_one_id(), deadlocks(every_rank_sends, "not_grouped"),
+       first_of({clears_in_order, device_check(), hides_its_transfers(std::move(in_the_open))}),
+       first_of({of_nccl(named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction")),
+                 of_nccl(sends_at_most(limit, "")), log_reading::names_the_owners}),
+       of_nccl(gathers_at_most(nothing, "")), sends_at_most(nothing, ""), gathers_at_most(an_id, ""),
+       has_rooms_for(rooms)})};
 }
 
 /// Keys arrive as values and values as keys, at every hop.

@@ -203,6 +203,13 @@ TEST(FindStandstill, NamesARankOutsideTheCase) {
   EXPECT_PRED2(contains, still->text, "rank 0 waits for a rank that has no part in the case");
 }
 
+TEST(FindStandstill, NamesARootOutsideTheCase) {
+  const auto still = find_deadlock({blocked({collective("MPI_Bcast", 1, outside_peer)})});
+  ASSERT_TRUE(still);
+  EXPECT_PRED2(contains, still->text, "rank 0 waits in MPI_Bcast with a root outside the case");
+  EXPECT_PRED2(contains, still->text, "rank 0 waits for a rank that has no part in the case");
+}
+
 TEST(FindStandstill, NamesTheRankThatFinishedWithoutSending) {
   const auto still = find_deadlock({in_phase(Phase::Finished), blocked({receive(0)}), blocked({receive(1)})});
   ASSERT_TRUE(still);

@@ -1,7 +1,10 @@
 #include "gpu/nccl/communicator.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -26,13 +29,14 @@ struct Case {
 };
 Case current;
 
-/// What a unique id holds.
+/// What a unique id begins with.
 struct Meeting {
-  std::array<char, 8> mark;
-  int host;  ///< the rank that made it
+  std::array<char, 4> mark;
+  std::uint32_t stamp;  ///< no other id's: memory that nobody writes to may hold an id of an earlier case
+  int host;             ///< the rank that made it
   int number;
 };
-constexpr std::array<char, 8> mark{'c', 'o', 'u', 'r', 's', 'e', 'i', 'd'};
+constexpr std::array<char, 4> mark{'n', 'c', 'c', 'l'};
 constexpr int most_meetings = 1 << 10;
 
 /// What a rank tells the one that made the id, and hears back of all.
@@ -40,10 +44,25 @@ struct Guest {
   int rank;
   int ranks;
   int case_rank;
+  std::uint32_t stamp;  ///< of the id that it has
 };
 
 int tag_of(const Meeting& meeting) {
   return 1 + meeting.host * most_meetings + meeting.number;
+}
+
+std::uint32_t new_stamp() {
+  static std::uint32_t made = 0;
+  return static_cast<std::uint32_t>(getpid()) * 0x9e3779b9u + ++made;
+}
+
+/// The whole of it depends on the stamp, so that a part of one id and the rest of another are none.
+UniqueId id_of(const Meeting& meeting) {
+  UniqueId id;
+  for (std::size_t i = 0; i < sizeof(id.internal); ++i)
+    id.internal[i] = static_cast<char>(i + (meeting.stamp >> (8 * (i % 4))));
+  std::memcpy(id.internal, &meeting, sizeof(meeting));
+  return id;
 }
 
 /// Whether every rank from 0 on has come once, all with the same idea of how many there are.
@@ -54,6 +73,10 @@ bool agree(std::vector<Guest> guests) {
       return false;
   }
   return true;
+}
+
+bool have_one_id(const std::vector<Guest>& guests) {
+  return std::ranges::all_of(guests, [&](const Guest& guest) { return guest.stamp == guests[0].stamp; });
 }
 
 /// The communicator's number, the same on all of its ranks, and no other's.
@@ -107,7 +130,7 @@ std::vector<Guest> visit(const Meeting& meeting, const Guest& own) {
   MPI_Request request = MPI_REQUEST_NULL;
   PMPI_Issend(&own, sizeof(own), MPI_BYTE, meeting.host, tag_of(meeting), current.comm, &request);
   complete(request, PendingOperation::Kind::Send, meeting.host, meeting);
-  const Guest nobody{-1, 0, -1};
+  const Guest nobody{-1, 0, -1, 0};
   std::vector<Guest> guests(current.size, nobody);
   PMPI_Irecv(guests.data(), static_cast<int>(guests.size() * sizeof(Guest)), MPI_BYTE, meeting.host,
              tag_of(meeting), current.comm, &request);
@@ -147,9 +170,7 @@ bool is_known(const Communicator* comm) {
 Result make_unique_id(UniqueId* id) {
   if (current.ids_made == most_meetings)
     return refuse("more than " + std::to_string(most_meetings) + " unique ids were made");
-  const Meeting meeting{mark, current.rank, current.ids_made++};
-  *id = {};
-  std::memcpy(id->internal, &meeting, sizeof(meeting));
+  *id = id_of({mark, new_stamp(), current.rank, current.ids_made++});
   return Result::Success;
 }
 
@@ -161,12 +182,17 @@ Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int li
   std::memcpy(&meeting, id.internal, sizeof(meeting));
   if (meeting.mark != mark)
     return refuse(call + " is given an id that ncclGetUniqueId has not made: was it handed to every rank?");
+  if (std::memcmp(id_of(meeting).internal, id.internal, sizeof(id.internal)) != 0)
+    return refuse(call + " is given an id that ncclGetUniqueId has made only in part: all " +
+                  std::to_string(sizeof(id.internal)) + " bytes have to be handed on");
   if (rank < 0 || rank >= ranks || ranks > current.size)
     return refuse(call + " is given rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
                   " in a case of " + std::to_string(current.size) + " ranks");
-  const Guest own{rank, ranks, current.rank};
+  const Guest own{rank, ranks, current.rank, meeting.stamp};
   const std::vector<Guest> guests =
       meeting.host == current.rank ? receive_guests(meeting, own) : visit(meeting, own);
+  if (!have_one_id(guests))
+    return refuse(call + ": a rank has an id that ncclGetUniqueId has made earlier: was it handed to all?");
   if (!agree(guests)) return refuse(call + ": the ranks that use this id do not agree on who is which rank");
   auto made = std::make_unique<Communicator>();
   made->mpi = made_of(guests, tag_of(meeting));

@@ -234,6 +234,16 @@ TEST(WrongPrograms, IdThatIsNotHandedOnIsToldAsWaiting) {
   expect_words(outcome, "waits in ncclCommInitRank from any rank");
 }
 
+TEST(WrongPrograms, IdOfAnEarlierCaseIsRefused) {
+  const std::vector<Outcome> outcomes = played({"id_of_an_earlier_case", "id_of_an_earlier_case"}, 3);
+  for (const Outcome& outcome : outcomes)
+    EXPECT_EQ(outcome.ending, Outcome::Ending::Finished) << outcome.text;
+  for (const Facts& facts : outcomes[0].facts)
+    for (const auto& [kind, text] : facts) EXPECT_NE(kind, fact_nccl_call) << text;
+  expect_fact(outcomes[1], fact_nccl_call,
+              {"on " + line_of("earlier_id"), "a rank has an id that ncclGetUniqueId has made earlier"});
+}
+
 TEST(WrongPrograms, CollectiveThatDiffersIsToldWithBothLinesThoughTheCaseHasNoEnd) {
   const Outcome outcome = alone("another_collective");
   deadlock_of(outcome);
@@ -306,6 +316,9 @@ TEST(WrongPrograms, WhatIsWrongIsToldWithItsLines) {
        fact_nccl_call,
        {"on " + line_of("destroyed"), "one destroyed"}},
       {"group_is_ended_twice", fact_nccl_call, {"ncclGroupEnd is called without ncclGroupStart"}},
+      {"id_is_cut_short",
+       fact_nccl_call,
+       {"on " + line_of("cut_short"), "has made only in part: all 128 bytes have to be handed on"}},
       {"two_take_one_rank",
        fact_nccl_call,
        {"on " + line_of("rank_halved"), "do not agree on who is which rank"}}};

@@ -244,6 +244,40 @@ void id_is_not_handed_on(course::Call& call) {
   check(ncclCommInitRank(&comm, size, id, rank));
 }
 
+/// Of an id each other rank has the first eight bytes, and of one that was made earlier the rest.
+void id_is_cut_short(course::Call& call) {
+  const MPI_Comm mpi = call.communicator<MPI_Comm>();
+  int rank = 0, size = 0;
+  MPI_Comm_rank(mpi, &rank);
+  MPI_Comm_size(mpi, &size);
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  for (const int bytes : {128, 8}) {
+    if (rank == 0) check(ncclGetUniqueId(&id));
+    MPI_Bcast(&id, bytes, MPI_BYTE, 0, mpi);
+  }
+  if (rank > 0 && ncclCommInitRank(&comm, size, id, rank) != ncclInvalidArgument)  // cut_short
+    throw std::runtime_error("a part of an id was taken");
+}
+
+/// Right when it is played first; then the other ranks still have the id of that time.
+void id_of_an_earlier_case(course::Call& call) {
+  const MPI_Comm mpi = call.communicator<MPI_Comm>();
+  int rank = 0, size = 0;
+  MPI_Comm_rank(mpi, &rank);
+  MPI_Comm_size(mpi, &size);
+  static ncclUniqueId id;
+  static bool handed_on = false;
+  ncclComm_t comm = nullptr;
+  if (rank == 0) check(ncclGetUniqueId(&id));
+  if (!handed_on) MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, mpi);
+  const ncclResult_t result = ncclCommInitRank(&comm, size, id, rank);  // earlier_id
+  if (result != (handed_on ? ncclInvalidArgument : ncclSuccess))
+    throw std::runtime_error(ncclGetErrorString(result));
+  if (!handed_on) check(ncclCommDestroy(comm));
+  handed_on = true;
+}
+
 void two_take_one_rank(course::Call& call) {
   const MPI_Comm mpi = call.communicator<MPI_Comm>();
   int rank = 0, size = 0;
@@ -293,6 +327,8 @@ course::Adapter wrong_programs() {
           {"communicator_is_used_behind_its_end", communicator_is_used_behind_its_end},
           {"group_is_ended_twice", group_is_ended_twice},
           {"id_is_not_handed_on", id_is_not_handed_on},
+          {"id_is_cut_short", id_is_cut_short},
+          {"id_of_an_earlier_case", id_of_an_earlier_case},
           {"two_take_one_rank", two_take_one_rank},
           {"one_throws", one_throws}};
 }

@@ -329,7 +329,7 @@ std::vector<Example> sequences(InputGenerator& generator, int) {
 
 // Ranges and work
 
-enum class Work { OfRanges, Right, WholeBlocks, OwnerOff };
+enum class Work { OfRanges, Right, WholeBlocks, OwnerOff, Swapped };
 
 struct Seeing {
   ring_mask::Steps mask = {};
@@ -355,11 +355,17 @@ Answer seen(const Seeing& steps, const Example& example) {
   for (int rank = 0; rank < ranks; ++rank) {
     for (int other = 0; other < ranks; ++other) {
       Index query = 0;
-      for (const KeyRange& keys : see(rank, other, steps.mask))
-        answer["last"].heads()(rank, other, query++) = static_cast<double>(keys.last);
+      for (const auto [first, last] : see(rank, other, steps.mask)) {
+        if (first < last) {
+          answer["first"].heads()(rank, other, query) = static_cast<double>(first);
+          answer["last"].heads()(rank, other, query) = static_cast<double>(last);
+        }
+        ++query;
+      }
       const int owner = log_reading::holder(rank, steps.work == Work::OwnerOff ? -other : other, ranks);
-      Index scores =
-          scores_of(see(rank, owner, steps.work == Work::OfRanges ? steps.mask : ring_mask::Steps{}));
+      Index scores = steps.work == Work::OfRanges  ? scores_of(see(rank, owner, steps.mask))
+                     : steps.work == Work::Swapped ? scores_of(see(owner, rank, {}))
+                                                   : scores_of(see(rank, owner, {}));
       if (steps.work == Work::WholeBlocks && scores > 0)
         scores = Index{layout.tokens(rank)} * layout.tokens(owner);
       answer["work"].matrix()(rank, other) = static_cast<double>(scores);
@@ -368,14 +374,29 @@ Answer seen(const Seeing& steps, const Example& example) {
   return answer;
 }
 
-std::vector<WrongSteps<Seeing>> wrong_seeing() {
-  std::vector<WrongSteps<Seeing>> all{{"whole_blocks_counted", {.work = Work::WholeBlocks}},
-                                      {"owner_off", {.work = Work::OwnerOff}}};
+std::vector<Mistake> wrong_seeing() {
+  std::vector<Mistake> all =
+      mistakes_of<Seeing>(seen, {{"whole_blocks_counted", {.work = Work::WholeBlocks}},
+                                 {"owner_off", {.work = Work::OwnerOff}},
+                                 {"queries_and_keys_swapped", {.work = Work::Swapped}}});
   for (const auto& [id, mask] : ring_mask::wrong_steps()) {
-    all.push_back({id, {.mask = mask}});
-    all.push_back({id, {.mask = mask, .work = Work::Right}});
+    for (const Work work : {Work::OfRanges, Work::Right})
+      all.push_back(ring_mask::mistake_of(id, mask, [mask, work](const Example& example) {
+        return seen({mask, work}, example);
+      }));
   }
   return all;
+}
+
+/// Says why a range that has numbers of its own is shown as 0.
+std::string empty_ranges(const Played& played) {
+  const Tensor64 &first = played.answer.at("first"), &last = played.answer.at("last");
+  const Tensor64& expected = played.expected.at("last");
+  for (Index i = 0; i < expected.size(); ++i) {
+    if (first[i] == 0 && last[i] == 0 && expected[i] > 0)
+      return "a range without keys is shown as 0 to before 0, whatever its numbers are";
+  }
+  return "";
 }
 
 std::vector<Example> pairs(InputGenerator& generator, int) {
@@ -475,11 +496,14 @@ Task batch_task(std::string id, std::string function) {
 
 Task causal_task(std::string id, std::string function) {
   const std::vector<std::string> axes{"rank", "block", "query"};
-  return exact_task<Seeing>(std::move(id), std::move(function),
-                            {{"first", axes, 0, "first of key_ranges"},
-                             {"last", axes, 0, "last of key_ranges"},
-                             {"work", {"rank", "step"}, 0, "causal_work"}},
-                            pairs, seen, wrong_seeing());
+  Task made = exact_task<Seeing>(std::move(id), std::move(function),
+                                 {{"first", axes, 0, "first of key_ranges"},
+                                  {"last", axes, 0, "last of key_ranges"},
+                                  {"work", {"rank", "step"}, 0, "causal_work"}},
+                                 pairs, seen, {});
+  made.mistakes = wrong_seeing();
+  made.explain = empty_ranges;
+  return made;
 }
 
 }  // namespace course::layouts

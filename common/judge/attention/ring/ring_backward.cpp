@@ -111,9 +111,10 @@ Task masked_task(std::string id, std::string function) {
   made.examples = masked_examples;
   made.follows_from = {{"wrong_direction", "rule_of_other_direction"}};
   made.logs[block_log::scores_output] = 1;
-  std::vector<WrongSteps<Steps>> wrong;
-  for (const auto& [mistake, mask] : ring_mask::wrong_steps()) wrong.push_back({mistake, {.mask = mask}});
-  std::ranges::move(mistakes_of<Steps>(gradients<double>, wrong), std::back_inserter(made.mistakes));
+  for (const auto& [mistake, mask] : ring_mask::wrong_steps())
+    made.mistakes.push_back(ring_mask::mistake_of(mistake, mask, [mask](const Example& example) {
+      return gradients<double>({.mask = mask}, example);
+    }));
   made.answer_checks.push_back(log_reading::gives_no_empty_block);
   return made;
 }

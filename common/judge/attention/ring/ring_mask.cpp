@@ -1,6 +1,7 @@
 #include "judge/attention/ring/ring_mask.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "judge/attention/attended_blocks.hpp"
@@ -24,6 +25,26 @@ bool is_chosen(Chosen chosen, int rank, int owner, int world_size) {
   return hops == 0 || hops >= world_size - rank;
 }
 
+KeyRange taken(const KeyRange& seen, Index keys, Taken how) {
+  if (how == Taken::TheOthers) return {seen.last, keys};
+  return how == Taken::Last ? KeyRange{keys - seen.last + seen.first, keys} : seen;
+}
+
+/// What a mask shows of so many keys.
+std::vector<KeyRange> ranges(const reference::Mask& mask, Index queries, Index keys, Taken how) {
+  std::vector<KeyRange> all;
+  for (Index i = 0; i < queries; ++i) {
+    const auto [first, last] = mask.keys(i);
+    all.push_back(taken({std::min(first, keys), std::min(last, keys)}, keys, how));
+  }
+  return all;
+}
+
+bool have_shards_of_two_lengths(const Example& example) {
+  const std::vector<double>& lengths = example.arguments.at("shard_tokens");
+  return std::ranges::adjacent_find(lengths, std::not_equal_to{}) != lengths.end();
+}
+
 }  // namespace
 
 std::vector<WrongSteps<Steps>> wrong_steps() {
@@ -34,7 +55,10 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
                                      {"offset_subtracted", {.offset_factor = -1}},
                                      {"blocks_by_rank", {.chosen = Chosen::NotLater}},
                                      {"blocks_by_rank", {.chosen = Chosen::EarlierWhole}},
-                                     {"rule_of_other_direction", {.chosen = Chosen::OtherDirection}}};
+                                     {"rule_of_other_direction", {.chosen = Chosen::OtherDirection}},
+                                     {"keys_from_the_wrong_end", {.taken = Taken::Last}},
+                                     {"keys_from_the_wrong_end", {.taken = Taken::TheOthers}},
+                                     {"queries_and_keys_swapped", {.swapped = true}}};
   for (const Local local : {Local::Queries, Local::Keys, Local::Both}) {
     for (const Chosen chosen : {Chosen::ByRanges, Chosen::NotLater}) {
       for (const Index offset_factor : {0, 1}) {
@@ -46,6 +70,16 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
   return all;
 }
 
+Mistake mistake_of(const char* id, const Steps& steps, std::function<Answer(const Example&)> answer) {
+  Mistake mistake{id, std::move(answer)};
+  if (steps.swapped) {
+    mistake.throws = [](const Example& example, const std::string& thrown) {
+      return have_shards_of_two_lengths(example) && thrown.find(" ranges ") != std::string::npos;
+    };
+  }
+  return mistake;
+}
+
 std::vector<KeyRange> seen(const Example& example, int rank, int owner, Index keys, const Steps& steps) {
   const Layout& layout = example.layout;
   const Index queries = layout.tokens(rank);
@@ -55,16 +89,15 @@ std::vector<KeyRange> seen(const Example& example, int rank, int owner, Index ke
   if (!steps.masked || (steps.chosen == Chosen::EarlierWhole && owner < rank)) return all;
   const bool local_queries = steps.local == Local::Queries || steps.local == Local::Both;
   const bool local_keys = steps.local == Local::Keys || steps.local == Local::Both;
+  const std::vector<Index> own = local_queries ? counted_from_0(queries) : layout.positions(rank);
+  const std::vector<Index> others =
+      local_keys ? counted_from_0(layout.tokens(owner)) : layout.positions(owner);
   const reference::Mask mask =
-      reference::Mask::causal(steps.offset_factor * integer(example, "offset") + steps.shift)
-          .among(local_queries ? counted_from_0(queries) : layout.positions(rank),
-                 local_keys ? counted_from_0(layout.tokens(owner)) : layout.positions(owner));
-  std::vector<KeyRange> ranges;
-  for (Index i = 0; i < queries; ++i) {
-    const auto [first, last] = mask.keys(i);
-    ranges.push_back({std::min(first, keys), std::min(last, keys)});
-  }
-  return ranges;
+      reference::Mask::causal(steps.offset_factor * integer(example, "offset") + steps.shift);
+  if (!steps.swapped) return ranges(mask.among(own, others), queries, keys, steps.taken);
+  std::vector<KeyRange> by_key = ranges(mask.among(others, own), layout.tokens(owner), keys, steps.taken);
+  by_key.resize(queries, {0, 0});
+  return by_key;
 }
 
 bool is_masked(const Example& example) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "judge/task.hpp"
@@ -23,6 +24,13 @@ enum class Chosen {
   OtherDirection,
 };
 
+/// Which keys of a block a query is shown that sees some.
+enum class Taken {
+  First,      ///< those up to its position
+  Last,       ///< as many, counted from the block's last
+  TheOthers,  ///< those behind its position
+};
+
 /// The steps from positions to ranges as switches.
 struct Steps {
   bool masked = true;  ///< else every query sees all of every block
@@ -30,11 +38,17 @@ struct Steps {
   Index offset_factor = 1;  ///< what the offset is multiplied by
   Index shift = 0;          ///< what is added to it then
   Chosen chosen = Chosen::ByRanges;
+  Taken taken = Taken::First;
+  bool swapped = false;  ///< range i says which of the queries key i sees
 };
 
 /// The steps of the mistakes mask_ignored, mask_by_local_index, exclusive_diagonal, offset_ignored,
-/// offset_subtracted, blocks_by_rank and rule_of_other_direction.
+/// offset_subtracted, blocks_by_rank, rule_of_other_direction, keys_from_the_wrong_end and
+/// queries_and_keys_swapped.
 std::vector<WrongSteps<Steps>> wrong_steps();
+
+/// The mistake of these steps. Ranges that are counted by keys are refused where a shard has another length.
+Mistake mistake_of(const char* id, const Steps& steps, std::function<Answer(const Example&)> answer);
 
 /// The keys that each query of `rank` sees of the block of rank `owner`, which is held as `keys` keys: within
 /// 0 .. keys.
