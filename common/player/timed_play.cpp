@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "player/masked_blocks.hpp"
 #include "player/own_process.hpp"
 #include "player/plain_attention.hpp"
 #include "player/played_case.hpp"
@@ -35,6 +36,7 @@ class TimedBlocks : public Blocks {
   /// @param records whether there are spans
   TimedBlocks(LessonBlocks blocks, const std::string& mode, bool records, std::function<void()> after_block)
       : blocks_(mode == "idle" ? idle_blocks : std::move(blocks)),
+        computes_(mode != "idle"),
         tells_(mode != "without_progress"),
         records_(records),
         after_block_(std::move(after_block)) {
@@ -42,22 +44,26 @@ class TimedBlocks : public Blocks {
       throw std::invalid_argument("block " + mode + ": expected idle or without_progress");
   }
 
+  /// Throws std::runtime_error where the lesson that was given has none.
   MaskedBlockAttention masked_forward() override {
+    require(static_cast<bool>(blocks_.forward.accumulate), "--block");
     return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                    std::span<const KeyRange> seen, int owner, AttentionState& state) {
-              compute_block(block_of(owner), {},
-                            [&](const BetweenTiles&) { plain::accumulate_seen(q, k, v, seen, state); });
+              compute_block(block_of(owner), {}, [&](const BetweenTiles&) {
+                if (computes_) masked::accumulate(blocks_.forward, q, k, v, seen, owner, state);
+              });
             },
-            plain::finish};
+            finish()};
   }
-
   MaskedBlockAttentionBackward masked_backward() override {
+    require(static_cast<bool>(blocks_.backward.accumulate), "--block-backward");
     return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                    HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
                    std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
                    HeadsView<float> dv) {
       compute_block("backward, " + block_of(owner), {}, [&](const BetweenTiles&) {
-        plain::accumulate_backward_seen(q, k, v, d_o, lse, delta, seen, dq, dk, dv);
+        if (!computes_) return;
+        masked::accumulate_backward(blocks_.backward, q, k, v, d_o, lse, delta, seen, owner, dq, dk, dv);
       });
     }};
   }
@@ -75,11 +81,7 @@ class TimedBlocks : public Blocks {
                 blocks_.forward.accumulate(q, k, v, owner, state, pause);
               });
             },
-            [this](AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
-              const double begin_s = now_s();
-              blocks_.forward.finish(state, o, lse);
-              compute("divide by l", begin_s);
-            }};
+            finish()};
   }
 
   TiledBlockAttentionBackward make_backward(bool) override {
@@ -92,6 +94,14 @@ class TimedBlocks : public Blocks {
         blocks_.backward.accumulate(q, k, v, d_o, lse, delta, owner, dq, dk, dv, pause);
       });
     }};
+  }
+
+  std::function<void(AttentionState&, HeadsView<float>, MatrixView<float>)> finish() {
+    return [this](AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
+      const double begin_s = now_s();
+      blocks_.forward.finish(state, o, lse);
+      compute("divide by l", begin_s);
+    };
   }
 
   using Work = std::function<void(const BetweenTiles&)>;
@@ -115,7 +125,8 @@ class TimedBlocks : public Blocks {
   }
 
   LessonBlocks blocks_;
-  bool tells_ = true;  ///< whether between_tiles is called
+  bool computes_;
+  bool tells_;  ///< whether between_tiles is called
   bool records_;
   std::function<void()> after_block_;
   std::vector<Span> spans_;
