@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "judge/numbers/compare.hpp"
 #include "reference/reference.hpp"
-#include "ring/shards.hpp"
 
 namespace course::demo {
 
@@ -21,14 +21,6 @@ namespace {
 constexpr Index most_scores = Index{1} << 26;
 /// Scores of one head that are held at once.
 constexpr Index scores_at_once = Index{1} << 21;
-
-/// Some of a tensor's entries along an axis.
-template <class T>
-TensorOf<T> picked(const Tensor& from, Index axis, const std::vector<Index>& entries) {
-  std::vector<TensorOf<T>> parts;
-  for (const Index entry : entries) parts.push_back(cast<T>(slice(from, axis, entry, 1)));
-  return concatenate(parts, axis);
-}
 
 template <class T>
 void add(TensorOf<T>& to, const TensorOf<T>& share) {
@@ -47,13 +39,22 @@ void in_pieces(Index rows, Index keys, const char* what, const Progress& progres
   }
 }
 
+/// The mask of some queries over all keys, which are counted by their place.
+reference::Mask among(const reference::Mask& mask, std::span<const Index> queries, Index keys) {
+  std::vector<Index> all(keys);
+  std::iota(all.begin(), all.end(), Index{0});
+  return mask.among(queries, all);
+}
+
 /// o and lse of some of the rows.
 template <class T>
-NamedTensors forward_outputs(const Input& input, const std::vector<Index>& rows, const Progress& progress) {
-  const TensorOf<T> q = picked<T>(input.q, 1, rows), k = cast<T>(input.k), v = cast<T>(input.v);
+NamedTensors forward_outputs(const Input& input, const reference::Mask& mask, std::span<const Index> rows,
+                             const Progress& progress) {
+  const TensorOf<T> q = take(cast<T>(input.q), 1, rows), k = cast<T>(input.k), v = cast<T>(input.v);
   std::vector<TensorOf<T>> o, lse;
   in_pieces<T>(q.extent(1), k.extent(1), "attention", progress, [&](Index first, Index count) {
-    const reference::Attention<T> piece = reference::attention(slice(q, 1, first, count), k, v);
+    const reference::Attention<T> piece = reference::attention(
+        slice(q, 1, first, count), k, v, among(mask, rows.subspan(first, count), k.extent(1)));
     o.push_back(piece.o);
     lse.push_back(piece.lse);
   });
@@ -62,14 +63,19 @@ NamedTensors forward_outputs(const Input& input, const std::vector<Index>& rows,
 
 /// The gradients of some heads; the shares of the queries in dk and dv are added up.
 template <class T>
-NamedTensors gradients(const Input& input, const std::vector<Index>& heads, const Progress& progress) {
-  const TensorOf<T> q = picked<T>(input.q, 0, heads), k = picked<T>(input.k, 0, heads),
-                    v = picked<T>(input.v, 0, heads), d_o = picked<T>(*input.d_o, 0, heads);
+NamedTensors gradients(const Input& input, const reference::Mask& mask, const std::vector<Index>& heads,
+                       const Progress& progress) {
+  const auto of_heads = [&](const Tensor& whole) { return cast<T>(take(whole, 0, heads)); };
+  const TensorOf<T> q = of_heads(input.q), k = of_heads(input.k), v = of_heads(input.v),
+                    d_o = of_heads(*input.d_o);
   std::vector<TensorOf<T>> dq;
   TensorOf<T> dk(k.shape()), dv(v.shape());
+  std::vector<Index> rows(q.extent(1));
+  std::iota(rows.begin(), rows.end(), Index{0});
   in_pieces<T>(q.extent(1), k.extent(1), "gradients", progress, [&](Index first, Index count) {
     const auto piece =
-        reference::attention_gradients(slice(q, 1, first, count), k, v, slice(d_o, 1, first, count));
+        reference::attention_gradients(slice(q, 1, first, count), k, v, slice(d_o, 1, first, count),
+                                       among(mask, std::span(rows).subspan(first, count), k.extent(1)));
     dq.push_back(piece.dq);
     add(dk, piece.dk);
     add(dv, piece.dv);
@@ -98,33 +104,26 @@ std::vector<Index> spread(Index count, Index all) {
   return picked;
 }
 
-/// How many of the rows, which ascend, belong to each shard.
-std::vector<Index> rows_by_shard(const std::vector<Index>& rows, const std::vector<int>& shard_tokens) {
-  std::vector<Index> counts;
-  Index end = 0;
-  auto from = rows.begin();
-  for (const int tokens : shard_tokens) {
-    end += tokens;
-    const auto to = std::lower_bound(from, rows.end(), end);
-    counts.push_back(to - from);
-    from = to;
-  }
-  return counts;
+/// Of each rank, which of the rows at these positions it owns, by their places among them.
+std::vector<std::vector<Index>> places_by_rank(const std::vector<Index>& positions, const Layout& layout) {
+  std::vector<std::vector<Index>> places(layout.ranks());
+  for (Index i = 0; i < std::ssize(positions); ++i) places[layout.place(positions[i]).rank].push_back(i);
+  return places;
 }
 
 }  // namespace
 
-std::vector<Index> rows_to_compare(const std::vector<int>& shard_tokens, Index most) {
-  const Index all = std::accumulate(shard_tokens.begin(), shard_tokens.end(), Index{0});
+std::vector<Index> rows_to_compare(const Layout& layout, Index most) {
   std::vector<Index> rows;
-  Index offset = 0;
-  for (const Index tokens : shard_tokens) {
-    const Index share =
-        most >= all ? tokens : std::clamp<Index>(most * tokens / all, std::min<Index>(1, tokens), tokens);
-    for (Index i = 0; i < share; ++i)
-      rows.push_back(offset + (share > 1 ? i * (tokens - 1) / (share - 1) : 0));
-    offset += tokens;
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    const std::vector<Index>& owned = layout.positions(rank);
+    const Index tokens = std::ssize(owned);
+    const Index share = most >= layout.tokens() ? tokens
+                                                : std::clamp<Index>(most * tokens / layout.tokens(),
+                                                                    std::min<Index>(1, tokens), tokens);
+    for (Index i = 0; i < share; ++i) rows.push_back(owned[share > 1 ? i * (tokens - 1) / (share - 1) : 0]);
   }
+  std::ranges::sort(rows);
   return rows;
 }
 
@@ -132,19 +131,22 @@ bool Comparison::passed() const {
   return std::ranges::all_of(outputs, &OutputComparison::right);
 }
 
-Reference::Reference(const Input& input, const std::vector<int>& shard_tokens, const Progress& progress) {
+Reference::Reference(const Input& input, const Layout& layout, const reference::Mask& mask,
+                     const Progress& progress) {
   const Index seq = input.seq(), heads = input.heads();
-  const std::vector<Index> rows = rows_to_compare(shard_tokens, most_scores / (heads * seq));
+  const std::vector<Index> rows = rows_to_compare(layout, most_scores / (heads * seq));
   blank_.rows = static_cast<Index>(rows.size());
   blank_.seq = seq;
-  expect({1, rows, rows_by_shard(rows, shard_tokens)}, forward_outputs<double>(input, rows, progress),
-         forward_outputs<float>(input, rows, progress));
+  expect({1, rows, places_by_rank(rows, layout)}, forward_outputs<double>(input, mask, rows, progress),
+         forward_outputs<float>(input, mask, rows, progress));
   if (!input.d_o) return;
   const std::vector<Index> some = spread(std::clamp<Index>(most_scores / (seq * seq), 1, heads), heads);
   blank_.gradient_heads = static_cast<Index>(some.size());
   blank_.heads = heads;
-  expect({0, some, {shard_tokens.begin(), shard_tokens.end()}}, gradients<double>(input, some, progress),
-         gradients<float>(input, some, progress));
+  Part whole{0, some, {}};
+  for (int rank = 0; rank < layout.ranks(); ++rank) whole.by_rank.push_back(layout.positions(rank));
+  expect(whole, gradients<double>(input, mask, some, progress),
+         gradients<float>(input, mask, some, progress));
 }
 
 void Reference::expect(const Part& part, const NamedTensors& exact, const NamedTensors& baseline) {
@@ -158,14 +160,11 @@ void Reference::expect(const Part& part, const NamedTensors& exact, const NamedT
 Comparison Reference::compare(const std::map<std::string, Tensor>& outputs) const {
   Comparison result = blank_;
   for (const auto& [part, value, blank] : expected_) {
-    const Tensor64 answer = picked<double>(outputs.at(blank.name), part.axis, part.picked);
+    const Tensor64 answer = cast<double>(take(outputs.at(blank.name), part.axis, part.picked));
     OutputComparison& compared = result.outputs.emplace_back(blank);
     compared.overall = deviation(answer, value);
-    Index first = 0;
-    for (const Index count : part.by_rank) {
-      compared.by_rank.push_back(deviation(slice(answer, 1, first, count), slice(value, 1, first, count)));
-      first += count;
-    }
+    for (const std::vector<Index>& rows : part.by_rank)
+      compared.by_rank.push_back(deviation(take(answer, 1, rows), take(value, 1, rows)));
   }
   return result;
 }

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "demo/input.hpp"
+#include "reference/mask.hpp"
+#include "ring/layout.hpp"
 
 namespace course::demo {
 
@@ -41,15 +43,16 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor64>>;
 /// Is told now and then how far the work is.
 using Progress = std::function<void(const std::string&)>;
 
-/// What the outputs of an input should be, computed once for any number of rings: reference::attention in
-/// float64 and, where the input has a gradient, reference::attention_gradients with a lse of its own.
+/// What the outputs of an input should be under a mask, computed once for any number of rings:
+/// reference::attention in float64 and, where the input has a gradient, reference::attention_gradients with a
+/// lse of its own.
 ///
 /// Where all of it would take more than a few seconds, a part stands for the rest: rows evenly spread over
-/// every shard, each of which is compared with the expected answer over all keys; of gradients, which are
+/// every shard, each of which is compared with the expected answer over all its keys; of gradients, which are
 /// sums over all queries, heads evenly spread, one at least.
 class Reference {
  public:
-  Reference(const Input& input, const std::vector<int>& shard_tokens, const Progress& progress);
+  Reference(const Input& input, const Layout& layout, const reference::Mask& mask, const Progress& progress);
 
   /// Of o [heads, seq, head_dim], lse [heads, seq] and dq, dk, dv, by name.
   Comparison compare(const std::map<std::string, Tensor>& outputs) const;
@@ -58,8 +61,8 @@ class Reference {
   /// The part of every output that is compared.
   struct Part {
     Index axis;
-    std::vector<Index> picked;   ///< along the axis
-    std::vector<Index> by_rank;  ///< rows of axis 1 that each rank has of it
+    std::vector<Index> picked;                ///< along the axis
+    std::vector<std::vector<Index>> by_rank;  ///< rows of axis 1 that each rank has of it
   };
   struct Expected {
     Part part;
@@ -72,8 +75,8 @@ class Reference {
   Comparison blank_;
 };
 
-/// The query rows to compare: all of them if `most` allows, else about `most`, at least one of each shard
-/// that has any, the first and the last of a shard before those between them.
-std::vector<Index> rows_to_compare(const std::vector<int>& shard_tokens, Index most);
+/// The positions of the query rows to compare, which ascend: all of them if `most` allows, else about `most`,
+/// at least one of each shard that has any, the first and the last of a shard before those between them.
+std::vector<Index> rows_to_compare(const Layout& layout, Index most);
 
 }  // namespace course::demo

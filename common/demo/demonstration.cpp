@@ -30,7 +30,7 @@ constexpr std::int64_t header_bytes = 4096;  ///< more than a .npy file's header
 
 Case ring_case(const Demonstration& shown, const std::string& name, const std::string& function,
                const fs::path& library, const std::vector<std::string>& outputs) {
-  const std::vector<int> tokens = shown.shard_tokens();
+  const std::vector<int> tokens = shown.layout().shard_tokens();
   Case made{{function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}}};
   made.inputs.resize(tokens.size());
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
@@ -42,14 +42,13 @@ Case ring_case(const Demonstration& shown, const std::string& name, const std::s
 
 /// Gives each rank of the case its shard, or has it take that from the case `holder`, which was given it.
 void give(Case& to, const std::string& name, const Tensor& whole, const std::string& holder,
-          const std::vector<int>& shard_tokens) {
+          const Layout& layout) {
   if (to.name != holder) {
     to.from[name] = holder;
     return;
   }
-  const std::vector<int> offsets = shard_offsets(shard_tokens);
-  for (std::size_t rank = 0; rank < shard_tokens.size(); ++rank)
-    to.inputs[rank].emplace(name, slice(whole, 1, offsets[rank], shard_tokens[rank]));
+  for (int rank = 0; rank < layout.ranks(); ++rank)
+    to.inputs[rank].emplace(name, layout.shard(whole, 1, rank));
 }
 
 /// Adds what a rank did later to what it did before.
@@ -76,12 +75,12 @@ std::vector<RankRecord> one_after_the_other(std::vector<RankRecord> first, std::
 /// goes back from its own o and lse, and the first ring's cases hold what all are given.
 std::vector<Case> cases_of(const Demonstration& shown) {
   std::vector<Case> all;
-  const std::vector<int> tokens = shown.shard_tokens();
+  const Layout layout = shown.layout();
   const std::string first = shown.rings.front().name;
   const auto give_qkv = [&](Case& to) {
-    give(to, "q", shown.input.q, first + "-forward", tokens);
-    give(to, "k", shown.input.k, first + "-forward", tokens);
-    give(to, "v", shown.input.v, first + "-forward", tokens);
+    give(to, "q", shown.input.q, first + "-forward", layout);
+    give(to, "k", shown.input.k, first + "-forward", layout);
+    give(to, "v", shown.input.v, first + "-forward", layout);
   };
   for (const Ring& ring : shown.rings) {
     const std::string forward = ring.name + "-forward", backward = ring.name + "-backward";
@@ -92,7 +91,7 @@ std::vector<Case> cases_of(const Demonstration& shown) {
         ring_case(shown, backward, ring.backward.ring_backward, ring.backward.library, {"dq", "dk", "dv"}));
     give_qkv(after);
     after.from["o"] = after.from["lse"] = forward;
-    give(after, "d_o", *shown.input.d_o, first + "-backward", tokens);
+    give(after, "d_o", *shown.input.d_o, first + "-backward", layout);
   }
   return all;
 }
@@ -106,6 +105,7 @@ TimedPlay timed_play(const Demonstration& shown) {
 
 /// By ring, from the outcomes of the cases.
 std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector<Outcome>& outcomes) {
+  const Layout layout = shown.layout();
   std::vector<RingResult> all;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const bool backward = shown.backward && i % 2 == 1;
@@ -114,7 +114,7 @@ std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector
     for (const auto& [name, part] : outcomes[i].outputs.front()) {
       std::vector<Tensor> parts;
       for (const auto& outputs : outcomes[i].outputs) parts.push_back(outputs.at(name));
-      answer.outputs[name] = concatenate(parts, 1);
+      answer.outputs[name] = layout.join(parts, 1);
     }
     std::vector<RankRecord> ranks = rank_records(outcomes[i]);
     answer.ranks =
@@ -129,7 +129,7 @@ std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector
 /// core as here.
 double quiet_limit_s(const Demonstration& shown) {
   constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
-  const timed::Extents shard{shown.input.heads(), largest_shard(shown.shard_tokens()),
+  const timed::Extents shard{shown.input.heads(), largest_shard(shown.layout().shard_tokens()),
                              shown.input.head_dim()};
   const double block_flops =
       shown.backward ? timed::backward_operations(shard) : timed::forward_operations(shard);
@@ -195,18 +195,18 @@ void make_folder(const fs::path& folder) {
   if (error) throw UsageError(folder.string() + ": cannot be made: " + error.message());
 }
 
-/// An input of all ranks of a case, joined along the sequence.
-Tensor joined_input(const fs::path& folder, int ranks, const std::string& name) {
+/// An input of all ranks of a case, whole.
+Tensor joined_input(const fs::path& folder, const Layout& layout, const std::string& name) {
   std::vector<Tensor> parts;
-  for (int rank = 0; rank < ranks; ++rank)
+  for (int rank = 0; rank < layout.ranks(); ++rank)
     parts.push_back(read_npy<float>(input_folder(folder, rank) / (name + ".npy")));
-  return concatenate(parts, 1);
+  return layout.join(parts, 1);
 }
 
 }  // namespace
 
-std::vector<int> Demonstration::shard_tokens() const {
-  return even_shards(static_cast<int>(input.seq()), ranks);
+Layout Demonstration::layout() const {
+  return Layout::named(layout_name, static_cast<int>(input.seq()), ranks);
 }
 
 int worthwhile_runs(const Input& input) {
@@ -238,8 +238,9 @@ std::vector<std::string> prepare(const fs::path& folder, const Demonstration& sh
     Launcher::write_case(options.cases.back().folder, one, world_ranks);
   }
   nlohmann::json about{{"shape", shown.input.shape}, {"input", shown.input.description},
-                       {"ranks", shown.ranks},       {"runs", shown.runs},
-                       {"mine", shown.mine},         {"backward", shown.backward}};
+                       {"ranks", shown.ranks},       {"layout", shown.layout_name},
+                       {"runs", shown.runs},         {"mine", shown.mine},
+                       {"backward", shown.backward}};
   for (const Ring& ring : shown.rings) about["rings"].push_back(ring.name);
   write_text(folder / about_file, about.dump(1) + "\n");
   return player_arguments(options);
@@ -256,11 +257,13 @@ Demonstration read_prepared(const program::Checkout& checkout, const fs::path& f
     json.at("shape").get_to(shown.input.shape);
     json.at("input").get_to(shown.input.description);
     json.at("runs").get_to(shown.runs);
+    json.at("layout").get_to(shown.layout_name);
     const std::string first = folder / shown.rings.at(0).name;
-    shown.input.q = joined_input(first + "-forward", shown.ranks, "q");
-    shown.input.k = joined_input(first + "-forward", shown.ranks, "k");
-    shown.input.v = joined_input(first + "-forward", shown.ranks, "v");
-    if (shown.backward) shown.input.d_o = joined_input(first + "-backward", shown.ranks, "d_o");
+    const Layout layout = Layout::named(shown.layout_name, json.at("shape").end()[-2], shown.ranks);
+    shown.input.q = joined_input(first + "-forward", layout, "q");
+    shown.input.k = joined_input(first + "-forward", layout, "k");
+    shown.input.v = joined_input(first + "-forward", layout, "v");
+    if (shown.backward) shown.input.d_o = joined_input(first + "-backward", layout, "d_o");
     return shown;
   } catch (const std::exception& error) {
     throw UsageError(path.string() + ": is not what --prepare wrote: " + error.what());

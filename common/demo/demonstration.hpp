@@ -25,10 +25,12 @@ struct Demonstration {
   bool backward = false;
   bool mine = false;
   int ranks = 4;
+  std::string layout_name = "contiguous";
   int runs = 1;  ///< of each ring, of which the fastest is shown
   Input input = {};
 
-  std::vector<int> shard_tokens() const;
+  /// Which rank has which tokens.
+  Layout layout() const;
 };
 
 /// Finds the lessons that the options ask for; says on stderr which cannot be shown and are left out. Throws

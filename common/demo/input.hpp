@@ -25,6 +25,7 @@ struct Sizes {
 /// What the command line says. Without `files` and `sizes` the input is the course's own.
 struct Options {
   int ranks = 4;
+  std::string layout = "contiguous";  ///< a layout's name
   std::optional<OwnFiles> files = {};
   std::optional<Sizes> sizes = {};
   std::filesystem::path out;  ///< empty: only the pictures are written, into .course/demo

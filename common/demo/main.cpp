@@ -114,6 +114,12 @@ class DemoLine : public program::CommandLine {
   void add_run(CLI::App& command) {
     with_prepare_.push_back(command.add_option("--ranks", options_.ranks, "MPI ranks, 1 to 64 (4)")
                                 ->check(CLI::Range(1, std::numeric_limits<int>::max())));
+    with_prepare_.push_back(command
+                                .add_option("--layout", options_.layout,
+                                            fmt::format("{}: which rank has which tokens (contiguous)",
+                                                        fmt::join(layout_names, ", ")))
+                                ->check(CLI::IsMember(std::vector<std::string>(std::begin(layout_names),
+                                                                               std::end(layout_names)))));
     std::vector<std::string> names{"both"};
     for (const RingKind& kind : ring_kinds) names.push_back(kind.name);
     with_prepare_.push_back(
@@ -157,6 +163,7 @@ class DemoLine : public program::CommandLine {
     Demonstration shown = plan(checkout, options_);
     const bool prepared = !options_.prepare.empty();
     if (options_.sizes) require_memory(shown, prepared, options_.sizes->extents);
+    shown.layout_name = options_.layout;
     shown.input = load_input(options_, shown.backward);
     require_memory(shown, prepared, shown.input.extents());
     shown.runs = worthwhile_runs(shown.input);

@@ -117,7 +117,7 @@ std::string scientific(double number) {
 /// its number, of all by the number of ranks.
 std::string table_by_rank(const RunResult& run, std::vector<std::string> heads,
                           const std::function<std::vector<std::string>(std::size_t)>& cells) {
-  const std::vector<int> tokens = run.shown.shard_tokens();
+  const std::vector<int> tokens = run.shown.layout().shard_tokens();
   heads.insert(heads.begin(), {"rank", "tokens"});
   std::vector<std::vector<std::string>> rows{std::move(heads)};
   for (std::size_t rank = 0; rank <= tokens.size(); ++rank) {
@@ -152,7 +152,7 @@ std::string time_table(const RunResult& run, std::span<const RankRecord> ranks) 
 
 /// The errors of some outputs, by rank and over all; dashes for a rank that has nothing.
 std::string error_table(const RunResult& run, std::span<const OutputComparison> outputs) {
-  const std::vector<int> tokens = run.shown.shard_tokens();
+  const std::vector<int> tokens = run.shown.layout().shard_tokens();
   std::vector<std::string> heads;
   for (const OutputComparison& output : outputs)
     heads.insert(heads.end(), {"error of " + output.name + ": largest", "relative"});
@@ -197,8 +197,8 @@ std::string times(const RunResult& run) {
 }
 
 std::string heading(const RunResult& run) {
-  return painted(fmt::format("Ring attention, forward{}, not causal: {}{}",
-                             run.shown.backward ? " and backward" : "", where(run),
+  return painted(fmt::format("Ring attention, forward{}, not causal, {} shards: {}{}",
+                             run.shown.backward ? " and backward" : "", run.shown.layout_name, where(run),
                              run.shown.mine ? ", your own code" : ""),
                  Colour::Bold) +
          fmt::format("\n{}: {}\n", to_string(run.shown.input.shape), run.shown.input.description);
@@ -326,7 +326,7 @@ Json relative_errors(const Comparison& comparison) {
 
 Json per_rank(const RunResult& run, const RingResult& ring) {
   Json all = timed::per_rank_json(ring.ranks);
-  const std::vector<int> tokens = run.shown.shard_tokens();
+  const std::vector<int> tokens = run.shown.layout().shard_tokens();
   for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank]["tokens"] = tokens[rank];
   return all;
 }
@@ -359,7 +359,7 @@ std::vector<std::string> RunResult::wrong_rings() const {
 }
 
 RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, const Progress& progress) {
-  const Reference reference(shown.input, shown.shard_tokens(), progress);
+  const Reference reference(shown.input, shown.layout(), reference::Mask::none(), progress);
   for (RingResult& ring : rings) ring.comparison = reference.compare(ring.outputs);
   return {shown, std::move(rings)};
 }
@@ -412,7 +412,7 @@ std::string report_json(const RunResult& run) {
   const RingResult& first = run.rings.front();
   Json json{{"ranks", run.shown.ranks},
             {"causal", false},
-            {"layout", "contiguous"},
+            {"layout", run.shown.layout_name},
             {"backend", "mpi"},
             {"relative_error", relative_errors(first.comparison)},
             {"tolerance", by_output(first.comparison, [](const auto& output) { return output.tolerance; })},

@@ -48,10 +48,20 @@ int ranks_of(const program::LessonChoice& choice, const std::optional<int>& aske
   return ranks;
 }
 
+/// Whether the ring may be given any layout: then it is a balanced one.
+bool takes_layout(const LessonInfo& lesson) {
+  return lesson.role == Role::RingLayout;
+}
+
 /// A ring on as many tokens as the demo's real data.
 Case ring_case(const LessonInfo& lesson, int ranks) {
-  constexpr Index tokens = 512, heads = 12, head_dim = 32;
-  return timed::generated_case(lesson.ring, even_shards(tokens, ranks), heads, head_dim);
+  constexpr int tokens = 512;
+  constexpr Index heads = 12, head_dim = 32;
+  const Layout layout =
+      takes_layout(lesson) ? Layout::zigzag(even_shards(tokens, 2 * ranks)) : even_shards(tokens, ranks);
+  Case made = timed::generated_case(lesson.ring, layout.shard_tokens(), heads, head_dim);
+  made.arguments = timed::ring_arguments(layout);
+  return made;
 }
 
 /// What the lesson's judge draws for a task.
@@ -185,6 +195,7 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
       throw Unavailable(error.what() + without_blocks(lesson));
     }
     codes.push_back(*traced.blocks);
+    if (takes_layout(lesson)) traced.what += ", zigzag shards";
   } else {
     traced.what += ", task " + task_of(choice);
   }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "player/masked_blocks.hpp"
 #include "player/own_process.hpp"
 #include "player/plain_attention.hpp"
 #include "player/played_case.hpp"
@@ -35,6 +36,7 @@ class TimedBlocks : public Blocks {
   /// @param records whether there are spans
   TimedBlocks(LessonBlocks blocks, const std::string& mode, bool records, std::function<void()> after_block)
       : blocks_(mode == "idle" ? idle_blocks : std::move(blocks)),
+        computes_(mode != "idle"),
         tells_(mode != "without_progress"),
         records_(records),
         after_block_(std::move(after_block)) {
@@ -42,28 +44,34 @@ class TimedBlocks : public Blocks {
       throw std::invalid_argument("block " + mode + ": expected idle or without_progress");
   }
 
+  /// Throws std::runtime_error where the lesson that was given has none.
   MaskedBlockAttention masked_forward() override {
+    require(static_cast<bool>(blocks_.forward.accumulate), "--block");
     return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                    std::span<const KeyRange> seen, int owner, AttentionState& state) {
-              compute_block(block_of(owner), {},
-                            [&](const BetweenTiles&) { plain::accumulate_seen(q, k, v, seen, state); });
+              compute_block(owner, block_of(owner), {}, [&](const BetweenTiles&) {
+                if (computes_) masked::accumulate(blocks_.forward, q, k, v, seen, owner, state);
+              });
             },
-            plain::finish};
+            finish()};
   }
-
   MaskedBlockAttentionBackward masked_backward() override {
+    require(static_cast<bool>(blocks_.backward.accumulate), "--block-backward");
     return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                    HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
                    std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
                    HeadsView<float> dv) {
-      compute_block("backward, " + block_of(owner), {}, [&](const BetweenTiles&) {
-        plain::accumulate_backward_seen(q, k, v, d_o, lse, delta, seen, dq, dk, dv);
+      compute_block(owner, "backward, " + block_of(owner), {}, [&](const BetweenTiles&) {
+        if (!computes_) return;
+        masked::accumulate_backward(blocks_.backward, q, k, v, d_o, lse, delta, seen, owner, dq, dk, dv);
       });
     }};
   }
 
   /// The spans since the last look, on this host's monotonic clock.
   std::vector<Span> take_spans() { return std::exchange(spans_, {}); }
+  /// What the blocks since the last look took.
+  std::vector<BlockTime> take_times() { return std::exchange(times_, {}); }
 
  private:
   /// Throws std::runtime_error where the lesson that was given has none.
@@ -71,15 +79,11 @@ class TimedBlocks : public Blocks {
     require(static_cast<bool>(blocks_.forward.accumulate), "--block");
     return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
                    AttentionState& state, const BetweenTiles& between_tiles) {
-              compute_block(block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
+              compute_block(owner, block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
                 blocks_.forward.accumulate(q, k, v, owner, state, pause);
               });
             },
-            [this](AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
-              const double begin_s = now_s();
-              blocks_.forward.finish(state, o, lse);
-              compute("divide by l", begin_s);
-            }};
+            finish()};
   }
 
   TiledBlockAttentionBackward make_backward(bool) override {
@@ -88,14 +92,24 @@ class TimedBlocks : public Blocks {
                    HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
                    int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
                    const BetweenTiles& between_tiles) {
-      compute_block("backward, " + block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
+      compute_block(owner, "backward, " + block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
         blocks_.backward.accumulate(q, k, v, d_o, lse, delta, owner, dq, dk, dv, pause);
       });
     }};
   }
 
+  std::function<void(AttentionState&, HeadsView<float>, MatrixView<float>)> finish() {
+    return [this](AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
+      const double begin_s = now_s();
+      blocks_.forward.finish(state, o, lse);
+      compute("divide by l", begin_s);
+    };
+  }
+
   using Work = std::function<void(const BetweenTiles&)>;
-  void compute_block(const std::string& label, const BetweenTiles& between_tiles, const Work& work) {
+  void compute_block(int owner, const std::string& label, const BetweenTiles& between_tiles,
+                     const Work& work) {
+    const double cpu_begin_s = thread_cpu_s();
     double begin_s = now_s();
     const auto pause = [&] {
       compute(label, begin_s);
@@ -107,6 +121,7 @@ class TimedBlocks : public Blocks {
     const BetweenTiles told = tells_ ? between_tiles : BetweenTiles();
     work(told && records_ ? BetweenTiles(pause) : told);
     compute(label, begin_s);
+    times_.push_back({owner, thread_cpu_s() - cpu_begin_s});
     after_block_();
   }
 
@@ -115,10 +130,12 @@ class TimedBlocks : public Blocks {
   }
 
   LessonBlocks blocks_;
-  bool tells_ = true;  ///< whether between_tiles is called
+  bool computes_;
+  bool tells_;  ///< whether between_tiles is called
   bool records_;
   std::function<void()> after_block_;
   std::vector<Span> spans_;
+  std::vector<BlockTime> times_;
 };
 
 /// All that is known of code that does not say when it computes: wherever no MPI call is under way it may.
@@ -169,6 +186,7 @@ class TimedCase {
     played.time.begin_s = now_s();
     played.report = call_function(subject_, case_.manifest.function, call_);
     played.time.end_s = now_s();
+    played.time.blocks = blocks_.take_times();
     std::vector<Span> transfers = stage_.end_watching(played.report);
     if (played.report.ending != "finished") {
       write_outputs(output_folder(case_.folder, case_.rank), {}, played.report);
@@ -183,8 +201,10 @@ class TimedCase {
     if (!takes_part()) return;
     RankTiming timing;
     timing.shown = choose(median);
-    for (const PlayedCall& played : calls_)
-      timing.calls.push_back({played.time.begin_s + offset_s, played.time.end_s + offset_s});
+    for (PlayedCall& played : calls_) {
+      timing.calls.push_back(
+          {played.time.begin_s + offset_s, played.time.end_s + offset_s, std::move(played.time.blocks)});
+    }
     PlayedCall& shown = calls_[static_cast<std::size_t>(timing.shown)];
     timing.spans = std::move(shown.spans);
     for (Span& span : timing.spans) {

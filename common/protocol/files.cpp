@@ -133,12 +133,21 @@ NLOHMANN_JSON_SERIALIZE_ENUM(Span::Kind, {{Span::Kind::Compute, "compute"},
                                           {Span::Kind::Transfer, "transfer"},
                                           {Span::Kind::Wait, "wait"}})
 
+static void to_json(json& value, const BlockTime& block) {
+  value = {block.owner, block.cpu_s};
+}
+
+static void from_json(const json& value, BlockTime& block) {
+  std::tie(block.owner, block.cpu_s) = value.get<std::tuple<int, double>>();
+}
+
 static void to_json(json& value, const CallTime& call) {
-  value = {call.begin_s, call.end_s};
+  value = {call.begin_s, call.end_s, call.blocks};
 }
 
 static void from_json(const json& value, CallTime& call) {
-  std::tie(call.begin_s, call.end_s) = value.get<std::tuple<double, double>>();
+  std::tie(call.begin_s, call.end_s, call.blocks) =
+      value.get<std::tuple<double, double, std::vector<BlockTime>>>();
 }
 
 static void to_json(json& value, const Span& span) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -14,10 +16,25 @@ inline double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// When a call began and ended, on the clock that all ranks of a launch share.
+/// Seconds that the calling thread has had a core.
+inline double thread_cpu_s() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// A block that was computed. Who waits for a core, or for others, has no CPU time meanwhile.
+struct BlockTime {
+  int owner = 0;
+  double cpu_s = 0;  ///< of the rank's thread, with what is called between tiles
+};
+
+/// When a call began and ended, on the clock that all ranks of a launch share, and the blocks that it
+/// computed, in that order.
 struct CallTime {
   double begin_s = 0;
   double end_s = 0;
+  std::vector<BlockTime> blocks = {};
 };
 
 /// What one rank saw of the calls of a timed case: spans.json beside its outputs (docs/case-format.md).

@@ -27,6 +27,7 @@ constexpr RoleName role_names[] = {
     {Role::BlockBackward, "block_backward", "the backward pass of a block"},
     {Role::RingBackward, "ring_backward", "the backward pass of the blocking ring"},
     {Role::RingOverlapped, "ring_overlapped", "the overlapped ring"},
+    {Role::RingLayout, "ring_layout", "the causal ring on any layout"},
 };
 
 template <class Info>

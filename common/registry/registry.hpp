@@ -36,7 +36,7 @@ std::string test_name(const std::string& task, int ranks, bool hidden = false);
 std::vector<std::string> test_names(const TaskInfo& task);
 
 /// What a lesson is to the programs that run lessons together: they ask for a role, never for a number.
-enum class Role { Softmax, Block, RingForward, BlockBackward, RingBackward, RingOverlapped };
+enum class Role { Softmax, Block, RingForward, BlockBackward, RingBackward, RingOverlapped, RingLayout };
 
 /// As the registry writes it. Throws std::invalid_argument naming the roles there are.
 Role role_named(const std::string& name);

@@ -87,6 +87,13 @@ Layout Layout::zigzag(const std::vector<int>& chunk_tokens) {
   return of(std::move(positions));
 }
 
+Layout Layout::named(const std::string& name, int tokens, int ranks) {
+  if (name == "contiguous") return even_shards(tokens, ranks);
+  if (name == "striped") return striped(tokens, ranks);
+  if (name == "zigzag") return zigzag(even_shards(tokens, 2 * ranks));
+  throw std::invalid_argument("there is no layout '" + name + "'; expected contiguous, striped or zigzag");
+}
+
 Layout Layout::of(Lists positions) {
   require_ascending(positions);
   require_every_position_once(positions);

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tensor/tensor.hpp"
 
 namespace course {
+
+/// The layouts that options take by name.
+inline constexpr const char* layout_names[] = {"contiguous", "striped", "zigzag"};
 
 /// Where a position lies: in whose shard, and as which of its rows.
 struct Place {
@@ -28,6 +32,9 @@ class Layout {
   /// even_shards(tokens, 2 * ranks) makes them as equal as can be. Throws std::invalid_argument for an odd
   /// number of chunks and for a negative length. Source: the Megatron-Core context-parallelism guide.
   static Layout zigzag(const std::vector<int>& chunk_tokens);
+  /// One of layout_names, of shards or chunks as equal as can be. Throws std::invalid_argument for another
+  /// name, and for numbers as striped() does.
+  static Layout named(const std::string& name, int tokens, int ranks);
   /// These lists, by rank. Throws std::invalid_argument with the position and the rank where one is
   /// missing, owned twice or not above the one before it.
   static Layout of(std::vector<std::vector<Index>> positions);

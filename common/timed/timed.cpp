@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -25,6 +26,15 @@ void build(const program::Checkout& checkout, const std::string& what, const std
            std::vector<std::string> targets) {
   for (const Code& code : codes) targets.push_back(code.target);
   require_built(program::build({checkout.root, checkout.build(), targets, what}), what);
+}
+
+Arguments ring_arguments(const Layout& layout) {
+  Arguments told;
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    told["shard_tokens"].push_back(layout.tokens(rank));
+    std::ranges::copy(layout.positions(rank), std::back_inserter(told["positions"]));
+  }
+  return told;
 }
 
 Case generated_case(const std::string& function, const std::vector<int>& shard_tokens, Index heads,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "course/workspace/checkout.hpp"
+#include "ring/layout.hpp"
 #include "runner/launcher.hpp"
 #include "runner/outcome.hpp"
 
@@ -33,6 +34,10 @@ void build(const program::Checkout& checkout, const std::string& what, const std
            std::vector<std::string> targets = {});
 
 // ---- playing ----
+
+/// What a ring is told of who owns what: `shard_tokens`, the length of each rank's shard, and `positions`,
+/// those of all ranks one after another. A ring of contiguous shards needs the lengths alone.
+Arguments ring_arguments(const Layout& layout);
 
 /// A forward ring's case, with these shards of generated tokens: numbers as they may come out of a layer
 /// norm.

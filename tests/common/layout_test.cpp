@@ -97,6 +97,14 @@ TEST(Layout, CutsTensorsAndJoinsThem) {
   }
 }
 
+TEST(Layout, IsMadeByItsName) {
+  EXPECT_EQ(lists_of(Layout::named("contiguous", 7, 3)), lists_of(Layout({3, 2, 2})));
+  EXPECT_EQ(lists_of(Layout::named("striped", 7, 3)), lists_of(Layout::striped(7, 3)));
+  EXPECT_EQ(lists_of(Layout::named("zigzag", 7, 3)), lists_of(Layout::zigzag({2, 1, 1, 1, 1, 1})));
+  EXPECT_THROW(Layout::named("sideways", 7, 3), std::invalid_argument);
+  for (const char* name : layout_names) EXPECT_EQ(Layout::named(name, 2, 5).ranks(), 5) << name;
+}
+
 TEST(Layout, RefusesListsThatAreNoLayout) {
   EXPECT_EQ(refusal({{0, 1}, {3}}), "no rank owns position 2 of 3; rank 1 owns position 3");
   EXPECT_EQ(refusal({{0, 2}, {1, 2}}), "rank 1 owns position 2, and so does rank 0");

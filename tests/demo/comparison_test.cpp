@@ -7,26 +7,34 @@
 
 #include "judge/numbers/input_generator.hpp"
 #include "reference/reference.hpp"
+#include "ring/layout.hpp"
 #include "ring/shards.hpp"
 
 namespace course::demo {
 namespace {
 
 TEST(RowsToCompare, AreAllWhereThereIsTime) {
-  EXPECT_EQ(rows_to_compare({2, 0, 1}, 3), (std::vector<Index>{0, 1, 2}));
+  EXPECT_EQ(rows_to_compare(std::vector{2, 0, 1}, 3), (std::vector<Index>{0, 1, 2}));
 }
 
 TEST(RowsToCompare, AreSpreadOverEveryShardWhereThereIsNot) {
-  EXPECT_EQ(rows_to_compare({10, 0, 10}, 4), (std::vector<Index>{0, 9, 10, 19}));
-  EXPECT_EQ(rows_to_compare({5, 5, 5}, 1), (std::vector<Index>{0, 5, 10})) << "one of each shard at least";
+  EXPECT_EQ(rows_to_compare(std::vector{10, 0, 10}, 4), (std::vector<Index>{0, 9, 10, 19}));
+  EXPECT_EQ(rows_to_compare(std::vector{5, 5, 5}, 1), (std::vector<Index>{0, 5, 10}))
+      << "one of each shard at least";
 }
 
 TEST(RowsToCompare, AscendWithoutRepetition) {
-  const std::vector<Index> rows = rows_to_compare({1000, 37, 1, 0, 512}, 200);
+  const std::vector<Index> rows = rows_to_compare(std::vector{1000, 37, 1, 0, 512}, 200);
   EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
   EXPECT_EQ(std::adjacent_find(rows.begin(), rows.end()), rows.end());
   EXPECT_NEAR(static_cast<double>(rows.size()), 200, 5);
   EXPECT_EQ(rows.back(), 1549);
+}
+
+TEST(RowsToCompare, AreOnesOfEveryRank) {
+  const Layout zigzag = Layout::named("zigzag", 40, 4);
+  EXPECT_EQ(rows_to_compare(zigzag, 8), (std::vector<Index>{0, 5, 10, 15, 24, 29, 34, 39}));
+  EXPECT_EQ(rows_to_compare(Layout::named("striped", 12, 3), 3), (std::vector<Index>{0, 1, 2}));
 }
 
 Input random_input(Index heads, Index seq, Index head_dim) {
@@ -35,9 +43,8 @@ Input random_input(Index heads, Index seq, Index head_dim) {
   return {std::move(drawn.q), std::move(drawn.k), std::move(drawn.v), {heads, seq, head_dim}, "random"};
 }
 
-Comparison compare_quietly(const Input& input, const Tensor& o, const Tensor& lse,
-                           const std::vector<int>& shards) {
-  return Reference(input, shards, [](const std::string&) {}).compare({{"o", o}, {"lse", lse}});
+Comparison compare_quietly(const Input& input, const Tensor& o, const Tensor& lse, const Layout& shards) {
+  return Reference(input, shards, {}, [](const std::string&) {}).compare({{"o", o}, {"lse", lse}});
 }
 
 const OutputComparison& output(const Comparison& comparison, const std::string& name) {
@@ -60,7 +67,7 @@ TEST(Compare, FindsOneWrongValueAndItsRank) {
   const Input input = random_input(2, 40, 8);
   reference::Attention<float> answer = reference::attention(input.q, input.k, input.v);
   answer.o.heads()(1, 20, 3) += 0.01f;
-  const Comparison comparison = compare_quietly(input, answer.o, answer.lse, {10, 0, 30});
+  const Comparison comparison = compare_quietly(input, answer.o, answer.lse, Layout({10, 0, 30}));
   EXPECT_FALSE(comparison.passed());
   EXPECT_NEAR(output(comparison, "o").by_rank[2].largest, 0.01, 1e-5);
   EXPECT_LT(output(comparison, "o").by_rank[0].largest, 1e-5);
@@ -69,9 +76,19 @@ TEST(Compare, FindsOneWrongValueAndItsRank) {
   EXPECT_LE(output(comparison, "lse").overall.relative, output(comparison, "lse").tolerance);
 }
 
+TEST(Compare, FindsTheRankInAnyLayout) {
+  const Input input = random_input(2, 40, 8);
+  reference::Attention<float> answer = reference::attention(input.q, input.k, input.v);
+  answer.o.heads()(1, 21, 3) += 0.01f;
+  const Comparison comparison = compare_quietly(input, answer.o, answer.lse, Layout::striped(40, 4));
+  EXPECT_FALSE(comparison.passed());
+  for (const int rank : {0, 2, 3}) EXPECT_LT(output(comparison, "o").by_rank[rank].largest, 1e-5) << rank;
+  EXPECT_NEAR(output(comparison, "o").by_rank[1].largest, 0.01, 1e-5);
+}
+
 TEST(Compare, SaysOfEveryAnswerByItselfHowFarItIsOff) {
   const Input input = random_input(2, 40, 8);
-  const Reference expected(input, even_shards(40, 3), [](const std::string&) {});
+  const Reference expected(input, even_shards(40, 3), {}, [](const std::string&) {});
   const reference::Attention<float> right = reference::attention(input.q, input.k, input.v);
   const Comparison before = expected.compare({{"o", right.o}, {"lse", right.lse}});
   EXPECT_FALSE(expected.compare({{"o", Tensor({2, 40, 8})}, {"lse", right.lse}}).passed());
@@ -85,7 +102,7 @@ TEST(Compare, NeverPassesWhatWasNotWritten) {
   const Input input = random_input(1, 6, 4);
   reference::Attention<float> answer = reference::attention(input.q, input.k, input.v);
   answer.lse[5] = std::numeric_limits<float>::quiet_NaN();
-  const Comparison comparison = compare_quietly(input, answer.o, answer.lse, {6});
+  const Comparison comparison = compare_quietly(input, answer.o, answer.lse, Layout({6}));
   EXPECT_FALSE(comparison.passed());
   EXPECT_EQ(output(comparison, "lse").overall.largest, std::numeric_limits<double>::infinity());
 }
@@ -107,9 +124,9 @@ Input random_input_with_gradient(Index heads, Index seq, Index head_dim) {
 
 /// Beside the right o and lse.
 Comparison compare_gradients_quietly(const Input& input, const reference::AttentionGradients<float>& answer,
-                                     const std::vector<int>& shards) {
+                                     const Layout& shards) {
   const auto [o, lse] = reference::attention(input.q, input.k, input.v);
-  return Reference(input, shards, [](const std::string&) {})
+  return Reference(input, shards, {}, [](const std::string&) {})
       .compare({{"o", o}, {"lse", lse}, {"dq", answer.dq}, {"dk", answer.dk}, {"dv", answer.dv}});
 }
 
@@ -127,17 +144,27 @@ TEST(CompareGradients, FindsGradientsOnTheWrongRank) {
   const Input input = random_input_with_gradient(2, 40, 8);
   auto answer = reference::attention_gradients(input.q, input.k, input.v, *input.d_o);
   answer.dv = concatenate<float>({slice(answer.dv, 1, 20, 20), slice(answer.dv, 1, 0, 20)}, 1);
-  const Comparison comparison = compare_gradients_quietly(input, answer, {20, 0, 20});
+  const Comparison comparison = compare_gradients_quietly(input, answer, Layout({20, 0, 20}));
   EXPECT_FALSE(comparison.passed());
   EXPECT_GT(output(comparison, "dv").by_rank[0].relative, 0.1);
   EXPECT_EQ(output(comparison, "dv").by_rank[1].relative, 0);
   EXPECT_LE(output(comparison, "dk").overall.relative, output(comparison, "dk").tolerance);
 }
 
+TEST(CompareGradients, FindsTheRankInAnyLayout) {
+  const Input input = random_input_with_gradient(2, 40, 8);
+  auto answer = reference::attention_gradients(input.q, input.k, input.v, *input.d_o);
+  answer.dk.heads()(0, 37, 0) += 1;
+  const Comparison comparison = compare_gradients_quietly(input, answer, Layout::named("zigzag", 40, 4));
+  EXPECT_FALSE(comparison.passed());
+  for (const int rank : {1, 2, 3}) EXPECT_LT(output(comparison, "dk").by_rank[rank].largest, 1e-4) << rank;
+  EXPECT_NEAR(output(comparison, "dk").by_rank[0].largest, 1, 1e-4);
+}
+
 TEST(CompareGradients, NeverPassesZeros) {
   const Input input = random_input_with_gradient(1, 12, 4);
   const Tensor zeros({1, 12, 4});
-  const Comparison comparison = compare_gradients_quietly(input, {zeros, zeros, zeros}, {12});
+  const Comparison comparison = compare_gradients_quietly(input, {zeros, zeros, zeros}, Layout({12}));
   EXPECT_FALSE(comparison.passed());
   EXPECT_NEAR(output(comparison, "dq").overall.relative, 1, 1e-12);
 }

@@ -144,6 +144,24 @@ TEST_F(Prepared, IsReportedAsIfTheDemoHadPlayedIt) {
   EXPECT_TRUE(has(run("--report cases").out, "3 MPI ranks on one host"));
 }
 
+TEST_F(Prepared, KeepsTheLayout) {
+  const Finished played = play(prepare("--ranks 3 --seq 10 --heads 2 --dim 4 --layout striped"));
+  ASSERT_EQ(played.code, 0) << played.err;
+  const Finished finished = run("--report cases --out out --json");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const nlohmann::json json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json.at("layout"), "striped");
+  EXPECT_TRUE(json.at("rings").at(0).at("passed"));
+  run_json("--ranks 1 --seq 10 --heads 2 --dim 4 --out alone");
+  const Tensor o = read_npy<float>(folder_ / "out/o.npy"), alone = read_npy<float>(folder_ / "alone/o.npy");
+  for (Index i = 0; i < o.size(); ++i) ASSERT_NEAR(o[i], alone[i], 1e-5) << "value " << i;
+  const Tensor first = read_npy<float>(folder_ / "cases/blocking-forward/out/rank1/o.npy");
+  for (const Index row : {0, 1, 2}) {
+    EXPECT_EQ(slice(first, 1, row, 1).values(), slice(o, 1, 3 * row + 1, 1).values())
+        << "rank 1 has tokens 1, 4 and 7";
+  }
+}
+
 TEST_F(Prepared, IsForSoManyRanks) {
   std::string line = prepare(sizes_);
   line.replace(line.find("-n 2"), 4, "-n 1");

@@ -79,6 +79,17 @@ void expect_near(const Tensor& given, const Tensor& expected) {
   for (Index i = 0; i < given.size(); ++i) ASSERT_NEAR(given[i], expected[i], 1e-5) << i;
 }
 
+/// Why these cases could not be timed: one of them says it, and none has times.
+std::string failure_of(const std::vector<Case>& cases, const LauncherOptions& options = timed_options(1)) {
+  std::string text;
+  for (const Outcome& outcome : play(cases, options)) {
+    EXPECT_NE(outcome.ending, Outcome::Ending::Finished);
+    EXPECT_TRUE(text.empty() || outcome.text.empty());
+    text += outcome.text;
+  }
+  return text;
+}
+
 int count_spans(const RankTiming& timing, const std::string& label) {
   return static_cast<int>(
       std::ranges::count_if(timing.spans, [&](const Span& span) { return span.label == label; }));
@@ -110,6 +121,59 @@ TEST(TimedPlay, TimesEveryCallOfEveryCaseAndKeepsTheSpansOfTheFastest) {
     EXPECT_LT(timing.calls[0].end_s, outcomes[1].timings[0].calls[0].begin_s) << "in turns";
   for (const RankTiming& timing : outcomes[1].timings)
     EXPECT_LT(timing.calls[0].end_s, outcomes[0].timings[0].calls[1].begin_s) << "in turns";
+}
+
+TEST(TimedPlay, SaysHowLongEachBlockHadACore) {
+  Case silent = forward_case();
+  silent.spans = false;
+  const Outcome outcome = play({silent}, timed_options(2)).at(0);
+  ASSERT_EQ(outcome.ending, Outcome::Ending::Finished) << outcome.text;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const CallTime& call : outcome.timings[rank].calls) {
+      ASSERT_EQ(call.blocks.size(), static_cast<std::size_t>(ranks));
+      double sum_s = 0;
+      for (int step = 0; step < ranks; ++step) {
+        EXPECT_EQ(call.blocks[step].owner, (rank - step + ranks) % ranks);
+        EXPECT_GT(call.blocks[step].cpu_s, 0);
+        sum_s += call.blocks[step].cpu_s;
+      }
+      EXPECT_LT(sum_s, call.end_s - call.begin_s) << "a thread has one core at a time";
+    }
+  }
+}
+
+TEST(TimedPlay, ComputesMaskedBlocksWithALessonsOwn) {
+  // Positions dealt out one by one: every block is a triangle.
+  std::vector<double> positions;
+  for (int rank = 0; rank < ranks; ++rank)
+    for (int row = 0; row < tokens; ++row) positions.push_back(row * ranks + rank);
+  const auto by_position = [&](const Tensor& by_rank) {
+    std::vector<Tensor> rows(positions.size());
+    for (std::size_t row = 0; row < positions.size(); ++row)
+      rows[static_cast<std::size_t>(positions[row])] = slice(by_rank, 1, static_cast<Index>(row), 1);
+    return concatenate(rows, 1);
+  };
+  const std::map<std::string, std::string> from{
+      {"q", "forward"}, {"k", "forward"}, {"v", "forward"}, {"o", "forward"}, {"lse", "forward"}};
+  Case forward = ring_case("forward", "lesson14", "causal_ring_attention", {"q", "k", "v"}, {});
+  Case backward = ring_case("backward", "lesson14", "causal_ring_backward", {"d_o"}, from);
+  Case idle = ring_case("idle", "lesson14", "causal_ring_attention", {"q", "k", "v"}, {});
+  idle.block_mode = "idle";
+  for (Case* one : {&forward, &backward, &idle}) one->arguments["positions"] = positions;
+  const std::vector<Outcome> outcomes = play({forward, backward, idle}, timed_options(2));
+  ASSERT_EQ(outcomes[2].ending, Outcome::Ending::Finished) << outcomes[1].text << outcomes[2].text;
+  const Tensor q = by_position(joined_input(forward, "q")), k = by_position(joined_input(forward, "k")),
+               v = by_position(joined_input(forward, "v")), d_o = by_position(joined_input(backward, "d_o"));
+  const auto causal = reference::Mask::causal();
+  const auto gradients = reference::attention_gradients(q, k, v, d_o, causal);
+  expect_near(by_position(joined(outcomes[0], "o")), reference::attention(q, k, v, causal).o);
+  expect_near(by_position(joined(outcomes[1], "dq")), gradients.dq);
+  expect_near(by_position(joined(outcomes[1], "dk")), gradients.dk);
+  expect_near(by_position(joined(outcomes[1], "dv")), gradients.dv);
+  EXPECT_TRUE(std::isnan(joined(outcomes[2], "o")[0])) << "nothing was computed";
+  LauncherOptions without = timed_options(1);
+  without.timed->block = library("lesson06");
+  EXPECT_NE(failure_of({forward}, without).find("--block has no such block computation"), std::string::npos);
 }
 
 TEST(TimedPlay, HandsOnWhatAnotherCaseWasGivenAndReturned) {
@@ -199,17 +263,6 @@ TEST(TimedPlay, TakesThePlainBlocksWhereNoneAreGiven) {
       joined(outcomes[0], "o"),
       reference::attention(joined_input(forward, "q"), joined_input(forward, "k"), joined_input(forward, "v"))
           .o);
-}
-
-/// Why these cases could not be timed: one of them says it, and none has times.
-std::string failure_of(const std::vector<Case>& cases, const LauncherOptions& options = timed_options(1)) {
-  std::string text;
-  for (const Outcome& outcome : play(cases, options)) {
-    EXPECT_NE(outcome.ending, Outcome::Ending::Finished);
-    EXPECT_TRUE(text.empty() || outcome.text.empty());
-    text += outcome.text;
-  }
-  return text;
 }
 
 TEST(TimedPlay, SaysWhatIsWrong) {
