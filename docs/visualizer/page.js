@@ -82,8 +82,8 @@
     state = {...state, ...wanted};
     table = RingModel.table(setting());
     state.step = Math.min(state.step, lastStep());
-    history.replaceState(null, '', `#${new URLSearchParams(state)}`);
     draw(isNextStep);
+    history.replaceState(null, '', `#${new URLSearchParams(state)}`); // last: browsers refuse it when it comes too often
   }
 
   function goTo(step) {
@@ -137,6 +137,7 @@
 
   async function openTrace(file) {
     if (!file) return;
+    byId('recorded').setAttribute('aria-busy', 'true');
     trace = undefined;
     let problem = '';
     try {
@@ -146,6 +147,7 @@
     }
     byId('trace-problem').textContent = problem;
     draw();
+    byId('recorded').setAttribute('aria-busy', 'false');
   }
 
   function toggleEveryStep() {

@@ -35,7 +35,7 @@ const RingView = (() => {
 
   // ---- the ring ----
 
-  const centre = 200, nodeRadius = 152, blockRadius = 92;
+  const centre = 200, nodeRadius = 168, blockRadius = 98;
   const angleOf = (rank, ranks) => (2 * Math.PI * rank) / ranks - Math.PI / 2;
   const point = (angle, radius) => [centre + radius * Math.cos(angle), centre + radius * Math.sin(angle)].map(x => x.toFixed(1));
 
@@ -60,7 +60,7 @@ const RingView = (() => {
     const height = 10 + 14 * lines.length;
     const words = lines.map((line, index) => `<text x="${x}" y="${+y + 5 + 14 * (index - (lines.length - 1) / 2)}">${line}</text>`);
     return `<g class="block rank${block}" data-dx="${fromX - x}" data-dy="${fromY - y}">
-      <rect x="${x - 31}" y="${y - height / 2}" width="62" height="${height}" rx="5"/>${words.join('')}</g>`;
+      <rect x="${x - 33}" y="${y - height / 2}" width="66" height="${height}" rx="5"/>${words.join('')}</g>`;
   }
 
   function ring(setting, table, step) {
@@ -78,7 +78,8 @@ const RingView = (() => {
 
   /** The scores that are seen, as one area: row i has seen[i] of them; `x`, `y` the corner, `scale` the length of a token. */
   function seenArea(pair, x, y, scale) {
-    let path = `M${x} ${y}`, row = 0;
+    let row = pair.seen.filter(seen => seen === 0).length; // those come first
+    let path = `M${x} ${y + scale * row}`;
     while (row < pair.queries) {
       let end = row;
       while (end < pair.queries && pair.seen[end] === pair.seen[row]) ++end;
@@ -104,13 +105,16 @@ const RingView = (() => {
   /** All scores, queries and keys in the order of ranks; the pairs of this step are framed. */
   function matrix(setting, table, step) {
     const lengths = table.positions.map(each => each.length);
-    const gap = 5, left = 30, scale = (370 - gap * lengths.length) / Math.max(sum(lengths), 1);
-    const starts = lengths.map((_, rank) => left + scale * sum(lengths.slice(0, rank)) + gap * rank);
-    const middle = rank => starts[rank] + (scale * lengths[rank]) / 2;
+    const gap = 5, left = 30, ofEmpty = 18; // an empty shard needs room for its name
+    const room = 370 - gap * lengths.length - ofEmpty * lengths.filter(length => length === 0).length;
+    const scale = room / Math.max(sum(lengths), 1);
+    const sides = lengths.map(length => (length === 0 ? ofEmpty : scale * length));
+    const starts = sides.map((_, rank) => left + sum(sides.slice(0, rank)) + gap * rank);
+    const middle = rank => starts[rank] + sides[rank] / 2;
     const cell = (rank, block) => {
       const pair = table.pairs[rank][block];
       const isNow = table.steps[step].ranks[rank].block === block && step < setting.ranks;
-      const frame = `x="${starts[block]}" y="${starts[rank]}" width="${scale * pair.keys}" height="${scale * pair.queries}"`;
+      const frame = `x="${starts[block]}" y="${starts[rank]}" width="${sides[block]}" height="${sides[rank]}"`;
       return `<g class="${isNow ? 'now' : 'later'}"><rect class="cell ${pair.kind}" ${frame}/>${seenArea(pair, starts[block], starts[rank], scale)}<rect class="frame" ${frame}/></g>`;
     };
     const cells = upTo(setting.ranks ** 2).map(each => cell(Math.floor(each / setting.ranks), each % setting.ranks));
@@ -120,7 +124,12 @@ const RingView = (() => {
 
   // ---- ranks at a step ----
 
-  const kindInWords = {full: 'full: no mask needed', mixed: 'mixed: needs its mask', empty: 'empty: skipped', home: 'gradients are home'};
+  /** A mixed pair whose queries see the same keys, or none, is a smaller full one (lesson 14's zigzag). */
+  function kindInWords(kind, pair) {
+    const isRectangle = new Set(pair.seen.filter(seen => seen > 0)).size === 1;
+    const mixed = isRectangle ? 'mixed: a full rectangle, no mask on it' : 'mixed: needs a mask';
+    return {full: 'full: no mask needed', mixed, empty: 'empty: skipped', home: 'gradients are home'}[kind];
+  }
 
   function bar(work, slowest) {
     const width = slowest === 0 ? 0 : (100 * work) / slowest;
@@ -139,7 +148,7 @@ const RingView = (() => {
     const waits = slowest === 0 ? '' : `, waits ${percent(1 - work / slowest)} of the step`;
     const sent = sentInWords(rank, setting.ranks, sends, amount);
     return `<li class="${kind}"><h3><span class="chip rank${rank}">rank ${rank}</span> <span class="chip rank${block}">block ${block}</span></h3>
-      ${kind === 'home' ? '' : maskPicture(pair)}<p><strong>${kindInWords[kind]}</strong><br>${count(work)} of ${count(kind === 'home' ? 0 : pair.queries * pair.keys)} scores${waits}</p>
+      ${kind === 'home' ? '' : maskPicture(pair)}<p><strong>${kindInWords(kind, pair)}</strong>${kind === 'home' ? '' : `<br>${count(work)} of ${count(pair.queries * pair.keys)} scores${waits}`}</p>
       ${bar(work, slowest)}<p>${sent}${sends.length === 0 ? '' : ` ${block}`}</p></li>`;
   }
 
@@ -247,7 +256,7 @@ const RingView = (() => {
   function ownership(setting, table) {
     return table.positions.map((owned, rank) => {
       const spans = runs(owned).map(([begin, end]) => ({begin, end, kind: `chip rank${rank}`, label: `positions ${begin} to ${end - 1}`}));
-      return `${lane(`rank ${rank}`, spans, setting.tokens, '')}<p class="owned">${count(owned.length)} tokens: ${runsInWords(owned)}</p>`;
+      return `${lane(`rank ${rank}`, spans, setting.tokens, '')}<p class="owned">${count(owned.length)} ${owned.length === 1 ? 'token' : 'tokens'}: ${runsInWords(owned)}</p>`;
     }).join('');
   }
 

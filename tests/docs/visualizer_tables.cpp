@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -6,9 +7,11 @@
 #include "reference/mask.hpp"
 #include "ring/layout.hpp"
 #include "ring/shards.hpp"
+#include "trace/trace.hpp"
 
-// Prints, as a script that sets `expectedTables`, what docs/visualizer/model.js should compute: of many
-// settings the positions, and of each step and rank the block held, its kind, the work and the bytes sent.
+// Prints, as a script, what docs/visualizer is held against: `expectedTables`, of many settings the
+// positions, and of each step and rank the block held, its kind, the work and the bytes sent; and
+// `recordedTrace`, a trace as ./course trace writes it.
 
 namespace course {
 namespace {
@@ -79,7 +82,7 @@ json table(const Setting& setting) {
     }
     time += slowest;
   }
-  const json what{{"ranks", setting.ranks},   {"layout", setting.layout}, {"causal", setting.causal},
+  const json what{{"ranks", setting.ranks},       {"layout", setting.layout}, {"causal", setting.causal},
                   {"backward", setting.backward}, {"tokens", setting.tokens}, {"heads", setting.heads},
                   {"headDim", setting.head_dim}};
   return {{"setting", what}, {"positions", positions}, {"steps", steps}, {"total", total}, {"time", time}};
@@ -96,7 +99,7 @@ json tables_for(int ranks, int tokens) {
   return tables;
 }
 
-void print_all() {
+void print_tables() {
   std::puts("const expectedTables = [");
   for (int ranks = 1; ranks <= 8; ++ranks) {
     // None, fewer than ranks, 2P chunks with and without a remainder, a prime.
@@ -107,9 +110,22 @@ void print_all() {
   std::puts("];");
 }
 
+/// Two runs; in the first, of 4 ms, rank 0 computes for 2 ms, and a label is no HTML.
+void print_trace() {
+  using Kind = Span::Kind;
+  const std::vector<Span> first{{Kind::Compute, 0.000, 0.002, "<i>block</i> of rank 0"},
+                                {Kind::Transfer, 0.002, 0.003, "MPI_Send to 1"},
+                                {Kind::Wait, 0.003, 0.004, "MPI_Recv from 1"}};
+  const std::vector<Span> second{{Kind::Compute, 0.001, 0.004, ""}};
+  const std::string trace = chrome_traces(
+      {{"blocking ring", {{0, first}, {1, second}}}, {"overlapped ring", {{0, second}, {1, second}}}});
+  std::printf("const recordedTrace = %s;\n", json(trace).dump().c_str());
+}
+
 }  // namespace
 }  // namespace course
 
 int main() {
-  course::print_all();
+  course::print_tables();
+  course::print_trace();
 }
