@@ -249,7 +249,7 @@ const RingView = (() => {
   function trace(timelines, ranks) {
     const length = Math.max(...timelines.map(each => each.length));
     const others = timelines.map(RingTrace.ranksOf).find(number => number !== ranks);
-    const remark = others === undefined ? '' : `<p>The trace is of ${others} ranks and the model of ${ranks}: set ranks to ${others} to compare them.</p>`;
+    const remark = others === undefined ? '' : `<p>The trace is of ${others} ${others === 1 ? 'rank' : 'ranks'} and the model of ${ranks}: set ranks to ${others} to compare them.</p>`;
     return remark + timelines.map(each => traceTimeline(each, length)).join('');
   }
 
