@@ -1,0 +1,170 @@
+'use strict';
+
+/** The page's state is in its address, behind #; controls and keys change it, and every change draws everything anew. */
+(() => {
+  const byId = id => document.getElementById(id);
+  const pauseBetweenSteps = 1200; // milliseconds
+
+  const whole = (least, most) => ({
+    read: text => (/^\d+$/.test(text.trim()) && +text >= least && +text <= most ? +text : undefined),
+    expected: `a whole number from ${least} to ${most}`,
+  });
+  const word = words => ({read: text => (words.includes(text) ? text : undefined), expected: words.join(', ')});
+
+  /** What the address may hold: its default, how it is read (undefined where it is wrong), and what is expected. */
+  const fields = {
+    ranks: {initial: '4', ...whole(1, 8)},
+    layout: {initial: 'contiguous', ...word(RingModel.layouts)},
+    mask: {initial: 'causal', ...word(['causal', 'none'])},
+    direction: {initial: 'forward', ...word(['forward', 'backward'])},
+    tokens: {initial: '16', ...whole(0, 1024)},
+    heads: {initial: '8', ...whole(1, 1024)},
+    head_dim: {initial: '64', ...whole(1, 1024)},
+    step: {initial: '0', ...whole(0, 8)},
+  };
+  const controls = Object.keys(fields).filter(name => name !== 'step');
+
+  let state = {}; // the values of fields
+  let table; // of the model, for this state
+  let timer; // runs while it plays
+  let trace; // timelines of the file that was opened
+
+  const setting = () => ({
+    ranks: state.ranks, layout: state.layout, causal: state.mask === 'causal', backward: state.direction === 'backward',
+    tokens: state.tokens, heads: state.heads, headDim: state.head_dim,
+  });
+  const lastStep = () => table.steps.length - 1;
+
+  const complain = problems => { byId('problem').textContent = problems.join('; '); };
+
+  /** The fields that `given` has rightly; adds to `problems` what it has wrongly. */
+  function readFields(given, problems) {
+    const found = {};
+    for (const [name, text] of given) {
+      const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+      if (!field) problems.push(`there is no ${name}, expected ${Object.keys(fields).join(', ')}`);
+      else if (field.read(text) === undefined) problems.push(`${name} is ${text || 'empty'}, expected ${field.expected}`);
+      else found[name] = field.read(text);
+    }
+    return found;
+  }
+
+  // ---- drawing ----
+
+  const parts = {
+    ring: RingView.ring, matrix: RingView.matrix, 'rank-cards': RingView.rankCards, figures: RingView.figures, 'work-table': RingView.workTable,
+    'model-timeline': RingView.modelTimeline, 'every-step': RingView.everyStep, ownership: RingView.ownership,
+  };
+
+  function draw(isNextStep = false) {
+    for (const [id, part] of Object.entries(parts)) byId(id).innerHTML = part(setting(), table, state.step);
+    byId('sentence').textContent = RingView.sentence(setting(), table, state.step);
+    byId('bound').textContent = RingView.bound(setting(), table);
+    byId('setting').textContent = `${state.ranks} ranks, ${state.layout} shards, ${state.mask === 'causal' ? 'causal' : 'no mask'}, ${state.direction}, ${state.tokens} tokens, ${state.heads} heads of ${state.head_dim}`;
+    byId('recorded').innerHTML = trace ? RingView.trace(trace, state.ranks) : '';
+    byId('step').max = lastStep();
+    byId('step').value = state.step;
+    byId('play').textContent = timer ? 'Pause' : 'Play';
+    if (isNextStep) slideBlocks();
+  }
+
+  /** Lets the blocks come from the rank that held them, unless the reader wants no motion (style.css). */
+  function slideBlocks() {
+    for (const block of byId('ring').querySelectorAll('.block')) {
+      block.style.setProperty('--dx', `${block.dataset.dx}px`);
+      block.style.setProperty('--dy', `${block.dataset.dy}px`);
+      block.classList.add('arrives');
+    }
+  }
+
+  function show(wanted) {
+    const isNextStep = wanted.step === state.step + 1 && Object.keys(wanted).length === 1;
+    state = {...state, ...wanted};
+    table = RingModel.table(setting());
+    state.step = Math.min(state.step, lastStep());
+    draw(isNextStep);
+    history.replaceState(null, '', `#${new URLSearchParams(state)}`); // last: browsers refuse it when it comes too often
+  }
+
+  function goTo(step) {
+    show({step: Math.max(0, Math.min(step, lastStep()))});
+  }
+
+  // ---- what the reader does ----
+
+  function pause() {
+    clearInterval(timer);
+    timer = undefined;
+    draw();
+  }
+
+  function playOrPause() {
+    if (timer) return pause();
+    timer = setInterval(() => (state.step < lastStep() ? goTo(state.step + 1) : pause()), pauseBetweenSteps);
+    goTo(state.step < lastStep() ? state.step : 0);
+  }
+
+  const actions = {
+    ArrowLeft: () => goTo(state.step - 1), ArrowRight: () => goTo(state.step + 1),
+    Home: () => goTo(0), End: () => goTo(lastStep()), ' ': playOrPause,
+  };
+
+  function onKey(event) {
+    const isTaken = event.target.closest?.(event.key === ' ' ? 'button, input, select' : 'input, select');
+    if (isTaken || event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(actions, event.key)) return;
+    event.preventDefault();
+    actions[event.key]();
+  }
+
+  function onControl() {
+    const problems = [];
+    const found = readFields(controls.map(name => [name, byId(name).value]), problems);
+    for (const name of controls) byId(name).setAttribute('aria-invalid', String(!Object.hasOwn(found, name)));
+    complain(problems);
+    show(found);
+  }
+
+  function readAddress() {
+    const problems = [];
+    const initial = Object.entries(fields).map(([name, field]) => [name, field.initial]);
+    const given = readFields(new URLSearchParams(location.hash.slice(1)), problems);
+    state = {};
+    show({...readFields(initial, []), ...given});
+    if (given.step > state.step) problems.push(`step is ${given.step}, expected a whole number from 0 to ${lastStep()}`);
+    for (const name of controls) byId(name).value = state[name];
+    complain(problems);
+  }
+
+  async function openTrace(file) {
+    if (!file) return;
+    byId('recorded').setAttribute('aria-busy', 'true');
+    trace = undefined;
+    let problem = '';
+    try {
+      trace = RingTrace.parse(await file.text());
+    } catch (error) {
+      problem = `${file.name}: ${error.message}`;
+    }
+    byId('trace-problem').textContent = problem;
+    draw();
+    byId('recorded').setAttribute('aria-busy', 'false');
+  }
+
+  function toggleEveryStep() {
+    const isHidden = byId('every-step').toggleAttribute('hidden');
+    byId('every-step-button').setAttribute('aria-expanded', String(!isHidden));
+  }
+
+  for (const name of controls) byId(name).addEventListener('input', onControl);
+  byId('step').addEventListener('input', () => goTo(+byId('step').value));
+  byId('first').addEventListener('click', actions.Home);
+  byId('back').addEventListener('click', actions.ArrowLeft);
+  byId('play').addEventListener('click', playOrPause);
+  byId('forth').addEventListener('click', actions.ArrowRight);
+  byId('last').addEventListener('click', actions.End);
+  byId('every-step-button').addEventListener('click', toggleEveryStep);
+  byId('trace').addEventListener('change', () => openTrace(byId('trace').files[0]));
+  document.addEventListener('keydown', onKey);
+  window.addEventListener('hashchange', readAddress);
+  readAddress();
+})();

@@ -1,0 +1,211 @@
+'use strict';
+
+// Looks at the page in the frame #page, 360 pixels wide, and writes a line for each check.
+
+const frame = document.getElementById('page');
+const results = document.getElementById('results');
+const inPage = id => frame.contentDocument.getElementById(id);
+const say = line => results.append(`${line}\n`);
+const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
+
+/** Waits for something to become so; fails when it does not. */
+async function until(isSo) {
+  for (let tries = 0; !isSo(); ++tries) {
+    if (tries === 1000) throw new Error(`waited in vain for ${isSo}`);
+    await pause(10);
+  }
+}
+
+function check(name, found, expected) {
+  const [left, right] = [found, expected].map(value => JSON.stringify(value));
+  say(left === right ? `ok    ${name}` : `FAIL  ${name}: ${left}, expected ${right}`);
+}
+
+/** Checks something of many settings: says how many differ and shows the first of them. */
+function checkEach(name, find, expect) {
+  const found = expectedTables.map(each => [JSON.stringify(find(each)), JSON.stringify(expect(each)), JSON.stringify(each.setting)]);
+  const wrong = found.filter(([left, right]) => left !== right).map(([left, right, setting]) => `${setting}: ${left}, expected ${right}`);
+  check(`${name}, of ${found.length} settings`, [wrong.length, wrong[0]?.slice(0, 2000)], [0, undefined]);
+}
+
+/** Shows a setting, by the page's address. */
+async function open(address) {
+  const isRead = new Promise(resolve => frame.contentWindow.addEventListener('hashchange', resolve, {once: true}));
+  frame.contentWindow.location.hash = address;
+  await isRead;
+}
+
+function enter(id, value, event = 'input') {
+  inPage(id).value = value;
+  inPage(id).dispatchEvent(new Event(event, {bubbles: true}));
+}
+
+const press = (key, target = frame.contentDocument.body) => target.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
+const stepNow = () => new URLSearchParams(frame.contentWindow.location.hash.slice(1)).get('step');
+const problem = () => inPage('problem').textContent;
+
+// ---- the model ----
+
+const ofSteps = ({steps}, keys) => steps.map(step => (step.ranks ?? step).map(rank => keys.map(key => rank[key])));
+
+/** The table of all steps as it is drawn: of each row the block, kind, work and bytes. */
+function drawnSteps(setting) {
+  const holder = document.createElement('div');
+  holder.innerHTML = RingView.everyStep(setting, RingModel.table(setting));
+  return [...holder.querySelectorAll('tbody')].map(step => [...step.rows].map(row => {
+    const cells = [...row.querySelectorAll('td')].map(cell => cell.textContent.replaceAll(',', ''));
+    return [+cells[1], cells[2], +cells[3], +cells[6]];
+  }));
+}
+
+function checkModel() {
+  const table = each => RingModel.table(each.setting);
+  checkEach('positions are those of Layout', each => table(each).positions, each => each.positions);
+  for (const key of ['block', 'kind', 'work', 'bytes']) checkEach(`${key} at every step`, each => ofSteps(table(each), [key]), each => ofSteps(each, [key]));
+  checkEach('all work, and the time of the slowest', each => [table(each).total, table(each).time], each => [each.total, each.time]);
+  checkEach('the table of all steps as it is drawn', each => drawnSteps(each.setting), each => ofSteps(each, ['block', 'kind', 'work', 'bytes']));
+  checkEach('nothing is shown as a number that is none', nonsense, () => []);
+}
+
+async function checkLesson14() {
+  for (const [layout, time, words] of [['contiguous', '58', 'full: no mask needed'], ['striped', '40', 'mixed: needs a mask'], ['zigzag', '34', 'mixed: a full rectangle, no mask on it']]) {
+    await open(`ranks=4&tokens=16&layout=${layout}&step=1`);
+    const shown = [inPage('work-table').querySelector('tfoot td:last-child').textContent, inPage('rank-cards').querySelector('li:last-child strong').textContent];
+    check(`${layout}: the slowest of lesson 14's table, and its masks`, shown, [time, words]);
+  }
+}
+
+/** What is shown of a setting's first and last step that is no number, by the part of the page. */
+function nonsense({setting}) {
+  const {trace, ...parts} = RingView;
+  const table = RingModel.table(setting);
+  return Object.entries(parts).flatMap(([name, part]) => [0, table.steps.length - 1].map(step => [name, part(setting, table, step)]))
+    .filter(([, html]) => /NaN|undefined|Infinity/.test(html));
+}
+
+// ---- what a reader does ----
+
+async function checkKeys() {
+  await open('ranks=4&direction=backward');
+  const after = key => (press(key), stepNow());
+  check('keys step', ['ArrowRight', 'ArrowRight', 'ArrowLeft', 'End', 'ArrowRight', 'Home', 'ArrowLeft'].map(after), ['1', '2', '1', '4', '4', '0', '0']);
+  press('ArrowRight');
+  check('the step is said', inPage('sentence').textContent.startsWith('Step 1 of 0 to 4: rank 0 block 3 (empty), rank 1 block 0 (full)'), true);
+  check('the sentence is a live region', inPage('sentence').getAttribute('aria-live'), 'polite');
+  press('ArrowRight', inPage('tokens'));
+  check('an arrow in a field is the field\'s', stepNow(), '1');
+  press(' ');
+  check('space plays', inPage('play').textContent, 'Pause');
+  await until(() => stepNow() === '2');
+  press(' ');
+  await pause(3000);
+  check('space pauses', [inPage('play').textContent, stepNow()], ['Play', '2']);
+}
+
+async function checkControls() {
+  const unnamed = [...frame.contentDocument.querySelectorAll('input, select, button')].filter(control => !control.labels?.[0]?.textContent.trim() && !control.getAttribute('aria-label') && !/[a-z]/i.test(control.textContent));
+  check('every control has a name', unnamed.map(control => control.id), []);
+  inPage('play').focus();
+  check('focus is seen', frame.contentWindow.getComputedStyle(inPage('play')).outlineStyle, 'solid');
+  await open('ranks=4');
+  enter('ranks', '9');
+  check('a wrong number is named', problem(), 'ranks is 9, expected a whole number from 1 to 8');
+  enter('ranks', '');
+  check('an empty field is named', problem(), 'ranks is empty, expected a whole number from 1 to 8');
+  enter('ranks', '5');
+  check('a right one ends that', [problem(), inPage('rank-cards').children.length], ['', 5]);
+  await open('ranks=4&layout=spiral&colour=red');
+  check('a wrong address is named', problem(), 'layout is spiral, expected contiguous, striped, zigzag; there is no colour, expected ranks, layout, mask, direction, tokens, heads, head_dim, step');
+  await open('ranks=3&step=7');
+  check('a step that is not there is named', problem(), 'step is 7, expected a whole number from 0 to 2');
+}
+
+// ---- recorded runs ----
+
+async function openTrace(text) {
+  const files = new DataTransfer();
+  files.items.add(new File([text], 'run.json'));
+  inPage('trace').files = files.files;
+  inPage('trace').dispatchEvent(new Event('change'));
+  await until(() => inPage('recorded').getAttribute('aria-busy') === 'false');
+  return inPage('trace-problem').textContent;
+}
+
+async function checkTraces() {
+  await open('ranks=2');
+  check('a trace of the course is read', await openTrace(recordedTrace), '');
+  check('each of its lanes is drawn', [...inPage('recorded').querySelectorAll('.trace')].map(run => [run.querySelector('h3').textContent, run.querySelectorAll('svg').length]), [['blocking ring', 2], ['overlapped ring', 2]]);
+  check('its spans and shares are those recorded', [inPage('recorded').querySelectorAll('rect').length, inPage('recorded').querySelector('.lane:not(.heads) > :last-child').textContent], [6, '50 % · 25 % · 25 %']);
+  check('a label is no HTML', [inPage('recorded').querySelectorAll('i').length, inPage('recorded').querySelector('title').textContent], [0, '<i>block</i> of rank 0: compute, 2.00 ms']);
+  await open('ranks=4');
+  check('another number of ranks is named', inPage('recorded').querySelector('p').textContent, 'The trace is of 2 ranks and the model of 4: set ranks to 2 to compare them.');
+  for (const [broken, message] of [
+    ['[{]', 'this is not JSON'], ['{}', 'there is no array of trace events'], ['[]', 'it has no span'], ['[7]', 'event 1: it is 7, expected an object'],
+    ['[{"ph":"X","cat":"sleep","ts":0,"dur":1}]', 'event 1: cat is "sleep", expected compute, transfer, wait'],
+    ['[{"ph":"M"},{"ph":"X","cat":"wait","ts":0,"dur":-1}]', 'event 2: dur is -1, expected a number of microseconds, 0 or more'],
+  ]) check(`a broken trace is refused: ${broken}`, (await openTrace(broken)).slice(0, 10 + message.length), `run.json: ${message}`);
+  check('and nothing is drawn of it', inPage('recorded').innerHTML, '');
+}
+
+// ---- looks ----
+
+async function checkWidth() {
+  await openTrace(recordedTrace);
+  inPage('every-step-button').click();
+  for (const address of ['ranks=8&layout=striped&direction=backward&tokens=1024&heads=1024&head_dim=1024&step=3', 'ranks=1&tokens=0', 'ranks=8&layout=zigzag&tokens=37&step=2']) {
+    await open(address);
+    check(`no scrolling sideways at 360 pixels: ${address}`, frame.contentDocument.documentElement.scrollWidth <= frame.contentWindow.innerWidth, true);
+  }
+  inPage('every-step-button').click();
+}
+
+/** Makes the style sheet's rules for a medium hold here. */
+function hold(medium) {
+  for (const rule of frame.contentDocument.styleSheets[0].cssRules) {
+    if (rule.media?.mediaText.includes(medium)) rule.media.mediaText = 'all';
+  }
+}
+
+/** The contrast of two colours #rrggbb or #rgb. Source: WCAG 2.2, "relative luminance" and "contrast ratio". */
+function contrast(one, other) {
+  const channel = value => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  const luminance = colour => {
+    const digits = colour.length === 4 ? [...colour.slice(1)].map(digit => digit + digit) : colour.slice(1).match(/../g);
+    const [red, green, blue] = digits.map(digit => channel(parseInt(digit, 16) / 255));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+
+function checkContrast(scheme) {
+  const colour = (name, of = frame.contentDocument.documentElement) => frame.contentWindow.getComputedStyle(of).getPropertyValue(name).trim();
+  const pairs = ['--ink', '--pale-ink', '--problem'].flatMap(ink => ['--ground', '--panel'].map(ground => [ink, ground, contrast(colour(ink), colour(ground))]));
+  const ranks = [...inPage('ring').querySelectorAll('.node')].map((node, rank) => ['white', rank, contrast('#fff', colour('--rank', node))]);
+  check(`text is legible, ${scheme}`, pairs.concat([['--ink', '--now', contrast(colour('--ink'), colour('--now'))]], ranks).filter(pair => !(pair[2] >= 4.5)), []);
+}
+
+async function checkMedia() {
+  await open('ranks=8');
+  const style = element => frame.contentWindow.getComputedStyle(element);
+  const ground = () => style(frame.contentDocument.documentElement).getPropertyValue('--ground').trim();
+  check('there is a light scheme', contrast(ground(), '#fff') < 1.5, true);
+  checkContrast('light');
+  hold('dark');
+  check('there is a dark scheme', contrast(ground(), '#000') < 1.5, true);
+  checkContrast('dark');
+  press('ArrowRight');
+  check('blocks slide', style(inPage('ring').querySelector('.block')).animationName, 'arrive');
+  hold('reduced-motion');
+  check('blocks do not slide for who wants no motion', style(inPage('ring').querySelector('.block')).animationName, 'none');
+  hold('print');
+  check('every step is printed, and no control', [style(inPage('every-step')).display, style(inPage('tokens').form).display, style(inPage('setting')).display], ['block', 'none', 'block']);
+}
+
+async function checkAll() {
+  checkModel();
+  for (const part of [checkLesson14, checkKeys, checkControls, checkTraces, checkWidth, checkMedia]) await part();
+  say('every check was made');
+}
+
+addEventListener('load', () => checkAll().catch(error => say(`FAIL  ${error.stack}`)));
