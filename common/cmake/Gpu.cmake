@@ -85,6 +85,26 @@ function(add_cuda_subject name folder)
   add_custom_target(${name} DEPENDS ${library})
 endfunction()
 
+# The target staged_nccl: lib/staged/libnccl.so.2, which stands in for NCCL's where ranks share a device. Like NCCL's it
+# brings a CUDA runtime of its own.
+function(add_staged_nccl)
+  if(NOT COURSE_NVCC OR NOT COURSE_NCCL_INCLUDE)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/common/gpu/staged_nccl/*.cpp)
+  list(APPEND sources ${CMAKE_SOURCE_DIR}/common/gpu/nccl/meeting.cpp)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/common/gpu/staged_nccl/*.hpp)
+  list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND -isystem= OUTPUT_VARIABLE mpi_includes)
+  set(folder ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/staged)
+  add_custom_command(
+    OUTPUT ${folder}/libnccl.so.2 DEPENDS ${sources} ${headers} ${CMAKE_SOURCE_DIR}/common/gpu/nccl/meeting.hpp
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+    COMMAND ${COURSE_NVCC} -shared -std=c++20 -O2 -Xcompiler -fPIC -I${CMAKE_SOURCE_DIR}/common -I${COURSE_NCCL_INCLUDE}
+            ${mpi_includes} -Xlinker=-soname=libnccl.so.2,--no-undefined -o ${folder}/libnccl.so.2 ${sources} ${MPI_CXX_LIBRARIES}
+    COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(staged_nccl DEPENDS ${folder}/libnccl.so.2)
+endfunction()
+
 # The test cuda.LESSON: nvcc compiles what is right or to be done, and its kernels can be launched.
 function(add_nvcc_test lesson)
   recall(${lesson} folder tests cuda_sources mpi)

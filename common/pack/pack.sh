@@ -39,10 +39,11 @@ done <"$table"
 cp "$root/lessons/registry.json" "$folder/lessons/"
 cp "$root/tests/mistakes.md" "$folder/tests/"
 cp "$here/play.sh" "$folder/play"
+[ ! -e "$build/lib/staged" ] || cp -r "$build/lib/staged" "$folder/staged"
 
 find_open_mpi
 cp -L "$(command -v mpirun)" "$folder/bin/mpirun"
 cp "$plugins"/*.so "$folder/mpi/plugins/"
 cp -r "$texts"/. "$folder/mpi/share/"
-mapfile -t libraries < <(libraries_of "$folder"/bin/* "$folder"/lib/*.so "$folder"/mpi/plugins/*.so)
+mapfile -t libraries < <(libraries_of "$folder"/bin/* "$folder"/lib/*.so "$folder"/staged/*.so* "$folder"/mpi/plugins/*.so)
 cp -L "${libraries[@]}" "$folder/libraries/"

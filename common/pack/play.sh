@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Judges what was packed beside this file.
-#   ./play [--backend sim|cuda] [--subject student|solution] [--seed N] [LESSON...]      without lessons: all
+#   ./play [--backend sim|cuda] [--transport nccl|host] [--subject student|solution] [--seed N] [LESSON...]
+#   without lessons: all; --transport host: MPI through the host's memory in NCCL's place, between CUDA devices
 # Exit code: 0 all passed, 1 something failed, 2 wrong usage, 3 this machine lacks something.
 set -euo pipefail
 here=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -10,20 +11,22 @@ fail() { # EXIT_CODE TEXT
   exit "$1"
 }
 
-backend=sim subject=student seed=() lessons=()
+backend=sim transport=nccl subject=student seed=() lessons=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --help | -h) sed -n '2,4s/^# *//p' "$0" && exit 0 ;;
-    --backend | --subject | --seed) [ $# -gt 1 ] || fail 2 "$1: expected a word after it" ;;&
+    --help | -h) sed -n '2,5s/^# *//p' "$0" && exit 0 ;;
+    --backend | --transport | --subject | --seed) [ $# -gt 1 ] || fail 2 "$1: expected a word after it" ;;&
     --backend) backend=$2 && shift ;;
+    --transport) transport=$2 && shift ;;
     --subject) subject=$2 && shift ;;
     --seed) seed=(--seed "$2") && shift ;;
-    -*) fail 2 "$1: expected --backend, --subject or --seed" ;;
+    -*) fail 2 "$1: expected --backend, --transport, --subject or --seed" ;;
     *) lessons+=("$1") ;;
   esac
   shift
 done
 case $backend in sim | cuda) ;; *) fail 2 "--backend $backend: expected sim or cuda" ;; esac
+case $transport in nccl | host) ;; *) fail 2 "--transport $transport: expected nccl or host" ;; esac
 case $subject in student | solution) ;; *) fail 2 "--subject $subject: expected student or solution" ;; esac
 [ ${#lessons[@]} -gt 0 ] || mapfile -t lessons < <(cut -f1 "$here/lessons.tsv")
 
@@ -32,6 +35,11 @@ export PATH=$here/bin:$PATH LD_LIBRARY_PATH=$here/libraries${LD_LIBRARY_PATH:+:$
 export OPAL_PREFIX=$here/mpi OPAL_PKGLIBDIR=$here/mpi/plugins OPAL_PKGDATADIR=$here/mpi/share
 export PMIX_INSTALL_PREFIX=$here/mpi PMIX_MCA_mca_base_component_show_load_errors=0
 export OMPI_MCA_plm=isolated  # it starts ranks on this host alone, without ssh
+
+if [ "$transport" = host ]; then
+  [ -e "$here/staged" ] || fail 3 "--transport host: it was not packed, since the packing machine had no NCCL"
+  export LD_LIBRARY_PATH=$here/staged:$LD_LIBRARY_PATH
+fi
 
 # NCCL is not packed: that of the machine, or of the PyTorch there.
 find_nccl() { # LIBRARY
@@ -46,7 +54,7 @@ find_nccl() { # LIBRARY
 player_on_devices() { # PLAYER RANKS
   local devices
   devices=$(nvidia-smi -L 2>/dev/null | wc -l) || devices=0
-  if [ "$2" -le "$devices" ]; then
+  if [ "$2" -le "$devices" ] || [ "$transport" = host ]; then
     echo "$here/bin/$1"
   else
     echo "sh -c 'NCCL_HOSTID=rank\$OMPI_COMM_WORLD_RANK exec \"\$0\" \"\$@\"' $here/bin/$1"

@@ -263,6 +263,9 @@ test_backend() {
   course check 01 --backend tpu
   check 'a backend that is not there: exit 2' is "$code" 2
   check 'those that are' has "$err" "--backend: tpu not in {sim,cuda}"
+  course check 12 --transport host
+  check 'a transport without devices: exit 2' is "$code" 2
+  check 'it says what is expected' has "$err" 'expected --backend cuda and a lesson on several ranks'
   [ ! -e /dev/nvidia0 ] || return 0
   sed -i.kept '0,/"needs": \[\]/s//"needs": ["gpu"]/' "$copy/lessons/registry.json"
   course check 01 --backend cuda

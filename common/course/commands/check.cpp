@@ -36,6 +36,11 @@ class Check {
                        " is about the built-in player; it does not go with --player");
     if (options_.backend && !lesson_.needs_gpu())
       throw UsageError("--backend is for lessons that need a GPU; lesson " + lesson_.id + " needs none");
+    if (options_.transport && (options_.backend != Backend::Cuda || !lesson_.needs_mpi()))
+      throw UsageError(
+          "--transport is about messages between CUDA devices: expected --backend cuda and a lesson on "
+          "several "
+          "ranks");
     if (const std::string obstacle = checkout_.build_obstacle(lesson_); !obstacle.empty())
       return skip(obstacle);
     if (options_.sanitize && lesson_.needs_gpu()) {
@@ -141,11 +146,12 @@ class Check {
       throw Unavailable("lesson " + lesson_.id + " is not played on a CUDA device: " + obstacle);
     GradingOrder on_device = order();
     on_device.subject = library_of(tree(), lesson_, "student_cuda");
-    on_device.player = player_on_devices(built_in_player(tree(), lesson_, Backend::Cuda), lesson_);
-    require_built(
-        build(build_order(tree(), {"judge_" + lesson_.tag(), subject_target(lesson_, "student_cuda"),
-                                   lesson_.player(Backend::Cuda)})),
-        "lesson " + lesson_.id + " for CUDA");
+    const Transport transport = options_.transport.value_or(Transport::Nccl);
+    on_device.player = player_on_devices(tree(), lesson_, transport);
+    std::vector<std::string> targets{"judge_" + lesson_.tag(), subject_target(lesson_, "student_cuda"),
+                                     lesson_.player(Backend::Cuda)};
+    if (transport == Transport::Host) targets.push_back(staged_nccl_target);
+    require_built(build(build_order(tree(), targets)), "lesson " + lesson_.id + " for CUDA");
     const TestResults results = grade(checkout_, on_device);
     const LessonStatus lesson_status = lesson_status_of(lesson_, results);
     return conclude(lesson_status, apart_text(lesson_status, "on this machine's CUDA device"), results);

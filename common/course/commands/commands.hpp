@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "course/workspace/cuda_device.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "course/workspace/lesson_texts.hpp"
 
@@ -22,6 +23,7 @@ struct CheckOptions {
   std::optional<std::string> player = std::nullopt;
   /// Where a lesson that needs a GPU is played; nothing is the simulator.
   std::optional<Backend> backend = std::nullopt;
+  std::optional<Transport> transport = std::nullopt;  ///< between CUDA devices; nothing is NCCL
   bool sanitize = false;
   bool json = false;
   bool problems = false;  ///< a line for each task that is not passed, in the form of a compiler's, on stderr

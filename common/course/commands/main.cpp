@@ -43,6 +43,14 @@ class StudentLine : public CommandLine {
             "--backend", [this](const std::string& name) { check_.backend = backend_named(name); },
             "of a lesson that needs a GPU: sim, or cuda for the device of this machine")
         ->check(CLI::IsMember({"sim", "cuda"}));
+    command
+        ->add_option_function<std::string>(
+            "--transport",
+            [this](const std::string& name) {
+              check_.transport = name == "host" ? Transport::Host : Transport::Nccl;
+            },
+            "with --backend cuda: nccl, or host for MPI through the host's memory where NCCL will not")
+        ->check(CLI::IsMember({"nccl", "host"}));
     command->add_flag("--sanitize", check_.sanitize, "with address and undefined-behaviour sanitizers");
     command->add_flag("--json", check_.json, "one JSON object on stdout and nothing else");
     command->add_flag("--problems", check_.problems,

@@ -30,6 +30,7 @@ std::vector<std::string> targets_of(const Checkout& checkout, const LessonInfo& 
     targets.push_back(subject_target(lesson, subject));
     if (for_devices) targets.push_back(subject_target(lesson, subject + "_cuda"));
   }
+  if (for_devices && lesson.needs_mpi()) targets.push_back(staged_nccl_target);
   return targets;
 }
 

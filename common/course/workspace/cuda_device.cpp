@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "course/terminal/terminal.hpp"
 #include "course/workspace/checkout.hpp"
+#include "course/workspace/judging.hpp"
 
 namespace course::program {
 
@@ -37,9 +39,17 @@ std::string cuda_obstacle() {
   return "";
 }
 
-std::vector<std::string> player_on_devices(const std::filesystem::path& player, const LessonInfo& lesson) {
+std::vector<std::string> player_on_devices(const std::filesystem::path& tree, const LessonInfo& lesson,
+                                           Transport transport) {
+  const std::string player = built_in_player(tree, lesson, Backend::Cuda);
+  const auto with = [&](const std::string& setting) {
+    return std::vector<std::string>{"sh", "-c", setting + " exec \"$0\" \"$@\"", player};
+  };
+  if (transport == Transport::Host)
+    return with("LD_LIBRARY_PATH=" + shell_word((tree / staged_nccl_folder).string()) +
+                "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}");
   if (lesson.most_ranks() <= device_count()) return {player};
-  return {"sh", "-c", "NCCL_HOSTID=rank$OMPI_COMM_WORLD_RANK exec \"$0\" \"$@\"", player};
+  return with("NCCL_HOSTID=rank$OMPI_COMM_WORLD_RANK");
 }
 
 }  // namespace course::program

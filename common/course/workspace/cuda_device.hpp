@@ -15,10 +15,18 @@ bool has_nvcc();
 /// device.
 std::string cuda_obstacle();
 
-/// How the player of a lesson is started on the CUDA devices of this machine. Where several ranks have to
-/// share a device, each passes for a host of its own, since NCCL refuses two ranks of one host on one device:
-/// it then sends between them as over a network. Source: NCCL User Guide, environment variables
-/// (NCCL_HOSTID).
-std::vector<std::string> player_on_devices(const std::filesystem::path& player, const LessonInfo& lesson);
+/// What carries messages between CUDA devices: NCCL, or the host's memory and MPI under NCCL's names.
+enum class Transport { Nccl, Host };
+
+/// The target that stands in for NCCL's library, and the folder in a build tree where it lies.
+inline constexpr const char* staged_nccl_target = "staged_nccl";
+inline constexpr const char* staged_nccl_folder = "lib/staged";
+
+/// How the player of a lesson, bin/NAME in a build tree, is started on the CUDA devices of this machine.
+/// Where several ranks have to share a device, each passes for a host of its own, since NCCL refuses two
+/// ranks of one host on one device: it then sends between them as over a network. Source: NCCL User Guide,
+/// environment variables (NCCL_HOSTID).
+std::vector<std::string> player_on_devices(const std::filesystem::path& tree, const LessonInfo& lesson,
+                                           Transport transport);
 
 }  // namespace course::program

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/nccl/meeting.hpp"
 #include "gpu/simulator/host/streams.hpp"
 #include "protocol/status_page.hpp"
 
@@ -30,7 +31,7 @@ enum class DataType { Int8, Uint8, Int32, Uint32, Int64, Uint64, Float16, Float3
 enum class Reduction { Sum, Product, Maximum, Minimum, Average };
 
 struct UniqueId {
-  char internal[128];
+  char internal[id_bytes];
 };
 
 class Communicator;
