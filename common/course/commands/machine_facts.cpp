@@ -190,6 +190,7 @@ std::vector<MachineFact> look_at_machine(const Checkout& checkout) {
       program("gdb", {"gdb", "--version"}, "./course replay --gdb"),
       program("clang++", {"clang++", "--version"}, "./course test --all: the second compiler"),
       program("clang-format", {"clang-format", "--version"}, "./course test --all: formatting"),
+      program("Chromium", {"chromium", "--version"}, "./course test --all: docs/visualizer"),
       unneeded(cuda()),
       unneeded(program(
           "GPU", {"nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"},
