@@ -60,7 +60,7 @@
     for (const [id, part] of Object.entries(parts)) byId(id).innerHTML = part(setting(), table, state.step);
     byId('sentence').textContent = RingView.sentence(setting(), table, state.step);
     byId('bound').textContent = RingView.bound(setting(), table);
-    byId('setting').textContent = `${state.ranks} ranks, ${state.layout} shards, ${state.mask === 'causal' ? 'causal' : 'no mask'}, ${state.direction}, ${state.tokens} tokens, ${state.heads} heads of ${state.head_dim}`;
+    byId('setting').textContent = Object.entries(state).map(([name, value]) => `${name} ${value}`).join(', ');
     byId('recorded').innerHTML = trace ? RingView.trace(trace, state.ranks) : '';
     byId('step').max = lastStep();
     byId('step').value = state.step;

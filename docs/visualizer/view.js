@@ -7,6 +7,9 @@ const RingView = (() => {
   const escape = text => String(text).replace(/[&<>"']/g, found => `&#${found.charCodeAt(0)};`);
   const count = number => number.toLocaleString('en-US');
   const percent = share => `${(100 * share).toFixed(1).replace('.0', '')} %`;
+  const plural = (number, word) => `${count(number)} ${word}${number === 1 ? '' : 's'}`;
+  const decimal = number => number.toFixed(4).replace(/\.?0+$/, '');
+  const heads = names => names.map(name => `<th scope="col">${name}</th>`).join('');
   const lastStep = steps => steps.length - 1;
 
   function bytes(number) {
@@ -66,12 +69,14 @@ const RingView = (() => {
   function ring(setting, table, step) {
     const {ranks, sends, slowest} = table.steps[step];
     const moves = sends.length > 0;
-    const next = moves ? ['next, to rank + 1:', sends.join(' '), ''] : ['nothing moves', 'any more', ''];
-    return `<svg viewBox="0 0 400 400" role="img" aria-label="Ring of ${ranks.length} ranks. ${escape(ranks.map((each, rank) => `Rank ${rank} holds block ${each.block}`).join(', '))}.">
+    const next = moves ? ['next, to rank + 1:', sends.join(' ')] : ['nothing moves', ranks.length > 1 ? 'any more' : 'on one rank'];
+    const holders = ranks.map((each, rank) => `rank ${rank} holds block ${each.block}`).join(', ');
+    return `<svg viewBox="0 0 400 400" role="img" aria-label="Ring of ${plural(ranks.length, 'rank')}: ${holders}.">
       ${ranks.length > 1 ? upTo(ranks.length).map(rank => hop(rank, ranks.length, moves)).join('') : ''}
       ${ranks.map((each, rank) => node(rank, ranks.length, each.work === 0 && slowest > 0)).join('')}
       ${ranks.map((each, rank) => heldBlock(rank, each, setting)).join('')}
-      <g class="middle"><text x="200" y="190">step ${step}</text>${ranks.length > 1 ? `<text class="small" x="200" y="208">${next[0]}</text><text class="small" x="200" y="223">${next[1]}</text>` : ''}</g></svg>`;
+      <g class="middle"><text x="200" y="190">step ${step}</text>
+        ${next.map((line, index) => `<text class="small" x="200" y="${208 + 15 * index}">${line}</text>`).join('')}</g></svg>`;
   }
 
   // ---- masks ----
@@ -99,7 +104,8 @@ const RingView = (() => {
   function maskPicture(pair) {
     const size = 120, scale = size / Math.max(pair.queries, pair.keys, 1);
     return `<svg class="mask" viewBox="-1 -1 122 122" aria-hidden="true">
-      <rect class="cell ${pair.kind}" width="${scale * pair.keys}" height="${scale * pair.queries}"/>${seenArea(pair, 0, 0, scale)}${tokenLines(pair, scale)}</svg>`;
+      <rect class="cell ${pair.kind}" width="${scale * pair.keys}" height="${scale * pair.queries}"/>
+      ${seenArea(pair, 0, 0, scale)}${tokenLines(pair, scale)}</svg>`;
   }
 
   /** All scores, queries and keys in the order of ranks; the pairs of this step are framed. */
@@ -115,11 +121,14 @@ const RingView = (() => {
       const pair = table.pairs[rank][block];
       const isNow = table.steps[step].ranks[rank].block === block && step < setting.ranks;
       const frame = `x="${starts[block]}" y="${starts[rank]}" width="${sides[block]}" height="${sides[rank]}"`;
-      return `<g class="${isNow ? 'now' : 'later'}"><rect class="cell ${pair.kind}" ${frame}/>${seenArea(pair, starts[block], starts[rank], scale)}<rect class="frame" ${frame}/></g>`;
+      return `<g class="${isNow ? 'now' : 'later'}"><rect class="cell ${pair.kind}" ${frame}/>
+        ${seenArea(pair, starts[block], starts[rank], scale)}<rect class="frame" ${frame}/></g>`;
     };
     const cells = upTo(setting.ranks ** 2).map(each => cell(Math.floor(each / setting.ranks), each % setting.ranks));
-    const labels = upTo(setting.ranks).map(rank => `<text x="${middle(rank)}" y="20">K${rank}</text><text x="14" y="${middle(rank) + 5}">Q${rank}</text>`);
-    return `<svg viewBox="0 0 400 400" role="img" aria-label="The score matrix, cut into ${setting.ranks} by ${setting.ranks} pairs of a query shard and a key shard; those of step ${step} are framed.">${labels.join('')}${cells.join('')}</svg>`;
+    const labels = upTo(setting.ranks).map(rank => `<text x="${middle(rank)}" y="20">K${rank}</text>
+      <text x="14" y="${middle(rank) + 5}">Q${rank}</text>`);
+    const words = `The score matrix, cut into ${setting.ranks ** 2} pairs of a query shard and a key shard; those of step ${step} are framed.`;
+    return `<svg viewBox="0 0 400 400" role="img" aria-label="${words}">${labels.join('')}${cells.join('')}</svg>`;
   }
 
   // ---- ranks at a step ----
@@ -147,8 +156,9 @@ const RingView = (() => {
     const pair = table.pairs[rank][block];
     const waits = slowest === 0 ? '' : `, waits ${percent(1 - work / slowest)} of the step`;
     const sent = sentInWords(rank, setting.ranks, sends, amount);
+    const scores = `<br>${count(work)} of ${count(pair.queries * pair.keys)} scores${waits}`;
     return `<li class="${kind}"><h3><span class="chip rank${rank}">rank ${rank}</span> <span class="chip rank${block}">block ${block}</span></h3>
-      ${kind === 'home' ? '' : maskPicture(pair)}<p><strong>${kindInWords(kind, pair)}</strong>${kind === 'home' ? '' : `<br>${count(work)} of ${count(pair.queries * pair.keys)} scores${waits}`}</p>
+      ${kind === 'home' ? '' : maskPicture(pair)}<p><strong>${kindInWords(kind, pair)}</strong>${kind === 'home' ? '' : scores}</p>
       ${bar(work, slowest)}<p>${sent}${sends.length === 0 ? '' : ` ${block}`}</p></li>`;
   }
 
@@ -159,16 +169,21 @@ const RingView = (() => {
   function sentence(setting, table, step) {
     const {ranks, sends, slowest} = table.steps[step];
     const holds = ranks.map(({block, kind}, rank) => `rank ${rank} block ${block} (${kind})`).join(', ');
-    const waiting = slowest === 0 ? 'Nobody computes' : `${percent(1 - busyShare(sum(ranks.map(each => each.work)), slowest, ranks.length))} of the ranks' time is spent waiting`;
+    const busy = busyShare(sum(ranks.map(each => each.work)), slowest, ranks.length);
+    const waiting = slowest === 0 ? 'Nobody computes' : `${percent(1 - busy)} of the ranks' time is spent waiting`;
     const sent = sends.length === 0 ? 'Nothing is sent' : `Then ${list(sends)} go to the next rank, ${bytes(sum(ranks.map(each => each.bytes)))} in all`;
     return `Step ${step} of 0 to ${lastStep(table.steps)}: ${holds}. ${waiting}. ${sent}.`;
   }
 
   function figures(setting, table, step) {
     const now = progress(table.steps, step), all = progress(table.steps, lastStep(table.steps));
-    const row = (name, {time, work, bytes: amount}) => `<tr><th scope="row">${name}</th><td>${count(time)}</td><td>${count(work)}</td>
-      <td>${percent(busyShare(work, time, setting.ranks))}</td><td>${percent(1 - busyShare(work, time, setting.ranks))}</td><td>${bytes(amount)}</td></tr>`;
-    return `<table><thead><tr><th scope="col"></th><th scope="col">time, in scores of the slowest</th><th scope="col">scores, all ranks</th><th scope="col">share of the ideal</th><th scope="col">waiting</th><th scope="col">sent, all ranks</th></tr></thead>
+    const row = (name, {time, work, bytes: amount}) => {
+      const busy = busyShare(work, time, setting.ranks);
+      const cells = [count(time), count(work), percent(busy), percent(1 - busy), bytes(amount)];
+      return `<tr><th scope="row">${name}</th>${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`;
+    };
+    const names = ['', 'time, in scores of the slowest', 'scores, all ranks', 'share of the ideal', 'waiting', 'sent, all ranks'];
+    return `<table><thead><tr>${heads(names)}</tr></thead>
       <tbody>${row(`up to step ${step}`, now)}${row('the whole ring', all)}</tbody></table>`;
   }
 
@@ -176,27 +191,35 @@ const RingView = (() => {
   function bound(setting, table) {
     const {ranks, tokens} = setting;
     const ratio = table.total === 0 ? 1 : (table.time * ranks) / table.total;
-    const here = `The slowest ranks of all steps take ${ratio.toFixed(4).replace(/\.?0+$/, '')} times the mean of the ranks' work`;
+    const here = `The slowest ranks of all steps take ${decimal(ratio)} times the mean of the ranks' work`;
     if (!setting.causal) return `${here}. Without a mask only shards of unequal length make a difference.`;
-    if (setting.layout === 'contiguous') return `${here}; as shards grow that tends to 2 − 1/P = ${(2 - 1 / ranks).toFixed(4).replace(/\.?0+$/, '')} (lesson 13).`;
-    if (setting.layout === 'striped') return `${here}; striped shards of c tokens take P (c + 1) / (P c + 1) times it, since the diagonal belongs to some ranks only (lesson 14).`;
-    return `${here}${tokens % (2 * ranks) === 0 ? '; with 2P equal chunks it is 1 at every step (lesson 14).' : `, since 2P = ${2 * ranks} does not divide ${tokens} (lesson 14).`}`;
+    if (setting.layout === 'contiguous') return `${here}; as shards grow that tends to 2 − 1/P = ${decimal(2 - 1 / ranks)} (lesson 13).`;
+    if (setting.layout === 'striped') return `${here}; stripes of c tokens each take P (c + 1) / (P c + 1) times it: the diagonal (lesson 14).`;
+    if (tokens % (2 * ranks) === 0) return `${here}: 2P equal chunks are even at every step (lesson 14).`;
+    return `${here}, since 2P = ${2 * ranks} does not divide ${tokens} (lesson 14).`;
   }
 
   function workTable(setting, table, step) {
     const steps = table.steps.slice(0, setting.ranks);
-    const cells = values => values.map((value, index) => `<td class="${index === step ? 'now' : ''}">${count(value)}</td>`).join('');
+    const now = index => (index === step ? 'now' : '');
+    const cells = values => values.map((value, index) => `<td class="${now(index)}">${count(value)}</td>`).join('');
+    const names = steps.map((_, index) => `<th scope="col" class="${now(index)}">step ${index}</th>`).join('');
     const row = (name, values) => `<tr><th scope="row">${name}</th>${cells(values)}<td>${count(sum(values))}</td></tr>`;
     const rows = upTo(setting.ranks).map(rank => row(`rank ${rank}`, steps.map(each => each.ranks[rank].work)));
-    return `<table class="work"><thead><tr><th scope="col"></th>${steps.map((_, index) => `<th scope="col" class="${index === step ? 'now' : ''}">step ${index}</th>`).join('')}<th scope="col">all</th></tr></thead>
+    return `<table class="work"><thead><tr>${heads([''])}${names}${heads(['all'])}</tr></thead>
       <tbody>${rows.join('')}</tbody><tfoot>${row('the slowest', steps.map(each => each.slowest))}</tfoot></table>`;
   }
 
   function everyStep(setting, table) {
-    const rows = table.steps.map(({ranks, sends, slowest}, step) => `<tbody>${ranks.map((each, rank) => `<tr>
-      ${rank === 0 ? `<th scope="rowgroup" rowspan="${ranks.length}">step ${step}</th>` : ''}<td>${rank}</td><td>${each.block}</td><td>${each.kind}</td>
-      <td>${count(each.work)}</td><td>${count(slowest - each.work)}</td><td>${sends.join(' ') || '–'}</td><td>${count(each.bytes)}</td></tr>`).join('')}</tbody>`);
-    return `<table><thead><tr>${['step', 'rank', 'block', 'pair', 'scores', 'waits', 'sends', 'bytes'].map(name => `<th scope="col">${name}</th>`).join('')}</tr></thead>${rows.join('')}</table>`;
+    const row = ({ranks, sends, slowest}, step, rank) => {
+      const {block, kind, work, bytes: amount} = ranks[rank];
+      const name = rank === 0 ? `<th scope="rowgroup" rowspan="${ranks.length}">step ${step}</th>` : '';
+      const cells = [rank, block, kind, count(work), count(slowest - work), sends.join(' ') || '–', count(amount)];
+      return `<tr>${name}${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`;
+    };
+    const rows = table.steps.map((each, step) => `<tbody>${upTo(setting.ranks).map(rank => row(each, step, rank)).join('')}</tbody>`);
+    const names = ['step', 'rank', 'block', 'pair', 'scores', 'waits', 'sends', 'bytes'];
+    return `<table><thead><tr>${heads(names)}</tr></thead>${rows.join('')}</table>`;
   }
 
   // ---- lanes: timelines, and who owns what ----
@@ -204,11 +227,17 @@ const RingView = (() => {
   /** One row: a name, spans {begin, end, kind, label} on an axis of `length`, and what stands at its end. */
   function lane(name, spans, length, end) {
     const width = 1000 / Math.max(length, 1e-9);
-    const rects = spans.map(({begin, end: stop, kind, label}) => `<rect class="${kind}" x="${(begin * width).toFixed(2)}" width="${Math.max((stop - begin) * width, kind === 'now' ? 0 : 1).toFixed(2)}" height="20"><title>${escape(label)}</title></rect>`);
-    return `<div class="lane"><span>${escape(name)}</span><svg viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true">${rects.join('')}</svg><span>${end}</span></div>`;
+    const rects = spans.map(({begin, end: stop, kind, label}) => {
+      const seen = Math.max((stop - begin) * width, kind === 'now' ? 0 : 1); // a short span is still to be seen
+      const place = `x="${(begin * width).toFixed(2)}" width="${seen.toFixed(2)}" height="20"`;
+      return `<rect class="${kind}" ${place}><title>${escape(label)}</title></rect>`;
+    });
+    const bars = `<svg viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true">${rects.join('')}</svg>`;
+    return `<div class="lane"><span>${escape(name)}</span>${bars}<span>${end}</span></div>`;
   }
 
-  const axis = (length, unit) => `<div class="lane axis"><span></span><span class="ticks"><span>0</span><span>${length} ${unit}</span></span><span></span></div>`;
+  const axis = (length, unit) => `<div class="lane axis"><span></span>
+    <span class="ticks"><span>0</span><span>${length} ${unit}</span></span><span></span></div>`;
 
   function modelSpans(steps, rank, step) {
     let begin = 0;
@@ -249,14 +278,14 @@ const RingView = (() => {
   function trace(timelines, ranks) {
     const length = Math.max(...timelines.map(each => each.length));
     const others = timelines.map(RingTrace.ranksOf).find(number => number !== ranks);
-    const remark = others === undefined ? '' : `<p>The trace is of ${others} ${others === 1 ? 'rank' : 'ranks'} and the model of ${ranks}: set ranks to ${others} to compare them.</p>`;
-    return remark + timelines.map(each => traceTimeline(each, length)).join('');
+    const remark = `<p>The trace is of ${plural(others ?? 0, 'rank')} and the model of ${ranks}: set ranks to ${others} to compare them.</p>`;
+    return (others === undefined ? '' : remark) + timelines.map(each => traceTimeline(each, length)).join('');
   }
 
   function ownership(setting, table) {
     return table.positions.map((owned, rank) => {
       const spans = runs(owned).map(([begin, end]) => ({begin, end, kind: `chip rank${rank}`, label: `positions ${begin} to ${end - 1}`}));
-      return `${lane(`rank ${rank}`, spans, setting.tokens, '')}<p class="owned">${count(owned.length)} ${owned.length === 1 ? 'token' : 'tokens'}: ${runsInWords(owned)}</p>`;
+      return `${lane(`rank ${rank}`, spans, setting.tokens, '')}<p class="owned">${plural(owned.length, 'token')}: ${runsInWords(owned)}</p>`;
     }).join('');
   }
 

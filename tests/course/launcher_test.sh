@@ -15,6 +15,7 @@ grading='bubblewrap'
 benching='libbenchmark-dev python3-venv'
 shaping='iproute2'
 extra='clang-format clang git python3-numpy python3-mpi4py python3-yaml'
+browsing='chromium'
 
 about_failure() { echo "      calls: $(calls)"; }
 
@@ -24,7 +25,7 @@ about_failure() { echo "      calls: $(calls)"; }
 new_machine() {
   machine=$(mktemp -d "$work/machine.XXXXXX")
   checkout="$machine/my course"
-  mkdir -p "$machine/bin" "$machine/later" "$checkout/common"
+  mkdir -p "$machine/bin" "$machine/later" "$checkout/common" "$checkout/tests/docs"
   cp "$course_root/course" "$checkout/"
   cp "$course_root/common/packages.tsv" "$checkout/common/"
   printf '%b\n' "$1" >"$machine/os-release"
@@ -98,7 +99,7 @@ FAKE
 bring_tools() {
   local tool
   mv "$machine/later/cmake" "$machine/bin/"
-  for tool in ninja mpicxx ompi_info bwrap ip clang-format clang++ git; do fake "$machine/bin/$tool" <<<'exit 0'; done
+  for tool in ninja mpicxx ompi_info bwrap ip clang-format clang++ git chromium; do fake "$machine/bin/$tool" <<<'exit 0'; done
   fake "$machine/bin/c++" <<<'cat'
 }
 
@@ -135,7 +136,7 @@ test_table() {
   local bad
   bad=$(grep -v '^#' "$course_root/common/packages.tsv" | awk -F '\t' '
     NF != 7 { print NR ": " NF " columns" }
-    NR > 1 && $1 !~ /^(core|gpu|grade|bench|lab|all|editor)$/ { print NR ": group " $1 }
+    NR > 1 && $1 !~ /^(core|gpu|grade|bench|lab|all|docs|editor)$/ { print NR ": group " $1 }
     { for (i = 1; i <= NF; i++) if ($i == "") print NR ": column " i " is empty" }
     seen[$1 " " $2]++ { print NR ": " $2 " again" }')
   check 'packages.tsv is well formed' is "$bad" ''
@@ -201,7 +202,14 @@ test_groups() {
   check 'lab: installs what shapes links as well' has "$(calls)" "install -y --no-install-recommends $core $shaping -q "
   new_machine "$debian"
   course test --all
-  check 'test --all: installs every group' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra -q "
+  check 'test --all: installs every group' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra $browsing -q "
+  new_machine "$debian"
+  rmdir "$checkout/tests/docs"
+  course test --all
+  check 'test --all in a handout: installs no browser' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra -q "
+  new_machine 'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"'
+  course test --all
+  check 'test --all on Ubuntu: installs no browser' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra -q "
   new_machine "$debian"
   course test
   check 'test: installs what simulates a GPU as well' has "$(calls)" "install -y --no-install-recommends $core $fibers -q "
@@ -210,7 +218,7 @@ test_groups() {
   check 'grade after test: installs what isolates' has "$(calls)" "install -y --no-install-recommends $grading -q "
   forget_calls
   course test --all
-  check 'test --all after grade: installs the rest' has "$(calls)" "install -y --no-install-recommends $benching $shaping $extra -q "
+  check 'test --all after grade: installs the rest' has "$(calls)" "install -y --no-install-recommends $benching $shaping $extra $browsing -q "
   forget_calls
   course check grade
   check 'the word grade as an argument: installs nothing' lacks "$(calls)" apt-get

@@ -5,6 +5,8 @@
 const frame = document.getElementById('page');
 const results = document.getElementById('results');
 const inPage = id => frame.contentDocument.getElementById(id);
+const textOf = (id, part) => inPage(id).querySelector(part).textContent;
+const numberOf = (id, parts) => inPage(id).querySelectorAll(parts).length;
 const say = line => results.append(`${line}\n`);
 const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
 
@@ -68,10 +70,13 @@ function checkModel() {
 }
 
 async function checkLesson14() {
-  for (const [layout, time, words] of [['contiguous', '58', 'full: no mask needed'], ['striped', '40', 'mixed: needs a mask'], ['zigzag', '34', 'mixed: a full rectangle, no mask on it']]) {
+  const said = {
+    contiguous: ['58', 'full: no mask needed'], striped: ['40', 'mixed: needs a mask'], zigzag: ['34', 'mixed: a full rectangle, no mask on it'],
+  };
+  for (const layout of RingModel.layouts) {
     await open(`ranks=4&tokens=16&layout=${layout}&step=1`);
-    const shown = [inPage('work-table').querySelector('tfoot td:last-child').textContent, inPage('rank-cards').querySelector('li:last-child strong').textContent];
-    check(`${layout}: the slowest of lesson 14's table, and its masks`, shown, [time, words]);
+    const shown = [textOf('work-table', 'tfoot td:last-child'), textOf('rank-cards', 'li:last-child strong')];
+    check(`${layout}: the slowest of lesson 14's table, and its masks`, shown, said[layout]);
   }
 }
 
@@ -103,8 +108,9 @@ async function checkKeys() {
 }
 
 async function checkControls() {
-  const unnamed = [...frame.contentDocument.querySelectorAll('input, select, button')].filter(control => !control.labels?.[0]?.textContent.trim() && !control.getAttribute('aria-label') && !/[a-z]/i.test(control.textContent));
-  check('every control has a name', unnamed.map(control => control.id), []);
+  const nameOf = control => control.getAttribute('aria-label') ?? control.labels[0]?.textContent ?? control.textContent;
+  const controls = [...frame.contentDocument.querySelectorAll('input, select, button')];
+  check('every control has a name', controls.filter(control => !/[a-z]/i.test(nameOf(control))).map(control => control.id), []);
   inPage('play').focus();
   check('focus is seen', frame.contentWindow.getComputedStyle(inPage('play')).outlineStyle, 'solid');
   await open('ranks=4');
@@ -115,7 +121,8 @@ async function checkControls() {
   enter('ranks', '5');
   check('a right one ends that', [problem(), inPage('rank-cards').children.length], ['', 5]);
   await open('ranks=4&layout=spiral&colour=red');
-  check('a wrong address is named', problem(), 'layout is spiral, expected contiguous, striped, zigzag; there is no colour, expected ranks, layout, mask, direction, tokens, heads, head_dim, step');
+  check('a wrong address is named', problem(), 'layout is spiral, expected contiguous, striped, zigzag; '
+    + 'there is no colour, expected ranks, layout, mask, direction, tokens, heads, head_dim, step');
   await open('ranks=3&step=7');
   check('a step that is not there is named', problem(), 'step is 7, expected a whole number from 0 to 2');
 }
@@ -134,11 +141,13 @@ async function openTrace(text) {
 async function checkTraces() {
   await open('ranks=2');
   check('a trace of the course is read', await openTrace(recordedTrace), '');
-  check('each of its lanes is drawn', [...inPage('recorded').querySelectorAll('.trace')].map(run => [run.querySelector('h3').textContent, run.querySelectorAll('svg').length]), [['blocking ring', 2], ['overlapped ring', 2]]);
-  check('its spans and shares are those recorded', [inPage('recorded').querySelectorAll('rect').length, inPage('recorded').querySelector('.lane:not(.heads) > :last-child').textContent], [6, '50 % · 25 % · 25 %']);
-  check('a label is no HTML', [inPage('recorded').querySelectorAll('i').length, inPage('recorded').querySelector('title').textContent], [0, '<i>block</i> of rank 0: compute, 2.00 ms']);
+  const runs = [...inPage('recorded').querySelectorAll('.trace')];
+  check('each run is drawn', runs.map(run => run.querySelector('h3').textContent), ['blocking ring', 'overlapped ring']);
+  check('each lane and span is drawn', [numberOf('recorded', 'svg'), numberOf('recorded', 'rect')], [4, 6]);
+  check('shares are those recorded', textOf('recorded', '.lane:not(.heads) > :last-child'), '50 % · 25 % · 25 %');
+  check('a label is no HTML', [numberOf('recorded', 'i'), textOf('recorded', 'title')], [0, '<i>block</i> of rank 0: compute, 2.00 ms']);
   await open('ranks=4');
-  check('another number of ranks is named', inPage('recorded').querySelector('p').textContent, 'The trace is of 2 ranks and the model of 4: set ranks to 2 to compare them.');
+  check('another number of ranks is named', textOf('recorded', 'p'), 'The trace is of 2 ranks and the model of 4: set ranks to 2 to compare them.');
   for (const [broken, message] of [
     ['[{]', 'this is not JSON'], ['{}', 'there is no array of trace events'], ['[]', 'it has no span'], ['[7]', 'event 1: it is 7, expected an object'],
     ['[{"ph":"X","cat":"sleep","ts":0,"dur":1}]', 'event 1: cat is "sleep", expected compute, transfer, wait'],
@@ -152,7 +161,8 @@ async function checkTraces() {
 async function checkWidth() {
   await openTrace(recordedTrace);
   inPage('every-step-button').click();
-  for (const address of ['ranks=8&layout=striped&direction=backward&tokens=1024&heads=1024&head_dim=1024&step=3', 'ranks=1&tokens=0', 'ranks=8&layout=zigzag&tokens=37&step=2']) {
+  const large = 'ranks=8&layout=striped&direction=backward&tokens=1024&heads=1024&head_dim=1024&step=3';
+  for (const address of [large, 'ranks=1&tokens=0', 'ranks=8&layout=zigzag&tokens=37&step=2']) {
     await open(address);
     check(`no scrolling sideways at 360 pixels: ${address}`, frame.contentDocument.documentElement.scrollWidth <= frame.contentWindow.innerWidth, true);
   }
@@ -180,9 +190,10 @@ function contrast(one, other) {
 
 function checkContrast(scheme) {
   const colour = (name, of = frame.contentDocument.documentElement) => frame.contentWindow.getComputedStyle(of).getPropertyValue(name).trim();
-  const pairs = ['--ink', '--pale-ink', '--problem'].flatMap(ink => ['--ground', '--panel'].map(ground => [ink, ground, contrast(colour(ink), colour(ground))]));
+  const onGrounds = ink => ['--ground', '--panel', '--now'].map(ground => [ink, ground, contrast(colour(ink), colour(ground))]);
   const ranks = [...inPage('ring').querySelectorAll('.node')].map((node, rank) => ['white', rank, contrast('#fff', colour('--rank', node))]);
-  check(`text is legible, ${scheme}`, pairs.concat([['--ink', '--now', contrast(colour('--ink'), colour('--now'))]], ranks).filter(pair => !(pair[2] >= 4.5)), []);
+  const pairs = [...['--ink', '--pale-ink', '--problem'].flatMap(onGrounds), ...ranks];
+  check(`text is legible, ${scheme}`, pairs.filter(pair => !(pair[2] >= 4.5)), []);
 }
 
 async function checkMedia() {
@@ -199,7 +210,8 @@ async function checkMedia() {
   hold('reduced-motion');
   check('blocks do not slide for who wants no motion', style(inPage('ring').querySelector('.block')).animationName, 'none');
   hold('print');
-  check('every step is printed, and no control', [style(inPage('every-step')).display, style(inPage('tokens').form).display, style(inPage('setting')).display], ['block', 'none', 'block']);
+  const printed = [inPage('every-step'), inPage('tokens').form, inPage('setting')].map(each => style(each).display);
+  check('every step is printed, and no control', printed, ['block', 'none', 'block']);
 }
 
 async function checkAll() {

@@ -186,10 +186,13 @@ std::vector<MachineFact> look_at_machine(const Checkout& checkout) {
   for (const char* package : {"Eigen3", "GTest", "fmt", "nlohmann_json", "CLI11"})
     facts.push_back(needed(library(cache, package)));
   const std::vector<MachineFact> more{
-      python(cache),
-      program("gdb", {"gdb", "--version"}, "./course replay --gdb"),
+      python(cache), program("gdb", {"gdb", "--version"}, "./course replay --gdb"),
       program("clang++", {"clang++", "--version"}, "./course test --all: the second compiler"),
       program("clang-format", {"clang-format", "--version"}, "./course test --all: formatting"),
+      // Debian's launcher may complain before it says its version.
+      tried("Chromium",
+            {.argv = {"chromium", "--version"}, .works = "it starts", .fails = "chromium does not work: "},
+            "./course test --all: docs/visualizer"),
       unneeded(cuda()),
       unneeded(program(
           "GPU", {"nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"},

@@ -46,7 +46,7 @@ class ToolsLine : public CommandLine {
   void add_test() {
     CLI::App* command = add_tool("test", [this](const Checkout& checkout) { return test(checkout, test_); });
     CLI::Option* all = command->add_flag(
-        "--all", test_.all, "sanitizers, a second compiler, a few more seeds, formatting as well");
+        "--all", test_.all, "sanitizers, a second compiler, a few more seeds, formatting, pages as well");
     command
         ->add_option("--soak", test_.soak,
                      "only play all that is known to be right or wrong with so many seeds, such as 200")
