@@ -182,6 +182,39 @@ PROGRAM(memcpy_in_a_kernel_goes_beyond) {
   require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
 }
 
+__global__ void copies_a_known_count(const char* x, char* y) {
+  memcpy(y, x + bytes - 10, 11);  // expect out_of_bounds
+}
+
+/// The compiler could move so few bytes by itself.
+PROGRAM(memcpy_of_eleven_bytes_goes_beyond) {
+  float* const x = device_memory();
+  float* const y = device_memory();
+  copies_a_known_count<<<1, 1>>>(reinterpret_cast<char*>(x), reinterpret_cast<char*>(y));
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+__global__ void sets_a_known_count(char* y) {
+  memset(y + bytes - 10, 0, 11);  // expect out_of_bounds
+}
+
+PROGRAM(memset_of_eleven_bytes_goes_beyond) {
+  float* const y = device_memory();
+  sets_a_known_count<<<1, 1>>>(reinterpret_cast<char*>(y));
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+__global__ void moves_a_known_count(const char* x, char* y) {
+  memmove(y, x + bytes - 10, 11);  // expect out_of_bounds
+}
+
+PROGRAM(memmove_of_eleven_bytes_goes_beyond) {
+  float* const x = device_memory();
+  float* const y = device_memory();
+  moves_a_known_count<<<1, 1>>>(reinterpret_cast<char*>(x), reinterpret_cast<char*>(y));
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
 __global__ void copies_four_in_place(const float* x, float4* y) {
   y[threadIdx.x] = *reinterpret_cast<const float4*>(x + 4 * threadIdx.x);
 }

@@ -1,6 +1,7 @@
 #include "gpu/simulator/kernel/blocks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -32,14 +33,17 @@ class Block {
   Block(const OperationRecord& launch, std::uint64_t index, const ThreadCode& code)
       : launch_(launch),
         index_(place(index, launch.grid)),
-        clocks_((launch.block.size() + warp_lanes - 1) / warp_lanes) {
+        warps_((launch.block.size() + warp_lanes - 1) / warp_lanes) {
     this_thread = {{}, index_, launch.block, launch.grid};
     now.access.block = static_cast<std::uint32_t>(index);
     now.access.phase = 0;
     threads_.resize(launch.block.size());
-    if (now.counted) begin_requests(clocks_.size());
-    for (std::size_t i = 0; i < threads_.size(); ++i)
+    if (now.counted) begin_requests(warps_.size());
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
       threads_[i].fiber = Fiber(i, [this, &code] { run(code); });
+      threads_[i].index = place(i, launch.block);
+      warp_of(i).living |= bit_of(i);
+    }
   }
 
   /// Returns whether the kernel may go on.
@@ -60,7 +64,7 @@ class Block {
   }
 
   std::uint64_t meet(WarpMeeting meeting) {
-    const unsigned own = 1U << lane_of(running_);
+    const unsigned own = bit_of(running_);
     if ((meeting.mask & own) == 0)
       note(fact_absent_lane, running_text() + " calls " + name_of(meeting.call) + " on line " +
                                  std::to_string(meeting.line) + " with a mask that does not name it");
@@ -69,6 +73,7 @@ class Block {
     check_endless(thread, name_of(meeting.call), meeting.line);
     thread.state = State::InWarp;
     thread.meeting = meeting;
+    join_group(warp_of(running_), {meeting.call, meeting.mask, own});
     Fiber::pause();
     return thread.result;
   }
@@ -86,11 +91,17 @@ class Block {
   enum class State { Ready, AtBarrier, InWarp, Ended };
   struct Thread {
     Fiber fiber;
+    uint3 index;
     State state = State::Ready;
     int line = 0;   ///< of the barrier
     int waits = 0;  ///< for others, so far
     WarpMeeting meeting;
     std::uint64_t result = 0;
+  };
+  struct Warp {
+    LaneClocks clocks;
+    std::uint32_t living = 0;        ///< lanes that have not ended, a bit each
+    std::vector<WarpGroup> waiting;  ///< by call and mask
   };
 
   /// A loop that does not end would only be told as a case that takes too long.
@@ -104,8 +115,10 @@ class Block {
   }
 
   static unsigned lane_of(std::size_t thread) { return static_cast<unsigned>(thread % warp_lanes); }
+  static std::uint32_t bit_of(std::size_t thread) { return std::uint32_t{1} << lane_of(thread); }
+  Warp& warp_of(std::size_t thread) { return warps_[thread / warp_lanes]; }
   std::size_t first_of_warp(std::size_t thread) const { return thread / warp_lanes * warp_lanes; }
-  std::string name(std::size_t thread) const { return "thread " + text_of(place(thread, launch_.block)); }
+  std::string name(std::size_t thread) const { return "thread " + text_of(threads_[thread].index); }
 
   void run(const ThreadCode& code) {
     try {
@@ -129,80 +142,73 @@ class Block {
 
   void resume(std::size_t i) {
     running_ = i;
-    this_thread.index = place(i, launch_.block);
-    const LaneClocks& clocks = clocks_[i / warp_lanes];
+    Thread& thread = threads_[i];
+    this_thread.index = thread.index;
+    const LaneClocks& clocks = warp_of(i).clocks;
     now.access.warp = static_cast<std::uint16_t>(i / warp_lanes);
-    now.access.lanes = 1U << lane_of(i);
+    now.access.lanes = bit_of(i);
     now.access.tick = clocks.tick(lane_of(i));
     now.ticks = clocks.of(lane_of(i));
     now.accesses = 0;
-    threads_[i].fiber.resume();
-    if (threads_[i].fiber.has_ended()) threads_[i].state = State::Ended;
-    if (threads_[i].state != State::AtBarrier) meet_if_complete(i);
+    thread.fiber.resume();
+    if (thread.fiber.has_ended()) {
+      thread.state = State::Ended;
+      warp_of(i).living &= ~bit_of(i);
+    }
+    if (thread.state != State::AtBarrier) meet_if_complete(i);
   }
 
-  /// The lanes that wait in thread i's warp, as `of` does.
-  std::vector<std::size_t> alike(std::size_t of) const {
-    std::vector<std::size_t> found;
-    const std::size_t first = first_of_warp(of);
-    for (std::size_t i = first; i < std::min(first + warp_lanes, threads_.size()); ++i)
-      if (threads_[i].state == State::InWarp && threads_[i].meeting.call == threads_[of].meeting.call &&
-          threads_[i].meeting.mask == threads_[of].meeting.mask)
-        found.push_back(i);
-    return found;
+  static void join_group(Warp& warp, const WarpGroup& lane) {
+    const auto is_its = [&](const WarpGroup& one) { return one.call == lane.call && one.mask == lane.mask; };
+    const auto found = std::ranges::find_if(warp.waiting, is_its);
+    if (found == warp.waiting.end())
+      warp.waiting.push_back(lane);
+    else
+      found->lanes |= lane.lanes;
   }
 
-  /// A lane that the mask of thread `of` names, that has not ended, and that is not there.
-  std::size_t missing(std::size_t of) const {
-    const std::vector<std::size_t> there = alike(of);
-    const std::size_t first = first_of_warp(of);
-    for (std::size_t i = first; i < std::min(first + warp_lanes, threads_.size()); ++i)
-      if ((threads_[of].meeting.mask >> lane_of(i) & 1) != 0 && threads_[i].state != State::Ended &&
-          std::ranges::count(there, i) == 0)
-        return i;
-    return threads_.size();
+  /// The lanes that a group's mask names, that have not ended, and that are not there.
+  static std::uint32_t missing(const Warp& warp, const WarpGroup& group) {
+    return group.mask & warp.living & ~group.lanes;
   }
 
   /// Thread i has come to its warp's meeting, or to its end, which others may have waited for.
   void meet_if_complete(std::size_t i) {
-    const std::size_t first = first_of_warp(i);
-    for (std::size_t other = first; other < std::min(first + warp_lanes, threads_.size()); ++other) {
-      if (threads_[other].state == State::InWarp && (threads_[i].state == State::Ended || other == i) &&
-          missing(other) == threads_.size())
-        conclude(alike(other));
+    const Warp& warp = warp_of(i);
+    for (std::size_t at = 0; at < warp.waiting.size();) {
+      const WarpGroup& group = warp.waiting[at];
+      const bool concerned = threads_[i].state == State::Ended || (group.lanes & bit_of(i)) != 0;
+      if (concerned && missing(warp, group) == 0)
+        conclude(first_of_warp(i), at);
+      else
+        ++at;
     }
   }
 
-  /// How many of a warp have not ended.
-  std::size_t living_lanes(std::size_t warp) const {
-    const auto first = threads_.begin() + static_cast<std::ptrdiff_t>(warp * warp_lanes);
-    const auto behind = first + std::min<std::ptrdiff_t>(warp_lanes, threads_.end() - first);
-    return static_cast<std::size_t>(
-        std::count_if(first, behind, [](const Thread& thread) { return thread.state != State::Ended; }));
+  /// The group at this place of the warp that begins with thread `first` goes on.
+  void conclude(std::size_t first, std::size_t at) {
+    Warp& warp = warp_of(first);
+    const WarpGroup group = warp.waiting[at];
+    warp.waiting.erase(warp.waiting.begin() + static_cast<std::ptrdiff_t>(at));
+    if (group.call == WarpCall::SyncWarp) warp.clocks.join(group.lanes);
+    if (now.counted) lanes_have_met(first / warp_lanes, group.lanes, group.lanes == warp.living);
+    std::uint32_t ayes = 0;
+    each_lane(group.lanes, [&](unsigned lane) {
+      if (threads_[first + lane].meeting.value != 0) ayes |= std::uint32_t{1} << lane;
+    });
+    each_lane(group.lanes, [&](unsigned lane) {
+      Thread& thread = threads_[first + lane];
+      thread.result =
+          is_shuffle(group.call) ? shuffled(first + lane, group.lanes) : vote(group.call, group.lanes, ayes);
+      thread.state = State::Ready;
+    });
   }
 
-  void conclude(const std::vector<std::size_t>& group) {
-    const WarpCall call = threads_[group.front()].meeting.call;
-    std::vector<std::pair<unsigned, std::uint64_t>> values;
-    std::vector<unsigned> lanes;
-    for (const std::size_t i : group) {
-      values.emplace_back(lane_of(i), threads_[i].meeting.value);
-      lanes.push_back(lane_of(i));
-    }
-    const std::size_t warp = group.front() / warp_lanes;
-    if (call == WarpCall::SyncWarp) clocks_[warp].join(lanes);
-    if (now.counted) lanes_have_met(warp, lanes, lanes.size() == living_lanes(warp));
-    for (const std::size_t i : group) {
-      threads_[i].result = is_shuffle(call) ? shuffled(i, group) : vote(call, values);
-      threads_[i].state = State::Ready;
-    }
-  }
-
-  std::uint64_t shuffled(std::size_t i, const std::vector<std::size_t>& group) {
+  std::uint64_t shuffled(std::size_t i, std::uint32_t there) {
     const WarpMeeting& meeting = threads_[i].meeting;
     const unsigned lane = source_lane(meeting, lane_of(i));
     const std::size_t source = first_of_warp(i) + lane;
-    if (std::ranges::count(group, source) > 0) return threads_[source].meeting.value;
+    if (lane < warp_lanes && (there >> lane & 1) != 0) return threads_[source].meeting.value;
     note(fact_absent_lane, launch_.name + ", block " + text_of(index_) + ", " + name(i) +
                                " takes the value of lane " + std::to_string(lane) + " with " +
                                name_of(meeting.call) + " on line " + std::to_string(meeting.line) +
@@ -225,7 +231,7 @@ class Block {
     check_barrier();
     for (Thread& thread : threads_)
       if (thread.state == State::AtBarrier) thread.state = State::Ready;
-    for (LaneClocks& clocks : clocks_) clocks.clear();
+    for (Warp& warp : warps_) warp.clocks.clear();
     if (now.counted) close_requests();
     ++now.access.phase;
     return true;
@@ -233,12 +239,16 @@ class Block {
 
   void conclude_without_the_missing(std::size_t i) {
     const WarpMeeting& meeting = threads_[i].meeting;
-    const std::size_t other = missing(i);
+    const Warp& warp = warp_of(i);
+    const auto group = std::ranges::find_if(
+        warp.waiting, [&](const WarpGroup& one) { return (one.lanes & bit_of(i)) != 0; });
+    const std::size_t other =
+        first_of_warp(i) + static_cast<std::size_t>(std::countr_zero(missing(warp, *group)));
     note(fact_absent_lane, launch_.name + ", block " + text_of(index_) + ", " + name(i) + " waits in " +
                                name_of(meeting.call) + " on line " + std::to_string(meeting.line) + " for " +
                                name(other) + ", which its mask names and which waits " +
                                where(threads_[other]));
-    conclude(alike(i));
+    conclude(first_of_warp(i), static_cast<std::size_t>(group - warp.waiting.begin()));
   }
 
   std::string where(const Thread& thread) const {
@@ -266,7 +276,7 @@ class Block {
 
   const OperationRecord& launch_;
   uint3 index_;
-  std::vector<LaneClocks> clocks_;  ///< of the warps
+  std::vector<Warp> warps_;
   std::vector<Thread> threads_;
   std::size_t running_ = 0;
   bool abandoned_ = false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace course::gpu {
 
@@ -29,24 +28,19 @@ unsigned source_lane(const WarpMeeting& meeting, unsigned lane) {
   return is_before || source >= first + width ? lane : source;
 }
 
-std::uint64_t vote(WarpCall call, const std::vector<std::pair<unsigned, std::uint64_t>>& lanes) {
-  std::uint64_t ballot = 0;
-  for (const auto& [lane, value] : lanes)
-    if (value != 0) ballot |= std::uint64_t{1} << lane;
-  if (call == WarpCall::Ballot) return ballot;
-  return call == WarpCall::Any
-             ? ballot != 0
-             : std::ranges::all_of(lanes, [](const auto& lane) { return lane.second != 0; });
+std::uint64_t vote(WarpCall call, std::uint32_t lanes, std::uint32_t ayes) {
+  if (call == WarpCall::Ballot) return ayes;
+  return call == WarpCall::Any ? ayes != 0 : ayes == lanes;
 }
 
-void LaneClocks::join(const std::vector<unsigned>& lanes) {
+void LaneClocks::join(std::uint32_t lanes) {
   std::uint16_t joined[warp_lanes] = {};
-  for (const unsigned lane : lanes) {
+  each_lane(lanes, [&](unsigned lane) {
     for (unsigned other = 0; other < warp_lanes; ++other)
       joined[other] = std::max(joined[other], known_[lane][other]);
     joined[lane] = static_cast<std::uint16_t>(tick(lane) + 1);
-  }
-  for (const unsigned lane : lanes) std::memcpy(known_[lane], joined, sizeof joined);
+  });
+  each_lane(lanes, [&](unsigned lane) { std::memcpy(known_[lane], joined, sizeof joined); });
 }
 
 void LaneClocks::clear() {

@@ -1,8 +1,7 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "gpu/simulator/kernel/kernel_side.hpp"
 
@@ -27,8 +26,21 @@ bool is_shuffle(WarpCall call);
 
 /// The lane whose value a shuffle gives to `lane`.
 unsigned source_lane(const WarpMeeting& meeting, unsigned lane);
-/// What a vote of these lanes gives to each.
-std::uint64_t vote(WarpCall call, const std::vector<std::pair<unsigned, std::uint64_t>>& lanes);
+/// What a vote of these lanes gives to each; `ayes` are those whose value is not 0. A bit each.
+std::uint64_t vote(WarpCall call, std::uint32_t lanes, std::uint32_t ayes);
+
+/// The lanes that wait in one call with one mask.
+struct WarpGroup {
+  WarpCall call;
+  unsigned mask;
+  std::uint32_t lanes;  ///< a bit each
+};
+
+/// Calls `use` for each lane of a mask, the lowest first.
+template <class Use>
+void each_lane(std::uint32_t lanes, const Use& use) {
+  for (; lanes != 0; lanes &= lanes - 1) use(static_cast<unsigned>(std::countr_zero(lanes)));
+}
 
 /// How far each lane of a warp has come since the last barrier of the block, as each lane knows.
 class LaneClocks {
@@ -36,7 +48,7 @@ class LaneClocks {
   /// Those of one lane; its own is its tick.
   const std::uint16_t* of(unsigned lane) const { return known_[lane]; }
   std::uint16_t tick(unsigned lane) const { return known_[lane][lane]; }
-  void join(const std::vector<unsigned>& lanes);
+  void join(std::uint32_t lanes);
   void clear();
 
  private:

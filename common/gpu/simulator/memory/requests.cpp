@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <unordered_map>
+#include <vector>
 
 #include "gpu/simulator/kernel/warps.hpp"
 #include "gpu/simulator/simulator.hpp"
@@ -155,9 +156,9 @@ void add_to_requests(std::size_t offset, std::size_t bytes, AccessKind kind, std
   }
 }
 
-void lanes_have_met(std::size_t warp, const std::vector<unsigned>& lanes, bool all) {
+void lanes_have_met(std::size_t warp, std::uint32_t lanes, bool all) {
   if (all) return close(counting.warps[warp]);
-  for (const unsigned lane : lanes) ++counting.warps[warp].meetings[lane];
+  each_lane(lanes, [&](unsigned lane) { ++counting.warps[warp].meetings[lane]; });
 }
 
 void close_requests() {

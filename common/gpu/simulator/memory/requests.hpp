@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "gpu/simulator/memory/memory.hpp"
 #include "gpu/simulator/memory/races.hpp"
@@ -33,7 +32,7 @@ inline void count_access(const void* address, std::size_t bytes, AccessKind kind
     add_to_requests(offset_of(address), bytes, kind, site, at_once);
 }
 /// Lanes of a warp have met; `all`: those that have not ended, so that no open request gets any more of them.
-void lanes_have_met(std::size_t warp, const std::vector<unsigned>& lanes, bool all);
+void lanes_have_met(std::size_t warp, std::uint32_t lanes, bool all);
 /// All threads of the block have met, or it has ended.
 void close_requests();
 
