@@ -27,4 +27,10 @@ struct Contest {
 /// Throws std::runtime_error that names a contender which fails or whose answer is wrong.
 std::vector<Row> hold(const Contest& contest);
 
+/// The same of causal rings: on one core against attention to all keys, and on two and four ranks,
+/// contiguous, striped and zigzag, against one rank, against ranks that do not wait for each other, and
+/// against the ring to all keys. Times are step_seconds. The lessons have a block computation and a ring on
+/// any layout.
+std::vector<Row> hold_causal(const Contest& contest);
+
 }  // namespace course::bench
