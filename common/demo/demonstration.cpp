@@ -30,9 +30,8 @@ constexpr std::int64_t header_bytes = 4096;  ///< more than a .npy file's header
 
 Case ring_case(const Demonstration& shown, const std::string& name, const std::string& function,
                const fs::path& library, const std::vector<std::string>& outputs) {
-  const std::vector<int> tokens = shown.layout().shard_tokens();
-  Case made{{function, {{"shard_tokens", {tokens.begin(), tokens.end()}}}}};
-  made.inputs.resize(tokens.size());
+  Case made{{function, timed::ring_arguments(shown.layout())}};
+  made.inputs.resize(static_cast<std::size_t>(shown.ranks));
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
   made.subject = library;
@@ -55,6 +54,7 @@ void give(Case& to, const std::string& name, const Tensor& whole, const std::str
 void append(RankRecord& to, RankRecord later, double delay_s) {
   to.bytes_sent += later.bytes_sent;
   to.collective_bytes += later.collective_bytes;
+  std::ranges::copy(later.call.blocks, std::back_inserter(to.call.blocks));
   std::ranges::move(later.facts, std::back_inserter(to.facts));
   for (Span& span : later.trace.spans)
     to.trace.spans.push_back(
@@ -207,6 +207,10 @@ Tensor joined_input(const fs::path& folder, const Layout& layout, const std::str
 
 Layout Demonstration::layout() const {
   return Layout::named(layout_name, static_cast<int>(input.seq()), ranks);
+}
+
+reference::Mask Demonstration::mask() const {
+  return causal ? reference::Mask::causal() : reference::Mask::none();
 }
 
 int worthwhile_runs(const Input& input) {

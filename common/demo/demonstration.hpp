@@ -24,6 +24,7 @@ struct Demonstration {
   timed::Code block, block_backward = {};
   bool backward = false;
   bool mine = false;
+  bool causal = false;
   int ranks = 4;
   std::string layout_name = "contiguous";
   int runs = 1;  ///< of each ring, of which the fastest is shown
@@ -31,11 +32,13 @@ struct Demonstration {
 
   /// Which rank has which tokens.
   Layout layout() const;
+  /// What each query sees, by positions in the sequence.
+  reference::Mask mask() const;
 };
 
 /// Finds the lessons that the options ask for; says on stderr which cannot be shown and are left out. Throws
-/// Unavailable where there is nothing to show, or what was asked for by name is not there. The input is still
-/// empty.
+/// Unavailable where there is nothing to show, or what was asked for by name is not there, and UsageError for
+/// a ring that does not fit the other options. The input is still empty.
 Demonstration plan(const program::Checkout& checkout, const Options& options);
 
 /// These rings, by name, with whatever of the lessons the registry says.

@@ -25,11 +25,12 @@ struct Sizes {
 /// What the command line says. Without `files` and `sizes` the input is the course's own.
 struct Options {
   int ranks = 4;
+  bool causal = false;
   std::string layout = "contiguous";  ///< a layout's name
   std::optional<OwnFiles> files = {};
   std::optional<Sizes> sizes = {};
   std::filesystem::path out;  ///< empty: only the pictures are written, into .course/demo
-  std::string ring;           ///< empty: both, or the first where the other cannot be shown
+  std::string ring;           ///< empty: both, the causal one, or the first where the other cannot be shown
   bool forward = false;       ///< leave the backward pass out
   bool mine = false;
   bool verbose = false;

@@ -114,6 +114,10 @@ class DemoLine : public program::CommandLine {
   void add_run(CLI::App& command) {
     with_prepare_.push_back(command.add_option("--ranks", options_.ranks, "MPI ranks, 1 to 64 (4)")
                                 ->check(CLI::Range(1, std::numeric_limits<int>::max())));
+    with_prepare_.push_back(
+        command.add_flag("--causal", options_.causal,
+                         "a query sees its own token and those before it; this has a ring of its "
+                         "own, which takes any layout"));
     with_prepare_.push_back(command
                                 .add_option("--layout", options_.layout,
                                             fmt::format("{}: which rank has which tokens (contiguous)",
@@ -121,7 +125,9 @@ class DemoLine : public program::CommandLine {
                                 ->check(CLI::IsMember(std::vector<std::string>(std::begin(layout_names),
                                                                                std::end(layout_names)))));
     std::vector<std::string> names{"both"};
-    for (const RingKind& kind : ring_kinds) names.push_back(kind.name);
+    for (const RingKind& kind : ring_kinds) {
+      if (!kind.causal) names.push_back(kind.name);
+    }
     with_prepare_.push_back(
         command
             .add_option(

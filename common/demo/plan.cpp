@@ -70,6 +70,7 @@ Demonstration demonstration_of(const program::Checkout& checkout, const std::vec
   if (backward) shown.block_backward = code(Role::BlockBackward);
   for (const std::string& name : rings) {
     const RingKind& kind = ring_kind(name);
+    shown.causal |= kind.causal;
     Ring& ring = shown.rings.emplace_back(Ring{name, code(kind.forward)});
     if (backward) ring.backward = code(kind.backward);
   }
@@ -77,8 +78,13 @@ Demonstration demonstration_of(const program::Checkout& checkout, const std::vec
 }
 
 Demonstration plan(const program::Checkout& checkout, const Options& options) {
+  if (options.causal && !options.ring.empty()) {
+    throw UsageError(fmt::format("--ring {}: with --causal there is one ring, {}; expected no --ring",
+                                 options.ring, in_words(Role::RingLayout)));
+  }
   std::vector<std::string> rings;
   for (const RingKind& kind : ring_kinds) {
+    if (kind.causal != options.causal) continue;
     if (options.ring.empty() || options.ring == "both" || options.ring == kind.name)
       rings.push_back(kind.name);
   }

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <span>
 
+#include "demo/load.hpp"
 #include "timed/output_folder.hpp"
 #include "trace/timeline.hpp"
 
@@ -168,6 +169,63 @@ std::string error_table(const RunResult& run, std::span<const OutputComparison> 
   });
 }
 
+/// What a rank has of a table of work, or all have: in all, and over an equal share of it. That of all ranks
+/// is of steps that last as long as their slowest rank's.
+struct Share {
+  double work, of_equal;
+};
+Share share(const WorkTable& work, std::size_t rank) {
+  double all = 0;
+  for (const std::vector<double>& steps : work) all += total(steps);
+  if (rank == work.size()) return {all, slowest_steps(work)};
+  const double own = total(work[rank]);
+  return {own, all > 0 ? own * static_cast<double>(work.size()) / all : 0};
+}
+
+double largest_step(const WorkTable& work, std::size_t rank) {
+  if (rank < work.size()) return *std::ranges::max_element(work[rank]);
+  double largest = 0;
+  for (const std::vector<double>& steps : work) largest = std::max(largest, *std::ranges::max_element(steps));
+  return largest;
+}
+
+double not_computing_s(std::span<const RankRecord> ranks) {
+  double seconds = 0;
+  for (const RankRecord& rank : ranks)
+    seconds += total_s(rank.trace, Span::Kind::Transfer) + total_s(rank.trace, Span::Kind::Wait);
+  return seconds;
+}
+
+/// What the mask leaves each rank to compute, how long that took, and how long it waited.
+std::string load_table(const RunResult& run, const RingResult& ring) {
+  const WorkTable scores = scores_by_step(run.shown.layout(), run.shown.mask());
+  const WorkTable seconds = seconds_by_step(ring.ranks);
+  const std::span ranks(ring.ranks);
+  return table_by_rank(
+      run, {"scores", "largest step", "of equal share", "CPU time", "of equal share", "transfer, wait"},
+      [&](std::size_t rank) {
+        const Share to_do = share(scores, rank), done = share(seconds, rank);
+        return std::vector<std::string>{
+            fmt::format("{:.0f}", to_do.work),
+            fmt::format("{:.0f}", largest_step(scores, rank)),
+            fmt::format("{:.2f}", to_do.of_equal),
+            format_duration(done.work),
+            fmt::format("{:.2f}", done.of_equal),
+            format_duration(not_computing_s(rank < ranks.size() ? ranks.subspan(rank, 1) : ranks))};
+      });
+}
+
+/// With the bound of contiguous shards, which long ones come near.
+std::string load_note(const RunResult& run) {
+  const std::string bound =
+      run.shown.layout_name == "contiguous"
+          ? fmt::format(" (scores: at most 2 - 1/P = {:.2f})", 2 - 1.0 / run.shown.ranks)
+          : "";
+  return painted("scores: of one head; all of equal share: every step waits for its slowest rank" + bound,
+                 Colour::Grey) +
+         "\n";
+}
+
 // ---- text ----
 
 /// "4 MPI ranks on one host with 2 cores".
@@ -197,9 +255,9 @@ std::string times(const RunResult& run) {
 }
 
 std::string heading(const RunResult& run) {
-  return painted(fmt::format("Ring attention, forward{}, not causal, {} shards: {}{}",
-                             run.shown.backward ? " and backward" : "", run.shown.layout_name, where(run),
-                             run.shown.mine ? ", your own code" : ""),
+  return painted(fmt::format("Ring attention, forward{}, {}causal, {} shards: {}{}",
+                             run.shown.backward ? " and backward" : "", run.shown.causal ? "" : "not ",
+                             run.shown.layout_name, where(run), run.shown.mine ? ", your own code" : ""),
                  Colour::Bold) +
          fmt::format("\n{}: {}\n", to_string(run.shown.input.shape), run.shown.input.description);
 }
@@ -331,6 +389,14 @@ Json per_rank(const RunResult& run, const RingResult& ring) {
   return all;
 }
 
+/// Beside each other: what there is to compute and how it was shared, 1 being in balance.
+Json load(const RunResult& run) {
+  const WorkTable scores = scores_by_step(run.shown.layout(), run.shown.mask());
+  return {{"scores_by_step", scores},
+          {"slowest_steps", slowest_steps(scores)},
+          {"slowest_steps_measured", slowest_steps(seconds_by_step(run.rings.front().ranks))}};
+}
+
 // ---- files ----
 
 /// Of the first ring.
@@ -359,7 +425,7 @@ std::vector<std::string> RunResult::wrong_rings() const {
 }
 
 RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, const Progress& progress) {
-  const Reference reference(shown.input, shown.layout(), reference::Mask::none(), progress);
+  const Reference reference(shown.input, shown.layout(), shown.mask(), progress);
   for (RingResult& ring : rings) ring.comparison = reference.compare(ring.outputs);
   return {shown, std::move(rings)};
 }
@@ -403,7 +469,8 @@ std::string report_text(const RunResult& run, const timed::Page& page, bool verb
   std::string text = heading(run);
   if (verbose) text += details(run) + tables(run) + verdicts(run);
   const std::string note = timeline_note(run);
-  return text + ring_table(run) + exposed_note(run) + conclusion(run) + remarks(run) +
+  const std::string load = run.shown.causal ? load_table(run, run.rings.front()) + load_note(run) : "";
+  return text + ring_table(run) + exposed_note(run) + load + conclusion(run) + remarks(run) +
          terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) + note +
          (note.empty() ? "" : "\n");
 }
@@ -411,7 +478,7 @@ std::string report_text(const RunResult& run, const timed::Page& page, bool verb
 std::string report_json(const RunResult& run) {
   const RingResult& first = run.rings.front();
   Json json{{"ranks", run.shown.ranks},
-            {"causal", false},
+            {"causal", run.shown.causal},
             {"layout", run.shown.layout_name},
             {"backend", "mpi"},
             {"relative_error", relative_errors(first.comparison)},
@@ -419,6 +486,7 @@ std::string report_json(const RunResult& run) {
             {"rows_compared", first.comparison.rows},
             {"heads_with_gradients_compared", first.comparison.gradient_heads},
             {"per_rank", per_rank(run, first)},
+            {"load", load(run)},
             {"rings", Json::array()}};
   for (const RingResult& ring : run.rings) {
     json["rings"].push_back(
@@ -446,9 +514,10 @@ std::string save(const fs::path& out, const fs::path& pictures, const RunResult&
   try {
     timed::OutputFolder folder(out.empty() ? pictures : out);
     if (!out.empty()) add_tensors(folder, run);
-    const std::string title = fmt::format("Ring attention on {}: {}, {} of {}", plural(shown.ranks, "rank"),
-                                          plural(shown.input.seq(), "token"),
-                                          plural(shown.input.heads(), "head"), shown.input.head_dim());
+    const std::string title =
+        fmt::format("{} attention on {}, {} shards: {}, {} of {}", shown.causal ? "Causal ring" : "Ring",
+                    plural(shown.ranks, "rank"), shown.layout_name, plural(shown.input.seq(), "token"),
+                    plural(shown.input.heads(), "head"), shown.input.head_dim());
     folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(run)), title, timeline_note(run)));
     folder.add("trace.json", chrome_traces(timelines(run)));
     std::string written;

@@ -48,9 +48,11 @@ std::string in_words(Role role);
 struct RingKind {
   const char* name;
   Role forward, backward;
+  bool causal;  ///< its queries see the keys at their own position and before, and it takes any layout
 };
-inline constexpr RingKind ring_kinds[] = {{"blocking", Role::RingForward, Role::RingBackward},
-                                          {"overlapped", Role::RingOverlapped, Role::RingOverlapped}};
+inline constexpr RingKind ring_kinds[] = {{"blocking", Role::RingForward, Role::RingBackward, false},
+                                          {"overlapped", Role::RingOverlapped, Role::RingOverlapped, false},
+                                          {"causal", Role::RingLayout, Role::RingLayout, true}};
 
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);

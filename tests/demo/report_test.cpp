@@ -139,6 +139,50 @@ TEST(Report, ShowsWhatTheMpiLayerNoticed) {
   EXPECT_NE(text.find("rank 0: received 2.00 KiB in collectives"), std::string::npos) << text;
 }
 
+/// Two contiguous shards of two tokens under a causal mask: 3 scores, and 4 + 3.
+struct CausalRun : SomeRun {
+  CausalRun() : SomeRun(1) {
+    shown.causal = true;
+    shown.rings[0].name = run.rings[0].name = "causal";
+    run.rings[0].ranks[0].call.blocks = {{0, 1.0}};
+    run.rings[0].ranks[1].call.blocks = {{1, 1.0}, {0, 2.0}};
+  }
+};
+
+TEST(Report, ShowsHowACausalMasksWorkIsShared) {
+  const CausalRun one;
+  const std::string text = one.text();
+  EXPECT_TRUE(has(text, "Ring attention, forward, causal, contiguous shards: 2 MPI ranks")) << text;
+  EXPECT_TRUE(
+      has(text,
+          "rank  tokens  scores  largest step  of equal share  CPU time  of equal share  transfer, wait\n"
+          "0          2       3             3            0.60    1.00 s            0.50          1.00 s\n"
+          "1          2       7             4            1.40    3.00 s            1.50          1.00 s\n"
+          "all        4      10             4            1.40    4.00 s            1.50          2.00 s\n"
+          "scores: of one head; all of equal share: every step waits for its slowest rank (scores: at "
+          "most 2 - 1/P = 1.50)\n"))
+      << text;
+  EXPECT_FALSE(has(SomeRun(1).text(), "largest step"));
+}
+
+TEST(Report, SaysHowLittleIsComputedWhereLayoutsBalance) {
+  CausalRun one;
+  one.shown.layout_name = "zigzag";
+  const std::string text = one.text();
+  EXPECT_TRUE(has(text, "causal, zigzag shards")) << text;
+  EXPECT_TRUE(has(text, "\n0          2       5             3            1.00 ")) << text;
+  EXPECT_FALSE(has(text, "2 - 1/P")) << text;
+}
+
+TEST(Report, JsonHasWhatThereWasToCompute) {
+  const nlohmann::json json = CausalRun().json();
+  EXPECT_EQ(json.at("causal"), true);
+  const nlohmann::json& load = json.at("load");
+  EXPECT_EQ(load.at("scores_by_step"), (nlohmann::json{{3.0, 0.0}, {3.0, 4.0}}));
+  EXPECT_EQ(load.at("slowest_steps"), 1.4);
+  EXPECT_EQ(load.at("slowest_steps_measured"), 1.5);
+}
+
 TEST(Report, ShowsOneRingWithoutAnother) {
   const std::string text = SomeRun(1).verbose_text();
   EXPECT_TRUE(has(text, "lessons 04 (blocks) and 05 (ring)\n")) << text;

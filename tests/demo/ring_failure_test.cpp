@@ -162,6 +162,20 @@ TEST_F(Prepared, KeepsTheLayout) {
   }
 }
 
+TEST_F(Prepared, KeepsTheMask) {
+  const std::string size = "--seq 10 --heads 2 --dim 4 --causal ";
+  const Finished played = play(prepare("--ranks 3 --layout zigzag " + size));
+  ASSERT_EQ(played.code, 0) << played.err;
+  const Finished finished = run("--report cases --out out --json");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const nlohmann::json json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json.at("causal"), true);
+  EXPECT_EQ(json.at("layout"), "zigzag");
+  run_json("--ranks 1 --out alone " + size);
+  const Tensor o = read_npy<float>(folder_ / "out/o.npy"), alone = read_npy<float>(folder_ / "alone/o.npy");
+  for (Index i = 0; i < o.size(); ++i) ASSERT_NEAR(o[i], alone[i], 1e-5) << "value " << i;
+}
+
 TEST_F(Prepared, IsForSoManyRanks) {
   std::string line = prepare(sizes_);
   line.replace(line.find("-n 2"), 4, "-n 1");

@@ -113,10 +113,12 @@ TEST_F(WrongInput, OfOptions) {
            {"--layout sideways", "--layout: sideways not in {contiguous,striped,zigzag}"},
            {"--layout", "--layout"},
            {"--report a --layout striped", "excludes"},
+           {"--report a --causal", "excludes"},
+           {"--causal 3", "3"},
+           {"--causal --ring both", "--ring both: with --causal there is one ring"},
            {"--report a --seq 8", "excludes"},
            {"--report a --prepare b", "excludes"},
            {"--bogus", "--bogus"},
-           {"--causal", "--causal"},
            {"q.npy", "q.npy"}})
     expect_refusal(arguments, expected);
 }

@@ -23,6 +23,16 @@ double relative_error(const Tensor64& value, const Tensor64& golden) {
   return std::sqrt(difference / norm);
 }
 
+/// @param mask "full" or "causal", as the files' names begin
+void expect_golden(const std::string& mask, const fs::path& saved_in) {
+  for (const std::string name : {"o", "lse", "dq", "dk", "dv"}) {
+    const Tensor64 expected = read_npy<double>(fs::path(GOLDEN) / (mask + "_" + name + ".npy"));
+    const Tensor64 saved = cast<double>(read_npy<float>(saved_in / (name + ".npy")));
+    ASSERT_EQ(saved.shape(), expected.shape()) << name;
+    EXPECT_LE(relative_error(saved, expected), float32_tolerance) << name;
+  }
+}
+
 TEST_F(RingDemo, SavesTheGoldenTensors) {
   const fs::path golden = GOLDEN;
   std::string inputs;
@@ -31,12 +41,11 @@ TEST_F(RingDemo, SavesTheGoldenTensors) {
   const nlohmann::json report = run_json("--ranks 3 --out out" + inputs);
   EXPECT_EQ(ledger::differences(ledger::recorded_shape("demo"), report), "");
   EXPECT_EQ(report.at("rings").size(), 2u);
-  for (const std::string name : {"o", "lse", "dq", "dk", "dv"}) {
-    const Tensor64 expected = read_npy<double>(golden / ("full_" + name + ".npy"));
-    const Tensor64 saved = cast<double>(read_npy<float>(folder_ / ("out/" + name + ".npy")));
-    ASSERT_EQ(saved.shape(), expected.shape()) << name;
-    EXPECT_LE(relative_error(saved, expected), float32_tolerance) << name;
-  }
+  expect_golden("full", folder_ / "out");
+
+  const nlohmann::json causal = run_json("--ranks 3 --causal --layout zigzag --out causal" + inputs);
+  EXPECT_EQ(ledger::differences(ledger::recorded_shape("demo"), causal), "");
+  expect_golden("causal", folder_ / "causal");
 }
 
 }  // namespace

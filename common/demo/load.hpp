@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "reference/mask.hpp"
+#include "ring/layout.hpp"
+#include "runner/outcome.hpp"
+
+/// How the work of a ring is shared among its ranks. At step s of a ring whose blocks go from rank to rank +
+/// 1 rank r holds the block of rank (r - s) mod P.
+namespace course::demo {
+
+/// Work by rank and step.
+using WorkTable = std::vector<std::vector<double>>;
+
+/// The scores of one head that the mask shows.
+WorkTable scores_by_step(const Layout& layout, const reference::Mask& mask);
+
+/// The CPU time that ranks computed on each block, forward and backward together: who waits for a core has
+/// none.
+WorkTable seconds_by_step(std::span<const RankRecord> ranks);
+
+double total(const std::vector<double>& steps);
+
+/// How long a ring takes whose steps last as long as their slowest rank's work, over the time of an equal
+/// share: 1 in balance, P when one rank does it all; 0 where there is no work.
+double slowest_steps(const WorkTable& work);
+
+}  // namespace course::demo
