@@ -39,6 +39,7 @@ class Block {
     now.access.phase = 0;
     threads_.resize(launch.block.size());
     if (now.counted) begin_requests(warps_.size());
+    begin_crowds(warps_.size());
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       threads_[i].fiber = Fiber(i, [this, &code] { run(code); });
       threads_[i].index = place(i, launch.block);
@@ -149,6 +150,7 @@ class Block {
     now.access.lanes = bit_of(i);
     now.access.tick = clocks.tick(lane_of(i));
     now.ticks = clocks.of(lane_of(i));
+    now.warp_crowd = now.access.tick == 0 ? crowd_of_warp(now.access.warp) : no_crowd;
     now.accesses = 0;
     thread.fiber.resume();
     if (thread.fiber.has_ended()) {
@@ -234,6 +236,7 @@ class Block {
     for (Warp& warp : warps_) warp.clocks.clear();
     if (now.counted) close_requests();
     ++now.access.phase;
+    next_crowds();
     return true;
   }
 
