@@ -45,6 +45,7 @@ struct Now {
   bool in_kernel = false;
   bool has_pending_race = false;
   OperationNumber surely_before = 0;  ///< one that has been found to happen before this operation
+  std::uint64_t resumes = 0;          ///< of threads, in all
   std::uint64_t accesses = 0;         ///< of the thread since it went on
   std::uint64_t accesses_of_kernel = 0;
   const void* arguments = nullptr;  ///< of the kernel, and of so many bytes
