@@ -307,4 +307,36 @@ PROGRAM(waits_for_nobody) {
   require(cudaDeviceSynchronize() != cudaSuccess);
 }
 
+__global__ void doubles_until_it_is_there(float* x, int factor) {
+  int stride = 1;
+  if (threadIdx.x == 5)
+    while (stride < n) stride *= factor;  // expect spinning
+  x[threadIdx.x] = stride;
+}
+
+PROGRAM(loop_of_one_thread_does_not_end) {
+  float* const x = device_memory();
+  doubles_until_it_is_there<<<1, 32>>>(x, 1);
+  require(cudaDeviceSynchronize() != cudaSuccess);
+}
+
+PROGRAM(loop_of_one_thread_ends) {
+  float* const x = device_memory();
+  doubles_until_it_is_there<<<1, 32>>>(x, 2);
+  require(cudaFree(x) == cudaSuccess);
+}
+
+/// A thread's own array is no memory that others could change.
+__global__ void adds_to_its_own_array(float* x, int step) {
+  float own[4] = {};
+  for (int i = 0; i < n; i += step) own[i % 4] += expf(own[(i + 1) % 4]);  // expect spinning
+  x[threadIdx.x] = own[threadIdx.x % 4];
+}
+
+PROGRAM(loop_over_an_array_of_the_thread_s_does_not_end) {
+  float* const x = device_memory();
+  adds_to_its_own_array<<<1, 4>>>(x, 0);
+  require(cudaDeviceSynchronize() != cudaSuccess);
+}
+
 }  // namespace

@@ -330,6 +330,102 @@ __global__ void writes_its_own(float4* x) {
   x[blockIdx.x * blockDim.x + threadIdx.x] = make_float4(1, 2, 3, 4);
 }
 
+/// All warps read a word in the first phase, and one of them again in the second, in which another writes.
+__global__ void is_written_beside_its_later_reader(const float* x, float* y) {
+  __shared__ float word;
+  if (threadIdx.x == 0) word = x[0];
+  __syncthreads();
+  float sum = word;
+  __syncthreads();
+  if (threadIdx.x == 32) sum += word;  // expect race_in_block
+  if (threadIdx.x == 64) word = sum;   // expect race_in_block
+  y[threadIdx.x] = sum;
+}
+
+PROGRAM(reader_of_the_second_phase_counts) {
+  Zeros x(1), y(96);
+  is_written_beside_its_later_reader<<<1, 96>>>(x.get(), y.get());
+}
+
+__global__ void is_written_behind_its_later_reader(const float* x, float* y) {
+  __shared__ float word;
+  if (threadIdx.x == 0) word = x[0];
+  __syncthreads();
+  float sum = word;
+  __syncthreads();
+  if (threadIdx.x / 32 == 1) sum += word;
+  __syncthreads();
+  if (threadIdx.x == 64) word = sum;
+  y[threadIdx.x] = sum;
+}
+
+PROGRAM(reader_of_the_second_phase_is_done) {
+  Zeros x(1), y(96);
+  is_written_behind_its_later_reader<<<1, 96>>>(x.get(), y.get());
+}
+
+/// Each lane reads what one of them writes without a barrier.
+__global__ void is_written_by_one_of_its_readers(const float* x, float* y) {
+  __shared__ float word;
+  if (threadIdx.x == 0) word = x[0];
+  __syncthreads();
+  float sum = word;
+  __syncthreads();
+  if (threadIdx.x == 9) sum += word;  // expect race_in_block
+  if (threadIdx.x == 5) word = sum;   // expect race_in_block
+  y[threadIdx.x] = sum;
+}
+
+PROGRAM(lanes_of_the_writer_s_warp_count) {
+  Zeros x(1), y(32);
+  is_written_by_one_of_its_readers<<<1, 32>>>(x.get(), y.get());
+}
+
+/// That the writer reads it as well makes it no better for the others of its warp.
+__global__ void is_read_by_its_writer_first(float* x, float* y) {
+  __shared__ float word;
+  if (threadIdx.x == 0) word = x[0];
+  __syncthreads();
+  if (threadIdx.x == 3) word = 1;  // expect race_in_block
+  if (threadIdx.x == 3) y[3] = word;
+  if (threadIdx.x == 9) y[9] = word;  // expect race_in_block
+}
+
+PROGRAM(writer_that_reads_orders_nothing) {
+  Zeros x(1), y(32);
+  is_read_by_its_writer_first<<<1, 32>>>(x.get(), y.get());
+}
+
+/// A lane may write what it alone has read.
+__global__ void is_written_by_its_only_reader(float* x) {
+  float sum = x[threadIdx.x];
+  __syncthreads();
+  sum += x[threadIdx.x];
+  x[threadIdx.x] = sum;
+}
+
+PROGRAM(only_reader_writes) {
+  Zeros x(64);
+  is_written_by_its_only_reader<<<1, 64>>>(x.get());
+}
+
+/// The first block reads in two phases, the second writes.
+__global__ void is_written_by_another_block(float* x, float* y) {
+  if (blockIdx.x == 1) {
+    if (threadIdx.x == 0) x[0] = 1;  // expect race_between_blocks
+    return;
+  }
+  float sum = x[0];
+  __syncthreads();
+  sum += x[0];
+  y[threadIdx.x] = sum;
+}
+
+PROGRAM(readers_of_two_phases_and_another_block) {
+  Zeros x(1), y(64);
+  is_written_by_another_block<<<2, 64>>>(x.get(), y.get());
+}
+
 PROGRAM(kernel_end_orders_within_a_stream) {
   Zeros x(256);
   writes_its_own<<<2, 32>>>(reinterpret_cast<float4*>(x.get()));

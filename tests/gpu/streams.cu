@@ -15,6 +15,24 @@ PROGRAM(two_streams_without_an_event) {
   check(cudaStreamSynchronize(stage.two));
 }
 
+__global__ void reads_in_two_phases(const float* x, float* y) {
+  float sum = x[threadIdx.x];
+  __syncthreads();
+  sum += x[threadIdx.x];
+  y[threadIdx.x] = sum;
+}
+
+__global__ void writes_beside_a_reader(float* x) {
+  x[threadIdx.x] = 1;  // expect missing_dependency
+}
+
+PROGRAM(reader_of_two_phases_in_another_stream) {
+  Stage stage;
+  reads_in_two_phases<<<1, n, 0, stage.one>>>(stage.x, stage.y);
+  check(cudaStreamSynchronize(stage.three));
+  writes_beside_a_reader<<<1, n, 0, stage.two>>>(stage.x);
+}
+
 PROGRAM(two_streams_with_an_event) {
   Stage stage;
   writes<<<1, n, 0, stage.one>>>(stage.x, 1);

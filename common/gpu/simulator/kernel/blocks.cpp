@@ -11,6 +11,7 @@
 #include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/host/errors.hpp"
 #include "gpu/simulator/host/streams.hpp"
+#include "gpu/simulator/kernel/endless.hpp"
 #include "gpu/simulator/kernel/fibers.hpp"
 #include "gpu/simulator/kernel/shared_memory.hpp"
 #include "gpu/simulator/kernel/warps.hpp"
@@ -30,8 +31,9 @@ constexpr int most_waits = 1 << 16;
 
 class Block {
  public:
-  Block(const OperationRecord& launch, std::uint64_t index, const ThreadCode& code)
+  Block(const OperationRecord& launch, std::uint64_t index, const ThreadCode& code, const EndlessWatch& watch)
       : launch_(launch),
+        watch_(watch),
         index_(place(index, launch.grid)),
         warps_((launch.block.size() + warp_lanes - 1) / warp_lanes) {
     this_thread = {{}, index_, launch.block, launch.grid};
@@ -39,6 +41,7 @@ class Block {
     now.access.phase = 0;
     threads_.resize(launch.block.size());
     if (now.counted) begin_requests(warps_.size());
+    begin_crowds(warps_.size());
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       threads_[i].fiber = Fiber(i, [this, &code] { run(code); });
       threads_[i].index = place(i, launch.block);
@@ -114,6 +117,15 @@ class Block {
     abandon();
   }
 
+  void end_endless_loop() {
+    note(fact_spinning, running_text() + " on " + source_line(watch_.paused_at()) + " has computed for " +
+                            std::to_string(endless_after_s) +
+                            " seconds without a barrier and without an access to memory: a loop there does "
+                            "not end");
+    break_device(Error::IllegalAddress);
+    abandoned_ = true;
+  }
+
   static unsigned lane_of(std::size_t thread) { return static_cast<unsigned>(thread % warp_lanes); }
   static std::uint32_t bit_of(std::size_t thread) { return std::uint32_t{1} << lane_of(thread); }
   Warp& warp_of(std::size_t thread) { return warps_[thread / warp_lanes]; }
@@ -149,8 +161,11 @@ class Block {
     now.access.lanes = bit_of(i);
     now.access.tick = clocks.tick(lane_of(i));
     now.ticks = clocks.of(lane_of(i));
+    now.warp_crowd = now.access.tick == 0 ? crowd_of_warp(now.access.warp) : no_crowd;
+    ++now.resumes;
     now.accesses = 0;
     thread.fiber.resume();
+    if (watch_.paused_at() != 0) return end_endless_loop();
     if (thread.fiber.has_ended()) {
       thread.state = State::Ended;
       warp_of(i).living &= ~bit_of(i);
@@ -234,6 +249,7 @@ class Block {
     for (Warp& warp : warps_) warp.clocks.clear();
     if (now.counted) close_requests();
     ++now.access.phase;
+    next_crowds();
     return true;
   }
 
@@ -275,6 +291,7 @@ class Block {
   }
 
   const OperationRecord& launch_;
+  const EndlessWatch& watch_;
   uint3 index_;
   std::vector<Warp> warps_;
   std::vector<Thread> threads_;
@@ -307,10 +324,11 @@ struct Running {
 
 void run_blocks(OperationNumber number, const ThreadCode& code) {
   const OperationRecord& launch = record_of(number);
+  const EndlessWatch watch(&code);
   if (now.counted) count_launch(launch.name);
   for (const std::uint64_t i : drawn_order(launch.grid.size())) {
     hand_shared_memory_on();
-    Block block(launch, i, code);
+    Block block(launch, i, code, watch);
     const Running running(block);
     if (!block.run()) break;
   }

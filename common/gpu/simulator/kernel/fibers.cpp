@@ -4,8 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "gpu/simulator/memory/arena.hpp"
-
 namespace course::gpu {
 
 namespace {
@@ -15,26 +13,20 @@ namespace context = boost::context;
 constexpr std::size_t stack_bytes = 128 * 1024;
 constexpr std::size_t guard_bytes = 4096;
 
-/// The stacks, each above a page that ends whoever runs over.
-class Stacks {
- public:
-  context::stack_context of(std::size_t thread) {
-    for (; guarded_ <= thread; ++guarded_) arena_.forbid(guarded_ * stack_bytes, guard_bytes);
-    context::stack_context stack;
-    stack.size = stack_bytes - guard_bytes;
-    stack.sp = arena_.base() + (thread + 1) * stack_bytes;
-    return stack;
-  }
-  bool has(const void* address) const { return arena_.has(address); }
+}  // namespace
 
- private:
-  Arena arena_{most_threads * stack_bytes};
-  std::size_t guarded_ = 0;
-};
+Arena stacks_arena(most_threads* stack_bytes);
 
-Stacks& stacks() {
-  static Stacks all;
-  return all;
+namespace {
+
+/// Each stack lies above a page that ends whoever runs over.
+context::stack_context stack_of(std::size_t thread) {
+  static std::size_t guarded = 0;
+  for (; guarded <= thread; ++guarded) stacks_arena.forbid(guarded * stack_bytes, guard_bytes);
+  context::stack_context stack;
+  stack.size = stack_bytes - guard_bytes;
+  stack.sp = stacks_arena.base() + (thread + 1) * stack_bytes;
+  return stack;
 }
 
 struct KeptStack {
@@ -48,7 +40,7 @@ context::fiber resumer;
 }  // namespace
 
 Fiber::Fiber(std::size_t thread, std::function<void()> body)
-    : fiber_(std::allocator_arg, KeptStack{stacks().of(thread)},
+    : fiber_(std::allocator_arg, KeptStack{stack_of(thread)},
              [body = std::move(body)](context::fiber&& caller) {
                resumer = std::move(caller);
                body();
@@ -75,10 +67,6 @@ void call_on_large_stack(const std::function<void()>& function) {
                           return std::move(caller);
                         });
   std::move(callee).resume();
-}
-
-bool on_a_fibers_stack(const void* address) {
-  return stacks().has(address);
 }
 
 }  // namespace course::gpu

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <functional>
 
+#include "gpu/simulator/memory/arena.hpp"
+
 /// The threads of a block, each a fiber with a stack of its own that is used again by the next block. A fiber
 /// that is left before its end is never gone on with, and nothing is unwound.
 namespace course::gpu {
@@ -29,7 +31,11 @@ class Fiber {
 
 inline constexpr std::size_t most_threads = 1024;
 
-bool on_a_fibers_stack(const void* address);
+/// The stacks of all.
+extern Arena stacks_arena;
+inline bool on_a_fibers_stack(const void* address) {
+  return stacks_arena.has(address);
+}
 
 /// Calls it on a stack as large as a host thread's, which libraries count on.
 void call_on_large_stack(const std::function<void()>& function);

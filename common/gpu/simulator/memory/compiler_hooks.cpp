@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "gpu/simulator/kernel/fibers.hpp"
 #include "gpu/simulator/memory/accesses.hpp"
 #include "gpu/simulator/memory/requests.hpp"
 #include "gpu/simulator/memory/shadow.hpp"
@@ -29,17 +30,26 @@ std::size_t at_once(const void* address, std::size_t bytes, Made made) {
   return made == Made::Aligned || (made == Made::Copied && is_vector) ? bytes : number;
 }
 
-void look(const void* address, std::size_t bytes, AccessKind kind, const void* returns_to, Made made) {
+/// An access that is counted, or not seen at a glance to be in order.
+[[gnu::noinline]] void look_closely(const void* address, std::size_t bytes, AccessKind kind,
+                                    std::uint64_t site, Made made) {
+  course::gpu::count_access(address, bytes, kind, site, at_once(address, bytes, made));
+  course::gpu::check_access(address, bytes, kind, site, made == Made::Aligned);
+}
+
+[[gnu::always_inline]] inline void look(const void* address, std::size_t bytes, AccessKind kind,
+                                        const void* returns_to, Made made) {
   ++course::gpu::now.accesses_of_kernel;
   if (!course::gpu::now.checked || bytes == 0) return;
   const std::uint64_t site = reinterpret_cast<std::uint64_t>(returns_to) - 1;
-  course::gpu::count_access(address, bytes, kind, site, at_once(address, bytes, made));
-  const std::size_t offset = course::gpu::offset_of(address);
-  const bool is_words = (bytes == 4 || bytes == 8 || bytes == 16) && offset % bytes == 0;
-  if (is_words && course::gpu::now.in_kernel && offset < course::gpu::memory_bytes &&
-      course::gpu::is_routine(offset, bytes, kind, site))
-    return;
-  course::gpu::check_access(address, bytes, kind, site, made == Made::Aligned);
+  if (course::gpu::now.in_kernel && !course::gpu::now.counted) {
+    const std::size_t offset = course::gpu::offset_of(address);
+    const bool is_words = (bytes == 4 || bytes == 8 || bytes == 16) && offset % bytes == 0;
+    if (is_words && offset < course::gpu::memory_bytes && course::gpu::is_routine(offset, bytes, kind, site))
+      return;
+    if (course::gpu::on_a_fibers_stack(address)) return;
+  }
+  look_closely(address, bytes, kind, site, made);
 }
 
 /// Of sources whose host code uses atomics, and statics of functions, which the compiler guards with one.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ namespace course::gpu {
 
 Now now;
 Arena cells_arena(memory_bytes / 4 * sizeof(Cell));
+Arena readers_arena(memory_bytes / 4 * sizeof(Readers));
 
 namespace {
 
@@ -37,6 +39,16 @@ struct Shadow {
   std::deque<std::array<Cell, 4>> quarters;
 };
 Shadow shadow;
+
+/// The crowds of one block, as many in each phase.
+struct Crowds {
+  std::uint32_t first;
+  std::uint32_t of_a_phase;
+  OperationNumber operation;
+  std::uint32_t block;
+};
+std::vector<Crowds> crowds;
+std::uint32_t next_crowd = 1;
 
 Crowd readers_of(Cell& cell) {
   return {cell.first, cell.second, cell.more};
@@ -201,21 +213,15 @@ std::array<Cell, 4>& quarters_of(Cell& cell) {
   return shadow.quarters[cell.bytes - 1];
 }
 
-/// Shared memory belonged to another block when it was accessed last.
-bool is_stale(const Cell& cell, const Access& access) {
-  const Access& last = cell.write.operation != 0 ? cell.write : cell.first;
-  return last.operation != 0 && !is_same_block(last, access);
-}
-
 }  // namespace
 
 void find_races(std::size_t offset, std::size_t bytes, const Access& access) {
   tell_pending_race();
   const std::size_t behind = offset + bytes;
   for (std::size_t at = offset; at < behind;) {
-    Cell& cell = cell_of(at);
+    Cell& cell = whole_cell_of(at);
     const std::size_t next = std::min((at / 4 + 1) * 4, behind);
-    if (at < pinned_begin && is_stale(cell, access)) cell = {};
+    if (is_stale(cell, at, access)) cell = {};
     if (next - at == 4 && cell.bytes == 0)
       look_at(cell, access, at, behind - at);
     else
@@ -234,11 +240,43 @@ void tell_pending_race() {
   tell_race(race.earlier, race.later, region_of(race.offset), same);
 }
 
+void begin_crowds(std::size_t warps) {
+  now.first_crowd = next_crowd;
+  crowds.push_back(
+      {next_crowd, static_cast<std::uint32_t>(warps) + 1, now.access.operation, now.access.block});
+  next_crowds();
+}
+
+void next_crowds() {
+  now.block_crowd = next_crowd;
+  next_crowd += crowds.back().of_a_phase;
+}
+
+void move_readers_to_cell(Readers& readers, Cell& cell) {
+  const auto above = std::ranges::upper_bound(crowds, readers.crowd, {}, &Crowds::first);
+  const Crowds& block = *std::prev(above);
+  const std::uint32_t place = readers.crowd - block.first;
+  if (const std::uint32_t behind = place % block.of_a_phase; behind != 0) {
+    cell.first = {.site = readers.site,
+                  .operation = block.operation,
+                  .block = block.block,
+                  .phase = place / block.of_a_phase,
+                  .lanes = readers.lanes,
+                  .warp = static_cast<std::uint16_t>(behind - 1),
+                  .bytes = 4};
+    cell.second = {};
+  }
+  readers = {};
+}
+
 void reset_races() {
   const auto release = [](std::size_t begin, std::size_t end) {
     cells_arena.release(begin / 4 * sizeof(Cell), (end - begin) / 4 * sizeof(Cell));
+    readers_arena.release(begin / 4 * sizeof(Readers), (end - begin) / 4 * sizeof(Readers));
   };
   pending.reset();
+  crowds.clear();
+  next_crowd = 1;
   release(shared_begin, end_of(Region::Pinned));
   release(device_begin, end_of(Region::Device));
   shadow = {};

@@ -35,6 +35,9 @@ struct Access {
   bool mark = false;  ///< for who keeps it
 };
 
+/// The number of no crowd.
+inline constexpr std::uint32_t no_crowd = ~std::uint32_t{0};
+
 /// What runs now. Who runs sets it; an access takes it as it is, and adds the site, the extent and the kind.
 struct Now {
   bool checked = false;  ///< accesses are looked at
@@ -42,6 +45,7 @@ struct Now {
   bool in_kernel = false;
   bool has_pending_race = false;
   OperationNumber surely_before = 0;  ///< one that has been found to happen before this operation
+  std::uint64_t resumes = 0;          ///< of threads, in all
   std::uint64_t accesses = 0;         ///< of the thread since it went on
   std::uint64_t accesses_of_kernel = 0;
   const void* arguments = nullptr;  ///< of the kernel, and of so many bytes
@@ -50,8 +54,21 @@ struct Now {
   const std::uint16_t* ticks =
       nullptr;  ///< of the warp's lanes: what came before them happens before this lane's next
   Access access = {};
+  std::uint32_t first_crowd = 0;         ///< of the block
+  std::uint32_t block_crowd = no_crowd;  ///< of the block since its last barrier
+  std::uint32_t warp_crowd = no_crowd;   ///< of the thread's warp since then; none after a __syncwarp
 };
 extern Now now;
+
+/// Who reads between two barriers has a number: the block, and behind it each of its warps. They grow.
+/// Begins those of the block that runs now.
+void begin_crowds(std::size_t warps);
+/// The block has passed a barrier.
+void next_crowds();
+/// The number of a warp of the block since then.
+inline std::uint32_t crowd_of_warp(std::uint32_t warp) {
+  return now.block_crowd + 1 + warp;
+}
 
 /// What a thread may access without a pause, before it is taken to wait for somebody.
 inline constexpr std::uint64_t most_accesses = std::uint64_t{1} << 22;

@@ -24,6 +24,44 @@ inline Cell& cell_of(std::size_t offset) {
   return reinterpret_cast<Cell*>(cells_arena.base())[offset / 4];
 }
 
+/// Of a word that nothing writes to but what is ordered before all who are named here: its readers, in place
+/// of its cell's, or beside them. Most accesses are reads that need no more.
+struct Readers {
+  std::uint64_t site;
+  /// A warp's, whose lanes' reads are all that have to be known, and not in the cell; a block's, for which
+  /// two readers stand that are; 0: the cell has all.
+  std::uint32_t crowd;
+  std::uint32_t lanes;  ///< a bit each
+};
+extern Arena readers_arena;
+inline Readers& readers_at(std::size_t offset) {
+  return reinterpret_cast<Readers*>(readers_arena.base())[offset / 4];
+}
+void move_readers_to_cell(Readers& readers, Cell& cell);
+
+/// The word's cell, which has all of its readers.
+inline Cell& whole_cell_of(std::size_t offset) {
+  Cell& cell = cell_of(offset);
+  Readers& readers = readers_at(offset);
+  if (readers.crowd != 0) move_readers_to_cell(readers, cell);
+  return cell;
+}
+
+/// Enters a read, if that needs no look at the cell: of the block's crowd or the warp's own; or the first one
+/// since a barrier of the block, which orders those before it.
+inline bool is_known_read(std::size_t offset, std::uint64_t site) {
+  Readers& readers = readers_at(offset);
+  if (readers.crowd == now.block_crowd) return true;
+  if (readers.crowd == now.warp_crowd) {
+    readers.lanes |= now.access.lanes;
+    return true;
+  }
+  if (readers.crowd < now.first_crowd || readers.crowd > now.block_crowd || now.warp_crowd == no_crowd)
+    return false;
+  readers = {site, now.warp_crowd, now.access.lanes};
+  return true;
+}
+
 inline bool is_same_block(const Access& a, const Access& b) {
   return a.operation == b.operation && a.block == b.block;
 }
@@ -43,8 +81,17 @@ inline bool is_same_phase(const Access& a, const Access& b) {
   return is_same_block(a, b) && a.phase == b.phase;
 }
 
+/// Whether it is of shared memory, which belonged to another block when it was accessed last.
+inline bool is_stale(const Cell& cell, std::size_t offset, const Access& access) {
+  const Access& last = cell.write.operation != 0 ? cell.write : cell.first;
+  return offset < pinned_begin && last.operation != 0 && !is_same_block(last, access);
+}
+
 /// Enters a read among a cell's readers, where it is seen at a glance what becomes of them.
-inline bool is_routine_read(Cell& cell, const Access& access, std::uint8_t bytes, std::uint64_t site) {
+/// @param readers are in the cell; may be moved out of it where nothing writes to the word any more that is
+/// not ordered before the block's next access
+inline bool is_routine_read(Cell& cell, Readers& readers, const Access& access, std::uint64_t site) {
+  const bool may_move = !is_same_phase(cell.write, access);
   for (Access* group : {&cell.first, &cell.second}) {
     if (!is_same_moment(*group, access)) continue;
     group->lanes |= access.lanes;
@@ -53,30 +100,38 @@ inline bool is_routine_read(Cell& cell, const Access& access, std::uint8_t bytes
   const auto take = [&](Access& place) {
     place = access;
     place.site = site;
-    place.bytes = bytes;
-    return true;
+    place.bytes = 4;
   };
   if (is_same_phase(cell.first, access)) {
     if (cell.first.warp == access.warp) return false;
-    if (cell.second.operation == 0) return take(cell.second);
-    return is_same_phase(cell.second, access) && cell.first.warp != cell.second.warp;
+    if (cell.second.operation == 0)
+      take(cell.second);
+    else if (!is_same_phase(cell.second, access) || cell.first.warp == cell.second.warp)
+      return false;
+    if (may_move && cell.more == 0) readers = {0, now.block_crowd, 0};
+    return true;
   }
   if (cell.more != 0 || !is_plainly_ordered(cell.first, access) || !is_plainly_ordered(cell.second, access))
     return false;
   cell.second.operation = 0;
-  return take(cell.first);
+  if (may_move && now.warp_crowd != no_crowd)
+    readers = {site, now.warp_crowd, access.lanes};
+  else
+    take(cell.first);
+  return true;
 }
 
 /// Enters an access of a kernel's to a whole word, if that is plainly in order.
-/// @param bytes of the access, which may have further words
-inline bool is_routine_word(std::size_t offset, std::uint8_t bytes, AccessKind kind, std::uint64_t site) {
+[[gnu::noinline]] inline bool is_routine_word(std::size_t offset, AccessKind kind, std::uint64_t site) {
   constexpr std::uint8_t in_use = 0x0f;
   constexpr std::uint8_t written = 0xff;
   std::uint8_t& state = states()[offset / 4];
   const Access& access = now.access;
-  Cell& cell = cell_of(offset);
+  Cell& cell = whole_cell_of(offset);
+  if (is_stale(cell, offset, access)) cell = {};
   if (cell.write.mark || !is_plainly_ordered(cell.write, access)) return false;
-  if (kind == AccessKind::Read) return state == written && is_routine_read(cell, access, bytes, site);
+  if (kind == AccessKind::Read)
+    return state == written && is_routine_read(cell, readers_at(offset), access, site);
   if ((state & in_use) != in_use || cell.more != 0) return false;
   for (const Access* reader : {&cell.first, &cell.second})
     if (!is_plainly_ordered(*reader, access)) return false;
@@ -84,7 +139,7 @@ inline bool is_routine_word(std::size_t offset, std::uint8_t bytes, AccessKind k
   cell.write = access;
   cell.write.site = site;
   cell.write.kind = kind;
-  cell.write.bytes = bytes;
+  cell.write.bytes = 4;
   cell.first.operation = cell.second.operation = 0;
   return true;
 }
@@ -93,8 +148,10 @@ inline bool is_routine_word(std::size_t offset, std::uint8_t bytes, AccessKind k
 /// and may be entered again.
 inline bool is_routine(std::size_t offset, std::size_t bytes, AccessKind kind, std::uint64_t site) {
   if (now.has_pending_race || ++now.accesses >= most_accesses) return false;
-  for (std::size_t word = offset; word < offset + bytes; word += 4)
-    if (!is_routine_word(word, static_cast<std::uint8_t>(bytes), kind, site)) return false;
+  for (std::size_t word = offset; word < offset + bytes; word += 4) {
+    if (kind == AccessKind::Read && is_known_read(word, site)) continue;
+    if (!is_routine_word(word, kind, site)) return false;
+  }
   return true;
 }
 

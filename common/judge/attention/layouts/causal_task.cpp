@@ -60,7 +60,7 @@ std::vector<Mistake> wrong_seeing() {
                                  {"queries_and_keys_swapped", {.work = Work::Swapped}}});
   for (const auto& [id, mask] : ring_mask::wrong_steps()) {
     for (const Work work : {Work::OfRanges, Work::Right})
-      all.push_back(ring_mask::mistake_of(id, mask, [mask, work](const Example& example) {
+      all.push_back(ring_mask::mistake_of(id, mask, [mask = mask, work](const Example& example) {
         return seen({mask, work}, example);
       }));
   }
