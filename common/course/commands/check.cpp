@@ -141,7 +141,8 @@ class Check {
       throw Unavailable("lesson " + lesson_.id + " is not played on a CUDA device: " + obstacle);
     GradingOrder on_device = order();
     on_device.subject = library_of(tree(), lesson_, "student_cuda");
-    on_device.player = player_on_devices(built_in_player(tree(), lesson_, Backend::Cuda), lesson_);
+    on_device.player =
+        player_on_devices(built_in_player(tree(), lesson_, Backend::Cuda), lesson_.most_ranks());
     require_built(
         build(build_order(tree(), {"judge_" + lesson_.tag(), subject_target(lesson_, "student_cuda"),
                                    lesson_.player(Backend::Cuda)})),

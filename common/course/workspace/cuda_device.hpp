@@ -15,10 +15,10 @@ bool has_nvcc();
 /// device.
 std::string cuda_obstacle();
 
-/// How the player of a lesson is started on the CUDA devices of this machine. Where several ranks have to
+/// How a player of so many ranks is started on the CUDA devices of this machine. Where several ranks have to
 /// share a device, each passes for a host of its own, since NCCL refuses two ranks of one host on one device:
 /// it then sends between them as over a network. Source: NCCL User Guide, environment variables
 /// (NCCL_HOSTID).
-std::vector<std::string> player_on_devices(const std::filesystem::path& player, const LessonInfo& lesson);
+std::vector<std::string> player_on_devices(const std::filesystem::path& player, int ranks);
 
 }  // namespace course::program
