@@ -6,9 +6,10 @@
 #include <set>
 
 #include "bench/contender.hpp"
+#include "bench/peers.hpp"
 #include "bench/played.hpp"
-#include "bench/worker.hpp"
 #include "course/terminal/terminal.hpp"
+#include "ring/shards.hpp"
 
 namespace course::bench {
 
@@ -43,15 +44,6 @@ constexpr const char* two_apart = "two ranks at once, each by itself";
 constexpr const char* two_ranks = "a ring of two, each rank";
 constexpr const char* with_spans = "a ring of two with spans, each rank";
 constexpr const char* peer_ring = "ring-attention-pytorch, each rank";
-
-/// What a ring does, as peer.py calls it, and in names.
-struct Pass {
-  const char* task;
-  const char* suffix;
-  bool backward;
-};
-constexpr Pass forward_pass{"forward", "", false};
-constexpr Pass both_passes{"both", ", forward and backward", true};
 
 std::optional<double> bound_at(const std::map<int, double>& bounds, int head_dim) {
   const auto found = bounds.find(head_dim);
@@ -97,7 +89,8 @@ class Preparation {
         rows_.push_back({name, eigen_name, eigen_maps_bound});
       }
       if (contest_.peers.empty()) continue;
-      add_worked("torch " + name, operations, {torch_}, fmt::format("{} {}", pass.name, head_dim));
+      contenders_.push_back(
+          worked("torch " + name, operations, {torch_}, fmt::format("{} {}", pass.name, head_dim)));
       rows_.push_back({"torch " + name});
       rows_.push_back({name, "torch " + name, torch_bound});
     }
@@ -138,8 +131,9 @@ class Preparation {
     };
     const auto play = [&](int ranks, bool apart = false) {
       return ring(contest_.lessons.at(Role::RingForward),
-                  pass.backward ? &contest_.lessons.at(Role::RingBackward) : nullptr, *problem,
-                  {cores_.begin(), cores_.begin() + ranks}, apart);
+                  pass.backward ? &contest_.lessons.at(Role::RingBackward) : nullptr,
+                  even_shards(problem->tokens(), apart ? 1 : ranks),
+                  {cores_.begin(), cores_.begin() + ranks});
     };
     Play recorded = play(2);
     recorded.spans = true;
@@ -156,49 +150,20 @@ class Preparation {
 
   void add_peer_ring(const Pass& pass, double operations) {
     const std::string name = std::string(peer_ring) + pass.suffix;
-    add_worked(name, operations, ring_peers_, fmt::format("{} {}", pass.task, contest_.ring_head_dim));
+    contenders_.push_back(
+        worked(name, operations, ring_peers_, fmt::format("{} {}", pass.task, contest_.ring_head_dim)));
     rows_.push_back({name});
     rows_.push_back({std::string(two_ranks) + pass.suffix, name, peer_ring_bound});
-  }
-
-  /// A contender that other processes play together: the slowest counts.
-  void add_worked(const std::string& name, double operations, std::vector<std::shared_ptr<Worker>> workers,
-                  const std::string& task) {
-    const auto worst = [workers, task](const std::string& verb) {
-      for (const auto& worker : workers) worker->request(verb + " " + task);
-      double number = 0;
-      for (const auto& worker : workers) number = std::max(number, worker->answer());
-      return number;
-    };
-    const auto seconds = [worst](int calls) {
-      double sum = 0;
-      for (int i = 0; i < calls; ++i) sum += worst("time");
-      return sum / calls;
-    };
-    contenders_.push_back({name, operations, seconds, [worst] { return worst("check"); }});
   }
 
   fs::path ring_work() const { return contest_.work / "ring"; }
 
   /// Before anything is played, since a player's end spares only what it is told of.
   void start_peers() {
-    torch_ = start_peer("torch", contest_.work, cores_[0], {});
-    if (cores_.size() < 2) return;
-    const fs::path meet = contest_.work / "meet";
-    fs::remove(meet);  // a file of an earlier run would be taken for this one's
-    for (const int rank : {0, 1})
-      ring_peers_.push_back(start_peer("ring-attention-pytorch", ring_work(), cores_[rank],
-                                       {"--rank", std::to_string(rank), "--meet", fs::absolute(meet)}));
-  }
-
-  std::shared_ptr<Worker> start_peer(const std::string& name, const fs::path& problems, int core,
-                                     const std::vector<std::string>& more) {
-    std::vector<std::string> command{contest_.peers, COURSE_BENCH_PEER, "--problems",
-                                     problems,       "--core",          std::to_string(core)};
-    command.insert(command.end(), more.begin(), more.end());
-    auto peer = std::make_shared<Worker>(name, command);
-    peers_.insert(peer->pid());
-    return peer;
+    torch_ = start_torch(contest_.peers, contest_.work, cores_[0]);
+    if (cores_.size() >= 2) ring_peers_ = start_peer_ring(contest_.peers, ring_work(), cores_, false);
+    peers_ = pids_of(ring_peers_);
+    peers_.insert(torch_->pid());
   }
 
   const Contest& contest_;

@@ -21,17 +21,26 @@ namespace {
 namespace fs = std::filesystem;
 using program::Checkout;
 
-Subjects subjects_here(const Checkout& checkout, bool mine) {
+struct Options {
+  bool causal = false;
+  bool mine = false;
+  bool peers = false;
+  bool json = false;
+};
+
+Subjects subjects_here(const Checkout& checkout, const Options& options) {
   const program::Progress progress = read_progress(checkout);
   std::vector<BenchLesson> all;
-  for (const Role role : {Role::Block, Role::RingForward, Role::BlockBackward, Role::RingBackward}) {
+  std::vector<Role> roles{Role::Block, Role::RingForward, Role::BlockBackward, Role::RingBackward};
+  if (options.causal) roles.push_back(Role::RingLayout);
+  for (const Role role : roles) {
     BenchLesson& known = all.emplace_back(BenchLesson{role, ""});
     const LessonInfo* lesson = lesson_with(checkout.lessons, role);
     if (lesson == nullptr) continue;
     known = {role, lesson->id, checkout.has_solution(*lesson),
              lesson_status_of(checkout, *lesson, progress).status == program::Status::Passed};
   }
-  return choose_subjects(all, mine);
+  return choose_subjects(all, options.mine);
 }
 
 /// Adds the lessons' code to the contest, and where a block's solution is here a second time, written with
@@ -77,26 +86,42 @@ fs::path python_with_peers(const Checkout& checkout) {
   return python;
 }
 
-std::string heading(const Contest& contest) {
+std::string heading(const Contest& contest, bool causal) {
   double load = 0;
   std::string text = fmt::format(
-      "One core, [{0}, {1}, d] float32; a ring of two: [{0}, {2}, {3}]; medians of {4}, useful operations\n",
-      contest.heads, contest.tokens, 2 * contest.tokens, contest.ring_head_dim, contest.repetitions);
+      "One core, [{0}, {1}, {5}] float32; {6}: [{0}, {2}, {3}]; medians of {4}, useful operations\n",
+      contest.heads, contest.tokens, 2 * contest.tokens, contest.ring_head_dim, contest.repetitions,
+      causal ? std::to_string(contest.ring_head_dim) : "d", causal ? "rings" : "a ring of two");
+  if (causal)
+    text +=
+        "Time is the CPU time of blocks: of each step that of the rank whose block takes longest. Waiting "
+        "for\n"
+        "messages, or for a core where ranks share one, does not count; \"by the clock\" it does\n";
   if (getloadavg(&load, 1) == 1 && load > 0.5)
     text += fmt::format("Other work may have run beside it: the load was {:.1f} at the start\n", load);
   return text + "\n";
 }
 
-/// Builds and times blocks and the blocking ring, or those of them that there are; exit 0 whatever the ratios
-/// are. Throws Unavailable when nothing can be timed, or when there is no way to get the peers.
-int bench(const Checkout& checkout, Contest contest, bool mine, bool peers, bool json) {
-  const Interruptible interruptible;
-  const Subjects subjects = subjects_here(checkout, mine);
-  for (const std::string& why : subjects.left_out) program::complain(why);
-  if (!subjects.chosen.contains(Role::Block) && !subjects.chosen.contains(Role::BlockBackward)) {
+/// Throws Unavailable where there is nothing to time.
+void require_something(const Subjects& subjects, bool causal) {
+  const auto lacks = [&](Role role) { return !subjects.chosen.contains(role); };
+  if (causal) {
+    for (const Role role : {Role::Block, Role::RingLayout})
+      if (lacks(role)) throw Unavailable("there is nothing to time without " + in_words(role));
+  } else if (lacks(Role::Block) && lacks(Role::BlockBackward)) {
     throw Unavailable("there is nothing to time: neither " + in_words(Role::Block) + " nor " +
                       in_words(Role::BlockBackward));
   }
+}
+
+/// Builds and times blocks and the blocking ring, or causal rings, or those of them that there are; exit 0
+/// whatever the ratios are. Throws Unavailable when nothing can be timed, or when there is no way to get the
+/// peers.
+int bench(const Checkout& checkout, Contest contest, const Options& options) {
+  const Interruptible interruptible;
+  const Subjects subjects = subjects_here(checkout, options);
+  for (const std::string& why : subjects.left_out) program::complain(why);
+  require_something(subjects, options.causal);
   add_code(contest, checkout, subjects);
   std::vector<timed::Code> codes;
   for (const auto* some : {&contest.lessons, &contest.eigen_maps}) {
@@ -105,21 +130,25 @@ int bench(const Checkout& checkout, Contest contest, bool mine, bool peers, bool
   timed::build(checkout, "the bench", codes);
   const program::FileLock alone(checkout.build() / "bench.lock", "another ./course bench to finish");
   contest.work = checkout.build() / "bench";
-  if (peers) contest.peers = python_with_peers(checkout);
-  const std::string title = heading(contest);
-  const std::vector<Row> rows = hold(contest);
-  fmt::print("{}", json ? rows_json(rows) : title + table_text(rows));
+  if (options.peers) contest.peers = python_with_peers(checkout);
+  const std::string title = heading(contest, options.causal);
+  const std::vector<Row> rows = options.causal ? hold_causal(contest) : hold(contest);
+  fmt::print("{}", options.json ? rows_json(rows) : title + table_text(rows));
   return succeeded;
 }
 
 class BenchLine : public program::CommandLine {
  public:
   BenchLine() {
-    CLI::App* command = add_command(
-        "bench", "Times attention against Eigen's matrix product.",
-        [this](const Checkout& checkout) { return bench(checkout, contest_, mine_, peers_, json_); });
-    command->add_flag("--mine", mine_, "my own lessons, where they pass");
-    command->add_flag("--peers", peers_,
+    CLI::App* command = add_command("bench", "Times attention against Eigen's matrix product.",
+                                    [this](const Checkout& checkout) {
+                                      options_.json = json_;
+                                      return bench(checkout, contest_, options_);
+                                    });
+    command->add_flag("--causal", options_.causal,
+                      "causal rings on every layout, in place of what sees all keys");
+    command->add_flag("--mine", options_.mine, "my own lessons, where they pass");
+    command->add_flag("--peers", options_.peers,
                       "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers");
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
     command->add_option("--heads", contest_.heads, "of every problem (8)")->check(CLI::Range(1, 1024));
@@ -130,6 +159,9 @@ class BenchLine : public program::CommandLine {
         ->check(CLI::Range(1, 1024));
     command->add_option("--ring-head-dim", contest_.ring_head_dim, "of a ring's problem (64)")
         ->check(CLI::Range(1, 1024));
+    command->add_option("--ring-ranks", contest_.ring_ranks, "of causal rings (2,4)")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 64));
     command->add_option("--repetitions", contest_.repetitions, "of which the median counts (9)")
         ->check(CLI::Range(1, 1000));
     command->add_option("--min-seconds", contest_.min_seconds, "of one repetition (0.1)")
@@ -138,7 +170,7 @@ class BenchLine : public program::CommandLine {
 
  private:
   Contest contest_;
-  bool mine_ = false, peers_ = false;
+  Options options_;
 };
 
 }  // namespace

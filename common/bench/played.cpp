@@ -10,9 +10,7 @@
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/input_generator.hpp"
 #include "reference/reference.hpp"
-#include "ring/shards.hpp"
 #include "runner/launcher.hpp"
-#include "runner/outcome.hpp"
 #include "tensor/npy.hpp"
 
 namespace course::bench {
@@ -44,7 +42,8 @@ class Player {
     const int rounds = std::min(calls, most_rounds) + 1;
     double sum = 0;
     for (const Outcome& outcome : outcomes(rounds)) {
-      const std::vector<double> each = slowest_seconds(outcome);
+      const std::vector<double> each =
+          play_.by_steps ? step_seconds(outcome, play_.apart) : slowest_seconds(outcome);
       sum += std::accumulate(each.begin() + 1, each.end(), 0.0);
     }
     return sum / (rounds - 1);
@@ -92,11 +91,10 @@ class Player {
 
   /// What a rank has of the problem's tensors.
   Tensors share(const std::vector<std::string>& names, std::size_t rank) const {
-    const std::size_t shard = play_.apart ? 0 : rank;
-    const int first = shard_offsets(play_.shard_tokens)[shard];
+    const int shard = play_.apart ? 0 : static_cast<int>(rank);
     Tensors all;
     for (const std::string& name : names)
-      all[name] = slice(problem_->tensors.at(name), 1, first, play_.shard_tokens[shard]);
+      all[name] = play_.layout.shard(problem_->tensors.at(name), 1, shard);
     return all;
   }
 
@@ -107,12 +105,15 @@ class Player {
 
 }  // namespace
 
-Problem::Problem(const timed::Extents& size) : extents(size) {
+Problem::Problem(const timed::Extents& size, bool causal) : extents(size), seen(1) {
+  const double tokens_seen = static_cast<double>(size.tokens);
+  if (causal) seen = (tokens_seen + 1) / (2 * tokens_seen);
+  const reference::Mask mask = causal ? reference::Mask::causal() : reference::Mask::none();
   InputGenerator generator(1);
   auto [q, k, v] = random_qkv(generator, size.heads, size.tokens, size.tokens, size.head_dim);
   Tensor d_o = generator.normal(q.shape());
-  auto [o, lse] = reference::attention(q, k, v);
-  reference::AttentionGradients<float> gradients = reference::attention_gradients(q, k, v, d_o);
+  auto [o, lse] = reference::attention(q, k, v, mask);
+  reference::AttentionGradients<float> gradients = reference::attention_gradients(q, k, v, d_o, mask);
   tensors = {{"q", q},
              {"k", k},
              {"v", v},
@@ -133,29 +134,45 @@ void Problem::write(const std::filesystem::path& folder) const {
 Play forward(const fs::path& library, const Problem& problem, int core) {
   return {{{library, "blockwise_attention", {{"block", {key_block}}}, {"q", "k", "v"}, {"o"}}},
           {core},
-          {problem.tokens()}};
+          std::vector{problem.tokens()}};
 }
 
 Play backward(const fs::path& library, const Problem& problem, int core) {
   // Every query sees all keys.
   const Arguments arguments{{"block", {key_block}}, {"offset", {static_cast<double>(problem.tokens())}}};
   const std::vector<std::string> inputs{"q", "k", "v", "o", "lse", "d_o", "d_lse"};
-  return {
-      {{library, "attention_backward", arguments, inputs, {"dq", "dk", "dv"}}}, {core}, {problem.tokens()}};
+  return {{{library, "attention_backward", arguments, inputs, {"dq", "dk", "dv"}}},
+          {core},
+          std::vector{problem.tokens()}};
 }
 
-Play ring(const timed::Code& forward, const timed::Code* backward, const Problem& problem,
-          std::vector<int> cores, bool apart) {
-  const std::vector<int> tokens = even_shards(problem.tokens(), apart ? 1 : static_cast<int>(cores.size()));
-  const Arguments arguments{{"shard_tokens", {tokens.begin(), tokens.end()}}};
-  Play play{{{forward.library, forward.ring, arguments, {"q", "k", "v"}, {"o"}}}, std::move(cores), tokens};
+Play ring(const timed::Code& forward, const timed::Code* backward, const Layout& layout,
+          std::vector<int> cores) {
+  const Arguments arguments = timed::ring_arguments(layout);
+  Play play{{{forward.library, forward.ring, arguments, {"q", "k", "v"}, {"o"}}}, std::move(cores), layout};
   play.mpi = true;
-  play.apart = apart;
+  play.apart = layout.ranks() != static_cast<int>(play.cores.size());
   if (backward == nullptr) return play;
   PlayedFunction& after = play.functions.emplace_back(
       PlayedFunction{backward->library, backward->ring_backward, arguments, {"d_o"}, {"dq", "dk", "dv"}});
   for (const char* input : {"q", "k", "v", "o", "lse"}) after.from[input] = forward.ring;
   return play;
+}
+
+std::vector<double> step_seconds(const Outcome& outcome, bool apart) {
+  const int ranks = static_cast<int>(outcome.timings.size());
+  std::vector<double> seconds;
+  for (std::size_t call = 0; call < outcome.timings.at(0).calls.size(); ++call) {
+    std::vector<double> slowest(ranks);
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::vector<double> own(ranks);
+      for (const BlockTime& block : outcome.timings[rank].calls.at(call).blocks)
+        own[apart ? 0 : (rank - block.owner + ranks) % ranks] += block.cpu_s;
+      for (int step = 0; step < ranks; ++step) slowest[step] = std::max(slowest[step], own[step]);
+    }
+    seconds.push_back(std::accumulate(slowest.begin(), slowest.end(), 0.0));
+  }
+  return seconds;
 }
 
 Contender played(std::string name, double operations, Play play, std::shared_ptr<const Problem> problem) {

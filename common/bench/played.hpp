@@ -11,17 +11,21 @@
 
 #include "bench/contender.hpp"
 #include "protocol/case.hpp"
+#include "ring/layout.hpp"
+#include "runner/outcome.hpp"
 #include "timed/extents.hpp"
 #include "timed/timed.hpp"
 
 namespace course::bench {
 
-/// Attention's input of one size, drawn with a fixed seed, and its answers by the float32 reference. Nothing
-/// is masked, and only o has a gradient.
+/// Attention's input of one size, drawn with a fixed seed, and its answers by the float32 reference. Only o
+/// has a gradient.
 struct Problem {
-  explicit Problem(const timed::Extents& extents);
+  /// @param causal whether a query sees the keys up to its own position, or all
+  explicit Problem(const timed::Extents& extents, bool causal = false);
 
   timed::Extents extents;
+  double seen;  ///< which part of all pairs of a query and a key the mask shows
   /// q, k, v, d_o, o, dq, dk, dv: [heads, tokens, head_dim]; lse, d_lse: [heads, tokens].
   std::map<std::string, Tensor> tensors;
 
@@ -45,10 +49,11 @@ struct PlayedFunction {
 struct Play {
   std::vector<PlayedFunction> functions;
   std::vector<int> cores;            ///< of each rank
-  std::vector<int> shard_tokens;     ///< of each rank, or of all where they are apart
+  Layout layout;                     ///< of all ranks, or of one where they are apart
   bool mpi = false;                  ///< with the player of lessons that use MPI
   bool apart = false;                ///< each rank by itself, with the whole problem
   bool spans = false;                ///< whether they are recorded
+  bool by_steps = false;             ///< a call's time is step_seconds, not that of the clock
   std::filesystem::path block = {};  ///< whose blocks a ring computes with
   std::filesystem::path block_backward = {};
   std::set<pid_t> spared = {};  ///< processes that go on when the player ends
@@ -58,9 +63,16 @@ struct Play {
 Play forward(const std::filesystem::path& library, const Problem& problem, int core);
 Play backward(const std::filesystem::path& library, const Problem& problem, int core);
 
-/// The ring with a rank on each core, and after it its backward pass, if that is not null.
-Play ring(const timed::Code& forward, const timed::Code* backward, const Problem& problem,
-          std::vector<int> cores, bool apart);
+/// The ring on this layout with its ranks on these cores, and after it its backward pass, if that is not
+/// null. On a layout of one rank each of them has the whole problem and plays by itself.
+Play ring(const timed::Code& forward, const timed::Code* backward, const Layout& layout,
+          std::vector<int> cores);
+
+/// Of each call of a ring the sum over its steps of the CPU time of the rank whose block took longest at it:
+/// the time of ranks that have a core each, move in step, and send in no time. Neither a wait for a message
+/// nor one for a core counts. At step s rank r has the block of rank r - s. Ranks that are `apart` have one
+/// step.
+std::vector<double> step_seconds(const Outcome& outcome, bool apart);
 
 /// Each repetition is a run of the player, of which the first call is left out: it finds memory and caches
 /// cold. What it says of itself when it fails is thrown as a std::runtime_error with the contender's name.

@@ -23,9 +23,9 @@ std::string percent(double ratio) {
 std::string ratio_cells(const Row& row) {
   if (!row.ratio) return "";
   std::string text = fmt::format("  {:>7} of {}", percent(*row.ratio), row.against);
-  if (!row.bound) return text;
-  text += fmt::format(", bound {}", percent(*row.bound));
-  return *row.ratio < *row.bound ? text + ": below" : text;
+  if (row.bound) text += fmt::format(", bound {}", percent(*row.bound));
+  if (row.bound && *row.ratio < *row.bound) text += ": below";
+  return row.published.empty() ? text : text + "; published: " + row.published;
 }
 
 }  // namespace
@@ -53,12 +53,13 @@ std::string table_text(const std::vector<Row>& rows) {
 std::string rows_json(const std::vector<Row>& rows) {
   Json all = Json::array();
   for (const Row& row : rows) {
-    all.push_back({{"name", row.name},
-                   {"value", row.rate},
-                   {"unit", "GFLOP/s"},
-                   {"against", row.against.empty() ? Json() : Json(row.against)},
-                   {"ratio", or_null(row.ratio)},
-                   {"bound", or_null(row.bound)}});
+    Json& one = all.emplace_back(Json{{"name", row.name},
+                                      {"value", row.rate},
+                                      {"unit", "GFLOP/s"},
+                                      {"against", row.against.empty() ? Json() : Json(row.against)},
+                                      {"ratio", or_null(row.ratio)},
+                                      {"bound", or_null(row.bound)}});
+    if (!row.published.empty()) one["published"] = row.published;
   }
   return Json{{"rows", all}}.dump(2) + "\n";
 }

@@ -13,6 +13,7 @@ struct Row {
   std::string name;
   std::string against = {};
   std::optional<double> bound = {};
+  std::string published = {};        ///< what others report of such a ratio, and where
   double rate = 0;                   ///< GFLOP/s
   std::optional<double> ratio = {};  ///< over that of `against`
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "player/plain_attention.hpp"
 #include "tensor/exponential.hpp"
@@ -54,8 +55,7 @@ class Cutter {
     if (length(view.by_any) == 0) return;
     const KeyRange whole = in_step(view.by_all, view.by_any);
     if (whole == view.by_any) return add(first, queries, whole, true);
-    // Less would not pay for the call.
-    if (length(whole) >= queries) {
+    if (length(whole) >= std::max(queries, least_whole_keys)) {
       add(first, queries, whole, true);
       cut(first, queries, {view.by_any.first, whole.first});
       return cut(first, queries, {whole.last, view.by_any.last});
@@ -122,12 +122,14 @@ struct Forward {
   int owner;
   AttentionState& state;
   std::vector<float> room = std::vector<float>(ragged_queries * ragged_keys);
+  std::map<Index, AttentionState> states = {};  ///< by the number of queries
 
-  /// The lesson takes a state of its own: what is copied is little beside the tile's work.
+  /// The lesson takes a state of that tile alone: what is copied is little beside the tile's work.
   void whole(Index head, const Tile& tile) {
     const auto queries = [&](auto x) { return part(x, head, tile.first_query, tile.queries); };
     const auto keys = [&](auto x) { return part(x, head, tile.first_key, tile.keys); };
-    AttentionState own(1, tile.queries, q.head_dim());
+    AttentionState& own =
+        states.try_emplace(tile.queries, Index{1}, tile.queries, q.head_dim()).first->second;
     copy(queries(state.o()), own.o());
     copy(queries(state.m()), own.m());
     copy(queries(state.l()), own.l());

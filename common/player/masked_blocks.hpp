@@ -17,10 +17,11 @@ struct Tile {
   bool whole;  ///< every query sees every key
 };
 
-/// Queries of a tile that is not whole, at most. On a triangle half of its scores are wasted, and smaller
-/// products are slower: 64 was the fastest of 16, 32, 64, 128 and 256, measured at head_dim 64
-/// (docs/performance.md).
+/// Queries of a tile that is not whole, at most. On a triangle half of such a tile is wasted, and products of
+/// fewer rows are slower: at head_dim 64 and 512 to 4096 tokens 16 and 128 were slower, and 32 was as fast.
 inline constexpr Index ragged_queries = 64;
+/// Keys of a whole tile beside ragged ones, at least: fewer do not pay for a call and a copy of the state.
+inline constexpr Index least_whole_keys = 128;
 /// Keys of such a tile, at most.
 inline constexpr Index ragged_keys = 256;
 

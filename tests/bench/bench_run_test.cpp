@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -23,9 +24,21 @@ class Bench : public testing::Test {
                      folder_);
   }
 
-  /// Leaves these lessons of 04 to 07 out.
+  /// Leaves these lessons out.
   void without(const std::vector<std::string>& lessons) const {
     for (const std::string& lesson : lessons) std::filesystem::remove(folder_ / ("root/solutions/" + lesson));
+  }
+
+  /// Peers that answer at once, and as is expected.
+  void put_peers() const {
+    const std::filesystem::path peers = folder_ / "root/build/peers";
+    std::filesystem::create_directories(peers / "bin");
+    std::filesystem::copy(std::filesystem::path(COURSE_SOURCE_DIR) / "common/bench/python/requirements.txt",
+                          peers);
+    std::ofstream(peers / "bin/python")
+        << "#!/bin/sh\n"
+           "while read -r verb rest; do [ \"$verb\" = time ] && echo 0.001 || echo 0; done\n";
+    std::filesystem::permissions(peers / "bin/python", std::filesystem::perms::owner_all);
   }
 
   TestFolder folder_;
@@ -88,6 +101,50 @@ TEST_F(Bench, ChecksARingsGradients) {
       << wrong.err;
 }
 
+TEST_F(Bench, TimesCausalRings) {
+  put_peers();
+  const Finished all = run("--causal --ring-ranks 3 --peers --json");
+  ASSERT_EQ(all.code, 0) << all.err;
+  const nlohmann::json report = nlohmann::json::parse(all.out);
+  std::set<std::string> names;
+  std::map<std::string, std::string> published;
+  for (const nlohmann::json& row : report.at("rows")) {
+    names.insert(row.at("name"));
+    EXPECT_GT(row.at("value"), 0) << row;
+    if (row.contains("published") && row.at("against") == "one rank, causal")
+      published[row.at("name")] = row.at("published");
+  }
+  std::set<std::string> expected;
+  for (const std::string pass : {"", ", forward and backward"}) {
+    for (const std::string one :
+         {"one core, all keys", "one core, causal", "one rank, causal", "zigzag ring of 2 by the clock",
+          "ring-attention-pytorch, causal, by the clock"})
+      expected.insert(one + pass);
+    expected.insert("3 ranks at once, each by itself" + pass);
+    for (const std::string ring : {"ring with all keys", "contiguous ring", "striped ring", "zigzag ring"})
+      expected.insert(ring + " of 3" + pass);
+  }
+  EXPECT_EQ(names, expected);
+  EXPECT_EQ(published["zigzag ring of 3"], "85.2 % on eight H800");
+}
+
+TEST_F(Bench, DoesNotTimeAWrongCausalRing) {
+  checkout_.replace("lesson14_solution", "lesson14_mutant_exclusive_diagonal");
+  const Finished wrong = run("--causal");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("course: one core, causal: the answer's relative error is"), std::string::npos)
+      << wrong.err;
+}
+
+TEST_F(Bench, TimesNoCausalRingsWithoutTheirLesson) {
+  without({"14_striped_and_zigzag"});
+  const Finished nothing = run("--causal");
+  EXPECT_EQ(nothing.code, 3);
+  EXPECT_NE(nothing.err.find("there is nothing to time without the causal ring on any layout"),
+            std::string::npos)
+      << nothing.err;
+}
+
 TEST_F(Bench, RefusesWhatIsNoLesson) {
   checkout_.replace("lesson04_solution", "lesson06_solution");
   const Finished wrong = run("");
@@ -108,14 +165,7 @@ TEST_F(Bench, RefusesWrongOptions) {
 }
 
 TEST_F(Bench, KeepsItsPeersWhilePlayersComeAndGo) {
-  const std::filesystem::path peers = folder_ / "root/build/peers";
-  std::filesystem::create_directories(peers / "bin");
-  std::filesystem::copy(std::filesystem::path(COURSE_SOURCE_DIR) / "common/bench/python/requirements.txt",
-                        peers);
-  std::ofstream(peers / "bin/python")
-      << "#!/bin/sh\n"
-         "while read -r verb rest; do [ \"$verb\" = time ] && echo 0.001 || echo 0; done\n";
-  std::filesystem::permissions(peers / "bin/python", std::filesystem::perms::owner_all);
+  put_peers();
   without({"06_attention_backward"});
   const Finished all = run("--peers");
   EXPECT_EQ(all.code, 0) << all.err;

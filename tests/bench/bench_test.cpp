@@ -53,7 +53,48 @@ TEST(Rows, InTheTableSayWhereTheyAreBelowTheirBound) {
             "torch       40.0 GFLOP/s\n");
 }
 
+TEST(Rows, TellWhatIsPublishedBesideTheRatio) {
+  const std::vector<Row> rows = with_rates(
+      {{"ring", "one", {}, "90 % there"}, {"ring", "one", 0.9, "90 % there"}}, {{"ring", 8}, {"one", 10}});
+  EXPECT_EQ(table_text(rows),
+            "ring      8.0 GFLOP/s     80 % of one; published: 90 % there\n"
+            "ring      8.0 GFLOP/s     80 % of one, bound 90 %: below; published: 90 % there\n");
+  EXPECT_EQ(nlohmann::json::parse(rows_json(rows)).at("rows")[0].at("published"), "90 % there");
+}
+
+// ---- steps ----
+
+/// An outcome of one call, by rank its blocks.
+Outcome outcome_of(const std::vector<std::vector<BlockTime>>& blocks) {
+  Outcome outcome;
+  for (const auto& own : blocks) outcome.timings.emplace_back().calls = {{0, 100, {}}, {100, 200, own}};
+  return outcome;
+}
+
+TEST(StepSeconds, AreThoseOfTheSlowestRankOfEachStep) {
+  // Step 0: own blocks, 3 by rank 1. Step 1: ranks 1 and 2 hold those of 0 and 1, 5 by rank 2; rank 0 skips.
+  // Step 2: 7.
+  const Outcome outcome = outcome_of({{{0, 1}}, {{1, 3}, {0, 4}}, {{2, 2}, {1, 5}, {0, 7}}});
+  EXPECT_EQ(step_seconds(outcome, false), (std::vector<double>{0, 3 + 5 + 7}));
+}
+
+TEST(StepSeconds, OfRanksApartAreTheSlowestRanks) {
+  const Outcome outcome = outcome_of({{{0, 4}}, {{0, 6}}, {{0, 5}}});
+  EXPECT_EQ(step_seconds(outcome, true), (std::vector<double>{0, 6}));
+}
+
 // ---- problems ----
+
+TEST(Problem, SeesItsOwnPositionAndThoseBeforeItWhereItIsCausal) {
+  const Problem all({1, 4, 2}), causal({1, 4, 2}, true);
+  EXPECT_EQ(all.seen, 1);
+  EXPECT_EQ(causal.seen, 10.0 / 16);
+  EXPECT_EQ(causal.tensors.at("q").values(), all.tensors.at("q").values());
+  for (const Index c : {0, 1}) {
+    EXPECT_EQ(causal.tensors.at("o").heads()(0, 0, c), causal.tensors.at("v").heads()(0, 0, c));
+    EXPECT_EQ(causal.tensors.at("o").heads()(0, 3, c), all.tensors.at("o").heads()(0, 3, c));
+  }
+}
 
 TEST(Problem, CountsUsefulOperations) {
   EXPECT_EQ(timed::forward_operations({2, 3, 5}), 4.0 * 2 * 3 * 3 * 5);

@@ -60,7 +60,9 @@ class RingRank:
     # Of 256, 512 and 1024, the library's own, the fastest here.
     bucket_size = 512
 
-    def __init__(self, problem, rank):
+    def __init__(self, problem, rank, causal):
+        self.causal = causal
+
         def share(name):  # the library has [batch, tokens, heads, head_dim]
             whole = problem[name].transpose(1, 2)
             return whole.chunk(WORLD_SIZE, dim=1)[rank].contiguous()
@@ -74,7 +76,7 @@ class RingRank:
         from ring_attention_pytorch import ring_flash_attn
 
         return ring_flash_attn(
-            *self.leaves, causal=False, bucket_size=self.bucket_size, ring_reduce_col=True, ring_size=WORLD_SIZE
+            *self.leaves, causal=self.causal, bucket_size=self.bucket_size, ring_reduce_col=True, ring_size=WORLD_SIZE
         )
 
     def run(self, task):
@@ -101,6 +103,7 @@ def parse_arguments():
     parser.add_argument("--core", required=True, type=int)
     parser.add_argument("--rank", type=int)
     parser.add_argument("--meet")
+    parser.add_argument("--causal", action="store_true", help="of a ring's rank; its shards are contiguous")
     return parser.parse_args()
 
 
@@ -120,7 +123,10 @@ def main():
         verb, task, dim = line.split()
         if dim not in contestants:
             problem = Problem(os.path.join(arguments.problems, dim))
-            contestants[dim] = OneCore(problem) if arguments.rank is None else RingRank(problem, arguments.rank)
+            if arguments.rank is None:
+                contestants[dim] = OneCore(problem)
+            else:
+                contestants[dim] = RingRank(problem, arguments.rank, arguments.causal)
         perform = {"time": seconds_of, "check": error_of}[verb]
         print(repr(float(perform(contestants[dim], task))), file=answers, flush=True)
 
