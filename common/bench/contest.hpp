@@ -15,6 +15,7 @@ struct Contest {
   int tokens = 2048;  ///< on one core; a ring has twice as many
   std::vector<int> head_dims{32, 64, 128};
   int ring_head_dim = 64;
+  std::vector<int> ring_ranks{2, 4};  ///< of causal rings
   int repetitions = 9;
   double min_seconds = 0.1;                     ///< of one repetition
   std::map<Role, timed::Code> lessons = {};     ///< what needs one that is not here is left out
@@ -27,7 +28,7 @@ struct Contest {
 /// Throws std::runtime_error that names a contender which fails or whose answer is wrong.
 std::vector<Row> hold(const Contest& contest);
 
-/// The same of causal rings: on one core against attention to all keys, and on two and four ranks,
+/// The same of causal rings: on one core against attention to all keys, and on several numbers of ranks,
 /// contiguous, striped and zigzag, against one rank, against ranks that do not wait for each other, and
 /// against the ring to all keys. Times are step_seconds. The lessons have a block computation and a ring on
 /// any layout.

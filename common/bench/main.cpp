@@ -159,6 +159,9 @@ class BenchLine : public program::CommandLine {
         ->check(CLI::Range(1, 1024));
     command->add_option("--ring-head-dim", contest_.ring_head_dim, "of a ring's problem (64)")
         ->check(CLI::Range(1, 1024));
+    command->add_option("--ring-ranks", contest_.ring_ranks, "of causal rings (2,4)")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 64));
     command->add_option("--repetitions", contest_.repetitions, "of which the median counts (9)")
         ->check(CLI::Range(1, 1000));
     command->add_option("--min-seconds", contest_.min_seconds, "of one repetition (0.1)")

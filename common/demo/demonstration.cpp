@@ -50,22 +50,40 @@ void give(Case& to, const std::string& name, const Tensor& whole, const std::str
     to.inputs[rank].emplace(name, layout.shard(whole, 1, rank));
 }
 
+/// When the first rank began and the last one ended: in their calls, or in a model's time, which has none, in
+/// their spans.
+std::pair<double, double> begin_and_end(const std::vector<RankRecord>& ranks, bool in_model) {
+  double begin_s = std::numeric_limits<double>::max(), end_s = std::numeric_limits<double>::lowest();
+  const auto enter = [&](const auto& time) {
+    begin_s = std::min(begin_s, time.begin_s);
+    end_s = std::max(end_s, time.end_s);
+  };
+  for (const RankRecord& rank : ranks) {
+    if (in_model) {
+      std::ranges::for_each(rank.trace.spans, enter);
+    } else {
+      enter(rank.call);
+    }
+  }
+  return {begin_s, end_s};
+}
+
 /// Adds what a rank did later to what it did before.
 void append(RankRecord& to, RankRecord later, double delay_s) {
   to.bytes_sent += later.bytes_sent;
   to.collective_bytes += later.collective_bytes;
   std::ranges::copy(later.call.blocks, std::back_inserter(to.call.blocks));
   std::ranges::move(later.facts, std::back_inserter(to.facts));
-  for (Span& span : later.trace.spans)
-    to.trace.spans.push_back(
-        {span.kind, span.begin_s + delay_s, span.end_s + delay_s, std::move(span.label)});
+  for (Span& span : later.trace.spans) {
+    span.begin_s += delay_s;
+    span.end_s += delay_s;
+    to.trace.spans.push_back(std::move(span));
+  }
 }
 
-std::vector<RankRecord> one_after_the_other(std::vector<RankRecord> first, std::vector<RankRecord> second) {
-  double end_s = std::numeric_limits<double>::lowest();
-  double begin_s = std::numeric_limits<double>::max();
-  for (const RankRecord& rank : first) end_s = std::max(end_s, rank.call.end_s);
-  for (const RankRecord& rank : second) begin_s = std::min(begin_s, rank.call.begin_s);
+std::vector<RankRecord> one_after_the_other(std::vector<RankRecord> first, std::vector<RankRecord> second,
+                                            bool in_model) {
+  const double end_s = begin_and_end(first, in_model).second, begin_s = begin_and_end(second, in_model).first;
   for (std::size_t rank = 0; rank < first.size(); ++rank)
     append(first[rank], std::move(second[rank]), end_s - begin_s);
   return first;
@@ -117,8 +135,9 @@ std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector
       answer.outputs[name] = layout.join(parts, 1);
     }
     std::vector<RankRecord> ranks = rank_records(outcomes[i]);
-    answer.ranks =
-        backward ? one_after_the_other(std::move(answer.ranks), std::move(ranks)) : std::move(ranks);
+    answer.ranks = backward
+                       ? one_after_the_other(std::move(answer.ranks), std::move(ranks), shown.simulated())
+                       : std::move(ranks);
   }
   return all;
 }
@@ -128,7 +147,8 @@ std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector
 /// A minute, and what reading the input and the longest block take on a slow machine with as many ranks a
 /// core as here.
 double quiet_limit_s(const Demonstration& shown) {
-  constexpr double slow_flops = 1e8, slow_bytes = 2e7, quiet_s = 60, start_s = 1;
+  const double slow_flops = shown.simulated() ? 1e7 : 1e8;
+  constexpr double slow_bytes = 2e7, quiet_s = 60, start_s = 1;
   const timed::Extents shard{shown.input.heads(), largest_shard(shown.layout().shard_tokens()),
                              shown.input.head_dim()};
   const double block_flops =
@@ -221,6 +241,7 @@ int worthwhile_runs(const Input& input) {
 std::vector<RingResult> play(const Demonstration& shown, program::ProgressLine& progress) {
   RankOutput output;
   LauncherOptions options;
+  options.player = shown.player;
   options.quiet_limit_s = quiet_limit_s(shown);
   options.timed = timed_play(shown);
   options.on_look = [&](const LaunchView& view) {
@@ -243,8 +264,8 @@ std::vector<std::string> prepare(const fs::path& folder, const Demonstration& sh
   }
   nlohmann::json about{{"shape", shown.input.shape}, {"input", shown.input.description},
                        {"ranks", shown.ranks},       {"layout", shown.layout_name},
-                       {"runs", shown.runs},         {"mine", shown.mine},
-                       {"backward", shown.backward}};
+                       {"backend", shown.backend},   {"runs", shown.runs},
+                       {"mine", shown.mine},         {"backward", shown.backward}};
   for (const Ring& ring : shown.rings) about["rings"].push_back(ring.name);
   write_text(folder / about_file, about.dump(1) + "\n");
   return player_arguments(options);
@@ -256,12 +277,15 @@ Demonstration read_prepared(const program::Checkout& checkout, const fs::path& f
     throw UsageError(path.string() + ": cannot be opened, expected a folder of --prepare");
   try {
     const nlohmann::json json = nlohmann::json::parse(read_text(path));
-    Demonstration shown = demonstration_of(checkout, json.at("rings").get<std::vector<std::string>>(),
-                                           json.at("ranks"), json.at("backward"), json.at("mine"));
+    Demonstration shown = with_rings(checkout, json.at("rings").get<std::vector<std::string>>(),
+                                     {.backward = json.at("backward"),
+                                      .mine = json.at("mine"),
+                                      .backend = json.at("backend"),
+                                      .ranks = json.at("ranks"),
+                                      .layout_name = json.at("layout")});
     json.at("shape").get_to(shown.input.shape);
     json.at("input").get_to(shown.input.description);
     json.at("runs").get_to(shown.runs);
-    json.at("layout").get_to(shown.layout_name);
     const std::string first = folder / shown.rings.at(0).name;
     const Layout layout = Layout::named(shown.layout_name, json.at("shape").end()[-2], shown.ranks);
     shown.input.q = joined_input(first + "-forward", layout, "q");

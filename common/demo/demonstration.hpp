@@ -20,16 +20,21 @@ struct Ring {
 
 /// What is demonstrated: rings, on the same input and the same ranks.
 struct Demonstration {
-  std::vector<Ring> rings = {};  ///< to play; the tensors of the first are written
-  timed::Code block, block_backward = {};
+  std::vector<Ring> rings = {};                 ///< to play; the tensors of the first are written
+  timed::Code block = {}, block_backward = {};  ///< none for GPUs: the lesson's adapter has kernels
+  std::vector<std::string> player = {};         ///< the command that starts a rank; ends with the program
   bool backward = false;
   bool mine = false;
   bool causal = false;
+  std::string backend = "mpi";  ///< as --backend takes it
   int ranks = 4;
   std::string layout_name = "contiguous";
   int runs = 1;  ///< of each ring, of which the fastest is shown
   Input input = {};
 
+  /// Times are a model's, and spans those of the streams of GPUs.
+  bool simulated() const { return backend == "sim"; }
+  bool on_device() const { return backend == "cuda"; }
   /// Which rank has which tokens.
   Layout layout() const;
   /// What each query sees, by positions in the sequence.
@@ -41,9 +46,9 @@ struct Demonstration {
 /// a ring that does not fit the other options. The input is still empty.
 Demonstration plan(const program::Checkout& checkout, const Options& options);
 
-/// These rings, by name, with whatever of the lessons the registry says.
-Demonstration demonstration_of(const program::Checkout& checkout, const std::vector<std::string>& rings,
-                               int ranks, bool backward, bool mine);
+/// `shown` with these rings, by name, their code and their player: whatever of the lessons the registry says.
+Demonstration with_rings(const program::Checkout& checkout, const std::vector<std::string>& rings,
+                         Demonstration shown);
 
 /// How often to run: a run of a few milliseconds is mostly first messages, first touches of memory and the
 /// whims of the scheduler, so of such runs the fastest of several is shown.

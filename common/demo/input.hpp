@@ -26,17 +26,19 @@ struct Sizes {
 struct Options {
   int ranks = 4;
   bool causal = false;
+  std::string backend = "mpi";  ///< what the ranks compute on: "mpi", on cores, or GPUs: "sim" or "cuda"
   std::string layout = "contiguous";  ///< a layout's name
   std::optional<OwnFiles> files = {};
   std::optional<Sizes> sizes = {};
   std::filesystem::path out;  ///< empty: only the pictures are written, into .course/demo
-  std::string ring;           ///< empty: both, the causal one, or the first where the other cannot be shown
-  bool forward = false;       ///< leave the backward pass out
+  std::string ring;  ///< empty: all that fit the other options, or the first where the other cannot be shown
+  bool forward = false;  ///< leave the backward pass out
   bool mine = false;
   bool verbose = false;
   std::filesystem::path prepare;  ///< not empty: only write the cases there
   std::filesystem::path report;   ///< not empty: of cases that have been played there; nothing else is run
 
+  bool on_gpu() const { return backend != "mpi"; }
   /// The gradient to start from is the course's own, or --do.
   bool backward() const { return !forward && (files ? !files->d_o.empty() : !sizes); }
 };
@@ -54,9 +56,10 @@ struct Input {
   timed::Extents extents() const { return {heads(), seq(), head_dim()}; }
 };
 
-/// Reads or draws the input. Throws NpyError or UsageError for a file that cannot be used: unreadable, of
-/// another shape than [seq, dim], [heads, seq, dim] or [batch, heads, seq, dim], empty, with a NaN or an
-/// infinity, or with numbers whose attention, or its gradients, float32 cannot hold.
+/// Reads or draws the input; for simulated GPUs, which are slow, the course's own is cut short. Throws
+/// NpyError or UsageError for a file that cannot be used: unreadable, of another shape than [seq, dim],
+/// [heads, seq, dim] or [batch, heads, seq, dim], empty, with a NaN or an infinity, or with numbers whose
+/// attention, or its gradients, float32 cannot hold.
 Input load_input(const Options& options, bool backward);
 
 }  // namespace course::demo

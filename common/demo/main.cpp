@@ -34,11 +34,12 @@ double available_bytes() {
 /// memory, and in the ranks; there two blocks of keys and values and the state; the output in the ranks, in
 /// files and whole; its reference in float64; and for each ring beyond the first its output twice. Backward
 /// d_o and the three gradients in these places, two blocks of gradients in the ranks, and the reference in
-/// float64.
+/// float64. Ranks with GPUs keep the keys and values of twice as many blocks as there are, on both sides.
 double tensors_held(const Demonstration& shown, bool prepared) {
   const double further_rings = static_cast<double>(shown.rings.size() - 1);
   if (prepared) return 8;
-  return shown.backward ? 45 + 8 * further_rings : 20 + 2 * further_rings;
+  const double log = shown.backend == "mpi" ? 0 : 8.0 * shown.ranks;
+  return log + (shown.backward ? 45 + 8 * further_rings : 20 + 2 * further_rings);
 }
 
 /// Throws Unavailable where this machine cannot hold what is shown, of an input of this shape.
@@ -57,11 +58,14 @@ void require_memory(const Demonstration& shown, bool prepared, const timed::Exte
 
 void tell_how_to_play(const fs::path& folder, const Demonstration& shown,
                       const std::vector<std::string>& arguments) {
+  std::vector<std::string> player;
+  for (const std::string& word : shown.player)
+    player.push_back(shown.on_device() ? program::shell_word(word) : word);
   fmt::print(
       "Prepared in {0} for {1}; on a cluster every node has to see that folder and this build. Play it "
       "with\n\n"
       "mpirun -n {2} {3} {4}\n\nor another launcher, then ./course demo --report {0}\n",
-      folder.string(), timed::plural(shown.ranks, "rank"), shown.ranks, player_program(true).string(),
+      folder.string(), timed::plural(shown.ranks, "rank"), shown.ranks, fmt::join(player, " "),
       fmt::join(arguments, " "));
 }
 
@@ -124,9 +128,15 @@ class DemoLine : public program::CommandLine {
                                                         fmt::join(layout_names, ", ")))
                                 ->check(CLI::IsMember(std::vector<std::string>(std::begin(layout_names),
                                                                                std::end(layout_names)))));
+    with_prepare_.push_back(command
+                                .add_option("--backend", options_.backend,
+                                            "what ranks compute on: mpi, their core; sim, a simulated GPU "
+                                            "each, which is slow; cuda, this "
+                                            "machine's devices (mpi)")
+                                ->check(CLI::IsMember({"mpi", "sim", "cuda"})));
     std::vector<std::string> names{"both"};
     for (const RingKind& kind : ring_kinds) {
-      if (!kind.causal) names.push_back(kind.name);
+      if (!kind.causal && !kind.on_gpu) names.push_back(kind.name);
     }
     with_prepare_.push_back(
         command
@@ -169,17 +179,17 @@ class DemoLine : public program::CommandLine {
     Demonstration shown = plan(checkout, options_);
     const bool prepared = !options_.prepare.empty();
     if (options_.sizes) require_memory(shown, prepared, options_.sizes->extents);
-    shown.layout_name = options_.layout;
     shown.input = load_input(options_, shown.backward);
     require_memory(shown, prepared, shown.input.extents());
-    shown.runs = worthwhile_runs(shown.input);
-    std::vector<timed::Code> codes{shown.block};
-    if (shown.backward) codes.push_back(shown.block_backward);
+    shown.runs = shown.simulated() ? 1 : worthwhile_runs(shown.input);
+    std::vector<timed::Code> codes;
+    if (!options_.on_gpu()) codes.push_back(shown.block);
+    if (!options_.on_gpu() && shown.backward) codes.push_back(shown.block_backward);
     for (const Ring& ring : shown.rings) {
       codes.push_back(ring.forward);
       if (shown.backward) codes.push_back(ring.backward);
     }
-    timed::build(checkout, "the demo", codes);
+    timed::build(checkout, "the demo", codes, {fs::path(shown.player.back()).filename()});
     if (prepared) {
       tell_how_to_play(options_.prepare, shown, prepare(options_.prepare, shown));
       return succeeded;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "course/workspace/cuda_device.hpp"
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "demo/demonstration.hpp"
@@ -59,37 +60,68 @@ class Lessons {
   bool asked_for_mine_;
 };
 
+/// The names of the rings that the options ask for. Throws UsageError where there is none.
+std::vector<std::string> rings_of(const Options& options) {
+  const std::string backend = "--backend " + options.backend;
+  if (options.causal && options.on_gpu())
+    throw UsageError("--causal " + backend + ": the ring on GPUs has no mask; expected one of the two");
+  std::vector<std::string> names;
+  for (const RingKind& kind : ring_kinds) {
+    if (kind.causal != options.causal || kind.on_gpu != options.on_gpu()) continue;
+    if (options.ring.empty() || options.ring == "both" || options.ring == kind.name)
+      names.push_back(kind.name);
+  }
+  if (!options.ring.empty() && (options.causal || options.on_gpu())) {
+    throw UsageError(fmt::format("--ring {}: with {} there is one ring, {}; expected no --ring", options.ring,
+                                 options.causal ? "--causal" : backend,
+                                 in_words(options.causal ? Role::RingLayout : Role::RingCuda)));
+  }
+  return names;
+}
+
+/// Throws Unavailable with what is missing.
+void require_gpus(const program::Checkout& checkout, const LessonInfo& lesson, const Options& options) {
+  const std::string obstacle =
+      options.backend == "cuda" ? program::cuda_obstacle() : checkout.build_obstacle(lesson);
+  if (!obstacle.empty()) throw Unavailable("--backend " + options.backend + ": " + obstacle);
+}
+
+/// The command that starts a rank which plays the lesson.
+std::vector<std::string> player_of(const program::Checkout& checkout, const LessonInfo& lesson,
+                                   const Demonstration& shown) {
+  if (!shown.on_device()) return {program::built_in_player(checkout.build(), lesson)};
+  return program::player_on_devices(checkout.build(), lesson, shown.ranks, program::Transport::Nccl);
+}
+
 }  // namespace
 
-Demonstration demonstration_of(const program::Checkout& checkout, const std::vector<std::string>& rings,
-                               int ranks, bool backward, bool mine) {
+Demonstration with_rings(const program::Checkout& checkout, const std::vector<std::string>& rings,
+                         Demonstration shown) {
+  const std::string subject =
+      std::string(shown.mine ? "student" : "solution") + (shown.on_device() ? "_cuda" : "");
   const auto code = [&](Role role) {
-    return timed::code_of(checkout, held_lesson(checkout, role, demo_command), mine ? "student" : "solution");
+    return timed::code_of(checkout, held_lesson(checkout, role, demo_command), subject);
   };
-  Demonstration shown{.block = code(Role::Block), .backward = backward, .mine = mine, .ranks = ranks};
-  if (backward) shown.block_backward = code(Role::BlockBackward);
   for (const std::string& name : rings) {
     const RingKind& kind = ring_kind(name);
     shown.causal |= kind.causal;
     Ring& ring = shown.rings.emplace_back(Ring{name, code(kind.forward)});
-    if (backward) ring.backward = code(kind.backward);
+    if (shown.backward) ring.backward = code(kind.backward);
+    shown.player = player_of(checkout, held_lesson(checkout, kind.forward, demo_command), shown);
+    if (kind.on_gpu) continue;
+    shown.block = code(Role::Block);
+    if (shown.backward) shown.block_backward = code(Role::BlockBackward);
   }
   return shown;
 }
 
 Demonstration plan(const program::Checkout& checkout, const Options& options) {
-  if (options.causal && !options.ring.empty()) {
-    throw UsageError(fmt::format("--ring {}: with --causal there is one ring, {}; expected no --ring",
-                                 options.ring, in_words(Role::RingLayout)));
-  }
-  std::vector<std::string> rings;
-  for (const RingKind& kind : ring_kinds) {
-    if (kind.causal != options.causal) continue;
-    if (options.ring.empty() || options.ring == "both" || options.ring == kind.name)
-      rings.push_back(kind.name);
-  }
+  std::vector<std::string> rings = rings_of(options);
   Lessons lessons(checkout, options.mine);
-  lessons.require({Role::Block, ring_kind(rings.front()).forward});
+  std::vector<Role> needed{ring_kind(rings.front()).forward};
+  if (!options.on_gpu()) needed.insert(needed.begin(), Role::Block);
+  lessons.require(needed);
+  if (options.on_gpu()) require_gpus(checkout, held_lesson(checkout, needed.front(), demo_command), options);
   if (const std::string why_not = lessons.hindrance({ring_kind(rings.back()).forward}); !why_not.empty()) {
     // The first ring is what the demo is for; another is shown beside it where it can be.
     if (!options.ring.empty())
@@ -97,13 +129,19 @@ Demonstration plan(const program::Checkout& checkout, const Options& options) {
     fmt::print(stderr, "The demo shows the {} ring alone: {}\n", rings.front(), why_not);
     rings.pop_back();
   }
-  if (!options.backward()) return demonstration_of(checkout, rings, options.ranks, false, lessons.mine);
-  std::vector<Role> roles{Role::BlockBackward};
+  Demonstration shown{.mine = lessons.mine,
+                      .backend = options.backend,
+                      .ranks = options.ranks,
+                      .layout_name = options.layout};
+  if (!options.backward()) return with_rings(checkout, rings, shown);
+  std::vector<Role> roles;
+  if (!options.on_gpu()) roles.push_back(Role::BlockBackward);
   for (const std::string& name : rings) roles.push_back(ring_kind(name).backward);
   const std::string why_not = lessons.hindrance(roles);
   if (!why_not.empty() && options.files) throw Unavailable("--do asks for the backward pass, and " + why_not);
   if (!why_not.empty()) fmt::print(stderr, "The demo leaves the backward pass out: {}\n", why_not);
-  return demonstration_of(checkout, rings, options.ranks, why_not.empty(), lessons.mine);
+  shown.backward = why_not.empty();
+  return with_rings(checkout, rings, shown);
 }
 
 }  // namespace course::demo

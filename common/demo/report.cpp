@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -38,8 +40,11 @@ std::string listed(const std::vector<std::string>& names) {
 
 // ---- what ranks did ----
 
+/// From the first begin to the last end, which may be another stream's than the last begin.
 double span_s(const RankTrace& trace) {
-  return trace.spans.empty() ? 0 : trace.spans.back().end_s - trace.spans.front().begin_s;
+  if (trace.spans.empty()) return 0;
+  const auto last = std::ranges::max_element(trace.spans, {}, &Span::end_s);
+  return last->end_s - std::ranges::min_element(trace.spans, {}, &Span::begin_s)->begin_s;
 }
 
 double slowest_s(const RingResult& ring) {
@@ -48,13 +53,20 @@ double slowest_s(const RingResult& ring) {
   return seconds;
 }
 
-double exposed(const RingResult& ring) {
+/// Not a number where ranks compute on GPUs, real or not.
+double exposed(const RunResult& run, const RingResult& ring) {
+  if (run.shown.backend != "mpi") return std::numeric_limits<double>::quiet_NaN();
   return timed::exposed_share(slowest_s(ring), timed::computation_s(ring.ranks));
 }
 
 std::int64_t bytes_sent(std::span<const RankRecord> ranks) {
   return std::transform_reduce(ranks.begin(), ranks.end(), std::int64_t{0}, std::plus(),
                                std::mem_fn(&RankRecord::bytes_sent));
+}
+
+/// Nobody counts what NCCL sends between devices.
+std::string sent(const RunResult& run, std::span<const RankRecord> ranks) {
+  return run.shown.on_device() ? "-" : format_bytes(bytes_sent(ranks));
 }
 
 /// How many ranks each host has.
@@ -76,18 +88,25 @@ std::vector<Timeline> timelines(const RunResult& run) {
   std::vector<Timeline> all;
   for (const RingResult& ring : run.rings) {
     all.push_back({fmt::format("{} ring: {}", ring.name, format_duration(slowest_s(ring))),
-                   timed::traces_of(ring.ranks)});
+                   timed::traces_of(ring.ranks, run.shown.simulated())});
   }
   return all;
 }
 
-/// What the rings side by side can show here and what they cannot, in one line; empty for one ring.
+/// What the pictures can show here and what they cannot, in one line; empty where nothing is to be said.
 std::string timeline_note(const RunResult& run) {
+  if (run.shown.simulated()) return timed::model_note();
   if (run.rings.size() == 1) return "";
   if (const std::size_t hosts = hosts_of(run).size(); hosts > 1)
     return fmt::format("On {} hosts only the transfers between hosts cost what can be hidden", hosts);
   return fmt::format("{} transfers are nearly free; what overlap saves: ./course lab slow-network",
                      share_cores(run) ? "Ranks share cores, and" : "On one host");
+}
+
+std::string under_timelines(const RunResult& run) {
+  if (run.shown.simulated()) return timed::model_text();
+  const std::string note = timeline_note(run);
+  return note.empty() ? "" : note + "\n";
 }
 
 // ---- tables ----
@@ -131,7 +150,7 @@ std::string table_by_rank(const RunResult& run, std::vector<std::string> heads,
 }
 
 /// Traffic and times of one rank or all.
-std::vector<std::string> time_cells(std::span<const RankRecord> ranks) {
+std::vector<std::string> time_cells(const RunResult& run, std::span<const RankRecord> ranks) {
   const auto sum = [&](const auto& seconds_of) {
     return std::transform_reduce(ranks.begin(), ranks.end(), 0.0, std::plus(), seconds_of);
   };
@@ -140,15 +159,16 @@ std::vector<std::string> time_cells(std::span<const RankRecord> ranks) {
   };
   const double transfer_s = spent_s(Span::Kind::Transfer);
   const double all_s = sum([](const RankRecord& rank) { return span_s(rank.trace); });
-  return {format_bytes(bytes_sent(ranks)), format_duration(spent_s(Span::Kind::Compute)),
-          format_duration(transfer_s), format_duration(spent_s(Span::Kind::Wait)),
+  return {sent(run, ranks), format_duration(spent_s(Span::Kind::Compute)), format_duration(transfer_s),
+          format_duration(spent_s(Span::Kind::Wait)),
           all_s > 0 ? format_percent(transfer_s / all_s) + " %" : "-"};
 }
 
 std::string time_table(const RunResult& run, std::span<const RankRecord> ranks) {
-  return table_by_rank(
-      run, {"sent", "compute", "transfer", "wait", "share of transfers"},
-      [&](std::size_t rank) { return time_cells(rank < ranks.size() ? ranks.subspan(rank, 1) : ranks); });
+  return table_by_rank(run, {"sent", "compute", "transfer", "wait", "share of transfers"},
+                       [&](std::size_t rank) {
+                         return time_cells(run, rank < ranks.size() ? ranks.subspan(rank, 1) : ranks);
+                       });
 }
 
 /// The errors of some outputs, by rank and over all; dashes for a rank that has nothing.
@@ -228,10 +248,15 @@ std::string load_note(const RunResult& run) {
 
 // ---- text ----
 
+/// " with simulated GPUs", or nothing where ranks compute on cores.
+std::string gpus(const RunResult& run) {
+  return run.shown.simulated() ? " with simulated GPUs" : run.shown.on_device() ? " with CUDA devices" : "";
+}
+
 /// "4 MPI ranks on one host with 2 cores".
 std::string where(const RunResult& run) {
   const std::vector<RankRecord>& ranks = run.rings.front().ranks;
-  const std::string how_many = plural(run.shown.ranks, "MPI rank");
+  const std::string how_many = plural(run.shown.ranks, "MPI rank") + gpus(run);
   if (const std::size_t hosts = hosts_of(run).size(); hosts > 1)
     return fmt::format("{} on {} hosts", how_many, hosts);
   return fmt::format("{} on one host with {}", how_many, plural(ranks[0].cores, "core"));
@@ -239,8 +264,11 @@ std::string where(const RunResult& run) {
 
 /// "04 (blocks) and 05 (ring), 06 and 07 (the same backward)".
 std::string lessons(const RunResult& run) {
-  std::vector<std::string> forward{run.shown.block.lesson + " (blocks)"};
-  std::vector<std::string> backward{run.shown.block_backward.lesson};
+  std::vector<std::string> forward, backward;
+  if (run.shown.backend == "mpi") {
+    forward.push_back(run.shown.block.lesson + " (blocks)");
+    backward.push_back(run.shown.block_backward.lesson);
+  }
   for (const Ring& ring : run.shown.rings) {
     forward.push_back(
         fmt::format("{} ({})", ring.forward.lesson, run.rings.size() == 1 ? "ring" : ring.name + " ring"));
@@ -262,10 +290,22 @@ std::string heading(const RunResult& run) {
          fmt::format("\n{}: {}\n", to_string(run.shown.input.shape), run.shown.input.description);
 }
 
+/// What is under a table of times.
+std::string what_times_are(const RunResult& run) {
+  if (run.shown.simulated())
+    return "simulated GPUs: the answer is computed, the time is a model's, which shows order and no speed";
+  if (run.shown.on_device())
+    return "time: of the whole call, with copies to the device and the start of NCCL, whose bytes nobody "
+           "counts";
+  return fmt::format("exposed: time beyond that of computing, as a share of it{}",
+                     share_cores(run) ? "; on shared cores mostly waiting for a turn" : "");
+}
+
 /// What the heading leaves out.
 std::string details(const RunResult& run) {
   std::string text = fmt::format("  code   {} lessons {}\n  times  ",
                                  run.shown.mine ? "your own" : "the solutions of", lessons(run));
+  if (run.shown.backend != "mpi") return text + what_times_are(run) + "\n\n";
   if (run.shown.runs > 1) text += times(run) + (run.rings.size() == 1 ? "; " : ", in turns; ");
   text += "a transfer includes waiting for the neighbour\n";
   if (share_cores(run)) {
@@ -346,7 +386,9 @@ std::string verdicts(const RunResult& run) {
   return text + "\n";
 }
 
+/// Of rings on cores: that on GPUs may well use collectives, for NCCL's id.
 std::string remarks(const RunResult& run) {
+  if (run.shown.backend != "mpi") return "";
   std::string text;
   const std::int64_t first_sent = bytes_sent(run.rings.front().ranks);
   for (const RingResult& ring : run.rings) {
@@ -384,6 +426,9 @@ Json relative_errors(const Comparison& comparison) {
 
 Json per_rank(const RunResult& run, const RingResult& ring) {
   Json all = timed::per_rank_json(ring.ranks);
+  if (run.shown.on_device()) {
+    for (Json& rank : all) rank["bytes_sent"] = nullptr;
+  }
   const std::vector<int> tokens = run.shown.layout().shard_tokens();
   for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank]["tokens"] = tokens[rank];
   return all;
@@ -394,7 +439,9 @@ Json load(const RunResult& run) {
   const WorkTable scores = scores_by_step(run.shown.layout(), run.shown.mask());
   return {{"scores_by_step", scores},
           {"slowest_steps", slowest_steps(scores)},
-          {"slowest_steps_measured", slowest_steps(seconds_by_step(run.rings.front().ranks))}};
+          {"slowest_steps_measured", run.shown.backend == "mpi"
+                                         ? Json(slowest_steps(seconds_by_step(run.rings.front().ranks)))
+                                         : Json(nullptr)}};
 }
 
 // ---- files ----
@@ -443,10 +490,12 @@ std::string format_bytes(std::int64_t bytes) {
 }
 
 std::string ring_table(const RunResult& run) {
-  std::vector<std::vector<std::string>> rows{{"ring", "time", "exposed", "sent"}};
+  std::vector<std::vector<std::string>> rows{
+      {"ring", run.shown.simulated() ? "model's time" : "time", "exposed", "sent"}};
   for (const RingResult& ring : run.rings) {
-    rows.push_back({ring.name, format_duration(slowest_s(ring)), format_percent(exposed(ring)) + " %",
-                    format_bytes(bytes_sent(ring.ranks))});
+    const double share = exposed(run, ring);
+    rows.push_back({ring.name, format_duration(slowest_s(ring)),
+                    std::isnan(share) ? "-" : format_percent(share) + " %", sent(run, ring.ranks)});
     for (const OutputComparison& output : ring.comparison.outputs)
       rows.back().push_back(scientific(output.overall.relative));
   }
@@ -459,20 +508,16 @@ std::string ring_table(const RunResult& run) {
 }
 
 std::string exposed_note(const RunResult& run) {
-  const char* shared = share_cores(run) ? "; on shared cores mostly waiting for a turn" : "";
-  return painted(fmt::format("exposed: time beyond that of computing, as a share of it{}", shared),
-                 Colour::Grey) +
-         "\n";
+  return painted(what_times_are(run), Colour::Grey) + "\n";
 }
 
 std::string report_text(const RunResult& run, const timed::Page& page, bool verbose) {
   std::string text = heading(run);
   if (verbose) text += details(run) + tables(run) + verdicts(run);
-  const std::string note = timeline_note(run);
   const std::string load = run.shown.causal ? load_table(run, run.rings.front()) + load_note(run) : "";
   return text + ring_table(run) + exposed_note(run) + load + conclusion(run) + remarks(run) +
-         terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) + note +
-         (note.empty() ? "" : "\n");
+         terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) +
+         under_timelines(run);
 }
 
 std::string report_json(const RunResult& run) {
@@ -480,7 +525,7 @@ std::string report_json(const RunResult& run) {
   Json json{{"ranks", run.shown.ranks},
             {"causal", run.shown.causal},
             {"layout", run.shown.layout_name},
-            {"backend", "mpi"},
+            {"backend", run.shown.backend},
             {"relative_error", relative_errors(first.comparison)},
             {"tolerance", by_output(first.comparison, [](const auto& output) { return output.tolerance; })},
             {"rows_compared", first.comparison.rows},
@@ -493,8 +538,8 @@ std::string report_json(const RunResult& run) {
         {{"name", ring.name},
          {"passed", ring.comparison.passed()},
          {"seconds", slowest_s(ring)},
-         {"exposed", exposed(ring)},
-         {"bytes_sent", bytes_sent(ring.ranks)},
+         {"exposed", exposed(run, ring)},
+         {"bytes_sent", run.shown.on_device() ? Json(nullptr) : Json(bytes_sent(ring.ranks))},
          {"largest_error",
           by_output(ring.comparison, [](const auto& output) { return output.overall.largest; })},
          {"relative_error", relative_errors(ring.comparison)},
@@ -514,10 +559,10 @@ std::string save(const fs::path& out, const fs::path& pictures, const RunResult&
   try {
     timed::OutputFolder folder(out.empty() ? pictures : out);
     if (!out.empty()) add_tensors(folder, run);
-    const std::string title =
-        fmt::format("{} attention on {}, {} shards: {}, {} of {}", shown.causal ? "Causal ring" : "Ring",
-                    plural(shown.ranks, "rank"), shown.layout_name, plural(shown.input.seq(), "token"),
-                    plural(shown.input.heads(), "head"), shown.input.head_dim());
+    const std::string title = fmt::format(
+        "{} attention on {}, {} shards: {}, {} of {}", shown.causal ? "Causal ring" : "Ring",
+        plural(shown.ranks, "rank") + gpus(run), shown.layout_name, plural(shown.input.seq(), "token"),
+        plural(shown.input.heads(), "head"), shown.input.head_dim());
     folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(run)), title, timeline_note(run)));
     folder.add("trace.json", chrome_traces(timelines(run)));
     std::string written;

@@ -8,7 +8,6 @@
 
 #include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_argument.hpp"
-#include "gpu/simulator/host/model_time.hpp"
 #include "lab/report.hpp"
 #include "protocol/errors.hpp"
 #include "ring/shards.hpp"
@@ -27,9 +26,10 @@ using timed::plural;
 
 constexpr const char* trace_command = "./course trace";
 
-/// Whether to run the lesson's forward ring, on more than the judge's small inputs.
+/// Whether to run the lesson's forward ring, on more than the judge's small inputs: too slow on simulated
+/// GPUs.
 bool is_ring(const program::LessonChoice& choice) {
-  return !choice.lesson->ring.empty() && choice.task.empty();
+  return !choice.lesson->ring.empty() && choice.task.empty() && !choice.lesson->needs_gpu();
 }
 
 /// The last task is the lesson's goal.
@@ -83,34 +83,8 @@ Case drawn_case(const program::Checkout& checkout, const std::string& judge, con
   return drawn;
 }
 
-/// A lane a rank, or a stream of its GPU.
 std::vector<Timeline> timelines(const Traced& traced) {
-  Timeline timeline{"ranks", {}};
-  for (RankTrace& rank : timed::traces_of(traced.call.ranks)) {
-    if (traced.on_gpu) {
-      std::ranges::move(by_stream(rank), std::back_inserter(timeline.traces));
-    } else {
-      timeline.traces.push_back(std::move(rank));
-    }
-  }
-  return {std::move(timeline)};
-}
-
-/// What the picture shows of simulated GPUs, in lines.
-std::string model_text() {
-  return fmt::format(
-      "simulated GPUs: bars stand in the order that streams and events give, each as early as it may;\n"
-      "their lengths are a model's, not a device's: {:g} ns for each access of a kernel to memory, {:g} ns "
-      "for\n"
-      "each byte that NCCL moves. Rank 2/1 is stream 1 of rank 2's GPU\n",
-      1e9 * gpu::access_s, 1e9 * gpu::byte_s);
-}
-
-/// The same in one line, under the picture's caption.
-std::string model_note() {
-  std::string note = model_text();
-  std::ranges::replace(note, '\n', ' ');
-  return note;
+  return {{"ranks", timed::traces_of(traced.call.ranks, traced.on_gpu)}};
 }
 
 int ranks_in(const Traced& traced) {
@@ -141,7 +115,7 @@ std::string trace_text(const Traced& traced, const timed::Page& page) {
         fmt::format("  blocks computed by lesson {}: {}\n", traced.blocks->lesson, traced.blocks->whose());
   }
   if (traced.on_gpu) {
-    for (const std::string& line : lines_of(model_text())) text += "  " + line + "\n";
+    for (const std::string& line : lines_of(timed::model_text())) text += "  " + line + "\n";
   } else {
     text += fmt::format("  the fastest of {}; a transfer includes waiting for the neighbour\n",
                         plural(traced.call.calls, "run"));
@@ -213,7 +187,7 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
       TimedPlay{traced.on_gpu ? 1 : 8, false, traced.blocks ? traced.blocks->library : fs::path(), {}};
   traced.call = timed::call_of(timed::play({played}, launch).at(0));
   folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(traced)), heading(traced),
-                                           traced.on_gpu ? model_note() : ""));
+                                           traced.on_gpu ? timed::model_note() : ""));
   folder.add("trace.json", chrome_traces(timelines(traced)));
   const std::vector<fs::path> files = folder.commit();
   fmt::print("{}", options.json ? trace_json(traced, files)

@@ -36,7 +36,16 @@ std::string test_name(const std::string& task, int ranks, bool hidden = false);
 std::vector<std::string> test_names(const TaskInfo& task);
 
 /// What a lesson is to the programs that run lessons together: they ask for a role, never for a number.
-enum class Role { Softmax, Block, RingForward, BlockBackward, RingBackward, RingOverlapped, RingLayout };
+enum class Role {
+  Softmax,
+  Block,
+  RingForward,
+  BlockBackward,
+  RingBackward,
+  RingOverlapped,
+  RingLayout,
+  RingCuda
+};
 
 /// As the registry writes it. Throws std::invalid_argument naming the roles there are.
 Role role_named(const std::string& name);
@@ -49,10 +58,13 @@ struct RingKind {
   const char* name;
   Role forward, backward;
   bool causal;  ///< its queries see the keys at their own position and before, and it takes any layout
+  bool on_gpu;  ///< each rank's shard is on a GPU, simulated or not
 };
-inline constexpr RingKind ring_kinds[] = {{"blocking", Role::RingForward, Role::RingBackward, false},
-                                          {"overlapped", Role::RingOverlapped, Role::RingOverlapped, false},
-                                          {"causal", Role::RingLayout, Role::RingLayout, true}};
+inline constexpr RingKind ring_kinds[] = {
+    {"blocking", Role::RingForward, Role::RingBackward, false, false},
+    {"overlapped", Role::RingOverlapped, Role::RingOverlapped, false, false},
+    {"causal", Role::RingLayout, Role::RingLayout, true, false},
+    {"cuda", Role::RingCuda, Role::RingCuda, false, true}};
 
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);

@@ -12,6 +12,7 @@
 #include "course/build/build.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
+#include "gpu/simulator/host/model_time.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::timed {
@@ -118,10 +119,31 @@ double computation_s(const std::vector<RankRecord>& ranks) {
   return cores > 0 ? busy_s / cores : 0;
 }
 
-std::vector<RankTrace> traces_of(const std::vector<RankRecord>& ranks) {
+std::vector<RankTrace> traces_of(const std::vector<RankRecord>& ranks, bool by_streams) {
   std::vector<RankTrace> all;
-  for (const RankRecord& rank : ranks) all.push_back(rank.trace);
+  for (const RankRecord& rank : ranks) {
+    if (by_streams) {
+      std::ranges::move(by_stream(rank.trace), std::back_inserter(all));
+    } else {
+      all.push_back(rank.trace);
+    }
+  }
   return all;
+}
+
+std::string model_text() {
+  return fmt::format(
+      "simulated GPUs: bars stand in the order that streams and events give, each as early as it may;\n"
+      "their lengths are a model's, not a device's: {:g} ns for each access of a kernel to memory, {:g} ns "
+      "for\n"
+      "each byte that NCCL moves. Rank 2/1 is stream 1 of rank 2's GPU\n",
+      1e9 * gpu::access_s, 1e9 * gpu::byte_s);
+}
+
+std::string model_note() {
+  std::string note = model_text();
+  std::ranges::replace(note, '\n', ' ');
+  return note;
 }
 
 nlohmann::ordered_json per_rank_json(const std::vector<RankRecord>& ranks) {

@@ -79,7 +79,12 @@ double exposed_share(double seconds, double compute_s);
 /// them compute at a time than there are cores, however many are in the middle of a block.
 double computation_s(const std::vector<RankRecord>& ranks);
 
-std::vector<RankTrace> traces_of(const std::vector<RankRecord>& ranks);
+/// A trace for each rank, or for each stream of its GPU.
+std::vector<RankTrace> traces_of(const std::vector<RankRecord>& ranks, bool by_streams = false);
+
+/// What a timeline shows of simulated GPUs, in lines, and in one line.
+std::string model_text();
+std::string model_note();
 
 /// Of each rank its number, what it sent and how long it computed, transferred and waited.
 nlohmann::ordered_json per_rank_json(const std::vector<RankRecord>& ranks);

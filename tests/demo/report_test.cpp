@@ -183,6 +183,38 @@ TEST(Report, JsonHasWhatThereWasToCompute) {
   EXPECT_EQ(load.at("slowest_steps_measured"), 1.5);
 }
 
+/// A rank's GPU has two streams; the second begins first and ends last.
+struct SimulatedRun : SomeRun {
+  SimulatedRun() : SomeRun(1) {
+    shown.backend = "sim";
+    run.rings[0].ranks[0].trace.spans = {{Span::Kind::Compute, 1, 3, "work", 1},
+                                         {Span::Kind::Transfer, 0, 2, "group", 2},
+                                         {Span::Kind::Transfer, 2, 7, "group", 2}};
+  }
+};
+
+TEST(Report, OfSimulatedGpusHasALaneAStreamAndAModelsTime) {
+  const SimulatedRun one;
+  const std::string text = one.verbose_text();
+  for (const char* part : {"2 MPI ranks with simulated GPUs on one host", "rank 0/1 │", "rank 0/2 │",
+                           "model's time", "blocking        7.00 s        -", "no speed\n"})
+    EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+  EXPECT_FALSE(has(text, "exposed: ") || has(text, "(blocks)")) << text;
+  EXPECT_EQ(one.json().at("backend"), "sim");
+  EXPECT_TRUE(one.json().at("rings").at(0).at("exposed").is_null());
+  EXPECT_TRUE(one.json().at("load").at("slowest_steps_measured").is_null());
+}
+
+TEST(Report, OfDevicesDoesNotSayWhatNobodyCounts) {
+  SomeRun one(1);
+  one.shown.backend = "cuda";
+  const std::string text = one.text();
+  EXPECT_TRUE(has(text, "2 MPI ranks with CUDA devices on one host")) << text;
+  EXPECT_TRUE(has(text, "blocking  4.00 s        -     -")) << text;
+  EXPECT_TRUE(one.json().at("per_rank").at(0).at("bytes_sent").is_null());
+  EXPECT_TRUE(one.json().at("rings").at(0).at("bytes_sent").is_null());
+}
+
 TEST(Report, ShowsOneRingWithoutAnother) {
   const std::string text = SomeRun(1).verbose_text();
   EXPECT_TRUE(has(text, "lessons 04 (blocks) and 05 (ring)\n")) << text;

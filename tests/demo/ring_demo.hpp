@@ -46,6 +46,26 @@ class RingDemo : public testing::Test {
   TestCheckout checkout_{folder_ / "root"};
 };
 
+/// Cases that are written for another launcher.
+class Prepared : public RingDemo {
+ protected:
+  const std::string sizes_ = "--ranks 2 --seq 9 --heads 2 --dim 4 ";
+
+  /// The line that plays them, as --prepare prints it.
+  std::string prepare(const std::string& arguments) const {
+    const Finished finished = run(arguments + " --prepare cases");
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    const std::size_t begin = finished.out.find("\nmpirun ") + 1;
+    EXPECT_NE(begin, 0u) << finished.out;
+    return finished.out.substr(begin, finished.out.find('\n', begin) - begin);
+  }
+
+  Finished play(std::string line) const {
+    line.insert(std::string("mpirun").size(), " --map-by :OVERSUBSCRIBE");
+    return run_shell("TMPDIR='" + marker() + "' " + open_mpi_as_root + line, folder_);
+  }
+};
+
 inline bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

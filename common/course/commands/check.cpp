@@ -147,7 +147,7 @@ class Check {
     GradingOrder on_device = order();
     on_device.subject = library_of(tree(), lesson_, "student_cuda");
     const Transport transport = options_.transport.value_or(Transport::Nccl);
-    on_device.player = player_on_devices(tree(), lesson_, transport);
+    on_device.player = player_on_devices(tree(), lesson_, lesson_.most_ranks(), transport);
     std::vector<std::string> targets{"judge_" + lesson_.tag(), subject_target(lesson_, "student_cuda"),
                                      lesson_.player(Backend::Cuda)};
     if (transport == Transport::Host) targets.push_back(staged_nccl_target);

@@ -40,7 +40,7 @@ std::string cuda_obstacle() {
 }
 
 std::vector<std::string> player_on_devices(const std::filesystem::path& tree, const LessonInfo& lesson,
-                                           Transport transport) {
+                                           int ranks, Transport transport) {
   const std::string player = built_in_player(tree, lesson, Backend::Cuda);
   const auto with = [&](const std::string& setting) {
     return std::vector<std::string>{"sh", "-c", setting + " exec \"$0\" \"$@\"", player};
@@ -48,7 +48,7 @@ std::vector<std::string> player_on_devices(const std::filesystem::path& tree, co
   if (transport == Transport::Host)
     return with("LD_LIBRARY_PATH=" + shell_word((tree / staged_nccl_folder).string()) +
                 "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}");
-  if (lesson.most_ranks() <= device_count()) return {player};
+  if (ranks <= device_count()) return {player};
   return with("NCCL_HOSTID=rank$OMPI_COMM_WORLD_RANK");
 }
 

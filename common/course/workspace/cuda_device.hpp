@@ -22,11 +22,11 @@ enum class Transport { Nccl, Host };
 inline constexpr const char* staged_nccl_target = "staged_nccl";
 inline constexpr const char* staged_nccl_folder = "lib/staged";
 
-/// How the player of a lesson, bin/NAME in a build tree, is started on the CUDA devices of this machine.
+/// How a lesson's player in a build tree is started with so many ranks on the CUDA devices of this machine.
 /// Where several ranks have to share a device, each passes for a host of its own, since NCCL refuses two
 /// ranks of one host on one device: it then sends between them as over a network. Source: NCCL User Guide,
 /// environment variables (NCCL_HOSTID).
 std::vector<std::string> player_on_devices(const std::filesystem::path& tree, const LessonInfo& lesson,
-                                           Transport transport);
+                                           int ranks, Transport transport);
 
 }  // namespace course::program
