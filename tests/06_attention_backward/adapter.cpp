@@ -13,12 +13,14 @@ using course::Index;
 using course::MatrixView;
 using course::Tensor;
 
-/// Query i sees keys 0 .. i + offset; how many of the keys from `first_key` on, `keys` in number, that are.
-std::vector<Index> visible_keys(Index first_query, Index queries, Index first_key, Index keys, Index offset) {
+/// Query i sees keys 0 .. step * i + offset; how many of the keys from `first_key` on, `keys` in number, that
+/// are.
+std::vector<Index> visible_keys(const course::Call& call, Index first_query, Index queries, Index first_key,
+                                Index keys) {
+  const Index step = call.integer("step"), offset = call.integer("offset");
   std::vector<Index> visible(queries);
-  for (Index i = 0; i < queries; ++i) {
-    visible[i] = std::clamp<Index>(first_query + i + offset + 1 - first_key, 0, keys);
-  }
+  for (Index i = 0; i < queries; ++i)
+    visible[i] = std::clamp<Index>(step * (first_query + i) + offset + 1 - first_key, 0, keys);
   return visible;
 }
 
@@ -55,11 +57,10 @@ void block_backward(course::Call& call) {
       Index key = 0;
       do {
         const Index keys = std::min(block, k.seq() - key);
-        lesson06::block_backward(q.head(head).rows(query, queries), k.head(head).rows(key, keys),
-                                 v.head(head).rows(key, keys), d_o.head(head).rows(query, queries), lse,
-                                 delta, visible_keys(query, queries, key, keys, call.integer("offset")),
-                                 dq.head(head).rows(query, queries), dk.head(head).rows(key, keys),
-                                 dv.head(head).rows(key, keys));
+        lesson06::block_backward(
+            q.head(head).rows(query, queries), k.head(head).rows(key, keys), v.head(head).rows(key, keys),
+            d_o.head(head).rows(query, queries), lse, delta, visible_keys(call, query, queries, key, keys),
+            dq.head(head).rows(query, queries), dk.head(head).rows(key, keys), dv.head(head).rows(key, keys));
         key += block;
       } while (key < k.seq());
       query += query_block;
@@ -70,7 +71,7 @@ void block_backward(course::Call& call) {
 void attention_backward(course::Call& call) {
   const Tensor& q = call.input("q");
   const Tensor& k = call.input("k");
-  const std::vector<Index> visible = visible_keys(0, q.extent(1), 0, k.extent(1), call.integer("offset"));
+  const std::vector<Index> visible = visible_keys(call, 0, q.extent(1), 0, k.extent(1));
   lesson06::attention_backward(q.heads(), k.heads(), call.input("v").heads(), call.input("o").heads(),
                                call.input("lse").matrix(), call.input("d_o").heads(),
                                call.input("d_lse").matrix(), visible, call.integer("block"),

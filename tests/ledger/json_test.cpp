@@ -22,7 +22,8 @@ TEST(Json, OfAGradeHasItsShape) {
 
 TEST(Json, OfABenchHasItsShape) {
   const std::string rows =
-      bench::rows_json({{"one rank", "", {}, 2.5, {}}, {"a ring", "one rank", 0.9, 2, 0.8}});
+      bench::rows_json({{.name = "one rank", .rate = 2.5},
+                        {.name = "a ring", .against = "one rank", .bound = 0.9, .rate = 2, .ratio = 0.8}});
   EXPECT_EQ(differences(recorded_shape("bench"), json::parse(rows)), "");
 }
 

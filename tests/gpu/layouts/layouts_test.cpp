@@ -1,12 +1,12 @@
-#include "judge/attention/layouts.hpp"
+#include "judge/attention/layouts/layouts.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
-#include "judge/attention/ring_backward.hpp"
-#include "judge/attention/ring_forward.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 #include "judge/device_checks.hpp"
 #include "judge/session.hpp"
 

@@ -144,6 +144,17 @@ bool left_a_block(const Example& example, const std::string& thrown) {
   return size == block || size == keys % block;
 }
 
+/// The mask of an example, where no query sees more than the last one; of the last block that this one sees
+/// others see the whole, if `whole_blocks`.
+reference::Mask up_to_the_last_query(const Example& example, bool whole_blocks) {
+  const reference::Mask mask = mask_of(example);
+  const Index queries = example.inputs.at("q").extent(1), block = integer(example, "block");
+  if (queries == 0) return mask;
+  Index end = mask.keys(queries - 1).last;
+  if (whole_blocks) end = (end + block - 1) / block * block;
+  return mask & reference::Mask::ranges(std::vector<KeyRange>(static_cast<std::size_t>(queries), {0, end}));
+}
+
 AttentionProblem problem(const Example& example) {
   return problem_of(example, input(example, "d_lse"), mask_of(example));
 }
@@ -196,6 +207,12 @@ Task whole_task(std::string id, std::string function) {
   Task made = attention_task(std::move(id), std::move(function), of_the_whole);
   const auto right = [](const Example& example) { return by_steps<double>({}, example); };
   made.mistakes.push_back({"visible_unclamped", right, left_a_block});
+  for (const bool whole_blocks : {true, false}) {
+    made.mistakes.push_back({"last_query_decides", [whole_blocks](const Example& example) {
+                               return gradients<double>({}, example,
+                                                        up_to_the_last_query(example, whole_blocks));
+                             }});
+  }
   return made;
 }
 

@@ -20,9 +20,12 @@ Example rows_example(InputGenerator& generator, std::string what, const Tensor& 
 struct Blocks {
   Index block;
   Index query_block;       ///< of a function that is called block by block
-  Index offset = 1 << 20;  ///< query i sees keys 0 .. i + offset, here all
+  Index offset = 1 << 20;  ///< query i sees keys 0 .. step * i + offset, here all
   Index width = 0;         ///< of these the last so many; 0: all
-  Blocks with_offset(Index other) const { return {block, query_block, other}; }
+  Index step = 1;          ///< -1: each query sees a key less than the one before
+  Blocks with_offset(Index other, Index other_step = 1) const {
+    return {block, query_block, other, width, other_step};
+  }
 };
 
 /// q [heads, queries, head_dim], k and v [heads, keys, head_dim], with a random d_o and d_lse [heads,
@@ -72,7 +75,7 @@ Task block_task(std::string id, std::string function, std::span<const Index> til
 
 /// The same of q, k, v, o, lse, d_o, d_lse and the blocks of keys. Mistakes: those of block_task but
 /// dk_dv_overwritten, and d_is_a_mean, d_of_one_column, d_lse_left_out, d_lse_subtracted,
-/// visible_not_shifted, visible_unclamped, ragged_block_dropped, sums_not_cleared.
+/// visible_not_shifted, visible_unclamped, last_query_decides, ragged_block_dropped, sums_not_cleared.
 Task whole_task(std::string id, std::string function);
 
 }  // namespace course::block_backward

@@ -28,7 +28,8 @@ Example make_example(std::string what, QKV qkv, Tensor d_o, Tensor d_lse, Blocks
                   {{"block", {static_cast<double>(blocks.block)}},
                    {"query_block", {static_cast<double>(blocks.query_block)}},
                    {"offset", {static_cast<double>(blocks.offset)}},
-                   {"width", {static_cast<double>(blocks.width)}}}};
+                   {"width", {static_cast<double>(blocks.width)}},
+                   {"step", {static_cast<double>(blocks.step)}}}};
   const reference::Attention<double> forward =
       reference::attention(input(example, "q"), input(example, "k"), input(example, "v"), mask_of(example));
   const Tensor64 gradient = input(example, "d_o");
@@ -75,7 +76,12 @@ Example real_example(InputGenerator& generator, std::string what, float q_factor
 
 reference::Mask mask_of(const Example& example) {
   const Index offset = integer(example, "offset"), width = integer(example, "width");
-  return width > 0 ? reference::Mask::window(width, offset) : reference::Mask::causal(offset);
+  if (width > 0) return reference::Mask::window(width, offset);
+  if (integer(example, "step") == 1) return reference::Mask::causal(offset);
+  std::vector<KeyRange> seen;
+  for (Index i = 0; i < example.inputs.at("q").extent(1); ++i)
+    seen.push_back({0, integer(example, "step") * i + offset + 1});
+  return reference::Mask::ranges(std::move(seen));
 }
 
 std::vector<Example> rows_examples(InputGenerator& generator, int) {
@@ -116,6 +122,8 @@ std::vector<Example> examples(InputGenerator& generator, int) {
       ragged);
   add("each query sees one key more than the one before", random_qkv(generator, 2, keys, keys, 8),
       LseGradient::Zero, ragged.with_offset(0));
+  add("each query sees one key less than the one before", random_qkv(generator, 2, keys, keys, 8),
+      LseGradient::Zero, ragged.with_offset(keys - generator.integer(0, 1), -1));
   add("queries that see no key", random_qkv(generator, 2, queries, keys, 6), LseGradient::Drawn,
       ragged.with_offset(-generator.integer(2, 6)));
   add_real("real q, k, v and d_o", 1, LseGradient::Zero, {generator.integer(8, 16), 17});
