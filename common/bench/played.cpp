@@ -139,7 +139,8 @@ Play forward(const fs::path& library, const Problem& problem, int core) {
 
 Play backward(const fs::path& library, const Problem& problem, int core) {
   // Every query sees all keys.
-  const Arguments arguments{{"block", {key_block}}, {"offset", {static_cast<double>(problem.tokens())}}};
+  const Arguments arguments{
+      {"block", {key_block}}, {"offset", {static_cast<double>(problem.tokens())}}, {"step", {1}}};
   const std::vector<std::string> inputs{"q", "k", "v", "o", "lse", "d_o", "d_lse"};
   return {{{library, "attention_backward", arguments, inputs, {"dq", "dk", "dv"}}},
           {core},

@@ -66,13 +66,15 @@ TEST_F(NewLesson, IsLikeTheFamilysUnderItsOwnName) {
 }
 
 TEST_F(NewLesson, LeavesAFamilyOfJudgesItsName) {
-  for (const std::string family : {"block_backward", "ring_backward"}) {
+  for (const std::string part : {"block", "ring"}) {
+    const std::string family = part + "_backward";
     const std::string name = "causal_" + family;
     new_lesson(checkout_, name, family);
     read();
     const LessonInfo& lesson = checkout_.lessons.back();
     const std::string judge = text(fs::path("tests") / lesson.folder() / "judge.cpp");
-    EXPECT_NE(judge.find("#include \"judge/attention/" + family + ".hpp\""), std::string::npos) << judge;
+    EXPECT_NE(judge.find("#include \"judge/attention/" + part + "/" + family + ".hpp\""), std::string::npos)
+        << judge;
     EXPECT_NE(judge.find(" " + family + "::"), std::string::npos) << judge;
     const std::string solution = text(Checkout::solution_file(lesson, name + ".cpp"));
     EXPECT_NE(solution.find("#include \"" + name + ".hpp\""), std::string::npos);

@@ -49,7 +49,7 @@ class Renaming {
     replace("\\b" + model_.folder() + "\\b", lesson_.folder());
     // A family of judges may have the name, too: it stays.
     const std::string family = "\x01";
-    replace("\\b(judge/\\w+/)" + model_.name + "\\b", "$1" + family);
+    replace("\\b(judge/(?:\\w+/)+)" + model_.name + "\\b", "$1" + family);
     replace("\\b" + model_.name + "::", family + "::");
     replace("\\b" + model_.name + "\\b", lesson_.name);
     replace(family, model_.name);

@@ -27,9 +27,8 @@ void check(cudaError_t result, const char* call);
 class Event {
  public:
   Event();
+  Event(Event&&) = delete;
   ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
   operator cudaEvent_t() const { return event_; }
 
  private:
@@ -40,9 +39,8 @@ class Event {
 class Room {
  public:
   explicit Room(std::size_t bytes);
+  Room(Room&&) = delete;
   ~Room() { cudaFreeHost(data_); }
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
 
