@@ -118,10 +118,9 @@ class Block {
   }
 
   void end_endless_loop() {
-    note(fact_spinning, running_text() + " on " + source_line(watch_.paused_at()) + " has computed for " +
-                            std::to_string(endless_after_s) +
-                            " seconds without a barrier and without an access to memory: a loop there does "
-                            "not end");
+    note(fact_spinning, running_text() + " on " + source_line(watch_.paused_at()) +
+                            " has computed for a long time without a barrier and without an "
+                            "access to memory: a loop there does not end");
     break_device(Error::IllegalAddress);
     abandoned_ = true;
   }

@@ -23,6 +23,7 @@ struct Watched {
   std::uint64_t paused_at = 0;
 };
 Watched watched;
+double patience_s = endless_after_s;
 
 std::uint64_t instruction(const void* context) {
   const mcontext_t& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
@@ -43,10 +44,11 @@ void tick(int, siginfo_t*, void* context) {
     return;
   }
   // A case that is not checked counts no accesses.
-  if (++watched.ticks < endless_after_s * ticks_a_second || !now.in_kernel || !now.checked) return;
+  if (++watched.ticks < patience_s * ticks_a_second || !now.in_kernel || !now.checked) return;
   const std::uint64_t at = instruction(context);
   if (at < watched.code_begin || at >= watched.code_end) return;
   watched.paused_at = at;
+  patience_s = next_endless_after_s;
   Fiber::pause();
 }
 

@@ -7,7 +7,9 @@ namespace course::gpu {
 
 /// How long a thread may compute without any of these. Of the processor's time, so that a busy machine makes
 /// no loop endless.
-inline constexpr int endless_after_s = 2;
+inline constexpr double endless_after_s = 2;
+/// The same once a loop was endless: the next case most likely comes to it, too.
+inline constexpr double next_endless_after_s = 0.2;
 
 /// While it lives, a thread of the kernel that runs in a checked case is paused for good once it has computed
 /// for so long.

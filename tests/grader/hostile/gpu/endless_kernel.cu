@@ -1,6 +1,6 @@
 // what: a kernel that never ends
-// graded: stuck in compute
-// none: stuck in compute
+// graded: threw: cudaErrorIllegalAddress
+// none: threw: cudaErrorIllegalAddress
 __global__ void spins() {
   for (volatile int i = 0;;) i = 1;
 }
