@@ -25,17 +25,19 @@ endfunction()
 
 # Links what simulated_sources() has made. The compiler calls the simulator before every access to memory, as it would
 # call the thread sanitizer, which is not linked; -g1 tells it the lines. What moves accesses is left out: a load from
-# before a loop looks like one that nobody wrote; and what takes them apart, since a device loads a float4 at once. The
-# compiler looks at no memcpy() of its own making, so each is to be a call, under its own name.
+# before a loop looks like one that nobody wrote; what takes them apart, since a device loads a float4 at once; and what
+# gives two places in the source one in the code, which would be told by the wrong line. The compiler looks at no memcpy()
+# of its own making, so each is to be a call, under its own name.
 function(link_simulator target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/common/gpu/include)
   target_link_libraries(${target} PRIVATE simulator)
-  target_compile_options(${target} PRIVATE -O1 -g1 -fsanitize=thread -Wno-unknown-pragmas
+  target_compile_options(${target} PRIVATE -g1 -fsanitize=thread -Wno-unknown-pragmas
                          -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -U_FORTIFY_SOURCE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -fno-tree-loop-im -fno-tree-sra -Wno-tsan)
+    target_compile_options(${target} PRIVATE -O2 -fno-tree-loop-im -fno-tree-sra -fno-ipa-icf -fno-tree-tail-merge
+                           -fno-optimize-sibling-calls --param=tsan-instrument-func-entry-exit=0 -Wno-tsan)
   else()
-    target_compile_options(${target} PRIVATE -gdwarf-aranges)
+    target_compile_options(${target} PRIVATE -O1 -gdwarf-aranges)
   endif()
   target_link_options(${target} PRIVATE -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset)
 endfunction()
