@@ -21,6 +21,9 @@ struct Contender {
 /// Eigen's product of two matrices of 1024 x 1024, in this process on that core.
 Contender eigen_product(std::string name, int core);
 
+/// A core's multiply-adds at their fastest: ten sums, one of which does not wait for another, without memory.
+Contender multiply_adds(std::string name, int core);
+
 /// GFLOP/s by name: medians of `repetitions`, each of calls for `min_seconds` at least, in random order. Each
 /// contender first answers once. Throws std::runtime_error with the name of one whose answer is more than
 /// 1e-3 off.

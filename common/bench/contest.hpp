@@ -28,6 +28,12 @@ struct Contest {
 /// Throws std::runtime_error that names a contender which fails or whose answer is wrong.
 std::vector<Row> hold(const Contest& contest);
 
+inline constexpr int simulated_share = 8;
+/// The same of a GPU's forward block computation on a simulated GPU, whose accesses are looked at or not,
+/// against the core's multiply-adds. One head, and so many times fewer tokens, since a simulated GPU is slow.
+/// @param player of that lesson
+std::vector<Row> hold_simulated(const Contest& contest, const std::filesystem::path& player);
+
 /// The same of causal rings: on one core against attention to all keys, and on several numbers of ranks,
 /// contiguous, striped and zigzag, against one rank, against ranks that do not wait for each other, and
 /// against the ring to all keys. Times are step_seconds. The lessons have a block computation and a ring on

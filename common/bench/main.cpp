@@ -8,6 +8,7 @@
 #include "course/build/file_lock.hpp"
 #include "course/commands/command_line.hpp"
 #include "course/terminal/terminal.hpp"
+#include "course/workspace/judging.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "protocol/errors.hpp"
 #include "registry/candidates_file.hpp"
@@ -23,17 +24,23 @@ using program::Checkout;
 
 struct Options {
   bool causal = false;
+  bool simulated = false;
   bool mine = false;
   bool peers = false;
   bool json = false;
 };
 
+std::vector<Role> roles_of(const Options& options) {
+  if (options.simulated) return {Role::BlockCuda};
+  std::vector<Role> roles{Role::Block, Role::RingForward, Role::BlockBackward, Role::RingBackward};
+  if (options.causal) roles.push_back(Role::RingLayout);
+  return roles;
+}
+
 Subjects subjects_here(const Checkout& checkout, const Options& options) {
   const program::Progress progress = read_progress(checkout);
   std::vector<BenchLesson> all;
-  std::vector<Role> roles{Role::Block, Role::RingForward, Role::BlockBackward, Role::RingBackward};
-  if (options.causal) roles.push_back(Role::RingLayout);
-  for (const Role role : roles) {
+  for (const Role role : roles_of(options)) {
     BenchLesson& known = all.emplace_back(BenchLesson{role, ""});
     const LessonInfo* lesson = lesson_with(checkout.lessons, role);
     if (lesson == nullptr) continue;
@@ -86,13 +93,19 @@ fs::path python_with_peers(const Checkout& checkout) {
   return python;
 }
 
-std::string heading(const Contest& contest, bool causal) {
+std::string heading(const Contest& contest, const Options& options) {
   double load = 0;
-  std::string text = fmt::format(
-      "One core, [{0}, {1}, {5}] float32; {6}: [{0}, {2}, {3}]; medians of {4}, useful operations\n",
-      contest.heads, contest.tokens, 2 * contest.tokens, contest.ring_head_dim, contest.repetitions,
-      causal ? std::to_string(contest.ring_head_dim) : "d", causal ? "rings" : "a ring of two");
-  if (causal)
+  std::string text =
+      options.simulated
+          ? fmt::format("A simulated GPU on one core, [1, {}, d] float32; medians of {}, useful operations\n",
+                        contest.tokens / simulated_share, contest.repetitions)
+          : fmt::format(
+                "One core, [{0}, {1}, {5}] float32; {6}: [{0}, {2}, {3}]; medians of {4}, useful "
+                "operations\n",
+                contest.heads, contest.tokens, 2 * contest.tokens, contest.ring_head_dim, contest.repetitions,
+                options.causal ? std::to_string(contest.ring_head_dim) : "d",
+                options.causal ? "rings" : "a ring of two");
+  if (options.causal)
     text +=
         "Time is the CPU time of blocks: of each step that of the rank whose block takes longest. Waiting "
         "for\n"
@@ -103,10 +116,13 @@ std::string heading(const Contest& contest, bool causal) {
 }
 
 /// Throws Unavailable where there is nothing to time.
-void require_something(const Subjects& subjects, bool causal) {
+void require_something(const Subjects& subjects, const Options& options) {
   const auto lacks = [&](Role role) { return !subjects.chosen.contains(role); };
-  if (causal) {
-    for (const Role role : {Role::Block, Role::RingLayout})
+  std::vector<Role> needed;
+  if (options.causal) needed = {Role::Block, Role::RingLayout};
+  if (options.simulated) needed = {Role::BlockCuda};
+  if (!needed.empty()) {
+    for (const Role role : needed)
       if (lacks(role)) throw Unavailable("there is nothing to time without " + in_words(role));
   } else if (lacks(Role::Block) && lacks(Role::BlockBackward)) {
     throw Unavailable("there is nothing to time: neither " + in_words(Role::Block) + " nor " +
@@ -114,25 +130,40 @@ void require_something(const Subjects& subjects, bool causal) {
   }
 }
 
-/// Builds and times blocks and the blocking ring, or causal rings, or those of them that there are; exit 0
-/// whatever the ratios are. Throws Unavailable when nothing can be timed, or when there is no way to get the
-/// peers.
+/// The lesson's player, once it is built.
+fs::path simulated_player(const Checkout& checkout) {
+  const LessonInfo& lesson = *lesson_with(checkout.lessons, Role::BlockCuda);
+  if (const std::string obstacle = checkout.build_obstacle(lesson); !obstacle.empty())
+    throw Unavailable("--simulated: " + obstacle);
+  return program::built_in_player(checkout.build(), lesson);
+}
+
+std::vector<Row> rows_of(const Checkout& checkout, const Contest& contest, const Options& options) {
+  if (options.simulated) return hold_simulated(contest, simulated_player(checkout));
+  return options.causal ? hold_causal(contest) : hold(contest);
+}
+
+/// Builds and times blocks and the blocking ring, causal rings, or a simulated GPU, or those of them that
+/// there are; exit 0 whatever the ratios are. Throws Unavailable when nothing can be timed, or when there is
+/// no way to get the peers.
 int bench(const Checkout& checkout, Contest contest, const Options& options) {
   const Interruptible interruptible;
   const Subjects subjects = subjects_here(checkout, options);
   for (const std::string& why : subjects.left_out) program::complain(why);
-  require_something(subjects, options.causal);
+  require_something(subjects, options);
   add_code(contest, checkout, subjects);
   std::vector<timed::Code> codes;
   for (const auto* some : {&contest.lessons, &contest.eigen_maps}) {
     for (const auto& [role, code] : *some) codes.push_back(code);
   }
-  timed::build(checkout, "the bench", codes);
+  std::vector<std::string> players;
+  if (options.simulated) players.push_back(simulated_player(checkout).filename());
+  timed::build(checkout, "the bench", codes, players);
   const program::FileLock alone(checkout.build() / "bench.lock", "another ./course bench to finish");
   contest.work = checkout.build() / "bench";
   if (options.peers) contest.peers = python_with_peers(checkout);
-  const std::string title = heading(contest, options.causal);
-  const std::vector<Row> rows = options.causal ? hold_causal(contest) : hold(contest);
+  const std::string title = heading(contest, options);
+  const std::vector<Row> rows = rows_of(checkout, contest, options);
   fmt::print("{}", options.json ? rows_json(rows) : title + table_text(rows));
   return succeeded;
 }
@@ -145,8 +176,12 @@ class BenchLine : public program::CommandLine {
                                       options_.json = json_;
                                       return bench(checkout, contest_, options_);
                                     });
-    command->add_flag("--causal", options_.causal,
-                      "causal rings on every layout, in place of what sees all keys");
+    CLI::Option* const causal = command->add_flag(
+        "--causal", options_.causal, "causal rings on every layout, in place of what sees all keys");
+    command
+        ->add_flag("--simulated", options_.simulated,
+                   "a block on a simulated GPU, against the core's multiply-adds")
+        ->excludes(causal);
     command->add_flag("--mine", options_.mine, "my own lessons, where they pass");
     command->add_flag("--peers", options_.peers,
                       "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers");

@@ -27,13 +27,27 @@ struct Product {
   Matrix a = Matrix::Random(size, size);
   Matrix b = Matrix::Random(size, size);
   Matrix c{size, size};
-
-  double seconds(int calls) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < calls; ++i) c.noalias() = a * b;
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / calls;
-  }
 };
+
+#ifdef __AVX512F__
+constexpr std::size_t vector_bytes = 64;
+#else
+constexpr std::size_t vector_bytes = 32;
+#endif
+using Vector [[gnu::vector_size(vector_bytes)]] = float;
+constexpr int sums = 10;
+constexpr int additions = 1 << 20;  ///< to each sum, of each lane
+
+/// Each sum is the last one times a factor, and a number: one multiply-add a lane.
+void add_up() {
+  Vector sum[sums] = {};
+  for (int i = 0; i < sums; ++i) sum[i] += static_cast<float>(i);
+  for (int i = 0; i < additions; ++i) {
+#pragma GCC unroll sums
+    for (int j = 0; j < sums; ++j) sum[j] = sum[j] * 0.999f + 0.001f;
+  }
+  benchmark::DoNotOptimize(sum);
+}
 
 /// Keeps the thread that calls it on one core.
 void stay_on_core(int core) {
@@ -42,6 +56,22 @@ void stay_on_core(int core) {
   CPU_SET(core, &set);
   if (sched_setaffinity(0, sizeof set, &set) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot stay on core " + std::to_string(core));
+}
+
+/// Something that this process does itself, on that core.
+Contender own(std::string name, double operations, int core, std::function<void()> work) {
+  const auto seconds = [core, work = std::move(work)](int calls) {
+    std::chrono::duration<double> all{};
+    // In a thread, so that this process may leave that core to the players.
+    std::thread([&] {
+      stay_on_core(core);
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < calls; ++i) work();
+      all = std::chrono::steady_clock::now() - begin;
+    }).join();
+    return all.count() / calls;
+  };
+  return {std::move(name), operations, seconds, [] { return 0.0; }};
 }
 
 /// Keeps the medians, in seconds a call, and prints nothing.
@@ -91,16 +121,13 @@ std::vector<int> allowed_cores() {
 
 Contender eigen_product(std::string name, int core) {
   const auto product = std::make_shared<Product>();
-  const auto seconds = [product, core](int calls) {
-    double each = 0;
-    // In a thread, so that this process may leave that core to the players.
-    std::thread([&] {
-      stay_on_core(core);
-      each = product->seconds(calls);
-    }).join();
-    return each;
-  };
-  return {std::move(name), 2.0 * size * size * size, seconds, [] { return 0.0; }};
+  return own(std::move(name), 2.0 * size * size * size, core,
+             [product] { product->c.noalias() = product->a * product->b; });
+}
+
+Contender multiply_adds(std::string name, int core) {
+  constexpr double lanes = vector_bytes / sizeof(float);
+  return own(std::move(name), 2.0 * lanes * sums * additions, core, add_up);
 }
 
 std::map<std::string, double> measure(const std::vector<Contender>& contenders, int repetitions,

@@ -30,7 +30,8 @@ constexpr const char* on_its_core =
     R"sh(exec taskset -c "$(echo "$0" | cut -d, -f$((${OMPI_COMM_WORLD_RANK:-0} + 1)))" "$@")sh";
 
 std::vector<std::string> player_on_cores(const Play& play) {
-  return {"sh", "-c", on_its_core, fmt::format("{}", fmt::join(play.cores, ",")), player_program(play.mpi)};
+  return {"sh", "-c", on_its_core, fmt::format("{}", fmt::join(play.cores, ",")),
+          play.player.empty() ? player_program(play.mpi) : play.player};
 }
 
 class Player {
@@ -86,6 +87,7 @@ class Player {
     made.name = function.name;
     made.apart = play_.apart;
     made.spans = play_.spans;
+    made.checked = play_.checked;
     return made;
   }
 
@@ -145,6 +147,14 @@ Play backward(const fs::path& library, const Problem& problem, int core) {
   return {{{library, "attention_backward", arguments, inputs, {"dq", "dk", "dv"}}},
           {core},
           std::vector{problem.tokens()}};
+}
+
+Play simulated_forward(const fs::path& library, const fs::path& player, const Problem& problem, int core) {
+  const Arguments arguments{{"block", {static_cast<double>(problem.tokens())}}, {"empty_block", {0}}};
+  Play play{
+      {{library, "attend_block", arguments, {"q", "k", "v"}, {"o"}}}, {core}, std::vector{problem.tokens()}};
+  play.player = player;
+  return play;
 }
 
 Play ring(const timed::Code& forward, const timed::Code* backward, const Layout& layout,

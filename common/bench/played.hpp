@@ -48,13 +48,15 @@ struct PlayedFunction {
 /// Functions that a player calls one after another.
 struct Play {
   std::vector<PlayedFunction> functions;
-  std::vector<int> cores;            ///< of each rank
-  Layout layout;                     ///< of all ranks, or of one where they are apart
-  bool mpi = false;                  ///< with the player of lessons that use MPI
-  bool apart = false;                ///< each rank by itself, with the whole problem
-  bool spans = false;                ///< whether they are recorded
-  bool by_steps = false;             ///< a call's time is step_seconds, not that of the clock
-  std::filesystem::path block = {};  ///< whose blocks a ring computes with
+  std::vector<int> cores;             ///< of each rank
+  Layout layout;                      ///< of all ranks, or of one where they are apart
+  bool mpi = false;                   ///< with the player of lessons that use MPI
+  std::filesystem::path player = {};  ///< another player
+  bool apart = false;                 ///< each rank by itself, with the whole problem
+  bool spans = false;                 ///< whether they are recorded
+  bool checked = false;               ///< whether a simulated GPU looks at every access
+  bool by_steps = false;              ///< a call's time is step_seconds, not that of the clock
+  std::filesystem::path block = {};   ///< whose blocks a ring computes with
   std::filesystem::path block_backward = {};
   std::set<pid_t> spared = {};  ///< processes that go on when the player ends
 };
@@ -62,6 +64,10 @@ struct Play {
 /// Attention in blocks on a core, and its gradients.
 Play forward(const std::filesystem::path& library, const Problem& problem, int core);
 Play backward(const std::filesystem::path& library, const Problem& problem, int core);
+
+/// One call of a GPU's block computation that sees all keys, on a simulated GPU.
+Play simulated_forward(const std::filesystem::path& library, const std::filesystem::path& player,
+                       const Problem& problem, int core);
 
 /// The ring on this layout with its ranks on these cores, and after it its backward pass, if that is not
 /// null. On a layout of one rank each of them has the whole problem and plays by itself.

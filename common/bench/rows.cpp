@@ -16,8 +16,9 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json();
 }
 
+/// "95 %", and of what is small "0.31 %".
 std::string percent(double ratio) {
-  return fmt::format("{:.0f} %", 100 * ratio);
+  return ratio < 0.1 ? fmt::format("{:.2g} %", 100 * ratio) : fmt::format("{:.0f} %", 100 * ratio);
 }
 
 std::string ratio_cells(const Row& row) {

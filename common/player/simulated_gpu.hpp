@@ -20,7 +20,7 @@ class SimulatedGpu : public Base {
   void begin_watching(const void* communicator, Watching how, RankStatus& status,
                       const TensorAt& tensor_at) override {
     Base::begin_watching(communicator, how, status, tensor_at);
-    gpu::begin(seed_, how == Watching::Graded, counted_);
+    gpu::begin(seed_, how == Watching::Graded || how == Watching::TimedAndChecked, counted_);
     in_model_ = how == Watching::Timed;
   }
 

@@ -14,8 +14,9 @@
 
 namespace course {
 
-/// How a call is watched: with all that finds mistakes, or only timed, with spans or without.
-enum class Watching { Graded, Timed, TimedWithoutSpans };
+/// How a call is watched: with all that finds mistakes, or only timed, with spans or without, or while a
+/// simulated GPU looks at every access.
+enum class Watching { Graded, Timed, TimedWithoutSpans, TimedAndChecked };
 
 /// The memory of the tensor that has this address, among those that the function is given; empty: none has.
 using TensorAt = std::function<std::span<const std::byte>(const void* address)>;

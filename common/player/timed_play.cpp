@@ -180,8 +180,7 @@ class TimedCase {
     set_text(page_, "");
     stage_.start_together(together_.get());
     set_phase(page_, Phase::Computing);
-    stage_.begin_watching(communicator_.get(),
-                          case_.manifest.spans ? Watching::Timed : Watching::TimedWithoutSpans, page_);
+    stage_.begin_watching(communicator_.get(), watching(), page_);
     PlayedCall played;
     played.time.begin_s = now_s();
     played.report = call_function(subject_, case_.manifest.function, call_);
@@ -220,6 +219,11 @@ class TimedCase {
   }
 
  private:
+  Watching watching() const {
+    if (case_.manifest.checked) return Watching::TimedAndChecked;
+    return case_.manifest.spans ? Watching::Timed : Watching::TimedWithoutSpans;
+  }
+
   struct PlayedCall {
     CallTime time;
     std::vector<Span> spans;

@@ -26,7 +26,9 @@ struct FunctionCall {
   std::string block_mode = {};
   /// Of a timed case: each rank is alone on its communicator; the ranks only begin together.
   bool apart = false;
-  bool spans = true;     ///< of a timed case: whether they are recorded
+  bool spans = true;  ///< of a timed case: whether they are recorded
+  /// Of a timed case: whether a simulated GPU looks at every access, as it does when it is graded.
+  bool checked = false;
   bool counted = false;  ///< of a graded case: whether a simulated GPU counts what kernels ask of memory
 };
 

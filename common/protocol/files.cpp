@@ -78,6 +78,7 @@ static void to_json(json& value, const CaseManifest& manifest) {
   if (!manifest.block_mode.empty()) value["block"] = manifest.block_mode;
   if (manifest.apart) value["apart"] = true;
   if (!manifest.spans) value["spans"] = false;
+  if (manifest.checked) value["checked"] = true;
 }
 
 static void from_json(const json& value, CaseManifest& manifest) {
@@ -91,6 +92,7 @@ static void from_json(const json& value, CaseManifest& manifest) {
   manifest.block_mode = value.value("block", manifest.block_mode);
   manifest.apart = value.value("apart", manifest.apart);
   manifest.spans = value.value("spans", manifest.spans);
+  manifest.checked = value.value("checked", manifest.checked);
 }
 
 void write_manifest(const fs::path& folder, const CaseManifest& manifest) {

@@ -28,6 +28,7 @@ constexpr RoleName role_names[] = {
     {Role::RingBackward, "ring_backward", "the backward pass of the blocking ring"},
     {Role::RingOverlapped, "ring_overlapped", "the overlapped ring"},
     {Role::RingLayout, "ring_layout", "the causal ring on any layout"},
+    {Role::BlockCuda, "block_cuda", "the block computation on a GPU"},
     {Role::RingCuda, "ring_cuda", "the ring on GPUs"},
 };
 

@@ -44,6 +44,7 @@ enum class Role {
   RingBackward,
   RingOverlapped,
   RingLayout,
+  BlockCuda,
   RingCuda
 };
 

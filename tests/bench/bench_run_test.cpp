@@ -128,6 +128,17 @@ TEST_F(Bench, TimesCausalRings) {
   EXPECT_EQ(published["zigzag ring of 3"], "85.2 % on eight H800");
 }
 
+TEST_F(Bench, TimesASimulatedGpu) {
+  const Finished all = run("--simulated --head-dims 32 --tokens 512 --json");
+  ASSERT_EQ(all.code, 0) << all.err;
+  const nlohmann::json report = nlohmann::json::parse(all.out);
+  std::map<std::string, double> rates;
+  for (const nlohmann::json& row : report.at("rows")) rates[row.at("name")] = row.at("value");
+  ASSERT_EQ(rates.size(), 3u) << all.out;
+  EXPECT_GT(rates.at("multiply-adds without memory"), rates.at("forward, unchecked, d = 32"));
+  EXPECT_GT(rates.at("forward, each access checked, d = 32"), 0);
+}
+
 TEST_F(Bench, DoesNotTimeAWrongCausalRing) {
   checkout_.replace("lesson14_solution", "lesson14_mutant_exclusive_diagonal");
   const Finished wrong = run("--causal");
