@@ -79,17 +79,21 @@ std::int64_t memory_of_a_ring(const Example& example) {
   return checks::memory_of_blocks(example, 2 * (2 * 2 + 1));
 }
 
+/// Whether this output is within its tolerance.
+bool output_is_right(const Played& played, const char* output) {
+  return relative_error(played.answer.at(output), played.expected.at(output)) <= played.tolerance.at(output);
+}
+
 }  // namespace
 
 log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_leftover) {
   return [=](const Played& played) -> std::string {
-    const auto is_right = [&](const char* name) {
-      return relative_error(played.answer.at(name), played.expected.at(name)) <= played.tolerance.at(name);
-    };
     const std::string leftover = log_reading::leftover(*played.example, *played.outcome);
-    if (is_right("dq") && !leftover.empty()) return leftover + "; " + of_leftover;
-    if (is_right("dq")) return played.example->ranks() > 1 ? of_dk_and_dv : "";
-    return is_right("dv") && !is_right("dk") ? "look at delta, which dv does without" : "";
+    if (output_is_right(played, "dq") && !leftover.empty()) return leftover + "; " + of_leftover;
+    if (output_is_right(played, "dq")) return played.example->ranks() > 1 ? of_dk_and_dv : "";
+    return output_is_right(played, "dv") && !output_is_right(played, "dk")
+               ? "look at delta, which dv does without"
+               : "";
   };
 }
 
@@ -124,11 +128,9 @@ Task masked_task(std::string id, std::string function) {
 }
 
 std::vector<Finding> begins_shares_at_0(const Played& played) {
-  const auto is_wrong = [&](const char* name) {
-    return relative_error(played.answer.at(name), played.expected.at(name)) > played.tolerance.at(name);
-  };
-  const bool of_gradients_alone = !is_wrong("dq") && (is_wrong("dk") || is_wrong("dv"));
-  if (!of_gradients_alone || log_reading::leftover(*played.example, *played.outcome).empty()) return {};
+  if (!output_is_right(played, "dq") || (output_is_right(played, "dk") && output_is_right(played, "dv")) ||
+      log_reading::leftover(*played.example, *played.outcome).empty())
+    return {};
   return {{"share_not_cleared", ""}};
 }
 
