@@ -1,6 +1,7 @@
 #include "judge/communication_checks.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -168,6 +169,10 @@ bool every_rank_sends(const Example&, const Deadlock& deadlock) {
   return deadlock.kind == Deadlock::Kind::Cycle && deadlock.all_send && deadlock.ranks.size() > 1;
 }
 
+bool every_rank_receives_from_next(const Example&, const Deadlock& deadlock) {
+  return deadlock.kind == Deadlock::Kind::Cycle && deadlock.one_peer_ahead == 1;
+}
+
 bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock) {
   return example.ranks() == 1 && deadlock.kind == Deadlock::Kind::Cycle;
 }
@@ -217,6 +222,34 @@ CommunicationCheck has_room_for_every_block(std::string mistake) {
     }
     return {};
   };
+}
+
+CommunicationCheck completes_its_requests(std::string mistake) {
+  const CommunicationCheck look = without_fact(fact_unfinished_request, std::move(mistake));
+  return [look](const Example& example, const Outcome& outcome) {
+    return outcome.ending == Outcome::Ending::Threw ? std::vector<Finding>{} : look(example, outcome);
+  };
+}
+
+CommunicationCheck uses_no_ended_request(std::string mistake) {
+  const CommunicationCheck look = without_fact(fact_ended_request, std::move(mistake));
+  return [look](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> findings = look(example, outcome);
+    for (const Facts& facts : outcome.facts) {
+      const std::optional<std::string> text = first_text(facts, fact_ended_request);
+      if (!findings.empty() && text && is_told(*text, outcome)) findings.front().text = "";
+    }
+    return findings;
+  };
+}
+
+std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome) {
+  const auto is_truncated = [](const Facts& facts) { return first_text(facts, fact_truncated).has_value(); };
+  const std::vector<int> shards = example.layout.shard_tokens();
+  if (std::ranges::none_of(outcome.facts, is_truncated) || example.ranks() < 2) return {};
+  return {{"", fmt::format(
+                   "the ranks' shards here have {} tokens, one of which is {} bytes of k and as many of v",
+                   fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
 }
 
 CommunicationCheck stays_in_its_memory() {
@@ -332,12 +365,14 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
           uses_only_known_calls(),
           stays_in_its_memory(),
           has_room_for_every_block("room_too_short"),
-          without_fact(fact_unfinished_request, ""),
-          first_of({without_fact(fact_shared_room, "one_room_for_k_and_v"),
+          tells_shard_lengths,
+          first_of({completes_its_requests("leaked_request"),
+                    without_fact(fact_shared_room, "one_room_for_k_and_v"),
                     without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer")}),
           named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
           named_if(uses_memory_at_most(std::move(memory), ""), held_everything_unseen, "everything_gathered"),
-          deadlocks(every_rank_sends, "every_rank_sends_first")};
+          deadlocks(every_rank_sends, "every_rank_sends_first"),
+          deadlocks(every_rank_receives_from_next, "receives_from_next")};
 }
 
 }  // namespace course::checks

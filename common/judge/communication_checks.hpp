@@ -51,6 +51,9 @@ bool held_everything_unseen(const Example& example, const Outcome& outcome);
 /// Recognised: a cycle of two or more ranks that all wait in a send.
 bool every_rank_sends(const Example& example, const Deadlock& deadlock);
 
+/// Recognised: a cycle in which whoever sends does so to the next rank, and whoever receives does so from it.
+bool every_rank_receives_from_next(const Example& example, const Deadlock& deadlock);
+
 /// Recognised: a rank that is alone waits for itself.
 bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock);
 
@@ -75,6 +78,16 @@ bool traffic_was_measured(const Outcome& outcome);
 /// A message, or what a collective reads or fills, ends beyond the memory that it begins in: a tensor of the
 /// function's, or a block that it allocated. Where it looks like a count of bytes, it is "count_in_bytes".
 CommunicationCheck stays_in_its_memory();
+
+/// A request was left open, or freed before its operation was complete. Of a function that threw nothing is
+/// said: its exception is why.
+CommunicationCheck completes_its_requests(std::string mistake);
+
+/// A call was given a copy of a request that was over.
+CommunicationCheck uses_no_ended_request(std::string mistake);
+
+/// Where a message was longer than its receive: how long everybody's shard is on this input.
+std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome);
 
 /// A rank started or ended MPI, which is its caller's, or made a call that the MPI layer notes and does not
 /// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.
@@ -125,8 +138,9 @@ CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)
 
 /// What every blocking ring is held to, after what a lesson looks at first: calls that are known, messages
 /// within their tensors, room for every block, requests that are finished, buffers apart, no gathering,
-/// `memory`, and not every rank sending first. Names of mistakes: room_too_short, one_room_for_k_and_v,
-/// receives_over_the_send_buffer, everything_gathered, every_rank_sends_first.
+/// `memory`, not every rank sending first, and none receiving from the next. Names of mistakes:
+/// room_too_short, leaked_request, one_room_for_k_and_v, receives_over_the_send_buffer, everything_gathered,
+/// every_rank_sends_first, receives_from_next.
 std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory);
 

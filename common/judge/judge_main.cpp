@@ -61,7 +61,8 @@ class GradedTestBody : public testing::Test {
   void TestBody() override {
     for (const PlayedTest& test : judge_.session->first.tests) {
       if (test.test->name() != name_) continue;
-      if (test.verdict.status != TestVerdict::Status::Passed) FAIL() << test.verdict.text;
+      if (test.verdict.status != TestVerdict::Status::Passed)
+        FAIL() << test.verdict.before << test.verdict.text;
     }
   }
 
@@ -109,7 +110,7 @@ void write_report(const Judge& judge) {
                             played.test->ranks,
                             played.test->hidden,
                             status_name(verdict.status),
-                            verdict.text,
+                            verdict.before + verdict.text,
                             {verdict.mistakes.begin(), verdict.mistakes.end()},
                             verdict.in_part,
                             verdict.witness == nullptr ? "" : ending_name(verdict.witness->outcome->ending)});

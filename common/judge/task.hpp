@@ -125,6 +125,8 @@ struct Task {
   /// What else the adapter returns, for `explain`: logs of a few kilobytes, any number of rows of so many
   /// columns of ints.
   std::map<std::string, Index> logs = {};
+  /// The id of an earlier task whose function the student is expected to use in this one.
+  std::string uses = {};
   /// What a right answer may be off by, as a part of the expected answer's norm, must stay below this on
   /// every example: a test whose tolerance is as large as what it compares passes anything. An example whose
   /// answer cancels so far that float32 cannot keep below is an error of the lesson; see require_sharp().

@@ -251,6 +251,16 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   return verdict;
 }
 
+/// What is said first of a failure of a task that uses another's function, where that fails, too.
+std::string cause_in_other_task(const PlayedTest& test, const std::vector<PlayedTest>& tests) {
+  const std::string& used = test.test->task->uses;
+  const auto fails = std::ranges::find_if(
+      tests, [&](const PlayedTest& other) { return other.test->task->id == used && other.failed(); });
+  if (used.empty() || !test.failed() || fails == tests.end()) return "";
+  return fmt::format("task {} fails: if this task uses its {}, that may be all that is wrong here\n", used,
+                     fails->test->task->function);
+}
+
 std::string indented(const std::string& text) {
   std::string result;
   for (const char c : text) result += c == '\n' ? std::string("\n      ") : std::string(1, c);
@@ -299,6 +309,7 @@ void judge(std::vector<PlayedTest>& tests, bool alone) {
   });
   for (std::size_t i = 0; i < tests.size(); ++i)
     tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task]);
+  for (PlayedTest& test : tests) test.verdict.before = cause_in_other_task(test, tests);
 }
 
 std::string numbers_text(const Task& task, const Played& played) {
@@ -318,7 +329,7 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
     case TestVerdict::Status::Failed:
       break;
   }
-  std::string text;
+  std::string text = verdict.before;
   for (const std::string& id : verdict.mistakes)
     text += fmt::format("looks like: {}.   ./course hint {}\n", lesson.mistake(id).what, lesson.id);
   return fmt::format("FAIL  {}   {}\n", title, indented(text + verdict.text));

@@ -35,6 +35,7 @@ struct TestVerdict {
   std::vector<std::string> in_part = {};
   std::map<std::string, TakenTolerance> taken = {};  ///< by output
   std::string costs = {};                            ///< of a test that has passed: costs_text()
+  std::string before = {};                           ///< a line that comes first: what may be the cause
 };
 
 using Examples = std::vector<std::shared_ptr<const Example>>;

@@ -9,6 +9,7 @@ namespace course::mpi_layer {
 MPI_Request OpenRequests::add(Operation operation) {
   Operation& kept = operations.emplace_back(std::move(operation));
   by_request_.emplace(kept.request, std::prev(operations.end()));
+  if (!kept.internal) ended_.erase(kept.request);
   if (kept.extent.begin == nullptr) return kept.request;
   if (by_begin_.empty()) longest_ = 0;
   by_begin_.emplace(kept.extent.begin, &kept);
@@ -19,6 +20,17 @@ MPI_Request OpenRequests::add(Operation operation) {
 Operation* OpenRequests::find(MPI_Request request) {
   const auto [first, end] = by_request_.equal_range(request);
   return first == end ? nullptr : &*first->second;
+}
+
+const OpenRequests::Ended* OpenRequests::ended(MPI_Request request) {
+  const auto found = find(request) == nullptr ? ended_.find(request) : ended_.end();
+  return found == ended_.end() ? nullptr : &found->second;
+}
+
+/// With MPI_PROC_NULL all may have one request, which never ends.
+void OpenRequests::note_end(const Operation& operation, const char* by) {
+  if (operation.internal || (operation.kind != Kind::Collective && operation.peer == MPI_PROC_NULL)) return;
+  ended_.insert_or_assign(operation.request, Ended{operation.text(), by});
 }
 
 std::vector<Operation*> OpenRequests::overlapping(const Extent& extent) {

@@ -11,6 +11,8 @@ namespace {
 /// A message may be tested so often with nothing computed since its start or since the last tile, to set it
 /// going. Who tests it once more waits for it.
 constexpr int tests_until_waiting = 16;
+/// After so many tiles of the first block that hides a message, a test finds it.
+constexpr int tiles_until_due = 16;
 
 /// How many threads this process has; -1 when that cannot be read.
 int threads_of_process() {
@@ -104,8 +106,9 @@ void Overlap::look_at_wait(const char* call, const std::vector<Waited>& waited) 
   }
 }
 
-/// Whether a test may find nothing yet: until the first block that is computed meanwhile is over. What is
-/// read before the wait for it is then never there, whether or not the message has come.
+/// Whether a test may find nothing yet: until the first block that is computed meanwhile is over, or many of
+/// its tiles are. What is read before the wait for it is then never there, whether or not the message has
+/// come.
 bool Overlap::may_be_under_way(const Operation& operation) const {
   return operation.is_awaited() && operation.computations == (computing_ ? 1 : 0);
 }
@@ -127,7 +130,8 @@ void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
     Operation* operation = open_.find(*one.request);
     if (operation == nullptr || !may_be_under_way(*operation)) continue;
     ++operation->early_tests;
-    one.delayed = operation->early_tests <= tests_until_waiting;
+    one.due = computing_ && operation->tiles == tiles_until_due && operation->early_tests == 1;
+    one.delayed = operation->tiles < tiles_until_due && operation->early_tests <= tests_until_waiting;
     if (operation->early_tests != tests_until_waiting + 1 || !is_unhidden(*operation)) continue;
     note_wait(operation->text() + " was waited for with one " + call + " after another");
   }

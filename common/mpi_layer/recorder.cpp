@@ -98,11 +98,13 @@ void Journal::note(const char* kind, const std::string& text) {
   });
 }
 
+std::string Journal::now() {
+  const std::lock_guard guard(mutex_);
+  return " (" + after_receives(page_->receives) + ")";
+}
+
 void Journal::note_now(const char* kind, const std::string& text) {
-  std::unique_lock guard(mutex_);
-  const std::string so_far = after_receives(page_->receives);
-  guard.unlock();
-  note(kind, text + " (" + so_far + ")");
+  note(kind, text + now());
 }
 
 std::string Journal::note_uncommon(const char* call) {
@@ -325,6 +327,7 @@ MPI_Request Recorder::start(Operation operation, const RequestStarter& starter) 
   journal.count_sent(operation);
   guard.lock();
   overlap.note_start(operation);
+  if (!operation.internal) ++requests_started_;
   return open.add(std::move(operation));
 }
 
@@ -348,11 +351,24 @@ void Recorder::activate(const char* call, MPI_Request request) {
   check_overlap(*known);
   if (known->guard) known->guard->arm();
   journal.count_sent(*known);
+  ++requests_started_;
   known->active = true;
 }
 
 void Recorder::enter_arrival(Operation& operation, const MPI_Status& status) {
   journal.enter_completion([&](RankStatus& own) { sum(own, operation, status); });
+}
+
+void Recorder::refuse_ended(const char* call, MPI_Request request) {
+  const OpenRequests::Ended* const ended = open.ended(request);
+  if (ended == nullptr) return;
+  const bool freed = std::string(ended->by) == "MPI_Request_free";
+  const std::string text = fmt::format(
+      "{} was given the request of {}, which {} had already {}: the handle was copied, and the copy "
+      "did not become MPI_REQUEST_NULL{}",
+      call, ended->text, ended->by, freed ? "freed" : "completed", journal.now());
+  journal.note(fact_ended_request, text);
+  throw std::invalid_argument(text);
 }
 
 void Recorder::hand_over(MPI_Request request) {
@@ -373,7 +389,7 @@ void Recorder::hand_over(Operation& operation) {
                                operation.text(), sends ? "sent" : "received"));
 }
 
-void Recorder::complete(MPI_Request request, const MPI_Status& status) {
+void Recorder::complete(MPI_Request request, const MPI_Status& status, const char* by) {
   const OpenRequests::Guard guard(open.mutex);
   Operation* known = open.find(request);
   int cancelled = 0;
@@ -390,6 +406,7 @@ void Recorder::complete(MPI_Request request, const MPI_Status& status) {
   if (known->persistent) {
     known->active = false;
   } else {
+    open.note_end(*known, by);
     open.remove(*known);
   }
 }
@@ -409,18 +426,24 @@ void Recorder::throw_failure(int code, MPI_Request request, const MPI_Status& st
   if (error_class == MPI_ERR_TRUNCATE) {
     int arrived = 0;
     PMPI_Get_count(&status, MPI_BYTE, &arrived);
-    text += ": the message that arrived is longer than the buffer";
     if (arrived > failed.bytes) {
-      text += ", " + std::to_string(arrived) + " bytes";
+      text +=
+          fmt::format(": rank {} sent {} bytes, the room has {}", status.MPI_SOURCE, arrived, failed.bytes);
       journal.note(fact_truncated, fmt::format("{} bytes for {}", arrived, failed.bytes));
+      text += journal.now();
+    } else {
+      text += ": the message that arrived is longer than the buffer";
     }
   }
   throw_error(code, text);
 }
 
 void Recorder::release(MPI_Request* request) {
+  constexpr const char* call = "MPI_Request_free";
   const OpenRequests::Guard guard(open.mutex);
+  refuse_ended(call, *request);
   Operation* known = open.find(*request);
+  if (known != nullptr) open.note_end(*known, call);
   if (known != nullptr && known->active) {
     known->released = true;
     open.hide(*known);
@@ -431,7 +454,7 @@ void Recorder::release(MPI_Request* request) {
     return;
   }
   if (known != nullptr) open.remove(*known);
-  check(PMPI_Request_free(request), "MPI_Request_free");
+  check(PMPI_Request_free(request), call);
 }
 
 /// Ends an operation that the case left open, waiting for nobody but a sender in the midst of a message.
@@ -458,13 +481,21 @@ void Recorder::close(Operation& operation) {
 Report Recorder::finish() {
   overlap.note_lack();
   std::vector<PendingOperation> sending;
+  const auto is_unfinished = [](const Operation& one) {
+    return one.active && !one.internal && !one.released;
+  };
+  const std::ptrdiff_t unfinished = std::ranges::count_if(open.operations, is_unfinished);
+  const std::string of_all = unfinished < 2
+                                 ? ""
+                                 : fmt::format("; so it is with {} of the {} requests that this rank started",
+                                               unfinished, requests_started_);
   for (Operation& operation : open.operations) {
     const bool was_active = operation.active;
     close(operation);
     if (!operation.internal && !operation.released) {
       journal.note(fact_unfinished_request,
                    was_active
-                       ? operation.text() + " was started, and no MPI_Wait or MPI_Test completed it"
+                       ? operation.text() + " was started, and no MPI_Wait or MPI_Test completed it" + of_all
                        : "the request of " + operation.text() + " was never freed with MPI_Request_free");
     }
     if (!operation.active) continue;

@@ -39,7 +39,9 @@ class Journal {
 
   /// Adds a fact, to the page too where that still has room, unless it is known or enough of its kind are.
   void note(const char* kind, const std::string& text);
-  /// The same of what happens now: it says how many receives had completed.
+  /// " (after 2 receives)", of what happens now.
+  std::string now();
+  /// The same as note() of what happens now.
   void note_now(const char* kind, const std::string& text);
   /// Returns what is said of the call.
   std::string note_uncommon(const char* call);
@@ -81,7 +83,9 @@ struct Waited {
   MPI_Request* request;
   State state = State::Open;
   MPI_Status status{};
-  bool delayed = false;  ///< a test of it finds nothing this time
+  bool delayed = false;   ///< a test of it finds nothing this time
+  bool due = false;       ///< a test of it gives it time to complete, to find it for certain
+  const char* call = "";  ///< that waits for it or tests it; of one that its caller never sees ""
 };
 
 /// A call's name, and what the trace shows of it.
@@ -105,11 +109,23 @@ struct OpenRequests {
   /// several, as it does for those with MPI_PROC_NULL, or to another thread before the first is known to be
   /// complete: then the first.
   Operation* find(MPI_Request request);
+  /// What is told of an operation that is over.
+  struct Ended {
+    std::string text;  ///< Operation::text()
+    const char* by;    ///< the call that completed it, or freed its request
+  };
+  /// The operation that its caller knew by this request, when that is over and no other has the request now:
+  /// a copy of the handle. Else null.
+  const Ended* ended(MPI_Request request);
+  /// The library has given the request to an operation that is not kept here.
+  void forget_ended(MPI_Request request) { ended_.erase(request); }
   /// Those whose buffers share a byte with this extent.
   std::vector<Operation*> overlapping(const Extent& extent);
   /// No request of the caller's leads to the operation any more. It stays among the operations.
   void hide(const Operation& operation);
   void remove(const Operation& operation);
+  /// `by` has completed the operation, or freed its request.
+  void note_end(const Operation& operation, const char* by);
 
  private:
   using Place = std::pmr::list<Operation>::iterator;
@@ -118,6 +134,7 @@ struct OpenRequests {
   std::pmr::multimap<MPI_Request, Place> by_request_{&own_memory()};
   std::pmr::multimap<const std::byte*, Operation*> by_begin_{&own_memory()};
   std::ptrdiff_t longest_ = 0;  ///< bytes; no buffer in by_begin_ is longer
+  std::map<MPI_Request, Ended> ended_;
 };
 
 /// The first different texts, as many as are told of one kind.
@@ -157,7 +174,8 @@ class Overlap {
   /// later, be it the other tiles of the same block, could have.
   void look_at_wait(const char* call, const std::vector<Waited>& waited);
   /// Looks at tests of messages that no whole block could have hidden yet: marks those that are to find
-  /// nothing (Options::delay_tests), and notes a row of them where next to nothing was computed.
+  /// nothing (Options::delay_tests), and notes a row of them where next to nothing was computed. After many
+  /// tiles of one block a test is to find for certain what it can, as it may with a block that takes long.
   void look_at_tests(const char* call, std::vector<Waited>& waited);
   /// The operation is complete; the requests are locked.
   void look_back(const Operation& operation);
@@ -192,7 +210,8 @@ class Waiting {
  public:
   explicit Waiting(Recorder& recorder);
 
-  std::vector<Waited> gather(int count, MPI_Request* requests);
+  /// The requests that `call` was given. Throws std::invalid_argument for one that is over.
+  std::vector<Waited> gather(const char* call, int count, MPI_Request* requests);
   /// Blocks until all of the requests, or with Need::Any one of them, have completed.
   void wait(CallLabel label, std::vector<Waited>& waited, Need need);
   /// Completes what can be completed now: with Need::All either all or nothing, with Need::Any one. Returns
@@ -224,6 +243,7 @@ class Waiting {
   class Scope;
   using PendingNow = std::function<std::vector<PendingOperation>()>;
 
+  void await_due(const std::vector<Waited>& waited) const;
   bool advance_all(std::vector<Waited>& waited, Need need);
   bool advance_from(std::size_t& first, std::vector<Waited>& waited);
   /// Completes an open request if that needs no waiting.
@@ -289,10 +309,13 @@ class Recorder {
   /// Takes a request from a caller who frees it.
   void release(MPI_Request* request);
 
+  /// Throws std::invalid_argument for a copy of a request that is over: the library would follow it to memory
+  /// that it has freed. The requests are locked.
+  void refuse_ended(const char* call, MPI_Request request);
   /// The caller has been told that the operation is complete, and keeps its request.
   void hand_over(MPI_Request request);
-  /// The same of one whose request is over with that.
-  void complete(MPI_Request request, const MPI_Status& status);
+  /// The same of one whose request is over with that, by this call of the caller's.
+  void complete(MPI_Request request, const MPI_Status& status, const char* by);
   /// Throws what the library says about a failed operation, which is over with that.
   [[noreturn]] void throw_failure(int code, MPI_Request request, const MPI_Status& status);
   /// Adds a message that has come to its end to the sums by which the judge sees that both of its ends know.
@@ -307,6 +330,7 @@ class Recorder {
 
   Communicators communicators_;
   std::map<MPI_Message, Matched> matched_;
+  int requests_started_ = 0;  ///< by the caller, who has their handles
 };
 
 /// The recorder between begin() and end(), else null.

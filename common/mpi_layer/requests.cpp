@@ -11,7 +11,7 @@ using State = Waited::State;
 
 /// Waits for all of the requests, or for any of them.
 std::vector<Waited> wait(Recorder& recorder, const char* call, int count, MPI_Request* requests, Need need) {
-  std::vector<Waited> waited = recorder.waiting.gather(count, requests);
+  std::vector<Waited> waited = recorder.waiting.gather(call, count, requests);
   const std::string of_many = count == 1 ? "" : " of " + std::to_string(count) + " requests";
   recorder.waiting.wait({call, Span::Kind::Wait, call + of_many}, waited, need);
   return waited;
@@ -27,7 +27,7 @@ int hand_out(const std::vector<Waited>& waited, MPI_Status* statuses) {
 /// Tests all of the requests; they are handed out when all are complete.
 int test_all(Recorder& recorder, const char* call, int count, MPI_Request* requests, int* flag,
              MPI_Status* statuses) {
-  std::vector<Waited> waited = recorder.waiting.gather(count, requests);
+  std::vector<Waited> waited = recorder.waiting.gather(call, count, requests);
   *flag = recorder.waiting.test(call, waited, Need::All) ? 1 : 0;
   return *flag != 0 ? hand_out(waited, statuses) : MPI_SUCCESS;
 }
@@ -106,7 +106,7 @@ int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuse
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Testany(count, requests, index, flag, status);
-  std::vector<Waited> waited = recorder->waiting.gather(count, requests);
+  std::vector<Waited> waited = recorder->waiting.gather(__func__, count, requests);
   *flag = recorder->waiting.test(__func__, waited, Need::Any) ? 1 : 0;
   return hand_out_one(waited, index, status);
 }
@@ -114,7 +114,7 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
 int MPI_Testsome(int count, MPI_Request requests[], int* completed, int indices[], MPI_Status statuses[]) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Testsome(count, requests, completed, indices, statuses);
-  std::vector<Waited> waited = recorder->waiting.gather(count, requests);
+  std::vector<Waited> waited = recorder->waiting.gather(__func__, count, requests);
   recorder->waiting.test(__func__, waited, Need::Any);
   return hand_out_some(*recorder, std::move(waited), completed, indices, statuses);
 }
@@ -122,7 +122,7 @@ int MPI_Testsome(int count, MPI_Request requests[], int* completed, int indices[
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Request_get_status(request, flag, status);
-  std::vector<Waited> waited = recorder->waiting.gather(1, &request);
+  std::vector<Waited> waited = recorder->waiting.gather(__func__, 1, &request);
   recorder->overlap.look_at_tests(__func__, waited);
   check(PMPI_Request_get_status(request, flag, status), __func__);
   if (waited[0].delayed) *flag = 0;
@@ -149,9 +149,12 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 }
 
 int MPI_Cancel(MPI_Request* request) {
-  const int code = PMPI_Cancel(request);
-  if (watching() != nullptr) check(code, __func__);
-  return code;
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Cancel(request);
+  const OpenRequests::Guard guard(recorder->open.mutex);
+  recorder->refuse_ended(__func__, *request);
+  check(PMPI_Cancel(request), __func__);
+  return MPI_SUCCESS;
 }
 
 int MPI_Request_free(MPI_Request* request) {

@@ -1,4 +1,5 @@
 #include <stdexcept>
+#include <type_traits>
 
 #include "mpi_layer/recorder.hpp"
 
@@ -9,6 +10,15 @@ namespace course::mpi_layer {
 
 namespace {
 
+/// A request that such a call has started may be the handle of one that is over.
+template <class Argument>
+void forget_ended(Recorder& recorder, const Argument& argument) {
+  if constexpr (std::is_same_v<Argument, MPI_Request*>) {
+    const OpenRequests::Guard guard(recorder.open.mutex);
+    recorder.open.forget_ended(*argument);
+  }
+}
+
 template <auto Library, class... Arguments>
 int pass_on(const char* name, Arguments... arguments) {
   Recorder* recorder = watching();
@@ -16,6 +26,7 @@ int pass_on(const char* name, Arguments... arguments) {
   recorder->journal.note_uncommon(name);
   const auto call = [&] { return Library(arguments...); };
   check(recorder->waiting.run_blocked({name}, unknown_operation(name), call), name);
+  (forget_ended(*recorder, arguments), ...);
   return MPI_SUCCESS;
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 /// So many tests in a row that complete nothing are polling.
 constexpr int tests_until_polling = 3;
+/// So long a test waits for what is due (Waited::due), once for each operation.
+constexpr std::chrono::milliseconds time_for_what_is_due{200};
 
 /// What a rank does between two looks at what it waits for: at first nothing, later it naps, so that ranks
 /// which compute get the core. It never yields: on a busy machine every sched_yield() costs a whole time
@@ -212,13 +214,15 @@ int Waiting::run_blocked(CallLabel label, const Operation& operation, const std:
   return code;
 }
 
-std::vector<Waited> Waiting::gather(int count, MPI_Request* requests) {
+std::vector<Waited> Waiting::gather(const char* call, int count, MPI_Request* requests) {
   const OpenRequests::Guard guard(recorder_.open.mutex);
   recorder_.overlap.see_call();
   std::vector<Waited> waited;
   for (int i = 0; i < count; ++i) {
     Waited& one = waited.emplace_back();
     one.request = &requests[i];
+    one.call = call;
+    recorder_.refuse_ended(call, requests[i]);
     const Operation* known = recorder_.open.find(requests[i]);
     if (requests[i] != MPI_REQUEST_NULL && (known == nullptr || known->active)) continue;
     one.state = Waited::State::Absent;
@@ -295,15 +299,25 @@ bool Waiting::advance(Waited& waited) {
 }
 
 void Waiting::finish(Waited& waited, MPI_Request left, const MPI_Status& status) {
-  recorder_.complete(*waited.request, status);
+  recorder_.complete(*waited.request, status, waited.call);
   *waited.request = left;
   waited.status = status;
   waited.state = Waited::State::Complete;
 }
 
+/// Where a rank is late, the test goes on without its message: it may be waiting for this rank.
+void Waiting::await_due(const std::vector<Waited>& waited) const {
+  if (std::ranges::count(waited, true, &Waited::due) == 0) return;
+  const auto deadline = std::chrono::steady_clock::now() + time_for_what_is_due;
+  for (Idle idle(more_ranks_than_cores_);
+       !all_arrived(waited) && std::chrono::steady_clock::now() < deadline;)
+    idle.pause([] {});
+}
+
 bool Waiting::test(const char* call, std::vector<Waited>& waited, Need need) {
   recorder_.overlap.look_at_tests(call, waited);
   advance_beside();
+  await_due(waited);
   const bool found = (need == Need::Any || all_arrived(waited)) && advance_all(waited, need);
   note_test(found, [&] { return pending(call, waited, need); });
   return found;

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "player/gradient_rooms.hpp"
 #include "player/own_process.hpp"
 #include "player/plain_attention.hpp"
 #include "player/played_case.hpp"
@@ -68,7 +69,9 @@ class GradedBlocks : public Blocks {
                    std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
                    HeadsView<float> dv) {
       enter_masked(owner, k, v, seen);
+      leftovers_.push_back(rooms_.look(owner, dk, dv));
       plain::accumulate_backward_seen(q, k, v, d_o, lse, delta, seen, dq, dk, dv);
+      rooms_.leave(owner, dk, dv);
     }};
   }
 
@@ -85,6 +88,18 @@ class GradedBlocks : public Blocks {
   std::optional<Tensor> scores() const {
     if (!masked_) return std::nullopt;
     return Tensor({std::ssize(scores_), 1}, scores_);
+  }
+
+  /// The output `leftover` [calls, block_log::leftover_columns] of one that was handed a backward
+  /// computation.
+  std::optional<Tensor> leftovers() const {
+    if (leftovers_.empty()) return std::nullopt;
+    std::vector<float> values;
+    for (const block_log::Leftover& left : leftovers_) {
+      for (const Index number : {left.tensor, left.head, left.row, left.col, left.owner})
+        values.push_back(static_cast<float>(number));
+    }
+    return Tensor({std::ssize(leftovers_), block_log::leftover_columns}, std::move(values));
   }
 
  private:
@@ -110,8 +125,10 @@ class GradedBlocks : public Blocks {
       Computing computing(told,
                           {buffer(q), buffer(k), buffer(v), buffer(d_o), buffer(dq), buffer(dk), buffer(dv)});
       enter(owner, k, v);
+      leftovers_.push_back(rooms_.look(owner, dk, dv));
       plain::accumulate_backward(q, k, v, d_o, lse, delta, owner, dq, dk, dv,
                                  computing.after_a_tile(between_tiles));
+      rooms_.leave(owner, dk, dv);
     }};
   }
 
@@ -134,6 +151,8 @@ class GradedBlocks : public Blocks {
   bool masked_ = false;
   std::vector<block_log::Entry> entries_;
   std::vector<float> scores_;
+  std::vector<block_log::Leftover> leftovers_;
+  GradientRooms rooms_;
 };
 
 /// Different for every drawn case, and for its ranks.
@@ -166,6 +185,8 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
       call.output(block_log::output, log->shape()) = *std::move(log);
     if (std::optional<Tensor> scores = blocks.scores())
       call.output(block_log::scores_output, scores->shape()) = *std::move(scores);
+    if (std::optional<Tensor> leftovers = blocks.leftovers())
+      call.output(block_log::leftover_output, leftovers->shape()) = *std::move(leftovers);
     write_outputs(output_folder(loaded.folder, loaded.rank), call.outputs(), std::move(report));
   }
   stage.barrier();

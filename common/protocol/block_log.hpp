@@ -28,6 +28,18 @@ inline constexpr Index columns = 4;
 /// in each block that its queries see, of one head.
 inline constexpr const char* scores_output = "scores";
 
+/// Beside it, of a function whose block computation adds to dK and dV, the output [calls, leftover_columns]:
+/// a number that the call was given in them and that an earlier call, for another block, had left there.
+inline constexpr const char* leftover_output = "leftover";
+
+struct Leftover {
+  Index tensor = -1;  ///< 0: dK, 1: dV, -1: none was left
+  Index head = 0, row = 0, col = 0;
+  Index owner = 0;  ///< of the earlier block, as the function named it
+};
+
+inline constexpr Index leftover_columns = 5;
+
 /// Chris Wellons's lowbias32, https://github.com/skeeto/hash-prospector: every bit of x changes half of the
 /// others.
 inline std::uint32_t mix(std::uint32_t x) {

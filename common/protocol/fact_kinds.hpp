@@ -35,6 +35,8 @@ inline constexpr const char* fact_waited_at_once = "waited_at_once";
 inline constexpr const char* fact_no_progress = "no_progress";
 inline constexpr const char* fact_collective = "collective";
 inline constexpr const char* fact_unfinished_request = "unfinished_request";
+/// A call was given a copy of a request that is over (thrown).
+inline constexpr const char* fact_ended_request = "ended_request";
 /// MPI_Init or MPI_Finalize (both ignored) or MPI_Abort (thrown) inside the case.
 inline constexpr const char* fact_lifecycle = "lifecycle";
 /// MPI_Bsend or MPI_Ibsend: such a send goes on without its receive.

@@ -129,6 +129,30 @@ class WaitForGraph {
     return std::nullopt;
   }
 
+  /// Whether the rank has begun to receive, waits for that or not.
+  bool receives(int rank) const {
+    return std::ranges::count(ranks_[rank].pending, Operation::Kind::Receive, &Operation::kind) > 0;
+  }
+
+  /// How many ranks ahead the peers of all sends and receives of these ranks are that nothing meets, where
+  /// that is one number and there are both; else 0.
+  int one_peer_ahead(const std::vector<Wait>& cycle) const {
+    const int size = static_cast<int>(ranks_.size());
+    std::optional<int> ahead;
+    bool sends = false, receives = false;
+    for (const Wait& wait : cycle) {
+      for (const Operation& operation : ranks_[wait.rank].pending) {
+        if (operation.kind == Operation::Kind::Collective || is_met(wait.rank, operation)) continue;
+        if (operation.peer < 0 || operation.peer >= size) return 0;
+        const int own = (operation.peer - wait.rank + size) % size;
+        if (ahead.value_or(own) != own) return 0;
+        ahead = own;
+        (operation.kind == Operation::Kind::Send ? sends : receives) = true;
+      }
+    }
+    return sends && receives ? *ahead : 0;
+  }
+
   /// No pending operation of any rank can ever complete.
   bool is_final() const {
     const int size = static_cast<int>(ranks_.size());
@@ -393,6 +417,17 @@ class Explanation {
                        send.tag, miss.receive.rank, receive.tag);
   }
 
+  /// "every rank receives from the rank that it sends to: rank 0 waits for a message from rank 1, which sends
+  /// to rank 2"
+  std::string receives_where_it_sends(const std::vector<int>& cycle, int ahead) const {
+    const int receiver = *std::ranges::find_if(cycle, [&](int rank) { return graph_.receives(rank); });
+    const int peer = (receiver + ahead) % size_;
+    return fmt::format(
+        "every rank receives from the rank that it sends to: rank {} waits for a message from rank {}, which "
+        "sends to rank {}",
+        receiver, peer, (peer + ahead) % size_);
+  }
+
   std::optional<Deadlock> cycle() const {
     const std::vector<Wait> path = graph_.cycle();
     if (path.empty()) return std::nullopt;
@@ -401,12 +436,17 @@ class Explanation {
     const auto all_are = [&](Operation::Kind kind) {
       return std::ranges::all_of(path, [&](const Wait& wait) { return wait.operation->kind == kind; });
     };
-    const bool all_send = all_are(Operation::Kind::Send);
-    const std::string in_order = fmt::format("a cycle: {} → {}{}", fmt::join(ranks, " → "), ranks[0],
-                                             all_send ? "; every rank of it sends and none receives" : "");
+    const bool all_send = all_are(Operation::Kind::Send) &&
+                          std::ranges::none_of(ranks, [&](int rank) { return graph_.receives(rank); });
+    const int ahead = graph_.one_peer_ahead(path);
+    const std::string why = all_send    ? "; every rank of it sends and none receives"
+                            : ahead > 0 ? "; " + receives_where_it_sends(ranks, ahead)
+                                        : "";
+    const std::string in_order = fmt::format("a cycle: {} → {}{}", fmt::join(ranks, " → "), ranks[0], why);
     const std::string alone = fmt::format("rank {} waits for itself", ranks[0]);
     Deadlock still = told(Kind::Cycle, ranks, ranks.size() == 1 ? alone : in_order);
     still.all_send = all_send;
+    still.one_peer_ahead = ahead;
     still.all_receive = all_are(Operation::Kind::Receive);
     still.proven = graph_.is_final(path);
     return still;

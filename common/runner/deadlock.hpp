@@ -36,9 +36,12 @@ bool waits(const RankSnapshot& rank);
 
 struct Deadlock {
   enum class Kind { Cycle, WaitsForFinished, CollectiveMismatch, NoMatch } kind;
-  std::vector<int> ranks;     ///< the cycle in waiting order, or the ranks that wait
-  bool all_send = false;      ///< every rank of the cycle waits in a send
-  bool all_receive = false;   ///< every rank of the cycle waits in a receive
+  std::vector<int> ranks;    ///< the cycle in waiting order, or the ranks that wait
+  bool all_send = false;     ///< every rank of the cycle waits in a send, and none has begun to receive
+  bool all_receive = false;  ///< every rank of the cycle waits in a receive
+  /// Every rank of the cycle that sends does so to the rank so many ahead, and every one that receives does
+  /// so from that same rank, which sends to another; 0 where it is not so.
+  int one_peer_ahead = 0;
   std::vector<int> receives;  ///< how many each of `ranks` has completed
   /// The cycle's ranks, or all, will never go on: what they wait for matches no pending operation, and no
   /// completion is on its way. True at one moment, and so for ever, when no `completed` and no phase has

@@ -50,6 +50,7 @@ Task block_owner_task() {
 
 LessonJudge course::lesson_judge() {
   Task ring = ring_forward::task("2", "ring_attention");
+  ring.uses = "1";
   ring.communication_checks = ring_forward::blocking_checks();
   return {"05", {block_owner_task(), ring}};
 }

@@ -91,6 +91,22 @@ TEST(FindStandstill, NamesTheCycleOfASendFirstRing) {
             "a cycle: 0 → 1 → 2 → 0; every rank of it sends and none receives");
 }
 
+/// Even ranks send first, and everybody receives from where it sends to.
+TEST(FindStandstill, TellsAWrongSourceFromSendingFirst) {
+  const auto still =
+      find_deadlock({blocked({send(1)}), blocked({receive(2)}), blocked({send(3)}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
+  EXPECT_FALSE(still->all_send);
+  EXPECT_EQ(still->one_peer_ahead, 1);
+  EXPECT_PRED2(contains, still->text, "rank 1 waits for a message from rank 2, which sends to rank 3");
+  const auto sending = find_deadlock(sending_ring(4));
+  ASSERT_TRUE(sending);
+  EXPECT_EQ(sending->one_peer_ahead, 0);
+  const auto turned = find_deadlock({blocked({send(1)}), blocked({receive(0)}), blocked({receive(1)})});
+  ASSERT_TRUE(!turned || turned->one_peer_ahead == 0);
+}
+
 TEST(FindStandstill, GivesTheCycleInWaitingOrder) {
   const auto still = find_deadlock({blocked({send(2)}), blocked({send(0)}), blocked({send(1)})});
   ASSERT_TRUE(still);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace course {
 
 namespace {
@@ -17,6 +19,10 @@ Outcome moved(std::int64_t sent, std::int64_t gathered) {
   outcome.reports[0].bytes_sent_to = {{1, sent}};
   outcome.reports[0].collective_bytes = gathered;
   return outcome;
+}
+
+CommunicationCheck sends_nothing() {
+  return [](const Example&, const Outcome&) { return std::vector<Finding>{}; };
 }
 
 std::string mistake(const std::vector<Finding>& findings) {
@@ -90,6 +96,66 @@ TEST(CommunicationChecks, SayOnceThatARoomIsTooShort) {
   EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "");
   outcome.facts[1] = {{fact_beyond_tensor, "a count of bytes"}};
   EXPECT_TRUE(look(on_ranks(2), outcome).empty());
+}
+
+TEST(CommunicationChecks, OpenRequestsAreNotHeldAgainstAFunctionThatThrew) {
+  const CommunicationCheck look = checks::completes_its_requests("leaked_request");
+  Outcome outcome = moved(8, 0);
+  outcome.facts = {{{fact_unfinished_request, "MPI_Isend was started"}}, {}};
+  EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "leaked_request");
+  outcome.ending = Outcome::Ending::Threw;
+  EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "none");
+}
+
+/// A buffer that meets one of an open request's does so because that is open.
+TEST(CommunicationChecks, OpenRequestsComeBeforeBuffersThatOverlap) {
+  Example example = on_ranks(2);
+  example.inputs["k"] = Tensor({1, 2, 4});
+  const auto named = [&](const Facts& facts) {
+    Outcome outcome = moved(0, 0);
+    outcome.facts = {facts, {}};
+    std::set<std::string> names;
+    for (const CommunicationCheck& look :
+         checks::blocking_ring(sends_nothing(), [](const Example&) { return std::int64_t{1} << 30; })) {
+      for (const Finding& finding : look(example, outcome)) names.insert(finding.mistake);
+    }
+    return names;
+  };
+  const std::pair<std::string, std::string> overlap{fact_overlapping_buffers, "the buffers overlap"};
+  EXPECT_EQ(named({overlap}), std::set<std::string>{"receives_over_the_send_buffer"});
+  EXPECT_EQ(named({overlap, {fact_unfinished_request, "MPI_Irecv was started"}}),
+            std::set<std::string>{"leaked_request"});
+}
+
+TEST(CommunicationChecks, SayOnceThatARequestWasACopy) {
+  const CommunicationCheck look = checks::uses_no_ended_request("tests_a_copy");
+  Outcome outcome = moved(8, 0);
+  outcome.facts = {{{fact_ended_request, "MPI_Wait was given the request"}}, {}};
+  EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "rank 0: MPI_Wait was given the request");
+  outcome.ending = Outcome::Ending::Threw;
+  outcome.text = "rank 0 threw: MPI_Wait was given the request";
+  EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "");
+  EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "tests_a_copy");
+}
+
+TEST(CommunicationChecks, TellsTheLengthsOfShardsWhereAMessageWasTooLong) {
+  Example unequal{.what = "a ring", .inputs = {}, .layout = std::vector<int>{3, 7}};
+  unequal.inputs["k"] = Tensor({2, 10, 5});
+  Outcome outcome = moved(8, 0);
+  outcome.facts = {{}, {}};
+  EXPECT_TRUE(checks::tells_shard_lengths(unequal, outcome).empty());
+  outcome.facts[1] = {{fact_truncated, "504 bytes for 216"}};
+  EXPECT_EQ(checks::tells_shard_lengths(unequal, outcome).at(0).text,
+            "the ranks' shards here have 3, 7 tokens, one of which is 40 bytes of k and as many of v");
+}
+
+TEST(CommunicationChecks, TellsAWrongSourceFromRanksThatAllSendFirst) {
+  Deadlock wrong_source{
+      .kind = Deadlock::Kind::Cycle, .ranks = {0, 1, 2}, .one_peer_ahead = 1, .receives = {}, .text = ""};
+  EXPECT_TRUE(checks::every_rank_receives_from_next(on_ranks(3), wrong_source));
+  EXPECT_FALSE(checks::every_rank_sends(on_ranks(3), wrong_source));
+  wrong_source.one_peer_ahead = 2;
+  EXPECT_FALSE(checks::every_rank_receives_from_next(on_ranks(3), wrong_source));
 }
 
 TEST(CommunicationChecks, MemoryIsCalledAGatherOnlyWhereNobodyCountsTraffic) {

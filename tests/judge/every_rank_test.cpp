@@ -2,11 +2,13 @@
 
 #include <cmath>
 
+#include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/block/block_backward_steps.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/gradient_checks.hpp"
 #include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
 #include "ring/shards.hpp"
@@ -26,6 +28,61 @@ Outcome returned(const Answer& answer, const Example& example) {
       outputs[name] = example.layout.shard(cast<float>(tensor), 1, rank);
   }
   return outcome;
+}
+
+/// What is explained of an answer whose dq is as given, dk and dv as they should be or not.
+std::string explained(const Example& example, bool dq_right, bool dk_right, bool leftover) {
+  Answer answer = task.expected(example);
+  if (!dq_right) answer["dq"][0] += 10;
+  if (!dk_right) answer["dk"][0] += 10;
+  Outcome outcome = returned(answer, example);
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    Tensor log({example.ranks(), block_log::columns});
+    Tensor left({example.ranks(), block_log::leftover_columns}, -1.0f);
+    for (int hop = 0; hop < example.ranks(); ++hop) {
+      const int owner = log_reading::holder(rank, hop, example.ranks());
+      const auto print = [&](const char* name) {
+        return block_log::fingerprint(example.layout.shard(example.inputs.at(name), 1, owner).heads());
+      };
+      const auto row = log.matrix().row(hop);
+      row[0] = static_cast<float>(owner);
+      row[1] = static_cast<float>(example.layout.tokens(owner));
+      row[2] = print("k");
+      row[3] = print("v");
+    }
+    if (leftover && rank == 1)
+      std::ranges::copy(std::vector<float>{1, 0, 2, 3, 1}, left.matrix().row(2).begin());
+    outcome.outputs[rank][block_log::output] = log;
+    outcome.outputs[rank][block_log::leftover_output] = left;
+  }
+  const Played played = compare(task, example, task.expected(example), outcome);
+  const std::vector<Finding> found = ring_backward::begins_shares_at_0(played);
+  EXPECT_EQ(found.size(), leftover && dq_right && !dk_right ? 1 : 0);
+  return task.explain(played);
+}
+
+TEST(RingBackward, SaysWhereToLook) {
+  InputGenerator generator(3);
+  const auto example = [&](int ranks) {
+    const int n = 3 * ranks;
+    return ring_backward::with_gradient(
+        generator,
+        ring_forward::make_example("a ring", std::vector<int>(ranks, 3), random_qkv(generator, 2, n, n, 4)));
+  };
+  EXPECT_EQ(explained(example(1), false, false, false), "look at delta, which dv does without");
+  EXPECT_EQ(explained(example(1), true, false, false), "");
+  EXPECT_EQ(explained(example(3), false, false, false),
+            "every rank was given the right blocks: look at delta, which dv does without");
+  EXPECT_EQ(explained(example(3), true, false, false),
+            "every rank was given the right blocks: look at where dk and dv go between them, and how they "
+            "come home");
+  EXPECT_TRUE(explained(example(3), true, false, true)
+                  .starts_with(
+                      "every rank was given the right blocks: rank 1, block of rank 2: block.accumulate was "
+                      "given dv that is not 0 at [head 0, row 2, col 3], in memory where the block of rank 1 "
+                      "was computed before; "));
+  EXPECT_EQ(explained(example(3), false, false, true),
+            "every rank was given the right blocks: look at delta, which dv does without");
 }
 
 std::string said_of(const Answer& answer, const Example& example) {

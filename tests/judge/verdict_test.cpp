@@ -67,6 +67,39 @@ TEST(Verdict, IsTheSameAsOneOtherAlone) {
             "FAIL  lesson05.2.ranks3   rank 0 waits\n      the same on 5 ranks\n");
 }
 
+/// The verdicts of two tasks, of which the second uses the first one's function.
+std::vector<std::string> told_of_two_tasks(Ending first, Ending second) {
+  Task owner, ring;
+  owner.id = "1";
+  owner.function = "block_owner";
+  ring.id = "2";
+  ring.uses = "1";
+  const GradedTest graded[] = {{&owner, 0}, {&ring, 2}};
+  const Outcome outcomes[] = {outcome(first, ""), outcome(second, "")};
+  const Example example{"an input", {}};
+  const auto played = [&](int i) {
+    const std::string complaint = outcomes[i].ending == Ending::Crashed ? "rank 0 died" : "";
+    return PlayedTest{&graded[i], {{&example, &outcomes[i], {}, {}, {}, {}, complaint}}};
+  };
+  std::vector<PlayedTest> tests{played(0), played(1)};
+  judge(tests);
+  LessonInfo lesson;
+  lesson.id = "05";
+  return {verdict_text(lesson, graded[0], tests[0].verdict),
+          verdict_text(lesson, graded[1], tests[1].verdict)};
+}
+
+TEST(Verdict, SaysFirstThatATaskFailsWhichThisOneUses) {
+  const std::vector<std::string> both = told_of_two_tasks(Ending::Crashed, Ending::Crashed);
+  EXPECT_EQ(both[0], "FAIL  lesson05.1   rank 0 died\n      on an input\n");
+  EXPECT_EQ(both[1],
+            "FAIL  lesson05.2.ranks2   task 1 fails: if this task uses its block_owner, that may be all that "
+            "is wrong "
+            "here\n      rank 0 died\n      on an input\n");
+  for (const std::string& told : told_of_two_tasks(Ending::Todo, Ending::Crashed))
+    EXPECT_EQ(told.find("that may be all"), std::string::npos) << told;
+}
+
 TEST(Verdict, IsTodoWhenNothingFailed) {
   const TestVerdict verdict = judged({outcome(Ending::Todo, "task 1 is not written")});
   EXPECT_EQ(verdict.status, TestVerdict::Status::Todo);

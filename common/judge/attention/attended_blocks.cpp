@@ -156,9 +156,29 @@ std::function<std::string(const Played&)> explaining(BlocksRight blocks_right) {
       if (wrong && (!earliest || wrong->hop < earliest->hop)) earliest = wrong;
     }
     if (earliest) return earliest->text;
-    const std::string more = example.ranks() > 1 ? blocks_right(played) : "";
-    return more.empty() ? "" : "every rank was given the right blocks: " + more;
+    const std::string more = blocks_right(played);
+    if (more.empty() || example.ranks() == 1) return more;
+    return "every rank was given the right blocks: " + more;
   };
+}
+
+std::string leftover(const Example& example, const Outcome& outcome) {
+  const std::vector<Calls> by_rank = read(example, outcome);
+  for (std::size_t rank = 0; rank < outcome.outputs.size(); ++rank) {
+    const auto log = outcome.outputs[rank].find(block_log::leftover_output);
+    if (log == outcome.outputs[rank].end()) continue;
+    const Index calls = std::min<Index>(log->second.extent(0), std::ssize(by_rank[rank]));
+    for (Index call = 0; call < calls; ++call) {
+      const std::span<const float> row = log->second.matrix().row(call);
+      if (row[0] < 0) continue;
+      return fmt::format(
+          "rank {}, block of rank {}: block.accumulate was given {} that is not 0 at [head {}, row {}, col "
+          "{}], "
+          "in memory where the block of rank {} was computed before",
+          rank, by_rank[rank][call].owner, row[0] == 0 ? "dk" : "dv", row[1], row[2], row[3], row[4]);
+    }
+  }
+  return "";
 }
 
 bool attended_to_more_than_all(const Example& example, const Outcome& outcome) {

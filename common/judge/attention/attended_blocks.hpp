@@ -21,6 +21,11 @@ using BlocksRight = std::function<std::string(const Played&)>;
 /// `blocks_right` where there are several ranks and none was given a wrong one.
 std::function<std::string(const Played&)> explaining(BlocksRight blocks_right);
 
+/// What a block's gradients still held of an earlier block when their computation was given them: "rank 1,
+/// block of rank 0: block.accumulate was given dv that is not 0 at [head 0, row 3, col 0], in memory where
+/// the block of rank 2 was computed before". Empty where nothing did, or the player did not look.
+std::string leftover(const Example& example, const Outcome& outcome);
+
 /// Whether a rank attended to more blocks than there are ranks.
 bool attended_to_more_than_all(const Example& example, const Outcome& outcome);
 

@@ -1,5 +1,6 @@
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -102,8 +103,8 @@ void test_errors_are_exceptions() {
   });
   CHECK(contains(truncated.what, "MPI_ERR_TRUNCATE") == (rank == 1));
   CHECK(contains(truncated.what,
-                 "MPI_Recv from rank 0 (tag 0, 8 bytes): the message that arrived is longer than the "
-                 "buffer, 16 bytes") == (rank == 1));
+                 "MPI_Recv from rank 0 (tag 0, 8 bytes): rank 0 sent 16 bytes, the room has 8 (before any "
+                 "receive)") == (rank == 1));
   CHECK(truncated.has(fact_truncated, "16 bytes for 8") == (rank == 1));
   MPI_Errhandler handler;
   PMPI_Comm_get_errhandler(comm, &handler);
@@ -156,6 +157,90 @@ void test_unfinished_requests() {
     MPI_Recv(&in, 1, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
   });
   CHECK(played.has(fact_unfinished_request, "was freed before it completed") && request == MPI_REQUEST_NULL);
+}
+
+void test_how_many_requests_are_unfinished() {
+  const Played played = play([] {
+    std::array<char, 2> in{};
+    const char out = 1;
+    MPI_Request requests[4];
+    MPI_Irecv(&in[0], 1, MPI_CHAR, previous, 0, comm, &requests[0]);
+    MPI_Isend(&out, 1, MPI_CHAR, next, 0, comm, &requests[1]);
+    MPI_Irecv(&in[1], 1, MPI_CHAR, previous, 1, comm, &requests[2]);
+    MPI_Isend(&out, 1, MPI_CHAR, next, 1, comm, &requests[3]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  });
+  CHECK(
+      played.has(fact_unfinished_request, "completed it; so it is with 2 of the 4 requests that this rank"));
+}
+
+/// Exchanges a byte with the neighbours, whose requests stay in these.
+void start_exchange(char& in, const char& out, std::array<MPI_Request, 2>& requests) {
+  MPI_Irecv(&in, 1, MPI_CHAR, previous, 0, comm, &requests[0]);
+  MPI_Isend(&out, 1, MPI_CHAR, next, 0, comm, &requests[1]);
+}
+
+/// The library would follow the copy to what it has freed.
+void test_copies_of_requests_that_are_over() {
+  using End = void (*)(std::array<MPI_Request, 2> & requests);
+  const auto play_with_copy = [](End end, End use_copy) {
+    return play([=] {
+      char in = 0;
+      const char out = 1;
+      std::array<MPI_Request, 2> requests{};
+      start_exchange(in, out, requests);
+      std::array<MPI_Request, 2> copy = requests;
+      end(requests);
+      use_copy(copy);
+    });
+  };
+  const End test = [](auto& all) {
+    for (int done = 0; done == 0;) MPI_Testall(2, all.data(), &done, MPI_STATUSES_IGNORE);
+  };
+  const End wait = [](auto& all) { MPI_Waitall(2, all.data(), MPI_STATUSES_IGNORE); };
+  const std::string receive =
+      "the request of MPI_Irecv from rank " + std::to_string(previous) + " (tag 0, 1 byte)";
+  const Played waited = play_with_copy(test, wait);
+  CHECK(waited.was_invalid &&
+        contains(waited.what, "MPI_Waitall was given " + receive +
+                                  ", which MPI_Testall had already completed: the handle"));
+  CHECK(waited.has(fact_ended_request, waited.what) && waited.report.facts.size() == 1);
+  CHECK(play_with_copy(wait, test)
+            .has(fact_ended_request, "MPI_Testall was given " + receive + ", which MPI_Waitall"));
+  const Played freed = play_with_copy(wait, [](auto& all) { MPI_Request_free(&all[0]); });
+  CHECK(freed.has(fact_ended_request, "MPI_Request_free was given " + receive));
+  const Played cancelled = play_with_copy(wait, [](auto& all) { MPI_Cancel(&all[0]); });
+  CHECK(cancelled.has(fact_ended_request, "MPI_Cancel was given " + receive));
+  const Played asked = play_with_copy(wait, [](auto& all) {
+    int done = 0;
+    MPI_Request_get_status(all[0], &done, MPI_STATUS_IGNORE);
+  });
+  CHECK(asked.has(fact_ended_request, "MPI_Request_get_status was given " + receive));
+  CHECK(play_with_copy([](auto&) {}, wait).what.empty());  // the copy is all that is used
+}
+
+/// The library gives new operations the requests of those that are over.
+void test_a_request_that_is_used_again_is_no_copy() {
+  int used_again = 0;
+  const Played played = play([&] {
+    char in = 0;
+    const char out = 1;
+    std::array<MPI_Request, 2> requests{}, before{};
+    for (int hop = 0; hop < 5; ++hop) {
+      start_exchange(in, out, requests);
+      for (const MPI_Request request : requests)
+        used_again += std::ranges::count(before, request) > 0 ? 1 : 0;
+      before = requests;
+      MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+      MPI_Sendrecv(&out, 1, MPI_CHAR, next, 0, &in, 1, MPI_CHAR, previous, 0, comm, MPI_STATUS_IGNORE);
+    }
+    std::array<MPI_Request, 2> nobody{};
+    for (MPI_Request& request : nobody) MPI_Isend(&out, 1, MPI_CHAR, MPI_PROC_NULL, 0, comm, &request);
+    MPI_Wait(&nobody[0], MPI_STATUS_IGNORE);
+    MPI_Wait(&nobody[1], MPI_STATUS_IGNORE);
+  });
+  CHECK(played.what.empty() && played.report.facts.empty());
+  CHECK(used_again > 0);
 }
 
 /// A send that was never received stays open: end() does not wait for it, and the page still shows it.
@@ -417,6 +502,9 @@ void test_facts() {
   test_errors_are_exceptions();
   test_overlapping_buffers();
   test_unfinished_requests();
+  test_how_many_requests_are_unfinished();
+  test_copies_of_requests_that_are_over();
+  test_a_request_that_is_used_again_is_no_copy();
   test_a_send_that_nobody_receives();
   test_collectives();
   test_nonblocking_collectives();

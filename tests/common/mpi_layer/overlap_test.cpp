@@ -12,10 +12,10 @@ namespace mpi_layer_tests {
 
 namespace {
 
-/// A block of three tiles, each followed by a pause.
-void compute_tiles(const std::function<void(int tile)>& between_tiles) {
+/// A block of tiles, each followed by a pause.
+void compute_tiles(const std::function<void(int tile)>& between_tiles, int tiles = 3) {
   compute_observer().begin({});
-  for (int tile = 1; tile <= 3; ++tile) {
+  for (int tile = 1; tile <= tiles; ++tile) {
     compute_observer().pause();
     between_tiles(tile);
   }
@@ -86,6 +86,19 @@ void test_waiting_between_tiles() {
       },
       delayed);
   CHECK(tested.report.facts.empty());
+}
+
+/// One test between two tiles of many finds what is there, and gives it the time to come.
+void test_many_tiles_let_a_test_find_the_message() {
+  const Played played = play(
+      [] {
+        Hop hop;
+        hop.start();
+        compute_tiles([&](int tile) { CHECK(hop.test() == (tile >= 16)); }, 20);
+        hop.wait();
+      },
+      delayed);
+  CHECK(played.what.empty() && played.report.facts.empty());
 }
 
 /// Whoever tests until a message is there waits for it, whichever call the tests are.
@@ -285,6 +298,7 @@ void test_a_rank_that_tests_while_it_computes_does_not_poll() {
 void test_overlap() {
   test_waiting_before_computing();
   test_waiting_between_tiles();
+  test_many_tiles_let_a_test_find_the_message();
   test_testing_until_all_is_there_is_waiting();
   test_a_few_tests_before_computing();
   test_progress_while_computing();

@@ -61,6 +61,27 @@ void test_requests_in_the_wrong_direction() {
   CHECK(found.kind == Deadlock::Kind::Cycle && !found.all_send);
   CHECK(contains(found.text, "MPI_Waitall(MPI_Irecv) from rank 1"));
   CHECK(contains(found.text, "MPI_Waitall(MPI_Isend) to rank 1"));
+  CHECK(found.one_peer_ahead == 1);
+}
+
+/// One call of each rank does both: it is not that every rank sends first.
+void test_an_exchange_with_a_wrong_source() {
+  const Deadlock found = provoke(
+      [] {
+        char out = 1;
+        char in = 0;
+        MPI_Sendrecv(&out, 1, MPI_CHAR, next, 0, &in, 1, MPI_CHAR, next, 0, comm, MPI_STATUS_IGNORE);
+      },
+      [] {
+        receive_byte(previous);
+        send_byte(previous);
+      });
+  if (rank != 0) return;
+  CHECK(found.kind == Deadlock::Kind::Cycle && !found.all_send && found.one_peer_ahead == 1);
+  CHECK(
+      contains(found.text,
+               "every rank receives from the rank that it sends to: rank 0 waits for a message from rank 1, "
+               "which sends to rank 2"));
 }
 
 /// The first message of the two has arrived, and only the second is held up.
@@ -201,6 +222,7 @@ void test_deadlocks() {
   test_sends_are_synchronous();
   test_send_first_cycle();
   test_requests_in_the_wrong_direction();
+  test_an_exchange_with_a_wrong_source();
   test_deadlock_after_a_hop();
   test_tags_that_differ();
   test_communicators_that_differ();

@@ -79,15 +79,21 @@ std::int64_t memory_of_a_ring(const Example& example) {
   return checks::memory_of_blocks(example, 2 * (2 * 2 + 1));
 }
 
+/// Whether this output is within its tolerance.
+bool output_is_right(const Played& played, const char* output) {
+  return relative_error(played.answer.at(output), played.expected.at(output)) <= played.tolerance.at(output);
+}
+
 }  // namespace
 
-log_reading::BlocksRight where_to_look(std::string of_dk_and_dv) {
-  return [of_dk_and_dv = std::move(of_dk_and_dv)](const Played& played) -> std::string {
-    const auto is_right = [&](const char* name) {
-      return relative_error(played.answer.at(name), played.expected.at(name)) <= played.tolerance.at(name);
-    };
-    if (is_right("dq")) return of_dk_and_dv;
-    return is_right("dv") && !is_right("dk") ? "look at delta, which dv does without" : "";
+log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_leftover) {
+  return [=](const Played& played) -> std::string {
+    const std::string leftover = log_reading::leftover(*played.example, *played.outcome);
+    if (output_is_right(played, "dq") && !leftover.empty()) return leftover + "; " + of_leftover;
+    if (output_is_right(played, "dq")) return played.example->ranks() > 1 ? of_dk_and_dv : "";
+    return output_is_right(played, "dv") && !output_is_right(played, "dk")
+               ? "look at delta, which dv does without"
+               : "";
   };
 }
 
@@ -100,9 +106,11 @@ Task task(std::string id, std::string function) {
   made.mistakes = mistakes_of<Steps>(gradients<double>, wrong_steps());
   made.answer_checks.push_back(is_right_on_every_rank);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
-  made.logs = {{block_log::output, block_log::columns}};
+  made.logs = {{block_log::output, block_log::columns},
+               {block_log::leftover_output, block_log::leftover_columns}};
   made.explain = log_reading::explaining(
-      where_to_look("look at where dk and dv go between them, and how they come home"));
+      where_to_look("look at where dk and dv go between them, and how they come home",
+                    "the sum of this block's gradients belongs there, as the other ranks have left it"));
   return made;
 }
 
@@ -117,6 +125,13 @@ Task masked_task(std::string id, std::string function) {
     }));
   made.answer_checks.push_back(log_reading::gives_no_empty_block);
   return made;
+}
+
+std::vector<Finding> begins_shares_at_0(const Played& played) {
+  if (!output_is_right(played, "dq") || (output_is_right(played, "dk") && output_is_right(played, "dv")) ||
+      log_reading::leftover(*played.example, *played.outcome).empty())
+    return {};
+  return {{"share_not_cleared", ""}};
 }
 
 std::vector<CommunicationCheck> blocking_checks(const Task& task) {

@@ -43,9 +43,14 @@ Task task(std::string id, std::string function);
 /// empty_block_computed.
 Task masked_task(std::string id, std::string function);
 
-/// Where to look when blocks are right and gradients are not: `of_dk_and_dv` where these alone are wrong, at
+/// Where to look when blocks are right and gradients are not: `of_dk_and_dv` where these alone are wrong,
+/// among several ranks; after what an earlier block left in them, if there is such a thing, `of_leftover`; at
 /// delta where dv alone is right.
-log_reading::BlocksRight where_to_look(std::string of_dk_and_dv);
+log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_leftover);
+
+/// Of a ring in which every share of dk and dv is computed on zeros, where dk or dv alone are wrong: one was
+/// computed on what an earlier block had left. Mistake: share_not_cleared.
+std::vector<Finding> begins_shares_at_0(const Played& played);
 
 /// What a ring of blocking calls that answers `task` is held to. Mistakes: world_communicator,
 /// sends_to_itself_alone, wrong_direction, useless_last_hop, owner_off, hop_skipped and those of
