@@ -16,11 +16,11 @@ namespace {
 /// course_bench on small problems.
 class Bench : public testing::Test {
  protected:
-  Finished run(const std::string& options) const {
+  Finished run(const std::string& options, const std::string& head_dims = "8") const {
     return run_shell(checkout_.environment() + COURSE_BENCH +
-                         " bench --heads 2 --tokens 40 --head-dims 8 --ring-head-dim 4 --repetitions 1 "
-                         "--min-seconds 0.001 " +
-                         options,
+                         " bench --heads 2 --tokens 40 --ring-head-dim 4 --repetitions 1 --min-seconds 0.001 "
+                         "--head-dims " +
+                         head_dims + " " + options,
                      folder_);
   }
 
@@ -129,7 +129,7 @@ TEST_F(Bench, TimesCausalRings) {
 }
 
 TEST_F(Bench, TimesASimulatedGpu) {
-  const Finished all = run("--simulated --head-dims 32 --tokens 512 --json");
+  const Finished all = run("--simulated --json", "32");
   ASSERT_EQ(all.code, 0) << all.err;
   const nlohmann::json report = nlohmann::json::parse(all.out);
   std::map<std::string, double> rates;
