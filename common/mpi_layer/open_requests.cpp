@@ -30,7 +30,7 @@ const OpenRequests::Ended* OpenRequests::ended(MPI_Request request) {
 /// With MPI_PROC_NULL all may have one request, which never ends.
 void OpenRequests::note_end(const Operation& operation, const char* by) {
   if (operation.internal || (operation.kind != Kind::Collective && operation.peer == MPI_PROC_NULL)) return;
-  ended_.insert_or_assign(operation.request, Ended{operation.text(), by});
+  ended_.insert_or_assign(operation.request, Ended{operation.description(), by});
 }
 
 std::vector<Operation*> OpenRequests::overlapping(const Extent& extent) {
