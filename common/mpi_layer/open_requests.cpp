@@ -9,7 +9,6 @@ namespace course::mpi_layer {
 MPI_Request OpenRequests::add(Operation operation) {
   Operation& kept = operations.emplace_back(std::move(operation));
   by_request_.emplace(kept.request, std::prev(operations.end()));
-  if (!kept.internal) ended_.erase(kept.request);
   if (kept.extent.begin == nullptr) return kept.request;
   if (by_begin_.empty()) longest_ = 0;
   by_begin_.emplace(kept.extent.begin, &kept);
