@@ -9,7 +9,6 @@ namespace course::mpi_layer {
 MPI_Request OpenRequests::add(Operation operation) {
   Operation& kept = operations.emplace_back(std::move(operation));
   by_request_.emplace(kept.request, std::prev(operations.end()));
-  if (!kept.internal) ended_.erase(kept.request);
   if (kept.extent.begin == nullptr) return kept.request;
   if (by_begin_.empty()) longest_ = 0;
   by_begin_.emplace(kept.extent.begin, &kept);
@@ -30,7 +29,7 @@ const OpenRequests::Ended* OpenRequests::ended(MPI_Request request) {
 /// With MPI_PROC_NULL all may have one request, which never ends.
 void OpenRequests::note_end(const Operation& operation, const char* by) {
   if (operation.internal || (operation.kind != Kind::Collective && operation.peer == MPI_PROC_NULL)) return;
-  ended_.insert_or_assign(operation.request, Ended{operation.text(), by});
+  ended_.insert_or_assign(operation.request, Ended{operation.description(), by});
 }
 
 std::vector<Operation*> OpenRequests::overlapping(const Extent& extent) {

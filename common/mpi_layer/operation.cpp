@@ -160,7 +160,7 @@ PendingOperation Operation::pending(const char* waiting_call, Need need) const {
   return shown;
 }
 
-std::string Operation::text() const {
+std::string Description::text() const {
   if (kind == Kind::Collective) return call;
   const std::string with = tag == MPI_ANY_TAG ? "any tag" : fmt::format("tag {}", tag);
   return fmt::format("{}{} ({}, {} byte{})", call, direction(kind, peer), with, bytes, bytes == 1 ? "" : "s");

@@ -107,6 +107,18 @@ class BufferGuard {
   std::pmr::vector<std::byte> copy_;
 };
 
+/// What is told of an operation.
+struct Description {
+  Kind kind;
+  const char* call;
+  int peer;
+  int tag;
+  std::int64_t bytes;
+
+  /// "MPI_Recv from rank 2 (tag 0, 8 bytes)"
+  std::string text() const;
+};
+
 /// One operation between its start and its completion, or a persistent one that may be started again.
 struct Operation {
   Kind kind = Kind::Send;
@@ -138,8 +150,9 @@ struct Operation {
   /// The peer as a rank of the case's communicator.
   int case_peer() const;
   PendingOperation pending(const char* waiting_call, Need need) const;
-  /// "MPI_Recv from rank 2 (tag 0, 8 bytes)"
-  std::string text() const;
+  Description description() const { return {kind, call, peer, tag, bytes}; }
+  /// Description::text()
+  std::string text() const { return description().text(); }
 };
 
 /// count * PMPI_Type_size; 0 for a negative count, which the library will refuse.

@@ -366,7 +366,7 @@ void Recorder::refuse_ended(const char* call, MPI_Request request) {
   const std::string text = fmt::format(
       "{} was given the request of {}, which {} had already {}: the handle was copied, and the copy "
       "did not become MPI_REQUEST_NULL{}",
-      call, ended->text, ended->by, freed ? "freed" : "completed", journal.now());
+      call, ended->operation.text(), ended->by, freed ? "freed" : "completed", journal.now());
   journal.note(fact_ended_request, text);
   throw std::invalid_argument(text);
 }

@@ -111,8 +111,8 @@ struct OpenRequests {
   Operation* find(MPI_Request request);
   /// What is told of an operation that is over.
   struct Ended {
-    std::string text;  ///< Operation::text()
-    const char* by;    ///< the call that completed it, or freed its request
+    Description operation;
+    const char* by;  ///< the call that completed it, or freed its request
   };
   /// The operation that its caller knew by this request, when that is over and no other has the request now:
   /// a copy of the handle. Else null.
@@ -134,7 +134,7 @@ struct OpenRequests {
   std::pmr::multimap<MPI_Request, Place> by_request_{&own_memory()};
   std::pmr::multimap<const std::byte*, Operation*> by_begin_{&own_memory()};
   std::ptrdiff_t longest_ = 0;  ///< bytes; no buffer in by_begin_ is longer
-  std::map<MPI_Request, Ended> ended_;
+  std::pmr::map<MPI_Request, Ended> ended_{&own_memory()};
 };
 
 /// The first different texts, as many as are told of one kind.

@@ -159,19 +159,20 @@ void test_unfinished_requests() {
   CHECK(played.has(fact_unfinished_request, "was freed before it completed") && request == MPI_REQUEST_NULL);
 }
 
+/// Every message is received, so that none is left for the tests that follow.
 void test_how_many_requests_are_unfinished() {
   const Played played = play([] {
     std::array<char, 2> in{};
     const char out = 1;
-    MPI_Request requests[4];
+    MPI_Request requests[3];
     MPI_Irecv(&in[0], 1, MPI_CHAR, previous, 0, comm, &requests[0]);
     MPI_Isend(&out, 1, MPI_CHAR, next, 0, comm, &requests[1]);
-    MPI_Irecv(&in[1], 1, MPI_CHAR, previous, 1, comm, &requests[2]);
-    MPI_Isend(&out, 1, MPI_CHAR, next, 1, comm, &requests[3]);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Isend(&out, 1, MPI_CHAR, next, 1, comm, &requests[2]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Recv(&in[1], 1, MPI_CHAR, previous, 1, comm, MPI_STATUS_IGNORE);
   });
   CHECK(
-      played.has(fact_unfinished_request, "completed it; so it is with 2 of the 4 requests that this rank"));
+      played.has(fact_unfinished_request, "completed it; so it is with 2 of the 3 requests that this rank"));
 }
 
 /// Exchanges a byte with the neighbours, whose requests stay in these.

@@ -162,6 +162,7 @@ int main(int argc, char** argv) {
   test_guarded_buffers();
   test_overlap();
   test_many_messages();
+  test_many_messages_leave_nothing_on_the_heap();
   std::array<int, 2> totals{passed, failed};
   PMPI_Allreduce(MPI_IN_PLACE, totals.data(), 2, MPI_INT, MPI_SUM, comm);
   if (rank == 0) std::printf("%d passed, %d failed\n", totals[0], totals[1]);

@@ -66,5 +66,6 @@ void test_right_programs();
 void test_guarded_buffers();
 void test_overlap();
 void test_many_messages();
+void test_many_messages_leave_nothing_on_the_heap();
 
 }  // namespace mpi_layer_tests
