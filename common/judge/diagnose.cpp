@@ -161,6 +161,15 @@ bool is_right(const Played& played) {
   });
 }
 
+std::vector<const Output*> wrong_outputs(const Task& task, const Played& played) {
+  std::vector<const Output*> wrong;
+  for (const Output& output : task.outputs) {
+    const double error = relative_error(played.answer.at(output.name), played.expected.at(output.name));
+    if (error > played.tolerance.at(output.name)) wrong.push_back(&output);
+  }
+  return wrong;
+}
+
 std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& task,
                                                                  const std::vector<Played>& all) {
   std::vector<const Played*> small;

@@ -40,6 +40,7 @@ struct Example {
   /// example has to take this from it.
   std::shared_ptr<WorkedOut> worked = {};
   int ranks() const { return std::max(1, layout.ranks()); }
+  Index numbers() const;  ///< in all inputs
 };
 
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
