@@ -57,16 +57,21 @@ Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
   return mistake.throws(*played.example, played.outcome->text) ? Likeness::Supports : Likeness::Differs;
 }
 
+/// Of any example.
+Likeness likeness(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
+  if (mistake.agrees && !mistake.agrees(*played.example, *played.outcome)) return Likeness::Differs;
+  return played.answer.empty() ? likeness_of_ending(mistake, played)
+                               : likeness_of(mistake.answer(*played.example), played, mistakes_cancel);
+}
+
 /// Whether one mistake equals every answer, and is clearly wrong where an answer is; one by which the
 /// function throws has thrown.
 bool explains(const Mistake& mistake, const std::vector<const Played*>& all, bool mistakes_cancel) {
   bool supported = false;
   for (const Played* played : all) {
-    const Likeness likeness = played->answer.empty()
-                                  ? likeness_of_ending(mistake, *played)
-                                  : likeness_of(mistake.answer(*played->example), *played, mistakes_cancel);
-    if (likeness == Likeness::Differs) return false;
-    supported |= likeness == Likeness::Supports;
+    const Likeness found = likeness(mistake, *played, mistakes_cancel);
+    if (found == Likeness::Differs) return false;
+    supported |= found == Likeness::Supports;
   }
   return supported;
 }
@@ -94,12 +99,12 @@ Explained explained_kinds(const Mistake& mistake, const std::vector<const Played
   Explained explained;
   std::map<std::string, Likeness> by_kind;
   for (const Played* played : all) {
-    const Answer mistaken = mistake.answer(*played->example);
-    const Likeness likeness = likeness_of(mistaken, *played, mistakes_cancel);
-    if (likeness == Likeness::Differs && is_right(*played)) return {};
-    explained.fails_elsewhere |= likeness == Likeness::Differs && is_clearly_wrong(mistaken, *played);
-    Likeness& kind = by_kind.try_emplace(played->example->what, likeness).first->second;
-    if (kind != Likeness::Differs) kind = likeness == Likeness::Differs ? likeness : std::max(kind, likeness);
+    const Likeness found = likeness(mistake, *played, mistakes_cancel);
+    if (found == Likeness::Differs && is_right(*played)) return {};
+    explained.fails_elsewhere |=
+        found == Likeness::Differs && is_clearly_wrong(mistake.answer(*played->example), *played);
+    Likeness& kind = by_kind.try_emplace(played->example->what, found).first->second;
+    if (kind != Likeness::Differs) kind = found == Likeness::Differs ? found : std::max(kind, found);
   }
   for (const auto& [what, likeness] : by_kind) {
     if (likeness == Likeness::Supports) explained.kinds.insert(what);

@@ -68,9 +68,11 @@ std::string side_words(const Output& output, const std::vector<Played>& all) {
     return "";
   const auto [least, most] = std::ranges::minmax(wrong);
   if (least < 0 && most > 0) return "";
-  return fmt::format("every wrong entry of {} is too {}, by {:.3g} to {:.3g}", output.in_words(),
-                     least > 0 ? "large" : "small", std::min(std::abs(least), std::abs(most)),
-                     std::max(std::abs(least), std::abs(most)));
+  const double smallest = std::min(std::abs(least), std::abs(most));
+  const double largest = std::max(std::abs(least), std::abs(most));
+  const std::string from = smallest < 0.01 * largest ? "up" : fmt::format("{:.3g}", smallest);
+  return fmt::format("every wrong entry of {} is too {}, by {} to {:.3g}", output.in_words(),
+                     least > 0 ? "large" : "small", from, largest);
 }
 
 bool is_right_in(const Output& output, const Played& played) {

@@ -197,6 +197,14 @@ std::map<std::string, TakenTolerance> tolerances_taken(const PlayedTest& test) {
   return all;
 }
 
+/// Takes back names that a right answer of the same test refutes (Task::fail_on_all_inputs).
+void take_back_names(const PlayedTest& test, std::vector<Failure>& failures) {
+  if (std::ranges::none_of(test.played, is_right)) return;
+  for (Failure& failure : failures) {
+    for (const std::string& mistake : test.test->task->fail_on_all_inputs) failure.mistakes.erase(mistake);
+  }
+}
+
 TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const Evidence& evidence) {
   using Ending = Outcome::Ending;
   using Status = TestVerdict::Status;
@@ -214,9 +222,11 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
       continue;
     }
     Failure failure = failure_on(task, played, findings[i]);
-    verdict.mistakes.insert(failure.mistakes.begin(), failure.mistakes.end());
     if (!failure.lines.empty()) failures.push_back(std::move(failure));
   }
+  take_back_names(test, failures);
+  for (const Failure& failure : failures)
+    verdict.mistakes.insert(failure.mistakes.begin(), failure.mistakes.end());
   if (failures.empty() && todo != nullptr) return {Status::Todo, todo->complaint, {}, todo};
   if (failures.empty()) {
     if (verdict.status == Status::Passed) verdict.costs = costs_text(task, test.played);
