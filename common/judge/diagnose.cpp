@@ -57,16 +57,21 @@ Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
   return mistake.throws(*played.example, played.outcome->text) ? Likeness::Supports : Likeness::Differs;
 }
 
+/// Of any example.
+Likeness likeness(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
+  if (mistake.agrees && !mistake.agrees(*played.example, *played.outcome)) return Likeness::Differs;
+  return played.answer.empty() ? likeness_of_ending(mistake, played)
+                               : likeness_of(mistake.answer(*played.example), played, mistakes_cancel);
+}
+
 /// Whether one mistake equals every answer, and is clearly wrong where an answer is; one by which the
 /// function throws has thrown.
 bool explains(const Mistake& mistake, const std::vector<const Played*>& all, bool mistakes_cancel) {
   bool supported = false;
   for (const Played* played : all) {
-    const Likeness likeness = played->answer.empty()
-                                  ? likeness_of_ending(mistake, *played)
-                                  : likeness_of(mistake.answer(*played->example), *played, mistakes_cancel);
-    if (likeness == Likeness::Differs) return false;
-    supported |= likeness == Likeness::Supports;
+    const Likeness found = likeness(mistake, *played, mistakes_cancel);
+    if (found == Likeness::Differs) return false;
+    supported |= found == Likeness::Supports;
   }
   return supported;
 }
@@ -94,12 +99,12 @@ Explained explained_kinds(const Mistake& mistake, const std::vector<const Played
   Explained explained;
   std::map<std::string, Likeness> by_kind;
   for (const Played* played : all) {
-    const Answer mistaken = mistake.answer(*played->example);
-    const Likeness likeness = likeness_of(mistaken, *played, mistakes_cancel);
-    if (likeness == Likeness::Differs && is_right(*played)) return {};
-    explained.fails_elsewhere |= likeness == Likeness::Differs && is_clearly_wrong(mistaken, *played);
-    Likeness& kind = by_kind.try_emplace(played->example->what, likeness).first->second;
-    if (kind != Likeness::Differs) kind = likeness == Likeness::Differs ? likeness : std::max(kind, likeness);
+    const Likeness found = likeness(mistake, *played, mistakes_cancel);
+    if (found == Likeness::Differs && is_right(*played)) return {};
+    explained.fails_elsewhere |=
+        found == Likeness::Differs && is_clearly_wrong(mistake.answer(*played->example), *played);
+    Likeness& kind = by_kind.try_emplace(played->example->what, found).first->second;
+    if (kind != Likeness::Differs) kind = found == Likeness::Differs ? found : std::max(kind, found);
   }
   for (const auto& [what, likeness] : by_kind) {
     if (likeness == Likeness::Supports) explained.kinds.insert(what);
@@ -159,6 +164,15 @@ bool is_right(const Played& played) {
   return std::all_of(played.answer.begin(), played.answer.end(), [&](const auto& entry) {
     return relative_error(entry.second, played.expected.at(entry.first)) <= played.tolerance.at(entry.first);
   });
+}
+
+std::vector<const Output*> wrong_outputs(const Task& task, const Played& played) {
+  std::vector<const Output*> wrong;
+  for (const Output& output : task.outputs) {
+    const double error = relative_error(played.answer.at(output.name), played.expected.at(output.name));
+    if (error > played.tolerance.at(output.name)) wrong.push_back(&output);
+  }
+  return wrong;
 }
 
 std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& task,

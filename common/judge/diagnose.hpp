@@ -31,6 +31,9 @@ void require_sharp(const Task& task, const Played& played);
 /// Whether every output is within its tolerance of the expected answer.
 bool is_right(const Played& played);
 
+/// The task's outputs that are not; there is an answer.
+std::vector<const Output*> wrong_outputs(const Task& task, const Played& played);
+
 /// The mistakes that explain all that was played, right answers as well as wrong ones: those whose answer
 /// equals the student's wherever there is one, and is clearly not the expected answer where the student's is
 /// wrong; of those by which the function throws (Mistake::throws), the ones that throw as it did. A name is

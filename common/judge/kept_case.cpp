@@ -40,23 +40,13 @@ void require_inputs_of(const Example& example, const Task& task, const std::file
   }
 }
 
-namespace {
-
-Index numbers_in(const Example& example) {
-  Index numbers = 0;
-  for (const auto& [name, tensor] : example.inputs) numbers += tensor.size();
-  return numbers;
-}
-
-}  // namespace
-
 void write_largest_case(const std::filesystem::path& folder, const Task& task, int ranks,
                         std::uint64_t seed) {
   InputGenerator generator(seed);
   const std::vector<Example> examples = task.examples(generator, ranks);
   const Example& largest =
       *std::max_element(examples.begin(), examples.end(),
-                        [](const Example& a, const Example& b) { return numbers_in(a) < numbers_in(b); });
+                        [](const Example& a, const Example& b) { return a.numbers() < b.numbers(); });
   if (largest.ranks() != ranks) {
     throw std::invalid_argument(fmt::format("--ranks {}: task {} draws its inputs for {}", ranks, task.id,
                                             largest.ranks() == 1 ? "one rank" : "another number of ranks"));

@@ -15,6 +15,12 @@ constexpr std::int64_t largest_header = 4096;  // of a .npy file
 
 }  // namespace
 
+Index Example::numbers() const {
+  Index count = 0;
+  for (const auto& [name, input] : inputs) count += input.size();
+  return count;
+}
+
 Task remembering(Task task) {
   int number = 0;
   const auto remember = [&number](std::function<Answer(const Example&)>& function) {

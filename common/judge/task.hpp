@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Example {
   /// example has to take this from it.
   std::shared_ptr<WorkedOut> worked = {};
   int ranks() const { return std::max(1, layout.ranks()); }
+  Index numbers() const;  ///< in all inputs
 };
 
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
@@ -49,6 +51,8 @@ struct Mistake {
   /// Of a mistake by which the function throws on some examples: whether it would throw this on one. The
   /// answer is that of the others.
   std::function<bool(const Example&, const std::string& thrown)> throws = {};
+  /// Of a mistake in what ranks send: whether what instruments saw of an example agrees with it.
+  std::function<bool(const Example&, const Outcome&)> agrees = {};
 };
 
 /// A mistake as the steps of a computation, some of them set wrong.
@@ -115,6 +119,9 @@ struct Task {
   /// By the id of a mistake that an instrument tells at some world size, that of one which looks like it
   /// there: it is named in its place where it explains all answers.
   std::map<std::string, std::string> follows_from = {};
+  /// Ids of mistakes that instruments tell of any input of several ranks: where one of a test is right, they
+  /// are not named in that test.
+  std::set<std::string> fail_on_all_inputs = {};
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
   /// them this one has.
   bool of_family = false;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "judge/diagnose.hpp"
+#include "judge/inputs_compared.hpp"
 #include "judge/kernel_costs.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"
@@ -29,15 +30,6 @@ std::vector<Finding> findings_on(const Task& task, const Played& played) {
     if (!played.answer.empty()) std::ranges::move(check(played), std::back_inserter(all));
   }
   return all;
-}
-
-std::vector<const Output*> wrong_outputs(const Task& task, const Played& played) {
-  std::vector<const Output*> wrong;
-  for (const Output& output : task.outputs) {
-    const double error = relative_error(played.answer.at(output.name), played.expected.at(output.name));
-    if (error > played.tolerance.at(output.name)) wrong.push_back(&output);
-  }
-  return wrong;
 }
 
 using Words = std::string (*)(const Output&, const Tensor64& answer, const Tensor64& expected,
@@ -97,16 +89,20 @@ Lines looks_in_part(const Task& task, const std::map<std::string, std::vector<st
   return lines;
 }
 
-/// What is said of a failure without a name: what the numbers of a wrong answer have in common, and after
-/// which change of the inputs `all` that was played of the task would be right.
-Lines hints(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
+/// What is said of a failure without a name: what the numbers of a wrong answer have in common, after which
+/// change of the inputs `all` that was played of the task would be right, and what is right beside it.
+Lines hints(const PlayedTest& test, const Played& witness, const std::vector<const Played*>& all) {
+  const Task& task = *test.test->task;
   Lines lines;
   if (!witness.answer.empty() && !is_right(witness)) {
     lines = lines_on(task, witness, error_pattern);
     lines.push_back(as_if(task, witness, all));
   }
+  lines.push_back(right_and_side(task, witness, test.played));
   if (has_computed_nan(witness)) {
-    lines.push_back("arithmetic made a NaN, such as 0/0, -inf - (-inf) or 0 times inf");
+    lines.push_back(
+        "arithmetic made a NaN, such as 0/0, -inf - (-inf), 0 times inf, or the log or root of a negative "
+        "number");
   }
   return lines;
 }
@@ -162,14 +158,20 @@ Failure failure_on(const Task& task, const Played& played, const std::vector<Fin
   return failure;
 }
 
-/// The failure that shows what the verdict says: a finding with the name, or else an answer with it.
-const Failure& most_telling(const std::vector<Failure>& failures, const std::set<std::string>& mistakes) {
+/// The failure that shows what the verdict says: a finding with the name, or else of those with a wrong
+/// answer, where there is a name or the first is one, that on the simplest input. Of others, such as crashes,
+/// the first.
+const Failure& most_telling(const Task& task, const std::vector<Failure>& failures,
+                            const std::set<std::string>& mistakes) {
   const auto by_finding =
       std::ranges::find_if(failures, [](const Failure& failure) { return !failure.mistakes.empty(); });
   if (by_finding != failures.end()) return *by_finding;
-  const auto by_answer =
-      mistakes.empty() ? failures.end() : std::ranges::find_if(failures, &Failure::wrong_answer);
-  return by_answer == failures.end() ? failures.front() : *by_answer;
+  std::vector<const Played*> wrong;
+  for (const Failure& failure : failures) {
+    if (failure.wrong_answer) wrong.push_back(failure.played);
+  }
+  if (wrong.empty() || (mistakes.empty() && !failures.front().wrong_answer)) return failures.front();
+  return *std::ranges::find(failures, simplest(task, wrong, mistakes.empty()), &Failure::played);
 }
 
 std::string count_words(const PlayedTest& test, std::size_t failed) {
@@ -195,6 +197,14 @@ std::map<std::string, TakenTolerance> tolerances_taken(const PlayedTest& test) {
   return all;
 }
 
+/// Takes back names that a right answer of the same test refutes (Task::fail_on_all_inputs).
+void take_back_names(const PlayedTest& test, std::vector<Failure>& failures) {
+  if (std::ranges::none_of(test.played, is_right)) return;
+  for (Failure& failure : failures) {
+    for (const std::string& mistake : test.test->task->fail_on_all_inputs) failure.mistakes.erase(mistake);
+  }
+}
+
 TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const Evidence& evidence) {
   using Ending = Outcome::Ending;
   using Status = TestVerdict::Status;
@@ -212,9 +222,11 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
       continue;
     }
     Failure failure = failure_on(task, played, findings[i]);
-    verdict.mistakes.insert(failure.mistakes.begin(), failure.mistakes.end());
     if (!failure.lines.empty()) failures.push_back(std::move(failure));
   }
+  take_back_names(test, failures);
+  for (const Failure& failure : failures)
+    verdict.mistakes.insert(failure.mistakes.begin(), failure.mistakes.end());
   if (failures.empty() && todo != nullptr) return {Status::Todo, todo->complaint, {}, todo};
   if (failures.empty()) {
     if (verdict.status == Status::Passed) verdict.costs = costs_text(task, test.played);
@@ -229,7 +241,7 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
       is_named |= cause == one && verdict.mistakes.erase(seen) > 0;
     if (is_named) verdict.mistakes.insert(one);
   }
-  const Failure& shown = most_telling(failures, verdict.mistakes);
+  const Failure& shown = most_telling(task, failures, verdict.mistakes);
   verdict.witness = shown.played;
   if (test.test->hidden) {
     verdict.text = without_values(task, *shown.played);
@@ -244,8 +256,13 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   lines.insert(lines.end(), shown.lines.begin(), shown.lines.end());
   lines.push_back("on " + shown.played->example->what);
   if (verdict.mistakes.empty())
-    std::ranges::move(hints(task, *shown.played, evidence.all), std::back_inserter(lines));
+    std::ranges::move(hints(test, *shown.played, evidence.all), std::back_inserter(lines));
   lines.push_back(count_words(test, failures.size()));
+  if (verdict.mistakes.empty()) {
+    std::set<const Played*> failed;
+    for (const Failure& failure : failures) failed.insert(failure.played);
+    lines.push_back(kinds_that_pass(test.played, failed));
+  }
   std::erase(lines, "");
   verdict.text = fmt::format("{}", fmt::join(lines, "\n"));
   return verdict;

@@ -101,6 +101,11 @@ class Reader {
     return "";
   }
 
+  bool is_off_by_one_number() const {
+    const Cut whole = levels_of(output_, expected_.shape(), layout_).front();
+    return wrong_.size() > 1 && (!scaled_words(whole, true).empty() || !scaled_words(whole, false).empty());
+  }
+
  private:
   bool is_wrong(Index i) const { return off_[i] > tolerance_; }
   bool any_wrong(const std::vector<Index>& entries) const {
@@ -277,6 +282,7 @@ class Reader {
   }
 
   std::string predicate(double by, bool factor) const {
+    if (factor && std::abs(by) <= allowed_) return "is 0";
     if (factor && std::abs(by + 1) <= allowed_) return "has the wrong sign";
     if (factor) return fmt::format("is {} times what it should be", number(by));
     return fmt::format("is {} {} than it should be", number(std::abs(by)), by > 0 ? "more" : "less");
@@ -357,6 +363,11 @@ class Reader {
 std::string error_pattern(const Output& output, const Tensor64& answer, const Tensor64& expected,
                           double tolerance, const Layout& layout) {
   return Reader(output, answer, expected, tolerance, layout).text();
+}
+
+bool is_off_by_one_number(const Output& output, const Tensor64& answer, const Tensor64& expected,
+                          double tolerance, const Layout& layout) {
+  return Reader(output, answer, expected, tolerance, layout).is_off_by_one_number();
 }
 
 }  // namespace course

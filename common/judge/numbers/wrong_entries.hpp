@@ -28,4 +28,8 @@ std::string locality(const Output& output, const Shape& shape, const std::vector
 std::string error_pattern(const Output& output, const Tensor64& answer, const Tensor64& expected,
                           double tolerance, const Layout& layout);
 
+/// Whether every entry is off by one factor, or one constant, as error_pattern() tells it.
+bool is_off_by_one_number(const Output& output, const Tensor64& answer, const Tensor64& expected,
+                          double tolerance, const Layout& layout);
+
 }  // namespace course

@@ -52,6 +52,9 @@ struct PassSteps {
   bool first_factor_is_zero = false;     ///< where nothing finite has been seen
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
   bool block_from_old_maximum = false;   ///< what a block adds counts from the maximum before it
+  bool skips_lower_blocks = false;       ///< those whose maximum is not above the running one
+  bool rescales_o_every_score = false;   ///< once for each of a block's scores that is not masked
+  bool rescales_o_when_masked = false;   ///< and for each that is
   bool drops_last_block = false;         ///< where it is shorter than the others
   bool moves_last_block_back = false;    ///< so that it is as long as the others, if there are as many scores
   bool values_from_first_row = false;    ///< every block reads them there
@@ -73,17 +76,24 @@ void see_block(const PassSteps& steps, std::span<const float> m, std::span<const
   const float m_new = steps.forgets_running_maximum ? m_block : std::max(state.m, m_block);
   if (steps.masked == Masked::SkippedAtFirst && m_new == minus_infinity) return;
   if (steps.masked == Masked::SkippedAlways && m_block == minus_infinity) return;
+  if (steps.skips_lower_blocks && m_block <= state.m) return;
   const auto correction = [&, m_old = state.m](Factor kind) {
     const bool is_zero = steps.first_factor_is_zero && m_old == minus_infinity;
     return is_zero ? 0.0f : factor(kind, m_old, m_new, m_block);
   };
   const float m_added = steps.block_from_old_maximum ? state.m : m_new;
   state = {m_new, state.l * correction(steps.l)};
-  for (float& component : o) component *= correction(steps.o);
+  const float correction_of_o = correction(steps.o);
+  if (!steps.rescales_o_every_score) {
+    for (float& component : o) component *= correction_of_o;
+  }
   for (Index j = 0; j < values.rows(); ++j) {
     const float weight = l[j] * factor(steps.block, m[j], m_added, m_block);
     state.l += weight;
-    for (Index c = 0; c < values.cols(); ++c) o[c] += weight * values(j, c);
+    const bool rescales =
+        steps.rescales_o_every_score && (m[j] != minus_infinity || steps.rescales_o_when_masked);
+    for (Index c = 0; c < values.cols(); ++c)
+      o[c] = (rescales ? correction_of_o : 1.0f) * o[c] + weight * values(j, c);
   }
   for (float& component : o) component /= steps.divides_every_block ? state.l : 1.0f;
 }
@@ -278,6 +288,11 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
       {"divided_every_block", {.divides_every_block = true}},
       {"divided_every_block", {.divides_every_block = true, .divides = false}},
       {"first_rows_every_block", {.values_from_first_row = true}},
+      {"lower_block_skipped", {.skips_lower_blocks = true}},
+      {"terms_from_block_maximum", {.block = ByBlockMaximum, .masked = SkippedAlways}},
+      {"o_rescaled_every_score", {.rescales_o_every_score = true}},
+      {"o_rescaled_every_score", {.rescales_o_every_score = true, .rescales_o_when_masked = true}},
+      {"largest_counted_twice", {.lse = [](SoftmaxState s) { return s.m + std::log1p(s.l); }}},
       {"block_from_old_maximum", {.block_from_old_maximum = true}},
       {"block_from_old_maximum", {.l = LeftOut, .o = LeftOut, .block_from_old_maximum = true}},
       {"ragged_block_dropped", {.drops_last_block = true}},
@@ -343,7 +358,8 @@ std::vector<Example> passes(InputGenerator& generator, int) {
       rows("one score a block", ordinary(3, 11), 1),
       rows("a block longer than the row", ordinary(3, 11), 64),
       rows("one score", ordinary(3, 1), 4),
-      rows("no scores", ordinary(3, 0), 4)};
+      rows("no scores", ordinary(3, 0), 4),
+      rows("two scores, the second lower", {{1, 2}, {3, 1}}, 1)};
 }
 
 }  // namespace

@@ -133,6 +133,9 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
   const auto less_log_of_share = [](float a, float b) { return a - std::log(sigmoid(b - a)); };
   const auto log_1_plus = [](float a, float b) { return a + std::log(1.0f + std::exp(b - a)); };
   const auto log_sum = [](float a, float b) { return std::log(std::exp(a) + std::exp(b)); };
+  const auto log_2_plus = [](float a, float b) {
+    return std::max(a, b) + std::log1p(1.0f + std::exp(-std::abs(a - b)));
+  };
   const auto base_2 = [](float a, float b) { return max_plus_log2(a, b, std::exp2(-std::abs(a - b))); };
   const auto mixed = [](float a, float b) { return max_plus_log2(a, b, std::exp(-std::abs(a - b))); };
   const auto converted = [](float a, float b) { return log_add_exp(a, b) / std::numbers::ln2_v<float>; };
@@ -146,6 +149,7 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
                            {"weights_not_normalised", {by_maximum, log_add_exp, guard}},
                            {"parts_averaged", {halves, log_add_exp, guard}},
                            {"lse_not_merged", {sigmoids, larger, guard}},
+                           {"largest_counted_twice", {sigmoids, log_2_plus, guard}},
                            {"lse_not_merged", {sigmoids, both, guard}},
                            {"same_sigmoid_twice", {first_twice, log_add_exp, guard}},
                            {"same_sigmoid_twice", {second_twice, log_add_exp, guard}},

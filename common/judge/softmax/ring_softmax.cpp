@@ -1,5 +1,7 @@
 #include "judge/softmax/ring_softmax.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -118,7 +120,8 @@ enum class Merging { Arrived, Leaving, Nothing };
 struct RotationSteps {
   Leaving leaving = Leaving::Arrived;
   Merging merging = Merging::Arrived;
-  int more_hops = 0;  ///< than P - 1
+  int more_hops = 0;                 ///< than P - 1
+  bool begins_with_nothing = false;  ///< in place of the rank's own state, which is merged at the first hop
   /// With an odd world size nothing goes from the last rank to rank 0, whose own state is then all that it
   /// ever passes on.
   bool leaves_rank_0_out = false;
@@ -128,7 +131,7 @@ struct RotationSteps {
 
 Answer run_rotation(const RotationSteps& steps, const Example& example) {
   const States own = local_states(example);
-  States merged = own, arrived = own;
+  States merged = steps.begins_with_nothing ? States(own.size()) : own, arrived = own;
   const std::size_t ranks = own.size();
   const bool leaves_out = steps.leaves_rank_0_out && ranks % 2 == 1;
   const int hops = static_cast<int>(ranks) - 1 + steps.more_hops;
@@ -265,6 +268,19 @@ std::vector<Finding> rotation_of_whole_states(const Played& played) {
   });
 }
 
+/// Whether the states that each rank sent agree with what a mistake says of hops. Where they were not
+/// counted, that some did not arrive is not told from that they were not merged.
+bool hops_agree(const std::string& mistake, const Example& example, const Outcome& outcome) {
+  if (!checks::traffic_was_measured(outcome)) return mistake != "last_arrival_not_merged";
+  const std::int64_t needed = example.ranks() - 1;
+  return std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
+    const std::int64_t sent = checks::bytes_sent(report) / state_bytes;
+    if (mistake == "one_hop_short") return sent < std::max<std::int64_t>(1, needed);
+    if (mistake == "one_hop_too_many") return sent > needed || needed == 0;
+    return mistake != "last_arrival_not_merged" || sent == needed;
+  });
+}
+
 /// On two ranks messages that are twice as long are as many bytes.
 bool made_one_hop_more(const Example& example, const Outcome& outcome) {
   return example.ranks() > 2 && std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
@@ -320,6 +336,20 @@ bool last_rank_never_sends(const Example& example, const Deadlock& still) {
   return example.ranks() % 2 == 1 && without_a_message(example, still) == 1 && still.receives[rank_0] == 0;
 }
 
+/// A rank waits for its first state from one that has no scores.
+std::vector<Finding> empty_state_not_sent(const Example& example, const Outcome& outcome) {
+  if (!outcome.deadlock || without_a_message(example, *outcome.deadlock) < 1) return {};
+  const std::vector<int>& ranks = outcome.deadlock->ranks;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const int sender = ranks[(i + 1) % ranks.size()];
+    if (outcome.deadlock->receives[i] > 0 || example.layout.tokens(sender) > 0) continue;
+    return {{"", fmt::format("rank {} has no scores here, and rank {} waits for its state: one that has seen "
+                             "nothing is sent like any other",
+                             sender, ranks[i])}};
+  }
+  return {};
+}
+
 /// What both are held to, and `looks`, which say nothing where the world's communicator was used: its ranks
 /// are others.
 std::vector<CommunicationCheck> checks_and(std::vector<CommunicationCheck> looks) {
@@ -343,8 +373,8 @@ Task chain_task(std::string id, std::string function) {
   Task chain = task(std::move(id), std::move(function));
   chain.mistakes = with_shared_mistakes(
       mistakes_of<ChainSteps>(run_chain, {{"result_not_shared", {.shares = false}},
-                                          {"result_not_shared", {.shares = false, .late = "p"}},
-                                          {"result_not_shared", {.shares = false, .late = "lse"}},
+                                          {"computed_before_shared", {.shares = false, .late = "p"}},
+                                          {"computed_before_shared", {.shares = false, .late = "lse"}},
                                           {"shared_from_rank_0", {.shares_from_rank_0 = true}},
                                           {"nothing_merged", {.merges = false}},
                                           {"sends_before_merging", {.sends_merged = false}}}));
@@ -364,7 +394,15 @@ Task rotation_task(std::string id, std::string function) {
                      {"nothing_merged", {.merging = Merging::Nothing}},
                      {"weights_from_the_traveller", {.weights_from_arrived = true}},
                      {"one_hop_too_many", {.more_hops = 1}},
+                     {"last_arrival_not_merged", {.merging = Merging::Leaving, .begins_with_nothing = true}},
+                     {"last_arrival_not_merged", {.more_hops = -1}},
                      {"one_hop_short", {.more_hops = -1}}}));
+  for (Mistake& mistake : rotation.mistakes) {
+    mistake.agrees = [id = mistake.id](const Example& example, const Outcome& outcome) {
+      return hops_agree(id, example, outcome);
+    };
+  }
+  rotation.fail_on_all_inputs = {"every_rank_sends_first", "every_rank_receives_first"};
   rotation.answer_checks = {rotation_of_whole_states};
   rotation.follows_from = {{"sends_to_itself_alone", "one_hop_too_many"}};
   return rotation;
@@ -395,7 +433,7 @@ std::vector<CommunicationCheck> rotation_checks() {
                          waits_for_its_receives("the task asks for blocking MPI_Send and MPI_Recv"),
                          gathers_at_most([](const Example&, int) { return 0; }, ""),
                          deadlocks(ring_softmax::every_rank_sends, "every_rank_sends_first"),
-                         deadlocks(every_rank_receives, "every_rank_receives_first"),
+                         empty_state_not_sent, deadlocks(every_rank_receives, "every_rank_receives_first"),
                          deadlocks(last_rank_never_sends, "odd_world_size")});
   return all;
 }

@@ -179,6 +179,7 @@ Task logsumexp_task(std::string id, std::string function) {
   std::vector<WrongSteps<Steps>> wrong = shared_mistakes();
   wrong.push_back({"lse_without_m", {.lse_without_m = true}});
   wrong.push_back({"lse_base_2", {.logarithm = std::log2}});
+  wrong.push_back({"largest_counted_twice", {.logarithm = std::log1p}});
   return task(std::move(id), std::move(function), {"lse", {"row"}}, wrong);
 }
 

@@ -126,6 +126,8 @@ std::vector<Mistake> known_mistakes() {
   std::vector<WrongSteps<Loop>> loops = wrong_loops();
   for (const Index at_once : {2, 4, 8, 16})
     loops.push_back({"columns_left_over", {.columns_at_once = at_once}});
+  for (const Scale scale : {Scale::KeysInBlock, Scale::AllKeys})
+    loops.push_back({"scale_by_keys", {.scale = scale}});
   std::vector<Mistake> all = mistakes_of(run, loops);
   std::ranges::move(scale_mistakes(), std::back_inserter(all));
   all.insert(all.end(), {{"ragged_block_padded", ragged_block_padded},
@@ -149,6 +151,16 @@ Example make_example(std::string what, QKV qkv, Index block) {
   return {std::move(what),
           {{"q", std::move(qkv.q)}, {"k", std::move(qkv.k)}, {"v", std::move(qkv.v)}},
           {{"block", {static_cast<double>(block)}}, {"empty_block", {0}}}};
+}
+
+/// One query q, whose keys are q and q / 2.
+QKV two_keys(InputGenerator& generator) {
+  QKV qkv = random_qkv(generator, 1, 1, 2, 4);
+  for (Index c = 0; c < 4; ++c) {
+    qkv.k.heads()(0, 0, c) = qkv.q.heads()(0, 0, c);
+    qkv.k.heads()(0, 1, c) = qkv.q.heads()(0, 0, c) / 2;
+  }
+  return qkv;
 }
 
 std::vector<Example> examples(InputGenerator& generator, int) {
@@ -187,6 +199,7 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   add("no keys", random_qkv(generator, 2, 4, 0, 4), 4);
   add("a block without keys behind the others", random_qkv(generator, 2, 5, 12, 4), 5);
   all.back().arguments["empty_block"] = {1};
+  add("one query, two blocks of one key, the second score half the first", two_keys(generator), 1);
   return all;
 }
 

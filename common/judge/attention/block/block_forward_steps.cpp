@@ -67,6 +67,13 @@ std::vector<Keys> tiles_seen(const std::vector<Keys>& tiles, const reference::Ma
   return seen;
 }
 
+double divisor_of_scores(Scale scale, std::size_t head_dim, Index keys_in_block, Index keys) {
+  const auto count = scale == Scale::HeadDim       ? static_cast<double>(head_dim)
+                     : scale == Scale::KeysInBlock ? static_cast<double>(keys_in_block)
+                                                   : static_cast<double>(keys);
+  return std::sqrt(count);
+}
+
 /// One query of one head, k and v [keys, d]; o [d] is written, lse returned.
 double run_query(const Loop& loop, const std::vector<Keys>& tiles, std::span<const double> q,
                  MatrixView<const double> k, MatrixView<const double> v, reference::KeyRange seen,
@@ -81,22 +88,24 @@ double run_query(const Loop& loop, const std::vector<Keys>& tiles, std::span<con
     std::vector<double> scores(padded ? std::max(count, loop.tile) : count);
     const Index last =
         loop.short_tile == ShortTile::PaddedHidden ? std::min(seen.last, first + count) : seen.last;
+    const double divisor = divisor_of_scores(loop.scale, q.size(), count, k.rows());
     const std::size_t columns = q.size() - q.size() % loop.columns_at_once;
     for (Index j = 0; j < std::ssize(scores); ++j) {
-      if (j < count)
-        scores[j] =
-            dot(q.first(columns), keys.row(j).first(columns)) / std::sqrt(static_cast<double>(q.size()));
+      if (j < count) scores[j] = dot(q.first(columns), keys.row(j).first(columns)) / divisor;
       if (first + j < seen.first || first + j >= last) scores[j] = loop.hidden_score;
     }
-    const double m_old = m;
-    m = std::max(loop.forgets_running_maximum ? -infinity : m, std::ranges::max(scores));
+    const double m_old = m, m_block = std::ranges::max(scores);
+    m = std::max(loop.forgets_running_maximum ? -infinity : m, m_block);
     if (loop.without_maximum) m = 0;
     const double shift = m == -infinity && loop.nothing_seen_apart ? 0 : m;
     l *= factor(loop.l, m_old, shift);
     for (double& value : o) value *= factor(loop.o, m_old, shift);
+    const bool is_left_out = loop.not_raised != NotRaised::Right && m == m_old;
+    if (is_left_out && loop.not_raised == NotRaised::LeftOut) continue;
+    const double origin = loop.terms_from_block_maximum ? m_block : shift;
     for (Index j = 0; j < std::ssize(scores); ++j) {
-      const double p = loop.exponential(static_cast<float>(scores[j] - shift));
-      l += p;
+      const double p = is_left_out ? scores[j] : loop.exponential(static_cast<float>(scores[j] - origin));
+      l += is_left_out ? 0 : p;
       for (std::size_t c = 0; j < count && c < o.size(); ++c) o[c] += p * values(j, static_cast<Index>(c));
     }
     for (double& value : o) value /= loop.divide_every_block ? l : 1;
@@ -146,6 +155,9 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
       {"divided_every_block", {.divide_every_block = true, .divide_at_end = false}},
       {"final_division_missing", {.divide_at_end = false}},
       {"first_block_only", {.first_block_only = true}},
+      {"lower_block_skipped", {.not_raised = NotRaised::LeftOut}},
+      {"lower_block_skipped", {.not_raised = NotRaised::RawInO}},
+      {"terms_from_block_maximum", {.terms_from_block_maximum = true}},
       {"rescaled_twice", {.o = Twice}},
       {"lse_without_log", {.lse_without_log = true}},
       {"lse_without_m", {.lse_without_m = true}}};

@@ -14,6 +14,12 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 /// What a sum over earlier blocks is multiplied by when a block is added to it.
 enum class Rescale { Right, LeftOut, Twice, Inverted, InvertedOnceSeen, Dropped };
 
+/// What becomes, in a block that does not raise a query's maximum, of its weights.
+enum class NotRaised { Right, LeftOut, RawInO };
+
+/// The square root of what scores are divided by.
+enum class Scale { HeadDim, KeysInBlock, AllKeys };
+
 /// What becomes of a tile that has fewer keys than the others.
 enum class ShortTile {
   Right,
@@ -29,6 +35,9 @@ struct Loop {
   double start = -infinity;              ///< of the running maximum
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
   bool without_maximum = false;          ///< m stays 0
+  NotRaised not_raised = NotRaised::Right;
+  bool terms_from_block_maximum = false;  ///< what a block adds counts from there
+  Scale scale = Scale::HeadDim;
   bool first_block_only = false;
   Index columns_at_once = 1;      ///< in the products of q and k; what is left over is left out
   bool k_from_first_row = false;  ///< every block reads K there

@@ -1,0 +1,147 @@
+#include "judge/inputs_compared.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "judge/numbers/compare.hpp"
+#include "judge/numbers/wrong_entries.hpp"
+
+namespace course {
+
+namespace {
+
+/// Beyond that, exponentials of differences leave float32's range.
+constexpr float far_from_0 = 64;
+/// Unrelated wrong entries are all off to one side once in 2^(n - 1): fewer than these prove nothing.
+constexpr std::size_t fewest_to_one_side = 12;
+/// A line of kinds of input.
+constexpr std::size_t most_columns = 92;
+
+bool is_special(const Played& played) {
+  for (int rank = 0; rank < played.example->layout.ranks(); ++rank) {
+    if (played.example->layout.tokens(rank) == 0) return true;
+  }
+  const auto is_far = [](float x) { return !(std::abs(x) <= far_from_0); };
+  for (const auto& [name, input] : played.example->inputs) {
+    if (std::ranges::any_of(input.values(), is_far)) return true;
+  }
+  const auto has_number = [](const auto& output) {
+    return std::ranges::any_of(output.second.values(), [](double x) { return std::isfinite(x) && x != 0; });
+  };
+  return std::ranges::none_of(played.expected, has_number);
+}
+
+bool has_relation(const Task& task, const Played& played) {
+  if (played.answer.empty()) return false;
+  return std::ranges::any_of(wrong_outputs(task, played), [&](const Output* output) {
+    return is_off_by_one_number(*output, played.answer.at(output->name), played.expected.at(output->name),
+                                played.tolerance.at(output->name), played.example->layout);
+  });
+}
+
+/// By how much each wrong entry of an output is too large, of every answer.
+std::vector<double> errors(const std::string& output, const std::vector<Played>& all) {
+  std::vector<double> wrong;
+  for (const Played& played : all) {
+    if (played.answer.empty()) continue;
+    const Tensor64& answer = played.answer.at(output);
+    const Tensor64& expected = played.expected.at(output);
+    const double tolerance = played.tolerance.at(output);
+    if (relative_error(answer, expected) <= tolerance) continue;
+    const std::vector<double> off = off_by(answer, expected, tolerance);
+    for (Index i = 0; i < answer.size(); ++i) {
+      if (off[i] > tolerance) wrong.push_back(answer[i] - expected[i]);
+    }
+  }
+  return wrong;
+}
+
+std::string side_words(const Output& output, const std::vector<Played>& all) {
+  const std::vector<double> wrong = errors(output.name, all);
+  if (wrong.size() < fewest_to_one_side ||
+      !std::ranges::all_of(wrong, [](double x) { return std::isfinite(x); }))
+    return "";
+  const auto [least, most] = std::ranges::minmax(wrong);
+  if (least < 0 && most > 0) return "";
+  const double smallest = std::min(std::abs(least), std::abs(most));
+  const double largest = std::max(std::abs(least), std::abs(most));
+  const std::string from = smallest < 0.01 * largest ? "up" : fmt::format("{:.3g}", smallest);
+  return fmt::format("every wrong entry of {} is too {}, by {} to {:.3g}", output.in_words(),
+                     least > 0 ? "large" : "small", from, largest);
+}
+
+bool is_right_in(const Output& output, const Played& played) {
+  return relative_error(played.answer.at(output.name), played.expected.at(output.name)) <=
+         played.tolerance.at(output.name);
+}
+
+}  // namespace
+
+const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations) {
+  const auto effort = [&](const Played* played) {
+    return std::tuple(!(relations && has_relation(task, *played)), is_special(*played),
+                      played->example->numbers());
+  };
+  return *std::ranges::min_element(failed, {}, effort);
+}
+
+std::string right_and_side(const Task& task, const Played& shown, const std::vector<Played>& all) {
+  if (shown.answer.empty() || is_right(shown)) return "";
+  std::vector<std::string> words;
+  for (const Output& output : task.outputs) {
+    if (!is_right_in(output, shown)) {
+      words.push_back(side_words(output, all));
+      continue;
+    }
+    const bool everywhere = std::ranges::all_of(
+        all, [&](const Played& played) { return played.answer.empty() || is_right_in(output, played); });
+    words.push_back(output.in_words() + (everywhere ? " is right on every input" : " is right here"));
+  }
+  std::erase(words, "");
+  return fmt::format("{}", fmt::join(words, "; "));
+}
+
+std::string kinds_that_pass(const std::vector<Played>& all, const std::set<const Played*>& failed) {
+  std::map<std::string, bool> passes;
+  for (const Played& played : all) {
+    if (played.outcome->ending == Outcome::Ending::NotPlayed) continue;
+    bool& kind = passes.try_emplace(played.example->what, true).first->second;
+    kind = kind && !failed.contains(&played);
+  }
+  std::vector<std::string> right, wrong;
+  for (const Played& played : all) {  // in the order in which they were played
+    const auto kind = passes.extract(played.example->what);
+    if (!kind.empty()) (kind.mapped() ? right : wrong).push_back(kind.key());
+  }
+  if (right.empty()) return "";
+  if (wrong.size() == 1 && right.size() > 1)
+    return fmt::format("right on all other {} kinds of input", right.size());
+  const auto listed = [](const std::vector<std::string>& kinds) {
+    return fmt::format("{}", fmt::join(kinds, "; "));
+  };
+  const std::string all_right = "right on: " + listed(right),
+                    all_wrong = "wrong on nothing but: " + listed(wrong);
+  if (all_right.size() <= most_columns) return all_right;
+  if (all_wrong.size() <= most_columns) return all_wrong;
+  std::vector<std::string> shortest = right;
+  std::ranges::stable_sort(shortest, {}, &std::string::size);
+  std::string words;
+  for (std::size_t told = 1; told < right.size(); ++told) {
+    const std::set<std::string> chosen(shortest.begin(),
+                                       shortest.begin() + static_cast<std::ptrdiff_t>(told));
+    std::vector<std::string> kinds;
+    std::ranges::copy_if(right, std::back_inserter(kinds),
+                         [&](const auto& kind) { return chosen.contains(kind); });
+    const std::string longer = fmt::format("right on: {}; and {} more", listed(kinds), right.size() - told);
+    if (!words.empty() && longer.size() > most_columns) break;
+    words = longer;
+  }
+  return words;
+}
+
+}  // namespace course

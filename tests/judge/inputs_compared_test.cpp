@@ -1,0 +1,145 @@
+#include "judge/inputs_compared.hpp"
+
+#include <gtest/gtest.h>
+
+#include <list>
+
+namespace course {
+
+namespace {
+
+/// Inputs of a task that returns its input x as o and the half of it as h, and what came of them.
+class Inputs {
+ public:
+  Inputs() {
+    const auto right = [](const Example& example) {
+      Tensor64 half = cast<double>(example.inputs.at("x"));
+      for (double& entry : half.values()) entry /= 2;
+      return Answer{{"o", cast<double>(example.inputs.at("x"))}, {"h", half}};
+    };
+    task_.id = "1";
+    task_.outputs = {{"o", {"row"}}, {"h", {"row"}}};
+    task_.expected = task_.baseline = right;
+  }
+
+  /// `errors` are added to o; h is right.
+  void play(const std::string& what, std::vector<float> x, const std::vector<float>& errors,
+            Layout layout = {}) {
+    const Index size = std::ssize(x);
+    const Example& example =
+        examples_.emplace_back(Example{what, {{"x", Tensor({size}, std::move(x))}}, {}, std::move(layout)});
+    Outcome& outcome = outcomes_.emplace_back();
+    outcome.ending = Outcome::Ending::Finished;
+    const Answer right = task_.expected(example);
+    Answer answer = right;
+    for (std::size_t i = 0; i < errors.size(); ++i) answer.at("o")[static_cast<Index>(i)] += errors[i];
+    played.push_back({&example, &outcome, right, right, {{"o", 1e-5}, {"h", 1e-5}}, answer, ""});
+  }
+
+  std::string simplest(bool relations) const {
+    std::vector<const Played*> failed;
+    for (const Played& one : played) {
+      if (!is_right(one)) failed.push_back(&one);
+    }
+    return course::simplest(task_, failed, relations)->example->what;
+  }
+
+  std::string right_and_side(std::size_t shown = 0) const {
+    return course::right_and_side(task_, played[shown], played);
+  }
+
+  std::string kinds_that_pass() const {
+    std::set<const Played*> failed;
+    for (const Played& one : played) {
+      if (!is_right(one)) failed.insert(&one);
+    }
+    return course::kinds_that_pass(played, failed);
+  }
+
+  std::vector<Played> played;
+
+ private:
+  Task task_;
+  std::list<Example> examples_;
+  std::list<Outcome> outcomes_;
+};
+
+TEST(SimplestInput, HasTheFewestNumbers) {
+  Inputs inputs;
+  inputs.play("many", {1, 2, 3, 4}, {1, 2, -3, 1});
+  inputs.play("few", {1, 2}, {1, -1});
+  inputs.play("fewest, which is right", {1}, {});
+  EXPECT_EQ(inputs.simplest(false), "few");
+}
+
+TEST(SimplestInput, HasNothingSpecial) {
+  const std::vector<float> specials[] = {{1, -std::numeric_limits<float>::infinity()}, {1, -150}, {0, 0}};
+  for (const std::vector<float>& special : specials) {
+    Inputs inputs;
+    inputs.play("special", special, {1});
+    inputs.play("plain", {1, 2, 3}, {1});
+    EXPECT_EQ(inputs.simplest(true), "plain") << special[1];
+  }
+  Inputs inputs;
+  inputs.play("an empty rank", {1, 2}, {1}, std::vector<int>{0, 2});
+  inputs.play("plain", {1, 2, 3}, {1}, std::vector<int>{1, 2});
+  EXPECT_EQ(inputs.simplest(true), "plain");
+}
+
+TEST(SimplestInput, IsFirstOneOffByOneNumber) {
+  Inputs inputs;
+  inputs.play("few", {1, 2}, {1, -1});
+  inputs.play("many", {1, 2, 3, 4}, {0.5, 0.5, 0.5, 0.5});
+  EXPECT_EQ(inputs.simplest(true), "many");
+  EXPECT_EQ(inputs.simplest(false), "few");
+}
+
+TEST(RightAndSide, SaysWhatIsRight) {
+  Inputs inputs;
+  inputs.play("first", {1, 2, 3}, {1, -1, 1});
+  EXPECT_EQ(inputs.right_and_side(), "h is right on every input");
+  inputs.play("second", {1, 2, 3}, {});
+  inputs.played.back().answer.at("h")[0] += 1;
+  EXPECT_EQ(inputs.right_and_side(), "h is right here");
+  EXPECT_EQ(inputs.right_and_side(1), "o is right here");
+}
+
+TEST(RightAndSide, SaysWhichSideItIsWhereItIsOne) {
+  const std::vector<float> x(7, 1), up{0.1f, 0.2f, 0.7f, 0.1f, 0.1f, 0.1f, 0.1f};
+  Inputs inputs;
+  inputs.play("first", x, up);
+  EXPECT_EQ(inputs.right_and_side(), "h is right on every input") << "seven entries prove nothing";
+  inputs.play("second", x, up);
+  EXPECT_EQ(inputs.right_and_side(),
+            "every wrong entry of o is too large, by 0.1 to 0.7; h is right on every input");
+  inputs.play("third", x, {-0.1f});
+  EXPECT_EQ(inputs.right_and_side(), "h is right on every input");
+}
+
+TEST(KindsThatPass, AreListedWhileTheyFitALine) {
+  Inputs inputs;
+  inputs.play("one key", {1}, {1});
+  inputs.play("two keys", {1}, {1});
+  EXPECT_EQ(inputs.kinds_that_pass(), "");
+  inputs.play("no keys", {1}, {});
+  inputs.play("no queries", {1}, {});
+  EXPECT_EQ(inputs.kinds_that_pass(), "right on: no keys; no queries");
+  inputs.play("no keys", {1}, {1});
+  EXPECT_EQ(inputs.kinds_that_pass(), "right on: no queries");
+  for (int i = 0; i < 9; ++i) inputs.play("a kind that takes many words " + std::to_string(i), {1}, {});
+  EXPECT_EQ(inputs.kinds_that_pass(), "wrong on nothing but: one key; two keys; no keys");
+  for (int i = 0; i < 9; ++i) inputs.play("another kind of many words " + std::to_string(i), {1}, {1});
+  EXPECT_EQ(inputs.kinds_that_pass(), "right on: no queries; a kind that takes many words 0; and 8 more");
+}
+
+TEST(KindsThatPass, AreAllOthersWhereOneFails) {
+  Inputs inputs;
+  inputs.play("one key", {1}, {1});
+  inputs.play("no keys", {1}, {});
+  inputs.play("no queries", {1}, {});
+  EXPECT_EQ(inputs.kinds_that_pass(), "right on all other 2 kinds of input");
+}
+
+}  // namespace
+
+}  // namespace course
