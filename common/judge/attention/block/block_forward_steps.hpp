@@ -17,7 +17,7 @@ enum class Rescale { Right, LeftOut, Twice, Inverted, InvertedOnceSeen, Dropped 
 /// What becomes, in a block that does not raise a query's maximum, of its weights.
 enum class NotRaised { Right, LeftOut, RawInO };
 
-/// The square root of what scores are divided by.
+/// Scores are divided by the square root of this.
 enum class Scale { HeadDim, KeysInBlock, AllKeys };
 
 /// What becomes of a tile that has fewer keys than the others.
