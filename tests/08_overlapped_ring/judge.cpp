@@ -1,63 +1,18 @@
 #include <algorithm>
-#include <cmath>
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/ring/ring_backward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
+#include "judge/planning/tokens_to_hide.hpp"
 #include "judge/task.hpp"
 #include "protocol/fact_kinds.hpp"
 #include "ring/shards.hpp"
-#include "tokens_to_hide.hpp"
 
 using namespace course;
 using checks::Hops;
 
 namespace {
-
-// Task 1
-
-enum class Wire { Float32, Bf16, Mixed };
-
-/// Rows of one kind: machines from a laptop core to an accelerator, links from Ethernet to NVLink.
-Example setups(InputGenerator& generator, std::string what, Wire wire, bool grouped, bool causal) {
-  constexpr Index rows = 6;
-  Tensor all({rows, tokens_to_hide::columns});
-  for (Index i = 0; i < rows; ++i) {
-    const auto power_of_ten = [&](double low, double high) {
-      return static_cast<float>(std::pow(10.0, generator.uniform(low, high)));
-    };
-    const float key_heads = static_cast<float>(generator.integer(1, 16));
-    const auto row = all.matrix().row(i);
-    row[tokens_to_hide::flops] = power_of_ten(10, 15);
-    row[tokens_to_hide::link] = power_of_ten(8, 12);
-    row[tokens_to_hide::element] = wire == Wire::Float32 ? 4 : 2;
-    row[tokens_to_hide::gradient] = wire == Wire::Bf16 ? 2 : 4;
-    row[tokens_to_hide::key_heads] = key_heads;
-    row[tokens_to_hide::query_heads] = key_heads * static_cast<float>(grouped ? generator.integer(2, 8) : 1);
-    row[tokens_to_hide::causal] = causal ? 1 : 0;
-  }
-  return {std::move(what), {{"setups", std::move(all)}}};
-}
-
-std::vector<Example> all_setups(InputGenerator& generator, int) {
-  return {setups(generator, "bf16", Wire::Bf16, false, false),
-          setups(generator, "float32", Wire::Float32, false, false),
-          setups(generator, "bf16 with float32 gradients", Wire::Mixed, false, false),
-          setups(generator, "a causal mask", Wire::Bf16, false, true),
-          setups(generator, "grouped queries", Wire::Bf16, true, false),
-          setups(generator, "all of it", Wire::Mixed, true, true)};
-}
-
-Task tokens_task() {
-  return {.id = "1",
-          .function = "tokens_to_hide",
-          .outputs = {{"forward", {"setup", ""}}, {"backward", {"setup", ""}}},
-          .examples = all_setups,
-          .expected = tokens_to_hide::by(tokens_to_hide::right_tokens),
-          .baseline = tokens_to_hide::by(tokens_to_hide::right_tokens),
-          .mistakes = tokens_to_hide::known_mistakes()};
-}
 
 // Inputs of the rings
 
@@ -182,5 +137,5 @@ Task backward_task() {
 }  // namespace
 
 LessonJudge course::lesson_judge() {
-  return {"08", {tokens_task(), forward_task(), backward_task()}};
+  return {"08", {tokens_to_hide::task("1", "tokens_to_hide"), forward_task(), backward_task()}};
 }

@@ -1,5 +1,3 @@
-#include <nvtx3/nvToolsExt.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +7,8 @@
 #include "cuda_ring.hpp"
 #include "gpu/device_block_log.hpp"
 #include "gpu/device_tensor.hpp"
+#include "gpu/plain_block_kernels.hpp"
+#include "gpu/rank_device.hpp"
 #include "lesson/nccl_check.hpp"
 #include "player/adapter.hpp"
 
@@ -17,98 +17,12 @@ namespace {
 using course::DeviceTensor;
 using course::Index;
 using course::Tensor;
+using course::plain_blocks::Extents;
+using course::plain_blocks::Rows;
 using lesson12::Shards;
 
-/// A rank's queries, and how many keys a block has.
-struct Extents {
-  int queries, keys, head_dim;
-  float scale;
-};
-
-__device__ float dot(const float* a, const float* b, int count) {
-  float sum = 0.0f;
-  for (int c = 0; c < count; ++c) sum += a[c] * b[c];
-  return sum;
-}
-
-/// A block of threads for each query, a thread for each column.
-__global__ void see_block(const float* q, const float* k, const float* v, float* m, float* l, float* o,
-                          Extents of) {
-  const int row = blockIdx.x, first_key = row / of.queries * of.keys, col = threadIdx.x;
-  float largest = m[row], sum = l[row], out = o[row * of.head_dim + col];
-  for (int j = first_key; j < first_key + of.keys; ++j) {
-    const float score = of.scale * dot(q + row * of.head_dim, k + j * of.head_dim, of.head_dim);
-    const float grown = fmaxf(largest, score), keep = expf(largest - grown), weight = expf(score - grown);
-    out = keep * out + weight * v[j * of.head_dim + col];
-    sum = keep * sum + weight;
-    largest = grown;
-  }
-  o[row * of.head_dim + col] = out;
-  __syncthreads();
-  if (col > 0) return;
-  m[row] = largest;
-  l[row] = sum;
-}
-
-__global__ void finish_rows(const float* m, const float* l, float* o, float* lse, int head_dim) {
-  const int row = blockIdx.x, col = threadIdx.x;
-  o[row * head_dim + col] = l[row] > 0.0f ? o[row * head_dim + col] / l[row] : 0.0f;
-  if (col == 0) lse[row] = m[row] + logf(l[row]);
-}
-
-/// The inputs of the backward pass that stay.
-struct Rows {
-  const float *q, *d_o, *lse, *delta;
-};
-
-/// The gradient of a score, and its weight.
-__device__ float2 score_gradient(const Rows& rows, const float* k, const float* v, int row, int key,
-                                 const Extents& of) {
-  const int d = of.head_dim;
-  const float weight = expf(of.scale * dot(rows.q + row * d, k + key * d, d) - rows.lse[row]);
-  return {of.scale * weight * (dot(rows.d_o + row * d, v + key * d, d) - rows.delta[row]), weight};
-}
-
-__global__ void add_to_dq(Rows rows, const float* k, const float* v, float* dq, Extents of) {
-  const int row = blockIdx.x, first_key = row / of.queries * of.keys, col = threadIdx.x;
-  float sum = dq[row * of.head_dim + col];
-  for (int j = first_key; j < first_key + of.keys; ++j)
-    sum += score_gradient(rows, k, v, row, j, of).x * k[j * of.head_dim + col];
-  dq[row * of.head_dim + col] = sum;
-}
-
-__global__ void add_to_dk_and_dv(Rows rows, const float* k, const float* v, float* dk, float* dv,
-                                 Extents of) {
-  const int key = blockIdx.x, first_row = key / of.keys * of.queries, col = threadIdx.x;
-  float sum_k = dk[key * of.head_dim + col], sum_v = dv[key * of.head_dim + col];
-  for (int row = first_row; row < first_row + of.queries; ++row) {
-    const float2 gradient = score_gradient(rows, k, v, row, key, of);
-    sum_k += gradient.x * rows.q[row * of.head_dim + col];
-    sum_v += gradient.y * rows.d_o[row * of.head_dim + col];
-  }
-  dk[key * of.head_dim + col] = sum_k;
-  dv[key * of.head_dim + col] = sum_v;
-}
-
-/// While it lives, what the host calls has a name, by which the judge knows it.
-class Named {
- public:
-  explicit Named(const std::string& name) { nvtxRangePushA(name.c_str()); }
-  ~Named() { nvtxRangePop(); }
-  Named(const Named&) = delete;
-  Named& operator=(const Named&) = delete;
-};
-
-Named work_on(int owner) {
-  return Named("block of rank " + std::to_string(owner));
-}
-
-/// The ranks take the devices that they see in turn.
-void choose_device(MPI_Comm mpi) {
-  int rank = 0, devices = 0;
-  MPI_Comm_rank(mpi, &rank);
-  course::cuda_check(cudaGetDeviceCount(&devices));
-  course::cuda_check(cudaSetDevice(rank % devices));
+course::NamedCalls work_on(int owner) {
+  return course::NamedCalls("block of rank " + std::to_string(owner));
 }
 
 /// NCCL's communicator, as the lesson makes it.
@@ -155,7 +69,7 @@ void write_log(course::Call& call, course::DeviceBlockLog& log) {
 }
 
 void connect(course::Call& call) {
-  choose_device(call.communicator<MPI_Comm>());
+  course::choose_device(call.communicator<MPI_Comm>());
   const course::Stream stream;
   const Communicator communicator(call);
   const MPI_Comm mpi = call.communicator<MPI_Comm>();
@@ -171,7 +85,7 @@ void connect(course::Call& call) {
 }
 
 void ring_attention(course::Call& call) {
-  choose_device(call.communicator<MPI_Comm>());
+  course::choose_device(call.communicator<MPI_Comm>());
   Rank rank(call);
   const course::Stream& stream = rank.stream;
   Tensor& o = call.output("o", rank.q.shape());
@@ -181,21 +95,21 @@ void ring_attention(course::Call& call) {
   const DeviceTensor m(nothing_seen, stream), l(Tensor(lse.shape()), stream), out(Tensor(o.shape()), stream);
   const DeviceTensor device_lse(lse, stream);
   const auto accumulate = [&](const float* block_k, const float* block_v, int owner, cudaStream_t in) {
-    const Named work = work_on(owner);
+    const course::NamedCalls work = work_on(owner);
     rank.log.enter(block_k, block_v, owner, in);
     if (rank.rows() == 0 || rank.keys(owner) == 0) return;
-    see_block<<<rank.rows(), rank.cols(), 0, in>>>(q.data(), block_k, block_v, m.data(), l.data(), out.data(),
-                                                   rank.of(owner));
+    course::plain_blocks::see_block<<<rank.rows(), rank.cols(), 0, in>>>(
+        q.data(), block_k, block_v, m.data(), l.data(), out.data(), rank.of(owner));
     course::cuda_check(cudaGetLastError());
   };
   const auto finish = [&](cudaStream_t in) {
     if (rank.rows() == 0) return;
-    finish_rows<<<rank.rows(), rank.cols(), 0, in>>>(m.data(), l.data(), out.data(), device_lse.data(),
-                                                     static_cast<int>(rank.cols()));
+    course::plain_blocks::finish_rows<<<rank.rows(), rank.cols(), 0, in>>>(
+        m.data(), l.data(), out.data(), device_lse.data(), static_cast<int>(rank.cols()));
     course::cuda_check(cudaGetLastError());
   };
   {
-    const Named ring("the ring");
+    const course::NamedCalls ring("the ring");
     lesson12::ring_attention(k.data(), v.data(), rank.shards(), {accumulate, finish}, rank.communicator.get(),
                              stream.get());
   }
@@ -212,7 +126,7 @@ Tensor row_deltas(const Tensor& o, const Tensor& d_o) {
 }
 
 void ring_backward(course::Call& call) {
-  choose_device(call.communicator<MPI_Comm>());
+  course::choose_device(call.communicator<MPI_Comm>());
   Rank rank(call);
   const course::Stream& stream = rank.stream;
   const Tensor& d_o = call.input("d_o");
@@ -225,16 +139,17 @@ void ring_backward(course::Call& call) {
   const Rows rows{q.data(), device_d_o.data(), lse.data(), delta.data()};
   const auto accumulate = [&](const float* block_k, const float* block_v, int owner, float* block_dk,
                               float* block_dv, cudaStream_t in) {
-    const Named work = work_on(owner);
+    const course::NamedCalls work = work_on(owner);
     rank.log.enter(block_k, block_v, owner, in);
     if (rank.rows() == 0 || rank.keys(owner) == 0) return;
-    add_to_dq<<<rank.rows(), rank.cols(), 0, in>>>(rows, block_k, block_v, device_dq.data(), rank.of(owner));
-    add_to_dk_and_dv<<<rank.keys(owner), rank.cols(), 0, in>>>(rows, block_k, block_v, block_dk, block_dv,
-                                                               rank.of(owner));
+    course::plain_blocks::add_to_dq<<<rank.rows(), rank.cols(), 0, in>>>(rows, block_k, block_v,
+                                                                         device_dq.data(), rank.of(owner));
+    course::plain_blocks::add_to_dk_and_dv<<<rank.keys(owner), rank.cols(), 0, in>>>(
+        rows, block_k, block_v, block_dk, block_dv, rank.of(owner));
     course::cuda_check(cudaGetLastError());
   };
   {
-    const Named ring("the ring");
+    const course::NamedCalls ring("the ring");
     lesson12::ring_backward(k.data(), v.data(), device_dk.data(), device_dv.data(), rank.shards(),
                             {accumulate}, rank.communicator.get(), stream.get());
   }

@@ -5,8 +5,8 @@
 #include "judge/attention/ring/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/device_checks.hpp"
+#include "judge/nccl_checks.hpp"
 #include "protocol/fact_kinds.hpp"
-#include "reference/reference.hpp"
 #include "ring/shards.hpp"
 
 using namespace course;
@@ -74,66 +74,11 @@ std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
 
 // What is looked at
 
-/// The look at what went by NCCL, as if it had gone by MPI.
-CommunicationCheck of_nccl(CommunicationCheck look) {
-  return [look = std::move(look)](const Example& example, const Outcome& outcome) {
-    Outcome by_nccl{.ending = outcome.ending, .facts = outcome.facts, .reports = outcome.reports};
-    for (RankReport& report : by_nccl.reports) {
-      report.bytes_sent_to = report.nccl_bytes_sent_to;
-      report.collective_bytes = report.nccl_collective_bytes;
-    }
-    return look(example, by_nccl);
-  };
-}
-
-bool is_work_on_a_block(const std::string& kernel) {
-  return kernel.starts_with("block of");
-}
-
-/// A rank sent more than `limit` bytes in groups beside which no work on a block may run. Blocks without
-/// tokens are no work.
-CommunicationCheck hides_its_transfers(checks::Limit limit) {
-  return [limit = std::move(limit)](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    if (example.ranks() == 1 || std::ranges::count(example.layout.shard_tokens(), 0) > 0) return {};
-    for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
-      std::int64_t bytes = 0;
-      std::string calls;
-      for (const NcclGroup& group : outcome.reports[rank].nccl_groups) {
-        if (group.bytes_sent == 0 || std::ranges::any_of(group.beside, is_work_on_a_block)) continue;
-        bytes += group.bytes_sent;
-        if (calls.find(group.call) == std::string::npos) calls += (calls.empty() ? "" : ", ") + group.call;
-      }
-      if (bytes <= limit(example, static_cast<int>(rank))) continue;
-      return {{"nothing_hidden", "rank " + std::to_string(rank) + " sends " + std::to_string(bytes) +
-                                     " bytes while no work on a block may go on, since something orders all "
-                                     "of it before or behind " +
-                                     calls}};
-    }
-    return {};
-  };
-}
-
 /// The last hop of gradients, which has nothing to hide behind.
 std::int64_t last_hop(const Example& example, int) {
   return example.ranks() == 1
              ? 0
              : checks::bytes_of_block(example, std::ranges::max(example.layout.shard_tokens()));
-}
-
-/// A rank had more device memory at once than `pairs` of tensors as large as the largest block's keys and
-/// values, and half as much again.
-CommunicationCheck has_rooms_for(int pairs) {
-  return [pairs](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    const std::int64_t pair =
-        checks::bytes_of_block(example, std::ranges::max(example.layout.shard_tokens()));
-    for (const RankReport& report : outcome.reports) {
-      if (2 * report.device_peak_bytes > 3 * pairs * pair)
-        return {{"room_for_every_block", std::to_string(report.device_peak_bytes) +
-                                             " bytes of device memory at once; " +
-                                             std::to_string(pairs * pair) + " are enough"}};
-    }
-    return {};
-  };
 }
 
 /// The room of the share is cleared, and a kernel of the work adds to it, and nothing orders the two.
@@ -180,29 +125,9 @@ std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open
        has_rooms_for(rooms)})};
 }
 
-/// Keys arrive as values and values as keys, at every hop.
-Answer swapped_at_every_hop(const Example& example) {
-  std::vector<Tensor64> o, lse;
-  for (int rank = 0; rank < example.ranks(); ++rank) {
-    std::vector<Tensor> k, v;
-    for (int hop = 0; hop < example.ranks(); ++hop) {
-      const int owner = log_reading::holder(rank, hop, example.ranks());
-      k.push_back(example.layout.shard(example.inputs.at(hop % 2 == 0 ? "k" : "v"), 1, owner));
-      v.push_back(example.layout.shard(example.inputs.at(hop % 2 == 0 ? "v" : "k"), 1, owner));
-    }
-    const Tensor q = example.layout.shard(example.inputs.at("q"), 1, rank);
-    auto seen = reference::attention(cast<double>(q), cast<double>(concatenate(k, 1)),
-                                     cast<double>(concatenate(v, 1)));
-    o.push_back(std::move(seen.o));
-    lse.push_back(std::move(seen.lse));
-  }
-  return {{"o", example.layout.join(o, 1)}, {"lse", example.layout.join(lse, 1)}};
-}
-
 Task forward_task() {
   Task task = ring_forward::task("2", "ring_attention");
   task.examples = forward_examples;
-  task.mistakes.push_back({"k_and_v_swapped", swapped_at_every_hop});
   task.communication_checks = ring_checks(
       checks::forward_hops, [](const Example&, int) -> std::int64_t { return 0; }, 2);
   return task;

@@ -77,6 +77,7 @@ struct Sight {
   bool k_travels = true;
   bool v_travels = true;
   bool length_travels = true;  ///< as how many tokens keys and values are read
+  bool swapped = false;        ///< at each hop keys arrive as values and values as keys
   ring_mask::Steps mask = {};
 };
 
@@ -89,8 +90,9 @@ Answer see(const Example& example, const Sight& sight) {
       const int owner = holder(rank, hop, world_size);
       const int tokens = example.layout.tokens(sight.length_travels ? owner : rank);
       const Room room = hop == 0 ? Room::Apart : sight.room;
-      const char* const k = room == Room::HoldsV ? "v" : "k";
-      const char* const v = room == Room::HoldsK ? "k" : "v";
+      const char* k = room == Room::HoldsV ? "v" : "k";
+      const char* v = room == Room::HoldsK ? "k" : "v";
+      if (sight.swapped && hop % 2 == 1) std::swap(k, v);
       blocks.push_back({read_as(shard(example, k, sight.k_travels ? owner : rank), tokens),
                         read_as(shard(example, v, sight.v_travels ? owner : rank), tokens),
                         ring_mask::seen(example, rank, owner, tokens, sight.mask)});
@@ -167,7 +169,7 @@ std::vector<Mistake> known_mistakes() {
       seeing("own_block_every_time", {.k_travels = false, .v_travels = false, .length_travels = false}),
       // The buffer that never changes, read with the length of the block that should be in it.
       seeing("own_block_every_time", {.k_travels = false, .v_travels = false}),
-      seeing("v_left_behind", {.v_travels = false})};
+      seeing("v_left_behind", {.v_travels = false}), seeing("k_and_v_swapped", {.swapped = true})};
   for (const int first : {0, 1}) {
     for (const bool copied : {false, true}) {
       all.push_back({"receives_over_the_send_buffer",

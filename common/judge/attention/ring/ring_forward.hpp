@@ -36,7 +36,7 @@ std::int64_t memory_limit(const Example& example);
 
 /// A function of q, k, v and shard_tokens that gives o [heads, queries, head_dim] and lse [heads, queries] of
 /// a rank's queries. Mistakes: one_block_short, own_block_again, own_block_every_time, v_left_behind,
-/// one_room_for_k_and_v, receives_over_the_send_buffer.
+/// one_room_for_k_and_v, k_and_v_swapped, receives_over_the_send_buffer.
 Task task(std::string id, std::string function);
 
 /// The same under the causal mask of an argument offset (ring_mask.hpp), of a function that is given a block

@@ -1,15 +1,12 @@
-#pragma once
+#include "judge/planning/tokens_to_hide.hpp"
 
 #include <cmath>
 #include <functional>
 #include <vector>
 
-#include "judge/task.hpp"
+namespace course::tokens_to_hide {
 
-/// What task 1 computes, rightly or with a known mistake.
-namespace tokens_to_hide {
-
-using namespace course;
+namespace {
 
 /// The columns of `setups`.
 enum Column { flops, link, element, gradient, query_heads, key_heads, causal, columns };
@@ -24,13 +21,13 @@ struct Tokens {
 using Formula = std::function<Tokens(Setup)>;
 
 /// Time for time: the tokens at which operations and bytes take equally long.
-inline Tokens right_tokens(Setup x) {
+Tokens right_tokens(Setup x) {
   const double work = x[query_heads] * (x[causal] != 0 ? 0.5 : 1) / x[flops];
   const double wire = 2 * x[key_heads] / x[link];
   return {wire * x[element] / (4 * work), wire * (x[element] + x[gradient]) / (10 * work)};
 }
 
-inline std::function<Answer(const Example&)> by(Formula formula) {
+std::function<Answer(const Example&)> by(Formula formula) {
   return [formula = std::move(formula)](const Example& example) -> Answer {
     const Tensor64 setups = cast<double>(example.inputs.at("setups"));
     Answer answer{{"forward", Tensor64({setups.extent(0), 1})},
@@ -45,7 +42,7 @@ inline std::function<Answer(const Example&)> by(Formula formula) {
   };
 }
 
-inline std::vector<Mistake> known_mistakes() {
+std::vector<Mistake> known_mistakes() {
   const auto changed = [](void (*change)(Setup&)) {
     return by([change](Setup x) {
       change(x);
@@ -78,4 +75,48 @@ inline std::vector<Mistake> known_mistakes() {
            })}};
 }
 
-}  // namespace tokens_to_hide
+enum class Wire { Float32, Bf16, Mixed };
+
+/// Rows of one kind: machines from a laptop core to an accelerator, links from Ethernet to NVLink.
+Example setups(InputGenerator& generator, std::string what, Wire wire, bool is_grouped, bool is_causal) {
+  constexpr Index rows = 6;
+  Tensor all({rows, columns});
+  for (Index i = 0; i < rows; ++i) {
+    const auto power_of_ten = [&](double low, double high) {
+      return static_cast<float>(std::pow(10.0, generator.uniform(low, high)));
+    };
+    const float heads = static_cast<float>(generator.integer(1, 16));
+    const auto row = all.matrix().row(i);
+    row[flops] = power_of_ten(10, 15);
+    row[link] = power_of_ten(8, 12);
+    row[element] = wire == Wire::Float32 ? 4 : 2;
+    row[gradient] = wire == Wire::Bf16 ? 2 : 4;
+    row[key_heads] = heads;
+    row[query_heads] = heads * static_cast<float>(is_grouped ? generator.integer(2, 8) : 1);
+    row[causal] = is_causal ? 1 : 0;
+  }
+  return {std::move(what), {{"setups", std::move(all)}}};
+}
+
+std::vector<Example> all_setups(InputGenerator& generator, int) {
+  return {setups(generator, "bf16", Wire::Bf16, false, false),
+          setups(generator, "float32", Wire::Float32, false, false),
+          setups(generator, "bf16 with float32 gradients", Wire::Mixed, false, false),
+          setups(generator, "a causal mask", Wire::Bf16, false, true),
+          setups(generator, "grouped queries", Wire::Bf16, true, false),
+          setups(generator, "all of it", Wire::Mixed, true, true)};
+}
+
+}  // namespace
+
+Task task(std::string id, std::string function) {
+  return {.id = std::move(id),
+          .function = std::move(function),
+          .outputs = {{"forward", {"setup", ""}}, {"backward", {"setup", ""}}},
+          .examples = all_setups,
+          .expected = by(right_tokens),
+          .baseline = by(right_tokens),
+          .mistakes = known_mistakes()};
+}
+
+}  // namespace course::tokens_to_hide
