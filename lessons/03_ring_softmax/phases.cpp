@@ -26,8 +26,11 @@ void receive(int from) {
   std::this_thread::sleep_for(message_time);
 }
 
-/// Message times until every rank has made `hops` hops.
-double message_times(int hops, int rank, int world_size) {
+/// What every rank does after each hop. Work lasts as long as a message, and is not counted.
+enum class After { Nothing, Work, Barrier };
+
+/// Message times until every rank has made `hops` hops, for each of them.
+double message_times(int hops, After after, int rank, int world_size) {
   const int next = (rank + 1) % world_size;
   const int previous = (rank - 1 + world_size) % world_size;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -36,11 +39,14 @@ double message_times(int hops, int rank, int world_size) {
     if (rank % 2 == 0) send(next);
     receive(previous);
     if (rank % 2 != 0) send(next);
+    if (after == After::Work) std::this_thread::sleep_for(message_time);
+    if (after == After::Barrier) MPI_Barrier(MPI_COMM_WORLD);
   }
   const double own_s = MPI_Wtime() - start_s;
   double slowest_s = 0;
   MPI_Allreduce(&own_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return slowest_s / std::chrono::duration<double>(message_time).count();
+  const double each = slowest_s / std::chrono::duration<double>(message_time).count() / hops;
+  return after == After::Work ? each - 1 : each;
 }
 
 int main(int argc, char** argv) {
@@ -49,12 +55,16 @@ int main(int argc, char** argv) {
   int world_size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-  const double one = message_times(1, rank, world_size);
-  const int many_hops = 20;
-  const double many = message_times(many_hops, rank, world_size);
+  const int hops = 20;
+  const double one = message_times(1, After::Nothing, rank, world_size);
+  const double in_a_row = message_times(hops, After::Nothing, rank, world_size);
+  const double with_work = message_times(hops, After::Work, rank, world_size);
+  const double with_barrier = message_times(hops, After::Barrier, rank, world_size);
   if (rank == 0) {
-    std::printf("P = %d: one hop %.1f message times; %d hops in a row %.2f each\n", world_size, one,
-                many_hops, many / many_hops);
+    std::printf(
+        "P = %d, message times a hop: one hop %.1f; %d in a row %.2f, with work after each %.2f, with a "
+        "barrier after each %.2f\n",
+        world_size, one, hops, in_a_row, with_work, with_barrier);
   }
   MPI_Finalize();
 }
