@@ -9,8 +9,8 @@
 namespace lesson06 {
 
 /// Task 1. Back through a row softmax and its logsumexp. With p the softmax of scores s, `dp` the gradient
-/// that arrives at p and `d_lse` the one that arrives at each row's logsumexp, the gradient that arrives at s
-/// is
+/// that arrives at p, and `d_lse` the one that arrives at each row's logsumexp, the gradient that arrives at
+/// s is
 ///   ds_ij = p_ij (dp_ij - sum_k p_ik dp_ik + d_lse_i),
 /// the sum over the whole row. p, dp, ds [rows, cols], cols >= 0; d_lse [rows]. A masked weight is p_ij = 0,
 /// a masked row is all zeros, and so is its ds. What ds holds beforehand is undefined. Source: d p_j / d s_k
@@ -34,13 +34,13 @@ void block_backward(course::MatrixView<const float> q, course::MatrixView<const 
                     course::MatrixView<float> dk, course::MatrixView<float> dv);
 
 /// Task 3. The gradients of attention with respect to q, k and v, head by head, `block` (>= 1) keys at a
-/// time, the last block holding what is left. q, o, d_o, dq [heads, queries, d]; k, v, dk, dv [heads, keys,
-/// d]; lse, d_lse [heads, queries]. o and lse are what the forward pass returned, d_o and d_lse the gradients
-/// that arrive at them (d_lse is all zeros where only o is used). visible [queries], the same for every head:
-/// query i sees the first visible[i] of all the keys, 0 <= visible[i] <= keys; with 0, o = 0, lse = -inf, dq
-/// = 0. queries and keys may differ, and either may be 0; d >= 1. What dq, dk and dv hold beforehand is
-/// undefined. Never holds more than a block's weights: extra memory is O((queries + block) (d + block)), not
-/// O(queries keys).
+/// time; the last block has the keys that are left. q, o, d_o, dq [heads, queries, d]; k, v, dk, dv [heads,
+/// keys, d]; lse, d_lse [heads, queries]. o (normalised) and lse are what the forward pass returned, d_o and
+/// d_lse the gradients that arrive at them (d_lse is all zeros where only o is used). visible [queries], the
+/// same for every head: query i sees the first visible[i] of all the keys, 0 <= visible[i] <= keys; with 0,
+/// o = 0, lse = -inf, dq = 0. queries and keys may differ, and either may be 0; d >= 1. What dq, dk and dv
+/// hold beforehand is undefined. Never holds more than a block's weights: extra memory is O((queries + block)
+/// (d + block)), not O(queries keys).
 void attention_backward(course::HeadsView<const float> q, course::HeadsView<const float> k,
                         course::HeadsView<const float> v, course::HeadsView<const float> o,
                         course::MatrixView<const float> lse, course::HeadsView<const float> d_o,
