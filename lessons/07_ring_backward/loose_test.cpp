@@ -1,4 +1,5 @@
-// Five answers of eight ranks to lesson 07, one of them right, and two tests that look at them. In the course's folder:
+// Five answers of eight ranks to lesson 07, one of them right, and two tests that look at them. In the
+// course's folder:
 //   cmake --build build --target loose_test
 //   build/bin/loose_test absolute
 //   build/bin/loose_test relative
@@ -76,9 +77,15 @@ std::vector<Gradients<T>> all_shares() {
       for (int j = 0; j < tokens; ++j) p[j] = scale * dot(q_i, &k[row_of(head, j)]);
       const T m = *std::max_element(p.begin(), p.end());
       T l = 0;
-      for (T& weight : p) l += weight = std::exp(weight - m);
+      for (T& weight : p) {
+        weight = std::exp(weight - m);
+        l += weight;
+      }
       std::vector<T> o(head_dim);
-      for (int j = 0; j < tokens; ++j) add_scaled(p[j] /= l, &v[row_of(head, j)], o.data());
+      for (int j = 0; j < tokens; ++j) {
+        p[j] /= l;
+        add_scaled(p[j], &v[row_of(head, j)], o.data());
+      }
       const T delta = dot(o.data(), d_o_i);
       Gradients<T>& share = shares[i / shard];
       for (int j = 0; j < tokens; ++j) {
