@@ -26,12 +26,15 @@ struct TokensToHide {
   double backward;
 };
 
-/// Task 1. From how many tokens a rank, c, the transfers hide, in the forward and in the backward pass: where
-/// the work on one block takes as long as one hop.
-///   forward:  4 H d c^2 operations, 2 Hkv d c w bytes               c = (w / 2) (Hkv / H) F / B
-///   backward: 10 H d c^2 operations, 2 Hkv d c (w + w_grad) bytes   c = ((w + w_grad) / 5) (Hkv / H) F / B
-/// d, the head dimension, cancels. With a causal mask there are half as many operations, and c doubles.
-/// Source: Liu et al. 2023 (arXiv 2310.01889), section 3, whose c >= F / B is the forward pass in bf16.
+/// Task 1. From how many tokens a rank, n, the transfers hide, in the forward and in the backward pass: the n
+/// at which the operations of one block, at F a second, take as long as the bytes of one hop, at B a second.
+///   operations: the multiplications and the additions of a block's matrix products, n queries against n keys
+///               in all query heads, and nothing else: of two products forward (lesson 04) and of five
+///               backward (lesson 06). A causal mask leaves half of them.
+///   bytes:      of everything that one rank sends in a step that has all of it, n tokens of each: K and V
+///               forward, and K, V, dK and dV backward. A causal mask leaves all of them.
+/// The head dimension is no part of the setup: it cancels.
+/// Source: Liu et al. 2023 (arXiv 2310.01889), section 3.
 TokensToHide tokens_to_hide(const Setup& setup);
 
 /// Task 2. Attention of this rank's queries over the keys and values of all ranks of comm, with the transfers
