@@ -41,7 +41,7 @@ void row_delta(const float* o, const float* d_o, float* delta, const Shape& shap
 ///   dv_j += sum_i p_ij d_o_i,  dk_j += sum_i ds_ij q_i / sqrt(head_dim).
 /// dk, dv [heads, keys, head_dim] in device memory, aligned as the block is. A query that sees no key of any
 /// block has lse = -inf and an empty range; it adds nothing. Scores are finite. heads, queries and keys may
-/// be 0 and need not be multiples of anything. P and dS are never written to device memory, and none of it is
+/// be 0 and need not be multiples of anything. p and ds are never written to device memory, and none of it is
 /// allocated. For the rest as task 1. Source: Dao 2023 (FlashAttention-2), algorithm 2.
 void add_key_gradients(const Block& block, float* dk, float* dv, const Shape& shape, cudaStream_t stream);
 
