@@ -1,16 +1,17 @@
 // Holds every number of the course's worked example that a page prints against the float64 reference.
 //
-// Directly below numbers of the example (a table, a line, a formula, a picture's texts) a page says what they are, in a
-// comment of one line that readers do not see:
+// Directly below numbers of the example (a table, a line, a formula, a picture's texts) a page says what they
+// are, in a comment of one line that readers do not see:
 //
 //   <!-- worked: o 3 6 2 10 -->
 //
-// that is, NAME and values. `names()` below has the names. A name stands for rows, those of query 1 and query 2 or of
-// keys 1 to 4, and the values are the rows' values, row after row: of all rows, or of some that follow one another (of
-// query 2 alone, say). A value is written 3, -0.884, -5/4 or log8. A decimal is compared as far as it is written; all else
-// is exact. Where the example has a unit (log 2 for s, m, lse and dk, 1/sqrt(2) for dq), a value may be in that unit or
-// not. Blank lines and other such comments may stand between; then come the lines that are not blank, and each value
-// must be found in them: as a number, a fraction (5/4, \tfrac54, \frac{5}{4}) or a logarithm (log 8, \log 8).
+// that is, NAME and values. `names()` below has the names. A name stands for rows, those of query 1 and query
+// 2 or of keys 1 to 4, and the values are the rows' values, row after row: of all rows, or of some that
+// follow one another (of query 2 alone, say). A value is written 3, -0.884, -5/4 or log8. A decimal is
+// compared as far as it is written; all else is exact. Where the example has a unit (log 2 for s, m, lse and
+// dk, 1/sqrt(2) for dq), a value may be in that unit or not. Blank lines and other such comments may stand
+// between; then come the lines that are not blank, and each value must be found in them: as a number, a
+// fraction (5/4, \tfrac54, \frac{5}{4}) or a logarithm (log 8, \log 8).
 
 #include <gtest/gtest.h>
 
@@ -112,14 +113,14 @@ const Names& names() {
     const Tensor64 d_o({1, queries, head_dim}, {1, 1, 1, 0});
     const Example whole(q, k, v);
     Names names;
-    names["s"] = {rows_of(whole.s, queries, log2)};      // scaled scores
-    names["exp"] = {rows_of(whole.exp, queries)};        // e^s
-    names["sum"] = {rows_of(whole.sum, queries)};        // the sum of these: l, had m been 0
-    names["p"] = {rows_of(whole.softmax.p, queries)};    // weights
-    names["m"] = {rows_of(whole.m, queries, log2)};      // the row's maximum
-    names["l"] = {rows_of(whole.l, queries)};            // the sum of e^(s - m)
-    names["O"] = {rows_of(whole.unnormalised, queries)}; // the sum of e^(s - m) v
-    names["o"] = {rows_of(whole.attention.o, queries)};  // O / l
+    names["s"] = {rows_of(whole.s, queries, log2)};       // scaled scores
+    names["exp"] = {rows_of(whole.exp, queries)};         // e^s
+    names["sum"] = {rows_of(whole.sum, queries)};         // the sum of these: l, had m been 0
+    names["p"] = {rows_of(whole.softmax.p, queries)};     // weights
+    names["m"] = {rows_of(whole.m, queries, log2)};       // the row's maximum
+    names["l"] = {rows_of(whole.l, queries)};             // the sum of e^(s - m)
+    names["O"] = {rows_of(whole.unnormalised, queries)};  // the sum of e^(s - m) v
+    names["o"] = {rows_of(whole.attention.o, queries)};   // O / l
     names["lse"] = {rows_of(whole.attention.lse, queries, log2)};
 
     // Keys 1 and 2, keys 3 and 4: "m l O", "l O", "o lse", or "m l O o lse" of each query.
@@ -227,8 +228,13 @@ std::string plain(std::string line) {
       {std::regex(R"(\\[dt]?frac\s*\{(\d+)\}\s*\{(\d+)\})"), " $1/$2 "},
       {std::regex(R"(\\[dt]?frac\s*(\d)\s*(\d))"), " $1/$2 "},
       {std::regex(R"(-\s+(\d+/\d))"), "-$1"},  // of a fraction that had its own command
-      {std::regex("¼"), "1/4"}, {std::regex("½"), "1/2"}, {std::regex("¾"), "3/4"},
-      {std::regex("⅛"), "1/8"}, {std::regex("⅜"), "3/8"}, {std::regex("⅝"), "5/8"}, {std::regex("⅞"), "7/8"},
+      {std::regex("¼"), "1/4"},
+      {std::regex("½"), "1/2"},
+      {std::regex("¾"), "3/4"},
+      {std::regex("⅛"), "1/8"},
+      {std::regex("⅜"), "3/8"},
+      {std::regex("⅝"), "5/8"},
+      {std::regex("⅞"), "7/8"},
       {std::regex(R"(\\?log\s*)"), "log"},
   };
   for (const auto& [from, to] : rules) line = std::regex_replace(line, from, to);
@@ -247,9 +253,13 @@ std::vector<double> numbers_in(const std::string& text) {
   return numbers;
 }
 
-bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
+bool is_blank(const std::string& line) {
+  return line.find_first_not_of(" \t") == std::string::npos;
+}
 
-bool is_comment(const std::string& line) { return line.find("<!-- worked") != std::string::npos; }
+bool is_comment(const std::string& line) {
+  return line.find("<!-- worked") != std::string::npos;
+}
 
 std::string shown_above(const std::vector<std::string>& lines, std::size_t comment) {
   std::size_t end = comment;
@@ -347,19 +357,24 @@ std::string finding_of(const std::string& page) {
   return all.size() == 1 ? all[0] : std::to_string(all.size()) + " findings";
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(WorkedExample, WhatIsRightPasses) {
   for (const char* page : {
            "$o_1 = (3, 6)$ and $o_2 = (2, 10)$\n<!-- worked: o 3 6 2 10 -->\n",
            "| | 2 | 10 |\n\n<!-- worked: o 2 10 -->\n",  // query 2 alone
            "$$p_1 = \\tfrac18, \\frac{1}{4}, ½, 0.125$$\n\n<!-- worked: p 1/8 1/4 1/2 0.125 -->\n",
-           "$m = 2 \\log 2$, $\\mathrm{lse} = \\log 8 \\approx 2.079$\n<!-- worked: lse log8 -->\n<!-- worked: lse 2.079 -->\n"
+           "$m = 2 \\log 2$, $\\mathrm{lse} = \\log 8 \\approx 2.079$\n<!-- worked: lse log8 -->\n<!-- "
+           "worked: lse 2.079 -->\n"
            "<!-- worked: m 2 -->\n",
-           "dq₁ = (−5/4, 5/4)/√2 ≈ (−0.884, 0.884)\n<!-- worked: dq -5/4 5/4 -->\n<!-- worked: dq -0.884 0.884 -->\n",
+           "dq₁ = (−5/4, 5/4)/√2 ≈ (−0.884, 0.884)\n<!-- worked: dq -5/4 5/4 -->\n<!-- worked: dq -0.884 "
+           "0.884 -->\n",
            "dk₃ = log 2 · (−1/2, 1/2)\n<!-- worked: dk -1/2 1/2 -->\n",
            "$-\\tfrac12$ and 0 of rank 0\n<!-- worked: dk_rank0 -1/2 0 -->\n",
-           "m = log 2, l = 3/2, O = (4, 8), o = (8/3, 16/3), lse = log 3\n<!-- worked: block1 log2 3/2 4 8 -->\n"
+           "m = log 2, l = 3/2, O = (4, 8), o = (8/3, 16/3), lse = log 3\n<!-- worked: block1 log2 3/2 4 8 "
+           "-->\n"
            "<!-- worked: block1 3/2 4 8 -->\n<!-- worked: block1 8/3 16/3 log3 -->\n",
            "<text x=\"3\">2</text>\n<text x=\"4\">10</text>\n<!-- worked: o 2 10 -->\n",
        }) {
@@ -379,7 +394,8 @@ TEST(WorkedExample, WhatIsWrongIsFound) {
   EXPECT_TRUE(has(finding_of(right + "<!-- worked o 3 6 -->\n"), "is to be of the form"));
   EXPECT_TRUE(has(finding_of(right + "<!-- worked: o 3 -->\n"), "the reference has"));
   EXPECT_TRUE(has(finding_of(right + "<!-- worked: o 3 six -->\n"), "2 findings"));
-  EXPECT_TRUE(has(finding_of("<text y=\"10\">2</text>\n<!-- worked: o 2 10 -->\n"), "the lines above do not have 10"));
+  EXPECT_TRUE(has(finding_of("<text y=\"10\">2</text>\n<!-- worked: o 2 10 -->\n"),
+                  "the lines above do not have 10"));
 }
 
 }  // namespace
