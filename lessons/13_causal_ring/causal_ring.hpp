@@ -48,8 +48,8 @@ void attend_seen(course::HeadsView<const float> q, course::HeadsView<const float
 /// sees no key gets o = 0 and lse = -inf.
 ///
 /// A block of which some query of this rank sees a key is given to block.accumulate once, with the ranges of
-/// keys that the queries see and with its owner's rank; another one is not, this rank's own neither.
-/// block.finish then writes o and lse.
+/// keys that the queries see and with its owner's rank. A block of which none sees a key is not, and that
+/// holds for this rank's own block, too. block.finish then writes o and lse.
 ///
 /// A rank sends keys and values for at most P - 1 hops, each message as long as its block or padded to the
 /// largest shard's; a block that nobody ahead sees may stay. Uses comm, or a communicator made of it

@@ -79,7 +79,7 @@ test_nothing_is_disclosed() {
   check 'but no edit that makes one' is "$(cd "$handout/tests" && grep -rE '^```|^## .* \+ ' -- *.md */mistakes.md)" ''
   check 'no test but those of the tools and the lessons' is \
     "$(cd "$handout/tests" && echo *)" '01_safe_softmax 03_ring_softmax 04_blockwise_attention CMakeLists.txt bench common course demo mistakes.md'
-  check 'no page for instructors' is "$(ever_there "$handout" 'instructor|adding-a-lesson')" ''
+  check 'no page for instructors' is "$(ever_there "$handout" 'instructor|adding-a-lesson|contributing')" ''
   check 'no other lesson' is "$(ever_there "$handout" '(^|/)0[25]_')" ''
   check 'a registry of these' is "$(grep -oE '"id": "[0-9]{2}"' "$handout/lessons/registry.json" | tr -dc 0-9)" 010304
   read_history "$handout"

@@ -22,7 +22,8 @@ constexpr std::array tool_tests{"bench", "common", "course", "demo"};
 constexpr std::array editor_folders{".devcontainer", ".vscode"};
 
 /// Pages for those who teach and write lessons.
-constexpr std::array instructors_pages{"docs/instructor.md", "docs/adding-a-lesson.md"};
+constexpr std::array instructors_pages{"docs/instructor.md", "docs/adding-a-lesson.md",
+                                       "docs/contributing.md"};
 
 /// A lesson's further examples, and the folders for those of families of tasks (common/judge/FOLDER/hidden),
 /// which judges are built with where they are.
