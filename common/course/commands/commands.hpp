@@ -61,8 +61,8 @@ struct DrillOptions {
 int drill(const Checkout& checkout, const DrillOptions& options);
 
 struct QuizOptions {
-  std::string lesson;  ///< as choose_lesson understands it; empty: every lesson
-  std::string topic;   ///< a page of docs/interview; empty: every page
+  std::string lesson;    ///< as choose_lesson understands it; empty: every lesson
+  std::string topic;     ///< a page of docs/interview; empty: every page
   bool history = false;  ///< only print what is remembered
 };
 /// Asks the questions of docs/interview one after another until input ends, and remembers how each went. It

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "course/quiz/quiz.hpp"
 #include "course/terminal/terminal.hpp"
@@ -96,22 +98,35 @@ class QuestionPage {
   std::vector<Question> questions_;
 };
 
-/// Replaces what the pages use of LaTeX.
-std::string without_latex(std::string text) {
+/// What the pages use of LaTeX as plain text.
+std::string without_latex(const std::string& formula) {
   static const std::regex name(R"(\\mathrm\{([^{}]*)\})"), subscript(R"(_\{([^{}]*)\})");
   static const std::pair<const char*, const char*> words[]{
-      {"\\leftarrow", "←"}, {"\\approx", "≈"}, {"\\cdot", "·"},  {"\\times", "×"},     {"\\circ", "∘"},   {"\\sum", "Σ"},
-      {"\\sqrt", "√"},   {"\\ge", "≥"},    {"\\lt", "<"},        {"\\ll", "≪"},     {"\\le", "≤"},
-      {"\\ne", "≠"},     {"\\infty", "∞"}, {"\\bmod", "mod"},    {"\\dots", "…"},   {"\\Theta", "Θ"},
-      {"\\sigma", "σ"},  {"\\log", "log"}, {"\\max", "max"},     {"\\exp", "exp"},  {"\\min", "min"},
-      {"\\pm", "±"},     {"\\to", "→"},    {"\\langle", "⟨"}, {"\\rangle", "⟩"},
-      {"\\partial", "∂"}, {"\\,", " "},    {"\\quad", "  "},     {"{", "("},        {"}", ")"}};
-  text = std::regex_replace(std::regex_replace(text, name, "$1"), subscript, "_$1");
+      {"\\cdot", "·"},   {"\\times", "×"}, {"\\circ", "∘"},  {"\\sum", "Σ"},   {"\\sqrt", "√"},
+      {"\\ge", "≥"},     {"\\le", "≤"},    {"\\infty", "∞"}, {"\\pm", "±"},    {"\\to", "→"},
+      {"\\dots", "…"},   {"\\Theta", "Θ"}, {"\\sigma", "σ"}, {"\\tau", "τ"},   {"\\partial", "∂"},
+      {"\\bmod", "mod"}, {"\\log", "log"}, {"\\max", "max"}, {"\\min", "min"}, {"\\langle", "⟨"},
+      {"\\rangle", "⟩"}, {"\\,", " "},     {"{", "("},       {"}", ")"}};
+  std::string text = std::regex_replace(std::regex_replace(formula, name, "$1"), subscript, "_$1");
   for (const auto& [word, shown] : words) {
-    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += std::string_view(shown).size())
-      text.replace(at, std::string_view(word).size(), shown);
+    const std::string_view from = word, to = shown;
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
   }
   return text;
+}
+
+/// The same of every formula in a text.
+std::string with_plain_formulas(const std::string& markdown) {
+  static const std::regex formula(R"(\$([^$]*)\$)");
+  std::string text;
+  auto rest = markdown.begin();
+  for (std::sregex_iterator found(markdown.begin(), markdown.end(), formula), end; found != end; ++found) {
+    text.append(rest, (*found)[0].first);
+    text += without_latex((*found)[1]);
+    rest = (*found)[0].second;
+  }
+  return text.append(rest, markdown.end());
 }
 
 /// Characters that take a place.
@@ -158,7 +173,7 @@ std::string readable(const std::string& markdown, std::size_t width) {
     if (column > 0) text += "\n";
     column = 0;
   };
-  for (const std::string& line : lines_of(without_latex(plain_text(markdown)))) {
+  for (const std::string& line : lines_of(plain_text(with_plain_formulas(markdown)))) {
     std::smatch found;
     if (line.starts_with("    ")) {  // code
       end_line();

@@ -1,10 +1,13 @@
 #include "course/quiz/quiz.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <random>
+#include <set>
 
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
@@ -59,10 +62,10 @@ class Quiz {
 
   void ask(const std::vector<const Question*>& questions) {
     for (const Question* question : questions) {
-      fmt::print("\n{}\n{}", painted(fmt::format("{} of {} · {} · lesson {} · difficulty {}", ++asked_,
-                                                 questions.size(), question->topic,
-                                                 joined(question->lessons), question->difficulty),
-                                     Colour::Grey),
+      fmt::print("\n{}\n{}",
+                 painted(fmt::format("{} of {} · {} · lesson {} · difficulty {}", ++asked_, questions.size(),
+                                     question->topic, joined(question->lessons), question->difficulty),
+                         Colour::Grey),
                  painted(shown(question->text), Colour::Bold));
       if (!show("in a line", question->line) || !show("on the whiteboard", question->whiteboard) ||
           !show("and then", question->follow_up)) {
@@ -118,17 +121,18 @@ class Quiz {
 
 std::optional<std::string> typed_line() {
   std::string line;
-  for (int c = std::getchar(); c != '\n'; c = std::getchar()) {
-    if (c == EOF) return line.empty() ? std::nullopt : std::optional(line);
-    line += static_cast<char>(c);
-  }
+  int c = std::getchar();
+  for (; c != '\n' && c != EOF; c = std::getchar()) line += static_cast<char>(c);
+  if (c == EOF && line.empty()) return std::nullopt;
+  if (isatty(STDIN_FILENO) == 0) fmt::print("\n");  // where no Enter ends the prompt's line
   return line;
 }
 
 }  // namespace
 
 int due_day(const QuizCard& card) {
-  return card.box == 0 ? 0 : card.day + rest_days[static_cast<std::size_t>(std::clamp(card.box, 1, last_box))];
+  return card.box == 0 ? 0
+                       : card.day + rest_days[static_cast<std::size_t>(std::clamp(card.box, 1, last_box))];
 }
 
 QuizCard answered(const QuizCard& card, Recall recall, int today) {
