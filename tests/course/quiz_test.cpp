@@ -80,7 +80,7 @@ TEST(Questions, ArePartsOfAPage) {
   EXPECT_EQ(all[0].lessons, (std::vector<std::string>{"05", "07"}));
   EXPECT_EQ(all[0].difficulty, 3);
   EXPECT_EQ(all[0].line, "The line of hops.\n\n");
-  EXPECT_EQ(readable(all[0].whiteboard, 60), "\n  - the board of hops\n  - more\n" + std::string());
+  EXPECT_EQ(readable(all[0].whiteboard, 60), "  - the board of hops\n  - more\n");
   EXPECT_EQ(all[1].follow_up, "*More?*\n\nThe end of owner.\n\n\n");
 }
 
@@ -98,7 +98,7 @@ TEST(Questions, SayWhatIsWrongAndWhere) {
        "rings.md:4: a second line of tags");
   says(with(right, "**In a line.** The line of hops.", "**In a line.**"),
        "rings.md:1: the question 'What is hops?' has no **In a line.**");
-  says(with(right, "**On the whiteboard.**", ""), "rings.md:13: **And then?** is out of its order");
+  says(with(right, "**On the whiteboard.**", ""), "rings.md:14: **And then?** is out of its order");
   says(with(right, "**In a line.**", "In a line."),
        "rings.md:7: expected **In a line.** and got 'In a line.");
   says(right.substr(0, right.find("**And")) + question("owner"), "has no **And then?**");
@@ -116,7 +116,7 @@ TEST(Questions, ReadWellInATerminal) {
   EXPECT_EQ(readable("$n \\ge (w/2)(H_{kv}/H)\\,F/B$ and 295<!-- = 1 + 2 --> of **them**", 99),
             "  n ≥ (w/2)(H_kv/H) F/B and 295 of them\n");
   EXPECT_EQ(readable("$e^{s - \\mathrm{lse}}$, `a { b }`", 99), "  e^(s - lse), a { b }\n");
-  EXPECT_EQ(readable("one two\nthree\n\n- four five\n  six\n1. seven", 14),
+  EXPECT_EQ(readable("one two\nthree\n\n- four five\n  six\n1. seven", 12),
             "  one two\n  three\n\n  - four\n    five six\n  1. seven\n");
   EXPECT_EQ(readable("Code:\n\n    for s:\n        go\n", 9), "  Code:\n\n    for s:\n        go\n");
 }

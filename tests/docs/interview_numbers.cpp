@@ -174,9 +174,9 @@ Totals check_folder(const fs::path& folder) {
   const Values values = values_of(course::read_text(folder / "numbers.md"));
   Totals totals;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string text = course::read_text(entry.path());
-    if (text.find("\nlesson: ") != std::string::npos)
-      check_page(entry.path().filename().string(), text, values, totals);
+    const fs::path name = entry.path().filename();
+    if (name != "README.md" && name != "numbers.md")
+      check_page(name.string(), course::read_text(entry.path()), values, totals);
   }
   return totals;
 }

@@ -31,7 +31,9 @@ class QuestionPage {
     if (line.starts_with("## ")) {
       finish();
       started_at_ = number_;
-      questions_.push_back({.topic = fs::path(name_).stem().string(), .text = line.substr(3)});
+      Question& question = questions_.emplace_back();
+      question.topic = fs::path(name_).stem().string();
+      question.text = line.substr(3);
     } else if (started_at_ == 0 || line.starts_with("<details") || line.starts_with("</details")) {
       // what stands before the first question, and what folds an answer on a code host
     } else if (line.starts_with("lesson: ")) {
@@ -147,14 +149,13 @@ std::vector<Question> read_questions(const Checkout& checkout) {
   std::set<fs::path> pages;
   std::error_code none;
   for (const fs::directory_entry& entry : fs::directory_iterator(checkout.root / folder, none)) {
-    if (entry.path().extension() == ".md") pages.insert(folder / entry.path().filename());
+    const fs::path name = entry.path().filename();
+    if (name.extension() == ".md" && name != "README.md" && name != "numbers.md") pages.insert(folder / name);
   }
   std::vector<Question> all;
   std::map<std::string, std::string> page_of;
   for (const fs::path& page : pages) {
-    const std::string text = read_text(checkout.root / page);
-    if (text.find("\nlesson: ") == std::string::npos) continue;  // README.md, numbers.md
-    for (Question& question : parse_questions(page.string(), text)) {
+    for (Question& question : parse_questions(page.string(), read_text(checkout.root / page))) {
       const auto [other, is_new] = page_of.emplace(question.id, page.string());
       if (!is_new)
         throw UsageError(page.string() + ": the id '" + question.id + "' is taken in " + other->second);
