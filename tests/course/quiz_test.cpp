@@ -213,7 +213,7 @@ TEST(Quiz, ShowsOneDepthAfterAnotherAndRemembers) {
   EXPECT_EQ(course.code, succeeded);
   std::size_t at = 0;
   for (const char* part :
-       {"1 question, 0 due", "rings · lesson 05 · difficulty 2", "What is hops?", "The line of hops.",
+       {"1 question: 0 due, 1 never asked", "rings · lesson 05 · difficulty 2", "What is hops?", "The line of hops.",
         "the board of hops", "More?", "The end of hops.", "3 knew it:", "1 known, 0 half, 0 missed"}) {
     const std::size_t found = out.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " in: " << out;
@@ -222,7 +222,7 @@ TEST(Quiz, ShowsOneDepthAfterAnotherAndRemembers) {
   EXPECT_EQ(read_cards(course.checkout).at("hops").box, 2);
   course.play({}, {"", "", "", "1"});
   EXPECT_EQ(read_cards(course.checkout).at("hops").box, 1);
-  EXPECT_TRUE(contains(course.play({}, {}), "1 question, 1 due"));
+  EXPECT_TRUE(contains(course.play({}, {}), "1 question: 1 due, 0 never asked"));
 }
 
 TEST(Quiz, EndsWhereInputEndsAndAtQ) {
@@ -245,10 +245,10 @@ TEST(Quiz, AsksOnALessonOrATopic) {
   write_text(course.temporary.path() / "docs" / "interview" / "chips.md",
              "# Chips\n\n" + question("banks", "05"));
   const std::string five = course.play({.lesson = "5"}, {"", "", "", "3", "", "", "", "3"});
-  EXPECT_TRUE(contains(five, "2 questions") && contains(five, "hops") && contains(five, "banks"));
+  EXPECT_TRUE(contains(five, "2 questions:") && contains(five, "hops") && contains(five, "banks"));
   EXPECT_FALSE(contains(five, "shift"));
   const std::string chips = course.play({.topic = "chips"}, {""});
-  EXPECT_TRUE(contains(chips, "1 question,") && contains(chips, "banks"));
+  EXPECT_TRUE(contains(chips, "1 question:") && contains(chips, "banks"));
   const std::string none = course.play({.lesson = "01", .topic = "chips"}, {""});
   EXPECT_TRUE(contains(none, "there is no question on that"));
   EXPECT_THROW(course.play({.lesson = "99"}, {}), UsageError);

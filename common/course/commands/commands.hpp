@@ -61,9 +61,9 @@ struct DrillOptions {
 int drill(const Checkout& checkout, const DrillOptions& options);
 
 struct QuizOptions {
-  std::string lesson;    ///< as choose_lesson understands it; empty: every lesson
-  std::string topic;     ///< a page of docs/interview; empty: every page
-  bool history = false;  ///< only print what is remembered
+  std::string lesson = {};  ///< as choose_lesson understands it; empty: every lesson
+  std::string topic = {};   ///< a page of docs/interview; empty: every page
+  bool history = false;     ///< only print what is remembered
 };
 /// Asks the questions of docs/interview one after another until input ends, and remembers how each went. It
 /// reads lines from standard input, whatever that is.

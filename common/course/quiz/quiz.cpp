@@ -187,9 +187,14 @@ int quiz(const Checkout& checkout, const QuizOptions& options, const ReadLine& r
     fmt::print("{}", quiz_table(questions, cards, today));
   } else {
     std::ranges::shuffle(questions, std::mt19937(std::random_device()()));
-    const auto due = std::ranges::count_if(
-        questions, [&](const Question& question) { return is_due(card_of(cards, question), today); });
-    fmt::print("{} question{}, {} due\n", questions.size(), questions.size() == 1 ? "" : "s", due);
+    int due = 0, unasked = 0;
+    for (const Question& question : questions) {
+      const QuizCard& card = card_of(cards, question);
+      due += is_due(card, today) ? 1 : 0;
+      unasked += card.box == 0 ? 1 : 0;
+    }
+    fmt::print("{} question{}: {} due, {} never asked\n", questions.size(), questions.size() == 1 ? "" : "s", due,
+               unasked);
     Quiz session(checkout, read_line, today);
     session.ask(asking_order(questions, cards, today));
     session.conclude();
