@@ -212,9 +212,9 @@ TEST(Quiz, ShowsOneDepthAfterAnotherAndRemembers) {
   const std::string out = course.play({}, {"", "my answer", "", "what?", "3"});
   EXPECT_EQ(course.code, succeeded);
   std::size_t at = 0;
-  for (const char* part :
-       {"1 question: 0 due, 1 never asked", "rings · lesson 05 · difficulty 2", "What is hops?", "The line of hops.",
-        "the board of hops", "More?", "The end of hops.", "3 knew it:", "1 known, 0 half, 0 missed"}) {
+  for (const char* part : {"1 question: 0 due, 1 never asked", "rings · lesson 05 · difficulty 2",
+                           "What is hops?", "The line of hops.", "the board of hops", "More?",
+                           "The end of hops.", "3 knew it:", "1 known, 0 half, 0 missed"}) {
     const std::size_t found = out.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " in: " << out;
     at = found;

@@ -193,8 +193,8 @@ int quiz(const Checkout& checkout, const QuizOptions& options, const ReadLine& r
       due += is_due(card, today) ? 1 : 0;
       unasked += card.box == 0 ? 1 : 0;
     }
-    fmt::print("{} question{}: {} due, {} never asked\n", questions.size(), questions.size() == 1 ? "" : "s", due,
-               unasked);
+    fmt::print("{} question{}: {} due, {} never asked\n", questions.size(), questions.size() == 1 ? "" : "s",
+               due, unasked);
     Quiz session(checkout, read_line, today);
     session.ask(asking_order(questions, cards, today));
     session.conclude();
