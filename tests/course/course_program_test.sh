@@ -537,6 +537,36 @@ test_exit_codes() {
   done <"$course_root/tests/ledger/exit_codes.tsv"
 }
 
+test_quiz() {
+  course quiz
+  check 'a quiz without questions: exit 3' is "$code" 3
+  check 'it says so' has "$err" 'this checkout has no questions in docs/interview'
+  mkdir -p "$copy/docs"
+  cp -r "$course_root/docs/interview" "$copy/docs/"
+  course quiz 05
+  check 'a quiz at the end of its input: exit 0' is "$code" 0
+  check 'it has asked' has "$out" '1 of '
+  check 'and answered nothing' lacks "$out" 'on the whiteboard'
+  check 'nothing is remembered' test ! -e "$copy/.course/quiz.json"
+  printf '\n\n\n3\n' | COURSE_ROOT=$copy timeout 60 "$build/bin/course-program" quiz --topic ring >"$work/out" 2>&1
+  check 'a quiz with lines from a pipe' has "$(cat "$work/out")" '1 known, 0 half, 0 missed'
+  check 'is remembered' has "$(cat "$copy/.course/quiz.json")" '"box": 2'
+  course quiz --history
+  check 'the history: exit 0' is "$code" 0
+  check 'it counts by topic' grep -qE '^ring +[0-9]+ +1 +0$' "$work/out"
+  course quiz 05.1
+  check 'a quiz of a task: exit 2' is "$code" 2
+  course quiz --topic weather
+  check 'no such topic: exit 2' is "$code" 2
+  check 'with those there are' has "$err" 'there are: backward, '
+  sed -i '0,/^lesson: /s//lessons: /' "$copy/docs/interview/ring.md"
+  course quiz
+  check 'a malformed page: exit 2' is "$code" 2
+  check 'its line is named' has "$err" 'docs/interview/ring.md:7: expected **In a line.** and got '
+  check 'in one line' lines "$err" 1
+  rm -r "$copy/docs"
+}
+
 test_usage() {
   course --help
   check '--help: exit 0' is "$code" 0
@@ -586,6 +616,7 @@ test_doctor
 test_test
 test_demo
 test_exit_codes
+test_quiz
 test_usage
 test_tools_not_built
 conclude

@@ -60,6 +60,15 @@ struct DrillOptions {
 /// remembered as given up.
 int drill(const Checkout& checkout, const DrillOptions& options);
 
+struct QuizOptions {
+  std::string lesson = {};  ///< as choose_lesson understands it; empty: every lesson
+  std::string topic = {};   ///< a page of docs/interview; empty: every page
+  bool history = false;     ///< only print what is remembered
+};
+/// Asks the questions of docs/interview one after another until input ends, and remembers how each went. It
+/// reads lines from standard input, whatever that is.
+int quiz(const Checkout& checkout, const QuizOptions& options);
+
 struct ReplayOptions {
   std::string case_name;            ///< a name in .course/cases or the path of a case's folder
   std::optional<int> gdb_rank;      ///< this rank runs under gdb

@@ -20,6 +20,7 @@ class StudentLine : public CommandLine {
     add_show();
     add_reset();
     add_drill();
+    add_quiz();
     add_replay();
     for (const ToolCommand& tool : tool_commands) app_.add_subcommand(tool.name, tool.what);
   }
@@ -96,6 +97,14 @@ class StudentLine : public CommandLine {
     command->add_flag("--history", drill_.history, "the times so far, and start nothing");
   }
 
+  void add_quiz() {
+    CLI::App* command = add_command("quiz", "interview questions, spaced by what was missed",
+                                    [this](const Checkout& checkout) { return quiz(checkout, quiz_); });
+    command->add_option("lesson", quiz_.lesson, "05 or ring_attention; without it, questions on any lesson");
+    command->add_option("--topic", quiz_.topic, "only a page of docs/interview, such as numerics");
+    command->add_flag("--history", quiz_.history, "how many are known by topic, and ask nothing");
+  }
+
   void add_replay() {
     CLI::App* command = add_command("replay", "play a kept case again and compare its numbers",
                                     [this](const Checkout& checkout) { return replay(checkout, replay_); });
@@ -117,6 +126,7 @@ class StudentLine : public CommandLine {
   CheckOptions check_;
   HintOptions hint_;
   DrillOptions drill_;
+  QuizOptions quiz_;
   ReplayOptions replay_;
   std::string lesson_;
   bool spoil_ = false;

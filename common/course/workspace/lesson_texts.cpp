@@ -44,14 +44,6 @@ std::vector<std::string> cells_of(const std::string& row) {
   return cells;
 }
 
-/// Without comments and Markdown's marks; of a link its words.
-std::string plain(const std::string& markdown) {
-  static const std::regex comment("<!--.*?-->"), link(R"(\[([^\]]*)\]\([^)]*\))");
-  std::string text = std::regex_replace(std::regex_replace(markdown, comment, ""), link, "$1");
-  std::erase_if(text, [](char c) { return c == '`' || c == '*' || c == '$'; });
-  return trimmed(text);
-}
-
 /// The words of the comments in it.
 std::vector<std::string> commented_words(const std::string& markdown) {
   static const std::regex comment("<!--(.*?)-->"), word("\\S+");
@@ -64,6 +56,13 @@ std::vector<std::string> commented_words(const std::string& markdown) {
 }
 
 }  // namespace
+
+std::string plain_text(const std::string& markdown) {
+  static const std::regex comment("<!--.*?-->"), link(R"(\[([^\]]*)\]\([^)]*\))");
+  std::string text = std::regex_replace(std::regex_replace(markdown, comment, ""), link, "$1");
+  std::erase_if(text, [](char c) { return c == '`' || c == '*' || c == '$'; });
+  return trimmed(text);
+}
 
 std::optional<Contract> parse_contract(const std::string& header, const std::string& task) {
   Contract contract;
@@ -136,7 +135,7 @@ std::vector<MistakeRow> parse_mistake_rows(const std::string& readme) {
     line_of_table = line.starts_with("|") ? line_of_table + 1 : 0;
     const std::vector<std::string> cells = cells_of(line);
     if (!in_section || line_of_table <= head_lines || cells.size() < 2) continue;
-    rows.push_back({number, plain(cells[0]), plain(cells[1]), commented_words(line)});
+    rows.push_back({number, plain_text(cells[0]), plain_text(cells[1]), commented_words(line)});
   }
   return rows;
 }

@@ -36,6 +36,9 @@ std::map<std::string, std::vector<std::string>> parse_hints(const std::string& t
 /// The section of a lesson's README whose table explains known mistakes.
 inline constexpr const char* mistakes_section = "Common mistakes";
 
+/// Without comments and Markdown's marks; of a link its words.
+std::string plain_text(const std::string& markdown);
+
 /// A row of that table. Both cells are without Markdown's marks.
 struct MistakeRow {
   int line = 0;      ///< in the README, from 1
