@@ -19,7 +19,7 @@ struct GradeOptions {
   bool prepared = false;  ///< the judges are built
 };
 
-/// ./course grade. Returns an exit code: 0 when the report is complete, whatever the score. Throws UsageError
+/// The command ./course grade. Returns an exit code: 0 when the report is complete, whatever the score. Throws UsageError
 /// and Unavailable.
 int grade(Checkout checkout, const GradeOptions& options);
 
