@@ -18,15 +18,16 @@ out=$(cd -P -- "${1:-$root/build/docs}" && pwd)
 work=$out/work
 pages=$work/pages
 html=$out/html
-mathjax=${COURSE_MATHJAX:-/usr/share/javascript/mathjax}
-awesome=${COURSE_DOXYGEN_AWESOME:-/usr/share/doxygen-awesome-css}
+share=${COURSE_SHARE:-/usr/share}
+mathjax=$share/javascript/mathjax
+awesome=$share/doxygen-awesome-css
 
 missing() {
   echo "course: the site needs $1" >&2
   exit 3
 }
 for tool in doxygen dot cmake awk; do command -v "$tool" >/dev/null || missing "$tool, which was not found"; done
-[ -f "$mathjax/jax/output/SVG/jax.js" ] || missing "MathJax 2 in $mathjax; COURSE_MATHJAX names another folder"
+[ -f "$mathjax/jax/output/SVG/jax.js" ] || missing "MathJax 2 in $mathjax; COURSE_SHARE names another folder than $share"
 
 # A handout holds a part of the course: there a link may lead nowhere, and becomes plain text.
 strict=0
@@ -126,10 +127,10 @@ chapter_links() {
 contract() {
   local id=$1 file=$2
   # In place of the line #pragma once and the empty one, so that lines keep their numbers.
-  printf '/** \\defgroup contract%s %s · %s\n * What <a href="lesson_%s.html">chapter %s</a> asks for. As a file: <a href="file_%s.html">%s</a>. @{ */\n' \
+  printf '/** \\defgroup contract%s %s · %s\n * What <a href="lesson_%s.html">chapter %s</a> asks for. As a file: <a href="file_%s.html">%s</a>. */\n' \
     "$id" "$id" "$(basename "$file")" "$id" "$id" "${file//[^a-zA-Z0-9]/_}" "$file"
-  sed 1,2d "$file"
-  printf '/** @} */\n'
+  sed "1,2d; s|^namespace lesson$id {|& /** @addtogroup contract$id */ /** @{ */|; s|^} *// namespace lesson$id|/** @} */ &|
+    s|^/// Task \([0-9]*\)\. |/// Task \1: |" "$file"
   echo "$file" >>"$work/linked"
 }
 
@@ -179,9 +180,13 @@ awk -F '\t' '
   $4 != part { part = $4; print "\n**" part "**\n\n| | chapter | what it teaches |\n| --- | --- | --- |" }
   { print "| " $1 " | <a href=\"lesson_" $1 ".html\">" $3 "</a> | " $5 " |" }' "$work/lessons.tsv" >"$pages/site/chapters.md"
 
-awk -F '\t' -f "$here/map.awk" "$work/lessons.tsv" | dot -Tsvg | sed -n '/<svg/,$p' | sed 's/<svg width="[^"]*" height="[^"]*"/<svg role="img" aria-label="What builds on what; the list below says the same"/' >"$work/map.svg"
+for names in numbers titles; do
+  awk -v names=$names -f "$here/map.awk" "$work/lessons.tsv" | dot -Tsvg | sed -n '/<svg/,$p' |
+    sed "s/<svg width=\"[^\"]*\" height=\"[^\"]*\"/<svg class=\"$names\" role=\"img\" aria-label=\"What builds on what; the list below says the same\"/; s/id=\"/id=\"$names-/" >"$work/map-$names.svg"
+done
 {
-  printf '# Lesson map {#lesson_map}\n\nAn arrow leads from a chapter to one that builds on it. Each box is a link.\n\n\\htmlonly[block]<div class="map">\\endhtmlonly\n\\htmlinclude[block] map.svg\n\\htmlonly[block]</div>\\endhtmlonly\n\n'
+  printf '# Lesson map {#lesson_map}\n\nAn arrow leads from a chapter to one that builds on it. Each box is a link.\n\n'
+  printf '\\htmlonly[block]<div class="map">\\endhtmlonly\n\\htmlinclude[block] map-numbers.svg\n\\htmlinclude[block] map-titles.svg\n\\htmlonly[block]</div>\\endhtmlonly\n\n'
   awk -F '\t' '
     { title[$1] = $3 }
     function to(id) { return "<a href=\"lesson_" id ".html\">" id " · " title[id] "</a>" }
@@ -212,7 +217,7 @@ tabs() { # the tabs of a kind, as a group with a page of its own: KIND ADDRESS T
 
 {
   echo '<navindex>'
-  echo '<tab type="user" url="index.html" title="Home"/>'
+  echo '<tab type="mainpage" visible="yes" title="Home"/>'
   echo '<tab type="usergroup" url="chapters.html" title="Chapters">'
   xml <"$work/lessons.tsv" | awk -F '\t' '
     $4 != part { if (part) print "</tab>"; part = $4; print "<tab type=\"usergroup\" url=\"[none]\" title=\"" part "\">" }
@@ -233,6 +238,8 @@ tabs() { # the tabs of a kind, as a group with a page of its own: KIND ADDRESS T
 doxygen -l "$work/layout.default.xml"
 awk -v menu="$work/navindex.xml" '
   /<navindex>/ { while ((getline line < menu) > 0) print line; skipping = 1 }
+  # Of a class whose nested classes are private Doxygen 1.9.4 links to a list of them that it does not write.
+  /<nestedclasses / { sub(/visible="yes"/, "visible=\"no\"") }
   !skipping { print }
   /<\/navindex>/ { skipping = 0 }' "$work/layout.default.xml" >"$work/layout.xml"
 

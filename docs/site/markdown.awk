@@ -143,7 +143,10 @@ function heading(line,    level, text, slug) {
     titled = 1
     if (title != "") text = title
 
-    return "# " plain(text) (id == "index" ? "" : " {#" id "}")
+    # In the menu it is called Home.
+    if (id == "index")
+      return "# Home\n\n\\htmlonly[block]<style>div.header { display: none; }</style><h1 class=\"course\">" html(text) "</h1>\\endhtmlonly"
+    return "# " plain(text) " {#" id "}"
   }
   slug = slug_of(text)
   if (slug in slugs) slug = slug "-" slugs[slug]++
@@ -155,7 +158,9 @@ function heading(line,    level, text, slug) {
 function plain(text) {
   gsub(/[`$]/, "", text)
   gsub(/\*\*/, "", text)
-  return escaped(text)
+  text = escaped(text)
+  gsub(/&quot;/, "\"", text)
+  return text
 }
 
 # As GitHub makes an anchor of a heading, whose letters outside of ASCII are left out here.
@@ -181,7 +186,7 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
       continue
     }
     # Up to the next character that may mean something.
-    if (match(text, /[`$!<>\[\\@%#&|~-]/) == 0) return out text
+    if (match(text, /[`$!<>\[\\@%#&|~"*-]/) == 0) return out text
     if (RSTART > 1) {
       out = out substr(text, 1, RSTART - 1)
       text = substr(text, RSTART)
@@ -208,6 +213,14 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
       rest = substr(text, 1 + link_end)
       out = out link(inner, link_target)
       text = rest
+    } else if (c == "*" && (end = emphasis_end(text, two == "**" ? "**" : "*", out))) {
+      rest = two == "**" ? "b" : "em"
+      inner = substr(text, 1 + length(emphasis), end - 1 - length(emphasis))
+      text = substr(text, end + length(emphasis))
+      out = out "<" rest ">" inline(inner) "</" rest ">"
+    } else if (c == "*" && !(out ~ /(^|\n) *$/ && text ~ /^\* /)) {
+      out = out "\\*"
+      text = substr(text, 2)
     } else if (text ~ /^<details/) {
       end = index(text, "</summary>")
       inner = substr(text, 1, end - 1)
@@ -231,7 +244,7 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
     } else if (c == ">" && out ~ /(^|\n) *$/) { # a quotation
       out = out c
       text = substr(text, 2)
-    } else if (c == "|" || c == "!" || c == "$" || c == "~" || (c == "-" && two != "--")) {
+    } else if (c == "|" || c == "!" || c == "$" || c == "~" || c == "*" || (c == "-" && two != "--")) {
       out = out c
       text = substr(text, 2)
     } else if (two == "--") {
@@ -282,6 +295,24 @@ function formula_end(text,    i, c) {
   return 0
 }
 
+# Of a text that begins with * or **, the mark: sets emphasis to it, and returns where the closing one stands; 0: there is none.
+function emphasis_end(text, mark, before,    i, c, end) {
+  emphasis = mark
+  if (substr(text, 1 + length(mark), 1) ~ /^[ \n*]?$/ || (mark == "*" && before ~ /[a-zA-Z0-9]$/)) return 0
+  for (i = 1 + length(mark); i <= length(text); ++i) {
+    c = substr(text, i, 1)
+    if (c == "`" && (end = span_end(substr(text, i)))) i += end - 2
+    else if (c == "$" && (end = formula_end(substr(text, i)))) i += end - 1
+    else if (c == "\\") ++i
+    else if (c == "*" && substr(text, i - 1, 1) !~ /[ \n]/) {
+      if (mark == "**" && substr(text, i, 2) == "**") return i
+      if (mark == "*" && substr(text, i, 2) != "**") return i
+      if (mark == "*") ++i
+    }
+  }
+  return 0
+}
+
 # Of a text that begins with [: where the bracket closes, if a target in parentheses follows: sets link_target, and link_end to
 # where that ends. 0: it is no link.
 function link_close(text,    i, depth, c, end, rest) {
@@ -316,6 +347,7 @@ function escaped(text,    out, i, c) {
     if (c == "<") c = "&lt;"
     else if (c == ">") c = "&gt;"
     else if (c == "&") c = substr(text, i) ~ /^&#?[a-zA-Z0-9]+;/ ? c : "&amp;"
+    else if (c == "\"") c = "&quot;"
     else if (index("\\@%#[", c)) c = "\\" c
     out = out c
   }
