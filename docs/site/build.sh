@@ -34,7 +34,7 @@ strict=0
 [ ! -d "$root/tests/docs" ] || strict=1
 
 rm -rf "$work" "$html"
-mkdir -p "$pages/site" "$html"
+mkdir -p "$pages/site"
 cd "$root"
 
 # ---- which pages there are: a table of path, address, title and kind ----
@@ -246,8 +246,9 @@ awk -v menu="$work/navindex.xml" '
 styles='' scripts=''
 head=''
 if [ -d "$awesome" ]; then
-  for name in doxygen-awesome doxygen-awesome-sidebar-only doxygen-awesome-sidebar-only-darkmode-toggle; do styles+=" \"$awesome/$name.css\""; done
-  scripts="\"$awesome/doxygen-awesome-darkmode-toggle.js\""
+  cp "$awesome"/*.css "$awesome/doxygen-awesome-darkmode-toggle.js" "$work"
+  styles='doxygen-awesome.css doxygen-awesome-sidebar-only.css doxygen-awesome-sidebar-only-darkmode-toggle.css'
+  scripts=doxygen-awesome-darkmode-toggle.js
   head='<script src="$relpath^doxygen-awesome-darkmode-toggle.js"></script><script>DoxygenAwesomeDarkModeToggle.init()</script>'
 fi
 (cd "$work" && doxygen -w html header.default.html footer.default.html style.default.css)
@@ -256,19 +257,21 @@ printf '</body>\n</html>\n' >"$work/footer.html"
 
 # ---- the site ----
 
-export SITE_ROOT=$root SITE_WORK=$work SITE_HTML=$html
+cp "$here/site.css" "$here/mathjax.js" "$work"
+for name in *; do case $name in build) ;; *) [ -e "$work/$name" ] || ln -s "$root/$name" "$work/$name" ;; esac done
 {
   cat "$here/Doxyfile"
-  echo "HTML_EXTRA_STYLESHEET = $styles \"$here/site.css\""
+  echo "HTML_EXTRA_STYLESHEET = $styles site.css"
   echo "HTML_EXTRA_FILES = $scripts"
   # Since 1.9.5 Doxygen has a dark style of its own, which is in the way of the other.
   ! doxygen -g - | grep -q '^HTML_COLORSTYLE ' || echo 'HTML_COLORSTYLE = LIGHT'
 } >"$work/Doxyfile"
-doxygen "$work/Doxyfile"
+(cd "$work" && doxygen Doxyfile)
 if [ -s "$work/warnings" ]; then
-  sed "s|$pages/||g; s|$root/||g" "$work/warnings" >&2
+  sed "s|$pages/||g; s|$work/||g" "$work/warnings" >&2
   exit 1
 fi
+mv "$work/html" "$html"
 
 sort -u "$work/linked.pictures" | while IFS= read -r path; do
   mkdir -p "$html/pictures/$(dirname "$path")"
