@@ -34,7 +34,7 @@ strict=0
 [ ! -d "$root/tests/docs" ] || strict=1
 
 rm -rf "$work" "$html"
-mkdir -p "$pages/site"
+mkdir -p "$pages"
 cd "$root"
 
 # ---- which pages there are: a table of path, address, title and kind ----
@@ -53,7 +53,7 @@ add_pages() {
 }
 
 add_lessons() {
-  local id folder file title part teaches ground
+  local id folder title file part teaches ground
   while IFS='|' read -r id folder title part teaches ground; do
     printf '%s\t%s\t%s\t%s\n' "lessons/$folder/README.md" "lesson_$id.html" "$id · $title" lesson
     for file in "lessons/$folder"/*.hpp; do
@@ -65,7 +65,7 @@ add_lessons() {
     done
     [ ! -f "solutions/$folder/why.md" ] ||
       printf '%s\t%s\t%s\t%s\n' "solutions/$folder/why.md" "solution_$id.html" "$id · Solution: $title" solution
-  done < <(tr '\t' '|' <"$work/lessons.tsv")
+  done < <(cut -f 1-3 "$work/lessons.tsv" | tr '\t' '|')
 }
 
 cmake -D REGISTRY=lessons/registry.json -D "TABLE=$work/lessons.tsv" -P "$here/lessons.cmake"
@@ -79,7 +79,7 @@ cmake -D REGISTRY=lessons/registry.json -D "TABLE=$work/lessons.tsv" -P "$here/l
     case $file in */attention.md | */mpi.md | */cuda.md) ;; *) add_pages primer "$file" ;; esac
   done
   [ ! -f docs/notation.md ] || printf 'docs/notation.md\tnotation.html\t%s\tnotation\n' "$(title_of docs/notation.md)"
-  add_pages interview docs/interview/README.md
+  [ ! -f docs/interview/README.md ] || printf 'docs/interview/README.md\tinterviews.html\tInterview bank\tnotation\n'
   for file in docs/interview/*.md; do
     case $file in */README.md) ;; *) add_pages interview "$file" ;; esac
   done
@@ -102,7 +102,7 @@ convert() {
 }
 
 listing() { # the command that shows a file
-  case $1 in *.hpp | *.cpp | *.cu | *.h | *.py) echo "\\include{lineno} $1" ;; *) echo "\\verbinclude $1" ;; esac
+  case $1 in *.hpp | *.cpp | *.cu | *.h | *.py) printf '\\include{lineno} %s\n' "$1" ;; *) printf '\\verbinclude %s\n' "$1" ;; esac
 }
 
 # A folded file, as on the pages of solutions.
@@ -138,19 +138,20 @@ contract() {
 : >"$work/linked.pictures"
 failed=''
 while IFS='|' read -r path address title kind; do
-  mkdir -p "$pages/$(dirname "$path")"
+  # With % for /: Doxygen lists folders, and those of texts are not to be among those of headers.
+  text=$pages/${path//\//%}
   case $kind in
-    lesson) { convert "$path" -v toc=1 -v title="$title" && chapter_links "$path" "solutions/$(basename "$(dirname "$path")")/why.md"; } >"$pages/$path" || failed=yes ;;
-    contract) contract "${address:15:2}" "$path" >"$pages/$path" ;;
+    lesson) { convert "$path" -v toc=1 -v title="$title" && chapter_links "$path" "solutions/$(basename "$(dirname "$path")")/why.md"; } >"$text" || failed=yes ;;
+    contract) mkdir -p "$pages/${path%/*}" && contract "${address:15:2}" "$path" >"$pages/$path" ;;
     solution)
       {
         convert "$path" -v title="$title" || failed=yes
         for file in "${path%/*}"/*; do [ "$file" = "$path" ] || folded "$file"; done
-      } >"$pages/$path"
+      } >"$text"
       ;;
     index | visualizer) ;;
-    home) convert "$path" >"$pages/$path" || failed=yes ;;
-    *) convert "$path" -v toc=1 >"$pages/$path" || failed=yes ;;
+    home) convert "$path" >"$text" || failed=yes ;;
+    *) convert "$path" -v toc=1 >"$text" || failed=yes ;;
   esac
 done < <(tr '\t' '|' <"$work/pages.tsv")
 [ -z "$failed" ] || exit 1
@@ -163,10 +164,10 @@ sort -u "$work/linked" | while IFS= read -r path; do
     for file in "$path"/*; do printf -- '- <code>%s</code>\n' "$(basename "$file" | sed 's/_/\\_/g')"; done
   else
     listing "$path"
-  fi >"$pages/site/$name.body"
-  cat "$pages/site/$name.body"
-  rm "$pages/site/$name.body"
-done | awk -v folder="$pages/site" '/^# .* \{#file_/ { name = $0; sub(/.*\{#/, "", name); sub(/\}.*/, "", name) } { print > (folder "/" name ".md") }'
+  fi >"$pages/$name.body"
+  cat "$pages/$name.body"
+  rm "$pages/$name.body"
+done | awk -v folder="$pages" '/^# .* \{#file_/ { name = $0; sub(/.*\{#/, "", name); sub(/\}.*/, "", name) } { print > (folder "/" name ".md") }'
 
 # ---- pages of the site alone ----
 
@@ -178,7 +179,7 @@ list_page() { # a page that lists those of a kind: KIND ADDRESS TITLE TEXT
 awk -F '\t' '
   BEGIN { print "# Chapters {#chapters}\n\nIn this order each chapter has what it needs from those before it; the <a href=\"lesson_map.html\">lesson map</a> shows what builds on what.\n" }
   $4 != part { part = $4; print "\n**" part "**\n\n| | chapter | what it teaches |\n| --- | --- | --- |" }
-  { print "| " $1 " | <a href=\"lesson_" $1 ".html\">" $3 "</a> | " $5 " |" }' "$work/lessons.tsv" >"$pages/site/chapters.md"
+  { print "| " $1 " | <a href=\"lesson_" $1 ".html\">" $3 "</a> | " $5 " |" }' "$work/lessons.tsv" >"$pages/chapters.md"
 
 for names in numbers titles; do
   awk -v names=$names -f "$here/map.awk" "$work/lessons.tsv" | dot -Tsvg | sed -n '/<svg/,$p' |
@@ -196,13 +197,13 @@ done
       for (i = 1; i <= n; ++i) printf "%s%s", i == 1 ? " builds on " : i == n ? " and " : ", ", to(ground[i])
       print ""
     }' "$work/lessons.tsv"
-} >"$pages/site/lesson_map.md"
+} >"$pages/lesson_map.md"
 
-list_page contract contracts Contracts 'What each lesson asks for: its header, with shapes, errors and formulas.' >"$pages/site/contracts.md"
-list_page guide guides Guides 'How the course works, and how to add to it.' >"$pages/site/guides.md"
-[ -z "$(pages_of primer)" ] || list_page primer primers Primers 'What the chapters take for granted.' >"$pages/site/primers.md"
-[ -z "$(pages_of interview)" ] || list_page interview interviews 'Interview bank' 'Questions with their answers folded.' >"$pages/site/interviews.md"
-[ -z "$(pages_of solution)" ] || list_page solution solutions Solutions 'Each with its reasons. Write your own first.' >"$pages/site/solutions.md"
+list_page contract contracts Contracts 'What each lesson asks for: its header, with shapes, errors and formulas.' >"$pages/contracts.md"
+list_page guide guides Guides 'How the course works, and how to add to it.' >"$pages/guides.md"
+[ -z "$(pages_of primer)" ] || list_page primer primers Primers 'What the chapters take for granted.' >"$pages/primers.md"
+[ -z "$(pages_of interview)" ] || [ -f docs/interview/README.md ] || list_page interview interviews 'Interview bank' 'Questions with their answers folded.' >"$pages/interviews.md"
+[ -z "$(pages_of solution)" ] || list_page solution solutions Solutions 'Each with its reasons. Write your own first.' >"$pages/solutions.md"
 
 # ---- the frame: menu, head and foot of every page, style ----
 
@@ -249,6 +250,7 @@ if [ -d "$awesome" ]; then
   cp "$awesome"/*.css "$awesome/doxygen-awesome-darkmode-toggle.js" "$work"
   styles='doxygen-awesome.css doxygen-awesome-sidebar-only.css doxygen-awesome-sidebar-only-darkmode-toggle.css'
   scripts=doxygen-awesome-darkmode-toggle.js
+  # shellcheck disable=SC2016  # expanded by Doxygen
   head='<script src="$relpath^doxygen-awesome-darkmode-toggle.js"></script><script>DoxygenAwesomeDarkModeToggle.init()</script>'
 fi
 (cd "$work" && doxygen -w html header.default.html footer.default.html style.default.css)
@@ -268,7 +270,7 @@ for name in *; do case $name in build) ;; *) [ -e "$work/$name" ] || ln -s "$roo
 } >"$work/Doxyfile"
 (cd "$work" && doxygen Doxyfile)
 if [ -s "$work/warnings" ]; then
-  sed "s|$pages/||g; s|$work/||g" "$work/warnings" >&2
+  sed "s|$pages/||g; s|$work/||g; s|%|/|g" "$work/warnings" >&2
   exit 1
 fi
 mv "$work/html" "$html"

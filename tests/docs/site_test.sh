@@ -40,7 +40,7 @@ about_failure() { :; }
 site=$work/site/html
 
 check 'every link leads somewhere, and no page loads anything from another machine' is "$(wrong_links "$site")" ''
-while IFS=$'\t' read -r id folder title part _; do
+while IFS=$'\t' read -r id _ title part _; do
   check "chapter $id has its title" grep -qs "class=\"title\">$id · $title *<" "$site/lesson_$id.html"
   check "chapter $id is in the menu" grep -q "lesson_$id.html" "$site/menudata.js"
   check "chapter $id is on the map" grep -q "xlink:href=\"lesson_$id.html\"" "$site/lesson_map.html"
