@@ -194,7 +194,7 @@ done
     {
       n = split($6, ground, " ")
       printf "- %s", to($1)
-      for (i = 1; i <= n; ++i) printf "%s%s", i == 1 ? " builds on " : i == n ? " and " : ", ", to(ground[i])
+      for (i = 1; i <= n; ++i) printf "%s%s", (i == 1 ? " builds on " : (i == n ? " and " : ", ")), to(ground[i])
       print ""
     }' "$work/lessons.tsv"
 } >"$pages/lesson_map.md"

@@ -11,10 +11,10 @@ BEGIN {
 $4 != part {
   if (part != "") print "  }"
   part = $4
-  printf "  subgraph cluster_%d {\n    label=\"%s\"; class=part; style=rounded; labeljust=l;\n", ++parts, names == "titles" ? part : ""
+  printf "  subgraph cluster_%d {\n    label=\"%s\"; class=part; style=rounded; labeljust=l;\n", ++parts, (names == "titles" ? part : "")
 }
 {
-  printf "    l%s [label=\"%s\", URL=\"lesson_%s.html\", tooltip=\"%s\"];\n", $1, names == "titles" ? $1 " · " $3 : $1, $1, $3 ": " $5
+  printf "    l%s [label=\"%s\", URL=\"lesson_%s.html\", tooltip=\"%s\"];\n", $1, (names == "titles" ? $1 " · " $3 : $1), $1, $3 ": " $5
   n = split($6, ground, " ")
   for (i = 1; i <= n; ++i) edges = edges sprintf("  l%s -> l%s;\n", ground[i], $1)
 }

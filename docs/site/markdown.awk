@@ -56,7 +56,7 @@ hidden {
 
 /^[ \t]*$/ && !display {
   flush_block()
-  print toc && titled == 1 ? "\\tableofcontents{HTML:2}" : ""
+  print (toc && titled == 1 ? "\\tableofcontents{HTML:2}" : "")
   if (titled) titled = 2
   next
 }
