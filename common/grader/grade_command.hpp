@@ -19,8 +19,8 @@ struct GradeOptions {
   bool prepared = false;  ///< the judges are built
 };
 
-/// ./course grade. Returns an exit code: 0 when the report is complete, whatever the score. Throws UsageError
-/// and Unavailable.
+/// The command ./course grade. Returns an exit code: 0 when the report is complete, whatever the score.
+/// Throws UsageError and Unavailable.
 int grade(Checkout checkout, const GradeOptions& options);
 
 /// Grades every folder in options.submissions, each in a process of its own, several at once. The results lie

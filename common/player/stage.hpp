@@ -31,8 +31,7 @@ class Stage {
   virtual void barrier() {}
   /// The communicator of a case that this process plays as `rank`, or null. Collective over the world: a
   /// process without a part calls it with rank -1. What is returned goes away with its last owner, on all
-  /// ranks alike.
-  /// @param apart each rank is alone on a communicator of its own
+  /// ranks alike. With `apart` each rank is alone on a communicator of its own.
   virtual std::shared_ptr<const void> enter(int /*rank*/, bool /*apart*/ = false) { return nullptr; }
   /// What a stage draws in the coming case, such as the order of a GPU's threads, it draws from this number:
   /// a case that is played again is played alike.

@@ -34,8 +34,8 @@ struct FunctionCall {
 
 /// One call on one or more ranks, as it lies in a folder (docs/case-format.md):
 ///   case.json              this manifest
-///   rank<r>/<input>.npy    the inputs of rank r, float32
-///   out/rank<r>/<name>.npy, out/rank<r>/report.json   what rank r returned
+///   rankR/INPUT.npy        the inputs of rank R, float32
+///   out/rankR/NAME.npy, out/rankR/report.json   what rank R returned
 struct CaseManifest : FunctionCall {
   int ranks = 1;
   /// world_ranks[r] plays rank r. Another order than the world's exposes the use of MPI_COMM_WORLD.

@@ -15,6 +15,7 @@ grading='bubblewrap'
 benching='libbenchmark-dev python3-venv'
 shaping='iproute2'
 extra='clang-format clang git python3-numpy python3-mpi4py python3-yaml'
+paging='doxygen doxygen-awesome-css graphviz libjs-mathjax'
 browsing='chromium'
 
 about_failure() { echo "      calls: $(calls)"; }
@@ -99,7 +100,9 @@ FAKE
 bring_tools() {
   local tool
   mv "$machine/later/cmake" "$machine/bin/"
-  for tool in ninja mpicxx ompi_info bwrap ip clang-format clang++ git chromium; do fake "$machine/bin/$tool" <<<'exit 0'; done
+  for tool in ninja mpicxx ompi_info bwrap ip clang-format clang++ git chromium doxygen dot; do fake "$machine/bin/$tool" <<<'exit 0'; done
+  mkdir -p "$machine/share/javascript/mathjax"
+  : >"$machine/share/javascript/mathjax/MathJax.js"
   fake "$machine/bin/c++" <<<'cat'
 }
 
@@ -121,7 +124,7 @@ course() {
 }
 
 in_machine() {
-  env -i PATH="$machine/bin" HOME="$machine" MACHINE="$machine" FAKE_USER="$user" COURSE_OS_RELEASE="$machine/os-release" \
+  env -i PATH="$machine/bin" HOME="$machine" MACHINE="$machine" FAKE_USER="$user" COURSE_OS_RELEASE="$machine/os-release" COURSE_SHARE="$machine/share" \
     ${system:+OSTYPE="$system"} "$@"
 }
 
@@ -136,7 +139,7 @@ test_table() {
   local bad
   bad=$(grep -v '^#' "$course_root/common/packages.tsv" | awk -F '\t' '
     NF != 7 { print NR ": " NF " columns" }
-    NR > 1 && $1 !~ /^(core|gpu|grade|bench|lab|all|docs|editor)$/ { print NR ": group " $1 }
+    NR > 1 && $1 !~ /^(core|gpu|grade|bench|lab|all|docs|browser|editor)$/ { print NR ": group " $1 }
     { for (i = 1; i <= NF; i++) if ($i == "") print NR ": column " i " is empty" }
     seen[$1 " " $2]++ { print NR ": " $2 " again" }')
   check 'packages.tsv is well formed' is "$bad" ''
@@ -202,14 +205,25 @@ test_groups() {
   check 'lab: installs what shapes links as well' has "$(calls)" "install -y --no-install-recommends $core $shaping -q "
   new_machine "$debian"
   course test --all
-  check 'test --all: installs every group' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra $browsing -q "
+  check 'test --all: installs every group' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra $paging $browsing -q "
   new_machine "$debian"
   rmdir "$checkout/tests/docs"
   course test --all
   check 'test --all in a handout: installs no browser' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra -q "
   new_machine 'ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"'
   course test --all
-  check 'test --all on Ubuntu: installs no browser' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra -q "
+  check 'test --all on Ubuntu: installs no browser' has "$(calls)" "install -y --no-install-recommends $core $fibers $grading $benching $shaping $extra $paging -q "
+  new_machine "$debian"
+  mkdir -p "$checkout/docs/site"
+  fake "$checkout/docs/site/build.sh" <<<'echo "site [$*]"'
+  course docs
+  check 'docs: installs what makes the site, and no compiler' has "$(calls)" "install -y --no-install-recommends cmake $paging -q "
+  check 'docs: configures and builds nothing' lacks "$(calls)" 'cmake --'
+  check 'docs: becomes the script that makes the site' is "$out" 'site []'
+  new_machine "$debian"
+  course --no-install docs
+  check 'docs --no-install: exit 3' is "$code" 3
+  check 'docs --no-install: says what to install' has "$err" "cmake $paging"
   new_machine "$debian"
   course test
   check 'test: installs what simulates a GPU as well' has "$(calls)" "install -y --no-install-recommends $core $fibers -q "
@@ -218,7 +232,7 @@ test_groups() {
   check 'grade after test: installs what isolates' has "$(calls)" "install -y --no-install-recommends $grading -q "
   forget_calls
   course test --all
-  check 'test --all after grade: installs the rest' has "$(calls)" "install -y --no-install-recommends $benching $shaping $extra $browsing -q "
+  check 'test --all after grade: installs the rest' has "$(calls)" "install -y --no-install-recommends $benching $shaping $extra $paging $browsing -q "
   forget_calls
   course check grade
   check 'the word grade as an argument: installs nothing' lacks "$(calls)" apt-get

@@ -20,7 +20,7 @@ rows() { grep -v '^#' "$packages" | tail -n +2; }
 while IFS= read -r row; do
   IFS=$'\t' read -r -a cell <<<"$row"
   [ ${#cell[@]} = 7 ] || complain "expected 7 cells, found ${#cell[@]}: $row"
-  case ${cell[0]} in core | gpu | grade | bench | lab | all | docs | editor) ;; *) complain "the group should be core, gpu, grade, bench, lab, all, docs or editor: $row" ;; esac
+  case ${cell[0]} in core | gpu | grade | bench | lab | all | docs | browser | editor) ;; *) complain "the group should be core, gpu, grade, bench, lab, all, docs, browser or editor: $row" ;; esac
   for text in "${cell[@]}"; do [ -n "$text" ] || complain "a cell is empty; - means none: $row"; done
 done < <(rows)
 
@@ -46,7 +46,7 @@ for line in 'COPY common/packages.tsv .devcontainer/install-packages.sh /tmp/cou
 done
 
 if command -v apt-cache >/dev/null && ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1; then
-  grep -q '^ID=ubuntu' /etc/os-release && without=docs # ./course leaves them out there, too
+  grep -q '^ID=ubuntu' /etc/os-release && without=browser # ./course leaves them out there, too
   for name in $(rows | awk -F '\t' -v without="${without:-}" '$1 != without { print $2 }' | tr ' ' '\n' | grep -vx -- -); do
     apt-cache show "$name" >/dev/null 2>&1 || complain "there is no package $name for this system"
   done

@@ -6,9 +6,8 @@
 
 namespace course::program {
 
-/// A command that a student seldom needs: of course-tools, the program beside course-program, so that the
-/// first
-/// ./course compiles less, or of a program that course-tools builds and becomes.
+/// A command that a student seldom needs: of course-tools, the program beside course-program, so that less is
+/// compiled by the first ./course, or of a program that course-tools builds and becomes.
 struct ToolCommand {
   const char* name;
   const char* what;               ///< for --help

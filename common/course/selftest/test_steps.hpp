@@ -5,7 +5,7 @@
 
 namespace course::program {
 
-/// The steps of `./course test` that are not tests of a build tree. Each is one row; one that this machine
+/// The steps of ./course test that are not tests of a build tree. Each is one row; one that this machine
 /// cannot do is skipped and says why, or has failed where COURSE_NO_SKIP or CI is set in the environment.
 
 /// The lessons' registry entries and folders are whole (audit). Not for a handout, which has no solutions.

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Builds the site and looks at it: no warning, no link or heading that is missing, no file of another machine, every chapter,
+# every formula; then a handout's. Skipped where a tool is missing, unless nothing may be skipped (COURSE_NO_SKIP, CI).
+set -uo pipefail
+here=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd -P -- "$here/../.." && pwd)
+# shellcheck source=tests/course/checks.sh
+. "$here/../course/checks.sh"
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+mathjax=${COURSE_SHARE:-/usr/share}/javascript/mathjax/MathJax.js
+if [ -z "$browser" ] || ! command -v doxygen >/dev/null || ! command -v dot >/dev/null || [ ! -f "$mathjax" ]; then
+  echo 'doxygen, dot, MathJax or chromium is not on this machine'
+  [ -z "${COURSE_NO_SKIP:-}${CI:-}" ] && exit 77
+  exit 1
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Prints what is wrong with the links of the site $1, its menu's included.
+wrong_links() {
+  (
+    cd "$1" || exit
+    # What the menu links to, as a page beside the others.
+    # shellcheck disable=SC2046  # no name has a blank
+    grep -oE '"[^"]*\.html[^"]*"' menudata.js | sed 's/.*/<a href=& >/' |
+      awk -f "$here/site_links.awk" - $(find . -name '*.html' ! -path './mathjax/*')
+    grep -nE '@import|url\( *"?(https?:)?//' ./*.css search/*.css
+  )
+}
+
+# ---- the site of this tree ----
+
+about_failure() { cat "$work/log"; }
+"$root/docs/site/build.sh" "$work/site" >"$work/out" 2>"$work/log"
+check 'the site is built' is "$?" 0
+check 'without a word' is "$(cat "$work/log")" ''
+check 'and its first page is named' is "$(cat "$work/out")" "$work/site/html/index.html"
+about_failure() { :; }
+site=$work/site/html
+
+check 'every link leads somewhere, and no page loads anything from another machine' is "$(wrong_links "$site")" ''
+while IFS=$'\t' read -r id _ title part _; do
+  check "chapter $id has its title" grep -qs "class=\"title\">$id · $title *<" "$site/lesson_$id.html"
+  check "chapter $id is in the menu" grep -q "lesson_$id.html" "$site/menudata.js"
+  check "chapter $id is on the map" grep -q "xlink:href=\"lesson_$id.html\"" "$site/lesson_map.html"
+  check "chapter $id has a contract" grep -qs 'Function Documentation' "$site/group__contract$id.html"
+  check "the part of chapter $id is there" grep -q "<b>$part</b>" "$site/chapters.html"
+done <"$work/site/work/lessons.tsv"
+check 'as many chapters as the registry has lessons' is "$(wc -l <"$work/site/work/lessons.tsv")" \
+  "$(grep -c '^      "id"' "$root/lessons/registry.json")"
+check 'no Markdown is left in a text' is \
+  "$(cd "$site" && grep -lE '\\f[$[]|<p[^>]*>[^<]*(\*\*|\]\()' index.html lesson_*.html guide_*.html solution_*.html)" ''
+
+# ---- what is broken on purpose is found ----
+
+printf '<a href="nowhere.html"></a> <a href="lesson_01.html#nowhere"></a> <img src="https://example.org/a.png"> <a href="https://example.org"></a>' \
+  >"$site/planted.html"
+check 'planted links are found, and that to another machine is none of them' is "$(wrong_links "$site" | sort)" \
+  "planted.html: <img> loads https://example.org/a.png
+planted.html: links to lesson_01.html#nowhere, a page without that anchor
+planted.html: links to nowhere.html, which is not there"
+rm "$site/planted.html"
+
+mkdir "$work/a copy"
+(cd "$root" && tar -cf - README.md LICENSE course docs lessons solutions common tests) | tar -xf - -C "$work/a copy"
+cd "$work/a copy" || exit 1
+first=$(echo lessons/01_*/README.md)
+echo 'See [nothing](../nowhere.md) and [this](#nowhere).' >>"$first"
+./docs/site/build.sh "$work/b" >"$work/out" 2>"$work/log"
+check 'a text that links to what does not exist: exit 1' is "$?" 1
+check 'and its place is named' is "$(cat "$work/log")" "$first:$(wc -l <"$first"): a link to what does not exist: ../nowhere.md"
+
+# ---- a handout: no solutions, no tests of pages, fewer lessons ----
+
+rm -r solutions tests docs/instructor.md docs/adding-a-lesson.md lessons/1*
+cat >"$work/cut.cmake" <<'CMAKE'
+file(READ lessons/registry.json registry)
+string(JSON count LENGTH "${registry}" lessons)
+while(count GREATER 9)
+  math(EXPR count "${count} - 1")
+  string(JSON registry REMOVE "${registry}" lessons ${count})
+endwhile()
+file(WRITE lessons/registry.json "${registry}")
+CMAKE
+cmake -P "$work/cut.cmake"
+./docs/site/build.sh "$work/b" >"$work/out" 2>"$work/log"
+check 'the site of a handout is built, dead links and all' is "$?: $(cat "$work/log")" '0: '
+check 'and all that is wrong in it is what was planted' is "$(wrong_links "$work/b/html")" \
+  'lesson_01.html: links to lesson_01.html#lesson_01-nowhere, a page without that anchor'
+check 'it holds no solution' is "$(find "$work/b/html" -name '*solution*')" ''
+check 'it holds its own chapters alone' is "$(cd "$work/b/html" && echo lesson_0?.html lesson_1?.html)" \
+  "$(echo lesson_0{1..9}.html) lesson_1?.html"
+
+# ---- formulas: each once, set by the site's own MathJax in a browser that reaches no other machine ----
+
+{
+  echo '<!doctype html><meta charset="utf-8">'
+  sed -n '/<script type="text\/x-mathjax-config">/,/<\/script>/p' "$site/lesson_01.html"
+  echo "<script src=\"mathjax/MathJax.js\"></script><body>"
+  cat "$site"/*.html | tr '\n' ' ' | grep -oE '\\\([^<]*\\\)' | sed 's/\\)/\\)\n/g' | grep -oE '\\\(.*\\\)' | sort -u | sed 's|.*|<div>&</div>|'
+  cat "$site"/*.html | sed -n '/<p class="formulaDsp">/,/<\/p>/p'
+  cat <<'HTML'
+<pre id="results"></pre><script>
+MathJax.Hub.Queue(() => {
+  const wrong = [...document.querySelectorAll('.merror, .MathJax_Error')].map(error => error.textContent);
+  const formulas = document.querySelectorAll('.MathJax_SVG').length;
+  document.getElementById('results').textContent = `set: ${formulas > 100}, wrong: ${wrong.join('; ')}|`;
+});
+</script>
+HTML
+} >"$site/formulas.html"
+HOME=$work timeout 100 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files \
+  --user-data-dir="$work/profile" --host-resolver-rules='MAP * ~NOTFOUND' --virtual-time-budget=100000 \
+  --dump-dom "file://$site/formulas.html" >"$work/dom" 2>/dev/null
+check 'every formula is set, and none is wrong' has "$(grep -o '<pre id="results">.*' "$work/dom")" 'set: true, wrong: |'
+conclude
