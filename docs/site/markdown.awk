@@ -107,10 +107,15 @@ function without_comments(line,    start, end, code) {
 # ---- a block ----
 
 # A heading and a row of a table end with their line; what else is on a line may go on on the next.
-function converted(text,    lines, count, i, run, out) {
+function converted(text,    lines, count, i, run, out, listed) {
   count = split(text, lines, "\n")
   run = out = ""
   for (i = 1; i <= count; ++i) {
+    if (lines[i] ~ /^ *([0-9]+[.)]|[-*+]) /) {
+      # A number that comes to stand at the beginning of a line within a paragraph begins no list.
+      if (!display && !listed && run != "" && lines[i] ~ /^ *[0-9]+\. / && lines[i] !~ /^ *1\. /) sub(/\. /, "\\. ", lines[i])
+      else listed = 1
+    }
     if (!display && lines[i] ~ /^#+ /) {
       out = out ended(run) heading(lines[i]) (i < count ? "\n" : "")
       run = ""
@@ -197,7 +202,7 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
     c = substr(text, 1, 1)
     two = substr(text, 1, 2)
     if (c == "`" && (end = span_end(text))) {
-      out = out "<code>" escaped_code(span_text) "</code>"
+      out = out (length(span_text) <= 20 && span_text ~ /[ \/-]/ ? "<code class=\"short\">" : "<code>") escaped_code(span_text) "</code>"
       text = substr(text, end)
     } else if (two == "$$") {
       out = out "\\f["
