@@ -278,6 +278,14 @@ if [ -s "$work/warnings" ]; then
   exit 1
 fi
 mv "$work/html" "$html"
+# Its list of names stands in a frame with a style of its own.
+echo 'body.SRPage * { font-size: 10pt; }' >>"$html/search/search.css"
+texts=()
+while IFS=$'\t' read -r path _; do
+  # Contracts are folders there, and Doxygen has their names.
+  [ ! -f "$pages/${path//\//%}" ] || texts+=("$pages/${path//\//%}")
+done <"$work/pages.tsv"
+awk -v search="$html/search" -f "$here/search.awk" "${texts[@]}"
 
 sort -u "$work/linked.pictures" | while IFS= read -r path; do
   mkdir -p "$html/pictures/$(dirname "$path")"

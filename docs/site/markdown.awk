@@ -202,7 +202,7 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
     c = substr(text, 1, 1)
     two = substr(text, 1, 2)
     if (c == "`" && (end = span_end(text))) {
-      out = out (length(span_text) <= 20 && span_text ~ /[ \/-]/ ? "<code class=\"short\">" : "<code>") escaped_code(span_text) "</code>"
+      out = out (length(span_text) <= 20 ? "<code class=\"short\">" : "<code>") escaped_code(span_text) "</code>"
       text = substr(text, end)
     } else if (two == "$$") {
       out = out "\\f["
