@@ -62,6 +62,8 @@ check 'a number that comes to stand at the beginning of a line is no list' is "$
 check 'and a list is one' is "$(filtered '1. One
 2. Two')" '1. One
 2. Two'
+check 'no page has the path of a folder of this machine' is "$(cd "$site" && grep -lF "$work" ./*.html)" ''
+check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
 check 'no mark of a skeleton is in a solution' is "$(cd "$site" && grep -lE '>(//|#)[&>|]' solution_*.html)" ''
 check 'a contract shows a whole sentence where a product stands in it' is "$(cd "$site" && grep -lE '[a-z0-9] \. +<a [^>]*>More' group__contract*.html)" ''
 
