@@ -105,8 +105,12 @@ listing() { # the command that shows a file
   case $1 in *.hpp | *.cpp | *.cu | *.h | *.py) printf '\\include{lineno} %s\n' "$1" ;; *) printf '\\verbinclude %s\n' "$1" ;; esac
 }
 
-# A folded file, as on the pages of solutions.
-folded() { printf '\n\\htmlonly[block]<details><summary><code>%s</code></summary>\\endhtmlonly\n\n%s\n\n\\htmlonly[block]</details>\\endhtmlonly\n' "$1" "$(listing "$1")"; }
+# A folded file, as on the pages of solutions: without the marks that skeletons are cut by.
+folded() {
+  mkdir -p "$work/shown/${1%/*}"
+  sed -E '/^ *(\/\/|#)[>|<]/d' "$1" >"$work/shown/$1"
+  printf '\n\\htmlonly[block]<details><summary><code>%s</code></summary>\\endhtmlonly\n\n%s\n\n\\htmlonly[block]</details>\\endhtmlonly\n' "$1" "$(listing "shown/$1")"
+}
 
 # The way to the chapters before and after, and to a chapter's solution.
 chapter_links() {
@@ -259,7 +263,7 @@ printf '</body>\n</html>\n' >"$work/footer.html"
 
 # ---- the site ----
 
-cp "$here/site.css" "$here/mathjax.js" "$work"
+cp "$here/site.css" "$here/mathjax.js" "$here/headers.sed" "$work"
 for name in *; do case $name in build) ;; *) [ -e "$work/$name" ] || ln -s "$root/$name" "$work/$name" ;; esac done
 {
   cat "$here/Doxyfile"
@@ -274,6 +278,14 @@ if [ -s "$work/warnings" ]; then
   exit 1
 fi
 mv "$work/html" "$html"
+# Its list of names stands in a frame with a style of its own.
+echo 'body.SRPage * { font-size: 10pt; }' >>"$html/search/search.css"
+texts=()
+while IFS=$'\t' read -r path _; do
+  # Contracts are folders there, and Doxygen has their names.
+  [ ! -f "$pages/${path//\//%}" ] || texts+=("$pages/${path//\//%}")
+done <"$work/pages.tsv"
+awk -v search="$html/search" -f "$here/search.awk" "${texts[@]}"
 
 sort -u "$work/linked.pictures" | while IFS= read -r path; do
   mkdir -p "$html/pictures/$(dirname "$path")"

@@ -107,10 +107,15 @@ function without_comments(line,    start, end, code) {
 # ---- a block ----
 
 # A heading and a row of a table end with their line; what else is on a line may go on on the next.
-function converted(text,    lines, count, i, run, out) {
+function converted(text,    lines, count, i, run, out, listed) {
   count = split(text, lines, "\n")
   run = out = ""
   for (i = 1; i <= count; ++i) {
+    if (lines[i] ~ /^ *([0-9]+[.)]|[-*+]) /) {
+      # A number that comes to stand at the beginning of a line within a paragraph begins no list.
+      if (!display && !listed && run != "" && lines[i] ~ /^ *[0-9]+\. / && lines[i] !~ /^ *1\. /) sub(/\. /, "\\. ", lines[i])
+      else listed = 1
+    }
     if (!display && lines[i] ~ /^#+ /) {
       out = out ended(run) heading(lines[i]) (i < count ? "\n" : "")
       run = ""
@@ -151,7 +156,10 @@ function heading(line,    level, text, slug) {
   slug = slug_of(text)
   if (slug in slugs) slug = slug "-" slugs[slug]++
   else slugs[slug] = 1
-  return substr("######", 1, level) " " inline(text) " {#" id "-" slug "}"
+  in_heading = 1
+  text = inline(text)
+  in_heading = 0
+  return substr("######", 1, level) " " text " {#" id "-" slug "}"
 }
 
 # A title is shown in menus, where only characters are.
@@ -194,7 +202,7 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
     c = substr(text, 1, 1)
     two = substr(text, 1, 2)
     if (c == "`" && (end = span_end(text))) {
-      out = out "<code>" escaped_code(span_text) "</code>"
+      out = out (length(span_text) <= 20 ? "<code class=\"short\">" : "<code>") escaped_code(span_text) "</code>"
       text = substr(text, end)
     } else if (two == "$$") {
       out = out "\\f["
@@ -203,8 +211,13 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
     } else if (c == "$" && (end = formula_end(text))) {
       inner = substr(text, 2, end - 2)
       if (in_row) gsub(/\\\|/, "\\vert ", inner)
-      out = out "\\f$" inner "\\f$"
       text = substr(text, end + 1)
+      if (in_heading) out = out "\\f$" inner "\\f$"
+      else {
+        rest = sub(/\($/, "", out) ? "(" : ""
+        out = out "\\htmlonly" formula(inner, rest, text) "\\endhtmlonly"
+        text = substr(text, 1 + formula_tail)
+      }
     } else if (two == "![" && (close_at = link_close(substr(text, 2)))) {
       out = out picture(substr(text, 3, close_at - 2), link_target)
       text = substr(text, 2 + link_end)
@@ -293,6 +306,17 @@ function formula_end(text,    i, c) {
     else if (c == "$") return i > 2 && substr(text, i - 1, 1) != " " ? i : 0
   }
   return 0
+}
+
+# A formula in a line as HTML, on one line with the bracket before it and with what follows it without a blank: in a browser a
+# line may end on either side of a formula. (Doxygen's own mark for a formula puts a blank before it, also behind a bracket.)
+# Sets formula_tail to how many characters of the text behind it are in it.
+function formula(inner, before, behind,    tail) {
+  match(behind, /^(-[a-z]+|'[a-z]+)?[,.;:)?!]*/)
+  formula_tail = RLENGTH
+  tail = substr(behind, 1, formula_tail)
+  inner = before "\\(" html_characters(inner) "\\)" tail
+  return before tail == "" ? inner : "<span class=\"formula\">" inner "</span>"
 }
 
 # Of a text that begins with * or **, the mark: sets emphasis to it, and returns where the closing one stands; 0: there is none.
@@ -385,8 +409,11 @@ function html(text,    out, end, close_at, inner) {
       out = out "<code>" html_characters(span_text) "</code>"
       text = substr(text, end)
     } else if (text ~ /^\$/ && (end = formula_end(text))) {
-      out = out "\\(" html_characters(substr(text, 2, end - 2)) "\\)"
+      inner = substr(text, 2, end - 2)
       text = substr(text, end + 1)
+      end = sub(/\($/, "", out) ? "(" : ""
+      out = out formula(inner, end, text)
+      text = substr(text, 1 + formula_tail)
     } else if (text ~ /^\[/ && (close_at = link_close(text))) {
       inner = substr(text, 2, close_at - 2)
       text = substr(text, 1 + link_end)

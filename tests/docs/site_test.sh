@@ -52,6 +52,27 @@ check 'as many chapters as the registry has lessons' is "$(wc -l <"$work/site/wo
 check 'no Markdown is left in a text' is \
   "$(cd "$site" && grep -lE '\\f[$[]|<p[^>]*>[^<]*(\*\*|\]\()' index.html lesson_*.html guide_*.html solution_*.html)" ''
 
+# What the filter makes of a line, which is to be the third of a page.
+filtered() { printf '# A title\n\n%s\n' "$1" | awk -v file=README.md -v root="$root" -v pages=/dev/null -v linked="$work/linked" -v strict=1 -f "$root/docs/site/markdown.awk" | tail -n +3; }
+check 'a formula keeps the bracket and the stop beside it' is "$(filtered 'Here ($m < l$), and $n$.' | sed 's/\\[a-z]*htmlonly//g')" \
+  'Here <span class="formula">(\(m &lt; l\)),</span> and <span class="formula">\(n\).</span>'
+check 'a number that comes to stand at the beginning of a line is no list' is "$(filtered 'There are
+65. So there.')" 'There are
+65\. So there.'
+check 'and a list is one' is "$(filtered '1. One
+2. Two')" '1. One
+2. Two'
+check 'no page has the path of a folder of this machine' is "$(cd "$site" && grep -lF "$work" ./*.html)" ''
+check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
+check 'no mark of a skeleton is in a solution' is "$(cd "$site" && grep -lE '>(//|#)[&>|]' solution_*.html)" ''
+check 'a contract shows a whole sentence where a product stands in it' is "$(cd "$site" && grep -lE '[a-z0-9] \. +<a [^>]*>More' group__contract*.html)" ''
+
+check "the search's lists have one entry a line" is \
+  "$(grep -hvE "^  \['[^']*',\[('[^']*'|,|\[|\]|[0-9])*\]\],?$" "$site"/search/all_*.js | sort -u)" $'[\n];\nvar searchData='
+found() { cat "$site"/search/all_*.js | grep -c "^  \['$1_[0-9]*',\['[^']*',\['../$2'"; }
+check 'the search finds a chapter by a word within its title' is "$(found softmax lesson_02.html)" 1
+check 'and a heading' is "$(found 'softmax_20is_20for' 'lesson_01.html#lesson_01-what-a-softmax-is-for')" 1
+
 # ---- what is broken on purpose is found ----
 
 printf '<a href="nowhere.html"></a> <a href="lesson_01.html#nowhere"></a> <img src="https://example.org/a.png"> <a href="https://example.org"></a>' \
