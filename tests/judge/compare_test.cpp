@@ -61,7 +61,7 @@ TEST(Locate, NamesAnEntryWhateverIsWrong) {
 TEST(Locate, SaysNoErrorOfWholeNumbers) {
   const Tensor64 owners({2, 2}, {0, 1, 1, 0});
   EXPECT_EQ(locate(matrix, Tensor64({2, 2}, {0, -1, 1, 0}), owners, 1e-3, {}),
-            "p[row 0, col 1] is -1, should be 1\n1 of 4 wrong, all in row 0 and col 1");
+            "p[row 0, col 1] is -1, should be 1\n1 of 4 wrong, all in row 0 of 2");
   EXPECT_TRUE(
       has(locate(matrix, Tensor64({2, 2}, {0, 1.5, 1, 0}), owners, 1e-3, {}), "relative error 0.35; 1 of 4"));
 }
