@@ -20,19 +20,9 @@ class Lessons {
   Lessons(const program::Checkout& checkout, bool asked_for_mine)
       : checkout_(checkout), progress_(program::read_progress(checkout)), asked_for_mine_(asked_for_mine) {}
 
-  /// Takes the student's own lessons unless these, without which there is no demo, all have solutions. Throws
-  /// Unavailable where one of them is not there, or not passed.
+  /// Decides whose lessons to take, and throws what demo_runs_own_lessons throws.
   void require(const std::vector<Role>& needed) {
-    for (const Role role : needed)
-      mine |= asked_for_mine_ || !checkout_.has_solution(held_lesson(checkout_, role, demo_command));
-    for (const Role role : needed) {
-      const LessonInfo& lesson = held_lesson(checkout_, role, demo_command);
-      if (!mine || status(lesson) == Status::Passed) continue;
-      throw Unavailable(fmt::format("{}, and lesson {} ({}) is not passed as it stands: ./course check {}",
-                                    asked_for_mine_ ? "--mine runs your own lessons"
-                                                    : "without the solutions the demo runs your own lessons",
-                                    lesson.id, lesson.name, lesson.id));
-    }
+    mine = program::demo_runs_own_lessons(checkout_, progress_, needed, asked_for_mine_);
   }
 
   /// Why one of these lessons cannot be run; empty when all can.
@@ -118,10 +108,10 @@ Demonstration with_rings(const program::Checkout& checkout, const std::vector<st
 Demonstration plan(const program::Checkout& checkout, const Options& options) {
   std::vector<std::string> rings = rings_of(options);
   Lessons lessons(checkout, options.mine);
-  std::vector<Role> needed{ring_kind(rings.front()).forward};
-  if (!options.on_gpu()) needed.insert(needed.begin(), Role::Block);
-  lessons.require(needed);
-  if (options.on_gpu()) require_gpus(checkout, held_lesson(checkout, needed.front(), demo_command), options);
+  const RingKind& shown_ring = ring_kind(rings.front());
+  lessons.require(shown_ring.needed());
+  if (options.on_gpu())
+    require_gpus(checkout, held_lesson(checkout, shown_ring.forward, demo_command), options);
   if (const std::string why_not = lessons.hindrance({ring_kind(rings.back()).forward}); !why_not.empty()) {
     // The first ring is what the demo is for; another is shown beside it where it can be.
     if (!options.ring.empty())

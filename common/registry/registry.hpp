@@ -60,6 +60,10 @@ struct RingKind {
   Role forward, backward;
   bool causal;  ///< its queries see the keys at their own position and before, and it takes any layout
   bool on_gpu;  ///< each rank's shard is on a GPU, simulated or not
+  /// The lessons without which there is nothing to show: a ring on GPUs has a block computation of its own.
+  std::vector<Role> needed() const {
+    return on_gpu ? std::vector{forward} : std::vector{Role::Block, forward};
+  }
 };
 inline constexpr RingKind ring_kinds[] = {
     {"blocking", Role::RingForward, Role::RingBackward, false, false},

@@ -36,8 +36,8 @@ class AttentionState {
   std::vector<float> l_;
 };
 
-/// The block computation that a ring lesson is given (a lesson of yours is one). The ring decides which block
-/// is seen when; what is computed on a block is not the ring's business.
+/// What lesson 04's attend_block does, for all heads: the block computation that a ring is given. The ring
+/// decides which block is seen when; what is computed on a block is not the ring's business.
 struct BlockAttention {
   /// Lets every query of q see the keys and values of one block, which belongs to rank `owner`.
   /// q [heads, queries, head_dim]; k, v [heads, keys, head_dim]; an empty block changes nothing.
@@ -49,7 +49,8 @@ struct BlockAttention {
   std::function<void(AttentionState& state, HeadsView<float> o, MatrixView<float> lse)> finish;
 };
 
-/// The same for the backward pass (another lesson is one).
+/// What lesson 06's block_backward does, for all heads: the gradients that one block of keys and values takes
+/// part in, which a backward ring is given.
 struct BlockAttentionBackward {
   /// Adds what the queries of q and one block of keys and values, which belongs to rank `owner`, give to the
   /// gradients. q, d_o, dq [heads, queries, head_dim]; k, v, dk, dv [heads, keys, head_dim]; lse, delta
@@ -74,7 +75,7 @@ struct MaskedBlockAttention {
   std::function<void(AttentionState& state, HeadsView<float> o, MatrixView<float> lse)> finish;
 };
 
-/// The same for the backward pass.
+/// BlockAttentionBackward for a ring whose queries do not see every key.
 struct MaskedBlockAttentionBackward {
   /// BlockAttentionBackward::accumulate under ranges, as MaskedBlockAttention::accumulate has them. A query
   /// and a key that it does not see add nothing.
@@ -99,7 +100,7 @@ struct TiledBlockAttention {
   std::function<void(AttentionState& state, HeadsView<float> o, MatrixView<float> lse)> finish;
 };
 
-/// The same for the backward pass.
+/// BlockAttentionBackward for a ring that hides its transfers: the work on a block comes in tiles.
 struct TiledBlockAttentionBackward {
   /// BlockAttentionBackward::accumulate, with `between_tiles` called meanwhile.
   std::function<void(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,

@@ -1,5 +1,5 @@
 // Five answers of eight ranks to lesson 07, one of them right, and two tests that look at them. In the
-// course's folder:
+// course's folder, once you have run a check:
 //   cmake --build build --target loose_test
 //   build/bin/loose_test absolute
 //   build/bin/loose_test relative

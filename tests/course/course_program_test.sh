@@ -511,15 +511,24 @@ test_test() {
 }
 
 test_demo() {
+  mv "$copy/build/bin/ring_demo" "$work/"
+  course demo --mine
+  check 'demo --mine before a pass: exit 3' is "$code" 3
+  check 'it names every lesson that it lacks' has "$err" \
+    'lesson 04 (blockwise_attention) is not passed as it stands, nor is 05 (ring_attention): ./course check 04'
+  check 'in one line' lines "$err" 1
+  course demo --mine --causal
+  check 'of a causal ring, too' has "$err" 'lesson 04 (blockwise_attention) is not passed as it stands, nor is 14 (striped_and_zigzag)'
+  course demo --mine --backend=sim
+  check 'and of one on GPUs' has "$err" 'lesson 12 (cuda_ring) is not passed as it stands: ./course check 12'
+  check 'for which the program of the demo need not be built' lacks "$err" 'ring_demo'
+  mv "$work/ring_demo" "$copy/build/bin/"
   course demo --ranks 3 --help
   check 'demo --help needs no lesson: exit 0' is "$code" 0
   check 'it names its options' has "$out" '--ring'
   course demo --report nowhere
   check 'demo --report of nothing: exit 2' is "$code" 2
   check 'it says what it wants' has "$err" 'expected a folder of --prepare'
-  course demo --mine
-  check 'demo --mine before a pass: exit 3' is "$code" 3
-  check 'it names the lesson' has "$err" 'lesson 04 (blockwise_attention) is not passed'
 }
 
 # ---- wrong usage ----

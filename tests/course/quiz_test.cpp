@@ -213,8 +213,12 @@ TEST(Quiz, ShowsOneDepthAfterAnotherAndRemembers) {
   EXPECT_EQ(course.code, succeeded);
   std::size_t at = 0;
   for (const char* part : {"1 question: 0 due, 1 never asked", "rings · lesson 05 · difficulty 2",
-                           "What is hops?", "The line of hops.", "the board of hops", "More?",
-                           "The end of hops.", "3 knew it:", "1 known, 0 half, 0 missed"}) {
+                           "What is hops?", "[Enter shows the answer in one line; q ends]",
+                           "The line of hops.", "[Enter shows what to write on the whiteboard; q ends]",
+                           "the board of hops", "[Enter shows a follow-up; q ends]", "More?",
+                           "The end of hops.", "[1 missed, 2 half, 3 knew it; q ends]",
+                           "[expected 1, 2 or 3 and got 'what?': 1 missed, 2 half, 3 knew it; q ends]",
+                           "1 known, 0 half, 0 missed"}) {
     const std::size_t found = out.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " in: " << out;
     at = found;

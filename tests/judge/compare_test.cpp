@@ -27,7 +27,7 @@ TEST(Locate, JudgesAnEntryByItsOwnGroup) {
   ASSERT_GT(relative_error(answer, expected), 1e-3);
   const std::string text = locate(matrix, answer, expected, 1e-3, {});
   EXPECT_TRUE(has(text, "p[row 1, col 1] is 2, should be 1")) << text;
-  EXPECT_TRUE(has(text, "; 1 of 6 wrong, all in row 1 of 2")) << text;
+  EXPECT_TRUE(has(text, "\n1 of 6 wrong, all in row 1 of 2")) << text;
 }
 
 TEST(Locate, TakesTheEntryThatIsFarthestOffInItsGroup) {
@@ -56,6 +56,14 @@ TEST(Locate, NamesAnEntryWhateverIsWrong) {
     const std::string text = locate(matrix, answer, expected, 1e-3, {});
     EXPECT_TRUE(has(text, "p[row 1, col 1]") && has(text, "1 of 4 wrong")) << text;
   }
+}
+
+TEST(Locate, SaysNoErrorOfWholeNumbers) {
+  const Tensor64 owners({2, 2}, {0, 1, 1, 0});
+  EXPECT_EQ(locate(matrix, Tensor64({2, 2}, {0, -1, 1, 0}), owners, 1e-3, {}),
+            "p[row 0, col 1] is -1, should be 1\n1 of 4 wrong, all in row 0 of 2");
+  EXPECT_TRUE(
+      has(locate(matrix, Tensor64({2, 2}, {0, 1.5, 1, 0}), owners, 1e-3, {}), "relative error 0.35; 1 of 4"));
 }
 
 TEST(SideBySide, ShowsTheNeighboursOfTheWorstEntryInTheContractsIndices) {

@@ -1,7 +1,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
+#include "course/build/build.hpp"
 #include "course/commands/command_line.hpp"
 #include "course/commands/commands.hpp"
 #include "course/commands/tools.hpp"
@@ -139,12 +142,52 @@ int become_tools(const std::string& command, char** argv) {
   return unavailable;
 }
 
+/// Throws Unavailable where the demo would refuse these arguments for lessons that are missing or not passed:
+/// its program, which reads them in earnest, takes a minute or two to build.
+void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::string>& words) {
+  const auto given = [&](const std::string& option) {
+    return std::ranges::any_of(
+        words, [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
+  };
+  const auto value = [&](const std::string& option) -> std::string {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i].starts_with(option + "=")) return words[i].substr(option.size() + 1);
+      if (words[i] == option && i + 1 < words.size()) return words[i + 1];
+    }
+    return "";
+  };
+  if (given("--help") || given("-h") || given("--report")) return;
+  const std::string backend = value("--backend"), ring = value("--ring");
+  const bool on_gpu = backend == "sim" || backend == "cuda";
+  const auto kind = std::ranges::find_if(ring_kinds, [&](const RingKind& one) {
+    return one.causal == given("--causal") && one.on_gpu == on_gpu &&
+           (ring.empty() || ring == "both" || ring == one.name);
+  });
+  if (kind == std::end(ring_kinds)) return;  // the demo says what is wrong with that
+  demo_runs_own_lessons(checkout, read_progress(checkout), kind->needed(), given("--mine"));
+}
+
+/// Builds the program of a command and becomes it. Returns an exit code where that fails.
+int become_built(const ToolCommand& tool, int argc, char** argv) {
+  try {
+    const Checkout checkout = Checkout::find();
+    if (std::string_view(tool.name) == "demo") require_lessons_of_demo(checkout, {argv + 1, argv + argc});
+    const std::string what = std::string("./course ") + tool.name;
+    require_built(build({checkout.root, checkout.build(), {tool.program}, what}), what);
+    execv((checkout.build() / "bin" / tool.program).c_str(), argv);
+    throw std::system_error(errno, std::generic_category(), tool.program);
+  } catch (...) {
+    return report_exception();
+  }
+}
+
 }  // namespace
 
 }  // namespace course::program
 
 int main(int argc, char** argv) {
   using namespace course::program;
-  if (const ToolCommand* tool = tool_among(argc, argv)) return become_tools(tool->name, argv);
+  if (const ToolCommand* tool = tool_among(argc, argv))
+    return tool->program != nullptr ? become_built(*tool, argc, argv) : become_tools(tool->name, argv);
   return StudentLine().run(argc, argv);
 }

@@ -7,7 +7,7 @@
 namespace course::program {
 
 /// A command that a student seldom needs: of course-tools, the program beside course-program, so that less is
-/// compiled by the first ./course, or of a program that course-tools builds and becomes.
+/// compiled by the first ./course, or of a program of its own, which course-program builds and becomes.
 struct ToolCommand {
   const char* name;
   const char* what;               ///< for --help

@@ -1,11 +1,6 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <stdexcept>
-#include <system_error>
 
-#include "course/build/build.hpp"
 #include "course/commands/command_line.hpp"
 #include "course/commands/commands.hpp"
 #include "course/commands/tools.hpp"
@@ -118,26 +113,10 @@ class ToolsLine : public CommandLine {
   std::string family_;
 };
 
-/// Builds the program of a command and becomes it. Returns an exit code where that fails.
-int become(const ToolCommand& tool, char** argv) {
-  try {
-    const Checkout checkout = Checkout::find();
-    const std::string what = std::string("./course ") + tool.name;
-    require_built(build({checkout.root, checkout.build(), {tool.program}, what}), what);
-    execv((checkout.build() / "bin" / tool.program).c_str(), argv);
-    throw std::system_error(errno, std::generic_category(), tool.program);
-  } catch (...) {
-    return report_exception();
-  }
-}
-
 }  // namespace
 
 }  // namespace course::program
 
 int main(int argc, char** argv) {
-  using namespace course::program;
-  const ToolCommand* tool = tool_among(argc, argv);
-  if (tool != nullptr && tool->program != nullptr) return become(*tool, argv);
-  return ToolsLine().run(argc, argv);
+  return course::program::ToolsLine().run(argc, argv);
 }

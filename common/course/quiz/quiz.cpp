@@ -67,8 +67,9 @@ class Quiz {
                                      question->topic, joined(question->lessons), question->difficulty),
                          Colour::Grey),
                  painted(shown(question->text), Colour::Bold));
-      if (!show("in a line", question->line) || !show("on the whiteboard", question->whiteboard) ||
-          !show("and then", question->follow_up)) {
+      if (!show("the answer in one line", question->line) ||
+          !show("what to write on the whiteboard", question->whiteboard) ||
+          !show("a follow-up", question->follow_up)) {
         return;
       }
       const std::optional<Recall> recall = how_it_went();
@@ -100,14 +101,17 @@ class Quiz {
 
   /// Waits for Enter, then shows a part of the answer. Whether to go on.
   bool show(const std::string& name, const std::string& part) {
-    if (!answer_to("[Enter: " + name + "; q ends]")) return false;
+    if (!answer_to("[Enter shows " + name + "; q ends]")) return false;
     fmt::print("{}", shown(part));
     return true;
   }
 
   std::optional<Recall> how_it_went() {
-    while (const std::optional<std::string> line = answer_to("1 missed, 2 half, 3 knew it:")) {
+    const std::string grades = "1 missed, 2 half, 3 knew it";
+    std::optional<std::string> line = answer_to("[" + grades + "; q ends]");
+    while (line) {
       if (*line == "1" || *line == "2" || *line == "3") return static_cast<Recall>(std::stoi(*line));
+      line = answer_to(fmt::format("[expected 1, 2 or 3 and got '{}': {}; q ends]", *line, grades));
     }
     return std::nullopt;
   }

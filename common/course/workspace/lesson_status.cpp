@@ -171,6 +171,25 @@ const LessonInfo& held_lesson(const Checkout& checkout, Role role, const std::st
                     (checkout.is_handout() ? "handout" : "checkout") + " does not hold it");
 }
 
+bool demo_runs_own_lessons(const Checkout& checkout, const Progress& progress,
+                           const std::vector<Role>& needed, bool asked_for_mine) {
+  std::vector<const LessonInfo*> lessons;
+  for (const Role role : needed) lessons.push_back(&held_lesson(checkout, role, "./course demo"));
+  const auto has_solution = [&](const LessonInfo* lesson) { return checkout.has_solution(*lesson); };
+  if (!asked_for_mine && std::ranges::all_of(lessons, has_solution)) return false;
+  std::string missing, first;
+  for (const LessonInfo* lesson : lessons) {
+    if (lesson_status_of(checkout, *lesson, progress).status == Status::Passed) continue;
+    const std::string name = lesson->id + " (" + lesson->name + ")";
+    missing += missing.empty() ? "lesson " + name + " is not passed as it stands" : ", nor is " + name;
+    if (first.empty()) first = lesson->id;
+  }
+  if (missing.empty()) return true;
+  throw Unavailable(std::string(asked_for_mine ? "--mine runs your own lessons"
+                                               : "without the solutions the demo runs your own lessons") +
+                    ", and " + missing + ": ./course check " + first);
+}
+
 std::string runnable_subject(const Checkout& checkout, const LessonInfo& lesson, const Progress& progress,
                              const std::string& command) {
   if (lesson_status_of(checkout, lesson, progress).status == Status::Passed) return "student";

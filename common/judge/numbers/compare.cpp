@@ -46,6 +46,11 @@ struct Norms {
   }
 };
 
+/// Whether these are counts, ranks or positions, each of which is right or wrong.
+bool all_whole(const Tensor64& numbers) {
+  return std::ranges::all_of(numbers.values(), [](double number) { return number == std::trunc(number); });
+}
+
 Index group_count(const Tensor64& tensor) {
   return tensor.rank() > 1 ? std::max<Index>(1, tensor.extent(0)) : 1;
 }
@@ -155,8 +160,9 @@ std::string locate(const Output& output, const Tensor64& answer, const Tensor64&
     if (off[i] > tolerance) wrong.push_back(i);
   }
   std::string errors;
+  const bool counts = all_whole(expected) && all_whole(answer);
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    if (std::isinf(by_rank[rank].error())) continue;  // the entry says enough
+    if (counts || std::isinf(by_rank[rank].error())) continue;  // the entry says enough
     errors += fmt::format("{} {:.2g}", errors.empty() ? "relative error" : ",", by_rank[rank].error());
     if (ranked) errors += fmt::format(" on rank {}", rank);
   }

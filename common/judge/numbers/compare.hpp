@@ -43,8 +43,8 @@ std::vector<double> typical_magnitudes(const Tensor64& expected);
 std::vector<double> off_by(const Tensor64& answer, const Tensor64& expected, double tolerance);
 
 /// Where and by how much an output is wrong whose relative error is above the tolerance, in words:
-/// "rank 1: o[head 0, row 17, col 4] is 0.31, should be 0.47", the relative error by rank, how many entries
-/// are wrong and where they lie.
+/// "rank 1: o[head 0, row 17, col 4] is 0.31, should be 0.47", the relative error by rank (of whole
+/// numbers none), how many entries are wrong and where they lie.
 std::string locate(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
                    const Layout& layout);
 
