@@ -15,8 +15,8 @@ using course::MatrixView;
 
 Traffic backward_traffic(std::span<const int> shard_tokens, Index heads, Index head_dim, int rank) {
   //> task 1
-  //| // At each hop: whose block does this rank pass on, and how long is it? Who still needs it?
-  //| // Which keys and values does this rank hold and never pass on? Which gradients?
+  //| // In how many hops do keys and values travel, and in how many their gradients?
+  //| // Which block does this rank hold and never pass on?
   //| throw course::NotImplemented("task 1, backward_traffic");
   if (shard_tokens.size() == 1) return {};
   const Index next = shard_tokens[(rank + 1) % shard_tokens.size()];

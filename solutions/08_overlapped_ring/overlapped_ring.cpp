@@ -16,8 +16,8 @@ using course::MatrixView;
 
 TokensToHide tokens_to_hide(const Setup& setup) {
   //> task 1
-  //| // How long does a block of n tokens take, and how long a hop? Which grows with n, which with its square?
-  //| // How many products has a block backwards, and what travels beside keys and values?
+  //| // Write both times down for c tokens a rank: which grows with c, and which with its square?
+  //| // What travels backwards beside keys and values?
   //| throw course::NotImplemented("task 1, tokens_to_hide");
   const double scores = setup.query_heads * (setup.causal ? 0.5 : 1.0);  // times c^2
   const double rows = 2 * setup.key_heads;                               // times c: of k, and of v
