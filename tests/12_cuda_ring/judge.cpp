@@ -93,8 +93,8 @@ std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
   return {};
 }
 
-/// Nothing is read too early but what the last transfer brings, by the caller, who copies dk and dv to the host
-/// (gpu/device_tensor.hpp) when the function has returned.
+/// Nothing is read too early but what the last transfer brings, by the caller, who copies dk and dv to the
+/// host (gpu/device_tensor.hpp) when the function has returned.
 std::vector<Finding> waits_for_its_last_transfer(const Example&, const Outcome& outcome) {
   std::vector<Finding> found;
   for (const Facts& facts : outcome.facts) {

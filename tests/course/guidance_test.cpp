@@ -54,8 +54,8 @@ TEST_F(Guidance, OfANamedMistakeIsItsRow) {
   EXPECT_EQ(of(named),
             "the last check looked like: only P - 1 blocks are attended to\n  it shows on: two ranks\n"
             "  explained in " +
-                readme +
-                in_table(7) + "    what you see: lse too small\n"
+                readme + in_table(7) +
+                "    what you see: lse too small\n"
                 "    what it is: the loop ends early\n");
 }
 

@@ -208,8 +208,8 @@ TEST(QuizOrder, AsksDueOnesFirstThenNewOnesThenTheRest) {
 
 TEST(QuizOrder, PutsWhatNeedsLaterLessonsBehind) {
   const std::vector<Question> all =
-      parse_questions("p.md", question("later", "01 05", 1) + question("hard", "01", 3) + question("due", "05") +
-                                  question("easy", "01", 1));
+      parse_questions("p.md", question("later", "01 05", 1) + question("hard", "01", 3) +
+                                  question("due", "05") + question("easy", "01", 1));
   const IsEarly is_early = [](const Question& question) { return question.lessons.back() == "05"; };
   std::vector<std::string> order;
   for (const Question* question : asking_order(all, {{"due", {1, 90}}}, 100, is_early))

@@ -147,9 +147,10 @@ TEST(NextStep, NamesTheHintOfWhatFailedThoughOthersWereNotChecked) {
   const auto step = [](std::map<std::string, TestResult> tests) {
     return next_step({lesson_status(std::move(tests))}, "");
   };
-  EXPECT_EQ(step({{"2.ranks3", wrong()}}),
-            "next: lesson 05: task 2 (ring attention) in lessons/05_ring_attention/ring_attention.cpp; a hint: "
-            "./course hint 05");
+  EXPECT_EQ(
+      step({{"2.ranks3", wrong()}}),
+      "next: lesson 05: task 2 (ring attention) in lessons/05_ring_attention/ring_attention.cpp; a hint: "
+      "./course hint 05");
   EXPECT_EQ(step({{"2.ranks3", passed()}}), "next: lesson 05: ./course check 05 (this was a part of it)");
 }
 

@@ -31,8 +31,8 @@ std::optional<LessonStatus> at_last_check(const LessonInfo& lesson, const Progre
   return lesson_status_of(lesson, {{}, false, record->second.hash}, &record->second, "");
 }
 
-/// The task to work on after the last check, though the file may have changed since; the first where there was
-/// none, or the lesson is begun again. Empty when all are passed as the file stands.
+/// The task to work on after the last check, though the file may have changed since; the first where there
+/// was none, or the lesson is begun again. Empty when all are passed as the file stands.
 std::string task_in_need(const LessonStatus& now, const std::optional<LessonStatus>& last) {
   const TaskStatus* const open = now.open_task();
   if (open == nullptr) return "";

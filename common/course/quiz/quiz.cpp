@@ -210,11 +210,12 @@ int quiz(const Checkout& checkout, const QuizOptions& options, const ReadLine& r
       unasked += card.box == 0 ? 1 : 0;
       early += card.box == 0 && is_early(question) ? 1 : 0;
     }
-    fmt::print("{} question{}: {} due, {} never asked", questions.size(), questions.size() == 1 ? "" : "s", due,
-               unasked);
+    fmt::print("{} question{}: {} due, {} never asked", questions.size(), questions.size() == 1 ? "" : "s",
+               due, unasked);
     if (early > 0 && early < unasked) {
       fmt::print("; those that need {} come last: {}",
-                 options.lesson.empty() ? "a lesson that you have not passed" : "a later lesson, too,", early);
+                 options.lesson.empty() ? "a lesson that you have not passed" : "a later lesson, too,",
+                 early);
     }
     fmt::print("\n");
     Quiz session(checkout, read_line, today);

@@ -48,8 +48,8 @@ inline bool is_known(const QuizCard& card) {
 using IsEarly = std::function<bool(const Question&)>;
 
 /// In the order to ask them: due ones, the longest due first; then those never asked, easy ones first, but
-/// those behind all others of which `is_early` says that they need a lesson which is still to come; then those
-/// that rest, in the order in which they will be due.
+/// those behind all others of which `is_early` says that they need a lesson which is still to come; then
+/// those that rest, in the order in which they will be due.
 std::vector<const Question*> asking_order(const std::vector<Question>& questions, const QuizCards& cards,
                                           int today, const IsEarly& is_early = nullptr);
 
