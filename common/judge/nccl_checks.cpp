@@ -44,14 +44,17 @@ CommunicationCheck hides_its_transfers(Limit limit) {
   };
 }
 
-CommunicationCheck has_rooms_for(int pairs) {
-  return [pairs](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+CommunicationCheck has_rooms_for(int blocks, int gradients) {
+  const int pairs = blocks + gradients;
+  const std::string rooms = std::to_string(blocks) + " rooms of K and V" +
+                            (gradients > 0 ? " and " + std::to_string(gradients) + " of dK and dV" : "");
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     const std::int64_t pair = bytes_of_block(example, std::ranges::max(example.layout.shard_tokens()));
     for (const RankReport& report : outcome.reports) {
       if (2 * report.device_peak_bytes > 3 * pairs * pair)
         return {{"room_for_every_block", std::to_string(report.device_peak_bytes) +
                                              " bytes of device memory at once; " +
-                                             std::to_string(pairs * pair) + " are enough"}};
+                                             std::to_string(pairs * pair) + " are enough, for " + rooms}};
     }
     return {};
   };

@@ -12,8 +12,9 @@ CommunicationCheck of_nccl(CommunicationCheck look);
 /// names "block of rank r". Blocks without tokens are no work. Mistake: nothing_hidden.
 CommunicationCheck hides_its_transfers(Limit limit);
 
-/// A rank had more device memory at once than `pairs` of tensors as large as the largest block's keys and
-/// values, and half as much again. Mistake: room_for_every_block.
-CommunicationCheck has_rooms_for(int pairs);
+/// A rank had more device memory at once than rooms for so many blocks of keys and values, and for the
+/// gradients of so many, each as large as the largest block's, and half as much again. Mistake:
+/// room_for_every_block.
+CommunicationCheck has_rooms_for(int blocks, int gradients);
 
 }  // namespace course::checks

@@ -428,6 +428,15 @@ class Explanation {
         receiver, peer, (peer + ahead) % size_);
   }
 
+  /// Every rank that waits does so for whichever comes: one cycle is as good as another.
+  bool all_wait_for_any_other() const {
+    return std::ranges::all_of(waiting_, [&](int rank) {
+      const std::vector<Wait> unmet = graph_.unmet(rank);
+      const auto is_for_any = [](const Wait& wait) { return wait.operation->peer == any_peer; };
+      return !unmet.empty() && std::ranges::all_of(unmet, is_for_any);
+    });
+  }
+
   std::optional<Deadlock> cycle() const {
     const std::vector<Wait> path = graph_.cycle();
     if (path.empty()) return std::nullopt;
@@ -443,8 +452,11 @@ class Explanation {
                             : ahead > 0 ? "; " + receives_where_it_sends(ranks, ahead)
                                         : "";
     const std::string in_order = fmt::format("a cycle: {} → {}{}", fmt::join(ranks, " → "), ranks[0], why);
-    const std::string alone = fmt::format("rank {} waits for itself", ranks[0]);
-    Deadlock still = told(Kind::Cycle, ranks, ranks.size() == 1 ? alone : in_order);
+    const std::string conclusion =
+        ranks.size() == 1          ? fmt::format("rank {} waits for itself", ranks[0])
+        : all_wait_for_any_other() ? "each waits for any other rank to answer, and none is left that could"
+                                   : in_order;
+    Deadlock still = told(Kind::Cycle, ranks, conclusion);
     still.all_send = all_send;
     still.one_peer_ahead = ahead;
     still.all_receive = all_are(Operation::Kind::Receive);

@@ -1,6 +1,6 @@
 // What Eigen's vectorised exp makes of -inf. For this machine's own vector width, in the course's folder:
 //   cmake --build build --target eigen_exp && build/bin/eigen_exp
-// For others, in this folder, with -msse2, -mavx2 -mfma or -march=native:
+// For others, in lessons/01_safe_softmax, with -msse2, -mavx2 -mfma or -march=native:
 //   g++ -std=c++20 -O2 -msse2 -I/usr/include/eigen3 eigen_exp.cpp && ./a.out
 
 #include <Eigen/Core>

@@ -48,7 +48,8 @@ ncclComm_t connect(MPI_Comm mpi);
 /// and frees its memory.
 ///
 ///   - transfers are in a stream of the function's own, and what one hop sends and receives is one group;
-///   - work on a block waits until the block has arrived, and for nothing else;
+///   - work on a block waits until the block has arrived and the work before it is over, and for nothing
+///   else;
 ///   - a transfer waits until nobody reads the room that it fills any more, and until what it sends is there;
 ///   - between the first and the last block nothing waits for the whole device, nor may do so: no cudaMalloc,
 ///     cudaFree, cudaMemcpy.

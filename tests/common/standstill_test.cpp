@@ -137,6 +137,16 @@ TEST(FindStandstill, TakesAReceiveFromAnyoneForACycleWhenNobodySends) {
   EXPECT_PRED2(contains, still->text, "from any rank (any tag");
 }
 
+TEST(FindStandstill, ShowsNoOrderAmongRanksThatAllWaitForAnyone) {
+  const RankSnapshot one = blocked({receive(any_peer, any_tag)});
+  const auto still = find_deadlock({one, one, one});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Deadlock::Kind::Cycle);
+  EXPECT_TRUE(still->proven);
+  EXPECT_PRED2(contains, still->text, "each waits for any other rank to answer, and none is left that could");
+  EXPECT_FALSE(contains(still->text, "→"));
+}
+
 TEST(FindStandstill, KnowsARankThatWaitsForItself) {
   const auto still = find_deadlock({blocked({send(0)})});
   ASSERT_TRUE(still);

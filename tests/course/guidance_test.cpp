@@ -44,14 +44,18 @@ class Guidance : public testing::Test {
   Checkout checkout_;
 };
 
+std::string in_table(int line) {
+  return ":" + std::to_string(line) + ", a row of \"Common mistakes\"\n";
+}
+
 TEST_F(Guidance, OfANamedMistakeIsItsRow) {
   TaskStatus named = failure("deadlock");
   named.mistakes = {"one_block_short", "known_to_a_later_version"};
   EXPECT_EQ(of(named),
             "the last check looked like: only P - 1 blocks are attended to\n  it shows on: two ranks\n"
             "  explained in " +
-                readme +
-                ":7\n    what you see: lse too small\n"
+                readme + in_table(7) +
+                "    what you see: lse too small\n"
                 "    what it is: the loop ends early\n");
 }
 
@@ -60,10 +64,10 @@ TEST_F(Guidance, OfMistakesOnSomeInputsIsTheRowOfEach) {
   two.in_part = {"one_block_short", "v_left_behind"};
   const std::string looked = "the last check looked, on some kinds of input, like: ";
   EXPECT_EQ(of(two), looked + "only P - 1 blocks are attended to\n  it shows on: two ranks\n  explained in " +
-                         readme + ":7\n    what you see: lse too small\n" +
+                         readme + in_table(7) + "    what you see: lse too small\n" +
                          "    what it is: the loop ends early\n" + looked +
                          "v stays where it is\n  it shows on: two ranks\n  explained in " + readme +
-                         ":8\n    what you see: o wrong\n    what it is: only k travels\n");
+                         in_table(8) + "    what you see: o wrong\n    what it is: only k travels\n");
 }
 
 TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
@@ -79,7 +83,7 @@ TEST_F(Guidance, SaysWhatToDoNextByHowTheCallEnded) {
   const std::vector<std::pair<std::string, std::string>> next{
       {"threw", "`catch throw`, `run`"},
       {"crashed", "`run`, `bt`"},
-      {"deadlock", "how to read that: " + readme + ":1\n"},
+      {"deadlock", "how to read that: " + readme + ":1, \"How to read a deadlock\"\n"},
       {"stuck", "a loop that never ends"},
       {"over limit", "a loop that never ends"},
       {"lost", "neither returned nor threw"}};

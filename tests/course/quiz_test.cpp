@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "course/workspace/lesson_status.hpp"
 #include "lessons.hpp"
 #include "protocol/errors.hpp"
 #include "runner/temporary_folder.hpp"
@@ -205,6 +206,17 @@ TEST(QuizOrder, AsksDueOnesFirstThenNewOnesThenTheRest) {
   EXPECT_EQ(order, (std::vector<std::string>{"overdue", "due", "easy", "hard", "rests", "rests-long"}));
 }
 
+TEST(QuizOrder, PutsWhatNeedsLaterLessonsBehind) {
+  const std::vector<Question> all =
+      parse_questions("p.md", question("later", "01 05", 1) + question("hard", "01", 3) +
+                                  question("due", "05") + question("easy", "01", 1));
+  const IsEarly is_early = [](const Question& question) { return question.lessons.back() == "05"; };
+  std::vector<std::string> order;
+  for (const Question* question : asking_order(all, {{"due", {1, 90}}}, 100, is_early))
+    order.push_back(question->id);
+  EXPECT_EQ(order, (std::vector<std::string>{"due", "easy", "hard", "later"}));
+}
+
 // ---- a quiz ----
 
 TEST(Quiz, ShowsOneDepthAfterAnotherAndRemembers) {
@@ -259,6 +271,18 @@ TEST(Quiz, AsksOnALessonOrATopic) {
   testing::internal::GetCapturedStdout();
   EXPECT_THROW(course.play({.topic = "weather"}, {}), UsageError);
   testing::internal::GetCapturedStdout();
+}
+
+TEST(Quiz, BeginsWithWhatNeedsNoLessonToCome) {
+  QuizCourse course(question("later", "01 05", 1) + question("now", "01", 3) + question("ring", "05", 1));
+  const std::string one = course.play({.lesson = "01"}, {""});
+  EXPECT_TRUE(contains(one, "2 never asked; those that need a later lesson, too, come last: 1"));
+  EXPECT_TRUE(contains(one, "1 of 2 · rings · lesson 01 · difficulty 3")) << one;
+  EXPECT_FALSE(contains(course.play({}, {""}), "you have not passed")) << "nothing is passed";
+  update_progress(course.checkout, [](Progress& now) { now.passed["01"] = {}; });
+  const std::string all = course.play({}, {""});
+  EXPECT_TRUE(contains(all, "3 never asked; those that need a lesson that you have not passed come last: 2"));
+  EXPECT_TRUE(contains(all, "1 of 3 · rings · lesson 01 · difficulty 3")) << all;
 }
 
 TEST(Quiz, CountsWhatIsKnownByTopic) {

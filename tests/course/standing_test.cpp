@@ -128,6 +128,32 @@ TEST(VerdictText, SaysWhatWasCheckedWhenItWasAPart) {
   EXPECT_EQ(score_line({}), "lesson 05: tasks 1 and 2 not checked since the file changed");
 }
 
+TEST(NextTask, IsTheOneThatIsWrongOrTheNextAfterWhatPassed) {
+  const auto next = [](std::map<std::string, TestResult> tests) {
+    const LessonStatus status = lesson_status(std::move(tests));
+    const TaskStatus* const task = status.next_task();
+    return task == nullptr ? "none" : task->task->id;
+  };
+  EXPECT_EQ(next({{"1", passed()}, {"2.ranks1", passed()}, {"2.ranks3", passed()}}), "none");
+  EXPECT_EQ(next({{"1", passed()}, {"2.ranks1", todo()}, {"2.ranks3", todo()}}), "2");
+  EXPECT_EQ(next({{"1", passed()}}), "2") << "the next";
+  EXPECT_EQ(next({{"2.ranks3", passed()}}), "2") << "of which a part has passed";
+  EXPECT_EQ(next({{"2.ranks1", passed()}, {"2.ranks3", passed()}}), "1") << "there is none behind it";
+  EXPECT_EQ(next({{"1", todo()}, {"2.ranks3", wrong()}}), "2");
+  EXPECT_EQ(next({}), "1");
+}
+
+TEST(NextStep, NamesTheHintOfWhatFailedThoughOthersWereNotChecked) {
+  const auto step = [](std::map<std::string, TestResult> tests) {
+    return next_step({lesson_status(std::move(tests))}, "");
+  };
+  EXPECT_EQ(
+      step({{"2.ranks3", wrong()}}),
+      "next: lesson 05: task 2 (ring attention) in lessons/05_ring_attention/ring_attention.cpp; a hint: "
+      "./course hint 05");
+  EXPECT_EQ(step({{"2.ranks3", passed()}}), "next: lesson 05: ./course check 05 (this was a part of it)");
+}
+
 TEST(ReportJson, HasTheContractsFields) {
   const LessonStatus some = lesson_status({{"1", passed()}, {"2.ranks1", wrong()}, {"2.ranks3", wrong()}});
   const nlohmann::json report = nlohmann::json::parse(report_json({some}));

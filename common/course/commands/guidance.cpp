@@ -30,8 +30,8 @@ std::string about_mistake(const Checkout& checkout, const LessonInfo& lesson, co
   if (!fs::exists(checkout.root / file)) return text;
   for (const MistakeRow& row : parse_mistake_rows(read_text(checkout.root / file))) {
     if (std::ranges::count(row.mistakes, mistake.id) == 0) continue;
-    text += fmt::format("  explained in {}:{}\n    what you see: {}\n    what it is: {}\n", file.string(),
-                        row.line, row.seen, row.cause);
+    text += fmt::format("  explained in {}:{}, a row of \"{}\"\n    what you see: {}\n    what it is: {}\n",
+                        file.string(), row.line, mistakes_section, row.seen, row.cause);
   }
   return text;
 }
@@ -40,7 +40,7 @@ std::string about_mistake(const Checkout& checkout, const LessonInfo& lesson, co
 std::string how_to_read_a_deadlock(const Checkout& checkout) {
   for (const LessonInfo& lesson : checkout.lessons) {
     const std::string place = place_in_readme(checkout, lesson, "### How to read a deadlock");
-    if (!place.empty()) return "  how to read that: " + place + "\n";
+    if (!place.empty()) return "  how to read that: " + place + ", \"How to read a deadlock\"\n";
   }
   return "";
 }

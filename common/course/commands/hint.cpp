@@ -31,28 +31,15 @@ std::optional<LessonStatus> at_last_check(const LessonInfo& lesson, const Progre
   return lesson_status_of(lesson, {{}, false, record->second.hash}, &record->second, "");
 }
 
-/// Whether it was played and is wrong.
-bool has_failed(const TaskStatus& task) {
-  return task.status == Status::Failed && !task.unfinished;
-}
-
-/// The first that is not passed as the file stands, behind the last that is: who does one task after another
-/// checks them so, and each edit makes the verdicts of other tasks a thing of the past.
-const TaskStatus* next_task(const LessonStatus& now) {
-  const auto last_passed =
-      std::ranges::find(now.tasks.rbegin(), now.tasks.rend(), Status::Passed, &TaskStatus::status);
-  return last_passed.base() != now.tasks.end() ? &*last_passed.base() : now.open_task();
-}
-
-/// The first task that failed at the last check. Where none did, the next that is not passed as the file
-/// stands; empty when all are.
+/// The task to work on after the last check, though the file may have changed since; the first where there
+/// was none, or the lesson is begun again. Empty when all are passed as the file stands.
 std::string task_in_need(const LessonStatus& now, const std::optional<LessonStatus>& last) {
-  if (now.open_task() == nullptr) return "";
-  if (last && last->obstacle.empty()) {
-    const auto task = std::ranges::find_if(last->tasks, has_failed);
-    if (task != last->tasks.end()) return task->task->id;
-  }
-  return next_task(now)->task->id;
+  const TaskStatus* const open = now.open_task();
+  if (open == nullptr) return "";
+  const bool checked = last && last->obstacle.empty();
+  const TaskStatus* const next = checked ? last->next_task() : nullptr;
+  const bool begun_again = now.status == Status::Todo && next != nullptr && !next->is_wrong();
+  return next == nullptr || begun_again ? open->task->id : next->task->id;
 }
 
 /// What the last check has against the task; nullptr where it did not fail.
@@ -60,7 +47,7 @@ const TaskStatus* failure_of(const std::optional<LessonStatus>& last, const std:
   if (!last || !last->obstacle.empty()) return nullptr;
   const auto task =
       std::ranges::find_if(last->tasks, [&](const TaskStatus& status) { return status.task->id == id; });
-  return has_failed(*task) ? &*task : nullptr;
+  return task->is_wrong() ? &*task : nullptr;
 }
 
 /// Prints what to make of the failure, in one line where that has been printed in full. Whether it had not.

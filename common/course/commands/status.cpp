@@ -84,8 +84,10 @@ std::string step_in(const LessonStatus& lesson_status) {
   if (obstacle.ends_with(" is missing"))
     return fmt::format("{}; ./course reset {} brings the skeleton back", obstacle, lesson.id);
   if (!obstacle.empty()) return fmt::format("{} {}", file_to_edit(lesson), obstacle);
-  if (open.unfinished) return fmt::format("./course check {} (this was a part of it)", lesson.id);
-  return fmt::format("{} in {}; a hint: ./course hint {}", named(open), file_to_edit(lesson), lesson.id);
+  const TaskStatus& next = *lesson_status.next_task();
+  if (open.unfinished && !next.is_wrong())
+    return fmt::format("./course check {} (this was a part of it)", lesson.id);
+  return fmt::format("{} in {}; a hint: ./course hint {}", named(next), file_to_edit(lesson), lesson.id);
 }
 
 /// "task 2", "tasks 1 and 3", "tasks 1, 2 and 3"
@@ -143,9 +145,9 @@ std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const st
 
 std::string apart_text(const LessonStatus& lesson_status, const std::string& how) {
   const std::string& id = lesson_status.lesson->id;
-  const TaskStatus* open = lesson_status.open_task();
+  const TaskStatus* next = lesson_status.next_task();
   return fmt::format("lesson {} {}: {}\n", id, how, score(lesson_status)) +
-         (open == nullptr ? "" : fmt::format("next: {}; a hint: ./course hint {}\n", named(*open), id));
+         (next == nullptr ? "" : fmt::format("next: {}; a hint: ./course hint {}\n", named(*next), id));
 }
 
 std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status) {

@@ -8,9 +8,11 @@
 #include <ctime>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
+#include "course/workspace/lesson_status.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::program {
@@ -52,6 +54,19 @@ std::vector<Question> chosen_questions(const Checkout& checkout, const QuizOptio
                   [&](const Question& question) { return std::ranges::count(question.lessons, id) == 0; });
   }
   return questions;
+}
+
+/// Of a lesson's questions those are early that need a later lesson, too; of all, those of which a lesson has
+/// not been passed in this checkout.
+IsEarly early_questions(const Checkout& checkout, const QuizOptions& options) {
+  if (!options.lesson.empty()) {
+    const std::string id = choose_whole_lesson(checkout.lessons, options.lesson, "quiz").id;
+    return [id](const Question& question) { return std::ranges::max(question.lessons) > id; };
+  }
+  return [passed = read_progress(checkout).passed](const Question& question) {
+    return std::ranges::any_of(question.lessons,
+                               [&](const std::string& lesson) { return !passed.contains(lesson); });
+  };
 }
 
 /// A quiz at the keyboard, or with lines from a file.
@@ -147,14 +162,14 @@ QuizCard answered(const QuizCard& card, Recall recall, int today) {
 }
 
 std::vector<const Question*> asking_order(const std::vector<Question>& questions, const QuizCards& cards,
-                                          int today) {
+                                          int today, const IsEarly& is_early) {
   std::vector<const Question*> order;
   for (const Question& question : questions) order.push_back(&question);
   // the group, and the place in it
   const auto rank = [&](const Question* question) {
     const QuizCard& card = card_of(cards, *question);
-    if (card.box == 0) return std::pair(1, question->difficulty);
-    return std::pair(is_due(card, today) ? 0 : 2, due_day(card));
+    if (card.box == 0) return std::tuple(1, is_early && is_early(*question), question->difficulty);
+    return std::tuple(is_due(card, today) ? 0 : 2, false, due_day(card));
   };
   std::ranges::stable_sort(order, {}, rank);
   return order;
@@ -191,16 +206,24 @@ int quiz(const Checkout& checkout, const QuizOptions& options, const ReadLine& r
     fmt::print("{}", quiz_table(questions, cards, today));
   } else {
     std::ranges::shuffle(questions, std::mt19937(std::random_device()()));
-    int due = 0, unasked = 0;
+    const IsEarly is_early = early_questions(checkout, options);
+    int due = 0, unasked = 0, early = 0;
     for (const Question& question : questions) {
       const QuizCard& card = card_of(cards, question);
       due += is_due(card, today) ? 1 : 0;
       unasked += card.box == 0 ? 1 : 0;
+      early += card.box == 0 && is_early(question) ? 1 : 0;
     }
-    fmt::print("{} question{}: {} due, {} never asked\n", questions.size(), questions.size() == 1 ? "" : "s",
+    fmt::print("{} question{}: {} due, {} never asked", questions.size(), questions.size() == 1 ? "" : "s",
                due, unasked);
+    if (early > 0 && early < unasked) {
+      fmt::print("; those that need {} come last: {}",
+                 options.lesson.empty() ? "a lesson that you have not passed" : "a later lesson, too,",
+                 early);
+    }
+    fmt::print("\n");
     Quiz session(checkout, read_line, today);
-    session.ask(asking_order(questions, cards, today));
+    session.ask(asking_order(questions, cards, today, is_early));
     session.conclude();
   }
   return succeeded;

@@ -45,10 +45,13 @@ inline bool is_known(const QuizCard& card) {
   return card.box > 1;
 }
 
-/// In the order to ask them: due ones, the longest due first; then those never asked, easy ones first; then
+using IsEarly = std::function<bool(const Question&)>;
+
+/// In the order to ask them: due ones, the longest due first; then those never asked, easy ones first, but
+/// those behind all others of which `is_early` says that they need a lesson which is still to come; then
 /// those that rest, in the order in which they will be due.
 std::vector<const Question*> asking_order(const std::vector<Question>& questions, const QuizCards& cards,
-                                          int today);
+                                          int today, const IsEarly& is_early = nullptr);
 
 /// .course/quiz.json. A file that cannot be read is put aside with a word on stderr.
 QuizCards read_cards(const Checkout& checkout);

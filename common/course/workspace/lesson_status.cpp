@@ -109,6 +109,18 @@ const TaskStatus* LessonStatus::open_task() const {
   return open == tasks.end() ? nullptr : &*open;
 }
 
+const TaskStatus* LessonStatus::next_task() const {
+  const auto wrong = std::ranges::find_if(tasks, &TaskStatus::is_wrong);
+  if (wrong != tasks.end()) return &*wrong;
+  const auto has_passed = [](const TaskStatus& task) {
+    return task.status == Status::Passed || (task.unfinished && !task.unplayed);
+  };
+  const auto last = std::ranges::find_if(tasks.rbegin(), tasks.rend(), has_passed);
+  if (last == tasks.rend()) return open_task();
+  if (last->status != Status::Passed) return &*last;
+  return last.base() != tasks.end() ? &*last.base() : open_task();
+}
+
 LessonStatus lesson_status_as_a_whole(const LessonInfo& lesson, Status status, const std::string& why) {
   LessonStatus whole{&lesson, status};
   for (const TaskInfo& task : lesson.tasks) whole.tasks.push_back({&task, status, why, {}});

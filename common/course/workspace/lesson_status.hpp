@@ -69,6 +69,8 @@ struct TaskStatus {
   std::string ending = {};                ///< of that test, as in JudgeReport::Test
   std::vector<std::string> in_part = {};  ///< of that test, as in JudgeReport::Test
   int points() const { return status == Status::Passed ? task->points : 0; }
+  /// Whether it was played and is wrong; not to be asked of a lesson that is stale or has an obstacle.
+  bool is_wrong() const { return status == Status::Failed && !unfinished; }
 };
 
 /// Where a student stands with a lesson, its files being as they are.
@@ -83,6 +85,10 @@ struct LessonStatus {
   int points() const;
   /// The first task that is not passed; nullptr when all are.
   const TaskStatus* open_task() const;
+  /// The task to work on after a check: the first that is wrong; or else the last of which a part has passed;
+  /// or else the first that is not passed behind the last that is, for who does one task after another checks
+  /// them so, and each edit makes the verdicts of others a thing of the past. nullptr when all are passed.
+  const TaskStatus* next_task() const;
 };
 
 /// Every task alike, for one reason.
