@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <span>
 #include <stdexcept>
 
 #include "judge/diagnose.hpp"
 #include "judge/numbers/precision.hpp"
+#include "judge/parallel.hpp"
 
 namespace course {
 
@@ -14,8 +18,9 @@ namespace {
 using Change = std::function<std::optional<Example>(const Example&)>;
 
 struct Hypothesis {
-  const char* words;
+  std::string words;
   Change change;
+  Answer (*written)(Answer) = nullptr;  ///< what becomes of the expected answer
 };
 
 /// The number of keys in attention's inputs, 0 in any others.
@@ -63,6 +68,120 @@ std::optional<Example> without_last_of_every_shard(const Example& example) {
   return without(last, example);
 }
 
+// Inputs that are scores: each row's along the last axis.
+
+const char* scores_input(const Example& example) {
+  for (const char* name : {"x", "scores"}) {
+    if (example.inputs.contains(name)) return name;
+  }
+  return nullptr;
+}
+
+/// `masks` says which of a row's scores, of which there are some, become -inf.
+Change masking(std::function<std::vector<Index>(const Example&, std::span<const float> row)> masks) {
+  return [masks = std::move(masks)](const Example& example) -> std::optional<Example> {
+    const char* const name = scores_input(example);
+    if (name == nullptr || example.inputs.at(name).rank() > 2) return std::nullopt;
+    Example changed = to_change(example);
+    Tensor& scores = changed.inputs[name];
+    const Index count = scores.shape().back();
+    for (Index first = 0; count > 0 && first < scores.size(); first += count) {
+      const std::span<float> row = std::span(scores.values()).subspan(first, count);
+      for (const Index masked : masks(example, row)) row[masked] = -std::numeric_limits<float>::infinity();
+    }
+    return changed;
+  };
+}
+
+/// The last one that each rank has, or the first.
+Change masking_of_shards(bool last) {
+  return masking([last](const Example& example, std::span<const float> row) {
+    std::vector<Index> ends;
+    const Layout& layout = example.layout;
+    for (int rank = 0; rank < layout.ranks() && layout.tokens() == std::ssize(row); ++rank) {
+      if (layout.tokens(rank) == 0) continue;
+      ends.push_back(last ? layout.positions(rank).back() : layout.positions(rank).front());
+    }
+    return ends;
+  });
+}
+
+/// Those after a masked one in its block of `block` scores.
+std::vector<Index> after_masked(std::span<const float> row, Index block) {
+  std::vector<Index> all;
+  bool masked = false;
+  for (Index i = 0; i < std::ssize(row); ++i) {
+    if (i % block == 0) masked = false;
+    if (masked) all.push_back(i);
+    masked |= std::isinf(row[i]);
+  }
+  return all;
+}
+
+/// The largest difference that scores can have: of attention's, by Cauchy and Schwarz.
+double largest_difference(const Example& example) {
+  const auto largest_norm = [&](const char* name) {
+    const Tensor& tensor = example.inputs.at(name);
+    const Index columns = std::max<Index>(1, tensor.shape().back());
+    double largest = 0;
+    for (Index first = 0; first < tensor.size(); first += columns) {
+      double squares = 0;
+      for (Index i = first; i < first + columns; ++i) squares += std::pow(tensor[i], 2);
+      largest = std::max(largest, squares);
+    }
+    return std::sqrt(largest / static_cast<double>(columns));
+  };
+  if (keys_of(example) > 0 && example.inputs.contains("q"))
+    return 2 * largest_norm("q") * largest_norm("k") * std::sqrt(example.inputs.at("k").extent(2));
+  const char* const name = scores_input(example);
+  if (name == nullptr || example.inputs.at(name).size() == 0) return std::numeric_limits<double>::infinity();
+  const auto [least, most] = std::ranges::minmax(example.inputs.at(name).values());
+  return static_cast<double>(most) - least;
+}
+
+/// Where that makes no exponential overflow.
+std::optional<Example> with_other_sign(const Example& example) {
+  if (!(largest_difference(example) < 80)) return std::nullopt;
+  Example changed = to_change(example);
+  for (float& value : changed.inputs[keys_of(example) > 0 ? "q" : scores_input(example)].values())
+    value = -value;
+  return changed;
+}
+
+// Matrices in memory: of the last two axes, for each index of those before.
+
+/// The matrices with each entry moved to where it would be if rows were columns, or back from there.
+template <class T>
+TensorOf<T> by_columns(const TensorOf<T>& from, bool back) {
+  TensorOf<T> to = from;
+  if (from.rank() < 2) return to;
+  const Index cols = from.shape().back(), rows = from.shape()[from.rank() - 2];
+  for (Index i = 0; i < from.size(); ++i) {
+    const Index matrix = i / (rows * cols) * (rows * cols);
+    const Index row = (i - matrix) / cols, col = i % cols;
+    const Index moved = matrix + col * rows + row;
+    (back ? to[moved] : to[i]) = back ? from[i] : from[moved];
+  }
+  return to;
+}
+
+/// @param name of one input; empty for all
+Change reading_by_columns(const std::string& name) {
+  return [name](const Example& example) -> std::optional<Example> {
+    if (example.layout.ranks() > 1) return std::nullopt;
+    Example changed = to_change(example);
+    for (auto& [input, tensor] : changed.inputs) {
+      if (name.empty() || input == name) tensor = by_columns(tensor, false);
+    }
+    return changed;
+  };
+}
+
+Answer written_by_columns(Answer answer) {
+  for (auto& [name, tensor] : answer) tensor = by_columns(tensor, true);
+  return answer;
+}
+
 Change rounding_to(const Precision& precision) {
   return [precision](const Example& example) -> std::optional<Example> {
     Example changed = to_change(example);
@@ -73,40 +192,85 @@ Change rounding_to(const Precision& precision) {
   };
 }
 
-const std::vector<Hypothesis>& hypotheses() {
-  static const std::vector<Hypothesis> all{
-      {"every answer is as if the last key were missing", without_last},
-      {"every answer is as if the last key of every shard were missing", without_last_of_every_shard},
-      {"every answer is as if the first key were missing", without_first},
-      {"every answer is as if all inputs were rounded to bfloat16 (8 significant bits)",
-       rounding_to(bfloat16)},
-      {"every answer is as if all inputs were rounded to float16 (11 significant bits)",
-       rounding_to(float16)}};
+std::vector<Hypothesis> hypotheses(const Example& witness) {
+  const auto first = [](const Example&, std::span<const float>) { return std::vector<Index>{0}; };
+  const auto last = [](const Example&, std::span<const float> row) {
+    return std::vector<Index>{std::ssize(row) - 1};
+  };
+  const auto rest_of_row = [](const Example&, std::span<const float> row) {
+    return after_masked(row, std::ssize(row));
+  };
+  const auto rest_of_block = [](const Example& example, std::span<const float> row) {
+    return after_masked(row, static_cast<Index>(example.arguments.at("block").front()));
+  };
+  const std::string columns = " column by column;\nin memory row follows row (Eigen: RowMajor)";
+  std::vector<Hypothesis> all{
+      {"the last key were missing", without_last},
+      {"the last key of every shard were missing", without_last_of_every_shard},
+      {"the first key were missing", without_first},
+      {"the last score of every row were missing", masking(last)},
+      {"the first score of every row were missing", masking(first)},
+      {"the last score of every shard were missing", masking_of_shards(true)},
+      {"the first score of every shard were missing", masking_of_shards(false)},
+      {"the scores that follow a masked one in its row were missing", masking(rest_of_row)},
+      {"every score had the other sign, as in exp(m - s) for exp(s - m)", with_other_sign},
+      {"all inputs were rounded to bfloat16 (8 significant bits)", rounding_to(bfloat16)},
+      {"all inputs were rounded to float16 (11 significant bits)", rounding_to(float16)},
+      {"all matrices were read and written" + columns, reading_by_columns(""), written_by_columns},
+      {"all matrices were read" + columns, reading_by_columns("")}};
+  if (witness.arguments.contains("block"))
+    all.push_back({"the scores that follow a masked one in its block were missing", masking(rest_of_block)});
+  for (const auto& [name, input] : witness.inputs) {
+    if (input.rank() >= 2 && witness.inputs.size() > 1)
+      all.push_back({name + " were read" + columns, reading_by_columns(name)});
+  }
   return all;
 }
 
-/// Whether the expected answer of the changed examples explains all that was played and admits the change.
-bool explains(const Change& change, const Task& task, const std::vector<const Played*>& all) {
-  Task changed = task;
-  changed.mistakes = {{"", [&](const Example& example) { return task.expected(*change(example)); }}};
-  std::vector<const Played*> admitting;
-  std::ranges::copy_if(all, std::back_inserter(admitting),
-                       [&](const Played* played) { return change(*played->example).has_value(); });
-  try {
-    return !explaining_mistakes(changed, admitting).empty();
-  } catch (const std::exception&) {
-    return false;  // the task has inputs that must fit those that were changed
+/// The words of those readings that explain it all, in their order.
+std::vector<std::string> fitting_words(const Task& task, const std::vector<Reading>& readings,
+                                       const std::vector<const Played*>& all) {
+  std::vector<char> fits(readings.size());
+  for_each_in_parallel(readings.size(), [&](std::size_t i) {
+    try {
+      fits[i] = explains_all(task, readings[i], all);
+    } catch (const std::exception&) {  // the task has inputs that must fit those that were changed
+    }
+  });
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    if (fits[i] && std::ranges::find(words, readings[i].words) == words.end())
+      words.push_back(readings[i].words);
   }
+  return words;
 }
 
 }  // namespace
 
 std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
-  for (const Hypothesis& hypothesis : hypotheses()) {
-    if (hypothesis.change(*witness.example) && explains(hypothesis.change, task, all))
-      return hypothesis.words;
+  std::vector<Reading> changes;
+  for (const Hypothesis& hypothesis : hypotheses(*witness.example)) {
+    if (!hypothesis.change(*witness.example)) continue;
+    changes.push_back({"every answer is as if " + hypothesis.words,
+                       [&task, hypothesis](const Example& example) -> std::optional<Answer> {
+                         const std::optional<Example> changed = hypothesis.change(example);
+                         if (!changed) return std::nullopt;
+                         const Answer answer = task.expected(*changed);
+                         return hypothesis.written ? hypothesis.written(answer) : answer;
+                       }});
   }
-  return "";
+  if (const std::vector<std::string> words = fitting_words(task, changes, all); !words.empty())
+    return words.front();
+  const std::vector<std::string> words = fitting_words(task, task.readings, all);
+  if (words.empty() || words.size() > 2) return "";
+  return words.size() == 1 ? words[0] : words[0] + ";\nor " + words[1];
+}
+
+std::string reading_beside_name(const Task& task, const std::vector<const Played*>& all) {
+  std::vector<Reading> readings;
+  std::ranges::copy_if(task.readings, std::back_inserter(readings), &Reading::beside_name);
+  const std::vector<std::string> words = fitting_words(task, readings, all);
+  return words.size() == 1 ? words.front() : "";
 }
 
 }  // namespace course

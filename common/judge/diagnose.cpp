@@ -209,6 +209,19 @@ std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& tas
   return kinds;
 }
 
+bool explains_all(const Task& task, const Reading& reading, const std::vector<const Played*>& all) {
+  bool supported = false;
+  for (const Played* played : all) {
+    if (played->answer.empty()) continue;
+    const std::optional<Answer> answer = reading.answer(*played->example);
+    if (!answer) continue;
+    const Likeness found = likeness_of(*answer, *played, task.mistakes_cancel);
+    if (found == Likeness::Differs) return false;
+    supported |= found == Likeness::Supports;
+  }
+  return supported;
+}
+
 bool may_throw(const Task& task, const std::string& mistake) {
   return std::ranges::any_of(task.mistakes,
                              [&](const Mistake& one) { return one.id == mistake && one.throws != nullptr; });

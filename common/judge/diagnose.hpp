@@ -40,6 +40,9 @@ std::vector<const Output*> wrong_outputs(const Task& task, const Played& played)
 /// earned only when one mistake is left.
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all);
 
+/// Whether a reading explains all that was played and that it admits, as above.
+bool explains_all(const Task& task, const Reading& reading, const std::vector<const Played*>& all);
+
 /// Whether the function throws by this mistake.
 bool may_throw(const Task& task, const std::string& mistake);
 
@@ -54,8 +57,14 @@ std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& tas
 /// "every answer is as if the last key were missing": a change of the inputs after which the task's own
 /// expected answer explains all that was played, as a mistake would, and which the witness admits. Tried are
 /// the keys of attention (inputs "k" and "v", [heads, keys, head_dim]) without the last, the last of every
-/// shard or the first, and all inputs rounded to bfloat16 or float16. Empty when none explains it: also where
-/// an output has as many rows as there are keys, so that the expected answer changes its shape.
+/// shard or the first; scores (inputs "x" and "scores") without the same, without what follows a masked one,
+/// or with the other sign; matrices that are read, or read and written, column by column; and all inputs
+/// rounded to bfloat16 or float16. Empty when none explains it: also where an output has as many rows as
+/// there are keys, so that the expected answer changes its shape. Where no change does, the task's own
+/// reading that does, or two between which what was played does not decide.
 std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all);
+
+/// Of the task's readings that are told of an answer with a name the only one that explains it.
+std::string reading_beside_name(const Task& task, const std::vector<const Played*>& all);
 
 }  // namespace course

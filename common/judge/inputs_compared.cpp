@@ -4,8 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <sstream>
 #include <tuple>
 
 #include "judge/numbers/compare.hpp"
@@ -19,8 +23,8 @@ namespace {
 constexpr float far_from_0 = 64;
 /// Unrelated wrong entries are all off to one side once in 2^(n - 1): fewer than these prove nothing.
 constexpr std::size_t fewest_to_one_side = 12;
-/// A line of kinds of input.
-constexpr std::size_t most_columns = 92;
+/// A line of kinds of input, and how many of them.
+constexpr std::size_t most_columns = 92, most_lines = 3;
 
 bool is_special(const Played& played) {
   for (int rank = 0; rank < played.example->layout.ranks(); ++rank) {
@@ -34,6 +38,23 @@ bool is_special(const Played& played) {
     return std::ranges::any_of(output.second.values(), [](double x) { return std::isfinite(x) && x != 0; });
   };
   return std::ranges::none_of(played.expected, has_number);
+}
+
+/// How many reasons there are why many mistakes look alike on it: wrong entries that are no numbers, and rows
+/// of two columns at most with something special in them.
+int says_little(const Task& task, const Played& played) {
+  const auto is_no_number = [&](const Output* output) {
+    const std::vector<double>&answer = played.answer.at(output->name).values(),
+          &expected = played.expected.at(output->name).values();
+    return !std::ranges::equal(answer, expected, [](double given, double right) {
+      return std::isfinite(given) || !std::isfinite(right);
+    });
+  };
+  const auto is_narrow = [](const auto& input) {
+    return input.second.rank() < 2 || input.second.shape().back() < 3;
+  };
+  return (std::ranges::any_of(wrong_outputs(task, played), is_no_number) ? 1 : 0) +
+         (is_special(played) && std::ranges::all_of(played.example->inputs, is_narrow) ? 1 : 0);
 }
 
 bool has_relation(const Task& task, const Played& played) {
@@ -71,8 +92,23 @@ std::string side_words(const Output& output, const std::vector<Played>& all) {
   const double smallest = std::min(std::abs(least), std::abs(most));
   const double largest = std::max(std::abs(least), std::abs(most));
   const std::string from = smallest < 0.01 * largest ? "up" : fmt::format("{:.3g}", smallest);
-  return fmt::format("every wrong entry of {} is too {}, by {} to {:.3g}", output.in_words(),
+  return fmt::format("every wrong entry of {} is too {}, by {} to {:.3g} in amount", output.in_words(),
                      least > 0 ? "large" : "small", from, largest);
+}
+
+std::size_t words_in_common(const std::string& a, const std::string& b) {
+  const auto words = [](const std::string& text) {
+    std::set<std::string> all;
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) {
+      std::erase(word, ',');
+      if (word.size() > 3) all.insert(word);
+    }
+    return all;
+  };
+  const std::set<std::string> of_a = words(a), of_b = words(b);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(of_a, [&](const auto& x) { return of_b.contains(x); }));
 }
 
 bool is_right_in(const Output& output, const Played& played) {
@@ -84,8 +120,12 @@ bool is_right_in(const Output& output, const Played& played) {
 
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations) {
   const auto effort = [&](const Played* played) {
-    return std::tuple(!(relations && has_relation(task, *played)), is_special(*played),
-                      played->example->numbers());
+    return std::tuple(
+        is_special(*played), !(relations && has_relation(task, *played)),
+        relations ? says_little(task, *played) : 0,
+        // Where nothing is named, up to twice as many are as many: the ordinary ones are played first.
+        relations ? std::bit_width(static_cast<std::uint64_t>(played->example->numbers()))
+                  : played->example->numbers());
   };
   return *std::ranges::min_element(failed, {}, effort);
 }
@@ -128,20 +168,24 @@ std::string kinds_that_pass(const std::vector<Played>& all, const std::set<const
                     all_wrong = "wrong on nothing but: " + listed(wrong);
   if (all_right.size() <= most_columns) return all_right;
   if (all_wrong.size() <= most_columns) return all_wrong;
-  std::vector<std::string> shortest = right;
-  std::ranges::stable_sort(shortest, {}, &std::string::size);
-  std::string words;
-  for (std::size_t told = 1; told < right.size(); ++told) {
-    const std::set<std::string> chosen(shortest.begin(),
-                                       shortest.begin() + static_cast<std::ptrdiff_t>(told));
-    std::vector<std::string> kinds;
-    std::ranges::copy_if(right, std::back_inserter(kinds),
-                         [&](const auto& kind) { return chosen.contains(kind); });
-    const std::string longer = fmt::format("right on: {}; and {} more", listed(kinds), right.size() - told);
-    if (!words.empty() && longer.size() > most_columns) break;
-    words = longer;
+  // Those first whose names have most words in common with one that fails.
+  std::ranges::stable_sort(right, std::greater(), [&](const std::string& kind) {
+    std::size_t most = 0;
+    for (const std::string& other : wrong) most = std::max(most, words_in_common(kind, other));
+    return most;
+  });
+  std::string text = "right on:";
+  std::size_t begin_of_line = 0, lines = 1;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    const std::string next = " " + right[i] + (i + 1 < right.size() ? ";" : "");
+    if (text.size() - begin_of_line + next.size() > most_columns && lines++ < most_lines) {
+      text += "\n ";
+      begin_of_line = text.size() - 1;
+    }
+    if (lines > most_lines) return text + fmt::format(" and {} more", right.size() - i);
+    text += next;
   }
-  return words;
+  return text;
 }
 
 }  // namespace course

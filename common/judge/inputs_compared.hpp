@@ -12,17 +12,19 @@ namespace course {
 
 /// The one whose input a person works through fastest: the fewest numbers among those without anything
 /// special, which is a rank without rows, a number that is infinite or far from 0, an answer without a number
-/// that could be wrong. Where `relations` are asked for, first those whose wrong answer is off by one factor
-/// or one constant throughout. Of equals the first. None of these may be null, and there is one at least.
+/// that could be wrong. Where `relations` are asked for, then first those whose wrong answer is off by one
+/// factor or one constant throughout, after these those on which few mistakes look alike (wrong entries are
+/// numbers, special rows have more than two columns), and up to twice as many numbers are as many. Of equals
+/// the first. None of these may be null, and there is one at least.
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations);
 
-/// "lse is right on every input; each wrong entry of o is too large, by 0.1 to 0.7": what is right beside
-/// the shown input's wrong outputs, and to which side those are off where it is the same side on every input.
-/// Empty where there is neither.
+/// "lse is right on every input; each wrong entry of o is too large, by 0.1 to 0.7 in amount": what is right
+/// beside the shown input's wrong outputs, and to which side those are off where it is the same side on every
+/// input. Empty where there is neither.
 std::string right_and_side(const Task& task, const Played& shown, const std::vector<Played>& all);
 
 /// "right on: one key; no keys": the kinds of input that pass, or those that fail, where they are fewer
-/// words. Empty where none passes.
+/// words. Up to three lines, those first whose names are most like one that fails. Empty where none passes.
 std::string kinds_that_pass(const std::vector<Played>& all, const std::set<const Played*>& failed);
 
 }  // namespace course

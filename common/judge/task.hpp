@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -71,6 +72,15 @@ std::vector<Mistake> mistakes_of(Answer (*run)(const Steps&, const Example&),
     all.push_back({id, [run, steps = steps](const Example& example) { return run(steps, example); }});
   return all;
 }
+
+/// A computation that a wrong answer without a name may come of, in words: told where it explains all that
+/// was played, as a mistake would, and no other reading does. It needs no section of mistakes.md.
+struct Reading {
+  std::string words;
+  /// Nothing where the example does not admit it: such an example is no evidence.
+  std::function<std::optional<Answer>(const Example&)> answer;
+  bool beside_name = false;  ///< told of an answer that has a name, too
+};
 
 /// An output and how to read it.
 struct Output {
@@ -146,6 +156,10 @@ struct Task {
   KernelCounts solution_counts = {};
   /// A wrong answer in words, from its inputs or what else the player returned; may be empty.
   std::function<std::string(const Played&)> explain = {};
+  std::vector<Reading> readings = {};  ///< told by as_if()
+  /// What the numbers of a wrong answer without a name say that only this task's arithmetic can tell: of the
+  /// input that is shown, from all answers of its test; may be empty.
+  std::function<std::string(const Played& shown, const std::vector<Played>& test)> look = {};
 };
 
 /// What the judge of one lesson consists of. Each lesson's judge.cpp defines lesson_judge().

@@ -13,6 +13,7 @@
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 #include "judge/parallel.hpp"
+#include "judge/readings.hpp"
 #include "text/text_file.hpp"
 
 namespace course {
@@ -89,14 +90,19 @@ Lines looks_in_part(const Task& task, const std::map<std::string, std::vector<st
   return lines;
 }
 
-/// What is said of a failure without a name: what the numbers of a wrong answer have in common, after which
-/// change of the inputs `all` that was played of the task would be right, and what is right beside it.
+/// What is said of a failure without a name: what the numbers of a wrong answer have in common, which
+/// computation explains `all` that was played of the task or else what the wrong rows share, and what is
+/// right beside it.
 Lines hints(const PlayedTest& test, const Played& witness, const std::vector<const Played*>& all) {
   const Task& task = *test.test->task;
   Lines lines;
   if (!witness.answer.empty() && !is_right(witness)) {
     lines = lines_on(task, witness, error_pattern);
-    lines.push_back(as_if(task, witness, all));
+    std::string of_all = as_if(task, witness, all);
+    if (of_all.empty() && task.look) of_all = task.look(witness, test.played);
+    if (of_all.empty()) of_all = o_and_lse(task, test.played);
+    lines.push_back(of_all);
+    lines.push_back(what_wrong_rows_share(task, test.played));
   }
   lines.push_back(right_and_side(task, witness, test.played));
   if (has_computed_nan(witness)) {
@@ -255,6 +261,7 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   }
   lines.insert(lines.end(), shown.lines.begin(), shown.lines.end());
   lines.push_back("on " + shown.played->example->what);
+  if (!verdict.mistakes.empty() && any_wrong) lines.push_back(reading_beside_name(task, evidence.all));
   if (verdict.mistakes.empty())
     std::ranges::move(hints(test, *shown.played, evidence.all), std::back_inserter(lines));
   lines.push_back(count_words(test, failures.size()));

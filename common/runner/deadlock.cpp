@@ -129,6 +129,22 @@ class WaitForGraph {
     return std::nullopt;
   }
 
+  /// A send to a rank that waits for another one's message.
+  std::optional<NearMiss> misdirected() const {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (const Wait& send : unmet(static_cast<int>(rank))) {
+        const std::vector<int> to = peers(send);
+        if (send.operation->kind != Operation::Kind::Send || to.size() != 1) continue;
+        for (const Wait& receive : unmet(to.front())) {
+          if (receive.operation->kind == Operation::Kind::Receive && receive.operation->peer >= 0 &&
+              receive.operation->peer != send.rank)
+            return NearMiss{send, receive};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
   /// Whether the rank has begun to receive, waits for that or not.
   bool receives(int rank) const {
     return std::ranges::count(ranks_[rank].pending, Operation::Kind::Receive, &Operation::kind) > 0;
@@ -489,12 +505,20 @@ class Explanation {
       return inside(rank) && is_same_collective(*graph_.collective(rank), *first);
     };
     if (first == nullptr || !std::ranges::all_of(waiting_, same))
-      return told(Kind::CollectiveMismatch, waiting_, different_collectives());
+      return told(Kind::CollectiveMismatch, waiting_, crossing_messages() + different_collectives());
     if (gone_.empty()) return std::nullopt;
     return told(
         Kind::WaitsForFinished, waiting_,
         fmt::format("{} {} {} and will not call {}", ranks_words(gone_), gone_.size() > 1 ? "have" : "has",
                     departure(ranks_[gone_[0]].phase), first->call));
+  }
+
+  /// What is wrong before any collective; a line, or empty.
+  std::string crossing_messages() const {
+    const std::optional<NearMiss> miss = graph_.misdirected();
+    if (!miss) return "";
+    return fmt::format("rank {} sends to rank {}, which receives from rank {}: they never meet\n",
+                       miss->send.rank, miss->receive.rank, miss->receive.operation->peer);
   }
 
   std::string different_collectives() const {

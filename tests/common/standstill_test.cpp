@@ -300,6 +300,16 @@ TEST(FindStandstill, NamesWhoIsInNoCollective) {
   EXPECT_PRED2(contains, still->text, "rank 0 is in MPI_Barrier, rank 1 is in no collective:");
 }
 
+TEST(FindStandstill, TellsASendPastItsReceiveBeforeACollective) {
+  const auto still =
+      find_deadlock({blocked({collective("MPI_Bcast", 1, 2)}), blocked({send(2)}), blocked({receive(0)})});
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->kind, Deadlock::Kind::CollectiveMismatch);
+  EXPECT_PRED2(contains, still->text,
+               "rank 1 sends to rank 2, which receives from rank 0: they never meet\nrank 0 is in MPI_Bcast "
+               "with root 2, ");
+}
+
 TEST(FindStandstill, ProvesNothingAboutACollectiveThatOneRankMayLeaveAlone) {
   const auto still = find_deadlock({blocked({collective("MPI_Bcast", 1, 0)}), blocked({receive(0)})});
   ASSERT_TRUE(still);

@@ -74,7 +74,7 @@ TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
   TaskStatus named = failure("");
   named.mistakes = {"known_to_a_later_version"};
   EXPECT_EQ(of(named), "the last check said: rank 1 is wrong\n  " + readme +
-                           ":3 (Common mistakes) goes by what you see\n"
+                           ":3 (Common mistakes) goes by what you see; it may have no row for this\n"
                            "  ./course replay lesson05.2.ranks3 plays that input again and shows your "
                            "numbers beside the right ones\n");
 }

@@ -212,7 +212,7 @@ TEST(Pattern, NoNumbers) {
           right.with([&](Index i, double x) { return right.rank(i) == rank ? value : x; }));
     };
     EXPECT_EQ(holding(std::nan("")), fmt::format("o: the {} wrong entries are NaN", count)) << seed;
-    EXPECT_EQ(holding(-infinity), fmt::format("o: the {} wrong entries are infinite", count)) << seed;
+    EXPECT_EQ(holding(-infinity), fmt::format("o: the {} wrong entries are -inf", count)) << seed;
     EXPECT_TRUE(has(holding(0), "wrong entries are exactly 0")) << seed;
     const std::string some = right.pattern_of(right.with([&](Index i, double x) {
       return right.rank(i) == rank ? std::nan("") : x + right.generator.normal() + 1e3;

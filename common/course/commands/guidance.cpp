@@ -76,7 +76,9 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
         replay);
   }
   const std::string table = place_in_readme(checkout, lesson, std::string("## ") + mistakes_section);
-  return (table.empty() ? "" : fmt::format("  {} ({}) goes by what you see\n", table, mistakes_section)) +
+  return (table.empty() ? ""
+                        : fmt::format("  {} ({}) goes by what you see; it may have no row for this\n", table,
+                                      mistakes_section)) +
          fmt::format("  {} plays that input again and shows your numbers beside the right ones\n", replay);
 }
 

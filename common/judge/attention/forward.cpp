@@ -1,6 +1,11 @@
 #include "judge/attention/forward.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "judge/numbers/rounding.hpp"
+#include "judge/readings.hpp"
 #include "reference/reference.hpp"
 
 namespace course {
@@ -40,6 +45,27 @@ Answer attention_answer(const Example& example) {
   return {{"o", cast<double>(whole.o)}, {"lse", cast<double>(whole.lse)}};
 }
 
+namespace {
+
+/// Each query's largest score; -inf, as if it saw no key, under a mask.
+Tensor64 maxima(const Example& example) {
+  const Tensor &q = example.inputs.at("q"), &k = example.inputs.at("k");
+  Tensor64 m({q.extent(0), q.extent(1)}, -std::numeric_limits<double>::infinity());
+  if (example.arguments.contains("offset") || example.arguments.contains("first")) return m;
+  const Index head_dim = q.extent(2), keys = k.extent(1);
+  for (Index row = 0; row < m.size(); ++row) {
+    for (Index key = row / q.extent(1) * keys; key < (row / q.extent(1) + 1) * keys; ++key) {
+      double score = 0;
+      for (Index c = 0; c < head_dim; ++c)
+        score += static_cast<double>(q[row * head_dim + c]) * k[key * head_dim + c];
+      m[row] = std::max(m[row], score / std::sqrt(static_cast<double>(head_dim)));
+    }
+  }
+  return m;
+}
+
+}  // namespace
+
 template Answer attention_answer<float>(const Example&);
 template Answer attention_answer<double>(const Example&);
 
@@ -55,7 +81,8 @@ Task attention_task(std::string id, std::string function) {
                 return rounding::attention(input(example, "q"), input(example, "k"), input(example, "v"),
                                            merges_of(example), keys_seen(example));
               },
-          .of_family = true};
+          .of_family = true,
+          .readings = lse_formulas(attention_answer<double>, maxima)};
 }
 
 }  // namespace course

@@ -122,7 +122,8 @@ class Reader {
     for (const Kind& kind :
          {Kind{[](double x) { return origin_of(x) == Origin::NeverWritten; }, "never written"},
           {[](double x) { return std::isnan(x); }, "NaN"},
-          {[](double x) { return std::isinf(x); }, "infinite"}}) {
+          {[](double x) { return x > 0 && std::isinf(x); }, "+inf"},
+          {[](double x) { return std::isinf(x); }, "-inf"}}) {
       std::vector<Index> entries;
       std::ranges::copy_if(wrong_, std::back_inserter(entries), [&](Index i) { return kind.is(answer_[i]); });
       if (entries.empty()) continue;
@@ -134,9 +135,23 @@ class Reader {
                          where.empty() ? "" : ", all in " + where);
     }
     // Where whole numbers are asked for, a wrong one may well be 0.
-    const bool all_zero = std::ranges::all_of(
-        wrong_, [&](Index i) { return answer_[i] == 0 && expected_[i] != std::round(expected_[i]); });
-    return all_zero ? fmt::format("the {} wrong entries are exactly 0", wrong_.size()) : "";
+    const bool all_zero =
+        std::ranges::all_of(wrong_, [&](Index i) { return answer_[i] == 0; }) &&
+        std::ranges::any_of(expected_.values(), [](double x) { return x != std::round(x); });
+    if (!all_zero) return "";
+    return fmt::format("the {} wrong entries are exactly 0{}", wrong_.size(),
+                       std::ranges::all_of(wrong_, [&](Index i) { return row_is_0(i); })
+                           ? ", and so is the rest of their rows, as if these had nothing in them"
+                           : "");
+  }
+
+  /// That of two axes or more which holds this entry, of several.
+  bool row_is_0(Index entry) const {
+    const Index columns = expected_.rank() < 2 ? 0 : expected_.shape().back();
+    const Index first = columns == 0 ? 0 : entry / columns * columns;
+    return columns > 1 &&
+           std::all_of(answer_.values().begin() + first, answer_.values().begin() + first + columns,
+                       [](double x) { return x == 0; });
   }
 
   // Whose place it belongs in
@@ -237,6 +252,7 @@ class Reader {
       const std::vector<Index>& entries = cut.parts[part];
       if (!any_wrong(entries)) continue;
       const double by = by_part[part] = best(entries, factor);
+      if (!std::isfinite(by)) return "";
       const Fit fit = fit_of(
           entries,
           [&](std::size_t k) { return factor ? by * expected_[entries[k]] : by + expected_[entries[k]]; },

@@ -10,6 +10,7 @@
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/rounding.hpp"
+#include "judge/readings.hpp"
 #include "judge/softmax/weighed_means.hpp"
 #include "player/softmax_steps.hpp"
 
@@ -24,12 +25,13 @@ namespace {
 using softmax_steps::minus_infinity;
 
 /// What a sum of exp(score - m_old) is multiplied by, to make it one of exp(score - m_new).
-enum class Factor { Right, LeftOut, Inverted, ByBlockMaximum, Zero };
+enum class Factor { Right, LeftOut, Inverted, ByBlockMaximum, Zero, Squared };
 
 float factor(Factor kind, float m_old, float m_new, float m_block) {
   if (kind == Factor::LeftOut) return 1.0f;
   if (kind == Factor::Zero) return 0.0f;
   if (kind == Factor::Inverted) return std::exp(m_new - m_old);
+  if (kind == Factor::Squared) return std::exp(m_old - m_new) * std::exp(m_old - m_new);
   return std::exp(m_old - (kind == Factor::ByBlockMaximum ? m_block : m_new));
 }
 
@@ -38,6 +40,8 @@ std::array<std::pair<Factor, Factor>, 3> in_either_sum(Factor wrong) {
   return {{{wrong, wrong}, {wrong, Factor::Right}, {Factor::Right, wrong}}};
 }
 
+/// Which scores set o in place of adding to it.
+enum class SetsO { None, FirstBlocks, All };
 /// Where exp(-inf - (-inf)) is avoided.
 enum class Masked { SkippedAtFirst, SkippedAlways, Evaluated };
 /// Which rows are given zeros in place of o / l.
@@ -62,6 +66,7 @@ struct PassSteps {
   bool loses_first = false;              ///< where the second of two states has seen nothing
   bool loses_second = false;             ///< where the first of two states has seen nothing
   bool divides = true;                   ///< o by l, at the end
+  SetsO sets_o = SetsO::None;
   Masked masked = Masked::SkippedAtFirst;
   Zeros zeros = Zeros::WithoutMaximum;
   bool zeros_with_m = false;  ///< the lse of a row that is given zeros is m; else -inf
@@ -82,6 +87,7 @@ void see_block(const PassSteps& steps, std::span<const float> m, std::span<const
     return is_zero ? 0.0f : factor(kind, m_old, m_new, m_block);
   };
   const float m_added = steps.block_from_old_maximum ? state.m : m_new;
+  const bool sets_o = steps.sets_o == SetsO::All || (steps.sets_o == SetsO::FirstBlocks && state.l == 0.0f);
   state = {m_new, state.l * correction(steps.l)};
   const float correction_of_o = correction(steps.o);
   if (!steps.rescales_o_every_score) {
@@ -93,7 +99,7 @@ void see_block(const PassSteps& steps, std::span<const float> m, std::span<const
     const bool rescales =
         steps.rescales_o_every_score && (m[j] != minus_infinity || steps.rescales_o_when_masked);
     for (Index c = 0; c < values.cols(); ++c)
-      o[c] = (rescales ? correction_of_o : 1.0f) * o[c] + weight * values(j, c);
+      o[c] = (sets_o ? 0.0f : rescales ? correction_of_o : 1.0f) * o[c] + weight * values(j, c);
   }
   for (float& component : o) component /= steps.divides_every_block ? state.l : 1.0f;
 }
@@ -180,6 +186,69 @@ std::vector<WrongSteps<PassSteps>> wrong_merges() {
     // Some return the other state where one has seen nothing.
     all.push_back({"rescale_inverted",
                    {.l = a, .block = b, .first_factor_is_zero = true, .masked = Masked::SkippedAlways}});
+  }
+  return all;
+}
+
+/// What a merge may multiply a sum by.
+struct MergeFactor {
+  const char* of_a;  ///< in words, where it stands with a.l
+  const char* of_b;
+  float (*value)(float own, float other, float both);  ///< of the maxima
+};
+
+constexpr MergeFactor merge_factors[] = {
+    {"exp(a.m - m)", "exp(b.m - m)", [](float own, float, float both) { return std::exp(own - both); }},
+    {"exp(b.m - m)", "exp(a.m - m)", [](float, float other, float both) { return std::exp(other - both); }},
+    {"exp(m - a.m)", "exp(m - b.m)", [](float own, float, float both) { return std::exp(both - own); }},
+    {"exp(m - b.m)", "exp(m - a.m)", [](float, float other, float both) { return std::exp(both - other); }},
+    {"exp(a.m - b.m)", "exp(b.m - a.m)", [](float own, float other, float) { return std::exp(own - other); }},
+    {"exp(b.m - a.m)", "exp(a.m - b.m)", [](float own, float other, float) { return std::exp(other - own); }},
+    {"exp(a.m - m)^2", "exp(b.m - m)^2",
+     [](float own, float, float both) { return std::exp(own - both) * std::exp(own - both); }},
+    {"exp(a.m)", "exp(b.m)", [](float own, float, float) { return std::exp(own); }},
+    {"", "", [](float, float, float) { return 1.0f; }},
+    {"0", "0", [](float, float, float) { return 0.0f; }}};
+
+/// Of rows whose states have all seen something: how those who return one state as it is treat others.
+std::optional<Answer> merged_by(const MergeFactor& of_a, const MergeFactor& of_b, bool smaller,
+                                const Example& example) {
+  const auto m = example.inputs.at("m").matrix();
+  const auto l = example.inputs.at("l").matrix();
+  if (std::ranges::count(example.inputs.at("m").values(), minus_infinity) > 0) return std::nullopt;
+  Tensor lse({m.rows()});
+  for (Index row = 0; row < m.rows(); ++row) {
+    SoftmaxState a{m(row, 0), l(row, 0)};
+    for (Index part = 1; part < m.cols(); ++part) {
+      const float m_b = m(row, part), both = smaller ? std::min(a.m, m_b) : std::max(a.m, m_b);
+      a = {both, of_a.value(a.m, m_b, both) * a.l + of_b.value(m_b, a.m, both) * l(row, part)};
+    }
+    lse[row] = softmax_steps::logsumexp(a);
+  }
+  return Answer{{"lse", cast<double>(lse)}};
+}
+
+std::vector<Reading> merge_readings() {
+  std::vector<Reading> all;
+  const auto term = [](const char* factor, const char* sum) {
+    return std::string(factor) == "0" ? "" : factor + std::string(*factor == '\0' ? "" : " ") + sum;
+  };
+  for (const MergeFactor& a : merge_factors) {
+    for (const MergeFactor& b : merge_factors) {
+      for (const bool smaller : {false, true}) {
+        const std::string of_a = term(a.of_a, "a.l"), of_b = term(b.of_b, "b.l");
+        if (of_a.empty() && of_b.empty()) continue;
+        const std::string sum = of_a + (of_a.empty() || of_b.empty() ? "" : " + ") + of_b;
+        const std::string words =
+            smaller
+                ? fmt::format("every answer is as if l were {}, and m the smaller of both", sum)
+                : fmt::format(
+                      "every answer is as if l were {};\nit should be exp(a.m - m) a.l + exp(b.m - m) b.l",
+                      sum);
+        all.push_back(
+            {words, [a, b, smaller](const Example& example) { return merged_by(a, b, smaller, example); }});
+      }
+    }
   }
   return all;
 }
@@ -319,6 +388,59 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
   return all;
 }
 
+/// "l alone was not re-based"
+std::string factor_words(const std::string& sums, Factor factor) {
+  switch (factor) {
+    case Factor::LeftOut:
+      return sums == "l and o" ? "neither l nor o was re-based" : sums + " was not re-based";
+    case Factor::Inverted:
+      return sums + " were multiplied by exp(new m - old m)";
+    case Factor::ByBlockMaximum:
+      return sums + " were multiplied by exp(old m - the block's own maximum)";
+    case Factor::Zero:
+      return sums + " were set by each block";
+    case Factor::Squared:
+      return sums + " were multiplied by the square of exp(old m - new m), as if re-based twice";
+    case Factor::Right:
+      break;
+  }
+  return "";
+}
+
+Tensor64 maxima_of_rows(const Example& example) {
+  const auto scores = example.inputs.at("scores").matrix();
+  Tensor64 m({scores.rows()});
+  for (Index row = 0; row < m.size(); ++row) m[row] = softmax_steps::maximum(scores.row(row));
+  return m;
+}
+
+std::vector<Reading> pass_readings() {
+  using enum Factor;
+  std::vector<Reading> all = lse_formulas(pass_answer<double>, maxima_of_rows);
+  const auto add = [&](const std::string& words, const PassSteps& steps, bool beside_name) {
+    all.push_back({"every answer is as if " + words,
+                   [steps](const Example& example) { return std::optional(pass_over_rows(steps, example)); },
+                   beside_name});
+  };
+  for (const Factor l : {Right, LeftOut, Inverted, ByBlockMaximum, Zero, Squared}) {
+    for (const Factor o : {Right, LeftOut, Inverted, ByBlockMaximum, Zero, Squared}) {
+      if (l == Right && o == Right) continue;
+      const std::string words = l == o       ? factor_words("l and o", l)
+                                : l == Right ? factor_words("o alone", o)
+                                : o == Right ? factor_words("l alone", l)
+                                             : factor_words("l", l) + ",\nand " + factor_words("o", o);
+      for (const Masked masked : {Masked::SkippedAtFirst, Masked::SkippedAlways})
+        add(words, {.l = l, .o = o, .masked = masked}, l == LeftOut && o == LeftOut);
+    }
+  }
+  add("the scores of the first block each set o:\nof them the last one's value alone is left",
+      {.sets_o = SetsO::FirstBlocks}, false);
+  add("each score set o in place of adding to it", {.sets_o = SetsO::All}, false);
+  add("l were larger by 1 in every row: the largest score counts twice",
+      {.lse = [](SoftmaxState s) { return s.m + std::log1p(s.l); }}, false);
+  return all;
+}
+
 Tensor near(InputGenerator& generator, float level, float step) {
   Tensor scores({4, 17});
   for (float& score : scores.values()) score = level + step * static_cast<float>(generator.integer(0, 9));
@@ -380,7 +502,8 @@ Task merge_task(std::string id, std::string function) {
           .rounding = merge_rounding,
           .mistakes = mistakes_of(merge_rows, wrong_merges()),
           .of_family = true,
-          .explain = merged_states};
+          .explain = merged_states,
+          .readings = merge_readings()};
 }
 
 Task pass_task(std::string id, std::string function) {
@@ -392,7 +515,8 @@ Task pass_task(std::string id, std::string function) {
           .baseline = pass_answer<float>,
           .rounding = pass_rounding,
           .mistakes = mistakes_of(pass_over_rows, wrong_passes()),
-          .of_family = true};
+          .of_family = true,
+          .readings = pass_readings()};
 }
 
 }  // namespace course::online_softmax

@@ -1,8 +1,13 @@
 #include "judge/softmax/output_merge.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
+#include "judge/diagnose.hpp"
+#include "judge/numbers/compare.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "judge/softmax/weighed_means.hpp"
 #include "player/softmax_steps.hpp"
@@ -184,6 +189,117 @@ std::vector<WrongSteps<OutputSteps>> wrong_output_merges() {
   return all;
 }
 
+/// A number made of the lse of both parts, in words.
+struct OfParts {
+  const char* words;
+  float (*value)(float a, float b);
+};
+
+constexpr OfParts weights_of_a[] = {
+    {"sigmoid(lse - lse_b)", [](float a, float b) { return sigmoid(a - b); }},
+    {"sigmoid(lse_b - lse)", [](float a, float b) { return sigmoid(b - a); }},
+    {"(1 + sigmoid(lse - lse_b))", [](float a, float b) { return 1.0f + sigmoid(a - b); }},
+    {"(1 + sigmoid(lse_b - lse))", [](float a, float b) { return 1.0f + sigmoid(b - a); }},
+    {"-sigmoid(lse - lse_b)", [](float a, float b) { return -sigmoid(a - b); }},
+    {"-sigmoid(lse_b - lse)", [](float a, float b) { return -sigmoid(b - a); }},
+    {"lse/(lse + lse_b)", [](float a, float b) { return a / (a + b); }},
+    {"lse_b/(lse + lse_b)", [](float a, float b) { return b / (a + b); }},
+    {"lse", [](float a, float) { return a; }},
+    {"lse_b", [](float, float b) { return b; }},
+    {"exp(lse - lse_b)", [](float a, float b) { return std::exp(a - b); }},
+    {"exp(lse_b - lse)", [](float a, float b) { return std::exp(b - a); }},
+    {"1", [](float, float) { return 1.0f; }},
+    {"0", [](float, float) { return 0.0f; }},
+    {"0.5", [](float, float) { return 0.5f; }}};
+
+constexpr OfParts lse_of_both[] = {
+    {"max + log1p(exp(min - max))", log_add_exp},
+    {"max + log1p(exp(max - min))",
+     [](float a, float b) { return std::max(a, b) + std::log1p(std::exp(std::abs(a - b))); }},
+    {"min + log1p(exp(min - max))",
+     [](float a, float b) { return std::min(a, b) + std::log1p(std::exp(-std::abs(a - b))); }},
+    {"min + log1p(exp(max - min))",
+     [](float a, float b) { return std::min(a, b) + std::log1p(std::exp(std::abs(a - b))); }},
+    {"max - log1p(exp(min - max))",
+     [](float a, float b) { return std::max(a, b) - std::log1p(std::exp(-std::abs(a - b))); }},
+    {"max + exp(min - max)", [](float a, float b) { return std::max(a, b) + std::exp(-std::abs(a - b)); }},
+    {"log1p(exp(min - max))", [](float a, float b) { return std::log1p(std::exp(-std::abs(a - b))); }},
+    {"lse + log1p(exp(lse - lse_b))", [](float a, float b) { return a + std::log1p(std::exp(a - b)); }},
+    {"lse_b + log1p(exp(lse_b - lse))", [](float a, float b) { return b + std::log1p(std::exp(b - a)); }},
+    {"lse + log1p(exp(lse_b))", [](float a, float b) { return a + std::log1p(std::exp(b)); }},
+    {"the mean of both", [](float a, float b) { return (a + b) / 2; }},
+    {"lse", [](float a, float) { return a; }},
+    {"lse_b", [](float, float b) { return b; }}};
+
+/// Of parts that have both seen something: how those who return one part as it is treat others.
+std::optional<Answer> merged_by(const OfParts& of_a, const OfParts& of_b, const OfParts& lse_of,
+                                const Example& example) {
+  const Tensor &lse_a = example.inputs.at("lse"), &lse_b = example.inputs.at("lse_b");
+  for (const Tensor* lse : {&lse_a, &lse_b}) {
+    if (std::ranges::count(lse->values(), minus_infinity) > 0) return std::nullopt;
+  }
+  Tensor o = example.inputs.at("o"), lse = lse_a;
+  for (Index row = 0; row < lse.size(); ++row) {
+    const float a = lse_a[row], b = lse_b[row];
+    for (Index c = 0; c < o.extent(1); ++c) {
+      o.matrix()(row, c) = of_a.value(a, b) * o.matrix()(row, c) +
+                           of_b.value(a, b) * example.inputs.at("o_b").matrix()(row, c);
+    }
+    lse[row] = lse_of.value(a, b);
+  }
+  return Answer{{"o", cast<double>(o)}, {"lse", cast<double>(lse)}};
+}
+
+std::vector<Reading> merge_readings() {
+  std::vector<Reading> all;
+  const OfParts &right_a = weights_of_a[0], &right_b = weights_of_a[1], &right_lse = lse_of_both[0];
+  const auto add = [&](std::string words, const OfParts& a, const OfParts& b, const OfParts& lse) {
+    all.push_back({"every answer is as if " + std::move(words),
+                   [=](const Example& example) { return merged_by(a, b, lse, example); }});
+  };
+  for (const OfParts& a : weights_of_a) {
+    for (const OfParts& b : weights_of_a) {
+      const std::string_view of_b = b.words;
+      add(fmt::format("the new o were {} o {} o_b;\nit should be {} o + {} o_b", a.words,
+                      of_b.starts_with('-') ? fmt::format("- {}", of_b.substr(1)) : fmt::format("+ {}", of_b),
+                      right_a.words, right_b.words),
+          a, b, right_lse);
+    }
+  }
+  for (const OfParts& lse : lse_of_both)
+    add(fmt::format("the new lse were {};\nit should be {}", lse.words, right_lse.words), right_a, right_b,
+        lse);
+  return all;
+}
+
+/// "row 2 weighs o by 0.31 and o_b by 0.88; it should be 0.12 and 0.88": of the row that is most wrong, if
+/// any two weights explain it.
+std::string weights_of_worst_row(const Played& shown, const std::vector<Played>&) {
+  if (shown.answer.empty()) return "";
+  const Tensor64 o = cast<double>(shown.example->inputs.at("o"));
+  const Tensor64 o_b = cast<double>(shown.example->inputs.at("o_b"));
+  const Tensor64 &given = shown.answer.at("o"), &right = shown.expected.at("o");
+  const std::vector<double> off = off_by(given, right, shown.tolerance.at("o"));
+  const Index row = (std::ranges::max_element(off) - off.begin()) / o.extent(1);
+  if (o.extent(1) < 3 || off[std::ranges::max_element(off) - off.begin()] == 0) return "";
+  // Least squares of two weights.
+  double aa = 0, ab = 0, bb = 0, ga = 0, gb = 0, gg = 0;
+  for (Index c = 0; c < o.extent(1); ++c) {
+    const double a = o.matrix()(row, c), b = o_b.matrix()(row, c), g = given.matrix()(row, c);
+    aa += a * a, ab += a * b, bb += b * b, ga += g * a, gb += g * b, gg += g * g;
+  }
+  const double determinant = aa * bb - ab * ab;
+  if (!(determinant > 1e-6 * aa * bb)) return "";
+  const double w = (ga * bb - gb * ab) / determinant, w_b = (gb * aa - ga * ab) / determinant;
+  double rest = 0;
+  for (Index c = 0; c < o.extent(1); ++c)
+    rest += std::pow(given.matrix()(row, c) - w * o.matrix()(row, c) - w_b * o_b.matrix()(row, c), 2);
+  if (!(std::sqrt(rest / gg) < 1e-4)) return "";
+  const float a = shown.example->inputs.at("lse")[row], b = shown.example->inputs.at("lse_b")[row];
+  return fmt::format("row {} weighs o by {:.3g} and o_b by {:.3g}; that should be {:.3g} and {:.3g}", row, w,
+                     w_b, sigmoid(a - b), sigmoid(b - a));
+}
+
 Tensor lse_near(InputGenerator& generator, Index rows, float level) {
   Tensor lse({rows});
   for (float& value : lse.values()) value = level + static_cast<float>(generator.uniform(-2, 2));
@@ -234,7 +350,9 @@ Task task(std::string id, std::string function) {
           .baseline = output_answer<float>,
           .rounding = output_rounding,
           .mistakes = mistakes_of(merge_outputs, wrong_output_merges()),
-          .of_family = true};
+          .of_family = true,
+          .readings = merge_readings(),
+          .look = weights_of_worst_row};
 }
 
 }  // namespace course::output_merge

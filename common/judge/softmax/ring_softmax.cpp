@@ -8,7 +8,10 @@
 
 #include "judge/communication_checks.hpp"
 #include "judge/diagnose.hpp"
+#include "judge/numbers/compare.hpp"
 #include "judge/numbers/rounding.hpp"
+#include "judge/numbers/wrong_entries.hpp"
+#include "judge/readings.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
 #include "ring/shards.hpp"
@@ -89,6 +92,82 @@ Answer without_m(const Example& example) {
 std::vector<Mistake> with_shared_mistakes(std::vector<Mistake> all) {
   all.insert(all.end(), {{"local_weights", local_weights}, {"lse_without_m", without_m}});
   return all;
+}
+
+Tensor64 maxima(const Example& example) {
+  return Tensor64({example.ranks()}, softmax_steps::maximum(example.inputs.at("x").values()));
+}
+
+/// Of each rank's piece its part of the sum of exponentials; nothing where that is 0.
+std::optional<std::vector<double>> parts_of_sum(const Example& example, double lse) {
+  if (!std::isfinite(lse)) return std::nullopt;
+  std::vector<double> parts;
+  for (const Tensor& piece : pieces_of(example)) {
+    double& part = parts.emplace_back(0);
+    for (const float score : piece.values()) part += std::exp(score - lse);
+  }
+  return parts;
+}
+
+/// By what factor the sum that a rank has is too large, as its lse says, and as its weights say: NaN where
+/// these say nothing.
+double sum_by_lse(const Played& played, int rank) {
+  return std::exp(played.answer.at("lse")[rank] - played.expected.at("lse")[rank]);
+}
+
+double sum_by_weights(const Played& played, int rank) {
+  double product = 0, square = 0, off = 0;
+  for (const Index position : played.example->layout.positions(rank)) {
+    const double right = played.expected.at("p")[position], given = played.answer.at("p")[position];
+    product += right * given;
+    square += right * right;
+  }
+  const double factor = product / square;
+  for (const Index position : played.example->layout.positions(rank)) {
+    off += std::pow(played.answer.at("p")[position] - factor * played.expected.at("p")[position], 2);
+  }
+  const double allowed = mistake_factor * played.tolerance.at("p") * std::max(1.0, std::abs(factor));
+  const bool fits = square > 1e-12 && std::sqrt(off / square) <= 4 * allowed;
+  return !fits ? std::numeric_limits<double>::quiet_NaN() : factor == 0 ? 0 : 1 / factor;
+}
+
+using SumOfRank = double (*)(const Played&, int rank);
+
+/// By rank, how often the state that an output was made of holds each rank's piece: one that all inputs agree
+/// on.
+std::vector<std::vector<int>> pieces_taken(const std::vector<Played>& test, const char* output,
+                                           SumOfRank sum_of_rank) {
+  std::vector<std::vector<int>> taken;
+  const int ranks = test.front().example->ranks();
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<Sum> sums;
+    for (const Played& played : test) {
+      if (played.answer.empty()) continue;
+      const double lse = played.expected.at("lse")[rank];
+      const std::optional<std::vector<double>> parts = parts_of_sum(*played.example, lse);
+      const double sum = parts ? sum_of_rank(played, rank) : 0;
+      if (!parts || std::isnan(sum)) continue;
+      const double room = mistake_factor * played.tolerance.at(output) *
+                          (std::string_view(output) == "lse" ? std::max(1.0, std::abs(lse)) : 1);
+      sums.push_back({*parts, sum, std::max(1.0, sum) * (room + 1e-5)});
+    }
+    const std::optional<std::vector<int>> times = times_taken(sums, ranks + 1);
+    if (!times) return {};
+    taken.push_back(*times);
+  }
+  return taken;
+}
+
+std::string which_pieces(const Played& shown, const std::vector<Played>& test) {
+  if (shown.answer.empty() || is_right(shown) || shown.example->ranks() < 2) return "";
+  const auto by_lse = pieces_taken(test, "lse", sum_by_lse);
+  const auto by_weights = pieces_taken(test, "p", sum_by_weights);
+  if (by_lse == by_weights) return pieces_words(by_lse);
+  const auto of = [](const char* output, const std::string& words) {
+    return words.empty() ? "" : fmt::format("by its {}: {}", output, words);
+  };
+  const std::string lse = of("lse", pieces_words(by_lse)), p = of("p", pieces_words(by_weights));
+  return lse + (lse.empty() || p.empty() ? "" : "\n") + p;
 }
 
 /// A chain's steps as switches.
@@ -243,7 +322,9 @@ Task task(std::string id, std::string function) {
           .baseline = [](const Example& example) { return run_chain({}, example); },
           .rounding = rounding,
           .of_family = true,
-          .split_axis = {{"x", 0}}};
+          .split_axis = {{"x", 0}},
+          .readings = lse_formulas(expected, maxima),
+          .look = which_pieces};
 }
 
 /// Told of a wrong answer alone: who finds another way to pass a state on is right.
@@ -258,6 +339,24 @@ std::vector<Finding> chain_of_whole_states(const Played& played) {
   return half_states(played, [](const RankReport& report) {
     return checks::bytes_sent(report) % state_bytes != 0 || report.collective_bytes % state_bytes != 0;
   });
+}
+
+/// Told of a wrong answer alone: where some ranks call a collective, those that do not are left with what
+/// they had.
+std::vector<Finding> collective_on_every_rank(const Played& played) {
+  if (is_right(played)) return {};
+  std::vector<Index> callers;
+  std::string call;
+  for (std::size_t rank = 0; rank < played.outcome->facts.size(); ++rank) {
+    const Facts& facts = played.outcome->facts[rank];
+    const auto found = std::ranges::find(facts, fact_collective, &Facts::value_type::first);
+    if (found == facts.end()) continue;
+    callers.push_back(static_cast<Index>(rank));
+    call = found->second.substr(0, found->second.find(','));
+  }
+  if (callers.empty() || callers.size() == played.outcome->facts.size()) return {};
+  return {{"", fmt::format("only {} called {}: every rank of the communicator has to call it",
+                           index_words("rank", callers, played.example->ranks()), call)}};
 }
 
 /// On three ranks two halves are as many bytes as one state, which may be the only one that was sent.
@@ -378,7 +477,7 @@ Task chain_task(std::string id, std::string function) {
                                           {"shared_from_rank_0", {.shares_from_rank_0 = true}},
                                           {"nothing_merged", {.merges = false}},
                                           {"sends_before_merging", {.sends_merged = false}}}));
-  chain.answer_checks = {chain_of_whole_states};
+  chain.answer_checks = {chain_of_whole_states, collective_on_every_rank};
   return chain;
 }
 

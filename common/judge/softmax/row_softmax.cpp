@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "judge/numbers/rounding.hpp"
+#include "judge/readings.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
 
@@ -35,7 +36,18 @@ float eigen_exp(float x) {
 }
 
 /// What is subtracted from a row's scores.
-enum class Maximum { OfRow, OfRowIfFinite, OfRowFromZero, OfMatrix, Zero };
+enum class Maximum {
+  OfRow,
+  OfRowIfFinite,
+  OfRowFromZero,
+  OfMatrix,
+  Zero,
+  OfMagnitudes,
+  OfRowsSoFar,
+  WithoutFirst,
+  WithoutLast,
+  WithoutLastOfSeveral
+};
 
 /// A row softmax's steps as switches.
 struct Steps {
@@ -53,6 +65,32 @@ struct Steps {
   bool lse_without_m = false;
   float (*logarithm)(float) = std::log;
 };
+
+float largest_magnitude(std::span<const float> scores) {
+  float m = minus_infinity;
+  for (const float score : scores) m = std::max(m, std::abs(score));
+  return m;
+}
+
+/// What a row is taken to be masked throughout by, where it is looked out for.
+float own_maximum(const Steps& steps, const Tensor& x, Index row) {
+  const std::span<const float> scores = x.matrix().row(row);
+  const std::size_t all = scores.size();
+  switch (steps.maximum) {
+    case Maximum::OfMagnitudes:
+      return largest_magnitude(scores);
+    case Maximum::OfRowsSoFar:
+      return maximum(std::span(x.values()).first(static_cast<std::size_t>(row + 1) * all));
+    case Maximum::WithoutFirst:
+      return maximum(scores.last(all == 0 ? 0 : all - 1));
+    case Maximum::WithoutLast:
+      return maximum(scores.first(all == 0 ? 0 : all - 1));
+    case Maximum::WithoutLastOfSeveral:
+      return maximum(scores.first(all < 2 ? all : all - 1));
+    default:
+      return maximum(scores);
+  }
+}
 
 float subtracted(const Steps& steps, const Tensor& x, float row_maximum) {
   if (steps.maximum == Maximum::OfMatrix) return maximum(x.values());
@@ -80,7 +118,7 @@ Answer run(const Steps& steps, const Example& example) {
   float l = steps.epsilon;
   for (Index row = 0; row < x.extent(0); ++row) {
     const std::span<const float> scores = x.matrix().row(row);
-    const float row_maximum = maximum(scores);
+    const float row_maximum = own_maximum(steps, x, row);
     if (steps.masked_rows_apart && row_maximum == minus_infinity) continue;
     const float m = subtracted(steps, x, row_maximum);
     if (!steps.sum_kept) l = steps.epsilon;
@@ -121,6 +159,36 @@ std::vector<WrongSteps<Steps>> shared_mistakes() {
   return all;
 }
 
+Tensor64 maxima(const Example& example) {
+  const Tensor& x = example.inputs.at("x");
+  Tensor64 m({x.extent(0)});
+  for (Index row = 0; row < m.size(); ++row) m[row] = maximum(x.matrix().row(row));
+  return m;
+}
+
+/// Another maximum, which shows where exponentials leave float32's range, or in a masked row.
+std::vector<Reading> other_readings() {
+  std::vector<Reading> all;
+  const auto add = [&](const char* words, const Steps& steps) {
+    all.push_back({words, [steps](const Example& example) { return std::optional(run(steps, example)); }});
+  };
+  constexpr std::pair<Maximum, const char*> maxima[] = {
+      {Maximum::OfMagnitudes,
+       "every answer is as if m were the largest |score| of the row, +inf where one is masked"},
+      {Maximum::OfRowsSoFar,
+       "every answer is as if m were kept from row to row:\nthe largest score of a row and of all before it"},
+      {Maximum::WithoutFirst, "every answer is as if the maximum left out the first column"},
+      {Maximum::WithoutLast, "every answer is as if the maximum left out the last column"},
+      {Maximum::WithoutLastOfSeveral, "every answer is as if the maximum left out the last column"}};
+  for (const auto& [kind, words] : maxima) {
+    for (const bool apart : {true, false}) add(words, {.maximum = kind, .masked_rows_apart = apart});
+  }
+  add("every answer is as if l were larger by 1 in every row:\nit starts at 1, or the largest score counts "
+      "twice",
+      {.epsilon = 1});
+  return all;
+}
+
 /// Every row followed by itself.
 Tensor twice(const Tensor& x) {
   const Index cols = x.extent(1);
@@ -158,7 +226,8 @@ Task task(std::string id, std::string function, Output output, const std::vector
           .baseline = answer<float>,
           .rounding = rounding,
           .mistakes = mistakes_of(run, wrong),
-          .of_family = true};
+          .of_family = true,
+          .readings = other_readings()};
 }
 
 }  // namespace
@@ -180,7 +249,9 @@ Task logsumexp_task(std::string id, std::string function) {
   wrong.push_back({"lse_without_m", {.lse_without_m = true}});
   wrong.push_back({"lse_base_2", {.logarithm = std::log2}});
   wrong.push_back({"largest_counted_twice", {.logarithm = std::log1p}});
-  return task(std::move(id), std::move(function), {"lse", {"row"}}, wrong);
+  Task logsumexp = task(std::move(id), std::move(function), {"lse", {"row"}}, wrong);
+  std::ranges::move(lse_formulas(answer<double>, maxima), std::back_inserter(logsumexp.readings));
+  return logsumexp;
 }
 
 }  // namespace course::row_softmax
