@@ -33,13 +33,13 @@ Example to_change(Example example) {
   return example;
 }
 
-/// Nothing where no key would be left, or none left out.
+/// Nothing where none would be left out.
 std::optional<Example> without(const std::vector<Index>& keys, const Example& example) {
   std::vector<Index> kept;
   for (Index key = 0; key < keys_of(example); ++key) {
     if (std::ranges::find(keys, key) == keys.end()) kept.push_back(key);
   }
-  if (kept.empty() || keys.empty()) return std::nullopt;
+  if (std::ssize(kept) == keys_of(example)) return std::nullopt;
   Example changed = to_change(example);
   for (const char* name : {"k", "v"}) changed.inputs[name] = take(example.inputs.at(name), 1, kept);
   return changed;
@@ -99,6 +99,17 @@ bool explains(const Change& change, const Task& task, const std::vector<const Pl
   }
 }
 
+/// The words of the first of a task's guesses that explains all that was played.
+std::string guess(Task task, const std::vector<const Played*>& all) {
+  for (std::size_t i = 0; i < task.guesses.size(); ++i) task.guesses[i].id = std::to_string(i);
+  task.mistakes = task.guesses;
+  const std::vector<std::string> explaining = explaining_mistakes(task, all);
+  const auto first = std::ranges::find_if(task.guesses, [&](const Mistake& mistake) {
+    return std::ranges::find(explaining, mistake.id) != explaining.end();
+  });
+  return first == task.guesses.end() ? "" : first->words;
+}
+
 }  // namespace
 
 std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
@@ -106,7 +117,7 @@ std::string as_if(const Task& task, const Played& witness, const std::vector<con
     if (hypothesis.change(*witness.example) && explains(hypothesis.change, task, all))
       return hypothesis.words;
   }
-  return "";
+  return guess(task, all);
 }
 
 }  // namespace course

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -14,6 +15,8 @@
 namespace course::checks {
 
 namespace {
+
+constexpr const char* empty_blocks_too = "leave an empty block out on both sides or on neither";
 
 using Measure = std::int64_t (*)(const RankReport&);
 
@@ -42,18 +45,49 @@ bool is_told(const std::string& fact, const Outcome& outcome) {
   return outcome.text.find(fact) != std::string::npos;
 }
 
-/// Whether a message of another block, in whatever pieces, met a receive of as many tokens as this rank has,
-/// and no other: the length of any other block would be another mistake.
-bool has_length_of_own(const Example& example, int rank, const std::string& truncated) {
-  std::istringstream words(truncated);
+/// A message that was longer than the room for it, in bytes.
+struct Truncated {
   std::int64_t arrived = 0, room = 0;
+};
+
+std::optional<Truncated> truncated_message(const Facts& facts) {
+  const std::optional<std::string> text = first_text(facts, fact_truncated);
+  if (!text) return std::nullopt;
+  std::istringstream words(*text);
+  Truncated message;
   std::string between;
-  words >> arrived >> between >> between >> room;
+  words >> message.arrived >> between >> between >> message.room;
+  return message;
+}
+
+/// Whether a message of another block - of its keys, its values or both, or of a head of these - met a
+/// receive of as many tokens as this rank has, and no other: the length of any other block would be another
+/// mistake.
+bool has_length_of_own(const Example& example, int rank, const Truncated& message) {
   const std::vector<int> shards = example.layout.shard_tokens();
-  const std::int64_t own = shards[rank];
+  const std::int64_t own = shards[rank], both = bytes_of_block(example, 1);
+  const std::int64_t heads = std::max<Index>(example.inputs.at("k").extent(0), 1);
   return std::ranges::count(shards, own) == 1 && std::ranges::any_of(shards, [&](std::int64_t other) {
-           return other > own && arrived * own == room * other;
+           return other > own && std::ranges::any_of(
+                                     std::array{both, both / 2, both / heads, both / 2 / heads},
+                                     [&](std::int64_t token) {
+                                       return message.arrived == other * token && message.room == own * token;
+                                     });
          });
+}
+
+/// What a room that is too short by a whole factor lacks, where that is a size of the example's.
+std::string missing_factor(const Example& example, const Truncated& message) {
+  if (message.room <= 0 || message.arrived % message.room != 0) return "";
+  const std::int64_t factor = message.arrived / message.room;
+  const Tensor& k = example.inputs.at("k");
+  std::vector<std::string> sizes;
+  if (factor == k.extent(2)) sizes.push_back("head_dim");
+  if (factor == k.extent(0)) sizes.push_back("heads");
+  if (factor == static_cast<std::int64_t>(sizeof(float))) sizes.push_back("the bytes of a float");
+  if (sizes.empty() || factor < 2) return "";
+  return fmt::format("the room for it is {} times too short, as if its count lacked a factor: {} is {} here",
+                     factor, fmt::join(sizes, " or "), factor);
 }
 
 }  // namespace
@@ -166,7 +200,9 @@ bool held_everything_unseen(const Example& example, const Outcome& outcome) {
 }
 
 bool every_rank_sends(const Example&, const Deadlock& deadlock) {
-  return deadlock.kind == Deadlock::Kind::Cycle && deadlock.all_send && deadlock.ranks.size() > 1;
+  const auto has_received = [](int receives) { return receives > 0; };
+  return deadlock.kind == Deadlock::Kind::Cycle && deadlock.all_send && deadlock.ranks.size() > 1 &&
+         std::ranges::none_of(deadlock.receives, has_received);
 }
 
 bool every_rank_receives_from_next(const Example&, const Deadlock& deadlock) {
@@ -216,7 +252,7 @@ CommunicationCheck has_room_for_every_block(std::string mistake) {
     }
     for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
       const std::optional<std::string> short_room = first_text(outcome.facts[rank], fact_short_room);
-      const std::optional<std::string> truncated = first_text(outcome.facts[rank], fact_truncated);
+      const std::optional<Truncated> truncated = truncated_message(outcome.facts[rank]);
       if (short_room) return {{mistake, is_told(*short_room, outcome) ? "" : *short_room}};
       if (truncated && has_length_of_own(example, static_cast<int>(rank), *truncated)) return {{mistake, ""}};
     }
@@ -244,12 +280,26 @@ CommunicationCheck uses_no_ended_request(std::string mistake) {
 }
 
 std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome) {
-  const auto is_truncated = [](const Facts& facts) { return first_text(facts, fact_truncated).has_value(); };
+  const auto found = std::ranges::find_if(
+      outcome.facts, [](const Facts& facts) { return truncated_message(facts).has_value(); });
   const std::vector<int> shards = example.layout.shard_tokens();
-  if (std::ranges::none_of(outcome.facts, is_truncated) || example.ranks() < 2) return {};
-  return {{"", fmt::format(
-                   "the ranks' shards here have {} tokens, one of which is {} bytes of k and as many of v",
-                   fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
+  if (found == outcome.facts.end() || example.ranks() < 2) return {};
+  std::vector<Finding> all{
+      {"", fmt::format("the ranks' shards here have {} tokens, one of which is {} bytes of k and as many of v",
+                       fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
+  const auto [least, most] = std::ranges::minmax(shards);
+  if (least == most) all.push_back({"", missing_factor(example, *truncated_message(*found))});
+  if (least == 0) all.push_back({"", fmt::format("one of them has none: {}", empty_blocks_too)});
+  std::erase_if(all, [](const Finding& finding) { return finding.text.empty(); });
+  return all;
+}
+
+std::vector<Finding> tells_empty_message(const Example& example, const Outcome& outcome) {
+  if (!outcome.deadlock || outcome.deadlock->empty_senders.empty()) return {};
+  const int rank = outcome.deadlock->empty_senders.front();
+  if (largest_shard(example.layout.shard_tokens()) == 0 || example.ranks() < 2) return {};
+  return {{"", fmt::format("rank {} sends an empty block (0 bytes) that rank {} does not receive: {}", rank,
+                           (rank + 1) % example.ranks(), empty_blocks_too)}};
 }
 
 CommunicationCheck stays_in_its_memory() {
@@ -366,6 +416,7 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
           stays_in_its_memory(),
           has_room_for_every_block("room_too_short"),
           tells_shard_lengths,
+          tells_empty_message,
           first_of({completes_its_requests("leaked_request"),
                     without_fact(fact_shared_room, "one_room_for_k_and_v"),
                     without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer")}),

@@ -48,10 +48,14 @@ void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
   for (Task& task : judge.tasks) {
     for (const MistakeInfo& mistake : lesson.mistakes) task.descriptions[mistake.id] = mistake.what;
     if (!task.of_family) continue;
-    std::erase_if(task.mistakes, [&](const Mistake& mistake) {
+    const auto is_known = [&](const Mistake& mistake) {
       const auto known = std::ranges::find(lesson.mistakes, mistake.id, &MistakeInfo::id);
-      return known == lesson.mistakes.end() || std::ranges::count(known->tasks, task.id) == 0;
-    });
+      return known != lesson.mistakes.end() && std::ranges::count(known->tasks, task.id) > 0;
+    };
+    const auto others = std::ranges::stable_partition(task.mistakes, is_known);
+    std::ranges::copy_if(others, std::back_inserter(task.guesses),
+                         [](const Mistake& mistake) { return !mistake.words.empty(); });
+    task.mistakes.erase(others.begin(), others.end());
   }
 }
 

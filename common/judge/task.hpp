@@ -53,6 +53,8 @@ struct Mistake {
   std::function<bool(const Example&, const std::string& thrown)> throws = {};
   /// Of a mistake in what ranks send: whether what instruments saw of an example agrees with it.
   std::function<bool(const Example&, const Outcome&)> agrees = {};
+  /// Of a family's mistake that a lesson may have no section for: what is said of it there (Task::guesses).
+  std::string words = {};
 };
 
 /// A mistake as the steps of a computation, some of them set wrong.
@@ -60,6 +62,7 @@ template <class Steps>
 struct WrongSteps {
   const char* id;
   Steps steps;
+  const char* words = "";  ///< Mistake::words
 };
 
 /// The mistakes that `run` computes by their steps.
@@ -67,8 +70,11 @@ template <class Steps>
 std::vector<Mistake> mistakes_of(Answer (*run)(const Steps&, const Example&),
                                  const std::vector<WrongSteps<Steps>>& wrong) {
   std::vector<Mistake> all;
-  for (const auto& [id, steps] : wrong)
-    all.push_back({id, [run, steps = steps](const Example& example) { return run(steps, example); }});
+  for (const auto& [id, steps, words] : wrong) {
+    Mistake mistake{id, [run, steps = steps](const Example& example) { return run(steps, example); }};
+    mistake.words = words;
+    all.push_back(std::move(mistake));
+  }
   return all;
 }
 
@@ -116,12 +122,18 @@ struct Task {
   std::function<Answer(const Example&)> rounding = {};
   std::vector<Mistake> mistakes = {};
   std::map<std::string, std::string> descriptions = {};  ///< of mistakes, by id: mistakes.md's
+  /// What no lesson names: the `words` of the first that explains all that was played are told of a wrong
+  /// answer without a name (as_if). A family's mistakes with words go here where mistakes.md has no section.
+  std::vector<Mistake> guesses = {};
   /// By the id of a mistake that an instrument tells at some world size, that of one which looks like it
   /// there: it is named in its place where it explains all answers.
   std::map<std::string, std::string> follows_from = {};
   /// Ids of mistakes that instruments tell of any input of several ranks: where one of a test is right, they
   /// are not named in that test.
   std::set<std::string> fail_on_all_inputs = {};
+  /// Ids of mistakes that instruments prove and from which any wrong answer may follow: no mistake told by
+  /// its answer is named beside them.
+  std::set<std::string> explain_answers = {};
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
   /// them this one has.
   bool of_family = false;

@@ -1,5 +1,6 @@
 #include "judge/attention/forward.hpp"
 
+#include "judge/attention/taken_inputs.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "reference/reference.hpp"
 
@@ -55,6 +56,7 @@ Task attention_task(std::string id, std::string function) {
                 return rounding::attention(input(example, "q"), input(example, "k"), input(example, "v"),
                                            merges_of(example), keys_seen(example));
               },
+          .guesses = inputs_taken_wrongly({{{"k", "v"}}, {"q", "k", "v"}}, attention_answer<double>),
           .of_family = true};
 }
 

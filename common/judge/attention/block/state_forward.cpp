@@ -328,6 +328,7 @@ Task finish_task(std::string id, std::string function) {
   made.baseline = finished_rightly<float>;
   made.rounding = {};
   made.mistakes = finish_mistakes();
+  made.guesses = {};
   return made;
 }
 
