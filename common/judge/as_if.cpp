@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -114,8 +116,12 @@ std::string guess(Task task, const std::vector<const Played*>& all) {
 
 std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
   for (const Hypothesis& hypothesis : hypotheses()) {
-    if (hypothesis.change(*witness.example) && explains(hypothesis.change, task, all))
-      return hypothesis.words;
+    if (!hypothesis.change(*witness.example) || !explains(hypothesis.change, task, all)) continue;
+    const auto other = std::ranges::find_if(all, [&](const Played* played) {
+      return !played->answer.empty() && !is_right(*played) && !hypothesis.change(*played->example);
+    });
+    return other == all.end() ? std::string(hypothesis.words)
+                              : fmt::format("{}; {} is another matter", hypothesis.words, (*other)->example->what);
   }
   return guess(task, all);
 }

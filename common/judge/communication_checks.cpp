@@ -76,20 +76,6 @@ bool has_length_of_own(const Example& example, int rank, const Truncated& messag
          });
 }
 
-/// What a room that is too short by a whole factor lacks, where that is a size of the example's.
-std::string missing_factor(const Example& example, const Truncated& message) {
-  if (message.room <= 0 || message.arrived % message.room != 0) return "";
-  const std::int64_t factor = message.arrived / message.room;
-  const Tensor& k = example.inputs.at("k");
-  std::vector<std::string> sizes;
-  if (factor == k.extent(2)) sizes.push_back("head_dim");
-  if (factor == k.extent(0)) sizes.push_back("heads");
-  if (factor == static_cast<std::int64_t>(sizeof(float))) sizes.push_back("the bytes of a float");
-  if (sizes.empty() || factor < 2) return "";
-  return fmt::format("the room for it is {} times too short, as if its count lacked a factor: {} is {} here",
-                     factor, fmt::join(sizes, " or "), factor);
-}
-
 }  // namespace
 
 CommunicationCheck without_fact(const char* kind, std::string mistake) {
@@ -279,6 +265,16 @@ CommunicationCheck uses_no_ended_request(std::string mistake) {
   };
 }
 
+std::string missing_factor(const Example& example, std::int64_t factor) {
+  const Tensor& k = example.inputs.at("k");
+  std::vector<std::string> sizes;
+  if (factor == k.extent(2)) sizes.push_back("head_dim");
+  if (factor == k.extent(0)) sizes.push_back("the number of heads");
+  if (factor == static_cast<std::int64_t>(sizeof(float))) sizes.push_back("the bytes of a float");
+  if (sizes.empty() || factor < 2) return "";
+  return fmt::format("does a count lack {}, {} here?", fmt::join(sizes, " or "), factor);
+}
+
 std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome) {
   const auto found = std::ranges::find_if(
       outcome.facts, [](const Facts& facts) { return truncated_message(facts).has_value(); });
@@ -288,9 +284,11 @@ std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& 
       {"", fmt::format("the ranks' shards here have {} tokens, one of which is {} bytes of k and as many of v",
                        fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
   const auto [least, most] = std::ranges::minmax(shards);
-  if (least == most) all.push_back({"", missing_factor(example, *truncated_message(*found))});
+  const auto [arrived, room] = *truncated_message(*found);
+  const std::string factor = room > 0 && arrived % room == 0 ? missing_factor(example, arrived / room) : "";
+  if (least == most && !factor.empty())
+    all.push_back({"", fmt::format("the room for it is {} times too short: {}", arrived / room, factor)});
   if (least == 0) all.push_back({"", fmt::format("one of them has none: {}", empty_blocks_too)});
-  std::erase_if(all, [](const Finding& finding) { return finding.text.empty(); });
   return all;
 }
 

@@ -86,6 +86,10 @@ CommunicationCheck completes_its_requests(std::string mistake);
 /// A call was given a copy of a request that was over.
 CommunicationCheck uses_no_ended_request(std::string mistake);
 
+/// "does a count lack head_dim, 5 here?": what may be missing where a message is too short by a factor. Empty
+/// where the factor is no size of the example's.
+std::string missing_factor(const Example& example, std::int64_t factor);
+
 /// Where a message was longer than its receive: how long everybody's shard is on this input, and which factor
 /// the room may lack.
 std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome);

@@ -55,6 +55,9 @@ struct Mistake {
   std::function<bool(const Example&, const Outcome&)> agrees = {};
   /// Of a family's mistake that a lesson may have no section for: what is said of it there (Task::guesses).
   std::string words = {};
+  /// Of a mistake whose numbers may leave float32's range: whether its answer to an example is known. Any
+  /// answer to another may be its.
+  std::function<bool(const Example&)> foreseen = {};
 };
 
 /// A mistake as the steps of a computation, some of them set wrong.

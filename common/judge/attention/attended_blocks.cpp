@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "judge/attention/ring/ring_mask.hpp"
+#include "judge/communication_checks.hpp"
 #include "ring/shards.hpp"
 
 namespace course::log_reading {
@@ -86,15 +87,31 @@ std::string given(const Example& example, const Calls& calls, std::size_t call, 
     return fmt::format("a view of {} tokens was given{} where rank {}'s block has {}", one.keys,
                        longest ? ", the length of the longest shard," : "", expected, tokens);
   }
-  const std::string attended = fmt::format(
-      "attended to {} with {} (owner given: {}){}", data("K", one.k_of, one.keys),
-      data("V", one.v_of, one.keys), one.owner, was_expected);
-  // A rank whose own block arrived last gets it once more where each rank sends its own block every time.
-  if (call < 2 || one.k_of == nobody || one.k_of != one.v_of || one.k_of != calls[call - 1].k_of)
-    return attended;
-  return fmt::format("{}; that of rank {} came with the hop before, too: does a hop pass on what the last one "
-                     "brought, or the rank's own block again?",
-                     attended, one.k_of);
+  const bool again = call >= 2 && one.k_of != nobody && one.k_of == one.v_of &&
+                     one.k_of == calls[call - 1].k_of && one.k_of == calls[call - 1].v_of;
+  if (again) {
+    return fmt::format("attended to the block of rank {} again (owner given: {}), as a hop before; that of rank "
+                       "{} was expected: a hop passes on what the last one brought, not the rank's own block",
+                       one.k_of, one.owner, expected);
+  }
+  return fmt::format("attended to {} with {} (owner given: {}){}", data("K", one.k_of, one.keys),
+                     data("V", one.v_of, one.keys), one.owner, was_expected);
+}
+
+/// "rank 1 sent 48 bytes in all; the blocks that it has to pass on have 192: ..." of the rank that sends to
+/// `rank`, where what that was given is nobody's and it sent too little; else empty.
+std::string too_few_bytes(const Example& example, const Outcome& outcome, const Attended& given, int rank) {
+  if (given.k_of != nobody || given.v_of != nobody || given.exchanged != nobody) return "";
+  const int sender = holder(rank, 1, example.ranks());
+  int tokens = 0;
+  for (int hop = 0; hop + 1 < example.ranks(); ++hop)
+    tokens += example.layout.tokens(holder(sender, hop, example.ranks()));
+  const std::int64_t sent = checks::bytes_sent(outcome.reports[sender]);
+  const std::int64_t needed = checks::bytes_of_block(example, tokens);
+  if (sent <= 0 || sent >= needed) return "";
+  const std::string factor = needed % sent == 0 ? checks::missing_factor(example, needed / sent) : "";
+  return fmt::format("; rank {} sent {} bytes in all, and the blocks that it has to pass on have {}{}", sender,
+                     sent, needed, factor.empty() ? "" : ": " + factor);
 }
 
 /// How many blocks a rank should attend to; without a mask it may leave out empty ones of them.
@@ -112,7 +129,8 @@ struct Wrong {
 };
 
 /// The first call of one rank that was not given what it should.
-std::optional<Wrong> first_wrong(const Example& example, const Calls& calls, int rank) {
+std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome, const Calls& calls,
+                                 int rank) {
   const int world_size = example.ranks();
   const int count = blocks_for(example, rank);
   int hop = 0;
@@ -126,8 +144,9 @@ std::optional<Wrong> first_wrong(const Example& example, const Calls& calls, int
     }
     const int expected = holder(rank, hop, world_size);
     if (call.k_of != expected || call.v_of != expected) {
-      return Wrong{hop, fmt::format("rank {}, {}: {}", rank, when(hop),
-                                    given(example, calls, &call - calls.data(), expected))};
+      return Wrong{hop, fmt::format("rank {}, {}: {}{}", rank, when(hop),
+                                    given(example, calls, &call - calls.data(), expected),
+                                    too_few_bytes(example, outcome, call, rank))};
     }
     ++hop;
   }
@@ -178,7 +197,7 @@ std::function<std::string(const Played&)> explaining(BlocksRight blocks_right) {
     const std::vector<Calls> by_rank = read(example, *played.outcome);
     std::optional<Wrong> earliest;
     for (int rank = 0; rank < example.ranks(); ++rank) {
-      const std::optional<Wrong> wrong = first_wrong(example, by_rank[rank], rank);
+      const std::optional<Wrong> wrong = first_wrong(example, *played.outcome, by_rank[rank], rank);
       if (wrong && (!earliest || wrong->hop < earliest->hop)) earliest = wrong;
     }
     if (earliest) return earliest->text;
@@ -210,7 +229,7 @@ std::string leftover(const Example& example, const Outcome& outcome) {
 bool attended_to_all(const Example& example, const Outcome& outcome) {
   const std::vector<Calls> by_rank = read(example, outcome);
   for (int rank = 0; rank < example.ranks(); ++rank) {
-    if (by_rank[rank].empty() || first_wrong(example, by_rank[rank], rank)) return false;
+    if (by_rank[rank].empty() || first_wrong(example, outcome, by_rank[rank], rank)) return false;
   }
   return true;
 }

@@ -71,10 +71,6 @@ const std::vector<WrongSteps<Steps>> of_blocks{
     {"q_and_k_swapped", {.dk_from_k = true}},
     {"q_and_k_swapped", {.dq_from_q = true, .dk_from_k = true}},
     {"dq_overwritten", {.dq_overwritten = true}},
-    {"scores_unscaled",
-     {.weights = Weights::UnscaledScores},
-     "every answer is as if the weights were exp(q k - lse): the scores that they are made of are not divided "
-     "by sqrt(head_dim), and those of lse were"},
     {"hidden_score_zero", {.weights = Weights::HiddenScoresZero}, hidden_score_zero},
     {"hidden_score_zero", {.weights = Weights::HiddenScoresZeroIfNotAll}, hidden_score_zero}};
 
@@ -240,6 +236,20 @@ Answer with_right_delta(const Example& changed) {
   return by_steps<double>({}, kept);
 }
 
+/// Whether exp(q k - lse) stays in float32's range, and far from its ends.
+bool unscaled_weights_are_finite(const Example& example) {
+  const Tensor64 q = input(example, "q"), k = input(example, "k"), lse = input(example, "lse");
+  for (Index head = 0; head < q.extent(0); ++head) {
+    const Tensor64 scores = times_transposed<double>(1, q.heads().head(head), k.heads().head(head));
+    for (Index i = 0; i < q.extent(1); ++i) {
+      for (const double score : scores.matrix().row(i)) {
+        if (std::isfinite(lse.matrix()(head, i)) && score - lse.matrix()(head, i) > 60) return false;
+      }
+    }
+  }
+  return true;
+}
+
 Task attention_task(std::string id, std::string function,
                     const std::vector<WrongSteps<Steps>>& beside_blocks) {
   Task made = gradients_task(std::move(id), std::move(function), problem);
@@ -249,6 +259,13 @@ Task attention_task(std::string id, std::string function,
   made.baseline = [](const Example& example) { return by_steps<float>({}, example); };
   made.mistakes = mistakes_of<Steps>(by_steps<double>, of_blocks);
   std::ranges::move(mistakes_of<Steps>(by_steps<double>, beside_blocks), std::back_inserter(made.mistakes));
+  made.mistakes.push_back({.id = "scores_unscaled",
+                           .answer = [](const Example& example) {
+                             return by_steps<double>({.weights = Weights::UnscaledScores}, example);
+                           },
+                           .words = "every answer is as if the scores that the weights are made of were not "
+                                    "divided by sqrt(head_dim), and those of lse were",
+                           .foreseen = unscaled_weights_are_finite});
   const Exchanges exchanges{{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}};
   made.guesses = inputs_taken_wrongly(exchanges, with_right_delta, "; delta is right");
   std::ranges::move(inputs_taken_wrongly(

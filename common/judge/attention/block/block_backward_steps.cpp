@@ -77,14 +77,13 @@ struct Query {
     return sees(j) || (steps.weights == Weights::OneKeyMoreOfAll && j == seen.last);
   }
 
-  /// What exp makes of a score; one that is too large it makes infinite, as float32 does.
+  /// What exp makes of a score.
   T weight(Index j, T subtracted) const {
     const bool zero_if_hidden =
         steps.weights == Weights::HiddenScoresZero || steps.weights == Weights::HiddenScoresZeroIfNotAll;
     if (zero_if_hidden && !sees(j)) return std::exp(-subtracted);
-    if (steps.weights == Weights::UnscaledScores)
-      return static_cast<T>(std::exp(static_cast<float>(head.s(i, j) / head.scale - subtracted)));
-    return std::exp(head.s(i, j) - subtracted);
+    const T score = steps.weights == Weights::UnscaledScores ? head.s(i, j) / head.scale : head.s(i, j);
+    return std::exp(score - subtracted);
   }
 
   T delta(KeyRange block) const {
