@@ -61,19 +61,32 @@ std::optional<Truncated> truncated_message(const Facts& facts) {
 }
 
 /// Whether a message of another block - of its keys, its values or both, or of a head of these - met a
-/// receive of as many tokens as this rank has, and no other: the length of any other block would be another
-/// mistake.
+/// receive of as many tokens as this rank has.
 bool has_length_of_own(const Example& example, int rank, const Truncated& message) {
   const std::vector<int> shards = example.layout.shard_tokens();
   const std::int64_t own = shards[rank], both = bytes_of_block(example, 1);
   const std::int64_t heads = std::max<Index>(example.inputs.at("k").extent(0), 1);
-  return std::ranges::count(shards, own) == 1 && std::ranges::any_of(shards, [&](std::int64_t other) {
-           return other > own && std::ranges::any_of(
-                                     std::array{both, both / 2, both / heads, both / 2 / heads},
-                                     [&](std::int64_t token) {
-                                       return message.arrived == other * token && message.room == own * token;
-                                     });
-         });
+  return std::ranges::any_of(shards, [&](std::int64_t other) {
+    return other > own && std::ranges::any_of(std::array{both, both / 2, both / heads, both / 2 / heads},
+                                              [&](std::int64_t token) {
+                                                return message.arrived == other * token &&
+                                                       message.room == own * token;
+                                              });
+  });
+}
+
+/// Whether every message that was too long met a receive of the length of the rank's own block, and one of
+/// them no other's: the length of any other block would be another mistake.
+bool rooms_have_length_of_own(const Example& example, const Outcome& outcome) {
+  const std::vector<int> shards = example.layout.shard_tokens();
+  bool of_no_other = false;
+  for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
+    const std::optional<Truncated> message = truncated_message(outcome.facts[rank]);
+    if (!message) continue;
+    if (!has_length_of_own(example, static_cast<int>(rank), *message)) return false;
+    of_no_other |= std::ranges::count(shards, shards[rank]) == 1;
+  }
+  return of_no_other;
 }
 
 }  // namespace
@@ -238,10 +251,9 @@ CommunicationCheck has_room_for_every_block(std::string mistake) {
     }
     for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
       const std::optional<std::string> short_room = first_text(outcome.facts[rank], fact_short_room);
-      const std::optional<Truncated> truncated = truncated_message(outcome.facts[rank]);
       if (short_room) return {{mistake, is_told(*short_room, outcome) ? "" : *short_room}};
-      if (truncated && has_length_of_own(example, static_cast<int>(rank), *truncated)) return {{mistake, ""}};
     }
+    if (rooms_have_length_of_own(example, outcome)) return {{mistake, ""}};
     return {};
   };
 }
@@ -288,7 +300,8 @@ std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& 
   const std::string factor = room > 0 && arrived % room == 0 ? missing_factor(example, arrived / room) : "";
   if (least == most && !factor.empty())
     all.push_back({"", fmt::format("the room for it is {} times too short: {}", arrived / room, factor)});
-  if (least == 0) all.push_back({"", fmt::format("one of them has none: {}", empty_blocks_too)});
+  if (least == 0 && !rooms_have_length_of_own(example, outcome))
+    all.push_back({"", fmt::format("one of them has none: {}", empty_blocks_too)});
   return all;
 }
 

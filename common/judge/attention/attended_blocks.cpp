@@ -103,6 +103,7 @@ std::string given(const Example& example, const Calls& calls, std::size_t call, 
 std::string too_few_bytes(const Example& example, const Outcome& outcome, const Attended& given, int rank) {
   if (given.k_of != nobody || given.v_of != nobody || given.exchanged != nobody) return "";
   const int sender = holder(rank, 1, example.ranks());
+  if (std::ssize(outcome.reports) <= sender) return "";
   int tokens = 0;
   for (int hop = 0; hop + 1 < example.ranks(); ++hop)
     tokens += example.layout.tokens(holder(sender, hop, example.ranks()));
