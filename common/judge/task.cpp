@@ -21,6 +21,13 @@ Index Example::numbers() const {
   return count;
 }
 
+void give_words(std::vector<Mistake>& all, const std::map<std::string, std::string>& words) {
+  for (Mistake& mistake : all) {
+    if (const auto found = words.find(mistake.id); found != words.end())
+      mistake.words = "every answer is as if " + found->second;
+  }
+}
+
 Task remembering(Task task) {
   int number = 0;
   const auto remember = [&number](std::function<Answer(const Example&)>& function) {

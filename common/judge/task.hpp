@@ -65,7 +65,6 @@ template <class Steps>
 struct WrongSteps {
   const char* id;
   Steps steps;
-  const char* words = "";  ///< Mistake::words
 };
 
 /// The mistakes that `run` computes by their steps.
@@ -73,13 +72,13 @@ template <class Steps>
 std::vector<Mistake> mistakes_of(Answer (*run)(const Steps&, const Example&),
                                  const std::vector<WrongSteps<Steps>>& wrong) {
   std::vector<Mistake> all;
-  for (const auto& [id, steps, words] : wrong) {
-    Mistake mistake{id, [run, steps = steps](const Example& example) { return run(steps, example); }};
-    mistake.words = words;
-    all.push_back(std::move(mistake));
-  }
+  for (const auto& [id, steps] : wrong)
+    all.push_back({id, [run, steps = steps](const Example& example) { return run(steps, example); }});
   return all;
 }
+
+/// Gives the mistakes of these ids their words (Mistake::words), behind "every answer is as if ".
+void give_words(std::vector<Mistake>& all, const std::map<std::string, std::string>& words);
 
 /// An output and how to read it.
 struct Output {

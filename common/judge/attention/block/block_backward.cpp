@@ -32,9 +32,6 @@ const std::vector<WrongSteps<Steps>> of_rows{
     {"d_unweighted", {.delta = Delta::Unweighted}},
     {"d_lse_outside", {.d_lse_outside = true}}};
 
-const char* const hidden_score_zero =
-    "every answer is as if a hidden key had the score 0 and so the weight exp(-lse); its weight is 0";
-
 /// What a block's gradients can show.
 const std::vector<WrongSteps<Steps>> of_blocks{
     {"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
@@ -71,8 +68,8 @@ const std::vector<WrongSteps<Steps>> of_blocks{
     {"q_and_k_swapped", {.dk_from_k = true}},
     {"q_and_k_swapped", {.dq_from_q = true, .dk_from_k = true}},
     {"dq_overwritten", {.dq_overwritten = true}},
-    {"hidden_score_zero", {.weights = Weights::HiddenScoresZero}, hidden_score_zero},
-    {"hidden_score_zero", {.weights = Weights::HiddenScoresZeroIfNotAll}, hidden_score_zero}};
+    {"hidden_score_zero", {.weights = Weights::HiddenScoresZero}},
+    {"hidden_score_zero", {.weights = Weights::HiddenScoresZeroIfNotAll}}};
 
 /// What only the whole backward pass can do wrong.
 const std::vector<WrongSteps<Steps>> of_the_whole{
@@ -263,9 +260,11 @@ Task attention_task(std::string id, std::string function,
                            .answer = [](const Example& example) {
                              return by_steps<double>({.weights = Weights::UnscaledScores}, example);
                            },
-                           .words = "every answer is as if the scores that the weights are made of were not "
-                                    "divided by sqrt(head_dim), and those of lse were",
                            .foreseen = unscaled_weights_are_finite});
+  give_words(made.mistakes,
+             {{"scores_unscaled",
+               "the scores that the weights are made of were not divided by sqrt(head_dim), and those of lse were"},
+              {"hidden_score_zero", "a hidden key had the score 0 and so the weight exp(-lse); its weight is 0"}});
   const Exchanges exchanges{{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}};
   made.guesses = inputs_taken_wrongly(exchanges, with_right_delta, "; delta is right");
   std::ranges::move(inputs_taken_wrongly(

@@ -149,6 +149,17 @@ Answer run(const Loop& loop, const Example& example) {
   return result;
 }
 
+const std::map<std::string, std::string>& words_of_loops() {
+  static const std::map<std::string, std::string> words{
+      {"m_not_stored", "m were never stored: each block starts anew, and m is -inf after the last"},
+      {"normalised_not_reweighed",
+       "o were kept divided by l, and what it was multiplied by exp(m_old - m_new) alone: it also needs "
+       "l_old / l_new"},
+      {"maximum_unscaled", "m were the largest score before it is divided by sqrt(head_dim)"},
+      {"maximum_of_first_score", "the first score of a block were taken for the block's maximum"}};
+  return words;
+}
+
 std::vector<WrongSteps<Loop>> wrong_loops() {
   using enum Rescale;
   std::vector<WrongSteps<Loop>> all{
@@ -170,15 +181,10 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
       {"rescaled_twice", {.o = Twice}},
       {"lse_without_log", {.lse_without_log = true}},
       {"lse_without_m", {.lse_without_m = true}}};
-  const char* const not_stored =
-      "every answer is as if m were never stored: each block starts anew, and m is -inf after the last";
-  const char* const not_reweighed =
-      "every answer is as if o were kept divided by l, and what it was multiplied by exp(m_old - m_new) alone: "
-      "it also needs l_old / l_new";
   for (const bool divides : {true, false}) {
-    all.push_back({"m_not_stored", {.m_stored = false, .divide_at_end = divides}, not_stored});
+    all.push_back({"m_not_stored", {.m_stored = false, .divide_at_end = divides}});
     all.push_back(
-        {"normalised_not_reweighed", {.terms_divided = true, .divide_at_end = divides}, not_reweighed});
+        {"normalised_not_reweighed", {.terms_divided = true, .divide_at_end = divides}});
   }
   for (float (*const exponential)(float) : {static_cast<float (*)(float)>(std::exp), course::exponential}) {
     for (const bool by_zero : {false, true}) {
@@ -190,12 +196,10 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
     Loop unscaled = loop, first_score = loop;
     unscaled.maximum_of = MaximumOf::UnscaledScores;
     first_score.maximum_of = MaximumOf::FirstScore;
-    all.push_back({"maximum_unscaled", unscaled,
-                   "every answer is as if m were the largest score before it is divided by sqrt(head_dim)"});
-    all.push_back({"maximum_of_first_score", first_score,
-                   "every answer is as if the first score of a block were taken for the block's maximum"});
-      all.insert(all.end(), {{"m_starts_at_zero", from_zero},
+    all.insert(all.end(), {{"m_starts_at_zero", from_zero},
                              {"no_maximum", no_maximum},
+                             {"maximum_unscaled", unscaled},
+                             {"maximum_of_first_score", first_score},
                              {"overwritten_not_accumulated", new_l},
                              {"overwritten_not_accumulated", new_l_and_o}});
     }

@@ -276,6 +276,7 @@ std::vector<Mistake> known_mistakes() {
   }
   add(wrong_heads());
   add(wrong_units());
+  give_words(all, block_forward::words_of_loops());
   return all;
 }
 

@@ -58,7 +58,7 @@ std::vector<Mistake> wrong_seeing() {
       mistakes_of<Seeing>(seen, {{"whole_blocks_counted", {.work = Work::WholeBlocks}},
                                  {"owner_off", {.work = Work::OwnerOff}},
                                  {"queries_and_keys_swapped", {.work = Work::Swapped}}});
-  for (const auto& [id, mask, words] : ring_mask::wrong_steps()) {
+  for (const auto& [id, mask] : ring_mask::wrong_steps()) {
     for (const Work work : {Work::OfRanges, Work::Right})
       all.push_back(ring_mask::mistake_of(id, mask, [mask = mask, work](const Example& example) {
         return seen({mask, work}, example);

@@ -124,7 +124,7 @@ Task masked_task(std::string id, std::string function) {
   made.examples = masked_examples;
   made.follows_from = {{"wrong_direction", "rule_of_other_direction"}};
   made.logs[block_log::scores_output] = 1;
-  for (const auto& [mistake, mask, words] : ring_mask::wrong_steps())
+  for (const auto& [mistake, mask] : ring_mask::wrong_steps())
     made.mistakes.push_back(ring_mask::mistake_of(mistake, mask, [mask = mask](const Example& example) {
       return gradients<double>({.mask = mask}, example);
     }));
