@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -38,13 +40,13 @@ Example to_change(Example example) {
   return example;
 }
 
-/// Nothing where no key would be left, or none left out.
+/// Nothing where none would be left out.
 std::optional<Example> without(const std::vector<Index>& keys, const Example& example) {
   std::vector<Index> kept;
   for (Index key = 0; key < keys_of(example); ++key) {
     if (std::ranges::find(keys, key) == keys.end()) kept.push_back(key);
   }
-  if (kept.empty() || keys.empty()) return std::nullopt;
+  if (std::ssize(kept) == keys_of(example)) return std::nullopt;
   Example changed = to_change(example);
   for (const char* name : {"k", "v"}) changed.inputs[name] = take(example.inputs.at(name), 1, kept);
   return changed;
@@ -245,13 +247,33 @@ std::vector<std::string> fitting_words(const Task& task, const std::vector<Readi
   return words;
 }
 
+/// "; no keys is another matter": an input that is answered wrongly and does not admit the change.
+std::string other_matter(const Change& change, const std::vector<const Played*>& all) {
+  const auto other = std::ranges::find_if(all, [&](const Played* played) {
+    return !played->answer.empty() && !is_right(*played) && !change(*played->example);
+  });
+  return other == all.end() ? "" : fmt::format("; {} is another matter", (*other)->example->what);
+}
+
+/// The words of the first of a task's guesses that explains all that was played.
+std::string guess(Task task, const std::vector<const Played*>& all) {
+  for (std::size_t i = 0; i < task.guesses.size(); ++i) task.guesses[i].id = std::to_string(i);
+  task.mistakes = task.guesses;
+  const std::vector<std::string> explaining = explaining_mistakes(task, all);
+  const auto first = std::ranges::find_if(task.guesses, [&](const Mistake& mistake) {
+    return std::ranges::find(explaining, mistake.id) != explaining.end();
+  });
+  return first == task.guesses.end() ? "" : first->words;
+}
+
 }  // namespace
 
 std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
+  const std::vector<Hypothesis> tried = hypotheses(*witness.example);
   std::vector<Reading> changes;
-  for (const Hypothesis& hypothesis : hypotheses(*witness.example)) {
+  for (const Hypothesis& hypothesis : tried) {
     if (!hypothesis.change(*witness.example)) continue;
-    changes.push_back({"every answer is as if " + hypothesis.words,
+    changes.push_back({"every answer is as if " + hypothesis.words + other_matter(hypothesis.change, all),
                        [&task, hypothesis](const Example& example) -> std::optional<Answer> {
                          const std::optional<Example> changed = hypothesis.change(example);
                          if (!changed) return std::nullopt;
@@ -261,6 +283,7 @@ std::string as_if(const Task& task, const Played& witness, const std::vector<con
   }
   if (const std::vector<std::string> words = fitting_words(task, changes, all); !words.empty())
     return words.front();
+  if (const std::string words = guess(task, all); !words.empty()) return words;
   const std::vector<std::string> words = fitting_words(task, task.readings, all);
   if (words.empty() || words.size() > 2) return "";
   return words.size() == 1 ? words[0] : words[0] + ";\nor " + words[1];

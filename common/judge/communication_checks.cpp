@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -14,6 +15,8 @@
 namespace course::checks {
 
 namespace {
+
+constexpr const char* empty_blocks_too = "leave an empty block out on both sides or on neither";
 
 using Measure = std::int64_t (*)(const RankReport&);
 
@@ -42,18 +45,48 @@ bool is_told(const std::string& fact, const Outcome& outcome) {
   return outcome.text.find(fact) != std::string::npos;
 }
 
-/// Whether a message of another block, in whatever pieces, met a receive of as many tokens as this rank has,
-/// and no other: the length of any other block would be another mistake.
-bool has_length_of_own(const Example& example, int rank, const std::string& truncated) {
-  std::istringstream words(truncated);
+/// A message that was longer than the room for it, in bytes.
+struct Truncated {
   std::int64_t arrived = 0, room = 0;
+};
+
+std::optional<Truncated> truncated_message(const Facts& facts) {
+  const std::optional<std::string> text = first_text(facts, fact_truncated);
+  if (!text) return std::nullopt;
+  std::istringstream words(*text);
+  Truncated message;
   std::string between;
-  words >> arrived >> between >> between >> room;
+  words >> message.arrived >> between >> between >> message.room;
+  return message;
+}
+
+/// Whether a message of another block - of its keys, its values or both, or of a head of these - met a
+/// receive of as many tokens as this rank has.
+bool has_length_of_own(const Example& example, int rank, const Truncated& message) {
   const std::vector<int> shards = example.layout.shard_tokens();
-  const std::int64_t own = shards[rank];
-  return std::ranges::count(shards, own) == 1 && std::ranges::any_of(shards, [&](std::int64_t other) {
-           return other > own && arrived * own == room * other;
-         });
+  const std::int64_t own = shards[rank], both = bytes_of_block(example, 1);
+  const std::int64_t heads = std::max<Index>(example.inputs.at("k").extent(0), 1);
+  return std::ranges::any_of(shards, [&](std::int64_t other) {
+    return other > own && std::ranges::any_of(std::array{both, both / 2, both / heads, both / 2 / heads},
+                                              [&](std::int64_t token) {
+                                                return message.arrived == other * token &&
+                                                       message.room == own * token;
+                                              });
+  });
+}
+
+/// Whether every message that was too long met a receive of the length of the rank's own block, and one of
+/// them no other's: the length of any other block would be another mistake.
+bool rooms_have_length_of_own(const Example& example, const Outcome& outcome) {
+  const std::vector<int> shards = example.layout.shard_tokens();
+  bool of_no_other = false;
+  for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
+    const std::optional<Truncated> message = truncated_message(outcome.facts[rank]);
+    if (!message) continue;
+    if (!has_length_of_own(example, static_cast<int>(rank), *message)) return false;
+    of_no_other |= std::ranges::count(shards, shards[rank]) == 1;
+  }
+  return of_no_other;
 }
 
 }  // namespace
@@ -166,7 +199,9 @@ bool held_everything_unseen(const Example& example, const Outcome& outcome) {
 }
 
 bool every_rank_sends(const Example&, const Deadlock& deadlock) {
-  return deadlock.kind == Deadlock::Kind::Cycle && deadlock.all_send && deadlock.ranks.size() > 1;
+  const auto has_received = [](int receives) { return receives > 0; };
+  return deadlock.kind == Deadlock::Kind::Cycle && deadlock.all_send && deadlock.ranks.size() > 1 &&
+         std::ranges::none_of(deadlock.receives, has_received);
 }
 
 bool every_rank_receives_from_next(const Example&, const Deadlock& deadlock) {
@@ -216,10 +251,9 @@ CommunicationCheck has_room_for_every_block(std::string mistake) {
     }
     for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
       const std::optional<std::string> short_room = first_text(outcome.facts[rank], fact_short_room);
-      const std::optional<std::string> truncated = first_text(outcome.facts[rank], fact_truncated);
       if (short_room) return {{mistake, is_told(*short_room, outcome) ? "" : *short_room}};
-      if (truncated && has_length_of_own(example, static_cast<int>(rank), *truncated)) return {{mistake, ""}};
     }
+    if (rooms_have_length_of_own(example, outcome)) return {{mistake, ""}};
     return {};
   };
 }
@@ -243,13 +277,40 @@ CommunicationCheck uses_no_ended_request(std::string mistake) {
   };
 }
 
+std::string missing_factor(const Example& example, std::int64_t factor) {
+  const Tensor& k = example.inputs.at("k");
+  std::vector<std::string> sizes;
+  if (factor == k.extent(2)) sizes.push_back("head_dim");
+  if (factor == k.extent(0)) sizes.push_back("the number of heads");
+  if (factor == static_cast<std::int64_t>(sizeof(float))) sizes.push_back("the bytes of a float");
+  if (sizes.empty() || factor < 2) return "";
+  return fmt::format("does a count lack {}, {} here?", fmt::join(sizes, " or "), factor);
+}
+
 std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome) {
-  const auto is_truncated = [](const Facts& facts) { return first_text(facts, fact_truncated).has_value(); };
+  const auto found = std::ranges::find_if(
+      outcome.facts, [](const Facts& facts) { return truncated_message(facts).has_value(); });
   const std::vector<int> shards = example.layout.shard_tokens();
-  if (std::ranges::none_of(outcome.facts, is_truncated) || example.ranks() < 2) return {};
-  return {{"", fmt::format(
-                   "the ranks' shards here have {} tokens, one of which is {} bytes of k and as many of v",
-                   fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
+  if (found == outcome.facts.end() || example.ranks() < 2) return {};
+  std::vector<Finding> all{
+      {"", fmt::format("the ranks' shards here have {} tokens, one of which is {} bytes of k and as many of v",
+                       fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
+  const auto [least, most] = std::ranges::minmax(shards);
+  const auto [arrived, room] = *truncated_message(*found);
+  const std::string factor = room > 0 && arrived % room == 0 ? missing_factor(example, arrived / room) : "";
+  if (least == most && !factor.empty())
+    all.push_back({"", fmt::format("the room for it is {} times too short: {}", arrived / room, factor)});
+  if (least == 0 && !rooms_have_length_of_own(example, outcome))
+    all.push_back({"", fmt::format("one of them has none: {}", empty_blocks_too)});
+  return all;
+}
+
+std::vector<Finding> tells_empty_message(const Example& example, const Outcome& outcome) {
+  if (!outcome.deadlock || outcome.deadlock->empty_senders.empty()) return {};
+  const int rank = outcome.deadlock->empty_senders.front();
+  if (largest_shard(example.layout.shard_tokens()) == 0 || example.ranks() < 2) return {};
+  return {{"", fmt::format("rank {} sends an empty block (0 bytes) that rank {} does not receive: {}", rank,
+                           (rank + 1) % example.ranks(), empty_blocks_too)}};
 }
 
 CommunicationCheck stays_in_its_memory() {
@@ -366,6 +427,7 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
           stays_in_its_memory(),
           has_room_for_every_block("room_too_short"),
           tells_shard_lengths,
+          tells_empty_message,
           first_of({completes_its_requests("leaked_request"),
                     without_fact(fact_shared_room, "one_room_for_k_and_v"),
                     without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer")}),

@@ -48,7 +48,7 @@ bool gathered(const Example& example, const Outcome& outcome);
 /// keys and values of all ranks at its peak.
 bool held_everything_unseen(const Example& example, const Outcome& outcome);
 
-/// Recognised: a cycle of two or more ranks that all wait in a send.
+/// Recognised: a cycle of two or more ranks that all wait in a send, and of which none has received before.
 bool every_rank_sends(const Example& example, const Deadlock& deadlock);
 
 /// Recognised: a cycle in which whoever sends does so to the next rank, and whoever receives does so from it.
@@ -86,8 +86,16 @@ CommunicationCheck completes_its_requests(std::string mistake);
 /// A call was given a copy of a request that was over.
 CommunicationCheck uses_no_ended_request(std::string mistake);
 
-/// Where a message was longer than its receive: how long everybody's shard is on this input.
+/// "does a count lack head_dim, 5 here?": what may be missing where a message is too short by a factor. Empty
+/// where the factor is no size of the example's.
+std::string missing_factor(const Example& example, std::int64_t factor);
+
+/// Where a message was longer than its receive: how long everybody's shard is on this input, and which factor
+/// the room may lack.
 std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome);
+
+/// A rank waits in a send of an empty block.
+std::vector<Finding> tells_empty_message(const Example& example, const Outcome& outcome);
 
 /// A rank started or ended MPI, which is its caller's, or made a call that the MPI layer notes and does not
 /// follow (common/mpi_layer/uncommon.cpp): what it sends and receives escapes the checks of bytes.

@@ -60,6 +60,7 @@ Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
 /// Of any example.
 Likeness likeness(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
   if (mistake.agrees && !mistake.agrees(*played.example, *played.outcome)) return Likeness::Differs;
+  if (mistake.foreseen && !mistake.foreseen(*played.example)) return Likeness::Equals;
   return played.answer.empty() ? likeness_of_ending(mistake, played)
                                : likeness_of(mistake.answer(*played.example), played, mistakes_cancel);
 }

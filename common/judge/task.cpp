@@ -21,6 +21,13 @@ Index Example::numbers() const {
   return count;
 }
 
+void give_words(std::vector<Mistake>& all, const std::map<std::string, std::string>& words) {
+  for (Mistake& mistake : all) {
+    if (const auto found = words.find(mistake.id); found != words.end())
+      mistake.words = "every answer is as if " + found->second;
+  }
+}
+
 Task remembering(Task task) {
   int number = 0;
   const auto remember = [&number](std::function<Answer(const Example&)>& function) {
@@ -48,10 +55,14 @@ void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
   for (Task& task : judge.tasks) {
     for (const MistakeInfo& mistake : lesson.mistakes) task.descriptions[mistake.id] = mistake.what;
     if (!task.of_family) continue;
-    std::erase_if(task.mistakes, [&](const Mistake& mistake) {
+    const auto is_known = [&](const Mistake& mistake) {
       const auto known = std::ranges::find(lesson.mistakes, mistake.id, &MistakeInfo::id);
-      return known == lesson.mistakes.end() || std::ranges::count(known->tasks, task.id) == 0;
-    });
+      return known != lesson.mistakes.end() && std::ranges::count(known->tasks, task.id) > 0;
+    };
+    const auto others = std::ranges::stable_partition(task.mistakes, is_known);
+    std::ranges::copy_if(others, std::back_inserter(task.guesses),
+                         [](const Mistake& mistake) { return !mistake.words.empty(); });
+    task.mistakes.erase(others.begin(), others.end());
   }
 }
 

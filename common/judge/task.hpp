@@ -54,6 +54,11 @@ struct Mistake {
   std::function<bool(const Example&, const std::string& thrown)> throws = {};
   /// Of a mistake in what ranks send: whether what instruments saw of an example agrees with it.
   std::function<bool(const Example&, const Outcome&)> agrees = {};
+  /// Of a family's mistake that a lesson may have no section for: what is said of it there (Task::guesses).
+  std::string words = {};
+  /// Of a mistake whose numbers may leave float32's range: whether its answer to an example is known. Any
+  /// answer to another may be its.
+  std::function<bool(const Example&)> foreseen = {};
 };
 
 /// A mistake as the steps of a computation, some of them set wrong.
@@ -81,6 +86,9 @@ struct Reading {
   std::function<std::optional<Answer>(const Example&)> answer;
   bool beside_name = false;  ///< told of an answer that has a name, too
 };
+
+/// Gives the mistakes of these ids their words (Mistake::words), behind "every answer is as if ".
+void give_words(std::vector<Mistake>& all, const std::map<std::string, std::string>& words);
 
 /// An output and how to read it.
 struct Output {
@@ -126,12 +134,18 @@ struct Task {
   std::function<Answer(const Example&)> rounding = {};
   std::vector<Mistake> mistakes = {};
   std::map<std::string, std::string> descriptions = {};  ///< of mistakes, by id: mistakes.md's
+  /// What no lesson names: the `words` of the first that explains all that was played are told of a wrong
+  /// answer without a name (as_if). A family's mistakes with words go here where mistakes.md has no section.
+  std::vector<Mistake> guesses = {};
   /// By the id of a mistake that an instrument tells at some world size, that of one which looks like it
   /// there: it is named in its place where it explains all answers.
   std::map<std::string, std::string> follows_from = {};
   /// Ids of mistakes that instruments tell of any input of several ranks: where one of a test is right, they
   /// are not named in that test.
   std::set<std::string> fail_on_all_inputs = {};
+  /// Ids of mistakes that instruments prove and from which any wrong answer may follow: no mistake told by
+  /// its answer is named beside them.
+  std::set<std::string> explain_answers = {};
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
   /// them this one has.
   bool of_family = false;

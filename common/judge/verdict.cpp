@@ -242,7 +242,9 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
   if (evidence.explaining.size() == 1) {
     const std::string& one = evidence.explaining.front();
-    bool is_named = any_wrong || may_throw(task, one);
+    const bool is_proven_otherwise = std::ranges::any_of(
+        task.explain_answers, [&](const std::string& id) { return verdict.mistakes.contains(id); });
+    bool is_named = !is_proven_otherwise && (any_wrong || may_throw(task, one));
     for (const auto& [seen, cause] : task.follows_from)
       is_named |= cause == one && verdict.mistakes.erase(seen) > 0;
     if (is_named) verdict.mistakes.insert(one);

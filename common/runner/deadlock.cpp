@@ -366,7 +366,14 @@ class Explanation {
   /// @param conclusion the last line, which says what is wrong
   Deadlock told(Kind kind, const std::vector<int>& ranks, const std::string& conclusion) const {
     Deadlock still{.kind = kind, .ranks = ranks, .receives = {}, .text = describe(ranks) + conclusion};
-    for (const int rank : ranks) still.receives.push_back(ranks_[rank].receives);
+    const auto is_empty_send = [](const PendingOperation& operation) {
+      return operation.kind == Operation::Kind::Send && operation.need != Operation::Need::None &&
+             operation.bytes == 0;
+    };
+    for (const int rank : ranks) {
+      still.receives.push_back(ranks_[rank].receives);
+      if (std::ranges::any_of(ranks_[rank].pending, is_empty_send)) still.empty_senders.push_back(rank);
+    }
     return still;
   }
 

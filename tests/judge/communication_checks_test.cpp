@@ -73,7 +73,8 @@ TEST(CommunicationChecks, SayOnceThatACallWasRefused) {
 
 TEST(CommunicationChecks, RoomsHaveTheLengthOfTheRanksOwnBlockOrAreTooShort) {
   const CommunicationCheck look = checks::has_room_for_every_block("room_too_short");
-  const Example unequal{.what = "a ring", .inputs = {}, .layout = std::vector<int>{3, 7, 3, 0}};
+  Example unequal{.what = "a ring", .inputs = {}, .layout = std::vector<int>{3, 7, 3, 0}};
+  unequal.inputs["k"] = Tensor({1, 13, 3});
   const auto found = [&](int rank, const char* kind, const char* text) {
     Outcome outcome;
     outcome.facts.resize(4);
@@ -85,6 +86,7 @@ TEST(CommunicationChecks, RoomsHaveTheLengthOfTheRanksOwnBlockOrAreTooShort) {
   EXPECT_EQ(found(3, fact_truncated, "84 bytes for 36"), "none") << "the length of another block";
   EXPECT_EQ(found(0, fact_truncated, "84 bytes for 36"), "none") << "rank 2's block has that length, too";
   EXPECT_EQ(found(1, fact_truncated, "84 bytes for 12"), "none");
+  EXPECT_EQ(found(3, fact_truncated, "49 bytes for 0"), "none") << "no block has 49 bytes";
 }
 
 TEST(CommunicationChecks, SayOnceThatARoomIsTooShort) {

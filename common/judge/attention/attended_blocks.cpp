@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "judge/attention/ring/ring_mask.hpp"
+#include "judge/communication_checks.hpp"
+#include "ring/shards.hpp"
 
 namespace course::log_reading {
 
@@ -19,6 +21,7 @@ struct Attended {
   int keys;
   int k_of;
   int v_of;
+  int exchanged;  ///< the rank whose V was given as K and whose K as V, or nobody
 };
 
 /// What one rank attended to, call by call. Empty when the player returned no log.
@@ -51,8 +54,11 @@ std::vector<Calls> read(const Example& example, const Outcome& outcome) {
     for (int call = 0; call < log->second.extent(0); ++call) {
       const std::span<const float> row = log->second.matrix().row(call);
       const int likely = holder(rank, call, example.ranks());
-      by_rank[rank].push_back({static_cast<int>(row[0]), static_cast<int>(row[1]), whose(k, row[2], likely),
-                               whose(v, row[3], likely)});
+      Attended attended{static_cast<int>(row[0]), static_cast<int>(row[1]), whose(k, row[2], likely),
+                        whose(v, row[3], likely), whose(v, row[2], likely)};
+      if (attended.k_of != nobody || whose(k, row[3], likely) != attended.exchanged)
+        attended.exchanged = nobody;
+      by_rank[rank].push_back(attended);
     }
   }
   return by_rank;
@@ -67,10 +73,46 @@ std::string data(const char* name, int of, int keys) {
   return fmt::format("{} that is no rank's whole shard ({} tokens)", name, keys);
 }
 
-/// Whether a rank has to attend to a block.
-bool is_needed(const Example& example, int rank, int owner) {
-  return ring_mask::is_masked(example) ? ring_mask::is_seen(example, rank, owner)
-                                       : example.layout.tokens(owner) > 0;
+/// What a call was given in place of the block of rank `expected`.
+std::string given(const Example& example, const Calls& calls, std::size_t call, int expected) {
+  const Attended& one = calls[call];
+  const std::string was_expected = fmt::format("; the block of rank {} was expected", expected);
+  if (one.exchanged != nobody) {
+    return fmt::format("rank {}'s V was given as K, and its K as V{}", one.exchanged,
+                       one.exchanged == expected ? "" : was_expected);
+  }
+  const int tokens = example.layout.tokens(expected);
+  if (one.k_of == nobody && one.v_of == nobody && one.keys != tokens) {
+    const bool longest = one.keys == largest_shard(example.layout.shard_tokens());
+    return fmt::format("a view of {} tokens was given{} where rank {}'s block has {}", one.keys,
+                       longest ? ", the length of the longest shard," : "", expected, tokens);
+  }
+  const bool again = call >= 2 && one.k_of != nobody && one.k_of == one.v_of &&
+                     one.k_of == calls[call - 1].k_of && one.k_of == calls[call - 1].v_of;
+  if (again) {
+    return fmt::format("attended to the block of rank {} again (owner given: {}), as a hop before; that of rank "
+                       "{} was expected: a hop passes on what the last one brought, not the rank's own block",
+                       one.k_of, one.owner, expected);
+  }
+  return fmt::format("attended to {} with {} (owner given: {}){}", data("K", one.k_of, one.keys),
+                     data("V", one.v_of, one.keys), one.owner, was_expected);
+}
+
+/// "rank 1 sent 48 bytes in all; the blocks that it has to pass on have 192: ..." of the rank that sends to
+/// `rank`, where what that was given is nobody's and it sent too little; else empty.
+std::string too_few_bytes(const Example& example, const Outcome& outcome, const Attended& given, int rank) {
+  if (given.k_of != nobody || given.v_of != nobody || given.exchanged != nobody) return "";
+  const int sender = holder(rank, 1, example.ranks());
+  if (std::ssize(outcome.reports) <= sender) return "";
+  int tokens = 0;
+  for (int hop = 0; hop + 1 < example.ranks(); ++hop)
+    tokens += example.layout.tokens(holder(sender, hop, example.ranks()));
+  const std::int64_t sent = checks::bytes_sent(outcome.reports[sender]);
+  const std::int64_t needed = checks::bytes_of_block(example, tokens);
+  if (sent <= 0 || sent >= needed) return "";
+  const std::string factor = needed % sent == 0 ? checks::missing_factor(example, needed / sent) : "";
+  return fmt::format("; rank {} sent {} bytes in all, and the blocks that it has to pass on have {}{}", sender,
+                     sent, needed, factor.empty() ? "" : ": " + factor);
 }
 
 /// How many blocks a rank should attend to; without a mask it may leave out empty ones of them.
@@ -88,7 +130,8 @@ struct Wrong {
 };
 
 /// The first call of one rank that was not given what it should.
-std::optional<Wrong> first_wrong(const Example& example, const Calls& calls, int rank) {
+std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome, const Calls& calls,
+                                 int rank) {
   const int world_size = example.ranks();
   const int count = blocks_for(example, rank);
   int hop = 0;
@@ -102,11 +145,9 @@ std::optional<Wrong> first_wrong(const Example& example, const Calls& calls, int
     }
     const int expected = holder(rank, hop, world_size);
     if (call.k_of != expected || call.v_of != expected) {
-      return Wrong{
-          hop, fmt::format("rank {}, {}: attended to {} with {} (owner given: {}); the block of rank {} was "
-                           "expected",
-                           rank, when(hop), data("K", call.k_of, call.keys), data("V", call.v_of, call.keys),
-                           call.owner, expected)};
+      return Wrong{hop, fmt::format("rank {}, {}: {}{}", rank, when(hop),
+                                    given(example, calls, &call - calls.data(), expected),
+                                    too_few_bytes(example, outcome, call, rank))};
     }
     ++hop;
   }
@@ -146,13 +187,18 @@ int holder(int rank, int hop, int world_size) {
   return ((rank - hop) % world_size + world_size) % world_size;
 }
 
+bool is_needed(const Example& example, int rank, int owner) {
+  return ring_mask::is_masked(example) ? ring_mask::is_seen(example, rank, owner)
+                                       : example.layout.tokens(owner) > 0;
+}
+
 std::function<std::string(const Played&)> explaining(BlocksRight blocks_right) {
   return [blocks_right](const Played& played) -> std::string {
     const Example& example = *played.example;
     const std::vector<Calls> by_rank = read(example, *played.outcome);
     std::optional<Wrong> earliest;
     for (int rank = 0; rank < example.ranks(); ++rank) {
-      const std::optional<Wrong> wrong = first_wrong(example, by_rank[rank], rank);
+      const std::optional<Wrong> wrong = first_wrong(example, *played.outcome, by_rank[rank], rank);
       if (wrong && (!earliest || wrong->hop < earliest->hop)) earliest = wrong;
     }
     if (earliest) return earliest->text;
@@ -179,6 +225,14 @@ std::string leftover(const Example& example, const Outcome& outcome) {
     }
   }
   return "";
+}
+
+bool attended_to_all(const Example& example, const Outcome& outcome) {
+  const std::vector<Calls> by_rank = read(example, outcome);
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    if (by_rank[rank].empty() || first_wrong(example, outcome, by_rank[rank], rank)) return false;
+  }
+  return true;
 }
 
 bool attended_to_more_than_all(const Example& example, const Outcome& outcome) {

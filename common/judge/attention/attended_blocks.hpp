@@ -14,6 +14,9 @@ namespace course::log_reading {
 /// The rank whose block is with `rank` after so many hops.
 int holder(int rank, int hop, int world_size);
 
+/// Whether a rank has to attend to a block: one that has tokens, or under a mask one that its queries see.
+bool is_needed(const Example& example, int rank, int owner);
+
 /// Where to look when every rank was given the right blocks and the answer is wrong; may be empty.
 using BlocksRight = std::function<std::string(const Played&)>;
 
@@ -25,6 +28,9 @@ std::function<std::string(const Played&)> explaining(BlocksRight blocks_right);
 /// block of rank 0: block.accumulate was given dv that is not 0 at [head 0, row 3, col 0], in memory where
 /// the block of rank 2 was computed before". Empty where nothing did, or the player did not look.
 std::string leftover(const Example& example, const Outcome& outcome);
+
+/// Whether every rank was given all blocks, each as it should be and in its turn.
+bool attended_to_all(const Example& example, const Outcome& outcome);
 
 /// Whether a rank attended to more blocks than there are ranks.
 bool attended_to_more_than_all(const Example& example, const Outcome& outcome);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "judge/attention/taken_inputs.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "judge/readings.hpp"
 #include "reference/reference.hpp"
@@ -81,6 +82,7 @@ Task attention_task(std::string id, std::string function) {
                 return rounding::attention(input(example, "q"), input(example, "k"), input(example, "v"),
                                            merges_of(example), keys_seen(example));
               },
+          .guesses = inputs_taken_wrongly({{{"k", "v"}}, {"q", "k", "v"}}, attention_answer<double>),
           .of_family = true,
           .readings = lse_formulas(attention_answer<double>, maxima)};
 }

@@ -1,11 +1,17 @@
 #include "judge/attention/block/block_backward.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <regex>
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/block/block_backward_steps.hpp"
 #include "judge/attention/forward.hpp"
+#include "judge/attention/taken_inputs.hpp"
+#include "judge/numbers/dot.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/rounding.hpp"
 
@@ -22,7 +28,9 @@ const std::vector<WrongSteps<Steps>> of_rows{
     {"d_is_a_mean", {.delta = Delta::Mean}},   {"d_of_one_column", {.delta = Delta::FirstColumn}},
     {"diagonal_only", {.diagonal = true}},     {"diagonal_only", {.d_lse = 0, .diagonal = true}},
     {"d_lse_left_out", {.d_lse = 0}},          {"d_lse_subtracted", {.d_lse = -1}},
-    {"d_added", {.delta = Delta::Added}},      {"d_added", {.delta = Delta::Added, .d_lse = -1}}};
+    {"d_added", {.delta = Delta::Added}},      {"d_added", {.delta = Delta::Added, .d_lse = -1}},
+    {"d_unweighted", {.delta = Delta::Unweighted}},
+    {"d_lse_outside", {.d_lse_outside = true}}};
 
 /// What a block's gradients can show.
 const std::vector<WrongSteps<Steps>> of_blocks{
@@ -59,7 +67,9 @@ const std::vector<WrongSteps<Steps>> of_blocks{
     {"q_and_k_swapped", {.dq_from_q = true}},
     {"q_and_k_swapped", {.dk_from_k = true}},
     {"q_and_k_swapped", {.dq_from_q = true, .dk_from_k = true}},
-    {"dq_overwritten", {.dq_overwritten = true}}};
+    {"dq_overwritten", {.dq_overwritten = true}},
+    {"hidden_score_zero", {.weights = Weights::HiddenScoresZero}},
+    {"hidden_score_zero", {.weights = Weights::HiddenScoresZeroIfNotAll}}};
 
 /// What only the whole backward pass can do wrong.
 const std::vector<WrongSteps<Steps>> of_the_whole{
@@ -73,6 +83,10 @@ const std::vector<WrongSteps<Steps>> of_the_whole{
     {"d_lse_subtracted", {.d_lse = -1}},
     {"root_of_queries", {.root_of_queries = true}},
     {"visible_not_shifted", {.weights = Weights::CountedPerBlock}},
+    {"visible_less_block_number", {.weights = Weights::LessBlockNumber}},
+    {"gradients_in_first_rows", {.dk_in_first_rows = true, .dv_in_first_rows = true}},
+    {"gradients_in_first_rows", {.dk_in_first_rows = true}},
+    {"gradients_in_first_rows", {.dv_in_first_rows = true}},
     {"ragged_block_dropped", {.dropped = {.keys_of_dq = true, .keys_of_dk_dv = true}}},
     {"ragged_block_dropped",
      {.dropped = {.keys_of_dq = true, .keys_of_dk_dv = true}, .ragged_fill = uncleared}},
@@ -155,6 +169,47 @@ reference::Mask up_to_the_last_query(const Example& example, bool whole_blocks) 
   return mask & reference::Mask::ranges(std::vector<KeyRange>(static_cast<std::size_t>(queries), {0, end}));
 }
 
+/// How far p (dp - D + d_lse) of a row is off, where D alone may be wrong.
+struct RowError {
+  double delta;  ///< by how much D is too large, by least squares
+  double rest;   ///< the norm of what that leaves
+};
+
+RowError row_error(std::span<const double> p, std::span<const double> answer,
+                   std::span<const double> expected) {
+  std::vector<double> off(p.size());
+  std::ranges::transform(expected, answer, off.begin(), std::minus{});
+  const double squares = dot<double>(p, p);
+  const double delta = squares > 0 ? dot<double>(p, off) / squares : 0;
+  add_scaled<double>(off, -delta, p);
+  return {delta, std::sqrt(dot<double>(off, off))};
+}
+
+/// "every row of ds is as if ...: in row 7 it is -2.37, should be 0.51", where one wrong number a row explains
+/// all of an answer; else empty.
+std::string of_one_number_a_row(const Played& played) {
+  const Tensor64 p = input(*played.example, "p"), dp = input(*played.example, "dp");
+  const Tensor64 &answer = played.answer.at("ds"), &expected = played.expected.at("ds");
+  Index worst = -1;
+  double delta = 0;
+  for (Index i = 0; i < p.extent(0); ++i) {
+    const std::span<const double> weights = p.matrix().row(i), right = expected.matrix().row(i);
+    const RowError error = row_error(weights, answer.matrix().row(i), right);
+    const double size = std::sqrt(dot<double>(right, right)) + std::abs(error.delta);
+    if (!(error.rest <= 1e-5 * size)) return "";
+    // Any two entries of a row have such a number, or nearly so.
+    const auto counts = [](double weight) { return weight > 1e-2; };
+    if (std::ranges::count_if(weights, counts) < 3 || std::abs(error.delta) <= std::abs(delta)) continue;
+    worst = i;
+    delta = error.delta;
+  }
+  if (worst < 0 || std::abs(delta) < 1e-3) return "";
+  const double right = dot<double>(p.matrix().row(worst), dp.matrix().row(worst));
+  return fmt::format("every row of ds is p (dp - D + d_lse) with a D of its own that is wrong: in row {} D is "
+                     "{:.6g}, should be {:.6g}",
+                     worst, right + delta, right);
+}
+
 AttentionProblem problem(const Example& example) {
   return problem_of(example, input(example, "d_lse"), mask_of(example));
 }
@@ -162,6 +217,34 @@ AttentionProblem problem(const Example& example) {
 template <class T>
 Answer by_steps(const Steps& steps, const Example& example) {
   return gradients<T>(steps, example, mask_of(example));
+}
+
+/// The gradients that come of `changed` when delta, made of o, d_o and d_lse, stays as it was.
+Answer with_right_delta(const Example& changed) {
+  Example kept = changed;
+  const Tensor &o = kept.inputs.at("o"), &d_o = kept.inputs.at("d_o");
+  Tensor& d_lse = kept.inputs.at("d_lse");
+  for (Index row = 0; row < d_lse.size(); ++row) {
+    double delta = 0;
+    for (Index i = row * o.extent(2); i < (row + 1) * o.extent(2); ++i)
+      delta += static_cast<double>(o[i]) * d_o[i];
+    d_lse[row] = static_cast<float>(delta - kept.inputs.at("delta")[row]);
+  }
+  return by_steps<double>({}, kept);
+}
+
+/// Whether exp(q k - lse) stays in float32's range, and far from its ends.
+bool unscaled_weights_are_finite(const Example& example) {
+  const Tensor64 q = input(example, "q"), k = input(example, "k"), lse = input(example, "lse");
+  for (Index head = 0; head < q.extent(0); ++head) {
+    const Tensor64 scores = times_transposed<double>(1, q.heads().head(head), k.heads().head(head));
+    for (Index i = 0; i < q.extent(1); ++i) {
+      for (const double score : scores.matrix().row(i)) {
+        if (std::isfinite(lse.matrix()(head, i)) && score - lse.matrix()(head, i) > 60) return false;
+      }
+    }
+  }
+  return true;
 }
 
 Task attention_task(std::string id, std::string function,
@@ -173,6 +256,20 @@ Task attention_task(std::string id, std::string function,
   made.baseline = [](const Example& example) { return by_steps<float>({}, example); };
   made.mistakes = mistakes_of<Steps>(by_steps<double>, of_blocks);
   std::ranges::move(mistakes_of<Steps>(by_steps<double>, beside_blocks), std::back_inserter(made.mistakes));
+  made.mistakes.push_back({.id = "scores_unscaled",
+                           .answer = [](const Example& example) {
+                             return by_steps<double>({.weights = Weights::UnscaledScores}, example);
+                           },
+                           .foreseen = unscaled_weights_are_finite});
+  give_words(made.mistakes,
+             {{"scores_unscaled",
+               "the scores that the weights are made of were not divided by sqrt(head_dim), and those of lse were"},
+              {"hidden_score_zero", "a hidden key had the score 0 and so the weight exp(-lse); its weight is 0"}});
+  const Exchanges exchanges{{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}};
+  made.guesses = inputs_taken_wrongly(exchanges, with_right_delta, "; delta is right");
+  std::ranges::move(inputs_taken_wrongly(
+                        exchanges, [](const Example& example) { return by_steps<double>({}, example); }),
+                    std::back_inserter(made.guesses));
   return made;
 }
 
@@ -194,7 +291,8 @@ Task rows_task(std::string id, std::string function) {
           .rounding = rounding_of_rows,
           .mistakes = mistakes_of<Steps>(row_gradients, of_rows),
           .of_family = true,
-          .largest_tolerance = largest_gradient_tolerance};
+          .largest_tolerance = largest_gradient_tolerance,
+          .explain = of_one_number_a_row};
 }
 
 Task block_task(std::string id, std::string function, std::span<const Index> tiles) {

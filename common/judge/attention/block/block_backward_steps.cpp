@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
@@ -17,6 +18,7 @@ template <class T>
 T row_delta(Delta how, std::span<const T> a, std::span<const T> b) {
   if (how == Delta::LeftOut) return 0;
   if (how == Delta::FirstColumn && !a.empty()) return a[0] * b[0];
+  if (how == Delta::Unweighted) return std::accumulate(b.begin(), b.end(), T{0});
   const T sum = dot<T>(a, b);
   if (how == Delta::Added) return -sum;
   return how == Delta::Mean ? sum / static_cast<T>(a.size()) : sum;
@@ -25,7 +27,8 @@ T row_delta(Delta how, std::span<const T> a, std::span<const T> b) {
 template <class T>
 T score_gradient(const Steps& steps, T p, T dp, T delta, T d_lse) {
   const T share = steps.diagonal ? (1 - p) * dp : dp - delta;
-  return p * (share + static_cast<T>(steps.d_lse) * d_lse);
+  const T gradient_of_lse = static_cast<T>(steps.d_lse) * d_lse;
+  return steps.d_lse_outside ? p * share + gradient_of_lse : p * (share + gradient_of_lse);
 }
 
 /// Query i of one head.
@@ -36,6 +39,7 @@ struct Query {
   Index i;
   KeyRange seen;
   T d_lse;
+  Index block_size;
 
   bool sees(Index j) const { return seen.first <= j && j < seen.last; }
   bool is_masked() const { return seen.first == seen.last; }
@@ -57,10 +61,13 @@ struct Query {
   }
 
   bool has_weight(Index j, KeyRange block) const {
-    if (steps.weights == Weights::MaskedRowsToo) return true;
-    if (steps.weights == Weights::NothingHidden) return !is_masked();
+    if (steps.weights == Weights::MaskedRowsToo || steps.weights == Weights::HiddenScoresZero) return true;
+    if (steps.weights == Weights::NothingHidden || steps.weights == Weights::HiddenScoresZeroIfNotAll)
+      return !is_masked();
     if (steps.weights == Weights::NanInMaskedRow && is_masked()) return true;
     if (steps.weights == Weights::CountedPerBlock) return sees(j - block.first);
+    if (steps.weights == Weights::LessBlockNumber)
+      return j - block.first + block.first / block_size < seen.last;
     if (steps.weights == Weights::FirstIgnored) return j < seen.last;
     if (steps.weights == Weights::FirstKeyLess) return sees(j) && j > seen.first;
     const Index in_block = std::clamp(seen.last, block.first, block.last);
@@ -68,6 +75,15 @@ struct Query {
     if (steps.weights == Weights::OneKeyLessOfAll) return sees(j) && j + 1 < seen.last;
     if (steps.weights == Weights::OneKeyMore) return sees(j) || j == in_block;
     return sees(j) || (steps.weights == Weights::OneKeyMoreOfAll && j == seen.last);
+  }
+
+  /// What exp makes of a score.
+  T weight(Index j, T subtracted) const {
+    const bool zero_if_hidden =
+        steps.weights == Weights::HiddenScoresZero || steps.weights == Weights::HiddenScoresZeroIfNotAll;
+    if (zero_if_hidden && !sees(j)) return std::exp(-subtracted);
+    const T score = steps.weights == Weights::UnscaledScores ? head.s(i, j) / head.scale : head.s(i, j);
+    return std::exp(score - subtracted);
   }
 
   T delta(KeyRange block) const {
@@ -112,7 +128,7 @@ struct Sums {
 
   /// What a query of one tile and the keys of another give.
   void add(const Query<T>& query, const Tile& queries, const Tile& keys) const {
-    const auto& [steps, head, i, seen, d_lse] = query;
+    const auto& [steps, head, i, seen, d_lse, block_size] = query;
     const KeyRange block = keys.range;
     const Dropped& dropped = steps.dropped;
     const bool no_dq = (dropped.keys_of_dq && !keys.full) || (dropped.queries_of_dq && !queries.full);
@@ -122,7 +138,7 @@ struct Sums {
     if (steps.padding_seen && !keys.full && seen.last > keys.end_of_block && zero_score_overflows(query))
       std::ranges::fill(dq.row(i), std::numeric_limits<T>::quiet_NaN());  // an infinite ds times a key of 0
     for (Index j = block.first; j < block.last; ++j) {
-      const T p = query.has_weight(j, block) ? std::exp(head.s(i, j) - subtracted) : 0;
+      const T p = query.has_weight(j, block) ? query.weight(j, subtracted) : 0;
       const T dp = std::pow(head.scale, static_cast<T>(steps.dp_scales)) * head.dp(i, j);
       const T weight = steps.ds_from_scores && p != 0 ? head.s(i, j) : p;
       const T ds = score_gradient(steps, weight, dp, delta, d_lse);
@@ -137,10 +153,10 @@ struct Sums {
         add_scaled(dq.row(one.i), dq_factor, steps.dq_from_q ? head.q.row(one.i) : head.k.row(one.j));
       if (i < first_query || no_dk_dv) continue;
       if (const Pair one = taken_for(steps.dv_transposed); is_there(one))
-        add_scaled(dv.row(one.j), dv_factor(query, p, ds), head.d_o.row(one.i));
+        add_scaled(dv.row(one.j - (steps.dv_in_first_rows ? block.first : 0)), dv_factor(query, p, ds), head.d_o.row(one.i));
       const T dk_factor = std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds;
       if (const Pair one = taken_for(steps.dk_transposed); is_there(one))
-        add_scaled(dk.row(one.j), dk_factor, steps.dk_from_k ? head.k.row(one.j) : head.q.row(one.i));
+        add_scaled(dk.row(one.j - (steps.dk_in_first_rows ? block.first : 0)), dk_factor, steps.dk_from_k ? head.k.row(one.j) : head.q.row(one.i));
     }
   }
 
@@ -201,7 +217,7 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
     for (Index i = 0; i < queries; ++i) {
       const auto [first, last] = mask.keys(i);
       const KeyRange seen{std::min(first, keys), std::min(last, keys)};
-      const Query<T> query{steps, head, i, seen, d_lse.matrix()(index, i)};
+      const Query<T> query{steps, head, i, seen, d_lse.matrix()(index, i), block};
       const Tile queries_of_tile = tile_around(i, query_block, query_tile, queries);
       for (Index key = 0; key < keys;) {
         const Tile keys_of_tile = tile_around(key, block, key_tile, keys);

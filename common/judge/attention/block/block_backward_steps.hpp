@@ -21,10 +21,14 @@ enum class Weights {
   OneKeyMore,       ///< in each block one more is seen than should be, where the block has one
   OneKeyMoreOfAll,  ///< the same in all blocks together
   CountedPerBlock,  ///< the keys that are seen are counted from each block's first one
+  LessBlockNumber,  ///< the same, less the number of the block
+  UnscaledScores,   ///< exp(s sqrt(d) - lse)
+  HiddenScoresZero,  ///< keys that are not seen have the score 0, in masked rows too
+  HiddenScoresZeroIfNotAll,  ///< the same, but masked rows are left out
 };
 
 /// How D goes wrong.
-enum class Delta { Right, LeftOut, Added, OfBlock, OfBlockSoftmax, Mean, FirstColumn };
+enum class Delta { Right, LeftOut, Added, OfBlock, OfBlockSoftmax, Mean, FirstColumn, Unweighted };
 
 /// What dv multiplies d_o with.
 enum class DvFactor { Weights, ScoreGradients, ScaledScoreGradients };
@@ -42,6 +46,7 @@ struct Steps {
   Weights weights = Weights::Right;
   Delta delta = Delta::Right;
   double d_lse = 1;              ///< the factor that d_lse enters with
+  bool d_lse_outside = false;    ///< it is added to what p multiplies
   bool diagonal = false;         ///< ds = p (1 - p) dp, an elementwise function's
   bool dp_from_k = false;        ///< dp = d_o k^T
   bool ds_from_scores = false;   ///< ds = s (dp - D)
@@ -61,6 +66,8 @@ struct Steps {
   bool dq_transposed = false;
   bool dq_overwritten = false;     ///< only the last block of keys gives a share
   bool dk_dv_overwritten = false;  ///< only the last block of queries
+  bool dk_in_first_rows = false;   ///< every block's share is added to the rows from the first on
+  bool dv_in_first_rows = false;
   double ragged_fill = 0;          ///< what dk and dv of a last, shorter block's keys are; 0: their sums
   double dq_start = 0;             ///< what the sums begin with
   double dk_dv_start = 0;

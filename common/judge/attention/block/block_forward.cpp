@@ -142,6 +142,7 @@ std::vector<Mistake> known_mistakes() {
                      }});
     }
   }
+  give_words(all, words_of_loops());
   return all;
 }
 

@@ -74,6 +74,11 @@ double divisor_of_scores(Scale scale, std::size_t head_dim, Index keys_in_block,
   return std::sqrt(count);
 }
 
+double maximum(MaximumOf of, const std::vector<double>& scores, double divisor) {
+  if (of == MaximumOf::FirstScore) return scores.front();
+  return std::ranges::max(scores) * (of == MaximumOf::UnscaledScores ? divisor : 1);
+}
+
 /// One query of one head, k and v [keys, d]; o [d] is written, lse returned.
 double run_query(const Loop& loop, const std::vector<Keys>& tiles, std::span<const double> q,
                  MatrixView<const double> k, MatrixView<const double> v, reference::KeyRange seen,
@@ -94,8 +99,8 @@ double run_query(const Loop& loop, const std::vector<Keys>& tiles, std::span<con
       if (j < count) scores[j] = dot(q.first(columns), keys.row(j).first(columns)) / divisor;
       if (first + j < seen.first || first + j >= last) scores[j] = loop.hidden_score;
     }
-    const double m_old = m, m_block = std::ranges::max(scores);
-    m = std::max(loop.forgets_running_maximum ? -infinity : m, m_block);
+    const double m_old = loop.m_stored ? m : loop.start, m_block = maximum(loop.maximum_of, scores, divisor);
+    m = std::max(loop.forgets_running_maximum ? -infinity : m_old, m_block);
     if (loop.without_maximum) m = 0;
     const double shift = m == -infinity && loop.nothing_seen_apart ? 0 : m;
     l *= factor(loop.l, m_old, shift);
@@ -103,15 +108,19 @@ double run_query(const Loop& loop, const std::vector<Keys>& tiles, std::span<con
     const bool is_left_out = loop.not_raised != NotRaised::Right && m == m_old;
     if (is_left_out && loop.not_raised == NotRaised::LeftOut) continue;
     const double origin = loop.terms_from_block_maximum ? m_block : shift;
+    std::vector<double> before;  // what was there, if that is still to be told apart
+    if (loop.terms_divided) before.assign(o.begin(), o.end());
     for (Index j = 0; j < std::ssize(scores); ++j) {
       const double p = is_left_out ? scores[j] : loop.exponential(static_cast<float>(scores[j] - origin));
       l += is_left_out ? 0 : p;
       for (std::size_t c = 0; j < count && c < o.size(); ++c) o[c] += p * values(j, static_cast<Index>(c));
     }
     for (double& value : o) value /= loop.divide_every_block ? l : 1;
+    for (std::size_t c = 0; c < before.size(); ++c) o[c] = before[c] + (o[c] - before[c]) / l;
     l = static_cast<float>(l);
     for (double& value : o) value = static_cast<float>(value);
   }
+  if (!loop.m_stored) m = loop.start;
   const bool divides = loop.divide_at_end && (l > 0 || (loop.divide_by_zero && m > -infinity));
   for (double& value : o) value /= divides ? l : 1;
   return (loop.lse_without_m ? 0 : m) + (loop.lse_without_log && l > 0 ? l : std::log(l));
@@ -140,6 +149,17 @@ Answer run(const Loop& loop, const Example& example) {
   return result;
 }
 
+const std::map<std::string, std::string>& words_of_loops() {
+  static const std::map<std::string, std::string> words{
+      {"m_not_stored", "m were never stored: each block starts anew, and m is -inf after the last"},
+      {"normalised_not_reweighed",
+       "o were kept divided by l, and what it was multiplied by exp(m_old - m_new) alone: it also needs "
+       "l_old / l_new"},
+      {"maximum_unscaled", "m were the largest score before it is divided by sqrt(head_dim)"},
+      {"maximum_of_first_score", "the first score of a block were taken for the block's maximum"}};
+  return words;
+}
+
 std::vector<WrongSteps<Loop>> wrong_loops() {
   using enum Rescale;
   std::vector<WrongSteps<Loop>> all{
@@ -161,6 +181,11 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
       {"rescaled_twice", {.o = Twice}},
       {"lse_without_log", {.lse_without_log = true}},
       {"lse_without_m", {.lse_without_m = true}}};
+  for (const bool divides : {true, false}) {
+    all.push_back({"m_not_stored", {.m_stored = false, .divide_at_end = divides}});
+    all.push_back(
+        {"normalised_not_reweighed", {.terms_divided = true, .divide_at_end = divides}});
+  }
   for (float (*const exponential)(float) : {static_cast<float (*)(float)>(std::exp), course::exponential}) {
     for (const bool by_zero : {false, true}) {
       const Loop loop{.divide_by_zero = by_zero, .exponential = exponential};
@@ -168,8 +193,13 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
       from_zero.start = 0;
       no_maximum.without_maximum = true;
       new_l.l = new_l_and_o.l = new_l_and_o.o = Dropped;
-      all.insert(all.end(), {{"m_starts_at_zero", from_zero},
+    Loop unscaled = loop, first_score = loop;
+    unscaled.maximum_of = MaximumOf::UnscaledScores;
+    first_score.maximum_of = MaximumOf::FirstScore;
+    all.insert(all.end(), {{"m_starts_at_zero", from_zero},
                              {"no_maximum", no_maximum},
+                             {"maximum_unscaled", unscaled},
+                             {"maximum_of_first_score", first_score},
                              {"overwritten_not_accumulated", new_l},
                              {"overwritten_not_accumulated", new_l_and_o}});
     }

@@ -20,6 +20,9 @@ enum class NotRaised { Right, LeftOut, RawInO };
 /// Scores are divided by the square root of this.
 enum class Scale { HeadDim, KeysInBlock, AllKeys };
 
+/// What is taken for a block's maximum.
+enum class MaximumOf { Scores, FirstScore, UnscaledScores };
+
 /// What becomes of a tile that has fewer keys than the others.
 enum class ShortTile {
   Right,
@@ -35,6 +38,8 @@ struct Loop {
   double start = -infinity;              ///< of the running maximum
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
   bool without_maximum = false;          ///< m stays 0
+  bool m_stored = true;                  ///< else every block finds -inf, and so does whoever makes lse
+  MaximumOf maximum_of = MaximumOf::Scores;
   NotRaised not_raised = NotRaised::Right;
   bool terms_from_block_maximum = false;  ///< what a block adds counts from there
   Scale scale = Scale::HeadDim;
@@ -43,6 +48,7 @@ struct Loop {
   bool k_from_first_row = false;  ///< every block reads K there
   bool v_from_first_row = false;  ///< every block reads V there
   bool divide_every_block = false;
+  bool terms_divided = false;  ///< what a block adds to o is divided by the new l, and what was there is not
   bool divide_at_end = true;
   bool divide_by_zero = false;  ///< where l is 0 and m is not -inf
   bool lse_without_m = false;
@@ -61,6 +67,9 @@ struct Loop {
 
 /// o and lse of an example by these steps, in blocks of its argument block. Sums overflow where float32's do.
 Answer run(const Loop& loop, const Example& example);
+
+/// What is said of some of them where a lesson has no section for them: give_words().
+const std::map<std::string, std::string>& words_of_loops();
 
 /// The loops that are wrong in the ways that are known.
 std::vector<WrongSteps<Loop>> wrong_loops();

@@ -276,6 +276,7 @@ std::vector<Mistake> known_mistakes() {
   }
   add(wrong_heads());
   add(wrong_units());
+  give_words(all, block_forward::words_of_loops());
   return all;
 }
 
@@ -328,6 +329,7 @@ Task finish_task(std::string id, std::string function) {
   made.baseline = finished_rightly<float>;
   made.rounding = {};
   made.mistakes = finish_mistakes();
+  made.guesses = {};
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring/ring_backward_steps.hpp"
+#include "judge/attention/taken_inputs.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"
@@ -104,6 +105,10 @@ Task task(std::string id, std::string function) {
   // which the reference, with a softmax of its own, does not have.
   made.baseline = [](const Example& example) { return gradients<float>({}, example); };
   made.mistakes = mistakes_of<Steps>(gradients<double>, wrong_steps());
+  made.fail_on_all_inputs = {"every_rank_sends_first"};
+  made.explain_answers = {"world_communicator"};
+  made.guesses = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
+                                      [](const Example& example) { return gradients<double>({}, example); });
   made.answer_checks.push_back(is_right_on_every_rank);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns},

@@ -67,9 +67,13 @@ Answer attend(const Example& example, const std::function<std::vector<Block>(int
 /// Which of K and V arrives in the room of both and stays there.
 enum class Room { Apart, HoldsK, HoldsV };
 
+/// Of which of all blocks something is left.
+enum class Kept { All, First, Last };
+
 /// The blocks that ranks attend to: those that are with them after hops `first` .. P - 1 + `beyond_last`.
 /// What does not travel is the rank's own every time.
 struct Sight {
+  Kept kept = Kept::All;
   int first = 0;
   int beyond_last = 0;
   bool alone_too = true;  ///< one rank, which has no hop to make, goes as far beyond the last
@@ -81,12 +85,23 @@ struct Sight {
   ring_mask::Steps mask = {};
 };
 
+/// Of hops 0 .. P - 1 and beyond the first that counts, and the one behind the last.
+struct Hops {
+  int first, end;
+};
+
+Hops hops_of(const Sight& sight, int world_size) {
+  const int beyond_last = world_size > 1 || sight.alone_too ? sight.beyond_last : 0;
+  return {sight.kept == Kept::Last ? world_size - 1 : sight.first,
+          sight.kept == Kept::First ? 1 : world_size + beyond_last};
+}
+
 Answer see(const Example& example, const Sight& sight) {
   const int world_size = example.ranks();
-  return attend(example, [&](int rank) {
+  const auto [first, end] = hops_of(sight, world_size);
+  return attend(example, [&, first = first, end = end](int rank) {
     std::vector<Block> blocks;
-    const int beyond_last = world_size > 1 || sight.alone_too ? sight.beyond_last : 0;
-    for (int hop = sight.first; hop < world_size + beyond_last; ++hop) {
+    for (int hop = first; hop < end; ++hop) {
       const int owner = holder(rank, hop, world_size);
       const int tokens = example.layout.tokens(sight.length_travels ? owner : rank);
       const Room room = hop == 0 ? Room::Apart : sight.room;
@@ -101,8 +116,30 @@ Answer see(const Example& example, const Sight& sight) {
   });
 }
 
+/// Whether a rank does not attend to a block that it has to.
+bool misses_a_block(const Example& example, const Sight& sight) {
+  const int world_size = example.ranks();
+  const auto [first, end] = hops_of(sight, world_size);
+  for (int rank = 0; rank < world_size; ++rank) {
+    for (int hop = 0; hop < world_size; ++hop) {
+      if ((hop < first || hop >= end) && log_reading::is_needed(example, rank, holder(rank, hop, world_size)))
+        return true;
+    }
+  }
+  return false;
+}
+
 Mistake seeing(std::string id, Sight sight) {
-  return {std::move(id), [sight](const Example& example) { return see(example, sight); }};
+  return {std::move(id), [sight](const Example& example) { return see(example, sight); }, {},
+          [sight](const Example& example, const Outcome& outcome) {
+            return !misses_a_block(example, sight) || !log_reading::attended_to_all(example, outcome);
+          }};
+}
+
+/// All blocks are attended to, and what some of them leave is lost.
+Mistake losing(std::string id, Sight sight, const std::string& words) {
+  return {std::move(id), [sight](const Example& example) { return see(example, sight); }, {},
+          log_reading::attended_to_all, "every rank was given all blocks, and every answer is as if " + words};
 }
 
 /// What each rank attends to, before the first hop and after each, with one buffer for what is held and for
@@ -169,7 +206,13 @@ std::vector<Mistake> known_mistakes() {
       seeing("own_block_every_time", {.k_travels = false, .v_travels = false, .length_travels = false}),
       // The buffer that never changes, read with the length of the block that should be in it.
       seeing("own_block_every_time", {.k_travels = false, .v_travels = false}),
-      seeing("v_left_behind", {.v_travels = false}), seeing("k_and_v_swapped", {.swapped = true})};
+      seeing("v_left_behind", {.v_travels = false}), seeing("k_and_v_swapped", {.swapped = true}),
+      losing("state_made_anew", {.kept = Kept::Last}, "nothing but the last were left in the state"),
+      losing("state_of_first_block", {.kept = Kept::First},
+             "nothing but the first, the rank's own, were left in the state"),
+      losing("own_block_lost", {.first = 1}, "the rank's own were not left in the state"),
+      losing("last_block_lost", {.beyond_last = -1, .alone_too = false},
+             "the last were not left in the state")};
   for (const int first : {0, 1}) {
     for (const bool copied : {false, true}) {
       all.push_back({"receives_over_the_send_buffer",
@@ -290,6 +333,8 @@ Task task(std::string id, std::string function) {
   Task made = attention_task(std::move(id), std::move(function));
   made.examples = examples;
   made.mistakes = known_mistakes();
+  made.fail_on_all_inputs = {"every_rank_sends_first"};
+  made.explain_answers = {"world_communicator"};
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};
   made.logs = {{block_log::output, block_log::columns}};
   made.explain = log_reading::explaining([](const Played& played) -> std::string {

@@ -1,0 +1,285 @@
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "judge/attention/attended_blocks.hpp"
+#include "judge/attention/block/block_backward.hpp"
+#include "judge/attention/block/block_backward_steps.hpp"
+#include "judge/attention/block/block_forward.hpp"
+#include "judge/attention/forward.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
+#include "judge/communication_checks.hpp"
+#include "judge/diagnose.hpp"
+#include "ring/shards.hpp"
+
+namespace course {
+
+namespace {
+
+using AnswerOf = std::function<Answer(const Example&)>;
+
+Outcome returned(const Answer& answer, const Example& example) {
+  Outcome outcome;
+  outcome.ending = Outcome::Ending::Finished;
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
+    for (const auto& [name, tensor] : answer)
+      outputs[name] =
+          example.layout.ranks() == 0 ? cast<float>(tensor) : example.layout.shard(cast<float>(tensor), 1, rank);
+  }
+  return outcome;
+}
+
+/// What was played of some examples by somebody who computes `answer`; not to be copied.
+struct Session {
+  std::deque<Example> examples;
+  std::deque<Outcome> outcomes;
+  std::deque<Played> played;
+
+  Session(const Task& task, std::vector<Example> drawn, const AnswerOf& answer) {
+    for (Example& example : drawn) {
+      examples.push_back(std::move(example));
+      outcomes.push_back(returned(answer(examples.back()), examples.back()));
+      played.push_back(compare(task, examples.back(), task.expected(examples.back()), outcomes.back()));
+    }
+  }
+
+  std::vector<const Played*> all() const {
+    std::vector<const Played*> pointers;
+    for (const Played& one : played) pointers.push_back(&one);
+    return pointers;
+  }
+};
+
+Example with_input(Example example, const char* to, const Tensor& tensor) {
+  example.inputs.at(to) = tensor;
+  return example;
+}
+
+Example with_first_head(Example example, const char* name) {
+  Tensor& input = example.inputs.at(name);
+  const Index size = input.size() / input.extent(0);
+  for (Index i = size; i < input.size(); ++i) input[i] = input[i % size];
+  return example;
+}
+
+std::string told(const Task& task, std::vector<Example> examples, const AnswerOf& answer) {
+  const Session session(task, std::move(examples), answer);
+  return as_if(task, session.played.front(), session.all());
+}
+
+TEST(Guesses, TellWhichInputWasTakenForWhich) {
+  const Task task = block_forward::task("2", "f");
+  const auto examples = [](int seed) {
+    InputGenerator generator(static_cast<std::uint64_t>(seed));
+    return std::vector{block_forward::make_example("some", random_qkv(generator, 3, 6, 9, 5), 4),
+                       block_forward::make_example("more", random_qkv(generator, 2, 4, 11, 8), 3)};
+  };
+  const auto k_for_v = [](const Example& example) {
+    return attention_answer<float>(with_input(example, "v", example.inputs.at("k")));
+  };
+  const auto one_head = [](const Example& example) {
+    return attention_answer<float>(with_first_head(example, "k"));
+  };
+  const auto both = [](const Example& example) {
+    return attention_answer<float>(with_first_head(with_input(example, "v", example.inputs.at("k")), "q"));
+  };
+  EXPECT_EQ(told(task, examples(1), k_for_v), "every answer is as if k were taken where v belongs");
+  EXPECT_EQ(told(task, examples(2), one_head), "every answer is as if every head took head 0's k");
+  EXPECT_EQ(told(task, examples(3), both),
+            "every answer is as if k were taken where v belongs, and every head took head 0's q");
+  EXPECT_EQ(told(task, examples(4), attention_answer<float>), "");
+}
+
+TEST(Guesses, KnowGradientsOfAWrongInputWhoseDeltaIsRight) {
+  using namespace block_backward;
+  InputGenerator generator(5);
+  const std::vector<Example> examples{
+      drawn_example(generator, "some", random_qkv(generator, 2, 6, 9, 5), LseGradient::Drawn, {4, 4})};
+  const auto o_for_d_o = [](const Example& example) {
+    Example changed = with_input(example, "d_o", example.inputs.at("o"));
+    for (Index row = 0; row < changed.inputs.at("d_lse").size(); ++row) {
+      float squares = 0;
+      for (Index c = 0; c < 5; ++c) squares += changed.inputs.at("o")[5 * row + c] * changed.inputs.at("o")[5 * row + c];
+      changed.inputs.at("d_lse")[row] = squares - changed.inputs.at("delta")[row];
+    }
+    return gradients<float>({}, changed, {});
+  };
+  EXPECT_EQ(told(whole_task("3", "f"), examples, o_for_d_o),
+            "every answer is as if o were taken where d_o belongs; delta is right");
+}
+
+TEST(Guesses, AreAFamilysMistakesThatTheLessonHasNoSectionFor) {
+  LessonJudge judge{"99", {block_forward::task("2", "f")}};
+  LessonInfo lesson;
+  keep_known_mistakes(judge, lesson);
+  const Task& task = judge.tasks.front();
+  EXPECT_TRUE(task.mistakes.empty());
+  InputGenerator generator(1);
+  const std::vector<Example> examples{
+      block_forward::make_example("some", random_qkv(generator, 2, 4, 11, 8), 3)};
+  // exp(-inf) makes every block the first: what is left is the last one, of keys 9 and 10.
+  const auto m_not_stored = [](const Example& example) {
+    Example last = example;
+    for (const char* name : {"k", "v"}) last.inputs[name] = slice(example.inputs.at(name), 1, 9, 2);
+    Answer answer = attention_answer<float>(last);
+    for (double& lse : answer["lse"].values()) lse = -std::numeric_limits<double>::infinity();
+    return answer;
+  };
+  EXPECT_EQ(told(task, examples, m_not_stored),
+            "every answer is as if m were never stored: each block starts anew, and m is -inf after the last");
+}
+
+TEST(RowsBackward, SayWhereOneNumberARowIsWrong) {
+  const Task task = block_backward::rows_task("1", "f");
+  InputGenerator generator(2);
+  const auto explained = [&](const AnswerOf& answer) {
+    const Session session(task,
+                          {block_backward::rows_example(generator, "some", score_rows(generator, 4, 9),
+                                                        block_backward::LseGradient::Drawn)},
+                          answer);
+    return task.explain(session.played.front());
+  };
+  EXPECT_TRUE(explained([](const Example& example) {
+                return block_backward::row_gradients({.delta = block_backward::Delta::Mean}, example);
+              }).starts_with("every row of ds is p (dp - D + d_lse) with a D of its own that is wrong: in row "));
+  EXPECT_EQ(explained([](const Example& example) {
+              return block_backward::row_gradients({.diagonal = true}, example);
+            }),
+            "");
+}
+
+/// The right answer with this log.
+class Log {
+ public:
+  explicit Log(const Example& example) : example_(example), task_(ring_forward::task("2", "f")) {
+    outcome_ = returned(task_.expected(example), example);
+    for (int rank = 0; rank < example.ranks(); ++rank) {
+      Tensor log({example.ranks(), block_log::columns});
+      for (int hop = 0; hop < example.ranks(); ++hop) {
+        const int owner = log_reading::holder(rank, hop, example.ranks());
+        const auto row = log.matrix().row(hop);
+        row[0] = static_cast<float>(owner);
+        row[1] = static_cast<float>(example.layout.tokens(owner));
+        row[2] = print("k", owner);
+        row[3] = print("v", owner);
+      }
+      outcome_.outputs[rank][block_log::output] = log;
+    }
+  }
+
+  float print(const char* name, int owner) const {
+    return block_log::fingerprint(example_.layout.shard(example_.inputs.at(name), 1, owner).heads());
+  }
+
+  std::span<float> row(int rank, int hop) {
+    return outcome_.outputs[rank][block_log::output].matrix().row(hop);
+  }
+
+  Outcome& outcome() { return outcome_; }
+
+  std::string explained() const {
+    return task_.explain(compare(task_, example_, task_.expected(example_), outcome_));
+  }
+
+ private:
+  const Example& example_;
+  Task task_;
+  Outcome outcome_;
+};
+
+Example ring(const std::vector<int>& shards) {
+  InputGenerator generator(7);
+  const int n = total_tokens(shards);
+  return ring_forward::make_example("a ring", shards, random_qkv(generator, 2, n, n, 3));
+}
+
+TEST(AttendedBlocks, TellKThatWasGivenAsV) {
+  const Example example = ring({2, 3, 4});
+  Log log(example);
+  std::swap(log.row(1, 1)[2], log.row(1, 1)[3]);
+  EXPECT_EQ(log.explained(), "rank 1, after hop 1: rank 0's V was given as K, and its K as V");
+}
+
+TEST(AttendedBlocks, TellAViewOfAnotherLength) {
+  const Example example = ring({2, 3, 4});
+  Log log(example);
+  log.row(2, 1)[1] = 4;
+  log.row(2, 1)[2] = log.row(2, 1)[3] = 5;
+  EXPECT_EQ(log.explained(),
+            "rank 2, after hop 1: a view of 4 tokens was given, the length of the longest shard, where rank 1's "
+            "block has 3");
+}
+
+TEST(AttendedBlocks, TellABlockThatComesAgain) {
+  const Example example = ring({2, 2, 2});
+  Log log(example);
+  for (const int entry : {2, 3}) log.row(0, 2)[entry] = log.row(0, 1)[entry];
+  EXPECT_EQ(log.explained(),
+            "rank 0, after hop 2: attended to the block of rank 2 again (owner given: 1), as a hop before; that "
+            "of rank 1 was expected: a hop passes on what the last one brought, not the rank's own block");
+}
+
+TEST(AttendedBlocks, TellThatTooFewBytesWereSent) {
+  const Example example = ring({2, 2});
+  Log log(example);
+  for (const int entry : {2, 3}) log.row(0, 1)[entry] = 5;
+  log.outcome().reports.resize(2);
+  log.outcome().reports[1].bytes_sent_to[0] = 24;
+  EXPECT_EQ(log.explained(),
+            "rank 0, after hop 1: attended to K that is no rank's whole shard (2 tokens) with V that is no "
+            "rank's whole shard (2 tokens) (owner given: 1); the block of rank 1 was expected; rank 1 sent 24 "
+            "bytes in all, and the blocks that it has to pass on have 96: does a count lack the bytes of a "
+            "float, 4 here?");
+}
+
+TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {
+  const Example example = ring({2, 3});
+  const Task task = ring_forward::task("2", "f");
+  // Of two blocks the last alone is what is left, whether the first was given or not.
+  Log log(example);
+  Answer last = task.expected(example);
+  for (const Mistake& mistake : task.mistakes) {
+    if (mistake.id == "state_made_anew") last = mistake.answer(example);
+  }
+  const std::map<std::string, Tensor> logs[] = {log.outcome().outputs[0], log.outcome().outputs[1]};
+  Outcome outcome = returned(last, example);
+  const auto names = [&] {
+    const Played played = compare(task, example, task.expected(example), outcome);
+    const std::vector<std::string> all = explaining_mistakes(task, {&played});
+    return std::set<std::string>(all.begin(), all.end());
+  };
+  EXPECT_TRUE(names().contains("one_block_short"));
+  for (const int rank : {0, 1}) outcome.outputs[rank][block_log::output] = logs[rank].at(block_log::output);
+  EXPECT_TRUE(names().contains("state_made_anew"));
+  EXPECT_FALSE(names().contains("one_block_short"));
+}
+
+TEST(CommunicationChecks, TellAnEmptyBlockThatIsSentAndNotReceived) {
+  const Example example = ring({0, 3, 2});
+  Outcome outcome;
+  Deadlock still{.kind = Deadlock::Kind::Cycle, .ranks = {0, 1, 2}, .all_send = true, .receives = {0, 2, 0}, .text = ""};
+  EXPECT_FALSE(checks::every_rank_sends(example, still)) << "rank 1 has received";
+  outcome.deadlock = still;
+  EXPECT_TRUE(checks::tells_empty_message(example, outcome).empty());
+  outcome.deadlock->empty_senders = {0};
+  EXPECT_EQ(checks::tells_empty_message(example, outcome).at(0).text,
+            "rank 0 sends an empty block (0 bytes) that rank 1 does not receive: leave an empty block out on both "
+            "sides or on neither");
+  still.receives = {0, 0, 0};
+  EXPECT_TRUE(checks::every_rank_sends(example, still));
+}
+
+TEST(CommunicationChecks, TellAFactorThatACountLacks) {
+  const Example example = ring({2, 2});
+  Outcome outcome;
+  outcome.facts = {{{fact_truncated, "48 bytes for 16"}}, {}};
+  EXPECT_EQ(checks::tells_shard_lengths(example, outcome).at(1).text,
+            "the room for it is 3 times too short: does a count lack head_dim, 3 here?");
+  outcome.facts = {{{fact_truncated, "48 bytes for 20"}}, {}};
+  EXPECT_EQ(checks::tells_shard_lengths(example, outcome).size(), 1);
+}
+
+}  // namespace
+
+}  // namespace course
