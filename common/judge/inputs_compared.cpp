@@ -84,8 +84,8 @@ bool is_right_in(const Output& output, const Played& played) {
 
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations) {
   const auto effort = [&](const Played* played) {
-    return std::tuple(!(relations && has_relation(task, *played)), is_special(*played),
-                      played->example->numbers());
+    return std::tuple(played->example->less_telling, !(relations && has_relation(task, *played)),
+                      is_special(*played), played->example->numbers());
   };
   return *std::ranges::min_element(failed, {}, effort);
 }

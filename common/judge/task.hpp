@@ -36,6 +36,9 @@ struct Example {
   /// So large that an instrument sees memory. Played with the first seed, and with later ones only by a
   /// submission that nothing else finds wrong.
   bool large = false;
+  /// Of a wrong answer without a name shown after all others: a ring whose tokens are all on one rank makes
+  /// every mistake a 0 or a multiple.
+  bool less_telling = false;
   bool counted = false;  ///< on a simulated GPU, what kernels ask of memory; of one example a task
   /// What the functions of a remembering() task gave; null: nothing is kept. Whoever changes a copy of an
   /// example has to take this from it.
@@ -53,6 +56,9 @@ struct Mistake {
   std::function<bool(const Example&, const std::string& thrown)> throws = {};
   /// Of a mistake in what ranks send: whether what instruments saw of an example agrees with it.
   std::function<bool(const Example&, const Outcome&)> agrees = {};
+  /// Of a mistake by which anything may be returned on some examples: whether the answer is that of this one.
+  /// On others every answer is like it, and supports nothing.
+  std::function<bool(const Example&)> is_certain = {};
 };
 
 /// A mistake as the steps of a computation, some of them set wrong.
