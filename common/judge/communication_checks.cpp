@@ -389,6 +389,17 @@ CommunicationCheck gathers_at_most(Limit limit, std::string mistake) {
   return at_most(received, "received through collectives", std::move(limit), std::move(mistake));
 }
 
+CommunicationCheck passes_tensors_by_messages(std::string mistake) {
+  const CommunicationCheck look = named_if(gathers_at_most(control_bytes, ""), gathered, std::move(mistake));
+  return [look](const Example& example, const Outcome& outcome) {
+    std::vector<Finding> findings = look(example, outcome);
+    for (Finding& finding : findings) {
+      if (finding.mistake.empty()) finding.text += ": a ring's tensors do not travel by collectives";
+    }
+    return findings;
+  };
+}
+
 CommunicationCheck sends_only_to_next(std::string mistake) {
   return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     const int world_size = example.ranks();
@@ -420,6 +431,22 @@ CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)
   };
 }
 
+CommunicationCheck keeps_empty_ranks(std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    if (!outcome.deadlock || outcome.deadlock->kind != Deadlock::Kind::WaitsForFinished) return {};
+    std::vector<int> finished;
+    for (int rank = 0; rank < example.ranks(); ++rank) {
+      if (std::ranges::count(outcome.deadlock->ranks, rank) == 0) finished.push_back(rank);
+    }
+    const std::vector<int> shards = example.layout.shard_tokens();
+    if (finished.empty() || std::ranges::any_of(finished, [&](int rank) { return shards[rank] > 0; }))
+      return {};
+    return {{mistake, fmt::format("rank {}, which owns no tokens, returned while others' blocks have to pass "
+                                  "through it",
+                                  finished.front())}};
+  };
+}
+
 std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory) {
   return {std::move(first),
@@ -431,7 +458,7 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
           first_of({completes_its_requests("leaked_request"),
                     without_fact(fact_shared_room, "one_room_for_k_and_v"),
                     without_fact(fact_overlapping_buffers, "receives_over_the_send_buffer")}),
-          named_if(gathers_at_most(control_bytes, ""), gathered, "everything_gathered"),
+          passes_tensors_by_messages("everything_gathered"),
           named_if(uses_memory_at_most(std::move(memory), ""), held_everything_unseen, "everything_gathered"),
           deadlocks(every_rank_sends, "every_rank_sends_first"),
           deadlocks(every_rank_receives_from_next, "receives_from_next")};

@@ -132,6 +132,9 @@ CommunicationCheck sends_only_to_next(std::string mistake);
 /// Collectives brought a rank more bytes than `limit` allows.
 CommunicationCheck gathers_at_most(Limit limit, std::string mistake);
 
+/// Collectives brought a rank more than control_bytes, of a ring's tensors; `mistake` where ranks gathered.
+CommunicationCheck passes_tensors_by_messages(std::string mistake);
+
 /// The limit of so many pairs of tensors as large as the largest shard's keys and values. Where those are
 /// small, what MPI takes the first time it is used is large beside them: no limit there.
 std::int64_t memory_of_blocks(const Example& example, int blocks);
@@ -143,6 +146,9 @@ CommunicationCheck uses_memory_at_most(std::function<std::int64_t(const Example&
 /// A deadlock that `recognises` takes for its own.
 CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)> recognises,
                              std::string mistake);
+
+/// A rank that owns no tokens has returned while others still wait for it: their blocks pass through it.
+CommunicationCheck keeps_empty_ranks(std::string mistake);
 
 /// What every blocking ring is held to, after what a lesson looks at first: calls that are known, messages
 /// within their tensors, room for every block, requests that are finished, buffers apart, no gathering,

@@ -36,17 +36,26 @@ bool has_what_nobody_computes(const Tensor64& mistaken, const Tensor64& answer) 
   return false;
 }
 
+/// Of one output.
+Likeness likeness_of(const std::string& name, const Tensor64& other, const Played& played,
+                     bool mistakes_cancel) {
+  const Tensor64& answer = played.answer.at(name);
+  const Tensor64& expected = played.expected.at(name);
+  const double tolerance = played.tolerance.at(name);
+  const double allowed = mistake_factor * tolerance;
+  if (other.shape() != answer.shape() || has_what_nobody_computes(other, answer)) return Likeness::Differs;
+  if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
+  return relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed
+             ? Likeness::Supports
+             : Likeness::Equals;
+}
+
 Likeness likeness_of(const Answer& mistaken, const Played& played, bool mistakes_cancel) {
   Likeness likeness = Likeness::Equals;
   for (const auto& [name, answer] : played.answer) {
-    const Tensor64& expected = played.expected.at(name);
-    const Tensor64& other = mistaken.at(name);
-    const double tolerance = played.tolerance.at(name);
-    const double allowed = mistake_factor * tolerance;
-    if (other.shape() != answer.shape() || has_what_nobody_computes(other, answer)) return Likeness::Differs;
-    if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
-    if (relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed)
-      likeness = Likeness::Supports;
+    const Likeness found = likeness_of(name, mistaken.at(name), played, mistakes_cancel);
+    if (found == Likeness::Differs) return found;
+    likeness = std::max(likeness, found);
   }
   return likeness;
 }
@@ -221,6 +230,40 @@ bool explains_all(const Task& task, const Reading& reading, const std::vector<co
     supported |= found == Likeness::Supports;
   }
   return supported;
+}
+
+std::map<std::string, std::string> mistakes_by_output(const Task& task,
+                                                      const std::vector<const Played*>& all) {
+  std::set<std::string> wrong;
+  for (const Played* played : all) {
+    if (played->answer.empty()) continue;
+    for (const Output* output : wrong_outputs(task, *played)) wrong.insert(output->name);
+  }
+  std::vector<std::set<std::string>> outputs(task.mistakes.size());  // that each mistake explains
+  for_each_in_parallel(task.mistakes.size(), [&](std::size_t i) {
+    const Mistake& mistake = task.mistakes[i];
+    if (mistake.agrees || mistake.foreseen) return;
+    std::set<std::string> alike = wrong, supported;
+    for (const Played* played : all) {
+      if (played->answer.empty() || alike.empty()) continue;
+      const Answer mistaken = mistake.answer(*played->example);
+      std::erase_if(alike, [&](const std::string& name) {
+        const Likeness found = likeness_of(name, mistaken.at(name), *played, task.mistakes_cancel);
+        if (found == Likeness::Supports) supported.insert(name);
+        return found == Likeness::Differs;
+      });
+    }
+    std::ranges::set_intersection(alike, supported, std::inserter(outputs[i], outputs[i].end()));
+  });
+  std::map<std::string, std::set<std::string>> ids;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (const std::string& output : outputs[i]) ids[output].insert(task.mistakes[i].id);
+  }
+  std::map<std::string, std::string> only;
+  for (const auto& [output, of_output] : ids) {
+    if (of_output.size() == 1) only[output] = *of_output.begin();
+  }
+  return only;
 }
 
 bool may_throw(const Task& task, const std::string& mistake) {

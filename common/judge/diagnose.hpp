@@ -54,6 +54,11 @@ bool may_throw(const Task& task, const std::string& mistake);
 std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& task,
                                                                  const std::vector<Played>& all);
 
+/// By output, the only mistake whose answer is the student's in that output wherever there is one: what is
+/// left to say where two mistakes were made in different outputs.
+std::map<std::string, std::string> mistakes_by_output(const Task& task,
+                                                      const std::vector<const Played*>& all);
+
 /// "every answer is as if the last key were missing": a change of the inputs after which the task's own
 /// expected answer explains all that was played, as a mistake would, and which the witness admits. Tried are
 /// the keys of attention (inputs "k" and "v", [heads, keys, head_dim]) without the last, the last of every

@@ -121,7 +121,7 @@ bool is_right_in(const Output& output, const Played& played) {
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations) {
   const auto effort = [&](const Played* played) {
     return std::tuple(
-        is_special(*played), !(relations && has_relation(task, *played)),
+        played->example->less_telling, is_special(*played), !(relations && has_relation(task, *played)),
         relations ? says_little(task, *played) : 0,
         // Where nothing is named, up to twice as many are as many: the ordinary ones are played first.
         relations ? std::bit_width(static_cast<std::uint64_t>(played->example->numbers()))

@@ -37,6 +37,9 @@ struct Example {
   /// So large that an instrument sees memory. Played with the first seed, and with later ones only by a
   /// submission that nothing else finds wrong.
   bool large = false;
+  /// Of a wrong answer without a name shown after all others: a ring whose tokens are all on one rank makes
+  /// every mistake a 0 or a multiple.
+  bool less_telling = false;
   bool counted = false;  ///< on a simulated GPU, what kernels ask of memory; of one example a task
   /// What the functions of a remembering() task gave; null: nothing is kept. Whoever changes a copy of an
   /// example has to take this from it.
@@ -56,8 +59,9 @@ struct Mistake {
   std::function<bool(const Example&, const Outcome&)> agrees = {};
   /// Of a family's mistake that a lesson may have no section for: what is said of it there (Task::guesses).
   std::string words = {};
-  /// Of a mistake whose numbers may leave float32's range: whether its answer to an example is known. Any
-  /// answer to another may be its.
+  /// Of a mistake by which anything may be returned on some examples, since numbers leave float32's range or
+  /// nobody writes them: whether its answer to one is known. On others every answer is like it, and supports
+  /// nothing.
   std::function<bool(const Example&)> foreseen = {};
 };
 

@@ -90,6 +90,14 @@ Lines looks_in_part(const Task& task, const std::map<std::string, std::vector<st
   return lines;
 }
 
+/// What a failure without a name looks like in single outputs (mistakes_by_output).
+Lines looks_by_output(const Task& task, const std::vector<const Played*>& all) {
+  Lines lines;
+  for (const auto& [output, mistake] : mistakes_by_output(task, all))
+    lines.push_back(fmt::format("in {} it looks like: {}", output, task.descriptions.at(mistake)));
+  return lines;
+}
+
 /// What is said of a failure without a name: what the numbers of a wrong answer have in common, which
 /// computation explains `all` that was played of the task or else what the wrong rows share, and what is
 /// right beside it.
@@ -260,6 +268,7 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
     const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
     for (const auto& [mistake, on] : kinds) verdict.in_part.push_back(mistake);
     lines = looks_in_part(task, kinds);
+    if (lines.empty()) lines = looks_by_output(task, evidence.all);
   }
   lines.insert(lines.end(), shown.lines.begin(), shown.lines.end());
   lines.push_back("on " + shown.played->example->what);

@@ -88,6 +88,32 @@ Sent own_block_at_every_hop_even_alone(const std::vector<int>& shards, int rank)
   return {(hops - 1) * own, hops * own};
 }
 
+Sent sum_from_next_rank(const std::vector<int>& shards, int rank) {
+  return {all_but(shards, rank, 1), all_but(shards, rank, 0)};
+}
+
+Sent every_hop_padded(const std::vector<int>& shards, int) {
+  const double largest = largest_shard(shards), hops = static_cast<double>(shards.size());
+  return {(hops - 1) * largest, hops > 1 ? hops * largest : 0};
+}
+
+/// The bytes of all ranks with each hop's, or each sum of all hops, in so many bits.
+std::function<Answer(const Example&)> in_32_bits(bool each_hop, bool is_signed) {
+  return [=](const Example& example) {
+    const double hops = static_cast<double>(example.arguments.at("shards").size());
+    const auto wrapped = [&](double bytes) {
+      const auto low = static_cast<std::uint32_t>(static_cast<std::int64_t>(bytes));
+      return is_signed ? static_cast<double>(static_cast<std::int32_t>(low)) : static_cast<double>(low);
+    };
+    Answer all = bytes(right)(example);
+    for (const auto& [name, count] : {std::pair{"keys_values", hops - 1}, {"gradients", hops}}) {
+      const double parts = each_hop ? count : 1;
+      for (double& sum : all.at(name).values()) sum = sum == 0 ? 0 : parts * wrapped(sum / parts);
+    }
+    return all;
+  };
+}
+
 Example shards_example(std::string what, const std::vector<int>& shards, int heads, int head_dim) {
   return {std::move(what),
           {},
@@ -109,28 +135,37 @@ std::vector<Example> worlds(InputGenerator& generator, int) {
   std::vector<int> shards(4);
   shards[generator.integer(0, 3)] = generator.integer(1, 9);
   add("all tokens on one rank", shards);
-  all.push_back(shards_example("8 shards of 524288 tokens, 32 heads of dimension 128",
-                               std::vector<int>(8, 524288), 32, 128));
+  // An odd number: with a power of two the low 32 bits of all bytes would be 0.
+  all.push_back(shards_example("8 shards of 524287 tokens, 32 heads of dimension 128",
+                               std::vector<int>(8, 524287), 32, 128));
   return all;
 }
 
 Task traffic_task() {
-  return {.id = "1",
-          .function = "backward_traffic",
-          .outputs = {{"keys_values", {"rank", ""}}, {"gradients", {"rank", ""}}},
-          .examples = worlds,
-          .expected = bytes(right),
-          .baseline = bytes(right),
-          .mistakes = {{"useless_last_hop", bytes(keys_and_values_come_home)},
-                       {"one_hop_short_of_home", bytes(gradients_do_not)},
-                       {"sends_to_itself_alone", bytes(to_itself_when_alone)},
-                       {"wrong_block_left_out", bytes(own_block_left_out)},
-                       {"wrong_block_left_out", bytes(previous_block_left_out)},
-                       {"one_hop_counted", bytes(one_hop)},
-                       {"one_tensor_counted", bytes(one_tensor_of_two)},
-                       {"numbers_counted", bytes(numbers_for_bytes)},
-                       {"own_length_at_every_hop", bytes(own_block_at_every_hop)},
-                       {"own_length_at_every_hop", bytes(own_block_at_every_hop_even_alone)}}};
+  Task task{.id = "1",
+            .function = "backward_traffic",
+            .outputs = {{"keys_values", {"rank", ""}}, {"gradients", {"rank", ""}}},
+            .examples = worlds,
+            .expected = bytes(right),
+            .baseline = bytes(right),
+            .mistakes = {{"useless_last_hop", bytes(keys_and_values_come_home)},
+                         {"one_hop_short_of_home", bytes(gradients_do_not)},
+                         {"sends_to_itself_alone", bytes(to_itself_when_alone)},
+                         {"wrong_block_left_out", bytes(own_block_left_out)},
+                         {"wrong_block_left_out", bytes(previous_block_left_out)},
+                         {"one_hop_counted", bytes(one_hop)},
+                         {"one_tensor_counted", bytes(one_tensor_of_two)},
+                         {"numbers_counted", bytes(numbers_for_bytes)},
+                         {"own_length_at_every_hop", bytes(own_block_at_every_hop)},
+                         {"own_length_at_every_hop", bytes(own_block_at_every_hop_even_alone)},
+                         {"sum_from_next_rank", bytes(sum_from_next_rank)},
+                         {"every_hop_padded", bytes(every_hop_padded)}}};
+  // Only the large world has too many bytes, and there all hops are alike.
+  for (const bool each_hop : {true, false}) {
+    for (const bool is_signed : {true, false})
+      task.mistakes.push_back({"overflows_32_bits", in_32_bits(each_hop, is_signed)});
+  }
+  return task;
 }
 
 }  // namespace

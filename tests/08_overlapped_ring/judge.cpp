@@ -110,7 +110,9 @@ std::vector<CommunicationCheck> ring_checks(Hops hops) {
           leaves_open_buffers_alone(),
           deadlocks(every_rank_receives_from_next, "receives_from_next"),
           hides_its_transfers(),
-          gathers_at_most(control_bytes, "")};
+          passes_tensors_by_messages(""),
+          keeps_empty_ranks("empty_rank_leaves"),
+          log_reading::sends_whole_blocks(hops)};
 }
 
 Task forward_task() {

@@ -160,6 +160,35 @@ TEST(CommunicationChecks, TellsAWrongSourceFromRanksThatAllSendFirst) {
   EXPECT_FALSE(checks::every_rank_receives_from_next(on_ranks(3), wrong_source));
 }
 
+TEST(CommunicationChecks, TellsOfARankWithoutTokensThatLeft) {
+  const Example shards{.what = "a ring", .inputs = {}, .layout = std::vector<int>{3, 0, 2}};
+  const CommunicationCheck look = checks::keeps_empty_ranks("empty_rank_leaves");
+  const auto found = [&](std::vector<int> waiting, Deadlock::Kind kind) {
+    Outcome outcome = moved(0, 0);
+    outcome.deadlock = {.kind = kind, .ranks = std::move(waiting), .receives = {}, .text = ""};
+    return look(shards, outcome);
+  };
+  using Kind = Deadlock::Kind;
+  ASSERT_EQ(found({0, 2}, Kind::WaitsForFinished).size(), 1);
+  EXPECT_EQ(found({0, 2}, Kind::WaitsForFinished)[0].mistake, "empty_rank_leaves");
+  EXPECT_EQ(found({0, 2}, Kind::WaitsForFinished)[0].text,
+            "rank 1, which owns no tokens, returned while others' blocks have to pass through it");
+  EXPECT_TRUE(found({0}, Kind::WaitsForFinished).empty()) << "rank 2 has tokens";
+  EXPECT_TRUE(found({0, 2}, Kind::Cycle).empty());
+}
+
+TEST(CommunicationChecks, SaysThatARingsTensorsTravelByMessages) {
+  Outcome outcome = moved(0, 576);
+  outcome.facts = {{{fact_collective, "MPI_Alltoallv, in which this rank received 576 bytes"}}, {}};
+  const CommunicationCheck look = checks::passes_tensors_by_messages("everything_gathered");
+  EXPECT_EQ(look(on_ranks(2), outcome).at(0).text,
+            "rank 0 received through collectives 576 bytes, at most 128 are allowed: a ring's tensors do not "
+            "travel by collectives");
+  outcome.facts[0][0].second = "MPI_Allgather, in which this rank received 576 bytes";
+  EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "everything_gathered");
+  EXPECT_TRUE(look(on_ranks(2), outcome)[0].text.ends_with("are allowed"));
+}
+
 TEST(CommunicationChecks, MemoryIsCalledAGatherOnlyWhereNobodyCountsTraffic) {
   Example example = on_ranks(2);
   example.inputs["k"] = Tensor({1, 2, 4});

@@ -111,6 +111,49 @@ TEST(Mistake, ByWhichTheFunctionThrowsIsToldByWhatIsThrown) {
   EXPECT_FALSE(explained("threw: something else", returned({3, 4})));
 }
 
+TEST(Mistake, ByWhichAnythingMayComeOutIsToldByTheOtherExamples) {
+  Task task = task_with({3, 4}, {0, 0});
+  const Example unequal{"unequal", {}};
+  task.mistakes = {{.id = "stops_early", .answer = always({6, 8}), .foreseen = [&](const Example& one) {
+                      return &one != &unequal;
+                    }}};
+  const auto explained = [&](std::vector<float> certain, std::vector<float> other) {
+    const Outcome first = returned(std::move(certain)), second = returned(std::move(other));
+    const Played on_certain = compare(task, example, task.expected(example), first);
+    const Played on_other = compare(task, unequal, task.expected(unequal), second);
+    return explaining_mistakes(task, {&on_certain, &on_other}) == std::vector<std::string>{"stops_early"};
+  };
+  EXPECT_TRUE(explained({6, 8}, {17, -2}));
+  EXPECT_TRUE(explained({6, 8}, {3, 4})) << "which may be right by chance";
+  EXPECT_FALSE(explained({6, 9}, {17, -2}));
+  EXPECT_FALSE(explained({3, 4}, {17, -2})) << "any wrong answer is no evidence";
+}
+
+TEST(Mistakes, AreToldOfTheOutputThatTheyExplain) {
+  const auto both = [](double o, double p) {
+    return [=](const Example&) { return Answer{{"o", Tensor64({1}, {o})}, {"p", Tensor64({1}, {p})}}; };
+  };
+  Task task{.id = "2",
+            .function = "f",
+            .outputs = {{"o", {"row"}}, {"p", {"row"}}},
+            .examples = {},
+            .expected = both(1, 1),
+            .baseline = both(1, 1)};
+  task.mistakes = {{"doubled", both(2, 2)}, {"tripled", both(1, 3)}, {"lost", both(0, 7)}};
+  const auto told = [&](float o, float p) {
+    Outcome outcome = returned({o});
+    outcome.outputs[0]["p"] = Tensor({1}, {p});
+    const Played played = compare(task, example, task.expected(example), outcome);
+    return mistakes_by_output(task, {&played});
+  };
+  using Told = std::map<std::string, std::string>;
+  EXPECT_EQ(told(2, 3), (Told{{"o", "doubled"}, {"p", "tripled"}}));
+  EXPECT_EQ(told(1, 2), (Told{{"p", "doubled"}}));
+  EXPECT_EQ(told(5, 7), (Told{{"p", "lost"}}));
+  task.mistakes.push_back({"swapped", both(9, 7)});
+  EXPECT_EQ(told(5, 7), Told{}) << "two mistakes explain it";
+}
+
 TEST(Mistake, ThatMakesNaNExplainsNoneThatCameFromWhatNobodyWrote) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const float arithmetic = std::numeric_limits<float>::quiet_NaN();

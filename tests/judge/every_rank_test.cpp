@@ -8,7 +8,9 @@
 #include "judge/attention/forward.hpp"
 #include "judge/attention/gradient_checks.hpp"
 #include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_backward_steps.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
+#include "judge/communication_checks.hpp"
 #include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
 #include "ring/shards.hpp"
@@ -30,15 +32,11 @@ Outcome returned(const Answer& answer, const Example& example) {
   return outcome;
 }
 
-/// What is explained of an answer whose dq is as given, dk and dv as they should be or not.
-std::string explained(const Example& example, bool dq_right, bool dk_right, bool leftover) {
-  Answer answer = task.expected(example);
-  if (!dq_right) answer["dq"][0] += 10;
-  if (!dk_right) answer["dk"][0] += 10;
+/// The answer, with the log of a ring that was given the right blocks.
+Outcome returned_with_log(const Answer& answer, const Example& example) {
   Outcome outcome = returned(answer, example);
   for (int rank = 0; rank < example.ranks(); ++rank) {
     Tensor log({example.ranks(), block_log::columns});
-    Tensor left({example.ranks(), block_log::leftover_columns}, -1.0f);
     for (int hop = 0; hop < example.ranks(); ++hop) {
       const int owner = log_reading::holder(rank, hop, example.ranks());
       const auto print = [&](const char* name) {
@@ -50,9 +48,21 @@ std::string explained(const Example& example, bool dq_right, bool dk_right, bool
       row[2] = print("k");
       row[3] = print("v");
     }
+    outcome.outputs[rank][block_log::output] = log;
+  }
+  return outcome;
+}
+
+/// What is explained of an answer whose dq is as given, dk and dv as they should be or not.
+std::string explained(const Example& example, bool dq_right, bool dk_right, bool leftover) {
+  Answer answer = task.expected(example);
+  if (!dq_right) answer["dq"][0] += 10;
+  if (!dk_right) answer["dk"][0] += 10;
+  Outcome outcome = returned_with_log(answer, example);
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    Tensor left({example.ranks(), block_log::leftover_columns}, -1.0f);
     if (leftover && rank == 1)
       std::ranges::copy(std::vector<float>{1, 0, 2, 3, 1}, left.matrix().row(2).begin());
-    outcome.outputs[rank][block_log::output] = log;
     outcome.outputs[rank][block_log::leftover_output] = left;
   }
   const Played played = compare(task, example, task.expected(example), outcome);
@@ -83,6 +93,52 @@ TEST(RingBackward, SaysWhereToLook) {
                       "was computed before; "));
   EXPECT_EQ(explained(example(3), false, false, true),
             "every rank was given the right blocks: look at delta, which dv does without");
+}
+
+Example ring_of_heads(Index heads, int ranks) {
+  InputGenerator generator(5);
+  const int n = 3 * ranks;
+  return ring_backward::with_gradient(generator,
+                                      ring_forward::make_example("a ring", std::vector<int>(ranks, 3),
+                                                                 random_qkv(generator, heads, n, n, 4)));
+}
+
+TEST(RingBackward, SaysThatDqIsOneBlocksShare) {
+  const Example example = ring_of_heads(2, 3);
+  const auto told = [&](const ring_backward::Steps& steps) {
+    Answer answer = task.expected(example);
+    answer["dq"] = ring_backward::gradients<double>(steps, example).at("dq");
+    const Outcome outcome = returned_with_log(answer, example);
+    return task.explain(compare(task, example, task.expected(example), outcome));
+  };
+  EXPECT_EQ(told({.dq_overwritten = true}),
+            "every rank was given the right blocks: dq is the share of the last block alone, as if it were "
+            "cleared or overwritten at each block");
+  EXPECT_EQ(told({.blocks = -2}),
+            "every rank was given the right blocks: dq is the share of the own block alone");
+  EXPECT_EQ(told({.blocks = -1}), "");
+}
+
+TEST(Messages, WhoseCountsLackAFactorAreFractionsOfBlocks) {
+  const Example example = ring_of_heads(3, 2);
+  Outcome outcome = returned_with_log(task.expected(example), example);
+  outcome.reports.resize(2);
+  const auto told = [&](std::int64_t times) {
+    for (int rank = 0; rank < 2; ++rank)
+      outcome.reports[rank].bytes_sent_to = {{1 - rank, checks::bytes_of_block(example, 9) / times}};
+    const std::vector<Finding> found =
+        log_reading::sends_whole_blocks(checks::backward_hops)(example, outcome);
+    return found.empty() ? "" : found[0].text;
+  };
+  EXPECT_EQ(told(3), "") << "all blocks are whole: something else was not sent";
+  outcome.outputs[1][block_log::output].matrix().row(1)[2] += 1;
+  EXPECT_EQ(told(3), "every rank sent 1/3 of the bytes of its hops, as by a count without heads");
+  EXPECT_EQ(
+      told(4),
+      "every rank sent 1/4 of the bytes of its hops, as by a count without head_dim, or of numbers where "
+      "MPI_BYTE counts bytes");
+  EXPECT_EQ(told(1), "");
+  EXPECT_EQ(told(2), "");
 }
 
 std::string said_of(const Answer& answer, const Example& example) {

@@ -38,6 +38,8 @@ class Inputs {
     played.push_back({&example, &outcome, right, right, {{"o", 1e-5}, {"h", 1e-5}}, answer, ""});
   }
 
+  void less_telling() { examples_.back().less_telling = true; }
+
   std::string simplest(bool relations) const {
     std::vector<const Played*> failed;
     for (const Played& one : played) {
@@ -104,6 +106,15 @@ TEST(SimplestInput, IsOneOnWhichFewMistakesLookAlikeWhereNothingIsNamed) {
   inputs.play("as good as those", {1, 2, 3, 4}, {1, -1});
   EXPECT_EQ(inputs.simplest(true), "numbers, and twice as many");
   EXPECT_EQ(inputs.simplest(false), "no numbers");
+}
+
+TEST(SimplestInput, IsALessTellingOneWhereThereIsNoOther) {
+  Inputs inputs;
+  inputs.play("less telling", {1, 2}, {0.5, 0.5});
+  inputs.less_telling();
+  EXPECT_EQ(inputs.simplest(true), "less telling");
+  inputs.play("plain", {1, 2, 3}, {1, -1});
+  EXPECT_EQ(inputs.simplest(true), "plain");
 }
 
 TEST(RightAndSide, SaysWhatIsRight) {

@@ -211,6 +211,28 @@ TEST(Verdict, TellsOneMistakeInPartWhereItExplainsHalfOfWhatIsWrong) {
   EXPECT_TRUE(verdict.text.starts_with("on a short row it looks like: all is doubled\n")) << verdict.text;
 }
 
+TEST(Verdict, TellsWhatSingleOutputsLookLike) {
+  Task task = one_output();
+  task.outputs.push_back({"p", {"row"}});
+  const auto both = [](double o, double p) {
+    return [=](const Example&) { return Answer{{"o", Tensor64({1}, {o})}, {"p", Tensor64({1}, {p})}}; };
+  };
+  task.expected = task.baseline = both(1, 1);
+  task.mistakes = {{"doubled", both(2, 2)}, {"lost", both(1, 0)}};
+  task.descriptions = {{"doubled", "all is doubled"}, {"lost", "p is lost"}};
+  const GradedTest test{&task, 0};
+  const Example example{"an input", {}};
+  Outcome returned = outcome(Ending::Finished, "");
+  returned.outputs = {{{"o", Tensor({1}, {2})}, {"p", Tensor({1}, {0})}}};
+  std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), returned)}}};
+  judge(tests);
+  EXPECT_TRUE(tests[0].verdict.mistakes.empty());
+  EXPECT_TRUE(
+      tests[0].verdict.text.starts_with("in o it looks like: all is doubled\n"
+                                        "in p it looks like: p is lost\n"))
+      << tests[0].verdict.text;
+}
+
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
   for (const std::vector<float>& values :
        {std::vector<float>{3, -5, 6.5, 9.5}, {0, 0, 0, 0}, {4.5, -7.5, 9.75, 14.25}})

@@ -38,6 +38,10 @@ bool attended_to_more_than_all(const Example& example, const Outcome& outcome);
 /// The owner named for a block is another rank than the one whose keys and values they are.
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome);
 
+/// A rank was given a block that is nobody's, and every rank has sent the same fraction of the bytes of so
+/// many hops of two tensors, 1/heads, 1/head_dim or 1/4: the counts of the messages leave out a factor.
+CommunicationCheck sends_whole_blocks(int (*hops)(int ranks));
+
 /// A block was given to accumulate with ranges that have no key: empty_block_computed. Says nothing of a
 /// wrong answer, whose ranges may be wrong.
 std::vector<Finding> gives_no_empty_block(const Played& played);

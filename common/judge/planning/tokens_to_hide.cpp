@@ -67,6 +67,10 @@ std::vector<Mistake> known_mistakes() {
           {"twice_the_work", scaled(0.5, 0.5)},
           {"twice_the_work", scaled(0.5, 1)},
           {"twice_the_work", scaled(1, 0.5)},
+          {"half_the_work", scaled(2, 2)},
+          {"half_the_work", scaled(2, 1)},
+          {"half_the_work", scaled(1, 2)},
+          {"seven_products", scaled(1, 10.0 / 14)},
           {"heads_upside_down", changed([](Setup& x) { std::swap(x[query_heads], x[key_heads]); })},
           {"causal_halves", by([](Setup x) {
              const Tokens right = right_tokens(x);

@@ -10,7 +10,7 @@ namespace course::tokens_to_hide {
 /// number and of a gradient, heads of queries and of keys, and whether the mask is causal, that gives the
 /// tokens a rank at which operations and bytes take equally long, forward and backward [machines, 1].
 /// Mistakes: two_bytes_assumed, gradients_left_out, keys_and_values_left_out, heads_ignored, causal_ignored,
-/// twice_the_work, heads_upside_down, causal_halves.
+/// twice_the_work, half_the_work, seven_products, heads_upside_down, causal_halves.
 Task task(std::string id, std::string function);
 
 }  // namespace course::tokens_to_hide

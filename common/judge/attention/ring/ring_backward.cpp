@@ -41,6 +41,8 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
       {"one_block_short", {.blocks = -1}},
       {"one_block_short", {.blocks = -1, .gradient_hops = -1}},
       {"share_to_block_before", {.share_to_block_before = true}},
+      {"mean_over_ranks", {.dk_dv_averaged = true}},
+      {"mean_over_ranks", {.dk_dv_averaged = true, .dq_averaged = true}},
       {"delta_left_out", {.delta = Delta::LeftOut}},
       {"delta_of_first_head", {.delta = Delta::OfFirstHead}},
       {"sums_not_cleared", {.dq_start = uncleared}},
@@ -70,6 +72,17 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
   return all;
 }
 
+/// Whatever a copy of another block's gradients, longer or shorter than the own, leaves on unequal shards.
+Mistake one_hop_short_however_copied() {
+  return {.id = "one_hop_short_of_home",
+          .answer = [](const Example& example) { return gradients<double>({.gradient_hops = -1}, example); },
+          .foreseen =
+              [](const Example& example) {
+                const std::vector<int> shards = example.layout.shard_tokens();
+                return std::ranges::count(shards, shards.front()) == std::ssize(shards);
+              }};
+}
+
 AttentionProblem problem(const Example& example) {
   return problem_of(example, Tensor64(example.inputs.at("lse").shape()), keys_seen(example));
 }
@@ -85,6 +98,25 @@ bool output_is_right(const Played& played, const char* output) {
   return relative_error(played.answer.at(output), played.expected.at(output)) <= played.tolerance.at(output);
 }
 
+/// Where dq holds one block's share alone: which.
+std::string only_share_in_dq(const Played& played) {
+  struct Share {
+    Steps steps;
+    const char* words;
+  };
+  const Example& example = *played.example;
+  if (example.ranks() == 1) return "";
+  for (const Share& share :
+       {Share{{.dq_overwritten = true},
+              "dq is the share of the last block alone, as if it were cleared or overwritten at each block"},
+        Share{{.blocks = 1 - example.ranks()}, "dq is the share of the own block alone"}}) {
+    const Tensor64 dq = gradients<double>(share.steps, example).at("dq");
+    if (relative_error(played.answer.at("dq"), dq) <= mistake_factor * played.tolerance.at("dq"))
+      return share.words;
+  }
+  return "";
+}
+
 }  // namespace
 
 log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_leftover) {
@@ -92,6 +124,7 @@ log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_
     const std::string leftover = log_reading::leftover(*played.example, *played.outcome);
     if (output_is_right(played, "dq") && !leftover.empty()) return leftover + "; " + of_leftover;
     if (output_is_right(played, "dq")) return played.example->ranks() > 1 ? of_dk_and_dv : "";
+    if (const std::string share = only_share_in_dq(played); !share.empty()) return share;
     return output_is_right(played, "dv") && !output_is_right(played, "dk")
                ? "look at delta, which dv does without"
                : "";
@@ -109,6 +142,7 @@ Task task(std::string id, std::string function) {
   made.explain_answers = {"world_communicator"};
   made.guesses = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
                                       [](const Example& example) { return gradients<double>({}, example); });
+  made.mistakes.push_back(one_hop_short_however_copied());
   made.answer_checks.push_back(is_right_on_every_rank);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns},
@@ -156,6 +190,8 @@ std::vector<CommunicationCheck> blocking_checks(const Task& task) {
                     memory_of_a_ring);
   all.push_back(deadlocks(waits_for_itself_alone, "sends_to_itself_alone"));
   all.push_back(deadlocks(ring_mask::skipped_a_hop, "hop_skipped"));
+  all.push_back(keeps_empty_ranks("empty_rank_leaves"));
+  all.push_back(log_reading::sends_whole_blocks(backward_hops));
   return all;
 }
 

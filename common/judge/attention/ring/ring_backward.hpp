@@ -34,8 +34,8 @@ std::vector<Example> hidden_masked_examples(InputGenerator& generator, int ranks
 /// A function of q, k, v, o, lse, d_o and shard_tokens that gives dq, dk and dv of a rank's tokens, each
 /// [heads, tokens, head_dim]. Mistakes: own_share_only, own_share_lost, own_share_twice, last_share_lost,
 /// dk_dv_kept_local, dk_and_dv_swapped, dk_for_dv, overwritten_not_accumulated, own_block_every_time,
-/// v_left_behind, one_block_short, delta_left_out, delta_of_first_head, sums_not_cleared, share_not_cleared,
-/// one_hop_short_of_home, received_and_sent.
+/// v_left_behind, one_block_short, mean_over_ranks, delta_left_out, delta_of_first_head, sums_not_cleared,
+/// share_not_cleared, one_hop_short_of_home, received_and_sent.
 Task task(std::string id, std::string function);
 
 /// The same under the causal mask of an argument offset (ring_mask.hpp), of a function that is given a block
@@ -45,7 +45,7 @@ Task masked_task(std::string id, std::string function);
 
 /// Where to look when blocks are right and gradients are not: `of_dk_and_dv` where these alone are wrong,
 /// among several ranks; after what an earlier block left in them, if there is such a thing, `of_leftover`; at
-/// delta where dv alone is right.
+/// dq where that is one block's share alone; at delta where dv alone is right.
 log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_leftover);
 
 /// Of a ring in which every share of dk and dv is computed on zeros, where dk or dv alone are wrong: one was
@@ -53,8 +53,8 @@ log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_
 std::vector<Finding> begins_shares_at_0(const Played& played);
 
 /// What a ring of blocking calls that answers `task` is held to. Mistakes: world_communicator,
-/// sends_to_itself_alone, wrong_direction, useless_last_hop, owner_off, hop_skipped and those of
-/// checks::blocking_ring.
+/// sends_to_itself_alone, wrong_direction, useless_last_hop, owner_off, hop_skipped, empty_rank_leaves and
+/// those of checks::blocking_ring.
 std::vector<CommunicationCheck> blocking_checks(const Task& task);
 
 }  // namespace course::ring_backward

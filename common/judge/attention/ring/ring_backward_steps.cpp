@@ -101,7 +101,9 @@ class Ring {
     }
     std::vector<Tensor64> dq, dk, dv;
     for (int rank = 0; rank < world_size(); ++rank) {
-      const Pair<T> own = returned(rank, hops);
+      Pair<T> own = returned(rank, hops);
+      for (std::vector<T>& gradient : own) average(gradient, steps_.dk_dv_averaged);
+      average(dq_[rank].values(), steps_.dq_averaged);
       dq.push_back(cast<double>(dq_[rank]));
       dk.push_back(cast<double>(read_as(own[0], ranks_[rank].q.shape())));
       dv.push_back(cast<double>(read_as(own[1], ranks_[rank].q.shape())));
@@ -111,6 +113,9 @@ class Ring {
 
  private:
   int world_size() const { return layout_.ranks(); }
+  void average(std::span<T> gradient, bool is_averaged) const {
+    for (T& x : gradient) x /= static_cast<T>(is_averaged ? world_size() : 1);
+  }
   /// How long the block is that a rank holds after `step` hops.
   Index held_size(int rank, int step) const { return ranks_[holder(rank, step, world_size())].q.size(); }
 

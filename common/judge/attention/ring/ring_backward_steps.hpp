@@ -54,6 +54,8 @@ struct Steps {
   bool share_to_block_before = false;  ///< added to the gradients that have not been passed on yet
   bool dk_dv_overwritten = false;
   bool dq_overwritten = false;
+  bool dk_dv_averaged = false;  ///< divided by P
+  bool dq_averaged = false;
   double dq_start = 0;  ///< what the sums begin with
   double dk_dv_start = 0;
   Delta delta = Delta::Right;

@@ -253,6 +253,7 @@ std::vector<Example> on_all_kinds_of_shards(InputGenerator& generator, int ranks
   std::vector<int> on_one_rank(ranks);
   on_one_rank[generator.integer(0, ranks - 1)] = generator.integer(2 * fewest_tokens, 9);
   add("all tokens on one rank", on_one_rank, 2, 5);
+  all.back().less_telling = ranks > 1;
   const int few = std::max(fewest_tokens, ranks / 2);
   add(few < ranks ? "more ranks than tokens" : "few tokens", even_shards(few, ranks), 3, 3);
   add("a prime number of tokens", even_shards(one_of(generator, {11, 13, 17, 19, 23, 29}), ranks), 2, 7);
