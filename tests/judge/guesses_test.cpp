@@ -245,8 +245,10 @@ TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {
   const std::map<std::string, Tensor> logs[] = {log.outcome().outputs[0], log.outcome().outputs[1]};
   Outcome outcome = returned(last, example);
   const auto names = [&] {
+    const Outcome not_played;
     const Played played = compare(task, example, task.expected(example), outcome);
-    const std::vector<std::string> all = explaining_mistakes(task, {&played});
+    const Played spared = compare(task, example, task.expected(example), not_played);
+    const std::vector<std::string> all = explaining_mistakes(task, {&played, &spared});
     return std::set<std::string>(all.begin(), all.end());
   };
   EXPECT_TRUE(names().contains("one_block_short"));

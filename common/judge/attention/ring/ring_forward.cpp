@@ -139,7 +139,10 @@ Mistake seeing(std::string id, Sight sight) {
 /// All blocks are attended to, and what some of them leave is lost.
 Mistake losing(std::string id, Sight sight, const std::string& words) {
   return {std::move(id), [sight](const Example& example) { return see(example, sight); }, {},
-          log_reading::attended_to_all, "every rank was given all blocks, and every answer is as if " + words};
+          [](const Example& example, const Outcome& outcome) {
+            return outcome.outputs.empty() || log_reading::attended_to_all(example, outcome);
+          },
+          "every rank was given all blocks, and every answer is as if " + words};
 }
 
 /// What each rank attends to, before the first hop and after each, with one buffer for what is held and for
