@@ -120,8 +120,9 @@ std::string as_if(const Task& task, const Played& witness, const std::vector<con
     const auto other = std::ranges::find_if(all, [&](const Played* played) {
       return !played->answer.empty() && !is_right(*played) && !hypothesis.change(*played->example);
     });
-    return other == all.end() ? std::string(hypothesis.words)
-                              : fmt::format("{}; {} is another matter", hypothesis.words, (*other)->example->what);
+    return other == all.end()
+               ? std::string(hypothesis.words)
+               : fmt::format("{}; {} is another matter", hypothesis.words, (*other)->example->what);
   }
   return guess(task, all);
 }

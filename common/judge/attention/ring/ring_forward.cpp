@@ -130,7 +130,9 @@ bool misses_a_block(const Example& example, const Sight& sight) {
 }
 
 Mistake seeing(std::string id, Sight sight) {
-  return {std::move(id), [sight](const Example& example) { return see(example, sight); }, {},
+  return {std::move(id),
+          [sight](const Example& example) { return see(example, sight); },
+          {},
           [sight](const Example& example, const Outcome& outcome) {
             return !misses_a_block(example, sight) || !log_reading::attended_to_all(example, outcome);
           }};
@@ -138,7 +140,9 @@ Mistake seeing(std::string id, Sight sight) {
 
 /// All blocks are attended to, and what some of them leave is lost.
 Mistake losing(std::string id, Sight sight, const std::string& words) {
-  return {std::move(id), [sight](const Example& example) { return see(example, sight); }, {},
+  return {std::move(id),
+          [sight](const Example& example) { return see(example, sight); },
+          {},
           [](const Example& example, const Outcome& outcome) {
             return outcome.outputs.empty() || log_reading::attended_to_all(example, outcome);
           },
