@@ -10,6 +10,7 @@
 #include "judge/attention/ring/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
 #include "judge/diagnose.hpp"
+#include "judge/verdict.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -24,8 +25,8 @@ Outcome returned(const Answer& answer, const Example& example) {
   for (int rank = 0; rank < example.ranks(); ++rank) {
     std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
     for (const auto& [name, tensor] : answer)
-      outputs[name] =
-          example.layout.ranks() == 0 ? cast<float>(tensor) : example.layout.shard(cast<float>(tensor), 1, rank);
+      outputs[name] = example.layout.ranks() == 0 ? cast<float>(tensor)
+                                                  : example.layout.shard(cast<float>(tensor), 1, rank);
   }
   return outcome;
 }
@@ -91,6 +92,54 @@ TEST(Guesses, TellWhichInputWasTakenForWhich) {
   EXPECT_EQ(told(task, examples(4), attention_answer<float>), "");
 }
 
+/// A single key is the last one, too; no keys have none, and whoever is wrong there has another mistake.
+TEST(AsIf, SaysThatTheLastKeyIsMissingWhereThereIsOneAndWhatElseIsWrong) {
+  const Task task = block_forward::task("2", "f");
+  const auto examples = [] {
+    InputGenerator generator(6);
+    return std::vector{block_forward::make_example("one key", random_qkv(generator, 2, 3, 1, 4), 3),
+                       block_forward::make_example("more", random_qkv(generator, 2, 3, 7, 4), 3),
+                       block_forward::make_example("no keys", random_qkv(generator, 2, 3, 0, 4), 3)};
+  };
+  const auto without_last = [](double of_no_keys) {
+    return [of_no_keys](const Example& example) {
+      const Index keys = example.inputs.at("k").extent(1);
+      Example changed = example;
+      for (const char* name : {"k", "v"})
+        changed.inputs[name] = slice(example.inputs.at(name), 1, 0, std::max<Index>(keys - 1, 0));
+      Answer answer = attention_answer<float>(changed);
+      if (keys == 0) answer["o"][0] = of_no_keys;
+      return answer;
+    };
+  };
+  EXPECT_EQ(told(task, examples(), without_last(0)), "every answer is as if the last key were missing");
+  EXPECT_EQ(told(task, examples(), without_last(1)),
+            "every answer is as if the last key were missing; no keys is another matter");
+}
+
+/// What an instrument has proven may make any wrong answer.
+TEST(Verdict, NamesNoAnswersMistakeBesideOneThatExplainsAllAnswers) {
+  Task task = block_forward::task("2", "f");
+  for (const char* id : {"scale_missing", "world"}) task.descriptions[id] = "what is wrong";
+  task.communication_checks = {[](const Example&, const Outcome&) {
+    return std::vector<Finding>{{"world", "it is proven"}};
+  }};
+  const auto unscaled = std::ranges::find(task.mistakes, "scale_missing", &Mistake::id)->answer;
+  InputGenerator generator(8);
+  const auto names = [&] {
+    const Session session(task, {block_forward::make_example("some", random_qkv(generator, 2, 4, 11, 8), 3)},
+                          unscaled);
+    const GradedTest test{&task, 0};
+    std::vector<PlayedTest> tests{{&test}};
+    tests[0].played = {session.played.begin(), session.played.end()};
+    judge(tests);
+    return tests[0].verdict.mistakes;
+  };
+  EXPECT_EQ(names(), (std::set<std::string>{"scale_missing", "world"}));
+  task.explain_answers = {"world"};
+  EXPECT_EQ(names(), std::set<std::string>{"world"});
+}
+
 TEST(Guesses, KnowGradientsOfAWrongInputWhoseDeltaIsRight) {
   using namespace block_backward;
   InputGenerator generator(5);
@@ -100,7 +149,8 @@ TEST(Guesses, KnowGradientsOfAWrongInputWhoseDeltaIsRight) {
     Example changed = with_input(example, "d_o", example.inputs.at("o"));
     for (Index row = 0; row < changed.inputs.at("d_lse").size(); ++row) {
       float squares = 0;
-      for (Index c = 0; c < 5; ++c) squares += changed.inputs.at("o")[5 * row + c] * changed.inputs.at("o")[5 * row + c];
+      for (Index c = 0; c < 5; ++c)
+        squares += changed.inputs.at("o")[5 * row + c] * changed.inputs.at("o")[5 * row + c];
       changed.inputs.at("d_lse")[row] = squares - changed.inputs.at("delta")[row];
     }
     return gradients<float>({}, changed, {});
@@ -126,8 +176,9 @@ TEST(Guesses, AreAFamilysMistakesThatTheLessonHasNoSectionFor) {
     for (double& lse : answer["lse"].values()) lse = -std::numeric_limits<double>::infinity();
     return answer;
   };
-  EXPECT_EQ(told(task, examples, m_not_stored),
-            "every answer is as if m were never stored: each block starts anew, and m is -inf after the last");
+  EXPECT_EQ(
+      told(task, examples, m_not_stored),
+      "every answer is as if m were never stored: each block starts anew, and m is -inf after the last");
 }
 
 TEST(RowsBackward, SayWhereOneNumberARowIsWrong) {
@@ -140,9 +191,10 @@ TEST(RowsBackward, SayWhereOneNumberARowIsWrong) {
                           answer);
     return task.explain(session.played.front());
   };
-  EXPECT_TRUE(explained([](const Example& example) {
-                return block_backward::row_gradients({.delta = block_backward::Delta::Mean}, example);
-              }).starts_with("every row of ds is p (dp - D + d_lse) with a D of its own that is wrong: in row "));
+  EXPECT_TRUE(
+      explained([](const Example& example) {
+        return block_backward::row_gradients({.delta = block_backward::Delta::Mean}, example);
+      }).starts_with("every row of ds is p (dp - D + d_lse) with a D of its own that is wrong: in row "));
   EXPECT_EQ(explained([](const Example& example) {
               return block_backward::row_gradients({.diagonal = true}, example);
             }),
@@ -206,18 +258,20 @@ TEST(AttendedBlocks, TellAViewOfAnotherLength) {
   Log log(example);
   log.row(2, 1)[1] = 4;
   log.row(2, 1)[2] = log.row(2, 1)[3] = 5;
-  EXPECT_EQ(log.explained(),
-            "rank 2, after hop 1: a view of 4 tokens was given, the length of the longest shard, where rank 1's "
-            "block has 3");
+  EXPECT_EQ(
+      log.explained(),
+      "rank 2, after hop 1: a view of 4 tokens was given, the length of the longest shard, where rank 1's "
+      "block has 3");
 }
 
 TEST(AttendedBlocks, TellABlockThatComesAgain) {
   const Example example = ring({2, 2, 2});
   Log log(example);
   for (const int entry : {2, 3}) log.row(0, 2)[entry] = log.row(0, 1)[entry];
-  EXPECT_EQ(log.explained(),
-            "rank 0, after hop 2: attended to the block of rank 2 again (owner given: 1), as a hop before; that "
-            "of rank 1 was expected: a hop passes on what the last one brought, not the rank's own block");
+  EXPECT_EQ(
+      log.explained(),
+      "rank 0, after hop 2: attended to the block of rank 2 again (owner given: 1), as a hop before; that "
+      "of rank 1 was expected: a hop passes on what the last one brought, not the rank's own block");
 }
 
 TEST(AttendedBlocks, TellThatTooFewBytesWereSent) {
@@ -226,11 +280,12 @@ TEST(AttendedBlocks, TellThatTooFewBytesWereSent) {
   for (const int entry : {2, 3}) log.row(0, 1)[entry] = 5;
   log.outcome().reports.resize(2);
   log.outcome().reports[1].bytes_sent_to[0] = 24;
-  EXPECT_EQ(log.explained(),
-            "rank 0, after hop 1: attended to K that is no rank's whole shard (2 tokens) with V that is no "
-            "rank's whole shard (2 tokens) (owner given: 1); the block of rank 1 was expected; rank 1 sent 24 "
-            "bytes in all, and the blocks that it has to pass on have 96: does a count lack the bytes of a "
-            "float, 4 here?");
+  EXPECT_EQ(
+      log.explained(),
+      "rank 0, after hop 1: attended to K that is no rank's whole shard (2 tokens) with V that is no "
+      "rank's whole shard (2 tokens) (owner given: 1); the block of rank 1 was expected; rank 1 sent 24 "
+      "bytes in all, and the blocks that it has to pass on have 96: does a count lack the bytes of a "
+      "float, 4 here?");
 }
 
 TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {
@@ -245,8 +300,10 @@ TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {
   const std::map<std::string, Tensor> logs[] = {log.outcome().outputs[0], log.outcome().outputs[1]};
   Outcome outcome = returned(last, example);
   const auto names = [&] {
+    const Outcome not_played;
     const Played played = compare(task, example, task.expected(example), outcome);
-    const std::vector<std::string> all = explaining_mistakes(task, {&played});
+    const Played spared = compare(task, example, task.expected(example), not_played);
+    const std::vector<std::string> all = explaining_mistakes(task, {&played, &spared});
     return std::set<std::string>(all.begin(), all.end());
   };
   EXPECT_TRUE(names().contains("one_block_short"));
@@ -258,14 +315,16 @@ TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {
 TEST(CommunicationChecks, TellAnEmptyBlockThatIsSentAndNotReceived) {
   const Example example = ring({0, 3, 2});
   Outcome outcome;
-  Deadlock still{.kind = Deadlock::Kind::Cycle, .ranks = {0, 1, 2}, .all_send = true, .receives = {0, 2, 0}, .text = ""};
+  Deadlock still{
+      .kind = Deadlock::Kind::Cycle, .ranks = {0, 1, 2}, .all_send = true, .receives = {0, 2, 0}, .text = ""};
   EXPECT_FALSE(checks::every_rank_sends(example, still)) << "rank 1 has received";
   outcome.deadlock = still;
   EXPECT_TRUE(checks::tells_empty_message(example, outcome).empty());
   outcome.deadlock->empty_senders = {0};
-  EXPECT_EQ(checks::tells_empty_message(example, outcome).at(0).text,
-            "rank 0 sends an empty block (0 bytes) that rank 1 does not receive: leave an empty block out on both "
-            "sides or on neither");
+  EXPECT_EQ(
+      checks::tells_empty_message(example, outcome).at(0).text,
+      "rank 0 sends an empty block (0 bytes) that rank 1 does not receive: leave an empty block out on both "
+      "sides or on neither");
   still.receives = {0, 0, 0};
   EXPECT_TRUE(checks::every_rank_sends(example, still));
 }

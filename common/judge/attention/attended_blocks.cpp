@@ -91,9 +91,10 @@ std::string given(const Example& example, const Calls& calls, std::size_t call, 
   const bool again = call >= 2 && one.k_of != nobody && one.k_of == one.v_of &&
                      one.k_of == calls[call - 1].k_of && one.k_of == calls[call - 1].v_of;
   if (again) {
-    return fmt::format("attended to the block of rank {} again (owner given: {}), as a hop before; that of rank "
-                       "{} was expected: a hop passes on what the last one brought, not the rank's own block",
-                       one.k_of, one.owner, expected);
+    return fmt::format(
+        "attended to the block of rank {} again (owner given: {}), as a hop before; that of rank "
+        "{} was expected: a hop passes on what the last one brought, not the rank's own block",
+        one.k_of, one.owner, expected);
   }
   return fmt::format("attended to {} with {} (owner given: {}){}", data("K", one.k_of, one.keys),
                      data("V", one.v_of, one.keys), one.owner, was_expected);
@@ -112,8 +113,8 @@ std::string too_few_bytes(const Example& example, const Outcome& outcome, const 
   const std::int64_t needed = checks::bytes_of_block(example, tokens);
   if (sent <= 0 || sent >= needed) return "";
   const std::string factor = needed % sent == 0 ? checks::missing_factor(example, needed / sent) : "";
-  return fmt::format("; rank {} sent {} bytes in all, and the blocks that it has to pass on have {}{}", sender,
-                     sent, needed, factor.empty() ? "" : ": " + factor);
+  return fmt::format("; rank {} sent {} bytes in all, and the blocks that it has to pass on have {}{}",
+                     sender, sent, needed, factor.empty() ? "" : ": " + factor);
 }
 
 /// How many blocks a rank should attend to; without a mask it may leave out empty ones of them.

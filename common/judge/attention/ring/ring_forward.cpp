@@ -130,7 +130,9 @@ bool misses_a_block(const Example& example, const Sight& sight) {
 }
 
 Mistake seeing(std::string id, Sight sight) {
-  return {std::move(id), [sight](const Example& example) { return see(example, sight); }, {},
+  return {std::move(id),
+          [sight](const Example& example) { return see(example, sight); },
+          {},
           [sight](const Example& example, const Outcome& outcome) {
             return !misses_a_block(example, sight) || !log_reading::attended_to_all(example, outcome);
           }};
@@ -138,8 +140,13 @@ Mistake seeing(std::string id, Sight sight) {
 
 /// All blocks are attended to, and what some of them leave is lost.
 Mistake losing(std::string id, Sight sight, const std::string& words) {
-  return {std::move(id), [sight](const Example& example) { return see(example, sight); }, {},
-          log_reading::attended_to_all, "every rank was given all blocks, and every answer is as if " + words};
+  return {std::move(id),
+          [sight](const Example& example) { return see(example, sight); },
+          {},
+          [](const Example& example, const Outcome& outcome) {
+            return outcome.outputs.empty() || log_reading::attended_to_all(example, outcome);
+          },
+          "every rank was given all blocks, and every answer is as if " + words};
 }
 
 /// What each rank attends to, before the first hop and after each, with one buffer for what is held and for
