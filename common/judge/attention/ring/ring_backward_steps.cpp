@@ -113,8 +113,10 @@ class Ring {
 
  private:
   int world_size() const { return layout_.ranks(); }
+  /// Numbers that nobody wrote stay as they are, to the bit.
   void average(std::span<T> gradient, bool is_averaged) const {
-    for (T& x : gradient) x /= static_cast<T>(is_averaged ? world_size() : 1);
+    if (!is_averaged) return;
+    for (T& x : gradient) x /= static_cast<T>(world_size());
   }
   /// How long the block is that a rank holds after `step` hops.
   Index held_size(int rank, int step) const { return ranks_[holder(rank, step, world_size())].q.size(); }
