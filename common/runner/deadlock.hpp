@@ -42,7 +42,7 @@ struct Deadlock {
   /// Every rank of the cycle that sends does so to the rank so many ahead, and every one that receives does
   /// so from that same rank, which sends to another; 0 where it is not so.
   int one_peer_ahead = 0;
-  std::vector<int> receives;  ///< how many each of `ranks` has completed
+  std::vector<int> receives;            ///< how many each of `ranks` has completed
   std::vector<int> empty_senders = {};  ///< those of `ranks` that wait in a send of 0 bytes
   /// The cycle's ranks, or all, will never go on: what they wait for matches no pending operation, and no
   /// completion is on its way. True at one moment, and so for ever, when no `completed` and no phase has

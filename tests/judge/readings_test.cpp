@@ -175,8 +175,9 @@ TEST(WrongRows, AreToldByWhatTheyShare) {
         });
       });
   expect_told(
-      "wrong are the rows that come after one that is masked throughout and have scores themselves, and no others:", task,
-      [](const Example& example) {
+      "wrong are the rows that come after one that is masked throughout and have scores themselves, and no "
+      "others:",
+      task, [](const Example& example) {
         bool ended = false;
         return softmax_with(example, [&](Row row, Index) {
           ended |= largest(row) == nothing;

@@ -44,7 +44,8 @@ std::vector<Change> first_head_for_all(const Exchanges& exchanges) {
 std::vector<Mistake> inputs_taken_wrongly(const Exchanges& exchanges,
                                           const std::function<Answer(const Example&)>& answer,
                                           const std::string& more) {
-  const std::vector<Change> exchanged = one_for_another(exchanges), first_head = first_head_for_all(exchanges);
+  const std::vector<Change> exchanged = one_for_another(exchanges),
+                            first_head = first_head_for_all(exchanges);
   std::vector<std::vector<Change>> all;
   for (const std::vector<Change>& single : {exchanged, first_head}) {
     for (const Change& change : single) all.push_back({change});

@@ -23,14 +23,18 @@ namespace {
 const double uncleared = never_written();
 
 /// How the softmax's own gradient goes wrong.
-const std::vector<WrongSteps<Steps>> of_rows{
-    {"d_left_out", {.delta = Delta::LeftOut}}, {"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
-    {"d_is_a_mean", {.delta = Delta::Mean}},   {"d_of_one_column", {.delta = Delta::FirstColumn}},
-    {"diagonal_only", {.diagonal = true}},     {"diagonal_only", {.d_lse = 0, .diagonal = true}},
-    {"d_lse_left_out", {.d_lse = 0}},          {"d_lse_subtracted", {.d_lse = -1}},
-    {"d_added", {.delta = Delta::Added}},      {"d_added", {.delta = Delta::Added, .d_lse = -1}},
-    {"d_unweighted", {.delta = Delta::Unweighted}},
-    {"d_lse_outside", {.d_lse_outside = true}}};
+const std::vector<WrongSteps<Steps>> of_rows{{"d_left_out", {.delta = Delta::LeftOut}},
+                                             {"d_left_out", {.delta = Delta::LeftOut, .d_lse = 0}},
+                                             {"d_is_a_mean", {.delta = Delta::Mean}},
+                                             {"d_of_one_column", {.delta = Delta::FirstColumn}},
+                                             {"diagonal_only", {.diagonal = true}},
+                                             {"diagonal_only", {.d_lse = 0, .diagonal = true}},
+                                             {"d_lse_left_out", {.d_lse = 0}},
+                                             {"d_lse_subtracted", {.d_lse = -1}},
+                                             {"d_added", {.delta = Delta::Added}},
+                                             {"d_added", {.delta = Delta::Added, .d_lse = -1}},
+                                             {"d_unweighted", {.delta = Delta::Unweighted}},
+                                             {"d_lse_outside", {.d_lse_outside = true}}};
 
 /// What a block's gradients can show.
 const std::vector<WrongSteps<Steps>> of_blocks{
@@ -185,8 +189,8 @@ RowError row_error(std::span<const double> p, std::span<const double> answer,
   return {delta, std::sqrt(dot<double>(off, off))};
 }
 
-/// "every row of ds is as if ...: in row 7 it is -2.37, should be 0.51", where one wrong number a row explains
-/// all of an answer; else empty.
+/// "every row of ds is as if ...: in row 7 it is -2.37, should be 0.51", where one wrong number a row
+/// explains all of an answer; else empty.
 std::string of_one_number_a_row(const Played& played) {
   const Tensor64 p = input(*played.example, "p"), dp = input(*played.example, "dp");
   const Tensor64 &answer = played.answer.at("ds"), &expected = played.expected.at("ds");
@@ -205,9 +209,10 @@ std::string of_one_number_a_row(const Played& played) {
   }
   if (worst < 0 || std::abs(delta) < 1e-3) return "";
   const double right = dot<double>(p.matrix().row(worst), dp.matrix().row(worst));
-  return fmt::format("every row of ds is p (dp - D + d_lse) with a D of its own that is wrong: in row {} D is "
-                     "{:.6g}, should be {:.6g}",
-                     worst, right + delta, right);
+  return fmt::format(
+      "every row of ds is p (dp - D + d_lse) with a D of its own that is wrong: in row {} D is "
+      "{:.6g}, should be {:.6g}",
+      worst, right + delta, right);
 }
 
 AttentionProblem problem(const Example& example) {
@@ -257,19 +262,21 @@ Task attention_task(std::string id, std::string function,
   made.mistakes = mistakes_of<Steps>(by_steps<double>, of_blocks);
   std::ranges::move(mistakes_of<Steps>(by_steps<double>, beside_blocks), std::back_inserter(made.mistakes));
   made.mistakes.push_back({.id = "scores_unscaled",
-                           .answer = [](const Example& example) {
-                             return by_steps<double>({.weights = Weights::UnscaledScores}, example);
-                           },
+                           .answer =
+                               [](const Example& example) {
+                                 return by_steps<double>({.weights = Weights::UnscaledScores}, example);
+                               },
                            .foreseen = unscaled_weights_are_finite});
-  give_words(made.mistakes,
-             {{"scores_unscaled",
-               "the scores that the weights are made of were not divided by sqrt(head_dim), and those of lse were"},
-              {"hidden_score_zero", "a hidden key had the score 0 and so the weight exp(-lse); its weight is 0"}});
+  give_words(
+      made.mistakes,
+      {{"scores_unscaled",
+        "the scores that the weights are made of were not divided by sqrt(head_dim), and those of lse were"},
+       {"hidden_score_zero", "a hidden key had the score 0 and so the weight exp(-lse); its weight is 0"}});
   const Exchanges exchanges{{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}};
   made.guesses = inputs_taken_wrongly(exchanges, with_right_delta, "; delta is right");
-  std::ranges::move(inputs_taken_wrongly(
-                        exchanges, [](const Example& example) { return by_steps<double>({}, example); }),
-                    std::back_inserter(made.guesses));
+  std::ranges::move(
+      inputs_taken_wrongly(exchanges, [](const Example& example) { return by_steps<double>({}, example); }),
+      std::back_inserter(made.guesses));
   return made;
 }
 

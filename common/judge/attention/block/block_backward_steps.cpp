@@ -153,10 +153,12 @@ struct Sums {
         add_scaled(dq.row(one.i), dq_factor, steps.dq_from_q ? head.q.row(one.i) : head.k.row(one.j));
       if (i < first_query || no_dk_dv) continue;
       if (const Pair one = taken_for(steps.dv_transposed); is_there(one))
-        add_scaled(dv.row(one.j - (steps.dv_in_first_rows ? block.first : 0)), dv_factor(query, p, ds), head.d_o.row(one.i));
+        add_scaled(dv.row(one.j - (steps.dv_in_first_rows ? block.first : 0)), dv_factor(query, p, ds),
+                   head.d_o.row(one.i));
       const T dk_factor = std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds;
       if (const Pair one = taken_for(steps.dk_transposed); is_there(one))
-        add_scaled(dk.row(one.j - (steps.dk_in_first_rows ? block.first : 0)), dk_factor, steps.dk_from_k ? head.k.row(one.j) : head.q.row(one.i));
+        add_scaled(dk.row(one.j - (steps.dk_in_first_rows ? block.first : 0)), dk_factor,
+                   steps.dk_from_k ? head.k.row(one.j) : head.q.row(one.i));
     }
   }
 

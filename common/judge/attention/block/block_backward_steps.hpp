@@ -9,21 +9,21 @@ namespace course::block_backward {
 /// How the weights go wrong.
 enum class Weights {
   Right,
-  BlockMaximum,     ///< exp(s - m), m the block's maximum
-  RowMaximum,       ///< exp(s - m), m the row's maximum
-  NanInMaskedRow,   ///< -inf - (-inf)
-  NothingHidden,    ///< all keys seen, but masked rows are left out
-  MaskedRowsToo,    ///< all keys seen: exp(s - (-inf)) in a masked row
-  FirstIgnored,     ///< all keys seen up to the last that is
-  FirstKeyLess,     ///< of those that a query sees in all blocks the first is hidden
-  OneKeyLess,       ///< of those that a query sees in a block the last is hidden
-  OneKeyLessOfAll,  ///< the same of those that it sees in all blocks
-  OneKeyMore,       ///< in each block one more is seen than should be, where the block has one
-  OneKeyMoreOfAll,  ///< the same in all blocks together
-  CountedPerBlock,  ///< the keys that are seen are counted from each block's first one
-  LessBlockNumber,  ///< the same, less the number of the block
-  UnscaledScores,   ///< exp(s sqrt(d) - lse)
-  HiddenScoresZero,  ///< keys that are not seen have the score 0, in masked rows too
+  BlockMaximum,              ///< exp(s - m), m the block's maximum
+  RowMaximum,                ///< exp(s - m), m the row's maximum
+  NanInMaskedRow,            ///< -inf - (-inf)
+  NothingHidden,             ///< all keys seen, but masked rows are left out
+  MaskedRowsToo,             ///< all keys seen: exp(s - (-inf)) in a masked row
+  FirstIgnored,              ///< all keys seen up to the last that is
+  FirstKeyLess,              ///< of those that a query sees in all blocks the first is hidden
+  OneKeyLess,                ///< of those that a query sees in a block the last is hidden
+  OneKeyLessOfAll,           ///< the same of those that it sees in all blocks
+  OneKeyMore,                ///< in each block one more is seen than should be, where the block has one
+  OneKeyMoreOfAll,           ///< the same in all blocks together
+  CountedPerBlock,           ///< the keys that are seen are counted from each block's first one
+  LessBlockNumber,           ///< the same, less the number of the block
+  UnscaledScores,            ///< exp(s sqrt(d) - lse)
+  HiddenScoresZero,          ///< keys that are not seen have the score 0, in masked rows too
   HiddenScoresZeroIfNotAll,  ///< the same, but masked rows are left out
 };
 
@@ -68,8 +68,8 @@ struct Steps {
   bool dk_dv_overwritten = false;  ///< only the last block of queries
   bool dk_in_first_rows = false;   ///< every block's share is added to the rows from the first on
   bool dv_in_first_rows = false;
-  double ragged_fill = 0;          ///< what dk and dv of a last, shorter block's keys are; 0: their sums
-  double dq_start = 0;             ///< what the sums begin with
+  double ragged_fill = 0;  ///< what dk and dv of a last, shorter block's keys are; 0: their sums
+  double dq_start = 0;     ///< what the sums begin with
   double dk_dv_start = 0;
 };
 

@@ -183,8 +183,7 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
       {"lse_without_m", {.lse_without_m = true}}};
   for (const bool divides : {true, false}) {
     all.push_back({"m_not_stored", {.m_stored = false, .divide_at_end = divides}});
-    all.push_back(
-        {"normalised_not_reweighed", {.terms_divided = true, .divide_at_end = divides}});
+    all.push_back({"normalised_not_reweighed", {.terms_divided = true, .divide_at_end = divides}});
   }
   for (float (*const exponential)(float) : {static_cast<float (*)(float)>(std::exp), course::exponential}) {
     for (const bool by_zero : {false, true}) {
@@ -193,10 +192,10 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
       from_zero.start = 0;
       no_maximum.without_maximum = true;
       new_l.l = new_l_and_o.l = new_l_and_o.o = Dropped;
-    Loop unscaled = loop, first_score = loop;
-    unscaled.maximum_of = MaximumOf::UnscaledScores;
-    first_score.maximum_of = MaximumOf::FirstScore;
-    all.insert(all.end(), {{"m_starts_at_zero", from_zero},
+      Loop unscaled = loop, first_score = loop;
+      unscaled.maximum_of = MaximumOf::UnscaledScores;
+      first_score.maximum_of = MaximumOf::FirstScore;
+      all.insert(all.end(), {{"m_starts_at_zero", from_zero},
                              {"no_maximum", no_maximum},
                              {"maximum_unscaled", unscaled},
                              {"maximum_of_first_score", first_score},
