@@ -59,10 +59,10 @@ void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
       const auto known = std::ranges::find(lesson.mistakes, mistake.id, &MistakeInfo::id);
       return known != lesson.mistakes.end() && std::ranges::count(known->tasks, task.id) > 0;
     };
-    const auto others = std::ranges::stable_partition(task.mistakes, is_known);
-    std::ranges::copy_if(others, std::back_inserter(task.guesses),
-                         [](const Mistake& mistake) { return !mistake.words.empty(); });
-    task.mistakes.erase(others.begin(), others.end());
+    const auto others = std::stable_partition(task.mistakes.begin(), task.mistakes.end(), is_known);
+    std::copy_if(others, task.mistakes.end(), std::back_inserter(task.guesses),
+                 [](const Mistake& mistake) { return !mistake.words.empty(); });
+    task.mistakes.erase(others, task.mistakes.end());
   }
 }
 

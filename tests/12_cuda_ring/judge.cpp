@@ -104,7 +104,9 @@ std::vector<Finding> waits_for_its_last_transfer(const Example&, const Outcome& 
       if (kind != fact_missing_dependency || says("cudaFree")) continue;
       if (!says("called first: ncclRecv") || !says("device_tensor.hpp") || says("is in the default stream"))
         return {};
-      if (found.empty()) found = {{"last_wait_missing", text}};
+      if (found.empty())
+        found = {
+            {"", text + "; the function has returned, and nothing lets `stream` wait for its last transfer"}};
     }
   }
   return found;

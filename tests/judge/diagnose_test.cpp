@@ -131,7 +131,7 @@ TEST(Mistake, ByWhichAnythingMayComeOutIsToldByTheOtherExamples) {
 
 TEST(Mistakes, AreToldOfTheOutputThatTheyExplain) {
   const auto both = [](double o, double p) {
-    return [=](const Example&) { return Answer{{"o", Tensor64({1}, {o})}, {"p", Tensor64({1}, {p})}}; };
+    return [=](const Example&) { return Answer{{"o", Tensor64({1}, o)}, {"p", Tensor64({1}, p)}}; };
   };
   Task task{.id = "2",
             .function = "f",
@@ -142,7 +142,7 @@ TEST(Mistakes, AreToldOfTheOutputThatTheyExplain) {
   task.mistakes = {{"doubled", both(2, 2)}, {"tripled", both(1, 3)}, {"lost", both(0, 7)}};
   const auto told = [&](float o, float p) {
     Outcome outcome = returned({o});
-    outcome.outputs[0]["p"] = Tensor({1}, {p});
+    outcome.outputs[0]["p"] = Tensor({1}, p);
     const Played played = compare(task, example, task.expected(example), outcome);
     return mistakes_by_output(task, {&played});
   };

@@ -215,7 +215,7 @@ TEST(Verdict, TellsWhatSingleOutputsLookLike) {
   Task task = one_output();
   task.outputs.push_back({"p", {"row"}});
   const auto both = [](double o, double p) {
-    return [=](const Example&) { return Answer{{"o", Tensor64({1}, {o})}, {"p", Tensor64({1}, {p})}}; };
+    return [=](const Example&) { return Answer{{"o", Tensor64({1}, o)}, {"p", Tensor64({1}, p)}}; };
   };
   task.expected = task.baseline = both(1, 1);
   task.mistakes = {{"doubled", both(2, 2)}, {"lost", both(1, 0)}};
@@ -223,7 +223,7 @@ TEST(Verdict, TellsWhatSingleOutputsLookLike) {
   const GradedTest test{&task, 0};
   const Example example{"an input", {}};
   Outcome returned = outcome(Ending::Finished, "");
-  returned.outputs = {{{"o", Tensor({1}, {2})}, {"p", Tensor({1}, {0})}}};
+  returned.outputs = {{{"o", Tensor({1}, 2)}, {"p", Tensor({1}, 0)}}};
   std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), returned)}}};
   judge(tests);
   EXPECT_TRUE(tests[0].verdict.mistakes.empty());
