@@ -437,9 +437,9 @@ function code_words(text,    words, count, i, out) {
 
 function in_parts(word,    out, from, i, two) {
   from = 1
-  for (i = 4; i <= length(word) - 4; ++i) {
+  for (i = 8; i <= length(word) - 4; ++i) {
     two = substr(word, i, 2)
-    if (i - from < 3 || two !~ /[_\/][^_\/]|:[^:]|[a-z][A-Z]/) continue
+    if (i - from < 7 || two !~ /[_\/][^_\/]|:[^:]|[a-z][A-Z]/) continue
     out = out "<span class=\"part\">" escaped_code(substr(word, from, i + 1 - from)) "</span>"
     from = i + 1
   }
