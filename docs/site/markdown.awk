@@ -61,7 +61,16 @@ hidden {
   next
 }
 
-{ block = block (block_lines++ ? "\n" : "") $0 }
+# An indented line behind a blank one is code, if it does not belong to a list.
+/^    / && !block_lines && !display && !in_list {
+  print
+  next
+}
+
+{
+  if (!block_lines && !/^ /) in_list = /^([0-9]+[.)]|[-*+]) /
+  block = block (block_lines++ ? "\n" : "") $0
+}
 
 END {
   flush_block()
