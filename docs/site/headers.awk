@@ -9,14 +9,15 @@
   }
 }
 
-# A comment above `namespace course` tells of the header, not of the namespace, which other headers have as well.
+# A comment above a namespace that many headers open, such as `course`, tells of the header.
+BEGIN { of_many = "^namespace course(::(bench|checks|demo|gpu|gpu::nccl|lab|mpi_layer|program|program::grader|reference|timed))? [{]" }
 /^\/\/\// {
   comment = comment $0 "\n"
   next
 }
 comment != "" {
-  if (/^namespace course/ && before == "") before = "/// \\file"
-  else if (/^namespace course/) gsub(/(^|\n)\/\/\//, "&/", comment)
+  if ($0 ~ of_many && before == "") before = "/// \\file"
+  else if ($0 ~ of_many) gsub(/(^|\n)\/\/\//, "&/", comment)
 }
 {
   print_before()
