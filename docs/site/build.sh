@@ -263,7 +263,7 @@ printf '</body>\n</html>\n' >"$work/footer.html"
 
 # ---- the site ----
 
-cp "$here/site.css" "$here/mathjax.js" "$here/headers.sed" "$work"
+cp "$here/site.css" "$here/mathjax.js" "$here/headers.awk" "$work"
 for name in *; do case $name in build) ;; *) [ -e "$work/$name" ] || ln -s "$root/$name" "$work/$name" ;; esac done
 {
   cat "$here/Doxyfile"
@@ -278,6 +278,13 @@ if [ -s "$work/warnings" ]; then
   exit 1
 fi
 mv "$work/html" "$html"
+# Of each text Doxygen makes a page as of a file, too, with nothing on it: nobody is to find it.
+rm -f "$html"/*_8md.html
+for list in "$html"/search/*.js; do
+  grep -q '_8md\.html' "$list" || continue
+  sed '/_8md\.html/d' "$list" >"$work/list.js"
+  cp "$work/list.js" "$list"
+done
 # Its list of names stands in a frame with a style of its own.
 echo 'body.SRPage * { font-size: 10pt; }' >>"$html/search/search.css"
 texts=()

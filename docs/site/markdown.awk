@@ -61,7 +61,16 @@ hidden {
   next
 }
 
-{ block = block (block_lines++ ? "\n" : "") $0 }
+# An indented line behind a blank one is code, if it does not belong to a list.
+/^    / && !block_lines && !display && !in_list {
+  print
+  next
+}
+
+{
+  if (!block_lines && !/^ /) in_list = /^([0-9]+[.)]|[-*+]) /
+  block = block (block_lines++ ? "\n" : "") $0
+}
 
 END {
   flush_block()
@@ -121,7 +130,7 @@ function converted(text,    lines, count, i, run, out, listed) {
       run = ""
     } else if (!display && lines[i] ~ /^ *\|/) {
       in_row = 1
-      out = out ended(run) (lines[i] ~ /^[ |:-]+$/ ? lines[i] : inline(lines[i])) (i < count ? "\n" : "")
+      out = out ended(run) (lines[i] ~ /^[ |:-]+$/ ? lines[i] : roomy(inline(lines[i]))) (i < count ? "\n" : "")
       in_row = 0
       run = ""
     } else {
@@ -134,6 +143,22 @@ function converted(text,    lines, count, i, run, out, listed) {
     if (run == "") run_lines = 0
   }
   return out
+}
+
+# A row of a table of three columns or more as Doxygen gets it, in which the style can give a long text room: such a table
+# scrolls, and would squeeze the text into a narrow column all the same.
+function roomy(row,    cells, count, i, cell, seen) {
+  gsub(/\\\|/, "\001", row)
+  count = split(row, cells, "|")
+  row = cells[1]
+  for (i = 2; i <= count; ++i) {
+    cell = seen = cells[i]
+    gsub(/<[^>]*>|\\(end)?htmlonly/, "", seen)
+    if (count > 4 && length(seen) > 50) cell = " <span class=\"long\">" cell "</span> "
+    row = row "|" cell
+  }
+  gsub(/\001/, "\\|", row)
+  return row
 }
 
 function ended(run) { return run == "" ? "" : inline(run) "\n" }
@@ -194,15 +219,17 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
       continue
     }
     # Up to the next character that may mean something.
-    if (match(text, /[`$!<>\[\\@%#&|~"*-]/) == 0) return out text
+    if (match(text, /[`$!<>\[\\@%#&|~"*-]/) == 0) return out glued(text, out)
     if (RSTART > 1) {
-      out = out substr(text, 1, RSTART - 1)
+      inner = substr(text, 1, RSTART - 1)
       text = substr(text, RSTART)
+      out = out glued(inner, out)
+      if (text ~ /^%/ && out ~ /[0-9] $/) sub(/ $/, "\\&nbsp;", out)
     }
     c = substr(text, 1, 1)
     two = substr(text, 1, 2)
     if (c == "`" && (end = span_end(text))) {
-      out = out (length(span_text) <= 20 ? "<code class=\"short\">" : "<code>") escaped_code(span_text) "</code>"
+      out = out (length(span_text) <= 20 ? "<code class=\"short\">" : "<code>") code_words(span_text) "</code>"
       text = substr(text, end)
     } else if (two == "$$") {
       out = out "\\f["
@@ -274,6 +301,32 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
     }
   }
   return out
+}
+
+# Plain text, in which no line ends within a number (131 072) or before "+ 1"; before: what stands in front of it.
+function glued(text, before,    out, at, run) {
+  while (match(text, / (\+|−) [0-9]/)) {
+    at = RSTART
+    run = at == 1 ? before : substr(text, 1, at - 1)
+    if (run == "" || run ~ /[ \n|]$/) {
+      out = out substr(text, 1, at)
+      text = substr(text, at + 1)
+    } else {
+      out = out substr(text, 1, at - 1) "&nbsp;" substr(text, at + 1, RLENGTH - 3) "&nbsp;"
+      text = substr(text, at + RLENGTH - 1)
+    }
+  }
+  text = out text
+  out = ""
+  while (match(text, /[0-9] [0-9][0-9][0-9]/)) {
+    at = RSTART
+    run = substr(text, 1, at)
+    if (substr(text, at + 5, 1) !~ /[0-9]/ && (run ~ /(^|[^0-9.,])[1-9][0-9]?[0-9]?$/ || (out ~ /&nbsp;$/ && at == 3))) run = run "&nbsp;"
+    else run = run " "
+    out = out run
+    text = substr(text, at + 2)
+  }
+  return out text
 }
 
 # Of a text that begins with a code span: sets span_text, and returns where what follows it begins; 0: it is none.
@@ -378,6 +431,31 @@ function escaped(text,    out, i, c) {
   return out
 }
 
+# A span of code. No line ends within an option; in a table, a long name may go on in the next line behind a sign or a hump.
+# Doxygen takes no such marks within a link.
+function code_words(text,    words, count, i, out) {
+  if (in_link) return escaped_code(text)
+  count = split(text, words, / /)
+  for (i = 1; i <= count; ++i) {
+    if (i > 1) out = out " "
+    if (words[i] ~ /^--?[a-zA-Z]/ && length(words[i]) <= 24) out = out "<span class=\"option\">" escaped_code(words[i]) "</span>"
+    else out = out (in_row ? in_parts(words[i]) : escaped_code(words[i]))
+  }
+  return out
+}
+
+function in_parts(word,    out, from, i, two) {
+  from = 1
+  for (i = 8; i <= length(word) - 4; ++i) {
+    two = substr(word, i, 2)
+    if (i - from < 7 || two !~ /[_\/][^_\/]|:[^:]|[a-z][A-Z]/) continue
+    out = out "<span class=\"part\">" escaped_code(substr(word, from, i + 1 - from)) "</span>"
+    from = i + 1
+  }
+  word = escaped_code(substr(word, from))
+  return from == 1 ? word : out "<span class=\"part\">" word "</span>"
+}
+
 function escaped_code(text,    out, i, c) {
   out = ""
   for (i = 1; i <= length(text); ++i) {
@@ -403,7 +481,7 @@ function escaped_code(text,    out, i, c) {
 function html(text,    out, end, close_at, inner) {
   out = ""
   while (match(text, /[`$<>&\[*]/)) {
-    out = out substr(text, 1, RSTART - 1)
+    out = out glued(substr(text, 1, RSTART - 1), out)
     text = substr(text, RSTART)
     if (text ~ /^`/ && (end = span_end(text))) {
       out = out "<code>" html_characters(span_text) "</code>"
@@ -450,7 +528,11 @@ function html_characters(text) {
 
 function link(text, target,    url) {
   url = url_of(target)
-  return url == "" ? inline(text) : "<a href=\"" url "\">" inline(text) "</a>"
+  if (url == "") return inline(text)
+  in_link = 1
+  text = inline(text)
+  in_link = 0
+  return "<a href=\"" url "\">" text "</a>"
 }
 
 # The picture is wrapped so that the style can lay a light ground under it, as its colours need.

@@ -31,6 +31,7 @@ fenced || !/^#+ .* \{#[^ ]*\}$/ { next }
   sub(/^#+ */, "", text)
   sub(/ *\{#[^ ]*\}$/, "", text)
   gsub(/<[^>]*>|\\f\$/, "", text)
+  gsub(/&nbsp;/, " ", text)
   gsub(/\\/, "", text)
   gsub(/'/, "\\x27", text)
   if ($0 ~ /^# /) {

@@ -56,6 +56,9 @@ check 'no Markdown is left in a text' is \
 filtered() { printf '# A title\n\n%s\n' "$1" | awk -v file=README.md -v root="$root" -v pages=/dev/null -v linked="$work/linked" -v strict=1 -f "$root/docs/site/markdown.awk" | tail -n +3; }
 check 'a formula keeps the bracket and the stop beside it' is "$(filtered 'Here ($m < l$), and $n$.' | sed 's/\\[a-z]*htmlonly//g')" \
   'Here <span class="formula">(\(m &lt; l\)),</span> and <span class="formula">\(n\).</span>'
+check 'no line ends within a number or an option' is "$(filtered '131 072 of them, 5 % at rank + 1, `./course check 05 --task 2`.')" \
+  '131&nbsp;072 of them, 5&nbsp;\% at rank&nbsp;+&nbsp;1, <code>./course check 05 <span class="option">\--task</span> 2</code>.'
+check 'indented code stays as it is' is "$(filtered '    ./course trace --ranks 3 <file')" '    ./course trace --ranks 3 <file'
 check 'a number that comes to stand at the beginning of a line is no list' is "$(filtered 'There are
 65. So there.')" 'There are
 65\. So there.'
