@@ -178,6 +178,33 @@ test_violence() {
   check 'with the way back' has "$out" './course reset 01'
 }
 
+# Where a line stands in the student's file.
+line_of() { grep -n -F -m 1 -- "$1" "$student" | cut -d: -f1; }
+
+test_locate() {
+  solve
+  course locate 01
+  check 'locate where nothing fails: exit 2' is "$code" 2
+  check 'it says so' has "$err" 'no task of lesson 01 that is written fails'
+  sed -i 's/std::exp(x(i, j) - m)/std::exp(x(i, j) + m)/' "$student"
+  cp "$student" "$work/wrong.cpp"
+  course locate 01
+  check 'locate of a slip: exit 0' is "$code" 0
+  check 'the line, as a compiler would' has "$out" "lessons/01_safe_softmax/safe_softmax.cpp:$(line_of '+ m)'): look here:"
+  check 'what is there' has "$out" '^'
+  check 'and not what should be' lacks "$out" 'the change:'
+  check 'the file stays as it is' cmp -s "$student" "$work/wrong.cpp"
+  course locate 01 --spoil
+  check 'asked for, the change' has "$out" 'the change: -'
+  echo 'void softmax(' >>"$student"
+  course locate 01
+  check 'what does not compile: exit 1' is "$code" 1
+  check 'it says who says where' has "$err" 'lesson 01 does not compile: ./course check 01'
+  course locate 01 --seconds 0
+  check 'no time: exit 2' is "$code" 2
+  solve
+}
+
 test_replay() {
   break_student
   course check 01
@@ -611,6 +638,7 @@ test_pass
 test_compile_error
 test_failure
 test_violence
+test_locate
 test_replay
 test_own_player
 test_backend

@@ -98,8 +98,11 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
     }
     if (!text.empty()) return text;
   }
-  return fmt::format("the last check said: {}\n{}", task.diagnosis.substr(0, task.diagnosis.find('\n')),
-                     next_step_after(checkout, lesson, task));
+  return fmt::format(
+      "the last check said: {}\n{}  ./course locate {}.{} looks for the line: it tries small changes of your "
+      "file, for two minutes at most\n",
+      task.diagnosis.substr(0, task.diagnosis.find('\n')), next_step_after(checkout, lesson, task), lesson.id,
+      task.task->id);
 }
 
 }  // namespace course::program

@@ -14,7 +14,8 @@ struct ToolCommand {
   const char* program = nullptr;  ///< null: course-tools
 };
 
-inline constexpr std::array<ToolCommand, 11> tool_commands{{
+inline constexpr std::array<ToolCommand, 12> tool_commands{{
+    {"locate", "the line that a task fails by, found by small changes of my file", "course_locate"},
     {"trace", "run a lesson's code, draw the timeline", "ring_lab"},
     {"lab", "a laboratory: rings on a link of a chosen speed", "ring_lab"},
     {"doctor", "what was found on this machine, what is skipped and why"},

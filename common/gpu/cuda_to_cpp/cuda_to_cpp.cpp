@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu/cuda_to_cpp/host_calls.hpp"
-#include "gpu/cuda_to_cpp/tokenizer.hpp"
+#include "text/tokenizer.hpp"
 
 namespace course::gpu {
 

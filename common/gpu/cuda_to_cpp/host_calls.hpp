@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cuda_to_cpp/tokenizer.hpp"
+#include "text/tokenizer.hpp"
 
 namespace course::gpu {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace course::gpu {
+namespace course {
 
 /// A token of the source. All tokens one after another are the source again.
 struct Token {
@@ -18,4 +18,4 @@ struct Token {
 /// Splits a source into tokens. Marks are one character each.
 std::vector<Token> tokens_of(std::string_view source);
 
-}  // namespace course::gpu
+}  // namespace course

@@ -1,10 +1,10 @@
-#include "gpu/cuda_to_cpp/tokenizer.hpp"
+#include "text/tokenizer.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <utility>
 
-namespace course::gpu {
+namespace course {
 
 namespace {
 
@@ -124,4 +124,4 @@ std::vector<Token> tokens_of(std::string_view source) {
   return Tokenizer(source).tokens();
 }
 
-}  // namespace course::gpu
+}  // namespace course

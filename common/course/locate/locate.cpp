@@ -1,0 +1,275 @@
+#include "course/locate/locate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "course/build/build.hpp"
+#include "course/commands/commands.hpp"
+#include "course/locate/edited_build.hpp"
+#include "course/locate/small_edits.hpp"
+#include "course/terminal/terminal.hpp"
+#include "course/workspace/judging.hpp"
+#include "course/workspace/lesson_argument.hpp"
+#include "protocol/case.hpp"
+#include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
+#include "runner/temporary_folder.hpp"
+#include "text/text_file.hpp"
+
+namespace course::program {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// An edit may loop, or wait for a message, for ever.
+constexpr double quiet_limit_s = 2;
+/// Places that settle one input only: more than these are no lead.
+constexpr std::size_t most_partial = 3;
+
+/// One of the lesson's files and an edit of it.
+struct Trial {
+  const EditedBuild* build;
+  const Code* code;
+  fs::path file;  ///< from the root
+  SmallEdit edit;
+};
+
+enum class Outcome { Fails, RightOnOneInput, Passes };
+
+/// The failure to be located.
+struct Failure {
+  const LessonInfo* lesson;
+  std::string task;
+  fs::path kept;                   ///< the case that the task is first tried on
+  std::vector<std::string> tests;  ///< the task's
+};
+
+class Locator {
+ public:
+  Locator(const Checkout& checkout, const LocateOptions& options)
+      : checkout_(checkout), options_(options), failure_(find_failure()) {}
+
+  int run() {
+    const std::vector<Trial> trials = all_trials();
+    fmt::print(
+        stderr,
+        "course: task {} of lesson {}: up to {} small changes of your file are tried, for {} at most\n",
+        failure_.task, failure_.lesson->id, trials.size(), duration(options_.seconds));
+    try_all(trials);
+    if (found_) {
+      fmt::print(
+          "{}", place_text(trials[*found_],
+                           fmt::format("with one change here, every test of task {} passes", failure_.task)));
+      return succeeded;
+    }
+    return tell_partial(trials);
+  }
+
+ private:
+  // ---- what fails ----
+
+  GradingOrder order(const std::vector<std::string>& tests, const fs::path& subject) const {
+    return {.lesson = failure_.lesson,
+            .tests = tests,
+            .tree = checkout_.build(),
+            .subject = subject,
+            .player = {built_in_player(checkout_.build(), *failure_.lesson)},
+            .quiet = true,
+            .quiet_limit_s = quiet_limit_s};
+  }
+
+  Failure find_failure() {
+    const LessonChoice choice = choose_lesson(checkout_.lessons, options_.lesson, options_.task);
+    const LessonInfo& lesson = *choice.lesson;
+    failure_.lesson = &lesson;
+    if (const std::string obstacle = checkout_.build_obstacle(lesson); !obstacle.empty())
+      throw Unavailable("lesson " + lesson.id + " cannot be played: " + obstacle);
+    require_compiled(lesson);
+    GradingOrder all = order(selected_tests(lesson, choice.task, std::nullopt),
+                             library_of(checkout_.build(), lesson, "student"));
+    all.keep = folder_.path() / "cases";
+    const LessonStatus status = lesson_status_of(lesson, grade(checkout_, all));
+    const auto wrong = std::ranges::find_if(status.tasks, [&](const TaskStatus& task) {
+      return task.is_wrong() && (choice.task.empty() || task.task->id == choice.task);
+    });
+    if (wrong == status.tasks.end())
+      throw UsageError("no task of lesson " + lesson.id + " that is written fails: ./course check " +
+                       lesson.id + " says how it stands");
+    const fs::path kept = all.keep / (lesson.tag() + "." + wrong->test);
+    if (!fs::exists(kept / "case.json"))
+      throw Unavailable("the input that fails task " + wrong->task->id + " was not kept");
+    return {&lesson, wrong->task->id, kept, test_names(*wrong->task)};
+  }
+
+  void require_compiled(const LessonInfo& lesson) const {
+    const BuildResult built =
+        build({checkout_.root, checkout_.build(), {lesson.tag() + "_check"}, "lesson " + lesson.id});
+    if (!built.succeeded)
+      throw std::runtime_error("lesson " + lesson.id + " does not compile: ./course check " + lesson.id +
+                               " says where");
+  }
+
+  // ---- what is tried ----
+
+  std::vector<Trial> all_trials() {
+    const std::string function = read_manifest(failure_.kept).function;
+    std::vector<Trial> trials;
+    for (const std::string& name : failure_.lesson->files) {
+      const fs::path file = Checkout::student_file(*failure_.lesson, name);
+      const fs::path folder = folder_.path() / ("file" + std::to_string(codes_.size()));
+      fs::create_directories(folder);
+      builds_.push_back(std::make_unique<EditedBuild>(checkout_, *failure_.lesson, file, folder));
+      codes_.push_back(std::make_unique<Code>(read_text(checkout_.root / file)));
+      for (SmallEdit& edit : small_edits(*codes_.back(), function))
+        trials.push_back({builds_.back().get(), codes_.back().get(), file, std::move(edit)});
+    }
+    std::ranges::stable_sort(trials, {}, [](const Trial& trial) { return trial.edit.rank; });
+    return trials;
+  }
+
+  void try_all(const std::vector<Trial>& trials) {
+    const Interruptible until_ctrl_c;
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(options_.seconds);
+    std::vector<std::thread> workers;
+    for (unsigned worker = 0; worker < std::max(1u, std::thread::hardware_concurrency()); ++worker)
+      workers.emplace_back([&, worker] { work(trials, end, worker); });
+    for (std::thread& worker : workers) worker.join();
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+  void work(const std::vector<Trial>& trials, Clock::time_point end, unsigned worker) {
+    try {
+      const fs::path folder = folder_.path() / ("worker" + std::to_string(worker));
+      for (std::size_t i = next_++; i < trials.size() && Clock::now() < end && !over_; i = next_++) {
+        fs::remove_all(folder);
+        fs::create_directories(folder);
+        const Outcome outcome = outcome_of(trials[i], folder);
+        const std::scoped_lock lock(mutex_);
+        progress_.show(
+            fmt::format("tried {} of {} changes, {}", i + 1, trials.size(), duration(progress_.seconds())));
+        if (outcome == Outcome::RightOnOneInput) partial_.push_back(i);
+        if (outcome != Outcome::Passes) continue;
+        if (!found_ || i < *found_) found_ = i;
+        over_ = true;
+      }
+    } catch (...) {
+      const std::scoped_lock lock(mutex_);
+      thrown_ = std::current_exception();
+      over_ = true;
+    }
+  }
+
+  Outcome outcome_of(const Trial& trial, const fs::path& folder) const {
+    const fs::path made = trial.build->make(trial.edit.applied_to(trial.code->source()), folder);
+    if (made.empty()) return Outcome::Fails;
+    // A copy under the name that tells the lesson: what is returned is written into it.
+    const fs::path kept = folder / failure_.kept.filename();
+    fs::copy(failure_.kept, kept, fs::copy_options::recursive);
+    GradingOrder alone = order({}, made);
+    alone.replayed = kept;
+    if (!passes(alone)) return Outcome::Fails;
+    for (const std::uint64_t seed : {1u, 2u}) {
+      GradingOrder all = order(failure_.tests, made);
+      all.seed = seed;
+      if (!passes(all)) return Outcome::RightOnOneInput;
+    }
+    return Outcome::Passes;
+  }
+
+  bool passes(const GradingOrder& asked) const {
+    try {
+      const TestResults results = grade(checkout_, asked);
+      return !results.empty() && std::ranges::all_of(results, [](const auto& test) {
+        return test.second.status == Status::Passed;
+      });
+    } catch (const std::runtime_error&) {  // the judge has no word for what this edit does
+      return false;
+    }
+  }
+
+  // ---- what is said ----
+
+  int tell_partial(const std::vector<Trial>& trials) {
+    std::ranges::sort(partial_);
+    std::vector<std::string> places;
+    std::set<std::pair<fs::path, long>> lines;
+    for (const std::size_t i : partial_) {
+      if (lines.insert({trials[i].file, line_of(trials[i])}).second)
+        places.push_back(place_text(
+            trials[i], "with one change here, the input that was shown is right, and others are not"));
+    }
+    if (places.empty() || places.size() > most_partial) {
+      fmt::print(
+          "no small change makes task {} pass: what is wrong is larger than one operator, name, bound or "
+          "statement, or in two places\n",
+          failure_.task);
+      return failed;
+    }
+    fmt::print("no small change makes task {} pass; two mistakes, perhaps:\n{}", failure_.task,
+               joined(places, {}, ""));
+    return failed;
+  }
+
+  static long line_of(const Trial& trial) {
+    const std::string& source = trial.code->source();
+    return 1 +
+           std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(trial.edit.first), '\n');
+  }
+
+  /// The place as a compiler would show it.
+  std::string place_text(const Trial& trial, const std::string& what) const {
+    const std::string& source = trial.code->source();
+    const SmallEdit& edit = trial.edit;
+    const std::size_t line_begin = edit.first == 0 ? 0 : source.rfind('\n', edit.first - 1) + 1;
+    const std::size_t line_end = std::min(source.find('\n', edit.first), source.size());
+    const char* const how = edit.kind == SmallEdit::Kind::Missing ? "something is missing here"
+                            : edit.kind == SmallEdit::Kind::Order
+                                ? "this comes in another order, or stands elsewhere"
+                                : "look here";
+    const std::string number = std::to_string(line_of(trial));
+    const std::size_t width =
+        std::max<std::size_t>(1, std::min(edit.last, line_end) - std::min(edit.first, line_end));
+    std::string text =
+        fmt::format("{}:{}: {}: {}\n  {} | {}\n  {} | {}{}\n", trial.file.string(), number, how, what, number,
+                    source.substr(line_begin, line_end - line_begin), std::string(number.size(), ' '),
+                    std::string(edit.first - line_begin, ' '), std::string(width, '^'));
+    if (options_.spoil)
+      text += "  the change: " + (edit.text.empty() ? "nothing in its place" : edit.text) + "\n";
+    return text;
+  }
+
+  const Checkout& checkout_;
+  const LocateOptions& options_;
+  TemporaryFolder folder_;
+  Failure failure_{};
+  std::vector<std::unique_ptr<EditedBuild>> builds_;
+  std::vector<std::unique_ptr<Code>> codes_;
+
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> over_ = false;
+  std::mutex mutex_;  ///< of all below
+  ProgressLine progress_;
+  std::optional<std::size_t> found_;
+  std::vector<std::size_t> partial_;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace
+
+int locate(const Checkout& checkout, const LocateOptions& options) {
+  return Locator(checkout, options).run();
+}
+
+}  // namespace course::program
