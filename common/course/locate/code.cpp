@@ -64,6 +64,7 @@ bool Code::match_brackets() {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const std::string& text = pieces_[i].text;
+    enclosing_.push_back(open.empty() ? npos : open.back());
     if (pieces_[i].kind != Token::Kind::Mark || text.size() != 1) continue;
     if (std::string_view("([{").find(text) != std::string_view::npos) open.push_back(i);
     const std::size_t kind = std::string_view(")]}").find(text);
@@ -269,29 +270,46 @@ bool Code::declares(std::size_t at) const {
   return goes_on && !type_before(at).empty();
 }
 
-std::map<std::string, std::string> Code::declared(const Definition& definition) const {
-  std::map<std::string, std::string> types;
+/// Where the block ends that a name is declared in, or the loop, branch or lambda that it is declared for.
+std::size_t Code::scope_end(std::size_t name, const Definition& definition) const {
+  if (name < definition.body) return definition.last;
+  std::size_t open = enclosing(name);
+  if (open != npos && is(open, "[")) open = enclosing(open);
+  if (open == npos || open < definition.body) return definition.last;
+  const std::size_t close = partner(open);
+  if (is(open, "{")) return close;
+  std::size_t end = close + 1;
+  while (end < definition.last && !is(end, "{") && !is(end, ";"))
+    end = partner(end) > end ? partner(end) + 1 : end + 1;
+  return std::max(end, partner(end));
+}
+
+std::vector<Code::Name> Code::names(const Definition& definition) const {
+  std::vector<Name> all;
+  const auto add = [&](std::size_t at, const std::string& type) {
+    all.push_back({pieces_[at].text, type, std::max(at + 1, definition.body), scope_end(at, definition)});
+  };
   for (std::size_t i = definition.first; i < definition.last; ++i) {
-    if (is(i, "auto") || is(i, "const")) {
+    if (is(i, "auto")) {
       std::size_t open = i + 1;
       while (is(open, "&") || is(open, "&&")) ++open;
-      if (is(open, "[") && is(i, "auto")) {
-        for (std::size_t name = open + 1; name < partner(open); name += 2) types[pieces_[name].text] = "auto";
+      if (is(open, "[")) {
+        for (std::size_t name = open + 1; name < partner(open); name += 2) add(name, "auto");
       }
     }
     if (!declares(i) || i + 1 == definition.body) continue;
     const std::string type = type_before(i);
-    types[pieces_[i].text] = type;
-    // More names behind commas, outside the brackets of parameters.
+    add(i, type);
     if (i < definition.body) continue;
+    // More names behind commas, outside the brackets of parameters.
     for (std::size_t at = i + 1; at < definition.last && !is(at, ";") && partner(at) >= at; ++at) {
       if (is(at, ",") && at + 2 < definition.last && pieces_[at + 1].is_word() &&
           (is(at + 2, "=") || is(at + 2, ",") || is(at + 2, ";")))
-        types[pieces_[at + 1].text] = type;
+        add(at + 1, type);
       if (partner(at) > at) at = partner(at);
     }
   }
-  return types;
+  return all;
 }
 
 }  // namespace course::program

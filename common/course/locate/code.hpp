@@ -59,15 +59,26 @@ class Code {
   };
   std::vector<Range> arguments(std::size_t open) const;
 
-  /// By name, the type that a definition declares it with, in short: "real", "integer", or its words.
-  std::map<std::string, std::string> declared(const Definition& definition) const;
+  /// A name that a definition declares, where it is to be had, [first, last), and its type in short: "real",
+  /// "integer", or its words.
+  struct Name {
+    std::string name, type;
+    std::size_t first, last;
+    bool is_at(std::size_t at) const { return first <= at && at < last; }
+  };
+  std::vector<Name> names(const Definition& definition) const;
 
   /// Whether a piece is the name in its own declaration.
   bool declares(std::size_t at) const;
 
+  /// The innermost bracket that is open there; npos where none is.
+  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+  std::size_t enclosing(std::size_t at) const { return enclosing_[at]; }
+
  private:
   void cut_into_pieces();
   bool match_brackets();
+  std::size_t scope_end(std::size_t name, const Definition& definition) const;
   void find_definitions();
   std::size_t statement(std::size_t at, std::size_t end, std::vector<Statement>& list) const;
   std::vector<Statement> statements(std::size_t first, std::size_t last) const;
@@ -78,6 +89,7 @@ class Code {
   std::string source_;
   std::vector<Piece> pieces_;
   std::map<std::size_t, std::size_t> partners_;
+  std::vector<std::size_t> enclosing_;
   std::vector<Definition> definitions_;
 };
 

@@ -78,7 +78,7 @@ class Editor {
         here_(definition),
         rank_(rank),
         edits_(edits),
-        types_(code.declared(definition)) {}
+        names_(code.names(definition)) {}
 
   void run() {
     lists(here_.statements);
@@ -230,7 +230,7 @@ class Editor {
   /// Of a request that is declared here, and in code of a device.
   void missing_waits() {
     Words waits;
-    for (const auto& [name, type] : types_) {
+    for (const auto& [name, type, first, last] : names_) {
       if (type == "MPI_Request")
         waits.insert(waits.end(), {"MPI_Wait(&" + name + ", MPI_STATUS_IGNORE);",
                                    "MPI_Waitall(static_cast<int>(std::size(" + name + ")), " + name +
@@ -298,9 +298,10 @@ class Editor {
     if (is(at, "!")) add(1, at, at + 1, "");
     const std::size_t end = code_.operand_end(at);
     if (end == at || !begins_operand(at) || is(at - 1, ".") || is(at - 1, "->") || is(at - 1, "::")) return;
-    if (is(at - 1, "(") || is(at - 1, ",") || is(at - 1, "=") || is(at - 1, "return") || is(at - 1, "+=") ||
-        is(at - 1, "?") || is(at - 1, ":"))
-      insert(3, at, "-");
+    const bool may_be_negative = is(at - 1, "(") || is(at - 1, ",") || is(at - 1, "=") ||
+                                 is(at - 1, "return") || is(at - 1, "+=") || is(at - 1, "?") ||
+                                 is(at - 1, ":");
+    if (may_be_negative && is_expression(at, end) && wanted(at) != Wanted::Integer) insert(3, at, "-");
     if (is(at - 1, "&&") || is(at - 1, "||") || (is(at - 1, "(") && at > 1 && is(at - 2, "if")))
       insert(2, at, "!");
   }
@@ -310,18 +311,43 @@ class Editor {
            !is(first, "if") && !is(first, "for") && !is(first, "while") && !is(first, "auto");
   }
 
+  /// What kind of number is wanted at a place.
+  enum class Wanted { Integer, Real, Either };
+
+  Wanted wanted(std::size_t at) const {
+    for (std::size_t open = code_.enclosing(at); open != Code::npos && open >= here_.body;
+         open = code_.enclosing(open)) {
+      if (is(open, "[")) return Wanted::Integer;
+      if (!is(open, "(")) break;
+      const std::string& callee = pieces_[open - 1].text;
+      if (callee == "for" || callee.starts_with("MPI_") || callee.starts_with("nccl") || is_member(open - 1))
+        return Wanted::Integer;
+      if (callee == "if" || callee == "while") return Wanted::Either;
+      if (const std::string type = type_at(callee, open); !type.empty() && type != "auto")
+        return Wanted::Integer;
+      if (callee == "exp" || callee == "log" || callee == "sqrt") return Wanted::Real;
+    }
+    std::size_t begin = at;
+    while (begin > here_.body && !is(begin - 1, ";") && !is(begin - 1, "{") && !is(begin - 1, "}")) --begin;
+    for (std::size_t i = begin; i < at; ++i) {
+      if (!is(i, "=") && !is(i, "+=") && !is(i, "-=") && !is(i, "*=") && !is(i, "/=")) continue;
+      const std::string type = type_at(pieces_[i - 1].text, i + 1);
+      return type == "integer" ? Wanted::Integer : type == "auto" ? Wanted::Either : Wanted::Real;
+    }
+    return Wanted::Either;
+  }
+
   /// Of an operand that is a bound, an index, a count or a rank.
   void one_more_or_less(std::size_t at) {
     const std::size_t end = code_.operand_end(at);
     if (end == at || !begins_operand(at) || is(at - 1, ".") || is(at - 1, "::") || is(at - 1, "->")) return;
-    if (!is_expression(at, end)) return;
-    const bool real =
-        end == at + 1 && types_.contains(pieces_[at].text) && types_.at(pieces_[at].text) == "real";
-    if (real || pieces_[at].kind == Token::Kind::Number) return;
+    if (!is_expression(at, end) || pieces_[at].kind == Token::Kind::Number) return;
+    const std::string type = end == at + 1 ? type_at(pieces_[at].text, at) : "";
+    if (!type.empty() && type != "integer" && type != "auto") return;
     const bool ends = is(end, ")") || is(end, "]") || is(end, ";") || is(end, ",") || is(end, "<") ||
                       is(end, "<=") || is(end, ">") || is(end, ">=") || is(end, "+") || is(end, "-") ||
                       is(end, "==");
-    if (!ends) return;
+    if (!ends || wanted(at) == Wanted::Real) return;
     append(3, end - 1, " + 1");
     append(3, end - 1, " - 1");
   }
@@ -400,14 +426,20 @@ class Editor {
           Kind::Order);
   }
 
-  /// The names of one type with that of a name; of a type that is not written, all.
-  Words like(const std::string& name) const {
-    Words names;
-    const auto type = types_.find(name);
-    if (type == types_.end()) return names;
-    for (const auto& [other, its] : types_) {
-      if (other != name && (its == type->second || its == "auto" || type->second == "auto"))
-        names.push_back(other);
+  /// The type of the name that is to be had there; empty where none is.
+  std::string type_at(const std::string& name, std::size_t at) const {
+    std::string type;
+    for (const Code::Name& one : names_) {
+      if (one.name == name && one.is_at(at)) type = one.type;  // the innermost comes last
+    }
+    return type;
+  }
+
+  /// The names of this type that are to be had there; a type that is not written may be any.
+  std::set<std::string> like(const std::string& type, std::size_t at) const {
+    std::set<std::string> names;
+    for (const Code::Name& one : names_) {
+      if (one.is_at(at) && (one.type == type || one.type == "auto" || type == "auto")) names.insert(one.name);
     }
     return names;
   }
@@ -422,11 +454,12 @@ class Editor {
       }
       return;
     }
-    const bool common_type = types_.contains(pieces_[at].text);
-    if (!common_type) return;
-    const bool written = types_.at(pieces_[at].text) != "auto";
-    for (const std::string& other : like(pieces_[at].text))
-      add(written && types_.at(other) != "auto" ? 3 : 5, at, at + 1, other);
+    const std::string type = type_at(pieces_[at].text, at);
+    if (type.empty()) return;
+    for (const std::string& other : like(type, at)) {
+      const bool written = type != "auto" && type_at(other, at) != "auto";
+      if (other != pieces_[at].text) add(written ? 3 : 5, at, at + 1, other);
+    }
   }
 
   /// What stands behind a dot in this function.
@@ -448,18 +481,23 @@ class Editor {
     const bool ends =
         is(end, ";") || is(end, ")") || is(end, "+") || is(end, "-") || is(end, ",") || is(end, "*");
     if (!ends || pieces_[at].kind == Token::Kind::Number) return;
-    int tried = 0;
-    for (const auto& [name, type] : types_) {
-      if (type != "real" || ++tried > 8) continue;
-      for (const char* sign : {" * ", " / ", " - ", " + "}) append(6, end - 1, sign + name);
+    if (wanted(at) == Wanted::Integer) return;
+    const std::string type = end == at + 1 ? type_at(pieces_[at].text, at) : "";
+    if (type == "integer") return;
+    for (const std::string& name : like("real", at)) {
+      if (type_at(name, at) != "real") continue;
+      for (const char* sign : {" * ", " / "}) append(6, end - 1, sign + name);
+      for (const char* sign : {" - ", " + "}) append(7, end - 1, sign + name);
     }
   }
 
   /// A name for another wherever it is used, and two for each other.
   void names_throughout() {
-    for (const auto& [name, type] : types_) {
-      for (const std::string& other : like(name)) {
-        if (type == "auto" || types_.at(other) == "auto") continue;
+    std::map<std::string, std::string> types;
+    for (const Code::Name& one : names_) types[one.name] = one.type;
+    for (const auto& [name, type] : types) {
+      for (const auto& [other, its] : types) {
+        if (name == other || type != its || type == "auto") continue;
         throughout({{name, other}});
         if (name < other) throughout({{name, other}, {other, name}});
       }
@@ -488,7 +526,7 @@ class Editor {
   const Definition& here_;
   int rank_;
   std::vector<SmallEdit>& edits_;
-  std::map<std::string, std::string> types_;
+  std::vector<Code::Name> names_;
   Words donors_;
   bool donors_found_ = false;
 };
@@ -502,6 +540,30 @@ std::string code_alone(const std::string& source) {
   return code;
 }
 
+/// How far each definition is from the function: 0 for itself, 1 for what it names, and so on; those that it
+/// does not reach are far.
+std::vector<int> distances(const Code& code, const std::string& function) {
+  constexpr int far = 5;
+  const std::vector<Definition>& all = code.definitions();
+  std::vector<int> distances(all.size(), far);
+  const auto names = [&](const Definition& from, const std::string& name) {
+    return std::any_of(code.pieces().begin() + static_cast<std::ptrdiff_t>(from.body),
+                       code.pieces().begin() + static_cast<std::ptrdiff_t>(from.last),
+                       [&](const Piece& piece) { return piece.text == name; });
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].name.starts_with(function)) distances[i] = 0;
+  }
+  for (int step = 0; step + 1 < far; ++step) {
+    for (std::size_t from = 0; from < all.size(); ++from) {
+      for (std::size_t to = 0; distances[from] == step && to < all.size(); ++to) {
+        if (names(all[from], all[to].name)) distances[to] = std::min(distances[to], step + 1);
+      }
+    }
+  }
+  return distances;
+}
+
 }  // namespace
 
 std::string SmallEdit::applied_to(const std::string& source) const {
@@ -510,10 +572,8 @@ std::string SmallEdit::applied_to(const std::string& source) const {
 
 std::vector<SmallEdit> small_edits(const Code& code, const std::string& function) {
   std::vector<SmallEdit> all;
-  for (const Definition& definition : code.definitions()) {
-    const int elsewhere = 10;
-    Editor(code, definition, definition.name == function ? 0 : elsewhere, all).run();
-  }
+  const std::vector<int> far = distances(code, function);
+  for (std::size_t i = 0; i < far.size(); ++i) Editor(code, code.definitions()[i], 2 * far[i], all).run();
   std::ranges::stable_sort(all, {}, &SmallEdit::rank);
   std::set<std::string> seen{code_alone(code.source())};
   std::erase_if(all, [&](const SmallEdit& edit) {
