@@ -419,7 +419,7 @@ std::vector<Reading> pass_readings() {
   std::vector<Reading> all = lse_formulas(pass_answer<double>, maxima_of_rows);
   const auto add = [&](const std::string& words, const PassSteps& steps, bool beside_name) {
     all.push_back({"every answer is as if " + words,
-                   [steps](const Example& example) { return std::optional(pass_over_rows(steps, example)); },
+                   [steps](const Example& example) { return pass_over_rows(steps, example); }, false,
                    beside_name});
   };
   for (const Factor l : {Right, LeftOut, Inverted, ByBlockMaximum, Zero, Squared}) {
