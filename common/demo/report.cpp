@@ -10,6 +10,7 @@
 
 #include "demo/load.hpp"
 #include "demo/tables.hpp"
+#include "text/text_file.hpp"
 #include "timed/output_folder.hpp"
 #include "trace/timeline.hpp"
 

@@ -1,7 +1,6 @@
 #include "judge/task.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 #include <stdexcept>
 
@@ -55,10 +54,10 @@ void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
       return known != lesson.mistakes.end() && std::ranges::count(known->tasks, task.id) > 0;
     };
     const auto others = std::stable_partition(task.mistakes.begin(), task.mistakes.end(), is_known);
-    for (const Mistake& mistake : std::ranges::subrange(others, task.mistakes.end())) {
-      const auto words = task.words.find(mistake.id);
+    for (auto other = others; other != task.mistakes.end(); ++other) {
+      const auto words = task.words.find(other->id);
       if (words == task.words.end()) continue;
-      task.readings.push_back({words->second, mistake.answer, true, false, mistake.agrees});
+      task.readings.push_back({words->second, other->answer, true, false, other->agrees});
     }
     task.mistakes.erase(others, task.mistakes.end());
   }
