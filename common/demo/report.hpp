@@ -21,13 +21,6 @@ struct RunResult {
 /// Compares every ring's answer with the reference.
 RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, const Progress& progress);
 
-/// "1.13 MiB".
-std::string format_bytes(std::int64_t bytes);
-
-/// The rings beside each other in less than 80 columns: time of the slowest rank, communication that was
-/// exposed, traffic, the worst head's relative errors and what is allowed.
-std::string ring_table(const RunResult& run);
-
 /// The report for people: what ran, the rings beside each other, whether they are right, the timelines. A
 /// verbose one has the tables by rank and every output's verdict, too.
 std::string report_text(const RunResult& run, const timed::Page& page, bool verbose);

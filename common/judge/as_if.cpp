@@ -229,9 +229,9 @@ std::vector<Hypothesis> hypotheses(const Example& witness) {
   return all;
 }
 
-/// The words of those readings that explain it all, in their order.
-std::vector<std::string> fitting_words(const Task& task, const std::vector<Reading>& readings,
-                                       const std::vector<const Played*>& all) {
+/// Those that explain it all, in their order; of those with the same words one.
+std::vector<Reading> fitting(const Task& task, const std::vector<Reading>& readings,
+                             const std::vector<const Played*>& all) {
   std::vector<char> fits(readings.size());
   for_each_in_parallel(readings.size(), [&](std::size_t i) {
     try {
@@ -239,12 +239,12 @@ std::vector<std::string> fitting_words(const Task& task, const std::vector<Readi
     } catch (const std::exception&) {  // the task has inputs that must fit those that were changed
     }
   });
-  std::vector<std::string> words;
+  std::vector<Reading> fitting;
   for (std::size_t i = 0; i < readings.size(); ++i) {
-    if (fits[i] && std::ranges::find(words, readings[i].words) == words.end())
-      words.push_back(readings[i].words);
+    if (fits[i] && std::ranges::find(fitting, readings[i].words, &Reading::words) == fitting.end())
+      fitting.push_back(readings[i]);
   }
-  return words;
+  return fitting;
 }
 
 /// "; no keys is another matter": an input that is answered wrongly and does not admit the change.
@@ -255,45 +255,41 @@ std::string other_matter(const Change& change, const std::vector<const Played*>&
   return other == all.end() ? "" : fmt::format("; {} is another matter", (*other)->example->what);
 }
 
-/// The words of the first of a task's guesses that explains all that was played.
-std::string guess(Task task, const std::vector<const Played*>& all) {
-  for (std::size_t i = 0; i < task.guesses.size(); ++i) task.guesses[i].id = std::to_string(i);
-  task.mistakes = task.guesses;
-  const std::vector<std::string> explaining = explaining_mistakes(task, all);
-  const auto first = std::ranges::find_if(task.guesses, [&](const Mistake& mistake) {
-    return std::ranges::find(explaining, mistake.id) != explaining.end();
-  });
-  return first == task.guesses.end() ? "" : first->words;
+/// What the task expects of changed inputs, where the witness admits the change.
+std::vector<Reading> of_changed_inputs(const Task& task, const Example& witness,
+                                       const std::vector<const Played*>& all) {
+  std::vector<Reading> readings;
+  for (const Hypothesis& hypothesis : hypotheses(witness)) {
+    if (!hypothesis.change(witness)) continue;
+    const auto answer = [&task, hypothesis](const Example& example) -> std::optional<Answer> {
+      const std::optional<Example> changed = hypothesis.change(example);
+      if (!changed) return std::nullopt;
+      const Answer expected = task.expected(*changed);
+      return hypothesis.written ? hypothesis.written(expected) : expected;
+    };
+    readings.push_back(
+        {"every answer is as if " + hypothesis.words + other_matter(hypothesis.change, all), answer, true});
+  }
+  return readings;
 }
 
 }  // namespace
 
 std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
-  const std::vector<Hypothesis> tried = hypotheses(*witness.example);
-  std::vector<Reading> changes;
-  for (const Hypothesis& hypothesis : tried) {
-    if (!hypothesis.change(*witness.example)) continue;
-    changes.push_back({"every answer is as if " + hypothesis.words + other_matter(hypothesis.change, all),
-                       [&task, hypothesis](const Example& example) -> std::optional<Answer> {
-                         const std::optional<Example> changed = hypothesis.change(example);
-                         if (!changed) return std::nullopt;
-                         const Answer answer = task.expected(*changed);
-                         return hypothesis.written ? hypothesis.written(answer) : answer;
-                       }});
-  }
-  if (const std::vector<std::string> words = fitting_words(task, changes, all); !words.empty())
-    return words.front();
-  if (const std::string words = guess(task, all); !words.empty()) return words;
-  const std::vector<std::string> words = fitting_words(task, task.readings, all);
-  if (words.empty() || words.size() > 2) return "";
-  return words.size() == 1 ? words[0] : words[0] + ";\nor " + words[1];
+  std::vector<Reading> readings = of_changed_inputs(task, *witness.example, all);
+  std::ranges::copy(task.readings, std::back_inserter(readings));
+  const std::vector<Reading> fit = fitting(task, readings, all);
+  const auto first = std::ranges::find_if(fit, &Reading::decides);
+  if (first != fit.end()) return first->words;
+  if (fit.empty() || fit.size() > 2) return "";
+  return fit.size() == 1 ? fit[0].words : fit[0].words + ";\nor " + fit[1].words;
 }
 
 std::string reading_beside_name(const Task& task, const std::vector<const Played*>& all) {
   std::vector<Reading> readings;
   std::ranges::copy_if(task.readings, std::back_inserter(readings), &Reading::beside_name);
-  const std::vector<std::string> words = fitting_words(task, readings, all);
-  return words.size() == 1 ? words.front() : "";
+  const std::vector<Reading> fit = fitting(task, readings, all);
+  return fit.size() == 1 ? fit.front().words : "";
 }
 
 }  // namespace course

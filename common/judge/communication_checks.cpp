@@ -1,13 +1,9 @@
 #include "judge/communication_checks.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <optional>
-#include <sstream>
 
 #include "judge/numbers/origin.hpp"
 #include "ring/shards.hpp"
@@ -15,8 +11,6 @@
 namespace course::checks {
 
 namespace {
-
-constexpr const char* empty_blocks_too = "leave an empty block out on both sides or on neither";
 
 using Measure = std::int64_t (*)(const RankReport&);
 
@@ -34,10 +28,15 @@ CommunicationCheck at_most(Measure measure, const char* does, Limit limit, std::
   };
 }
 
-/// The text of the first fact of this kind.
-std::optional<std::string> first_text(const Facts& facts, const char* kind) {
-  const auto found = std::ranges::find(facts, kind, &Facts::value_type::first);
-  return found == facts.end() ? std::nullopt : std::optional(found->second);
+/// What `look` finds, each finding changed.
+template <class Change>
+CommunicationCheck changed(CommunicationCheck look, Change change) {
+  return
+      [look = std::move(look), change = std::move(change)](const Example& example, const Outcome& outcome) {
+        std::vector<Finding> findings = look(example, outcome);
+        for (Finding& finding : findings) change(finding, example, outcome);
+        return findings;
+      };
 }
 
 /// Whether an exception says it.
@@ -45,51 +44,12 @@ bool is_told(const std::string& fact, const Outcome& outcome) {
   return outcome.text.find(fact) != std::string::npos;
 }
 
-/// A message that was longer than the room for it, in bytes.
-struct Truncated {
-  std::int64_t arrived = 0, room = 0;
-};
-
-std::optional<Truncated> truncated_message(const Facts& facts) {
-  const std::optional<std::string> text = first_text(facts, fact_truncated);
-  if (!text) return std::nullopt;
-  std::istringstream words(*text);
-  Truncated message;
-  std::string between;
-  words >> message.arrived >> between >> between >> message.room;
-  return message;
-}
-
-/// Whether a message of another block - of its keys, its values or both, or of a head of these - met a
-/// receive of as many tokens as this rank has.
-bool has_length_of_own(const Example& example, int rank, const Truncated& message) {
-  const std::vector<int> shards = example.layout.shard_tokens();
-  const std::int64_t own = shards[rank], both = bytes_of_block(example, 1);
-  const std::int64_t heads = std::max<Index>(example.inputs.at("k").extent(0), 1);
-  return std::ranges::any_of(shards, [&](std::int64_t other) {
-    return other > own && std::ranges::any_of(std::array{both, both / 2, both / heads, both / 2 / heads},
-                                              [&](std::int64_t token) {
-                                                return message.arrived == other * token &&
-                                                       message.room == own * token;
-                                              });
-  });
-}
-
-/// Whether every message that was too long met a receive of the length of the rank's own block, and one of
-/// them no other's: the length of any other block would be another mistake.
-bool rooms_have_length_of_own(const Example& example, const Outcome& outcome) {
-  const std::vector<int> shards = example.layout.shard_tokens();
-  bool of_no_other = false;
-  for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
-    const std::optional<Truncated> message = truncated_message(outcome.facts[rank]);
-    if (!message) continue;
-    if (!has_length_of_own(example, static_cast<int>(rank), *message)) return false;
-    of_no_other |= std::ranges::count(shards, shards[rank]) == 1;
-  }
-  return of_no_other;
-}
-
 }  // namespace
+
+std::optional<std::string> first_text(const Facts& facts, const char* kind) {
+  const auto found = std::ranges::find(facts, kind, &Facts::value_type::first);
+  return found == facts.end() ? std::nullopt : std::optional(found->second);
+}
 
 CommunicationCheck without_fact(const char* kind, std::string mistake) {
   return [=](const Example&, const Outcome& outcome) -> std::vector<Finding> {
@@ -145,13 +105,9 @@ std::int64_t memory_of_blocks(const Example& example, int blocks) {
 }
 
 CommunicationCheck named_if(CommunicationCheck look, Recognises recognises, std::string mistake) {
-  return [=](const Example& example, const Outcome& outcome) {
-    std::vector<Finding> findings = look(example, outcome);
-    for (Finding& finding : findings) {
-      if (recognises(example, outcome)) finding.mistake = mistake;
-    }
-    return findings;
-  };
+  return changed(std::move(look), [=](Finding& finding, const Example& example, const Outcome& outcome) {
+    if (recognises(example, outcome)) finding.mistake = mistake;
+  });
 }
 
 CommunicationCheck first_of(std::vector<CommunicationCheck> looks) {
@@ -240,24 +196,6 @@ bool traffic_was_measured(const Outcome& outcome) {
                      [](const RankReport& report) { return report.collective_bytes >= 0; });
 }
 
-CommunicationCheck has_room_for_every_block(std::string mistake) {
-  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    for (const Facts& facts : outcome.facts) {
-      // Whose messages are too long sends too much, and who uses another communicator receives what was meant
-      // for others: the rooms may be as they should.
-      if (first_text(facts, fact_beyond_tensor) || first_text(facts, fact_beyond_block) ||
-          first_text(facts, fact_world))
-        return {};
-    }
-    for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
-      const std::optional<std::string> short_room = first_text(outcome.facts[rank], fact_short_room);
-      if (short_room) return {{mistake, is_told(*short_room, outcome) ? "" : *short_room}};
-    }
-    if (rooms_have_length_of_own(example, outcome)) return {{mistake, ""}};
-    return {};
-  };
-}
-
 CommunicationCheck completes_its_requests(std::string mistake) {
   const CommunicationCheck look = without_fact(fact_unfinished_request, std::move(mistake));
   return [look](const Example& example, const Outcome& outcome) {
@@ -266,64 +204,21 @@ CommunicationCheck completes_its_requests(std::string mistake) {
 }
 
 CommunicationCheck uses_no_ended_request(std::string mistake) {
-  const CommunicationCheck look = without_fact(fact_ended_request, std::move(mistake));
-  return [look](const Example& example, const Outcome& outcome) {
-    std::vector<Finding> findings = look(example, outcome);
+  const auto without_what_is_told = [](Finding& finding, const Example&, const Outcome& outcome) {
     for (const Facts& facts : outcome.facts) {
       const std::optional<std::string> text = first_text(facts, fact_ended_request);
-      if (!findings.empty() && text && is_told(*text, outcome)) findings.front().text = "";
+      if (text && is_told(*text, outcome)) finding.text = "";
     }
-    return findings;
   };
-}
-
-std::string missing_factor(const Example& example, std::int64_t factor) {
-  const Tensor& k = example.inputs.at("k");
-  std::vector<std::string> sizes;
-  if (factor == k.extent(2)) sizes.push_back("head_dim");
-  if (factor == k.extent(0)) sizes.push_back("the number of heads");
-  if (factor == static_cast<std::int64_t>(sizeof(float))) sizes.push_back("the bytes of a float");
-  if (sizes.empty() || factor < 2) return "";
-  return fmt::format("does a count lack {}, {} here?", fmt::join(sizes, " or "), factor);
-}
-
-std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome) {
-  const auto found = std::ranges::find_if(
-      outcome.facts, [](const Facts& facts) { return truncated_message(facts).has_value(); });
-  const std::vector<int> shards = example.layout.shard_tokens();
-  if (found == outcome.facts.end() || example.ranks() < 2) return {};
-  std::vector<Finding> all{
-      {"",
-       fmt::format("the ranks' shards here have {} tokens, one of which is {} bytes of k and as many of v",
-                   fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
-  const auto [least, most] = std::ranges::minmax(shards);
-  const auto [arrived, room] = *truncated_message(*found);
-  const std::string factor = room > 0 && arrived % room == 0 ? missing_factor(example, arrived / room) : "";
-  if (least == most && !factor.empty())
-    all.push_back({"", fmt::format("the room for it is {} times too short: {}", arrived / room, factor)});
-  if (least == 0 && !rooms_have_length_of_own(example, outcome))
-    all.push_back({"", fmt::format("one of them has none: {}", empty_blocks_too)});
-  return all;
-}
-
-std::vector<Finding> tells_empty_message(const Example& example, const Outcome& outcome) {
-  if (!outcome.deadlock || outcome.deadlock->empty_senders.empty()) return {};
-  const int rank = outcome.deadlock->empty_senders.front();
-  if (largest_shard(example.layout.shard_tokens()) == 0 || example.ranks() < 2) return {};
-  return {{"", fmt::format("rank {} sends an empty block (0 bytes) that rank {} does not receive: {}", rank,
-                           (rank + 1) % example.ranks(), empty_blocks_too)}};
+  return changed(without_fact(fact_ended_request, std::move(mistake)), without_what_is_told);
 }
 
 CommunicationCheck stays_in_its_memory() {
-  const CommunicationCheck look =
-      first_of({without_fact(fact_beyond_tensor, ""), without_fact(fact_beyond_block, "")});
-  return [look](const Example& example, const Outcome& outcome) {
-    std::vector<Finding> findings = look(example, outcome);
-    for (Finding& finding : findings) {
-      if (finding.text.find(may_be_a_count_of_bytes) != std::string::npos) finding.mistake = "count_in_bytes";
-    }
-    return findings;
-  };
+  return changed(first_of({without_fact(fact_beyond_tensor, ""), without_fact(fact_beyond_block, "")}),
+                 [](Finding& finding, const Example&, const Outcome&) {
+                   if (finding.text.find(may_be_a_count_of_bytes) != std::string::npos)
+                     finding.mistake = "count_in_bytes";
+                 });
 }
 
 CommunicationCheck uses_only_known_calls() {
@@ -343,12 +238,10 @@ CommunicationCheck uses_only_known_calls() {
 }
 
 CommunicationCheck waits_for_its_receives(std::string rule) {
-  const CommunicationCheck look = without_fact(fact_buffered_send, "");
-  return [=](const Example& example, const Outcome& outcome) {
-    std::vector<Finding> findings = look(example, outcome);
-    for (Finding& finding : findings) finding.text += "; " + rule;
-    return findings;
-  };
+  return changed(without_fact(fact_buffered_send, ""),
+                 [rule = std::move(rule)](Finding& finding, const Example&, const Outcome&) {
+                   finding.text += "; " + rule;
+                 });
 }
 
 CommunicationCheck moves_messages_at_most(std::int64_t message, Messages fewest, Messages most,
@@ -391,14 +284,11 @@ CommunicationCheck gathers_at_most(Limit limit, std::string mistake) {
 }
 
 CommunicationCheck passes_tensors_by_messages(std::string mistake) {
-  const CommunicationCheck look = named_if(gathers_at_most(control_bytes, ""), gathered, std::move(mistake));
-  return [look](const Example& example, const Outcome& outcome) {
-    std::vector<Finding> findings = look(example, outcome);
-    for (Finding& finding : findings) {
-      if (finding.mistake.empty()) finding.text += ": a ring's tensors do not travel by collectives";
-    }
-    return findings;
-  };
+  return changed(named_if(gathers_at_most(control_bytes, ""), gathered, std::move(mistake)),
+                 [](Finding& finding, const Example&, const Outcome&) {
+                   if (finding.mistake.empty())
+                     finding.text += ": a ring's tensors do not travel by collectives";
+                 });
 }
 
 CommunicationCheck sends_only_to_next(std::string mistake) {

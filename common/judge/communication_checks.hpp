@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "judge/task.hpp"
 #include "protocol/fact_kinds.hpp"
 
@@ -59,6 +61,9 @@ bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock);
 
 /// What collectives may bring: sizes and the like, but no keys and values.
 std::int64_t control_bytes(const Example& example, int rank);
+
+/// The text of the first fact of this kind.
+std::optional<std::string> first_text(const Facts& facts, const char* kind);
 
 /// A rank's instruments noted a fact of this kind (protocol/fact_kinds.hpp), such as fact_world:
 /// one finding, of the first such rank.

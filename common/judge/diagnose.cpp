@@ -69,9 +69,9 @@ Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
 /// Of any example.
 Likeness likeness(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
   if (mistake.agrees && !mistake.agrees(*played.example, *played.outcome)) return Likeness::Differs;
-  if (mistake.foreseen && !mistake.foreseen(*played.example)) return Likeness::Equals;
-  return played.answer.empty() ? likeness_of_ending(mistake, played)
-                               : likeness_of(mistake.answer(*played.example), played, mistakes_cancel);
+  if (played.answer.empty()) return likeness_of_ending(mistake, played);
+  const std::optional<Answer> mistaken = mistake.answer(*played.example);
+  return mistaken ? likeness_of(*mistaken, played, mistakes_cancel) : Likeness::Equals;
 }
 
 /// Whether one mistake equals every answer, and is clearly wrong where an answer is; one by which the
@@ -111,8 +111,10 @@ Explained explained_kinds(const Mistake& mistake, const std::vector<const Played
   for (const Played* played : all) {
     const Likeness found = likeness(mistake, *played, mistakes_cancel);
     if (found == Likeness::Differs && is_right(*played)) return {};
-    explained.fails_elsewhere |=
-        found == Likeness::Differs && is_clearly_wrong(mistake.answer(*played->example), *played);
+    if (found == Likeness::Differs) {
+      const std::optional<Answer> mistaken = mistake.answer(*played->example);
+      explained.fails_elsewhere |= mistaken && is_clearly_wrong(*mistaken, *played);
+    }
     Likeness& kind = by_kind.try_emplace(played->example->what, found).first->second;
     if (kind != Likeness::Differs) kind = found == Likeness::Differs ? found : std::max(kind, found);
   }
@@ -220,16 +222,7 @@ std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& tas
 }
 
 bool explains_all(const Task& task, const Reading& reading, const std::vector<const Played*>& all) {
-  bool supported = false;
-  for (const Played* played : all) {
-    if (played->answer.empty()) continue;
-    const std::optional<Answer> answer = reading.answer(*played->example);
-    if (!answer) continue;
-    const Likeness found = likeness_of(*answer, *played, task.mistakes_cancel);
-    if (found == Likeness::Differs) return false;
-    supported |= found == Likeness::Supports;
-  }
-  return supported;
+  return explains({"", reading.answer, {}, reading.agrees}, all, task.mistakes_cancel);
 }
 
 std::map<std::string, std::string> mistakes_by_output(const Task& task,
@@ -242,13 +235,14 @@ std::map<std::string, std::string> mistakes_by_output(const Task& task,
   std::vector<std::set<std::string>> outputs(task.mistakes.size());  // that each mistake explains
   for_each_in_parallel(task.mistakes.size(), [&](std::size_t i) {
     const Mistake& mistake = task.mistakes[i];
-    if (mistake.agrees || mistake.foreseen) return;
+    if (mistake.agrees) return;
     std::set<std::string> alike = wrong, supported;
     for (const Played* played : all) {
       if (played->answer.empty() || alike.empty()) continue;
-      const Answer mistaken = mistake.answer(*played->example);
+      const std::optional<Answer> mistaken = mistake.answer(*played->example);
+      if (!mistaken) return;
       std::erase_if(alike, [&](const std::string& name) {
-        const Likeness found = likeness_of(name, mistaken.at(name), *played, task.mistakes_cancel);
+        const Likeness found = likeness_of(name, mistaken->at(name), *played, task.mistakes_cancel);
         if (found == Likeness::Supports) supported.insert(name);
         return found == Likeness::Differs;
       });

@@ -66,7 +66,8 @@ std::map<std::string, std::string> mistakes_by_output(const Task& task,
 /// or with the other sign; matrices that are read, or read and written, column by column; and all inputs
 /// rounded to bfloat16 or float16. Empty when none explains it: also where an output has as many rows as
 /// there are keys, so that the expected answer changes its shape. Where no change does, the first of the
-/// task's guesses, then its own reading that does, or two between which what was played does not decide.
+/// task's readings that decide and explain it, then the one other that does, or two between which what was
+/// played does not decide.
 std::string as_if(const Task& task, const Played& witness, const std::vector<const Played*>& all);
 
 /// Of the task's readings that are told of an answer with a name the only one that explains it.

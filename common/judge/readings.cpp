@@ -14,6 +14,7 @@
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/wrong_entries.hpp"
+#include "text/text_file.hpp"
 
 namespace course {
 
@@ -301,10 +302,6 @@ std::optional<std::vector<int>> times_taken(const std::vector<Sum>& sums, int mo
 
 std::string pieces_words(const std::vector<std::vector<int>>& times) {
   constexpr std::size_t most_ranks = 3;
-  const auto joined = [](const std::vector<std::string>& words) {
-    if (words.size() < 2) return fmt::format("{}", fmt::join(words, ""));
-    return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
-  };
   std::vector<std::string> lines;
   std::size_t wrong = 0;
   for (std::size_t rank = 0; rank < times.size(); ++rank) {
@@ -323,10 +320,10 @@ std::string pieces_words(const std::vector<std::vector<int>>& times) {
     std::string line = fmt::format("rank {} has ", rank);
     line += has.empty() ? "no rank's piece"
                         : fmt::format("the piece{} of rank{} {}", has.size() > 1 ? "s" : "",
-                                      has.size() > 1 ? "s" : "", joined(has));
+                                      has.size() > 1 ? "s" : "", listed(has));
     if (!has.empty() && !lacks.empty())
       line += fmt::format("; {} of rank{} {} {} missing", lacks.size() > 1 ? "those" : "that",
-                          lacks.size() > 1 ? "s" : "", joined(lacks), lacks.size() > 1 ? "are" : "is");
+                          lacks.size() > 1 ? "s" : "", listed(lacks), lacks.size() > 1 ? "are" : "is");
     lines.push_back(line);
   }
   if (wrong > most_ranks) {

@@ -21,27 +21,21 @@ Index Example::numbers() const {
   return count;
 }
 
-void give_words(std::vector<Mistake>& all, const std::map<std::string, std::string>& words) {
-  for (Mistake& mistake : all) {
-    if (const auto found = words.find(mistake.id); found != words.end())
-      mistake.words = "every answer is as if " + found->second;
-  }
-}
-
 Task remembering(Task task) {
   int number = 0;
-  const auto remember = [&number](std::function<Answer(const Example&)>& function) {
+  const auto remember = [&number]<class Result>(std::function<Result(const Example&)>& function) {
     if (!function) return;
     function = [work_out = std::move(function), number = number++](const Example& example) {
       if (example.worked == nullptr) return work_out(example);
       WorkedOut& worked = *example.worked;
       std::unique_lock guard(worked.mutex);
       const auto known = worked.answers.find(number);
-      if (known != worked.answers.end()) return known->second;
+      if (known != worked.answers.end()) return std::any_cast<Result>(known->second);
       guard.unlock();
-      Answer answer = work_out(example);
+      Result answer = work_out(example);
       guard.lock();
-      return worked.answers.try_emplace(number, std::move(answer)).first->second;
+      worked.answers.try_emplace(number, answer);
+      return answer;
     };
   };
   remember(task.expected);
@@ -60,8 +54,11 @@ void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
       return known != lesson.mistakes.end() && std::ranges::count(known->tasks, task.id) > 0;
     };
     const auto others = std::stable_partition(task.mistakes.begin(), task.mistakes.end(), is_known);
-    std::copy_if(others, task.mistakes.end(), std::back_inserter(task.guesses),
-                 [](const Mistake& mistake) { return !mistake.words.empty(); });
+    for (auto other = others; other != task.mistakes.end(); ++other) {
+      const auto words = task.words.find(other->id);
+      if (words == task.words.end()) continue;
+      task.readings.push_back({words->second, other->answer, true, false, other->agrees});
+    }
     task.mistakes.erase(others, task.mistakes.end());
   }
 }

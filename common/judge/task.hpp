@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <any>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,7 +26,7 @@ using Answer = std::map<std::string, Tensor64>;
 /// What has been worked out of one example, by who asks, kept for all who ask again.
 struct WorkedOut {
   std::mutex mutex;
-  std::map<int, Answer> answers;
+  std::map<int, std::any> answers;
 };
 
 /// One input of a task, whole: the judge cuts it into the ranks' shards.
@@ -48,21 +49,19 @@ struct Example {
   Index numbers() const;  ///< in all inputs
 };
 
+/// What somebody who is wrong would compute of an example. Nothing where that is not known, since numbers
+/// leave float32's range or nobody writes them, or where it does not apply: such an example is no evidence.
+using WrongAnswer = std::function<std::optional<Answer>(const Example&)>;
+
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
 struct Mistake {
   std::string id;  ///< in mistakes.md
-  std::function<Answer(const Example&)> answer;
+  WrongAnswer answer;
   /// Of a mistake by which the function throws on some examples: whether it would throw this on one. The
   /// answer is that of the others.
   std::function<bool(const Example&, const std::string& thrown)> throws = {};
   /// Of a mistake in what ranks send: whether what instruments saw of an example agrees with it.
   std::function<bool(const Example&, const Outcome&)> agrees = {};
-  /// Of a family's mistake that a lesson may have no section for: what is said of it there (Task::guesses).
-  std::string words = {};
-  /// Of a mistake by which anything may be returned on some examples, since numbers leave float32's range or
-  /// nobody writes them: whether its answer to one is known. On others every answer is like it, and supports
-  /// nothing.
-  std::function<bool(const Example&)> foreseen = {};
 };
 
 /// A mistake as the steps of a computation, some of them set wrong.
@@ -82,17 +81,15 @@ std::vector<Mistake> mistakes_of(Answer (*run)(const Steps&, const Example&),
   return all;
 }
 
-/// A computation that a wrong answer without a name may come of, in words: told where it explains all that
-/// was played, as a mistake would, and no other reading does. It needs no section of mistakes.md.
+/// A computation that a wrong answer without a name may come of, in words: told by as_if() where it explains
+/// all that was played, as a mistake would. It needs no section of mistakes.md.
 struct Reading {
   std::string words;
-  /// Nothing where the example does not admit it: such an example is no evidence.
-  std::function<std::optional<Answer>(const Example&)> answer;
+  WrongAnswer answer;
+  bool decides = false;      ///< of those that decide the first is told, and none beside it
   bool beside_name = false;  ///< told of an answer that has a name, too
+  std::function<bool(const Example&, const Outcome&)> agrees = {};  ///< as a mistake's
 };
-
-/// Gives the mistakes of these ids their words (Mistake::words), behind "every answer is as if ".
-void give_words(std::vector<Mistake>& all, const std::map<std::string, std::string>& words);
 
 /// An output and how to read it.
 struct Output {
@@ -138,9 +135,9 @@ struct Task {
   std::function<Answer(const Example&)> rounding = {};
   std::vector<Mistake> mistakes = {};
   std::map<std::string, std::string> descriptions = {};  ///< of mistakes, by id: mistakes.md's
-  /// What no lesson names: the `words` of the first that explains all that was played are told of a wrong
-  /// answer without a name (as_if). A family's mistakes with words go here where mistakes.md has no section.
-  std::vector<Mistake> guesses = {};
+  /// By the id of a family's mistake, what is said of it where mistakes.md has no section for it: it becomes
+  /// a reading then.
+  std::map<std::string, std::string> words = {};
   /// By the id of a mistake that an instrument tells at some world size, that of one which looks like it
   /// there: it is named in its place where it explains all answers.
   std::map<std::string, std::string> follows_from = {};
@@ -174,7 +171,7 @@ struct Task {
   KernelCounts solution_counts = {};
   /// A wrong answer in words, from its inputs or what else the player returned; may be empty.
   std::function<std::string(const Played&)> explain = {};
-  std::vector<Reading> readings = {};  ///< told by as_if()
+  std::vector<Reading> readings = {};
   /// What the numbers of a wrong answer without a name say that only this task's arithmetic can tell: of the
   /// input that is shown, from all answers of its test; may be empty.
   std::function<std::string(const Played& shown, const std::vector<Played>& test)> look = {};
@@ -195,7 +192,7 @@ void add_hidden_examples(LessonJudge& judge);
 Task remembering(Task task);
 
 /// Gives tasks what is said of mistakes; leaves a family's task the mistakes that fail it as the lesson's
-/// mistakes.md has it.
+/// mistakes.md has it, and makes readings of those others that it has words for.
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson);
 
 /// Throws std::invalid_argument unless judge and registry have the same tasks, mistakes.md has every mistake

@@ -318,10 +318,7 @@ bool ended_its_task(const PlayedTest& test) {
 
 /// "3, 4, 5 and 8 ranks"
 std::string ranks_words(const std::vector<int>& ranks) {
-  std::string words;
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    words += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(ranks[i]);
-  return words + " rank" + (ranks.back() == 1 ? "" : "s");
+  return listed(ranks) + " rank" + (ranks.back() == 1 ? "" : "s");
 }
 
 }  // namespace

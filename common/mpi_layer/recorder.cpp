@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -62,98 +61,6 @@ void report_to_sanitizer(const Extent&, bool) {}
 #endif
 
 }  // namespace
-
-Journal::Journal(RankStatus* watched) : page_(watched != nullptr ? watched : &unwatched_) {
-  write_page([](RankStatus& own) {
-    own.receives = 0;
-    own.pending_count = 0;
-    own.collectives = 0;
-    std::memset(own.sent_sum, 0, sizeof own.sent_sum);
-    std::memset(own.received_sum, 0, sizeof own.received_sum);
-    std::memset(own.facts, 0, sizeof own.facts);
-  });
-}
-
-/// As one step for those who read the page.
-void Journal::write_page(const std::function<void(RankStatus&)>& change) {
-  const std::uint64_t before = page_->sequence.load(std::memory_order_relaxed);
-  page_->sequence.store(before + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  change(*page_);
-  page_->sequence.store(before + 2, std::memory_order_release);
-}
-
-void Journal::note(const char* kind, const std::string& text) {
-  const std::lock_guard guard(mutex_);
-  Facts& facts = report_.facts;
-  if (std::ranges::count(facts, std::pair<std::string, std::string>(kind, text)) > 0) return;
-  if (std::ranges::count(facts, kind, &Facts::value_type::first) == facts_of_a_kind) return;
-  facts.emplace_back(kind, text);
-  std::string line = kind + ("\t" + text);
-  std::ranges::replace(line, '\n', ' ');
-  line += '\n';
-  write_page([&](RankStatus& own) {
-    const std::size_t used = strnlen(own.facts, sizeof own.facts);
-    if (used + line.size() < sizeof own.facts) std::memcpy(own.facts + used, line.c_str(), line.size() + 1);
-  });
-}
-
-std::string Journal::now() {
-  const std::lock_guard guard(mutex_);
-  return " (" + after_receives(page_->receives) + ")";
-}
-
-void Journal::note_now(const char* kind, const std::string& text) {
-  note(kind, text + now());
-}
-
-std::string Journal::note_uncommon(const char* call) {
-  const std::string text = std::string(call) + ", which this course does not use";
-  note(fact_uncommon_call, text);
-  return text;
-}
-
-void Journal::count_sent(const Operation& operation) {
-  const int peer = operation.case_peer();
-  if (operation.kind != Kind::Send || peer < 0) return;
-  const std::lock_guard guard(mutex_);
-  report_.bytes_sent_to[peer] += operation.bytes;
-}
-
-void Journal::count_collective(const Operation& operation) {
-  note(fact_collective, std::string(operation.call) + ", in which this rank received " +
-                            std::to_string(operation.bytes) + " bytes");
-  const std::lock_guard guard(mutex_);
-  report_.collective_bytes += operation.bytes;
-}
-
-void Journal::add_span(Span span) {
-  const std::lock_guard guard(mutex_);
-  report_.spans.push_back(std::move(span));
-}
-
-void Journal::show(Phase phase, const std::vector<PendingOperation>& pending, bool more) {
-  const std::lock_guard guard(mutex_);
-  write_page([&](RankStatus& own) {
-    std::copy_n(pending.begin(), std::min<std::size_t>(pending.size(), max_pending), own.pending);
-    own.pending_count = more ? max_pending + 1 : static_cast<std::int32_t>(pending.size());
-    own.phase = static_cast<std::uint32_t>(phase);
-  });
-}
-
-void Journal::show(const std::vector<PendingOperation>& pending, bool more) {
-  show(static_cast<Phase>(page_->phase.load()), pending, more);
-}
-
-void Journal::enter_completion(const std::function<void(RankStatus&)>& change) {
-  const std::lock_guard guard(mutex_);
-  write_page([&](RankStatus& own) {
-    if (own.phase == static_cast<std::uint32_t>(Phase::Blocked))
-      own.phase = static_cast<std::uint32_t>(Phase::Computing);
-    change(own);
-  });
-  ++completions_;
-}
 
 Recorder* watching() {
   return current.get();

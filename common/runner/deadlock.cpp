@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
-#include <string_view>
+
+#include "runner/wait_for_graph.hpp"
+#include "text/text_file.hpp"
 
 namespace course {
 
@@ -16,240 +17,6 @@ using Operation = PendingOperation;
 
 constexpr std::size_t compact_from_ranks = 8;
 constexpr std::size_t operations_in_a_line = 4;
-
-/// Whether the send of `sender` and the receive of `receiver` name each other.
-bool name_each_other(int sender, const Operation& send, int receiver, const Operation& receive) {
-  return send.kind == Operation::Kind::Send && receive.kind == Operation::Kind::Receive &&
-         send.peer == receiver && (receive.peer == sender || receive.peer == any_peer);
-}
-
-bool match(int sender, const Operation& send, int receiver, const Operation& receive) {
-  return name_each_other(sender, send, receiver, receive) && send.communicator == receive.communicator &&
-         (receive.tag == any_tag || receive.tag == send.tag);
-}
-
-bool could_meet(int a, const Operation& x, int b, const Operation& y) {
-  return y.communicator == unknown_communicator || match(a, x, b, y) || match(b, y, a, x);
-}
-
-/// Whether a collective cannot end on one rank before it has begun on all. The root of a broadcast, to name
-/// one that can, may leave as soon as its data are on their way.
-bool holds_all(const Operation& operation) {
-  const std::string_view call = operation.call;
-  constexpr std::string_view with_data[] = {"MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall",
-                                            "MPI_Reduce_scatter_block"};
-  return call == "MPI_Barrier" || (operation.bytes > 0 && std::ranges::count(with_data, call) > 0);
-}
-
-bool is_waited_for(const Operation& operation) {
-  return operation.need != Operation::Need::None;
-}
-
-/// Finished, threw, crashed: it will start no operation any more.
-bool is_gone(const RankSnapshot& rank) {
-  return rank.phase == Phase::Finished || rank.phase == Phase::Threw || rank.phase == Phase::Crashed ||
-         rank.phase == Phase::Done;
-}
-
-/// An operation that a rank waits for.
-struct Wait {
-  int rank;
-  const Operation* operation;
-};
-
-/// Two operations that were meant for each other, but differ in tag or communicator.
-struct NearMiss {
-  Wait send;
-  Wait receive;
-};
-
-/// Who waits for whom, as the pages of all ranks of a case show it at one moment.
-class WaitForGraph {
- public:
-  explicit WaitForGraph(const std::vector<RankSnapshot>& ranks) : ranks_(ranks) {}
-
-  /// The sends and receives that hold `rank` up: those that it waits for and that no operation of another
-  /// rank meets.
-  std::vector<Wait> unmet(int rank) const {
-    std::vector<Wait> all;
-    if (!waits(ranks_[rank])) return all;
-    for (const Operation& operation : ranks_[rank].pending) {
-      if (!is_waited_for(operation) || operation.kind == Operation::Kind::Collective) continue;
-      const bool met = is_met(rank, operation);
-      if (met && operation.need == Operation::Need::Any) return {};
-      if (!met) all.push_back({rank, &operation});
-    }
-    return all;
-  }
-
-  /// The collective that `rank` waits in, or null.
-  const Operation* collective(int rank) const {
-    if (!waits(ranks_[rank])) return nullptr;
-    for (const Operation& operation : ranks_[rank].pending) {
-      if (is_waited_for(operation) && operation.kind == Operation::Kind::Collective) return &operation;
-    }
-    return nullptr;
-  }
-
-  /// The ranks that an operation waits for: one, or all others where it names any.
-  std::vector<int> peers(const Wait& wait) const {
-    const int size = static_cast<int>(ranks_.size());
-    const int peer = wait.operation->peer;
-    if (peer >= 0 && peer < size) return {peer};
-    std::vector<int> others;
-    for (int rank = 0; rank < size && peer == any_peer; ++rank) {
-      if (rank != wait.rank) others.push_back(rank);
-    }
-    return others;
-  }
-
-  /// A cycle of ranks, each waiting for the next; it starts with its lowest rank. Empty if there is none.
-  std::vector<Wait> cycle() const {
-    std::vector<char> seen(ranks_.size(), 0);
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      std::vector<Wait> path;
-      if (seen[rank] != 0 || !extend_cycle(static_cast<int>(rank), seen, path)) continue;
-      std::rotate(path.begin(), std::ranges::min_element(path, {}, &Wait::rank), path.end());
-      return path;
-    }
-    return {};
-  }
-
-  /// Waited for on both sides, and different only in tag or communicator.
-  std::optional<NearMiss> near_miss() const {
-    std::vector<Wait> all;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
-      std::ranges::copy(unmet(static_cast<int>(rank)), std::back_inserter(all));
-    for (const Wait& send : all) {
-      for (const Wait& receive : all) {
-        if (name_each_other(send.rank, *send.operation, receive.rank, *receive.operation))
-          return NearMiss{send, receive};
-      }
-    }
-    return std::nullopt;
-  }
-
-  /// A send to a rank that waits for another one's message.
-  std::optional<NearMiss> misdirected() const {
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const Wait& send : unmet(static_cast<int>(rank))) {
-        const std::vector<int> to = peers(send);
-        if (send.operation->kind != Operation::Kind::Send || to.size() != 1) continue;
-        for (const Wait& receive : unmet(to.front())) {
-          if (receive.operation->kind == Operation::Kind::Receive && receive.operation->peer >= 0 &&
-              receive.operation->peer != send.rank)
-            return NearMiss{send, receive};
-        }
-      }
-    }
-    return std::nullopt;
-  }
-
-  /// Whether the rank has begun to receive, waits for that or not.
-  bool receives(int rank) const {
-    return std::ranges::count(ranks_[rank].pending, Operation::Kind::Receive, &Operation::kind) > 0;
-  }
-
-  /// How many ranks ahead the peers of all sends and receives of these ranks are that nothing meets, where
-  /// that is one number and there are both; else 0.
-  int one_peer_ahead(const std::vector<Wait>& cycle) const {
-    const int size = static_cast<int>(ranks_.size());
-    std::optional<int> ahead;
-    bool sends = false, receives = false;
-    for (const Wait& wait : cycle) {
-      for (const Operation& operation : ranks_[wait.rank].pending) {
-        if (operation.kind == Operation::Kind::Collective || is_met(wait.rank, operation)) continue;
-        if (operation.peer < 0 || operation.peer >= size) return 0;
-        const int own = (operation.peer - wait.rank + size) % size;
-        if (ahead.value_or(own) != own) return 0;
-        ahead = own;
-        (operation.kind == Operation::Kind::Send ? sends : receives) = true;
-      }
-    }
-    return sends && receives ? *ahead : 0;
-  }
-
-  /// No pending operation of any rank can ever complete.
-  bool is_final() const {
-    const int size = static_cast<int>(ranks_.size());
-    if (size > max_summed_ranks) return false;
-    for (int rank = 0; rank < size; ++rank) {
-      if (ranks_[rank].phase == Phase::Polling || !ranks_[rank].pending_complete) return false;
-      for (const Operation& operation : ranks_[rank].pending) {
-        if (is_met(rank, operation)) return false;
-      }
-      for (int other = rank; other < size; ++other) {
-        if (!sums_agree(rank, other)) return false;
-      }
-    }
-    return collectives_are_final();
-  }
-
-  /// The ranks of this cycle will never go on, whatever the others do.
-  bool is_final(const std::vector<Wait>& cycle) const {
-    if (ranks_.size() > max_summed_ranks) return false;
-    return !cycle.empty() && std::all_of(cycle.begin(), cycle.end(), [&](const Wait& wait) {
-      const RankSnapshot& own = ranks_[wait.rank];
-      return own.phase == Phase::Blocked && own.pending_complete &&
-             wait.operation->need == Operation::Need::All && wait.operation->peer >= 0 &&
-             sums_agree(wait.rank, wait.operation->peer);
-    });
-  }
-
- private:
-  bool is_met(int rank, const Operation& operation) const {
-    if (operation.communicator == unknown_communicator) return true;
-    for (std::size_t other = 0; other < ranks_.size(); ++other) {
-      for (const Operation& candidate : ranks_[other].pending) {
-        if (could_meet(rank, operation, static_cast<int>(other), candidate)) return true;
-      }
-    }
-    return false;
-  }
-
-  /// Depth first: `path` leads to `rank`. On success the path is the cycle, from any of its ranks.
-  bool extend_cycle(int rank, std::vector<char>& seen, std::vector<Wait>& path) const {
-    seen[rank] = 1;
-    for (const Wait& wait : unmet(rank)) {
-      path.push_back(wait);
-      for (const int peer : peers(wait)) {
-        const auto entry = std::ranges::find(path, peer, &Wait::rank);
-        if (entry != path.end()) {
-          path.erase(path.begin(), entry);
-          return true;
-        }
-        if (seen[peer] == 0 && extend_cycle(peer, seen, path)) return true;
-      }
-      path.pop_back();
-    }
-    return false;
-  }
-
-  /// Both know of every message between them that has been completed, so neither is about to find out.
-  bool sums_agree(int a, int b) const {
-    return ranks_[a].sent_sum[b] == ranks_[b].received_sum[a] &&
-           ranks_[b].sent_sum[a] == ranks_[a].received_sum[b];
-  }
-
-  /// Where ranks wait in a collective of the case's communicator, it is one that nobody leaves before all
-  /// have entered, nobody has left it already, and a rank is in none. Other communicators are not judged: the
-  /// pages do not say who belongs to them.
-  bool collectives_are_final() const {
-    std::size_t inside = 0;
-    for (const RankSnapshot& rank : ranks_) {
-      for (const Operation& operation : rank.pending) {
-        if (operation.kind != Operation::Kind::Collective) continue;
-        const bool next = static_cast<std::uint64_t>(operation.tag) == rank.collectives + 1;
-        if (operation.communicator != case_communicator || !next || !holds_all(operation)) return false;
-        ++inside;
-      }
-    }
-    const auto agrees = [&](const RankSnapshot& rank) { return rank.collectives == ranks_[0].collectives; };
-    return inside == 0 || (inside < ranks_.size() && std::ranges::all_of(ranks_, agrees));
-  }
-
-  const std::vector<RankSnapshot>& ranks_;
-};
 
 /// "0", "0 and 2", "0 to 7 and 9"
 std::string rank_list(std::vector<int> ranks) {
@@ -263,8 +30,7 @@ std::string rank_list(std::vector<int> ranks) {
       for (std::size_t i = begin; i < end; ++i) runs.push_back(std::to_string(ranks[i]));
     }
   }
-  if (runs.size() < 2) return fmt::format("{}", fmt::join(runs, ""));
-  return fmt::format("{} and {}", fmt::join(runs.begin(), runs.end() - 1, ", "), runs.back());
+  return listed(runs);
 }
 
 std::string ranks_words(const std::vector<int>& ranks) {
@@ -566,10 +332,6 @@ class Explanation {
 };
 
 }  // namespace
-
-bool waits(const RankSnapshot& rank) {
-  return rank.phase == Phase::Blocked || rank.phase == Phase::Polling;
-}
 
 std::optional<Deadlock> find_deadlock(const std::vector<RankSnapshot>& ranks) {
   const auto is_still = [&](const RankSnapshot& rank) {

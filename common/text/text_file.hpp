@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace course {
@@ -19,6 +20,20 @@ std::vector<std::string> lines_of(const std::string& text);
 
 /// The first line without its numbers: two texts with one outline say the same of different numbers.
 std::string outline_of(const std::string& text);
+
+/// "a, b and c", of texts or numbers.
+template <class Item>
+std::string listed(const std::vector<Item>& items) {
+  std::string text;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == items.size() ? " and " : ", ";
+    if constexpr (std::is_arithmetic_v<Item>)
+      text += std::to_string(items[i]);
+    else
+      text += items[i];
+  }
+  return text;
+}
 
 /// The time now, in local time, as strftime formats it.
 std::string local_time(const char* format);

@@ -1,4 +1,5 @@
 #include "judge/softmax/ring_softmax.hpp"
+#include "judge/softmax/ring_softmax_checks.hpp"
 
 using namespace course;
 

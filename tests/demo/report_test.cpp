@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "demo/tables.hpp"
 #include "protocol/timing.hpp"
 
 namespace course::demo {

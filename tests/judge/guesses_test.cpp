@@ -124,7 +124,9 @@ TEST(Verdict, NamesNoAnswersMistakeBesideOneThatExplainsAllAnswers) {
   task.communication_checks = {[](const Example&, const Outcome&) {
     return std::vector<Finding>{{"world", "it is proven"}};
   }};
-  const auto unscaled = std::ranges::find(task.mistakes, "scale_missing", &Mistake::id)->answer;
+  const auto unscaled = [&](const Example& example) {
+    return *std::ranges::find(task.mistakes, "scale_missing", &Mistake::id)->answer(example);
+  };
   InputGenerator generator(8);
   const auto names = [&] {
     const Session session(task, {block_forward::make_example("some", random_qkv(generator, 2, 4, 11, 8), 3)},
@@ -295,7 +297,7 @@ TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {
   Log log(example);
   Answer last = task.expected(example);
   for (const Mistake& mistake : task.mistakes) {
-    if (mistake.id == "state_made_anew") last = mistake.answer(example);
+    if (mistake.id == "state_made_anew") last = *mistake.answer(example);
   }
   const std::map<std::string, Tensor> logs[] = {log.outcome().outputs[0], log.outcome().outputs[1]};
   Outcome outcome = returned(last, example);

@@ -64,8 +64,9 @@ Seen seen_by_checks(const Task& task) {
   for (const Example& example : task.examples(generator, 1)) {
     if (example.large) continue;
     for (const Mistake& mistake : task.mistakes) {
-      const Answer answer = mistake.answer(example);
-      const Outcome outcome = returned(answer);
+      const std::optional<Answer> answer = mistake.answer(example);
+      if (!answer) continue;
+      const Outcome outcome = returned(*answer);
       const Played played = compare(task, example, task.expected(example), outcome);
       const Kinds kinds = broken(task, played);
       const bool right = is_right(played);

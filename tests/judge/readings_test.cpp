@@ -11,6 +11,7 @@
 #include "judge/softmax/output_merge.hpp"
 #include "judge/softmax/ring_softmax.hpp"
 #include "judge/softmax/row_softmax.hpp"
+#include "judge/softmax/state_merge.hpp"
 #include "judge/verdict.hpp"
 
 namespace course {
@@ -205,7 +206,7 @@ TEST(Readings, OfAMergeOfStates) {
     }
     return Answer{{"lse", cast<double>(lse)}};
   };
-  const Task task = online_softmax::merge_task("1", "merge");
+  const Task task = state_merge::task("1", "merge");
   expect_told("as if l were exp(b.m - m) a.l + exp(a.m - m) b.l;\n", task,
               [&](const Example& x) { return merging(x, true); });
   expect_told("as if l were exp(a.m - m) a.l + exp(a.m - m) b.l;\n", task,
@@ -246,7 +247,7 @@ Answer pass(const Example& example, int power_of_l, int power_of_o,
 }
 
 TEST(Readings, OfAPass) {
-  const Task task = online_softmax::pass_task("2", "online_attention");
+  const Task task = online_softmax::task("2", "online_attention");
   const auto all = [](float, Index, Index) { return true; };
   expect_told("as if l alone were multiplied by the square of exp(old m - new m)", task,
               [&](const Example& x) { return pass(x, 2, 1, all); });
@@ -261,7 +262,7 @@ TEST(Readings, OfAPass) {
 
 TEST(Readings, ThatBelongBesideAName) {
   const auto all = [](float, Index, Index) { return true; };
-  expect_told("as if neither l nor o was re-based", online_softmax::pass_task("2", "online_attention"),
+  expect_told("as if neither l nor o was re-based", online_softmax::task("2", "online_attention"),
               [&](const Example& x) { return pass(x, 0, 0, all); });
 }
 
@@ -346,10 +347,10 @@ TEST(TimesTaken, NeedsAsManySumsAsParts) {
 }
 
 TEST(Readings, AreNoneOfNoise) {
-  const Task tasks[] = {
-      row_softmax::softmax_task("1", "softmax"), row_softmax::logsumexp_task("2", "logsumexp"),
-      online_softmax::merge_task("1", "merge"), online_softmax::pass_task("2", "online_attention"),
-      output_merge::task("3", "merge_normalised")};
+  const Task tasks[] = {row_softmax::softmax_task("1", "softmax"),
+                        row_softmax::logsumexp_task("2", "logsumexp"), state_merge::task("1", "merge"),
+                        online_softmax::task("2", "online_attention"),
+                        output_merge::task("3", "merge_normalised")};
   for (const Task& task : tasks) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       InputGenerator noise(seed);
@@ -370,7 +371,7 @@ TEST(Readings, AreNoneOfNoise) {
 }
 
 TEST(OAndLse, AreConnectedWhereTheSumAloneIsWrong) {
-  const Task task = online_softmax::pass_task("2", "online_attention");
+  const Task task = online_softmax::task("2", "online_attention");
   InputGenerator noise(1);
   const auto halves = [&](const Example& example) {
     Answer answer = task.expected(example);

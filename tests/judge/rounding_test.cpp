@@ -163,7 +163,7 @@ TEST(Rounding, OfAnLseNearZeroIsThatOfItsTerms) {
 
 /// Values that cancel beneath their weights.
 TEST(Rounding, OfAMeanNearZeroIsThatOfItsTerms) {
-  const Task task = online_softmax::pass_task("2", "f");
+  const Task task = online_softmax::task("2", "f");
   InputGenerator generator(5);
   int beyond_the_old_rule = 0;
   for (int draw = 0; draw < 100; ++draw) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "judge/attention/taken_inputs.hpp"
@@ -71,6 +72,9 @@ template Answer attention_answer<float>(const Example&);
 template Answer attention_answer<double>(const Example&);
 
 Task attention_task(std::string id, std::string function) {
+  std::vector<Reading> readings =
+      inputs_taken_wrongly({{{"k", "v"}}, {"q", "k", "v"}}, attention_answer<double>);
+  std::ranges::move(lse_formulas(attention_answer<double>, maxima), std::back_inserter(readings));
   return {.id = std::move(id),
           .function = std::move(function),
           .outputs = {{"o", {"head", "row", "col"}, 1}, {"lse", {"head", "row"}, 1}},
@@ -82,9 +86,8 @@ Task attention_task(std::string id, std::string function) {
                 return rounding::attention(input(example, "q"), input(example, "k"), input(example, "v"),
                                            merges_of(example), keys_seen(example));
               },
-          .guesses = inputs_taken_wrongly({{{"k", "v"}}, {"q", "k", "v"}}, attention_answer<double>),
           .of_family = true,
-          .readings = lse_formulas(attention_answer<double>, maxima)};
+          .readings = std::move(readings)};
 }
 
 }  // namespace course

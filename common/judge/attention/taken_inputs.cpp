@@ -41,7 +41,7 @@ std::vector<Change> first_head_for_all(const Exchanges& exchanges) {
 
 }  // namespace
 
-std::vector<Mistake> inputs_taken_wrongly(const Exchanges& exchanges,
+std::vector<Reading> inputs_taken_wrongly(const Exchanges& exchanges,
                                           const std::function<Answer(const Example&)>& answer,
                                           const std::string& more) {
   const std::vector<Change> exchanged = one_for_another(exchanges),
@@ -53,19 +53,19 @@ std::vector<Mistake> inputs_taken_wrongly(const Exchanges& exchanges,
   for (const Change& first : exchanged) {
     for (const Change& second : first_head) all.push_back({first, second});
   }
-  std::vector<Mistake> guesses;
+  std::vector<Reading> readings;
   for (const std::vector<Change>& changes : all) {
-    Mistake guess{"", [=](const Example& example) {
-                    Example changed = example;
-                    changed.worked = nullptr;
-                    for (const Change& change : changes) change.make(changed.inputs);
-                    return answer(changed);
-                  }};
-    guess.words = "every answer is as if " + changes.front().words +
-                  (changes.size() > 1 ? ", and " + changes.back().words : "") + more;
-    guesses.push_back(std::move(guess));
+    readings.push_back({"every answer is as if " + changes.front().words +
+                            (changes.size() > 1 ? ", and " + changes.back().words : "") + more,
+                        [=](const Example& example) {
+                          Example changed = example;
+                          changed.worked = nullptr;
+                          for (const Change& change : changes) change.make(changed.inputs);
+                          return answer(changed);
+                        },
+                        true});
   }
-  return guesses;
+  return readings;
 }
 
 }  // namespace course

@@ -14,10 +14,10 @@ struct Exchanges {
   std::vector<const char*> by_head;             ///< of whose first axis each entry belongs to one head
 };
 
-/// Guesses (Task::guesses) that one input is taken where another belongs, that every head takes head 0's, or
+/// Readings, which decide, by which one input is taken where another belongs, every head takes head 0's, or
 /// both: what `answer` gives of an example that is changed so.
 /// @param more is said behind it
-std::vector<Mistake> inputs_taken_wrongly(const Exchanges& exchanges,
+std::vector<Reading> inputs_taken_wrongly(const Exchanges& exchanges,
                                           const std::function<Answer(const Example&)>& answer,
                                           const std::string& more = "");
 

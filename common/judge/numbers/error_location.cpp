@@ -6,6 +6,7 @@
 #include <set>
 
 #include "judge/numbers/wrong_entries.hpp"
+#include "text/text_file.hpp"
 
 namespace course {
 
@@ -114,15 +115,10 @@ std::vector<Index> position_of(Index flat, const Shape& shape) {
 
 std::string index_words(const std::string& axis, const std::vector<Index>& ascending, Index extent) {
   const std::vector<Index> part = told(ascending);
-  std::string words = axis + (part.size() > 1 ? "s " : " ") + std::to_string(part.front());
-  if (part.size() > 1 && is_run(part)) {
-    words += fmt::format(" to {}", part.back());
-  } else {
-    for (std::size_t i = 1; i < part.size(); ++i) {
-      words += fmt::format("{}{}", i + 1 == part.size() ? " and " : ", ", part[i]);
-    }
-  }
-  return words + fmt::format(" of {}", extent);
+  const bool is_plural = part.size() > 1;
+  return fmt::format(
+      "{}{} {} of {}", axis, is_plural ? "s" : "",
+      is_plural && is_run(part) ? fmt::format("{} to {}", part.front(), part.back()) : listed(part), extent);
 }
 
 std::string locality(const Output& output, const Shape& shape, const std::vector<Index>& entries,

@@ -2,8 +2,7 @@
 
 #include "judge/task.hpp"
 
-/// A softmax in one pass over blocks and the merges that it is made of, for the judges: right, and wrong in
-/// the ways that are known.
+/// A softmax in one pass over blocks, for the judges: right, and wrong in the ways that are known.
 namespace course::online_softmax {
 
 /// scores [rows, n] with values [n, d] whose mean is not 0, so that a wrong sum of weights shows; the
@@ -11,19 +10,13 @@ namespace course::online_softmax {
 Example make_example(InputGenerator& generator, std::string what, Tensor scores, Index d, int block);
 
 /// What only a grade plays; not in a handout.
-std::vector<Example> hidden_merges(InputGenerator& generator, int ranks);
-std::vector<Example> hidden_passes(InputGenerator& generator, int ranks);
-
-/// The merge of two states: a function of m and l [rows, parts] that gives lse [rows], of each row's states
-/// merged from left to right. Mistakes: l_not_rescaled, rescale_inverted, block_from_old_maximum,
-/// masked_minus_masked, full_part_lost.
-Task merge_task(std::string id, std::string function);
+std::vector<Example> hidden_examples(InputGenerator& generator, int ranks);
 
 /// One pass over a row: a function of scores, values and block that gives o [rows, d] and lse [rows].
 /// Mistakes: l_not_rescaled, o_not_rescaled, rescale_inverted, rescale_by_block_maximum, m_starts_at_zero,
 /// m_starts_at_minus_1e4, masked_minus_masked, zero_by_zero, final_division_missing,
 /// overwritten_not_accumulated, block_from_old_maximum, divided_every_block, first_rows_every_block,
 /// ragged_block_dropped, lse_without_m, lse_base_2.
-Task pass_task(std::string id, std::string function);
+Task task(std::string id, std::string function);
 
 }  // namespace course::online_softmax

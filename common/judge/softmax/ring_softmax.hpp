@@ -1,10 +1,13 @@
 #pragma once
 
 #include "judge/task.hpp"
+#include "ring/softmax_state.hpp"
 
 /// The softmax of one row that is spread over ranks, for the judges: right, and wrong where a rank ends with
 /// another state than that of the whole row.
 namespace course::ring_softmax {
+
+inline constexpr std::int64_t state_bytes = sizeof(SoftmaxState);
 
 /// x, cut into shards of these lengths.
 Example make_example(std::string what, Tensor x, std::vector<int> shards);
@@ -21,13 +24,5 @@ Task chain_task(std::string id, std::string function);
 /// merged_state_travels, receives_over_the_send_buffer, sent_state_merged, nothing_merged, one_hop_too_many,
 /// one_hop_short, half_a_state, local_weights, lse_without_m.
 Task rotation_task(std::string id, std::string function);
-
-/// What a chain of blocking calls is held to. Mistakes: world_communicator, sends_to_itself_alone,
-/// count_in_bytes.
-std::vector<CommunicationCheck> chain_checks();
-
-/// What a rotation of blocking calls is held to. Mistakes: those of chain_checks, wrong_direction,
-/// minus_one_is_any_source, every_rank_sends_first, every_rank_receives_first, odd_world_size.
-std::vector<CommunicationCheck> rotation_checks();
 
 }  // namespace course::ring_softmax

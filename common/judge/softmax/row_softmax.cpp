@@ -170,7 +170,7 @@ Tensor64 maxima(const Example& example) {
 std::vector<Reading> other_readings() {
   std::vector<Reading> all;
   const auto add = [&](const char* words, const Steps& steps) {
-    all.push_back({words, [steps](const Example& example) { return std::optional(run(steps, example)); }});
+    all.push_back({words, [steps](const Example& example) { return run(steps, example); }});
   };
   constexpr std::pair<Maximum, const char*> maxima[] = {
       {Maximum::OfMagnitudes,

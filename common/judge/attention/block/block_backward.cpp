@@ -252,6 +252,12 @@ bool unscaled_weights_are_finite(const Example& example) {
   return true;
 }
 
+/// The scores that the weights are made of are not divided by sqrt(head_dim); of what overflows, anything.
+std::optional<Answer> scores_unscaled(const Example& example) {
+  if (!unscaled_weights_are_finite(example)) return std::nullopt;
+  return by_steps<double>({.weights = Weights::UnscaledScores}, example);
+}
+
 Task attention_task(std::string id, std::string function,
                     const std::vector<WrongSteps<Steps>>& beside_blocks) {
   Task made = gradients_task(std::move(id), std::move(function), problem);
@@ -261,22 +267,19 @@ Task attention_task(std::string id, std::string function,
   made.baseline = [](const Example& example) { return by_steps<float>({}, example); };
   made.mistakes = mistakes_of<Steps>(by_steps<double>, of_blocks);
   std::ranges::move(mistakes_of<Steps>(by_steps<double>, beside_blocks), std::back_inserter(made.mistakes));
-  made.mistakes.push_back({.id = "scores_unscaled",
-                           .answer =
-                               [](const Example& example) {
-                                 return by_steps<double>({.weights = Weights::UnscaledScores}, example);
-                               },
-                           .foreseen = unscaled_weights_are_finite});
-  give_words(
-      made.mistakes,
-      {{"scores_unscaled",
-        "the scores that the weights are made of were not divided by sqrt(head_dim), and those of lse were"},
-       {"hidden_score_zero", "a hidden key had the score 0 and so the weight exp(-lse); its weight is 0"}});
+  made.mistakes.push_back({"scores_unscaled", scores_unscaled});
+  made.words = {
+      {"scores_unscaled",
+       "every answer is as if the scores that the weights are made of were not divided by sqrt(head_dim), "
+       "and "
+       "those of lse were"},
+      {"hidden_score_zero",
+       "every answer is as if a hidden key had the score 0 and so the weight exp(-lse); its weight is 0"}};
   const Exchanges exchanges{{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}};
-  made.guesses = inputs_taken_wrongly(exchanges, with_right_delta, "; delta is right");
+  made.readings = inputs_taken_wrongly(exchanges, with_right_delta, "; delta is right");
   std::ranges::move(
       inputs_taken_wrongly(exchanges, [](const Example& example) { return by_steps<double>({}, example); }),
-      std::back_inserter(made.guesses));
+      std::back_inserter(made.readings));
   return made;
 }
 

@@ -142,7 +142,6 @@ std::vector<Mistake> known_mistakes() {
                      }});
     }
   }
-  give_words(all, words_of_loops());
   return all;
 }
 
@@ -229,6 +228,7 @@ Task task(std::string id, std::string function) {
   Task made = attention_task(std::move(id), std::move(function));
   made.examples = examples;
   made.mistakes = known_mistakes();
+  made.words = words_of_loops();
   made.mistakes_cancel = true;  // log l of one key is 0
   return made;
 }

@@ -151,12 +151,16 @@ Answer run(const Loop& loop, const Example& example) {
 
 const std::map<std::string, std::string>& words_of_loops() {
   static const std::map<std::string, std::string> words{
-      {"m_not_stored", "m were never stored: each block starts anew, and m is -inf after the last"},
+      {"m_not_stored",
+       "every answer is as if m were never stored: each block starts anew, and m is -inf after the last"},
       {"normalised_not_reweighed",
-       "o were kept divided by l, and what it was multiplied by exp(m_old - m_new) alone: it also needs "
+       "every answer is as if o were kept divided by l, and what it was multiplied by exp(m_old - m_new) "
+       "alone: it also needs "
        "l_old / l_new"},
-      {"maximum_unscaled", "m were the largest score before it is divided by sqrt(head_dim)"},
-      {"maximum_of_first_score", "the first score of a block were taken for the block's maximum"}};
+      {"maximum_unscaled",
+       "every answer is as if m were the largest score before it is divided by sqrt(head_dim)"},
+      {"maximum_of_first_score",
+       "every answer is as if the first score of a block were taken for the block's maximum"}};
   return words;
 }
 

@@ -68,7 +68,7 @@ struct Loop {
 /// o and lse of an example by these steps, in blocks of its argument block. Sums overflow where float32's do.
 Answer run(const Loop& loop, const Example& example);
 
-/// What is said of some of them where a lesson has no section for them: give_words().
+/// What is said of some of them where a lesson has no section for them (Task::words).
 const std::map<std::string, std::string>& words_of_loops();
 
 /// The loops that are wrong in the ways that are known.

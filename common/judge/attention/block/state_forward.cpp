@@ -276,7 +276,6 @@ std::vector<Mistake> known_mistakes() {
   }
   add(wrong_heads());
   add(wrong_units());
-  give_words(all, block_forward::words_of_loops());
   return all;
 }
 
@@ -329,7 +328,7 @@ Task finish_task(std::string id, std::string function) {
   made.baseline = finished_rightly<float>;
   made.rounding = {};
   made.mistakes = finish_mistakes();
-  made.guesses = {};
+  made.readings = {};  // of q, k and v
   return made;
 }
 
@@ -337,6 +336,7 @@ Task block_task(std::string id, std::string function) {
   Task made = attention_task(std::move(id), std::move(function));
   made.examples = examples;
   made.mistakes = known_mistakes();
+  made.words = block_forward::words_of_loops();
   made.mistakes_cancel = true;  // log l of one key is 0
   return made;
 }

@@ -74,13 +74,11 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
 
 /// Whatever a copy of another block's gradients, longer or shorter than the own, leaves on unequal shards.
 Mistake one_hop_short_however_copied() {
-  return {.id = "one_hop_short_of_home",
-          .answer = [](const Example& example) { return gradients<double>({.gradient_hops = -1}, example); },
-          .foreseen =
-              [](const Example& example) {
-                const std::vector<int> shards = example.layout.shard_tokens();
-                return std::ranges::count(shards, shards.front()) == std::ssize(shards);
-              }};
+  return {"one_hop_short_of_home", [](const Example& example) -> std::optional<Answer> {
+            const std::vector<int> shards = example.layout.shard_tokens();
+            if (std::ranges::count(shards, shards.front()) != std::ssize(shards)) return std::nullopt;
+            return gradients<double>({.gradient_hops = -1}, example);
+          }};
 }
 
 AttentionProblem problem(const Example& example) {
@@ -140,8 +138,8 @@ Task task(std::string id, std::string function) {
   made.mistakes = mistakes_of<Steps>(gradients<double>, wrong_steps());
   made.fail_on_all_inputs = {"every_rank_sends_first"};
   made.explain_answers = {"world_communicator"};
-  made.guesses = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
-                                      [](const Example& example) { return gradients<double>({}, example); });
+  made.readings = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
+                                       [](const Example& example) { return gradients<double>({}, example); });
   made.mistakes.push_back(one_hop_short_however_copied());
   made.answer_checks.push_back(is_right_on_every_rank);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};

@@ -139,14 +139,24 @@ Mistake seeing(std::string id, Sight sight) {
 }
 
 /// All blocks are attended to, and what some of them leave is lost.
-Mistake losing(std::string id, Sight sight, const std::string& words) {
+Mistake losing(std::string id, Sight sight) {
   return {std::move(id),
           [sight](const Example& example) { return see(example, sight); },
           {},
           [](const Example& example, const Outcome& outcome) {
             return outcome.outputs.empty() || log_reading::attended_to_all(example, outcome);
-          },
-          "every rank was given all blocks, and every answer is as if " + words};
+          }};
+}
+
+std::map<std::string, std::string> words_of_losing() {
+  std::map<std::string, std::string> words{
+      {"state_made_anew", "nothing but the last were left in the state"},
+      {"state_of_first_block", "nothing but the first, the rank's own, were left in the state"},
+      {"own_block_lost", "the rank's own were not left in the state"},
+      {"last_block_lost", "the last were not left in the state"}};
+  for (auto& [mistake, of_it] : words)
+    of_it = "every rank was given all blocks, and every answer is as if " + of_it;
+  return words;
 }
 
 /// What each rank attends to, before the first hop and after each, with one buffer for what is held and for
@@ -214,12 +224,9 @@ std::vector<Mistake> known_mistakes() {
       // The buffer that never changes, read with the length of the block that should be in it.
       seeing("own_block_every_time", {.k_travels = false, .v_travels = false}),
       seeing("v_left_behind", {.v_travels = false}), seeing("k_and_v_swapped", {.swapped = true}),
-      losing("state_made_anew", {.kept = Kept::Last}, "nothing but the last were left in the state"),
-      losing("state_of_first_block", {.kept = Kept::First},
-             "nothing but the first, the rank's own, were left in the state"),
-      losing("own_block_lost", {.first = 1}, "the rank's own were not left in the state"),
-      losing("last_block_lost", {.beyond_last = -1, .alone_too = false},
-             "the last were not left in the state")};
+      losing("state_made_anew", {.kept = Kept::Last}), losing("state_of_first_block", {.kept = Kept::First}),
+      losing("own_block_lost", {.first = 1}),
+      losing("last_block_lost", {.beyond_last = -1, .alone_too = false})};
   for (const int first : {0, 1}) {
     for (const bool copied : {false, true}) {
       all.push_back({"receives_over_the_send_buffer",
@@ -341,6 +348,7 @@ Task task(std::string id, std::string function) {
   Task made = attention_task(std::move(id), std::move(function));
   made.examples = examples;
   made.mistakes = known_mistakes();
+  made.words = words_of_losing();
   made.fail_on_all_inputs = {"every_rank_sends_first"};
   made.explain_answers = {"world_communicator"};
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};

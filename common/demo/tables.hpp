@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+
+#include "demo/report.hpp"
+
+namespace course::demo {
+
+/// "1.13 MiB".
+std::string format_bytes(std::int64_t bytes);
+
+/// What a ring's slowest rank took, from its first span's begin to its last one's end.
+double slowest_s(const RingResult& ring);
+
+/// Communication that nothing hid (timed::exposed_share). Not a number where ranks compute on GPUs, real or
+/// not.
+double exposed(const RunResult& run, const RingResult& ring);
+
+std::int64_t bytes_sent(std::span<const RankRecord> ranks);
+
+/// The rings beside each other in less than 80 columns: time of the slowest rank, communication that was
+/// exposed, traffic, the worst head's relative errors and what is allowed.
+std::string ring_table(const RunResult& run);
+
+/// Traffic and times, by rank and over all.
+std::string time_table(const RunResult& run, std::span<const RankRecord> ranks);
+
+/// The errors of some outputs, by rank and over all; dashes for a rank that has nothing.
+std::string error_table(const RunResult& run, std::span<const OutputComparison> outputs);
+
+/// What the mask leaves each rank to compute, how long that took, and how long it waited.
+std::string load_table(const RunResult& run, const RingResult& ring);
+
+}  // namespace course::demo

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "mpi_layer/mpi_layer.hpp"
+#include "mpi_layer/operation.hpp"
+
+namespace course::mpi_layer {
+
+/// So many facts of one kind are told of a case.
+inline constexpr std::ptrdiff_t facts_of_a_kind = 8;
+
+/// What is told of a case: the page that the judge reads while it is played, and the report in the end.
+/// Threads may write it at once.
+class Journal {
+ public:
+  /// `watched` is emptied of the case before; null when nobody looks.
+  explicit Journal(RankStatus* watched);
+
+  /// Adds a fact, to the page too where that still has room, unless it is known or enough of its kind are.
+  void note(const char* kind, const std::string& text);
+  /// " (after 2 receives)", of what happens now.
+  std::string now();
+  /// The same as note() of what happens now.
+  void note_now(const char* kind, const std::string& text);
+  /// Returns what is said of the call.
+  std::string note_uncommon(const char* call);
+
+  void count_sent(const Operation& operation);
+  void count_collective(const Operation& operation);
+  void add_span(Span span);
+
+  /// Shows the phase and what is pending. `more` says that there is more than the list knows of.
+  void show(Phase phase, const std::vector<PendingOperation>& pending, bool more);
+  /// The same, in the phase as it is.
+  void show(const std::vector<PendingOperation>& pending, bool more);
+  /// Lets `change` enter a completion. In the same step a rank that waits becomes one that computes, until
+  /// what it waits for is shown anew: a page never says that a rank waits for what is over.
+  void enter_completion(const std::function<void(RankStatus&)>& change);
+  /// Grows with every completion: what is shown as pending is out of date.
+  std::uint64_t completions() const { return completions_; }
+
+  /// The report, when nothing is added any more.
+  Report take() { return std::move(report_); }
+
+ private:
+  void write_page(const std::function<void(RankStatus&)>& change);
+
+  std::mutex mutex_;
+  RankStatus unwatched_{};
+  RankStatus* page_;
+  std::atomic<std::uint64_t> completions_ = 0;
+  Report report_;
+};
+
+}  // namespace course::mpi_layer

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "runner/deadlock.hpp"
+
+namespace course {
+
+/// Finished, threw, crashed: it will start no operation any more.
+bool is_gone(const RankSnapshot& rank);
+
+/// An operation that a rank waits for.
+struct Wait {
+  int rank;
+  const PendingOperation* operation;
+};
+
+/// Two operations that were meant for each other, but differ in tag or communicator.
+struct NearMiss {
+  Wait send;
+  Wait receive;
+};
+
+/// Who waits for whom, as the pages of all ranks of a case show it at one moment.
+class WaitForGraph {
+ public:
+  explicit WaitForGraph(const std::vector<RankSnapshot>& ranks) : ranks_(ranks) {}
+
+  /// The sends and receives that hold `rank` up: those that it waits for and that no operation of another
+  /// rank meets.
+  std::vector<Wait> unmet(int rank) const;
+  /// The collective that `rank` waits in, or null.
+  const PendingOperation* collective(int rank) const;
+  /// The ranks that an operation waits for: one, or all others where it names any.
+  std::vector<int> peers(const Wait& wait) const;
+  /// A cycle of ranks, each waiting for the next; it starts with its lowest rank. Empty if there is none.
+  std::vector<Wait> cycle() const;
+  /// Waited for on both sides, and different only in tag or communicator.
+  std::optional<NearMiss> near_miss() const;
+  /// A send to a rank that waits for another one's message.
+  std::optional<NearMiss> misdirected() const;
+  /// Whether the rank has begun to receive, waits for that or not.
+  bool receives(int rank) const;
+  /// How many ranks ahead the peers of all sends and receives of these ranks are that nothing meets, where
+  /// that is one number and there are both; else 0.
+  int one_peer_ahead(const std::vector<Wait>& cycle) const;
+  /// No pending operation of any rank can ever complete.
+  bool is_final() const;
+  /// The ranks of this cycle will never go on, whatever the others do.
+  bool is_final(const std::vector<Wait>& cycle) const;
+
+ private:
+  bool is_met(int rank, const PendingOperation& operation) const;
+  /// Depth first: `path` leads to `rank`. On success the path is the cycle, from any of its ranks.
+  bool extend_cycle(int rank, std::vector<char>& seen, std::vector<Wait>& path) const;
+  /// Both know of every message between them that has been completed, so neither is about to find out.
+  bool sums_agree(int a, int b) const;
+  /// Where ranks wait in a collective of the case's communicator, it is one that nobody leaves before all
+  /// have entered, nobody has left it already, and a rank is in none. Other communicators are not judged: the
+  /// pages do not say who belongs to them.
+  bool collectives_are_final() const;
+
+  const std::vector<RankSnapshot>& ranks_;
+};
+
+}  // namespace course
