@@ -288,7 +288,11 @@ done
 # Its list of names stands in a frame with a style of its own.
 echo 'body.SRPage * { font-size: 10pt; }' >>"$html/search/search.css"
 texts=()
-while IFS=$'\t' read -r path _; do
+while IFS=$'\t' read -r path address _ kind; do
+  if [ "$kind" != index ] && [ "$kind" != visualizer ]; then
+    awk -f "$here/page.awk" "$html/$address" >"$work/page.html"
+    cp "$work/page.html" "$html/$address"
+  fi
   # Contracts are folders there, and Doxygen has their names.
   [ ! -f "$pages/${path//\//%}" ] || texts+=("$pages/${path//\//%}")
 done <"$work/pages.tsv"

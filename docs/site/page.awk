@@ -1,0 +1,67 @@
+# Looks over a page that Doxygen has made, and lets what is wide break where it may, so that a narrow window shows it whole:
+# formulas that stand by themselves, at \qquad and before an equals sign; and what a check reports, whose lines are long.
+#   awk -f page.awk PAGE.html
+
+# ---- a formula that stands by itself, in pieces that a line can end between ----
+
+/<p class="formulaDsp">/ { formula = "" ; within = 1 }
+within {
+  formula = formula (formula == "" ? "" : "\n") $0
+  if ($0 ~ /<\/p>/) {
+    within = 0
+    print in_pieces(formula)
+  }
+  next
+}
+
+# ---- a check's report ----
+
+{
+  line = $0
+  start = match(line, /^(<div class="fragment">)?<div class="line">/) ? RLENGTH : 0
+  text = substr(line, start + 1)
+  if (start == 0 || text !~ /^[^<]*<\/div>/) reporting = 0
+  else {
+    if (text !~ /^      [^ ]/) reporting = text ~ /^FAIL  /
+    sub(/<\/div>.*/, "", text)
+    sub(/^ +/, "", text)
+    if (reporting && (text ~ /^FAIL  / || text !~ /   /)) sub(/<div class="line">/, "<div class=\"line report\">", line)
+  }
+  print line
+}
+
+# A page's formula, whose LaTeX stands between \\[ and \\], as pieces; as it is if there is nothing to cut it at.
+function in_pieces(html, at, end, n, piece, apart, out, i) {
+  at = index(html, "\\[")
+  end = index(html, "\\]")
+  if (at == 0 || end == 0) return html
+  n = cut(substr(html, at + 2, end - at - 2), piece, apart)
+  if (n == 1) return html
+  out = substr(html, 1, at - 1)
+  for (i = 1; i <= n; ++i)
+    out = out (i > 1 ? "\n" : "") "<span class=\"piece" (apart[i] ? " apart" : "") "\">\\(\\displaystyle " piece[i] "\\)</span>"
+  return out substr(html, end + 2)
+}
+
+# Cuts LaTeX outside of braces, \left and environments: at \qquad, and before each equals sign of a formula but its first.
+function cut(tex, piece, apart, n, depth, equal, word) {
+  n = 1
+  depth = equal = 0
+  piece[1] = ""
+  while (tex != "") {
+    if (!match(tex, /^\\([a-zA-Z]+|.)/)) RLENGTH = 1
+    word = substr(tex, 1, RLENGTH)
+    tex = substr(tex, RLENGTH + 1)
+    if (word == "{" || word == "\\left" || word == "\\begin") ++depth
+    if (word == "}" || word == "\\right" || word == "\\end") --depth
+    if (depth == 0 && word == "\\qquad") {
+      piece[++n] = ""
+      apart[n] = 1
+      equal = 0
+      continue
+    }
+    if (depth == 0 && word == "=" && ++equal > 1) piece[++n] = "{}"
+    piece[n] = piece[n] word
+  }
+  return n
+}
