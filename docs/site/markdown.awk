@@ -481,8 +481,9 @@ function escaped_code(text,    out, i, c) {
 function html(text,    out, end, close_at, inner) {
   out = ""
   while (match(text, /[`$<>&\[*]/)) {
-    out = out glued(substr(text, 1, RSTART - 1), out)
+    inner = substr(text, 1, RSTART - 1)
     text = substr(text, RSTART)
+    out = out glued(inner, out)
     if (text ~ /^`/ && (end = span_end(text))) {
       out = out "<code>" html_characters(span_text) "</code>"
       text = substr(text, end)
@@ -513,7 +514,7 @@ function html(text,    out, end, close_at, inner) {
       text = substr(text, 2)
     }
   }
-  return out text
+  return out glued(text, out)
 }
 
 function html_characters(text) {

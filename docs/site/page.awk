@@ -22,10 +22,10 @@ within {
   text = substr(line, start + 1)
   if (start == 0 || text !~ /^[^<]*<\/div>/) reporting = 0
   else {
-    if (text !~ /^      [^ ]/) reporting = text ~ /^FAIL  /
+    if (text !~ /^      [^ ]/) reporting = text ~ /^((FAIL|TODO|PASS)  lesson[0-9]|lesson [0-9][0-9] )/
     sub(/<\/div>.*/, "", text)
     sub(/^ +/, "", text)
-    if (reporting && (text ~ /^FAIL  / || text !~ /   /)) sub(/<div class="line">/, "<div class=\"line report\">", line)
+    if (reporting && (text ~ /^(FAIL|TODO)  / || text !~ /   /)) sub(/<div class="line">/, "<div class=\"line report\">", line)
   }
   print line
 }
@@ -43,7 +43,7 @@ function in_pieces(html, at, end, n, piece, apart, out, i) {
   return out substr(html, end + 2)
 }
 
-# Cuts LaTeX outside of braces, \left and environments: at \qquad, and before each equals sign of a formula but its first.
+# Cuts LaTeX outside of braces, \left and environments: at \qquad, and before an equals sign that is not the first sign of its kind.
 function cut(tex, piece, apart, n, depth, equal, word) {
   n = 1
   depth = equal = 0
@@ -60,6 +60,7 @@ function cut(tex, piece, apart, n, depth, equal, word) {
       equal = 0
       continue
     }
+    if (depth == 0 && word ~ /^\\(leftarrow|approx|le|ge)$/) ++equal
     if (depth == 0 && word == "=" && ++equal > 1) piece[++n] = "{}"
     piece[n] = piece[n] word
   }

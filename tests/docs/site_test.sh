@@ -65,6 +65,27 @@ check 'a number that comes to stand at the beginning of a line is no list' is "$
 check 'and a list is one' is "$(filtered '1. One
 2. Two')" '1. One
 2. Two'
+check 'a folded part is called what its summary says' is "$(filtered '<details><summary>Why can `MPI_Send` of 2 048 floats, then *one* `MPI_Recv`, hang?</summary>')" \
+  '\htmlonly[block]<details><summary>Why can <code>MPI_Send</code> of 2&nbsp;048 floats, then <em>one</em> <code>MPI_Recv</code>, hang?</summary>\endhtmlonly'
+
+# What page.awk makes of lines of a page.
+looked_over() { printf '%s\n' "$1" | awk -f "$root/docs/site/page.awk"; }
+check 'a long formula stands in pieces, which are cut outside of braces and brackets' is \
+  "$(looked_over '<p class="formulaDsp">
+\[ a_{i=0} = \left( b = c \right) = 2, \qquad d \leftarrow e = f \]
+</p>')" '<p class="formulaDsp">
+<span class="piece">\(\displaystyle  a_{i=0} = \left( b = c \right) \)</span>
+<span class="piece">\(\displaystyle {}= 2, \)</span>
+<span class="piece apart">\(\displaystyle  d \leftarrow e \)</span>
+<span class="piece">\(\displaystyle {}= f \)</span>
+</p>'
+check 'a short formula stays whole' is "$(looked_over '<p class="formulaDsp"> \[ a = b \] </p>')" '<p class="formulaDsp"> \[ a = b \] </p>'
+check 'the lines of a report are marked, and neither its tables nor code' is \
+  "$(looked_over '<div class="fragment"><div class="line">FAIL  lesson01.1   looks like: a</div>
+<div class="line">      3 of 9 inputs fail</div>
+<div class="line">      bytes   written   sectors</div>
+<div class="line">      sum += <span>x</span>;</div>
+<div class="line">      y = sum;</div>' | grep -c 'class="line report"')" 2
 check 'no page has the path of a folder of this machine' is "$(cd "$site" && grep -lF "$work" ./*.html)" ''
 check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
 check 'no mark of a skeleton is in a solution' is "$(cd "$site" && grep -lE '>(//|#)[&>|]' solution_*.html)" ''
