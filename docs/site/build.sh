@@ -290,7 +290,7 @@ echo 'body.SRPage * { font-size: 10pt; }' >>"$html/search/search.css"
 texts=()
 while IFS=$'\t' read -r path address _ kind; do
   if [ "$kind" != index ] && [ "$kind" != visualizer ]; then
-    awk -f "$here/page.awk" "$html/$address" >"$work/page.html"
+    LC_ALL=C awk -f "$here/page.awk" "$html/$address" >"$work/page.html"
     cp "$work/page.html" "$html/$address"
   fi
   # Contracts are folders there, and Doxygen has their names.

@@ -14,12 +14,12 @@ within {
   next
 }
 
-# ---- a check's report ----
+# ---- code and output: a check's report is marked, and what is wider than a chapter ----
 
 {
   line = $0
-  start = match(line, /^(<div class="fragment">)?<div class="line">/) ? RLENGTH : 0
-  text = substr(line, start + 1)
+  start = index(line, "<div class=\"line\">")
+  text = substr(line, start + 18)
   if (start == 0 || text !~ /^[^<]*<\/div>/) reporting = 0
   else {
     if (text !~ /^      [^ ]/) reporting = text ~ /^((FAIL|TODO|PASS)  lesson[0-9]|lesson [0-9][0-9] )/
@@ -27,7 +27,33 @@ within {
     sub(/^ +/, "", text)
     if (reporting && (text ~ /^(FAIL|TODO)  / || text !~ /   /)) sub(/<div class="line">/, "<div class=\"line report\">", line)
   }
-  print line
+  if (line ~ /<div class="fragment"><div class="line/) {
+    kept = ""
+    widest = 0
+    keeping = 1
+  }
+  if (!keeping) {
+    print line
+    next
+  }
+  if (line ~ /<div class="line">/ && (width = columns(line)) > widest) widest = width
+  if (line !~ /<!-- fragment -->/ || line ~ /<div class="fragment">/) kept = kept line "\n"
+  else {
+    if (widest > 84) sub(/<div class="fragment">/, "<div class=\"fragment wide\">", kept)
+    printf "%s%s\n", kept, line
+    keeping = 0
+  }
+}
+
+END { if (keeping) printf "%s", kept }
+
+# How many columns a line of code takes. (awk counts bytes here.)
+function columns(html) {
+  sub(/.*<div class="line">/, "", html)
+  gsub(/<[^>]*>/, "", html)
+  gsub(/&[a-z0-9#]*;/, "x", html)
+  gsub(/[\200-\277]/, "", html)
+  return length(html)
 }
 
 # A page's formula, whose LaTeX stands between \\[ and \\], as pieces; as it is if there is nothing to cut it at.

@@ -56,8 +56,8 @@ check 'no Markdown is left in a text' is \
 filtered() { printf '# A title\n\n%s\n' "$1" | awk -v file=README.md -v root="$root" -v pages=/dev/null -v linked="$work/linked" -v strict=1 -f "$root/docs/site/markdown.awk" | tail -n +3; }
 check 'a formula keeps the bracket and the stop beside it' is "$(filtered 'Here ($m < l$), and $n$.' | sed 's/\\[a-z]*htmlonly//g')" \
   'Here <span class="formula">(\(m &lt; l\)),</span> and <span class="formula">\(n\).</span>'
-check 'no line ends within a number or an option' is "$(filtered '131 072 of them, 5 % at rank + 1, `./course check 05 --task 2`.')" \
-  '131&nbsp;072 of them, 5&nbsp;\% at rank&nbsp;+&nbsp;1, <code>./course check 05 <span class="option">\--task</span> 2</code>.'
+check 'no line ends within a number, a pair or an option' is "$(filtered '131 072 of them, (1/2, −3), 5 % at rank + 1, `./course check 05 --task 2`.')" \
+  '131&nbsp;072 of them, (1/2,&nbsp;−3), 5&nbsp;\% at rank&nbsp;+&nbsp;1, <code>./course check 05 <span class="option">\--task</span> 2</code>.'
 check 'indented code stays as it is' is "$(filtered '    ./course trace --ranks 3 <file')" '    ./course trace --ranks 3 <file'
 check 'a number that comes to stand at the beginning of a line is no list' is "$(filtered 'There are
 65. So there.')" 'There are
@@ -69,7 +69,7 @@ check 'a folded part is called what its summary says' is "$(filtered '<details><
   '\htmlonly[block]<details><summary>Why can <code>MPI_Send</code> of 2&nbsp;048 floats, then <em>one</em> <code>MPI_Recv</code>, hang?</summary>\endhtmlonly'
 
 # What page.awk makes of lines of a page.
-looked_over() { printf '%s\n' "$1" | awk -f "$root/docs/site/page.awk"; }
+looked_over() { printf '%s\n' "$1" | LC_ALL=C awk -f "$root/docs/site/page.awk"; }
 check 'a long formula stands in pieces, which are cut outside of braces and brackets' is \
   "$(looked_over '<p class="formulaDsp">
 \[ a_{i=0} = \left( b = c \right) = 2, \qquad d \leftarrow e = f \]
@@ -86,6 +86,9 @@ check 'the lines of a report are marked, and neither its tables nor code' is \
 <div class="line">      bytes   written   sectors</div>
 <div class="line">      sum += <span>x</span>;</div>
 <div class="line">      y = sum;</div>' | grep -c 'class="line report"')" 2
+check 'and what is wider than a chapter is marked, too' is \
+  "$(looked_over "<div class=\"fragment\"><div class=\"line\">$(printf '█%.0s' {1..85})</div>
+</div><!-- fragment -->" | grep -c 'fragment wide')" 1
 check 'no page has the path of a folder of this machine' is "$(cd "$site" && grep -lF "$work" ./*.html)" ''
 check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
 check 'no mark of a skeleton is in a solution' is "$(cd "$site" && grep -lE '>(//|#)[&>|]' solution_*.html)" ''
