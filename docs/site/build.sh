@@ -290,7 +290,9 @@ echo 'body.SRPage * { font-size: 10pt; }' >>"$html/search/search.css"
 texts=()
 while IFS=$'\t' read -r path address _ kind; do
   if [ "$kind" != index ] && [ "$kind" != visualizer ]; then
-    LC_ALL=C awk -f "$here/page.awk" "$html/$address" >"$work/page.html"
+    # A page without a list of its headings is wider.
+    case $kind in home | solution) room=112 ;; *) room=84 ;; esac
+    LC_ALL=C awk -v room=$room -f "$here/page.awk" "$html/$address" >"$work/page.html"
     cp "$work/page.html" "$html/$address"
   fi
   # Contracts are folders there, and Doxygen has their names.

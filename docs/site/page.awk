@@ -1,6 +1,7 @@
 # Looks over a page that Doxygen has made, and lets what is wide break where it may, so that a narrow window shows it whole:
 # formulas that stand by themselves, at \qquad and before an equals sign; and what a check reports, whose lines are long.
-#   awk -f page.awk PAGE.html
+#   awk -v room=84 -f page.awk PAGE.html
+# room    how many columns of code there is room for beside the menu
 
 # ---- a formula that stands by itself, in pieces that a line can end between ----
 
@@ -27,22 +28,25 @@ within {
     sub(/^ +/, "", text)
     if (reporting && (text ~ /^(FAIL|TODO)  / || text !~ /   /)) sub(/<div class="line">/, "<div class=\"line report\">", line)
   }
-  if (line ~ /<div class="fragment"><div class="line/) {
+  # A fragment is kept until its end is seen, which may stand in the line in which the next one begins.
+  if (keeping && (start = index(line, "<!-- fragment -->"))) {
+    kept = kept substr(line, 1, start + 16)
+    line = substr(line, start + 17)
+    if (widest > room) sub(/<div class="fragment">/, "<div class=\"fragment wide\">", kept)
+    printf "%s", kept
+    keeping = 0
+  }
+  if (start = index(line, "<div class=\"fragment\"><div class=\"line")) {
+    printf "%s", substr(line, 1, start - 1)
+    line = substr(line, start)
     kept = ""
     widest = 0
     keeping = 1
   }
-  if (!keeping) {
-    print line
-    next
-  }
-  if (line ~ /<div class="line">/ && (width = columns(line)) > widest) widest = width
-  if (line !~ /<!-- fragment -->/ || line ~ /<div class="fragment">/) kept = kept line "\n"
-  else {
-    if (widest > 84) sub(/<div class="fragment">/, "<div class=\"fragment wide\">", kept)
-    printf "%s%s\n", kept, line
-    keeping = 0
-  }
+  if (keeping) {
+    if (line ~ /<div class="line">/ && (width = columns(line)) > widest) widest = width
+    kept = kept line "\n"
+  } else print line
 }
 
 END { if (keeping) printf "%s", kept }

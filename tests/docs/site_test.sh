@@ -69,7 +69,7 @@ check 'a folded part is called what its summary says' is "$(filtered '<details><
   '\htmlonly[block]<details><summary>Why can <code>MPI_Send</code> of 2&nbsp;048 floats, then <em>one</em> <code>MPI_Recv</code>, hang?</summary>\endhtmlonly'
 
 # What page.awk makes of lines of a page.
-looked_over() { printf '%s\n' "$1" | LC_ALL=C awk -f "$root/docs/site/page.awk"; }
+looked_over() { printf '%s\n' "$1" | LC_ALL=C awk -v room=84 -f "$root/docs/site/page.awk"; }
 check 'a long formula stands in pieces, which are cut outside of braces and brackets' is \
   "$(looked_over '<p class="formulaDsp">
 \[ a_{i=0} = \left( b = c \right) = 2, \qquad d \leftarrow e = f \]
@@ -89,6 +89,15 @@ check 'the lines of a report are marked, and neither its tables nor code' is \
 check 'and what is wider than a chapter is marked, too' is \
   "$(looked_over "<div class=\"fragment\"><div class=\"line\">$(printf '█%.0s' {1..85})</div>
 </div><!-- fragment -->" | grep -c 'fragment wide')" 1
+check 'and nothing is lost of two pieces of code of which one begins where the other ends' is "$(looked_over '<div class="fragment"><div class="line">a</div>
+</div><!-- fragment --><details><div class="fragment"><div class="line">b</div>
+</div><!-- fragment --></details>')" '<div class="fragment"><div class="line">a</div>
+</div><!-- fragment --><details><div class="fragment"><div class="line">b</div>
+</div><!-- fragment --></details>'
+check 'every page is closed as it is opened' is "$(cd "$site" && for page in index lesson_?? guide_* interview_* solution_* primer_* notation group__*; do
+  page=${page%.html}
+  awk -v page="$page" '{ n += gsub(/<div[ >]/, "") - gsub(/<\/div>/, "") } END { if (n != 0) print page ": " n }' "$page.html"
+done)" ''
 check 'no page has the path of a folder of this machine' is "$(cd "$site" && grep -lF "$work" ./*.html)" ''
 check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
 check 'no mark of a skeleton is in a solution' is "$(cd "$site" && grep -lE '>(//|#)[&>|]' solution_*.html)" ''
