@@ -131,7 +131,7 @@ chapter_links() {
 contract() {
   local id=$1 file=$2
   # In place of the line #pragma once and the empty one, so that lines keep their numbers.
-  printf '/** \\defgroup contract%s %s · %s\n * What <a href="lesson_%s.html">chapter %s</a> asks for. As a file: <a href="file_%s.html">%s</a>. */\n' \
+  printf '/** \\defgroup contract%s %s · %s\n * What <a href="lesson_%s.html">chapter %s</a> asks for; as a file: <a href="file_%s.html">%s</a>. */\n' \
     "$id" "$id" "$(basename "$file")" "$id" "$id" "${file//[^a-zA-Z0-9]/_}" "$file"
   sed "1,2d; s|^namespace lesson$id {|& /** @addtogroup contract$id */ /** @{ */|; s|^} *// namespace lesson$id|/** @} */ &|
     s|^/// Task \([0-9]*\)\. |/// Task \1: |" "$file"
@@ -216,7 +216,9 @@ xml() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/"/\&quot;/g'; }
 tabs() { # the tabs of a kind, as a group with a page of its own: KIND ADDRESS TITLE
   [ -n "$(pages_of "$1")" ] || return 0
   printf '<tab type="usergroup" url="%s" title="%s">\n' "$2" "$3"
-  pages_of "$1" | xml | while IFS='|' read -r address title; do printf '<tab type="user" url="%s" title="%s"/>\n' "$address" "$title"; done
+  pages_of "$1" | sed 's/ · Solution: / · /' | xml | while IFS='|' read -r address title; do
+    printf '<tab type="user" url="%s" title="%s"/>\n' "$address" "$title"
+  done
   echo '</tab>'
 }
 

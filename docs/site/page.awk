@@ -32,7 +32,8 @@ within {
   if (keeping && (start = index(line, "<!-- fragment -->"))) {
     kept = kept substr(line, 1, start + 16)
     line = substr(line, start + 17)
-    if (widest > room) sub(/<div class="fragment">/, "<div class=\"fragment wide\">", kept)
+    # What is wider still has to scroll, whatever its size.
+    if (widest > room && widest <= room + 17) sub(/<div class="fragment">/, "<div class=\"fragment " (kept ~ /█|─/ ? "drawn" : "wide") "\">", kept)
     printf "%s", kept
     keeping = 0
   }

@@ -88,7 +88,7 @@ check 'the lines of a report are marked, and neither its tables nor code' is \
 <div class="line">      y = sum;</div>' | grep -c 'class="line report"')" 2
 check 'and what is wider than a chapter is marked, too' is \
   "$(looked_over "<div class=\"fragment\"><div class=\"line\">$(printf '█%.0s' {1..85})</div>
-</div><!-- fragment -->" | grep -c 'fragment wide')" 1
+</div><!-- fragment -->" | grep -c 'fragment drawn')" 1
 check 'and nothing is lost of two pieces of code of which one begins where the other ends' is "$(looked_over '<div class="fragment"><div class="line">a</div>
 </div><!-- fragment --><details><div class="fragment"><div class="line">b</div>
 </div><!-- fragment --></details>')" '<div class="fragment"><div class="line">a</div>
