@@ -280,6 +280,14 @@ if [ -s "$work/warnings" ]; then
   exit 1
 fi
 mv "$work/html" "$html"
+# What makes a group of a contract is not in the file.
+grep -l 'defgroup contract' "$html"/*_8hpp_source.html | while IFS= read -r page; do
+  sed -E 's|<span class="comment">/\*\* \\defgroup contract.*</span>|<span class="preprocessor">#pragma once</span>|
+    /<span class="comment"> \* What .*chapter [0-9]+.* asks for;/s|<span class="comment">.*</span>||
+    s| <span class="comment">/\*\* @addtogroup [a-z0-9]* \*/</span> <span class="comment">/\*\* @\{ \*/</span>||
+    s|<span class="comment">/\*\* @\} \*/</span> ||' "$page" >"$work/page.html"
+  cp "$work/page.html" "$page"
+done
 # Of each text Doxygen makes a page as of a file, too, with nothing on it: nobody is to find it.
 rm -f "$html"/*_8md.html
 for list in "$html"/search/*.js; do
@@ -288,7 +296,7 @@ for list in "$html"/search/*.js; do
   cp "$work/list.js" "$list"
 done
 # Its list of names stands in a frame with a style of its own.
-echo 'body.SRPage * { font-size: 10pt; }' >>"$html/search/search.css"
+printf 'body.SRPage * { font-size: 10pt; }\n.SRResult { padding: 3px 0; line-height: 1.3; }\n' >>"$html/search/search.css"
 texts=()
 while IFS=$'\t' read -r path address _ kind; do
   if [ "$kind" != index ] && [ "$kind" != visualizer ]; then
