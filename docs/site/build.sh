@@ -131,7 +131,7 @@ chapter_links() {
 contract() {
   local id=$1 file=$2
   # In place of the line #pragma once and the empty one, so that lines keep their numbers.
-  printf '/** \\defgroup contract%s %s · %s\n * What <a href="lesson_%s.html">chapter %s</a> asks for. As a file: <a href="file_%s.html">%s</a>. */\n' \
+  printf '/** \\defgroup contract%s %s · %s\n * What <a href="lesson_%s.html">chapter %s</a> asks for; as a file: <a href="file_%s.html">%s</a>. */\n' \
     "$id" "$id" "$(basename "$file")" "$id" "$id" "${file//[^a-zA-Z0-9]/_}" "$file"
   sed "1,2d; s|^namespace lesson$id {|& /** @addtogroup contract$id */ /** @{ */|; s|^} *// namespace lesson$id|/** @} */ &|
     s|^/// Task \([0-9]*\)\. |/// Task \1: |" "$file"
@@ -216,7 +216,9 @@ xml() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/"/\&quot;/g'; }
 tabs() { # the tabs of a kind, as a group with a page of its own: KIND ADDRESS TITLE
   [ -n "$(pages_of "$1")" ] || return 0
   printf '<tab type="usergroup" url="%s" title="%s">\n' "$2" "$3"
-  pages_of "$1" | xml | while IFS='|' read -r address title; do printf '<tab type="user" url="%s" title="%s"/>\n' "$address" "$title"; done
+  pages_of "$1" | sed 's/ · Solution: / · /' | xml | while IFS='|' read -r address title; do
+    printf '<tab type="user" url="%s" title="%s"/>\n' "$address" "$title"
+  done
   echo '</tab>'
 }
 
@@ -278,6 +280,14 @@ if [ -s "$work/warnings" ]; then
   exit 1
 fi
 mv "$work/html" "$html"
+# What makes a group of a contract is not in the file.
+grep -l 'defgroup contract' "$html"/*_8hpp_source.html | while IFS= read -r page; do
+  sed -E 's|<span class="comment">/\*\* \\defgroup contract.*</span>|<span class="preprocessor">#pragma once</span>|
+    /<span class="comment"> \* What .*chapter [0-9]+.* asks for;/s|<span class="comment">.*</span>||
+    s| <span class="comment">/\*\* @addtogroup [a-z0-9]* \*/</span> <span class="comment">/\*\* @\{ \*/</span>||
+    s|<span class="comment">/\*\* @\} \*/</span> ||' "$page" >"$work/page.html"
+  cp "$work/page.html" "$page"
+done
 # Of each text Doxygen makes a page as of a file, too, with nothing on it: nobody is to find it.
 rm -f "$html"/*_8md.html
 for list in "$html"/search/*.js; do
@@ -286,9 +296,15 @@ for list in "$html"/search/*.js; do
   cp "$work/list.js" "$list"
 done
 # Its list of names stands in a frame with a style of its own.
-echo 'body.SRPage * { font-size: 10pt; }' >>"$html/search/search.css"
+printf 'body.SRPage * { font-size: 10pt; }\n.SRResult { padding: 3px 0; line-height: 1.3; }\n' >>"$html/search/search.css"
 texts=()
-while IFS=$'\t' read -r path _; do
+while IFS=$'\t' read -r path address _ kind; do
+  if [ "$kind" != index ] && [ "$kind" != visualizer ]; then
+    # A page without a list of its headings is wider.
+    case $kind in home | solution) room=112 ;; *) room=84 ;; esac
+    LC_ALL=C awk -v room=$room -f "$here/page.awk" "$html/$address" >"$work/page.html"
+    cp "$work/page.html" "$html/$address"
+  fi
   # Contracts are folders there, and Doxygen has their names.
   [ ! -f "$pages/${path//\//%}" ] || texts+=("$pages/${path//\//%}")
 done <"$work/pages.tsv"

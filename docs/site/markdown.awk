@@ -303,7 +303,7 @@ function inline(text,    out, c, two, rest, end, close_at, inner) {
   return out
 }
 
-# Plain text, in which no line ends within a number (131 072) or before "+ 1"; before: what stands in front of it.
+# Plain text, in which no line ends within a number (131 072), within a pair of them, (1, −2), or before "+ 1"; before: what stands in front of it.
 function glued(text, before,    out, at, run) {
   while (match(text, / (\+|−) [0-9]/)) {
     at = RSTART
@@ -315,6 +315,15 @@ function glued(text, before,    out, at, run) {
       out = out substr(text, 1, at - 1) "&nbsp;" substr(text, at + 1, RLENGTH - 3) "&nbsp;"
       text = substr(text, at + RLENGTH - 1)
     }
+  }
+  text = out text
+  out = ""
+  while (match(text, /\((−)?[0-9][0-9\/]*, (−)?[0-9]/)) { # a pair of numbers
+    run = substr(text, RSTART, RLENGTH)
+    out = out substr(text, 1, RSTART - 1)
+    text = substr(text, RSTART + RLENGTH)
+    sub(/, /, ",\\&nbsp;", run)
+    out = out run
   }
   text = out text
   out = ""
@@ -481,8 +490,9 @@ function escaped_code(text,    out, i, c) {
 function html(text,    out, end, close_at, inner) {
   out = ""
   while (match(text, /[`$<>&\[*]/)) {
-    out = out glued(substr(text, 1, RSTART - 1), out)
+    inner = substr(text, 1, RSTART - 1)
     text = substr(text, RSTART)
+    out = out glued(inner, out)
     if (text ~ /^`/ && (end = span_end(text))) {
       out = out "<code>" html_characters(span_text) "</code>"
       text = substr(text, end)
@@ -513,7 +523,7 @@ function html(text,    out, end, close_at, inner) {
       text = substr(text, 2)
     }
   }
-  return out text
+  return out glued(text, out)
 }
 
 function html_characters(text) {

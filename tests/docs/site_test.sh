@@ -56,8 +56,8 @@ check 'no Markdown is left in a text' is \
 filtered() { printf '# A title\n\n%s\n' "$1" | awk -v file=README.md -v root="$root" -v pages=/dev/null -v linked="$work/linked" -v strict=1 -f "$root/docs/site/markdown.awk" | tail -n +3; }
 check 'a formula keeps the bracket and the stop beside it' is "$(filtered 'Here ($m < l$), and $n$.' | sed 's/\\[a-z]*htmlonly//g')" \
   'Here <span class="formula">(\(m &lt; l\)),</span> and <span class="formula">\(n\).</span>'
-check 'no line ends within a number or an option' is "$(filtered '131 072 of them, 5 % at rank + 1, `./course check 05 --task 2`.')" \
-  '131&nbsp;072 of them, 5&nbsp;\% at rank&nbsp;+&nbsp;1, <code>./course check 05 <span class="option">\--task</span> 2</code>.'
+check 'no line ends within a number, a pair or an option' is "$(filtered '131 072 of them, (1/2, −3), 5 % at rank + 1, `./course check 05 --task 2`.')" \
+  '131&nbsp;072 of them, (1/2,&nbsp;−3), 5&nbsp;\% at rank&nbsp;+&nbsp;1, <code>./course check 05 <span class="option">\--task</span> 2</code>.'
 check 'indented code stays as it is' is "$(filtered '    ./course trace --ranks 3 <file')" '    ./course trace --ranks 3 <file'
 check 'a number that comes to stand at the beginning of a line is no list' is "$(filtered 'There are
 65. So there.')" 'There are
@@ -65,8 +65,42 @@ check 'a number that comes to stand at the beginning of a line is no list' is "$
 check 'and a list is one' is "$(filtered '1. One
 2. Two')" '1. One
 2. Two'
+check 'a folded part is called what its summary says' is "$(filtered '<details><summary>Why can `MPI_Send` of 2 048 floats, then *one* `MPI_Recv`, hang?</summary>')" \
+  '\htmlonly[block]<details><summary>Why can <code>MPI_Send</code> of 2&nbsp;048 floats, then <em>one</em> <code>MPI_Recv</code>, hang?</summary>\endhtmlonly'
+
+# What page.awk makes of lines of a page.
+looked_over() { printf '%s\n' "$1" | LC_ALL=C awk -v room=84 -f "$root/docs/site/page.awk"; }
+check 'a long formula stands in pieces, which are cut outside of braces and brackets' is \
+  "$(looked_over '<p class="formulaDsp">
+\[ a_{i=0} = \left( b = c \right) = 2, \qquad d \leftarrow e = f \]
+</p>')" '<p class="formulaDsp">
+<span class="piece">\(\displaystyle  a_{i=0} = \left( b = c \right) \)</span>
+<span class="piece">\(\displaystyle {}= 2, \)</span>
+<span class="piece apart">\(\displaystyle  d \leftarrow e \)</span>
+<span class="piece">\(\displaystyle {}= f \)</span>
+</p>'
+check 'a short formula stays whole' is "$(looked_over '<p class="formulaDsp"> \[ a = b \] </p>')" '<p class="formulaDsp"> \[ a = b \] </p>'
+check 'the lines of a report are marked, and neither its tables nor code' is \
+  "$(looked_over '<div class="fragment"><div class="line">FAIL  lesson01.1   looks like: a</div>
+<div class="line">      3 of 9 inputs fail</div>
+<div class="line">      bytes   written   sectors</div>
+<div class="line">      sum += <span>x</span>;</div>
+<div class="line">      y = sum;</div>' | grep -c 'class="line report"')" 2
+check 'and what is wider than a chapter is marked, too' is \
+  "$(looked_over "<div class=\"fragment\"><div class=\"line\">$(printf '█%.0s' {1..85})</div>
+</div><!-- fragment -->" | grep -c 'fragment drawn')" 1
+check 'and nothing is lost of two pieces of code of which one begins where the other ends' is "$(looked_over '<div class="fragment"><div class="line">a</div>
+</div><!-- fragment --><details><div class="fragment"><div class="line">b</div>
+</div><!-- fragment --></details>')" '<div class="fragment"><div class="line">a</div>
+</div><!-- fragment --><details><div class="fragment"><div class="line">b</div>
+</div><!-- fragment --></details>'
+check 'every page is closed as it is opened' is "$(cd "$site" && for page in index lesson_??.html guide_* interview_* solution_* primer_* notation group__*; do
+  page=${page%.html}
+  awk -v page="$page" '{ n += gsub(/<div[ >]/, "") - gsub(/<\/div>/, "") } END { if (n != 0) print page ": " n }' "$page.html"
+done)" ''
 check 'no page has the path of a folder of this machine' is "$(cd "$site" && grep -lF "$work" ./*.html)" ''
 check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
+check 'nor has it what makes a group of a contract' is "$(cd "$site" && grep -lE 'defgroup|addtogroup|@[{}]' ./*_8hpp_source.html)" ''
 check 'no mark of a skeleton is in a solution' is "$(cd "$site" && grep -lE '>(//|#)[&>|]' solution_*.html)" ''
 check 'a contract shows a whole sentence where a product stands in it' is "$(cd "$site" && grep -lE '[a-z0-9] \. +<a [^>]*>More' group__contract*.html)" ''
 
@@ -75,6 +109,23 @@ check "the search's lists have one entry a line" is \
 found() { cat "$site"/search/all_*.js | grep -c "^  \['$1_[0-9]*',\['[^']*',\['../$2'"; }
 check 'the search finds a chapter by a word within its title' is "$(found softmax lesson_02.html)" 1
 check 'and a heading' is "$(found 'softmax_20is_20for' 'lesson_01.html#lesson_01-what-a-softmax-is-for')" 1
+
+# ---- what each chapter's first line says of its length ----
+
+# Prints the chapters whose minutes (120 words each) or lines (of the answer, without comments and empty ones) are off by more
+# than a quarter of what they say.
+misjudged() {
+  local chapter folder said words lines
+  for chapter in "$1"/lessons/*/README.md; do
+    folder=$(basename "$(dirname "$chapter")")
+    said=$(sed -nE '3s/.*About ([0-9]+) minutes to read, about ([0-9]+) lines to write.*/\1 \2/p' "$chapter")
+    words=$(sed 's/<!--.*-->//' "$chapter" | wc -w)
+    lines=$(cat "$1/solutions/$folder"/*.c* | awk '/^ *\/\/>/ { within = 1; next } /^ *\/\/</ { within = 0 } within && !/^ *(\/\/.*)?$/' | wc -l)
+    echo "$folder ${said:-0 0} $words $lines"
+  done | awk '{ minutes = $4 / 120 } $2 < 0.8 * minutes || $2 > 1.25 * minutes || $3 < 0.8 * $5 || $3 > 1.25 * $5 {
+    printf "%s says %d minutes and %d lines, and has %d and %d\n", $1, $2, $3, minutes, $5 }'
+}
+check 'each chapter says how long it takes' is "$(misjudged "$root")" ''
 
 # ---- what is broken on purpose is found ----
 
@@ -134,8 +185,29 @@ MathJax.Hub.Queue(() => {
 </script>
 HTML
 } >"$site/formulas.html"
-HOME=$work timeout 100 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files \
-  --user-data-dir="$work/profile" --host-resolver-rules='MAP * ~NOTFOUND' --virtual-time-budget=100000 \
-  --dump-dom "file://$site/formulas.html" >"$work/dom" 2>/dev/null
+# Prints the page $1 of the site as a browser has it in the end; further options for it may follow.
+in_browser() {
+  HOME=$work timeout 100 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files \
+    --user-data-dir="$work/profile" --host-resolver-rules='MAP * ~NOTFOUND' "${@:2}" --dump-dom "file://$site/$1" 2>/dev/null
+}
+in_browser formulas.html --virtual-time-budget=100000 >"$work/dom"
 check 'every formula is set, and none is wrong' has "$(grep -o '<pre id="results">.*' "$work/dom")" 'set: true, wrong: |'
+
+# ---- how pages look: on a telephone and beside the menu, in the dark and in the light ----
+
+cp "$here/site_layout.js" "$site"
+# Prints how many pages were looked at and what is wrong with them: WIDTH SCHEME (0 dark, 1 light) PAGE...
+looked_at() {
+  printf '<!doctype html><meta charset="utf-8"><body><pre id="results"></pre><script>const width = %s, pages = [%s];</script><script src="site_layout.js"></script>' \
+    "$1" "$(printf '"%s",' "${@:3}")" >"$site/looked_at.html"
+  in_browser looked_at.html --virtual-time-budget=1000000 --window-size=1400,1700 --blink-settings=preferredColorScheme="$2" |
+    sed -n 's/.*<pre id="results">\([^|]*\)|.*/\1/p'
+}
+# shellcheck disable=SC2207  # no name has a blank
+some=($(cd "$site" && echo index.html chapters.html lesson_??.html primer_*.html notation.html interviews.html interview_ring.html \
+  guide_*.html solution_01.html group__contract05.html files.html namespacecourse_1_1masked.html))
+check 'on a telephone in the dark nothing sticks out or is pale' is "$(looked_at 390 0 "${some[@]}")" "${#some[@]} pages: "
+check 'nor beside the menu in the light' is "$(looked_at 1280 1 "${some[@]}")" "${#some[@]} pages: "
+sed 's|<div class="textblock">|&<p style="min-width: 2000px">wide</p><p style="color: #eee">pale</p>|' "$site/notation.html" >"$site/planted.html"
+check 'what is planted is found' is "$(looked_at 1280 1 planted.html)" '1 pages: planted.html: p sticks out; planted.html: p is pale'
 conclude
