@@ -38,7 +38,7 @@ Outcome returned_with_log(const Answer& answer, const Example& example) {
   for (int rank = 0; rank < example.ranks(); ++rank) {
     Tensor log({example.ranks(), block_log::columns});
     for (int hop = 0; hop < example.ranks(); ++hop) {
-      const int owner = log_reading::holder(rank, hop, example.ranks());
+      const int owner = log_reading::holder(example, rank, hop);
       const auto print = [&](const char* name) {
         return block_log::fingerprint(example.layout.shard(example.inputs.at(name), 1, owner).heads());
       };

@@ -209,7 +209,7 @@ class Log {
     for (int rank = 0; rank < example.ranks(); ++rank) {
       Tensor log({example.ranks(), block_log::columns});
       for (int hop = 0; hop < example.ranks(); ++hop) {
-        const int owner = log_reading::holder(rank, hop, example.ranks());
+        const int owner = log_reading::holder(example, rank, hop);
         const auto row = log.matrix().row(hop);
         row[0] = static_cast<float>(owner);
         row[1] = static_cast<float>(example.layout.tokens(owner));
@@ -272,6 +272,22 @@ TEST(AttendedBlocks, TellABlockThatComesAgain) {
       log.explained(),
       "rank 0, after hop 2: attended to the block of rank 2 again (owner given: 1), as a hop before; that "
       "of rank 1 was expected: a hop passes on what the last one brought, not the rank's own block");
+}
+
+TEST(AttendedBlocks, AreThoseOfARingThatRunsTheOtherWay) {
+  Example example = ring({2, 2, 2});
+  example.direction = -1;
+  Log log(example);
+  EXPECT_TRUE(log_reading::attended_to_all(example, log.outcome()));
+  EXPECT_TRUE(log_reading::names_the_owners(example, log.outcome()).empty());
+  for (const int rank : {0, 1, 2}) std::swap(log.row(rank, 1)[0], log.row(rank, 2)[0]);
+  const std::vector<Finding> named = log_reading::names_the_owners(example, log.outcome());
+  ASSERT_EQ(named.size(), 1);
+  EXPECT_EQ(named[0].mistake, "owner_off");
+  EXPECT_EQ(named[0].text,
+            "rank 0, after hop 1: block.accumulate was told that the block is rank 2's; it is rank 1's");
+  for (const int entry : {2, 3}) log.row(0, 2)[entry] = 5;
+  EXPECT_TRUE(log.explained().ends_with("; the block of rank 2 was expected")) << log.explained();
 }
 
 TEST(AttendedBlocks, TellThatTooFewBytesWereSent) {
