@@ -129,12 +129,21 @@ TEST(CandidatesFile, NamesTheLineOfAnEditThatDoesNotApply) {
   EXPECT_EQ(applied("```diff\n-same\n+other\n```\n"),
             "line 2: the solution has these lines 2 times, expected once: same");
   EXPECT_EQ(applied("```diff\n-thirst\n```\n"),
-            "line 2: the solution has these lines 0 times, expected once: thirst");
+            "line 2: the solution has these lines 0 times, expected once: thirst; nearest to "
+            "'thirst' is its line 1, 'first'");
   EXPECT_EQ(applied("```diff\n-first\n same\n@@\n-same\n second\n```\n"),
             "line 2: two edits are of the same lines");
   EXPECT_EQ(applied("```diff\n-first\n@@\n-first\n-same\n```\n"), "line 2: two edits are of the same lines");
   EXPECT_EQ(applied("```diff\n-third\n```\n"),  // a part of a line is none
-            "line 2: the solution has these lines 0 times, expected once: third");
+            "line 2: the solution has these lines 0 times, expected once: third; nearest to "
+            "'third' is its line 5, '  third'");
+  EXPECT_EQ(applied("```diff\n first\n-seconds\n```\n"),
+            "line 2: the solution has these lines 0 times, expected once: first ...; nearest to 'seconds' is "
+            "its line 3, 'second'");
+  EXPECT_EQ(
+      applied("```diff\n first\n-second\n```\n"),
+      "line 2: the solution has these lines 0 times, expected once: first ...; it has each of them, and "
+      "not in this order one after another");
 }
 
 TEST(CandidatesFile, RefusesWhatItCannotRead) {
