@@ -8,35 +8,22 @@
 #include <stdexcept>
 
 #include "protocol/poison.hpp"
+#include "sitting.hpp"
 
 namespace course {
 
 namespace {
 
-/// An answer of one output.
-std::function<Answer(const Example&)> always(std::vector<double> values) {
-  const Index size = std::ssize(values);
-  return [answer = Tensor64({size}, std::move(values))](const Example&) { return Answer{{"o", answer}}; };
-}
-
 /// A task whose baseline is `baseline` where {3, 4} is right, and that knows one mistake.
 Task task_with(std::vector<double> baseline, std::vector<double> mistaken) {
-  Task task{.id = "2",
-            .function = "f",
-            .outputs = {{"o", {"row"}}},
-            .examples = {},
-            .expected = always({3, 4}),
-            .baseline = always(std::move(baseline))};
-  task.mistakes = {{"known", always(std::move(mistaken))}};
+  Task task = task_of_o({3, 4}, {{"known", std::move(mistaken)}});
+  task.id = "2";
+  task.baseline = always(std::move(baseline));
   return task;
 }
 
-Outcome returned(std::vector<float> values) {
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::Finished;
-  const Index size = std::ssize(values);
-  outcome.outputs = {{{"o", Tensor({size}, std::move(values))}}};
-  return outcome;
+Outcome returned(const std::vector<float>& values) {
+  return returned(only_o({values.begin(), values.end()}));
 }
 
 const Example example{"some input", {}};
