@@ -63,8 +63,12 @@ void go_round(course::Call& call) {
   const course::Tensor& q = call.input("q");
   const std::vector<int> tokens = call.integers("shard_tokens");
   const Index row = q.extent(0) * q.extent(2);
-  const auto room = [&] { return std::vector<float>(row * *std::ranges::max_element(tokens)); };
-  std::vector<float> held[]{call.input("k").values(), call.input("v").values()}, next[]{room(), room()};
+  const auto room = [&](std::vector<float> own) {
+    own.resize(row * *std::ranges::max_element(tokens));
+    return own;
+  };
+  std::vector<float> held[]{room(call.input("k").values()), room(call.input("v").values())};
+  std::vector<float> next[]{room({}), room({})};
   course::AttentionState state(q.extent(0), q.extent(1), q.extent(2));
   const course::BlockAttention& block = call.blocks().forward();
   int owner = rank;

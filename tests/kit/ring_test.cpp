@@ -11,6 +11,8 @@ namespace {
 Task toy_task(const std::string& function) {
   Task task = ring_forward::task(function, function);
   task.direction = -1;
+  for (const char* id : {"wrong_direction", "owner_off", "one_block_short", "own_block_every_time"})
+    task.descriptions[id] = "as its name says";
   task.communication_checks = ring_forward::blocking_checks();
   return task;
 }
