@@ -5,9 +5,9 @@
 #include <bit>
 #include <limits>
 
-#include "../judge/sitting.hpp"
 #include "judge/numbers/origin.hpp"
 #include "protocol/poison.hpp"
+#include "sitting.hpp"
 
 namespace course {
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "../common/complaint.hpp"
 #include "course/selftest/new_lesson.hpp"
 #include "course/selftest/test_steps.hpp"
 #include "lessons.hpp"
@@ -271,13 +272,8 @@ std::vector<LessonInfo> read_roles(const std::vector<std::string>& roles) {
 }
 
 std::string role_error(const std::vector<std::string>& roles) {
-  try {
-    read_roles(roles);
-  } catch (const std::runtime_error& error) {
-    const std::string text = error.what();
-    return text.substr(text.find("json: ") + 6);
-  }
-  return "nothing was thrown";
+  const std::string text = complaint_of<std::runtime_error>([&] { read_roles(roles); });
+  return text.substr(text.find("json: ") + 6);
 }
 
 TEST(RegistryRoles, FindALesson) {

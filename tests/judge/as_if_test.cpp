@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "../common/sitting.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/numbers/precision.hpp"
 #include "ring/shards.hpp"
-#include "sitting.hpp"
 
 namespace course {
 

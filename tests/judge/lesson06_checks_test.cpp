@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "sitting.hpp"
+#include "../common/sitting.hpp"
 
 namespace course {
 

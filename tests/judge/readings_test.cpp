@@ -6,11 +6,11 @@
 #include <cmath>
 #include <functional>
 
+#include "../common/sitting.hpp"
 #include "judge/softmax/online_softmax.hpp"
 #include "judge/softmax/output_merge.hpp"
 #include "judge/softmax/ring_softmax.hpp"
 #include "judge/softmax/row_softmax.hpp"
-#include "sitting.hpp"
 
 namespace course {
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "../common/sitting.hpp"
 #include "judge/attention/attended_blocks.hpp"
-#include "sitting.hpp"
 
 namespace course {
 

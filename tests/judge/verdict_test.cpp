@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sitting.hpp"
+#include "../common/sitting.hpp"
 
 namespace course {
 

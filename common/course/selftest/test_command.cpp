@@ -55,7 +55,7 @@ class Tests {
       // Whoever is at work on one lesson hears at once what is amiss.
       if (lesson_ != nullptr && rows_.back().outcome == Outcome::Failed) return conclude();
     }
-    if (options_.record) setenv("COURSE_RECORD_LEDGER", "1", 1);
+    if (options_.record) setenv("COURSE_RECORD_LEDGER", lesson_->tag().c_str(), 1);
     run_tree(tree_for_tests(), "build", targets(), filter(), "");
     if (options_.all) run_the_rest();
     if (options_.record) record_the_rest();
