@@ -126,7 +126,8 @@ CommunicationCheck sends_at_most(Limit limit, std::string mistake);
 /// The limit of so many hops, each message padded to the largest shard's length.
 std::int64_t bytes_of_hops(Hops hops, const Example& example);
 
-/// A rank sent to another than the next in the ring, which runs as the task's direction says. Says nothing for P < 3, where both neighbours are one.
+/// A rank sent to another than the next in the ring, which runs as the task's direction says. Says nothing
+/// for P < 3, where both neighbours are one.
 CommunicationCheck sends_only_to_next(std::string mistake);
 
 /// Collectives brought a rank more bytes than `limit` allows.

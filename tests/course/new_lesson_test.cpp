@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "course/selftest/test_steps.hpp"
 #include "protocol/errors.hpp"
 #include "runner/temporary_folder.hpp"
