@@ -131,9 +131,8 @@ CommunicationCheck all_of(std::vector<CommunicationCheck> looks) {
 
 bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
   for (int rank = 0; rank < example.ranks(); ++rank) {
-    const int previous = (rank + example.ranks() - 1) % example.ranks();
     for (const auto& [peer, bytes] : outcome.reports[rank].bytes_sent_to) {
-      if (bytes > 0 && peer != previous) return false;
+      if (bytes > 0 && peer != example.ahead(rank, -1)) return false;
     }
   }
   return true;
@@ -160,8 +159,9 @@ bool every_rank_sends(const Example&, const Deadlock& deadlock) {
          std::ranges::none_of(deadlock.receives, has_received);
 }
 
-bool every_rank_receives_from_next(const Example&, const Deadlock& deadlock) {
-  return deadlock.kind == Deadlock::Kind::Cycle && deadlock.one_peer_ahead == 1;
+bool every_rank_receives_from_next(const Example& example, const Deadlock& deadlock) {
+  return deadlock.kind == Deadlock::Kind::Cycle && example.ranks() > 1 &&
+         deadlock.one_peer_ahead == example.ahead(0);
 }
 
 bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock) {
@@ -293,10 +293,9 @@ CommunicationCheck passes_tensors_by_messages(std::string mistake) {
 
 CommunicationCheck sends_only_to_next(std::string mistake) {
   return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    const int world_size = example.ranks();
-    if (world_size < 3) return {};
+    if (example.ranks() < 3) return {};
     for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
-      const int next = (static_cast<int>(rank) + 1) % world_size;
+      const int next = example.ahead(static_cast<int>(rank));
       for (const auto& [peer, bytes] : outcome.reports[rank].bytes_sent_to) {
         if (peer == next || bytes == 0) continue;
         return {{mistake, fmt::format("rank {} sent {} bytes to rank {}; it should send to rank {} only",

@@ -35,7 +35,7 @@ CommunicationCheck first_of(std::vector<CommunicationCheck> looks);
 /// The findings of all.
 CommunicationCheck all_of(std::vector<CommunicationCheck> looks);
 
-/// Recognised: no rank sent to another than rank - 1 modulo P.
+/// Recognised: no rank sent to another than the one before it in the ring.
 bool sent_only_to_previous(const Example& example, const Outcome& outcome);
 
 /// Recognised, in worlds of `fewest_ranks` or more: every rank sent every block once more than `hops` asks
@@ -131,7 +131,8 @@ CommunicationCheck sends_at_most(Limit limit, std::string mistake);
 /// The limit of so many hops, each message padded to the largest shard's length.
 std::int64_t bytes_of_hops(Hops hops, const Example& example);
 
-/// A rank sent to another than rank + 1 modulo P. Says nothing for P < 3, where both neighbours are one.
+/// A rank sent to another than the next in the ring, which runs as the task's direction says. Says nothing
+/// for P < 3, where both neighbours are one.
 CommunicationCheck sends_only_to_next(std::string mistake);
 
 /// Collectives brought a rank more bytes than `limit` allows.

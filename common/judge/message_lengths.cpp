@@ -114,7 +114,7 @@ std::vector<Finding> tells_empty_message(const Example& example, const Outcome& 
   const int rank = outcome.deadlock->empty_senders.front();
   if (largest_shard(example.layout.shard_tokens()) == 0 || example.ranks() < 2) return {};
   return {{"", fmt::format("rank {} sends an empty block (0 bytes) that rank {} does not receive: {}", rank,
-                           (rank + 1) % example.ranks(), empty_blocks_too)}};
+                           example.ahead(rank), empty_blocks_too)}};
 }
 
 }  // namespace course::checks

@@ -32,6 +32,7 @@ Examples examples_of(const GradedTest& test, std::uint64_t seed, bool kept) {
   const auto& draw = test.hidden ? test.task->hidden_examples : test.task->examples;
   Examples all;
   for (Example& example : draw(stream, std::max(1, test.ranks))) {
+    example.direction = test.task->direction;
     if (kept) example.worked = std::make_shared<WorkedOut>();
     all.push_back(std::make_shared<const Example>(std::move(example)));
   }

@@ -42,10 +42,15 @@ struct Example {
   /// every mistake a 0 or a multiple.
   bool less_telling = false;
   bool counted = false;  ///< on a simulated GPU, what kernels ask of memory; of one example a task
+  int direction = 1;     ///< in a ring, ranks send to rank + direction: the task's
   /// What the functions of a remembering() task gave; null: nothing is kept. Whoever changes a copy of an
   /// example has to take this from it.
   std::shared_ptr<WorkedOut> worked = {};
   int ranks() const { return std::max(1, layout.ranks()); }
+  /// Where so many hops bring what `rank` holds; for fewer than 0, where it has come from.
+  int ahead(int rank, int hops = 1) const {
+    return ((rank + direction * hops) % ranks() + ranks()) % ranks();
+  }
   Index numbers() const;  ///< in all inputs
 };
 
@@ -150,6 +155,8 @@ struct Task {
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
   /// them this one has.
   bool of_family = false;
+  /// Of a family of rings: 1 where ranks send to rank + 1, -1 where they send to rank - 1.
+  int direction = 1;
   std::vector<CommunicationCheck> communication_checks = {};
   std::vector<AnswerCheck> answer_checks = {};
   /// Axis along which an input is cut into shards; an input that is not named is given whole to every rank.

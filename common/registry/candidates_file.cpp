@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <regex>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "text/text_file.hpp"
 
@@ -79,6 +81,34 @@ std::string first_line(const std::string& lines) {
   return lines.substr(0, end) + (end + 1 < lines.size() ? " ..." : "");
 }
 
+/// How many characters have to be put in, left out or replaced to make one line of the other.
+std::size_t difference(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t replaced = diagonal + (one[i] != other[j] ? 1 : 0);
+      diagonal = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, replaced}));
+    }
+  }
+  return row.back();
+}
+
+/// Of lines that a text does not have: the first that is not in it, and the line of the text that comes
+/// nearest to that one.
+std::string nearest_line(const std::string& text, const std::string& lines) {
+  const std::vector<std::string> all = lines_of(text), wanted = lines_of(lines);
+  const auto missing = std::ranges::find_if(
+      wanted, [&](const std::string& line) { return std::ranges::count(all, line) == 0; });
+  if (missing == wanted.end()) return "; it has each of them, and not in this order one after another";
+  const auto nearest =
+      std::ranges::min_element(all, {}, [&](const std::string& line) { return difference(line, *missing); });
+  if (nearest == all.end()) return "";
+  return "; nearest to '" + *missing + "' is its line " + std::to_string(nearest - all.begin() + 1) + ", '" +
+         *nearest + "'";
+}
+
 const CandidateSection& section_of(const std::vector<CandidateSection>& all, const std::string& id) {
   const auto found = std::ranges::find(all, id, &CandidateSection::id);
   if (found == all.end()) throw std::runtime_error("there is no section " + id);
@@ -144,8 +174,8 @@ std::string candidate_text(const std::string& solution, const Form& form) {
   std::map<std::size_t, const Edit*> places;
   for (const Edit& edit : form.edits) {
     if (const int count = occurrences(solution, edit.before); count != 1) {
-      fail(form.line, "the solution has these lines " + std::to_string(count) +
-                          " times, expected once: " + first_line(edit.before));
+      fail(form.line, "the solution has these lines " + std::to_string(count) + " times, expected once: " +
+                          first_line(edit.before) + (count == 0 ? nearest_line(solution, edit.before) : ""));
     }
     const std::size_t at = solution.starts_with(edit.before) ? 0 : solution.find("\n" + edit.before) + 1;
     if (!places.emplace(at, &edit).second) fail(form.line, "two edits are of the same lines");

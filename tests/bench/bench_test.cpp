@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../common/complaint.hpp"
 #include "bench/played.hpp"
 #include "bench/rows.hpp"
 #include "bench/worker.hpp"
@@ -104,12 +105,7 @@ TEST(Problem, CountsUsefulOperations) {
 // ---- workers ----
 
 std::string complaint(Worker& worker) {
-  try {
-    worker.answer();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "answered";
+  return complaint_of<std::runtime_error>([&] { worker.answer(); });
 }
 
 TEST(Worker, AnswersRequestsInOrder) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "complaint.hpp"
+
 namespace course::gpu {
 
 namespace {
@@ -19,12 +21,7 @@ std::string kernel(const std::string& name, const std::string& line = "1") {
 }
 
 std::string refusal(const std::string& cuda) {
-  try {
-    cpp(cuda);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of<std::invalid_argument>([&] { cpp(cuda); });
 }
 
 TEST(CudaToCpp, LaunchBecomesACall) {
@@ -98,7 +95,7 @@ TEST(CudaToCpp, RefusesWhatItCannotRead) {
   EXPECT_EQ(refusal("__device__ int last = 3;"),
             "a.cu:1: the simulator does not have __device__ variables; allocate device memory");
   EXPECT_EQ(refusal("template <class T> __device__ __forceinline__ T f(T* x); auto g = [=] __device__ { };"),
-            "none");
+            "nothing was thrown");
   EXPECT_EQ(refusal("__shared__ float x = 3;"),
             "a.cu:1: a __shared__ variable is a plain variable or array without an initial value");
   EXPECT_EQ(refusal("__shared__ float x"), "a.cu:1: this __shared__ declaration does not end");
@@ -120,7 +117,7 @@ TEST(CudaToCpp, RefusesCallsOfTheHostsFunctionsInKernels) {
         "__device__ float half(float x);  __global__ void k() { half(1); }",
         "__global__ void k() { const auto half = [](float x) { return x; }; half(1); }",
         "__host__ __device__ void g() { half(1); }", "__device__ void g(float (*half)(float)) { half(1); }"})
-    EXPECT_EQ(refusal(half + right), "none") << right;
+    EXPECT_EQ(refusal(half + right), "nothing was thrown") << right;
   EXPECT_EQ(
       refusal("#define A {\nconstexpr float half(float x) { return x / 2; }\n"
               "__global__ void k() { constexpr float x = half(1); }"),
@@ -143,7 +140,7 @@ TEST(CudaToCpp, RefusesFunctionsOfStdThatNoKernelMayCall) {
         "__global__ void k(float* x) { x[0] = std::exp(x[0]) + std::size_t(3) + std::fmax(x[1], x[2]); }",
         "__global__ void k(int* x) { x[0] = std::numeric_limits<float>::digits; }",
         "constexpr float none = -std::numeric_limits<float>::infinity(); __global__ void k() {}"})
-    EXPECT_EQ(refusal(right), "none") << right;
+    EXPECT_EQ(refusal(right), "nothing was thrown") << right;
 }
 
 TEST(CudaToCpp, UnknownWordsOfCudaAreNoted) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "complaint.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/input_generator.hpp"
 #include "reference/reference.hpp"
@@ -68,18 +69,14 @@ TEST(PlainAttention, HasFiniteGradientsUnderRangesOfKeys) {
 std::string complaint(const std::vector<KeyRange>& seen) {
   const Tensor q({1, 2, 3}), k({1, 4, 3});
   AttentionState state(1, 2, 3);
-  try {
-    plain::accumulate_seen(q.heads(), k.heads(), k.heads(), seen, state);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return complaint_of<std::invalid_argument>(
+      [&] { plain::accumulate_seen(q.heads(), k.heads(), k.heads(), seen, state); });
 }
 
 TEST(PlainAttention, NamesTheQueryWhoseRangeIsWrong) {
   const std::string expected = "; 0 <= first <= last <= 4 is expected, the number of keys of the block";
   const std::string given = "block.accumulate was given ";
-  EXPECT_EQ(complaint({{0, 4}, {4, 4}}), "");
+  EXPECT_EQ(complaint({{0, 4}, {4, 4}}), "nothing was thrown");
   EXPECT_EQ(complaint({{0, 4}, {3, 1}}), given + "keys 3 to before 1 for query 1" + expected);
   EXPECT_EQ(complaint({{0, 5}, {0, 0}}), given + "keys 0 to before 5 for query 0" + expected);
   EXPECT_EQ(complaint({{-1, 0}, {0, 0}}), given + "keys -1 to before 0 for query 0" + expected);

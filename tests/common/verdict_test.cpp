@@ -7,6 +7,7 @@
 
 #include "judge/numbers/origin.hpp"
 #include "protocol/poison.hpp"
+#include "sitting.hpp"
 
 namespace course {
 
@@ -16,37 +17,16 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 const std::string about_nan = "arithmetic made a NaN";
 
-/// A task whose right answer is `expected`, and that knows one mistake, whose answer is `mistaken`.
-Task task_with(std::vector<float> expected, std::vector<float> mistaken) {
-  const auto always = [](std::vector<float> values) {
-    const Index size = std::ssize(values);
-    return [answer = cast<double>(Tensor({size}, std::move(values)))](const Example&) {
-      return Answer{{"o", answer}};
-    };
-  };
-  Task task{.id = "1",
-            .function = "f",
-            .outputs = {{"o", {"row"}}},
-            .examples = {},
-            .expected = always(expected),
-            .baseline = always(expected)};
-  task.mistakes = {{"known", always(std::move(mistaken))}};
-  return task;
-}
-
 /// What is said of a player that returned `answer` where {1, 2, -inf} is right and {1, nan, -inf} is a known
 /// mistake.
 TestVerdict verdict_on(std::vector<float> answer) {
-  const Task task = task_with({1, 2, -infinity}, {1, nan, -infinity});
-  const Example example{"some input", {}};
+  Sitting sitting(task_of_o({1, 2, -infinity}, {{"known", {1, nan, -infinity}}}));
   Outcome outcome;
   outcome.ending = Outcome::Ending::Finished;
   const Index size = std::ssize(answer);
   outcome.outputs = {{{"o", Tensor({size}, std::move(answer))}}};
-  const GradedTest test{&task, 0};
-  std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), outcome)}}};
-  judge(tests);
-  return tests[0].verdict;
+  sitting.play({"some input", {}}, std::move(outcome));
+  return sitting.verdict();
 }
 
 bool says(const TestVerdict& verdict, const std::string& words) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "../common/complaint.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "lessons.hpp"
@@ -10,17 +11,6 @@ namespace course::program {
 namespace {
 
 using Words = std::vector<std::string>;
-
-/// What a call says when it throws UsageError.
-template <class Call>
-std::string complaint(const Call& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(LessonArgument, HasManySpellings) {
   const std::vector<LessonInfo> lessons = two_lessons();
@@ -47,8 +37,9 @@ TEST(LessonArgument, MayHaveItsTaskApart) {
   EXPECT_EQ(choose_lesson(lessons, "05.2", "2").task, "2");
   EXPECT_EQ(choose_lesson(lessons, "05.2", "").task, "2");
   EXPECT_EQ(choose_lesson(lessons, "05", "").task, "");
-  EXPECT_EQ(complaint([&] { choose_lesson(lessons, "05.1", "2"); }), "task 1 in '05.1' contradicts --task 2");
-  EXPECT_EQ(complaint([&] { choose_lesson(lessons, "05", "3"); }),
+  EXPECT_EQ(complaint_of<UsageError>([&] { choose_lesson(lessons, "05.1", "2"); }),
+            "task 1 in '05.1' contradicts --task 2");
+  EXPECT_EQ(complaint_of<UsageError>([&] { choose_lesson(lessons, "05", "3"); }),
             "lesson 05 has no task '3'; it has: 1 (whose block is it), 2 (ring attention)");
 }
 
@@ -56,12 +47,12 @@ TEST(LessonArgument, ComplaintNamesWhatThereIs) {
   const std::vector<LessonInfo> lessons = two_lessons();
   for (const char* spelling : {"", "7", "0", "ring", "softmax.1", "-5", "elsewhere/ring_attention.cpp"}) {
     EXPECT_EQ(
-        complaint([&] { choose_lesson(lessons, spelling); }),
+        complaint_of<UsageError>([&] { choose_lesson(lessons, spelling); }),
         std::string("there is no lesson '") + spelling + "'; there are: 01 safe_softmax, 05 ring_attention");
   }
-  EXPECT_EQ(complaint([&] { choose_lesson(lessons, "05.3"); }),
+  EXPECT_EQ(complaint_of<UsageError>([&] { choose_lesson(lessons, "05.3"); }),
             "lesson 05 has no task '3'; it has: 1 (whose block is it), 2 (ring attention)");
-  EXPECT_EQ(complaint([&] { choose_whole_lesson(lessons, "5.1", "reset"); }),
+  EXPECT_EQ(complaint_of<UsageError>([&] { choose_whole_lesson(lessons, "5.1", "reset"); }),
             "reset takes a whole lesson, such as 05, not '5.1'");
 }
 
@@ -85,7 +76,7 @@ TEST(LessonsArgument, TakesListsAndRanges) {
   EXPECT_EQ(chosen("04-04"), "04 ");
   for (const char* wrong : {"", ",", "05", "01-05", "01,", "-", "01-", "-02", "01-02-03", "01;02"})
     EXPECT_THROW(chosen(wrong), UsageError) << wrong;
-  EXPECT_EQ(complaint([&] { chosen("03-02"); }),
+  EXPECT_EQ(complaint_of<UsageError>([&] { chosen("03-02"); }),
             "'03-02' runs backwards; a range of lessons goes up, such as 03-05");
 }
 
@@ -99,11 +90,11 @@ TEST(SelectedTests, FollowTaskAndRanks) {
 
 TEST(SelectedTests, ComplainWhenNothingFits) {
   const LessonInfo lesson = two_lessons()[1];
-  EXPECT_EQ(complaint([&] { selected_tests(lesson, "", 4); }),
+  EXPECT_EQ(complaint_of<UsageError>([&] { selected_tests(lesson, "", 4); }),
             "nothing in lesson 05 is tested on 4 ranks; the lesson's world sizes are 1, 3");
-  EXPECT_EQ(complaint([&] { selected_tests(lesson, "1", 3); }),
+  EXPECT_EQ(complaint_of<UsageError>([&] { selected_tests(lesson, "1", 3); }),
             "nothing in lesson 05.1 is tested on 3 ranks; the lesson's world sizes are 1, 3");
-  EXPECT_EQ(complaint([&] { selected_tests(two_lessons()[0], "", 2); }),
+  EXPECT_EQ(complaint_of<UsageError>([&] { selected_tests(two_lessons()[0], "", 2); }),
             "lesson 01 is played on one rank; leave out --ranks 2");
 }
 
@@ -111,9 +102,9 @@ TEST(Words, AreCutAtBlanksOutsideQuotes) {
   EXPECT_EQ(words_of("python3 player.py -u"), (Words{"python3", "player.py", "-u"}));
   EXPECT_EQ(words_of("  'my player'  --name=\"a b\" '' "), (Words{"my player", "--name=a b", ""}));
   EXPECT_EQ(shell_word("'my player' --name=$HOME!"), R"(''\''my player'\'' --name=$HOME!')");
-  EXPECT_EQ(complaint([] { words_of("python3 'my player"); }),
+  EXPECT_EQ(complaint_of<UsageError>([] { words_of("python3 'my player"); }),
             "a quote is left open in the command: python3 'my player");
-  EXPECT_NE(complaint([] { words_of("  "); }).find("expected a command"), std::string::npos);
+  EXPECT_NE(complaint_of<UsageError>([] { words_of("  "); }).find("expected a command"), std::string::npos);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-#include "course/build/build_output.hpp"
-
 #include <gtest/gtest.h>
 
+#include "course/build/build.hpp"
 #include "lessons.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
@@ -14,6 +13,19 @@ NinjaOutput read(const std::vector<std::string>& lines) {
   NinjaOutput output;
   for (const std::string& line : lines) output.add(line);
   return output;
+}
+
+TEST(Configure, IsDoneAgainForOtherSettings) {
+  const TemporaryFolder temporary;
+  const std::filesystem::path root = std::filesystem::canonical(temporary.path()),
+                              tree = root / "build" / "tree";
+  write_text(
+      root / "CMakeLists.txt",
+      "cmake_minimum_required(VERSION 3.20)\nproject(x LANGUAGES NONE)\n"
+      "set(COURSE_SEEDS 4 CACHE STRING \"\")\nfile(APPEND ${CMAKE_SOURCE_DIR}/seeds ${COURSE_SEEDS})\n");
+  for (const char* seeds : {"3", "3", "200", "3"})
+    configure(root, tree, {"-S", ".", std::string("-DCOURSE_SEEDS=") + seeds});
+  EXPECT_EQ(read_text(root / "seeds"), "32003") << "configured three times";
 }
 
 TEST(NinjaOutput, CountsSteps) {

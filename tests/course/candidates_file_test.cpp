@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "../common/complaint.hpp"
+
 namespace course {
 
 namespace {
@@ -72,17 +74,6 @@ std::string source(const std::string& id, std::size_t form = 1, bool python = fa
   return candidate_source(solution, parse_candidates(markdown), id, form, python);
 }
 
-/// The message of the exception that `act` throws.
-template <class Act>
-std::string error_of(Act act) {
-  try {
-    act();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST(CandidatesFile, HasSectionsFieldsAndForms) {
   const std::vector<CandidateSection> all = parse_candidates(markdown);
   ASSERT_EQ(all.size(), 5u);
@@ -124,21 +115,33 @@ TEST(CandidatesFile, MakesACombinationOfTheFirstMistakeAndTheSecondOrItsOwnEdits
 
 TEST(CandidatesFile, NamesTheLineOfAnEditThatDoesNotApply) {
   const auto applied = [](const std::string& form) {
-    return error_of([&] { candidate_text(solution, parse_candidates("## x\n" + form)[0].forms[0]); });
+    return complaint_of<std::runtime_error>(
+        [&] { candidate_text(solution, parse_candidates("## x\n" + form)[0].forms[0]); });
   };
   EXPECT_EQ(applied("```diff\n-same\n+other\n```\n"),
             "line 2: the solution has these lines 2 times, expected once: same");
   EXPECT_EQ(applied("```diff\n-thirst\n```\n"),
-            "line 2: the solution has these lines 0 times, expected once: thirst");
+            "line 2: the solution has these lines 0 times, expected once: thirst; nearest to "
+            "'thirst' is its line 1, 'first'");
   EXPECT_EQ(applied("```diff\n-first\n same\n@@\n-same\n second\n```\n"),
             "line 2: two edits are of the same lines");
   EXPECT_EQ(applied("```diff\n-first\n@@\n-first\n-same\n```\n"), "line 2: two edits are of the same lines");
   EXPECT_EQ(applied("```diff\n-third\n```\n"),  // a part of a line is none
-            "line 2: the solution has these lines 0 times, expected once: third");
+            "line 2: the solution has these lines 0 times, expected once: third; nearest to "
+            "'third' is its line 5, '  third'");
+  EXPECT_EQ(applied("```diff\n first\n-seconds\n```\n"),
+            "line 2: the solution has these lines 0 times, expected once: first ...; nearest to 'seconds' is "
+            "its line 3, 'second'");
+  EXPECT_EQ(
+      applied("```diff\n first\n-second\n```\n"),
+      "line 2: the solution has these lines 0 times, expected once: first ...; it has each of them, and "
+      "not in this order one after another");
 }
 
 TEST(CandidatesFile, RefusesWhatItCannotRead) {
-  const auto parsed = [](const std::string& text) { return error_of([&] { parse_candidates(text); }); };
+  const auto parsed = [](const std::string& text) {
+    return complaint_of<std::runtime_error>([&] { parse_candidates(text); });
+  };
   EXPECT_EQ(parsed("```diff\n-a\n```\n"), "line 1: a form stands before the first heading");
   EXPECT_EQ(parsed("## a\n\n```diff\n-a\n"), "line 3: the fence is not closed");
   EXPECT_EQ(parsed("## a\n```C\n-a\n```\n"),
@@ -156,14 +159,14 @@ TEST(CandidatesFile, RefusesWhatItCannotRead) {
               "line 2: '" + line +
                   "' is neither a field (tasks, by, what, exposed by) in one line nor a fence of ```");
   }
-  EXPECT_EQ(error_of([] {
+  EXPECT_EQ(complaint_of<std::runtime_error>([] {
               candidate_source("x\n",
                                parse_candidates("## a\n```diff\n-x\n```\n## b\n```cpp\n```\n## a + b\n"),
                                "a+b", 1, false);
             }),
             "line 6: a whole file would be all of a+b; expected edits, of what its first mistake makes");
   const auto made = [](const std::string& id, std::size_t form) {
-    return error_of([&] { source(id, form); });
+    return complaint_of<std::runtime_error>([&] { source(id, form); });
   };
   EXPECT_EQ(made("none", 1), "there is no section none");
   EXPECT_EQ(made("one", 3), "line 5: one has no form 3");

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "../common/complaint.hpp"
 #include "course/selftest/new_lesson.hpp"
 #include "course/selftest/test_steps.hpp"
 #include "lessons.hpp"
@@ -26,8 +27,10 @@ const std::string one_more_variant = "## c\n```diff\n-three\n+four\n```\n";
 const std::string row_of_no_maximum = "| NaN | the maximum is not subtracted <!-- no_maximum --> |\n";
 const std::string row_of_in_place = "| inf | the input is written to <!-- in_place --> |\n";
 
+const std::string title = "# 01 · Safe softmax\n";
+
 std::string readme(const std::string& rows) {
-  std::string text;
+  std::string text = title;
   for (const std::string section : readme_sections) {
     text += "## " + section + "\n\nwords\n";
     if (section == mistakes_section) text += "\n| What you see | What it is |\n| --- | --- |\n" + rows;
@@ -114,12 +117,15 @@ TEST_F(LessonAudit, LooksAtNothingThatAStudentEdits) {
 
 TEST_F(LessonAudit, WantsEverySectionOfTheReadme) {
   const fs::path path = lesson_folder / "README.md";
-  write(path, readme().substr(readme().find("## The contract")));
+  const std::string from_contract = readme().substr(readme().find("## The contract"));
+  write(path, title + from_contract);
   expect("README", path, "it has no section 'The derivation'");
   write(path, readme() + "## The derivation\n");
   EXPECT_EQ(findings(), std::vector<std::string>{});
-  write(path, "## The derivation\n\n" + readme().substr(readme().find("## The contract")));
+  write(path, title + "## The derivation\n\n" + from_contract);
   expect("README", path, "the section 'The derivation' is empty");
+  write(path, "# safe_softmax\n" + readme().substr(title.size()));
+  expect("README", path, "it does not begin with the title '# 01 · ...'");
 }
 
 TEST_F(LessonAudit, WantsARowForEveryMistake) {
@@ -127,13 +133,17 @@ TEST_F(LessonAudit, WantsARowForEveryMistake) {
   write(path, readme(row_of_no_maximum));
   expect("README", path, "no row of 'Common mistakes' explains in_place");
   write(path, readme(row_of_no_maximum + "| | <!-- in_place --> |\n"));
-  expect("README", path, "no row of 'Common mistakes' explains in_place");
+  ASSERT_EQ(findings().size(), 2u);
+  EXPECT_TRUE(findings()[0].ends_with("line 21: a cell of the row is empty")) << findings()[0];
+  EXPECT_TRUE(findings()[1].ends_with("no row of 'Common mistakes' explains in_place")) << findings()[1];
+  write(path, readme(row_of_no_maximum + row_of_in_place + "| NaN | <!-- --> |\n"));
+  expect("README", path, "line 22: a cell of the row is empty");
   write(path, readme("| inf | one of two <!-- no_maximum in_place --> |\n| slow | no mistake of ours |\n"));
   EXPECT_EQ(findings(), std::vector<std::string>{});
   write(path, readme() + row_of_in_place);  // in another section
   EXPECT_EQ(findings(), std::vector<std::string>{});
   write(path, readme(row_of_no_maximum + row_of_in_place + "| inf | words <!-- in_plaice --> |\n"));
-  expect("README", path, "line 21: 'in_plaice' is no known mistake of this lesson");
+  expect("README", path, "line 22: 'in_plaice' is no known mistake of this lesson");
 }
 
 TEST_F(LessonAudit, CountsHintsByTask) {
@@ -187,6 +197,35 @@ TEST_F(LessonAudit, WantsMarksInTheSolution) {
   expect("solution", solution_folder, "no file has the marks of a task");
 }
 
+TEST_F(LessonAudit, FindsWhatANewLessonLeavesBehind) {
+  const std::string second = "//> task 3\n//| a thought\nmore\n//< task 3\n";
+  const fs::path path = solution_folder / "safe_softmax.cpp";
+  write(path, solution + second);
+  expect("solution, line 7", path, "there is no task 3");
+  write(path, "one\ntwo\nthree\n//> task 1\n  throw course::NotImplemented(\"task 1\");\n//< task 1\n");
+  expect("solution", path, "line 5: nothing is solved here yet");
+  write(path, solution);
+  write(solution_folder / "why.md", "# Why the solution is as it is\n\n");
+  expect("why", solution_folder / "why.md", "it has headings alone");
+  write(solution_folder / "why.md", "words");
+  const fs::path answer = "tests/ledger/answers/01_safe_softmax/right.cpp";
+  write(answer, "one\ntwo\n");
+  EXPECT_EQ(findings(), std::vector<std::string>{});
+  write(answer, solution);
+  expect("answer", answer, "it has marks");
+}
+
+TEST_F(LessonAudit, WantsARingThatTheAdapterBinds) {
+  lesson().ring = "ring";
+  write(tests / "adapter.cpp", "{{\"ring\", ring}}");
+  EXPECT_EQ(findings(), std::vector<std::string>{});
+  lesson().ring_backward = "ring_backward";
+  expect("ring_backward", registry, "binds no function 'ring_backward'");
+  lesson().ring_backward = "";
+  write(tests / "adapter.cpp", "{{\"a_ring\", ring}}");
+  expect("ring", registry, (tests / "adapter.cpp").string() + " binds no function 'ring'");
+}
+
 TEST_F(LessonAudit, ReadsTheRegistry) {
   const LessonInfo whole = lesson();
   const auto expect_after = [&](const std::function<void(LessonInfo&)>& change, const std::string& field,
@@ -233,13 +272,8 @@ std::vector<LessonInfo> read_roles(const std::vector<std::string>& roles) {
 }
 
 std::string role_error(const std::vector<std::string>& roles) {
-  try {
-    read_roles(roles);
-  } catch (const std::runtime_error& error) {
-    const std::string text = error.what();
-    return text.substr(text.find("json: ") + 6);
-  }
-  return "nothing was thrown";
+  const std::string text = complaint_of<std::runtime_error>([&] { read_roles(roles); });
+  return text.substr(text.find("json: ") + 6);
 }
 
 TEST(RegistryRoles, FindALesson) {

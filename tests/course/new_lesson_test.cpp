@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "course/selftest/test_steps.hpp"
 #include "protocol/errors.hpp"
 #include "runner/temporary_folder.hpp"
@@ -105,7 +107,8 @@ TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {
   for (const char* what :
        {"registry.json: it is empty", "it has no .svg", "the section 'The derivation' is empty",
         "task 1 has 0, expected at least 3", "one_block_short has no form",
-        "no row of 'Common mistakes' explains one_block_short",
+        "no row of 'Common mistakes' explains one_block_short", "a cell of the row is empty",
+        "nothing is solved here yet", "it has headings alone",
         "variants.md: there are 0, expected at least 3", "mistakes.md: there are 0, expected at least 2"}) {
     EXPECT_TRUE(says(what)) << what << testing::PrintToString(findings);
   }

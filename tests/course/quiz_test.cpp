@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "../common/complaint.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "lessons.hpp"
 #include "protocol/errors.hpp"
@@ -57,14 +58,9 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// What parse_questions says of a page; empty where it has nothing to say.
+/// What parse_questions says of a page.
 std::string complaint(const std::string& page) {
-  try {
-    parse_questions("docs/interview/rings.md", page);
-    return "";
-  } catch (const UsageError& error) {
-    return error.what();
-  }
+  return complaint_of<UsageError>([&] { parse_questions("docs/interview/rings.md", page); });
 }
 
 std::string with(std::string text, const std::string& part, const std::string& by) {
@@ -87,7 +83,7 @@ TEST(Questions, ArePartsOfAPage) {
 
 TEST(Questions, SayWhatIsWrongAndWhere) {
   const std::string right = question("hops");
-  EXPECT_EQ(complaint(right), "");
+  EXPECT_EQ(complaint(right), "nothing was thrown");
   const auto says = [](const std::string& page, const std::string& what) {
     EXPECT_TRUE(contains(complaint(page), what)) << "said: " << complaint(page);
   };

@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "../common/complaint.hpp"
+
 namespace course {
 
 namespace {
@@ -29,12 +31,7 @@ void f() {
 )";
 
 std::string complaint(const std::string& marked) {
-  try {
-    skeleton_of(marked);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return complaint_of<std::invalid_argument>([&] { skeleton_of(marked); });
 }
 
 TEST(Skeleton, HasTheMarkedLinesInPlaceOfTheAnswer) {

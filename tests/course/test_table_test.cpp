@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "course/selftest/ledger_changes.hpp"
 #include "course/selftest/test_run.hpp"
 #include "lessons.hpp"
 
@@ -48,6 +49,15 @@ TEST(TestTable, CountsWhatWasPlayedWithManySeeds) {
                                  row("seeds.variant.lesson01.eigen", Outcome::Failed)});
   using Words = std::vector<std::string>;
   EXPECT_EQ(line_for(table, "01"), (Words{"01", "safe_softmax", "1", "1", "1", "1/0", "0", "of", "1", "-"}));
+}
+
+TEST(LedgerChanges, AreTheLinesThatWereAddedOrAreGone) {
+  EXPECT_EQ(
+      ledger_changes("lesson05.tsv", "public\t1\nmutant.b\tfailed\t1\nskeleton\ttodo\tpublic\n",
+                     "public\t1\nmutant.a\tfailed: a\t1\nmutant.b\tfailed: b\t1\nskeleton\ttodo\tpublic\n"),
+      "lesson05.tsv: 2 lines added, 1 gone\n  - mutant.b\tfailed\t1\n  + mutant.a\tfailed: a\t1\n"
+      "  + mutant.b\tfailed: b\t1\n");
+  EXPECT_EQ(ledger_changes("tests.tsv", "a\nb\n", "a\nb\n"), "tests.tsv: as committed\n");
 }
 
 TEST(SlowestTests, ComeFirst) {

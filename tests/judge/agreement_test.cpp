@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "../common/complaint.hpp"
 #include "judge/task.hpp"
 
 namespace course {
@@ -24,16 +25,11 @@ Task task(const std::string& id, const std::string& mistake) {
 }
 
 std::string refused(const std::vector<Task>& tasks) {
-  try {
-    require_agreement({"09", tasks}, two_tasks());
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+  return complaint_of<std::invalid_argument>([&] { require_agreement({"09", tasks}, two_tasks()); });
 }
 
 TEST(Agreement, IsOfTasksAndMistakes) {
-  EXPECT_EQ(refused({task("1", "off_by_one"), task("2", "off_by_one")}), "");
+  EXPECT_EQ(refused({task("1", "off_by_one"), task("2", "off_by_one")}), "nothing was thrown");
   EXPECT_EQ(refused({task("1", "off_by_one")}),
             "the judge of lesson 09 has no task 2, which the registry has");
   EXPECT_EQ(refused({task("1", "off_by_one"), task("2", "off_by_one"), task("3", "off_by_one")}),

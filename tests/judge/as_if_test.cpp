@@ -1,11 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
 #include <stdexcept>
 
+#include "../common/sitting.hpp"
 #include "judge/attention/forward.hpp"
-#include "judge/diagnose.hpp"
 #include "judge/numbers/precision.hpp"
 #include "ring/shards.hpp"
 
@@ -28,36 +27,15 @@ Example random_example(InputGenerator& generator, Layout layout) {
   return {"some input", {{"q", qkv.q}, {"k", qkv.k}, {"v", qkv.v}}, {}, std::move(layout)};
 }
 
-/// What somebody who computes `wrong` returns.
-Outcome returned(const Answer& wrong, const Layout& layout) {
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::Finished;
-  for (int rank = 0; rank < std::max(1, layout.ranks()); ++rank) {
-    std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
-    for (const auto& [name, tensor] : wrong) {
-      const Tensor whole = cast<float>(tensor);
-      outputs[name] = layout.ranks() == 0 ? whole : layout.shard(whole, 1, rank);
-    }
-  }
-  return outcome;
-}
-
 /// What is said of somebody who computes `answer` on a few examples, of one rank and of three.
-std::string said_of(const std::function<Answer(const Example&)>& answer, int seed) {
+std::string said_of(const AnswerOf& answer, int seed) {
   InputGenerator generator(static_cast<std::uint64_t>(seed));
-  const Task task = attention_task();
-  std::deque<Example> examples;
-  std::deque<Outcome> outcomes;
-  std::deque<Played> played;
-  std::vector<const Played*> all;
+  Sitting sitting(attention_task());
   for (const int ranks : {0, 3, 0, 3}) {
-    examples.push_back(
-        random_example(generator, ranks > 0 ? unequal_shards(generator, ranks) : std::vector<int>{}));
-    outcomes.push_back(returned(answer(examples.back()), examples.back().layout));
-    played.push_back(compare(task, examples.back(), task.expected(examples.back()), outcomes.back()));
-    all.push_back(&played.back());
+    sitting.play(random_example(generator, ranks > 0 ? unequal_shards(generator, ranks) : std::vector<int>{}),
+                 answer);
   }
-  return as_if(task, *all.front(), all);
+  return sitting.as_if();
 }
 
 /// Attention without the key of every index that `left_out` holds.
@@ -90,26 +68,22 @@ TEST(AsIf, NamesTheKeyThatIsMissing) {
 
 TEST(AsIf, TakesNothingForWorkedOutOfInputsThatItChanges) {
   InputGenerator generator(1);
-  const Task task = remembering(attention_task());
   Example example = random_example(generator, {});
   example.worked = std::make_shared<WorkedOut>();
-  const Outcome outcome = returned(without_keys(example, {0}), {});
-  const Played played = compare(task, example, task.expected(example), outcome);
-  EXPECT_EQ(as_if(task, played, {&played}), "every answer is as if the first key were missing");
+  const Sitting sitting(remembering(attention_task()), {example},
+                        [](const Example& x) { return without_keys(x, {0}); });
+  EXPECT_EQ(sitting.as_if(), "every answer is as if the first key were missing");
 }
 
 TEST(AsIf, NamesWhatEveryShardLacks) {
   InputGenerator generator(1);
-  const Task task = attention_task();
   const std::pair<Layout, std::vector<Index>> cases[] = {{{{3, 1, 0, 4}}, {2, 3, 7}},
                                                          {Layout::striped(8, 3), {5, 6, 7}},
                                                          {Layout::zigzag({2, 2, 3, 1}), {6, 7}}};
   for (const auto& [layout, last_keys] : cases) {
-    const Example example = random_example(generator, layout);
-    const Outcome outcome = returned(without_keys(example, last_keys), layout);
-    const Played played = compare(task, example, task.expected(example), outcome);
-    EXPECT_EQ(as_if(task, played, {&played}),
-              "every answer is as if the last key of every shard were missing");
+    const Sitting sitting(attention_task(), {random_example(generator, layout)},
+                          [&, left_out = last_keys](const Example& x) { return without_keys(x, left_out); });
+    EXPECT_EQ(sitting.as_if(), "every answer is as if the last key of every shard were missing");
   }
 }
 
@@ -164,10 +138,10 @@ TEST(AsIf, LeavesAloneWhatItCannotChange) {
                   .baseline = reads_pairs};
   InputGenerator generator(1);
   const Tensor k = generator.normal({2, 5, 3});
-  const Example example{"some input", {{"k", k}, {"v", k}, {"pair", k}}};
-  const Outcome outcome = returned({{"o", cast<double>(generator.normal({2, 5, 3}))}}, {});
-  const Played played = compare(task, example, task.expected(example), outcome);
-  EXPECT_EQ(as_if(task, played, {&played}), "");
+  Sitting sitting(task);
+  sitting.play({"some input", {{"k", k}, {"v", k}, {"pair", k}}},
+               returned({{"o", cast<double>(generator.normal({2, 5, 3}))}}));
+  EXPECT_EQ(sitting.as_if(), "");
 }
 
 TEST(Precision, RoundsToTheNearestEven) {

@@ -7,48 +7,32 @@
 #include <limits>
 #include <stdexcept>
 
+#include "../common/complaint.hpp"
+#include "../common/sitting.hpp"
 #include "protocol/poison.hpp"
 
 namespace course {
 
 namespace {
 
-/// An answer of one output.
-std::function<Answer(const Example&)> always(std::vector<double> values) {
-  const Index size = std::ssize(values);
-  return [answer = Tensor64({size}, std::move(values))](const Example&) { return Answer{{"o", answer}}; };
-}
-
 /// A task whose baseline is `baseline` where {3, 4} is right, and that knows one mistake.
 Task task_with(std::vector<double> baseline, std::vector<double> mistaken) {
-  Task task{.id = "2",
-            .function = "f",
-            .outputs = {{"o", {"row"}}},
-            .examples = {},
-            .expected = always({3, 4}),
-            .baseline = always(std::move(baseline))};
-  task.mistakes = {{"known", always(std::move(mistaken))}};
+  Task task = task_of_o({3, 4}, {{"known", std::move(mistaken)}});
+  task.id = "2";
+  task.baseline = always(std::move(baseline));
   return task;
 }
 
-Outcome returned(std::vector<float> values) {
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::Finished;
-  const Index size = std::ssize(values);
-  outcome.outputs = {{{"o", Tensor({size}, std::move(values))}}};
-  return outcome;
+Outcome returned(const std::vector<float>& values) {
+  return returned(only_o({values.begin(), values.end()}));
 }
 
 const Example example{"some input", {}};
 
 std::string complaint(const Task& task) {
   const Outcome outcome = returned({3, 4});
-  try {
-    require_sharp(task, compare(task, example, task.expected(example), outcome));
-  } catch (const std::logic_error& error) {
-    return error.what();
-  }
-  return "";
+  return complaint_of<std::logic_error>(
+      [&] { require_sharp(task, compare(task, example, task.expected(example), outcome)); });
 }
 
 TEST(Compare, ComplainsOfRanksWhoseShapesDoNotFitTogether) {
@@ -63,9 +47,9 @@ TEST(Compare, ComplainsOfRanksWhoseShapesDoNotFitTogether) {
 
 TEST(LargestTolerance, EndsAJudgeWhoseExampleAllowsMore) {
   Task task = task_with({3, 4.05}, {0, 0});  // off by 1 % of the norm, so that 8 % are allowed
-  EXPECT_EQ(complaint(task), "") << "unless the task says so, anything may be allowed";
+  EXPECT_EQ(complaint(task), "nothing was thrown") << "unless the task says so, anything may be allowed";
   task.largest_tolerance = 0.09;
-  EXPECT_EQ(complaint(task), "");
+  EXPECT_EQ(complaint(task), "nothing was thrown");
   task.largest_tolerance = 0.07;
   EXPECT_EQ(complaint(task), "task 2, some input: o may be off by 0.08 of its norm, expected less than 0.07");
 }

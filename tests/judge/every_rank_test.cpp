@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/block/block_backward_steps.hpp"
 #include "judge/attention/forward.hpp"
@@ -11,47 +10,15 @@
 #include "judge/attention/ring/ring_backward_steps.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
-#include "judge/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
 #include "ring/shards.hpp"
+#include "ring_log.hpp"
 
 namespace course {
 
 namespace {
 
 const Task task = ring_backward::task("2", "f");
-
-Outcome returned(const Answer& answer, const Example& example) {
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::Finished;
-  for (int rank = 0; rank < example.ranks(); ++rank) {
-    std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
-    for (const auto& [name, tensor] : answer)
-      outputs[name] = example.layout.shard(cast<float>(tensor), 1, rank);
-  }
-  return outcome;
-}
-
-/// The answer, with the log of a ring that was given the right blocks.
-Outcome returned_with_log(const Answer& answer, const Example& example) {
-  Outcome outcome = returned(answer, example);
-  for (int rank = 0; rank < example.ranks(); ++rank) {
-    Tensor log({example.ranks(), block_log::columns});
-    for (int hop = 0; hop < example.ranks(); ++hop) {
-      const int owner = log_reading::holder(rank, hop, example.ranks());
-      const auto print = [&](const char* name) {
-        return block_log::fingerprint(example.layout.shard(example.inputs.at(name), 1, owner).heads());
-      };
-      const auto row = log.matrix().row(hop);
-      row[0] = static_cast<float>(owner);
-      row[1] = static_cast<float>(example.layout.tokens(owner));
-      row[2] = print("k");
-      row[3] = print("v");
-    }
-    outcome.outputs[rank][block_log::output] = log;
-  }
-  return outcome;
-}
 
 /// What is explained of an answer whose dq is as given, dk and dv as they should be or not.
 std::string explained(const Example& example, bool dq_right, bool dk_right, bool leftover) {
@@ -142,7 +109,7 @@ TEST(Messages, WhoseCountsLackAFactorAreFractionsOfBlocks) {
 }
 
 std::string said_of(const Answer& answer, const Example& example) {
-  const Outcome outcome = returned(answer, example);
+  const Outcome outcome = returned(answer, example.layout);
   const Played played = compare(task, example, task.expected(example), outcome);
   std::string text;
   for (const Finding& finding : is_right_on_every_rank(played)) text += finding.text + "\n";
@@ -222,7 +189,7 @@ TEST(RightOnEveryRank, SeesAFaintRankThatIsWrong) {
           value *= 1.01;
       }
     }
-    EXPECT_TRUE(is_right(compare(task, example, task.expected(example), returned(answer, example))));
+    EXPECT_TRUE(is_right(compare(task, example, task.expected(example), returned(answer, example.layout))));
     EXPECT_EQ(said_of(answer, example).find("dq on rank " + std::to_string(faint) + " is off by"), 0u);
   }
 }

@@ -36,6 +36,10 @@ class Expectations : public testing::Test {
     return Expectation{expected}.unmet(rounds_, lesson_).empty();
   }
 
+  std::string text_of(const std::string& expected) const {
+    return check_expectation(expected, rounds_, lesson_).text;
+  }
+
   const TestVerdict passed = verdict(Status::Passed);
   const TestVerdict failed = verdict(Status::Failed);
   const TestVerdict not_played = verdict(Status::NotPlayed);
@@ -47,6 +51,16 @@ class Expectations : public testing::Test {
   LessonInfo lesson_;
   std::vector<Round> rounds_;
 };
+
+TEST_F(Expectations, SayInWhichTestsAMistakeWasNamed) {
+  round({failed, deadlock, passed});
+  EXPECT_EQ(text_of("mistake:deadlock"),
+            "failed without a name: 1.ranks1; named deadlock: 1.ranks3; passed: 2\n"
+            "as expected: mistake:deadlock\n");
+  round({failed, not_played, passed});
+  EXPECT_NE(text_of("mistake:other").find("passed: 2\nexpected mistake:other, but "), std::string::npos);
+  EXPECT_TRUE(text_of("pass").starts_with("expected pass, but "));
+}
 
 TEST_F(Expectations, JudgeWhatIsPlayedAfterAStandstill) {
   round({passed, deadlock, passed});

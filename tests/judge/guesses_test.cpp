@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <deque>
-
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/block/block_backward_steps.hpp"
@@ -9,48 +7,12 @@
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
 #include "judge/communication_checks.hpp"
-#include "judge/diagnose.hpp"
-#include "judge/verdict.hpp"
 #include "ring/shards.hpp"
+#include "ring_log.hpp"
 
 namespace course {
 
 namespace {
-
-using AnswerOf = std::function<Answer(const Example&)>;
-
-Outcome returned(const Answer& answer, const Example& example) {
-  Outcome outcome;
-  outcome.ending = Outcome::Ending::Finished;
-  for (int rank = 0; rank < example.ranks(); ++rank) {
-    std::map<std::string, Tensor>& outputs = outcome.outputs.emplace_back();
-    for (const auto& [name, tensor] : answer)
-      outputs[name] = example.layout.ranks() == 0 ? cast<float>(tensor)
-                                                  : example.layout.shard(cast<float>(tensor), 1, rank);
-  }
-  return outcome;
-}
-
-/// What was played of some examples by somebody who computes `answer`; not to be copied.
-struct Session {
-  std::deque<Example> examples;
-  std::deque<Outcome> outcomes;
-  std::deque<Played> played;
-
-  Session(const Task& task, std::vector<Example> drawn, const AnswerOf& answer) {
-    for (Example& example : drawn) {
-      examples.push_back(std::move(example));
-      outcomes.push_back(returned(answer(examples.back()), examples.back()));
-      played.push_back(compare(task, examples.back(), task.expected(examples.back()), outcomes.back()));
-    }
-  }
-
-  std::vector<const Played*> all() const {
-    std::vector<const Played*> pointers;
-    for (const Played& one : played) pointers.push_back(&one);
-    return pointers;
-  }
-};
 
 Example with_input(Example example, const char* to, const Tensor& tensor) {
   example.inputs.at(to) = tensor;
@@ -65,8 +27,7 @@ Example with_first_head(Example example, const char* name) {
 }
 
 std::string told(const Task& task, std::vector<Example> examples, const AnswerOf& answer) {
-  const Session session(task, std::move(examples), answer);
-  return as_if(task, session.played.front(), session.all());
+  return Sitting(task, std::move(examples), answer).as_if();
 }
 
 TEST(Guesses, TellWhichInputWasTakenForWhich) {
@@ -129,13 +90,10 @@ TEST(Verdict, NamesNoAnswersMistakeBesideOneThatExplainsAllAnswers) {
   };
   InputGenerator generator(8);
   const auto names = [&] {
-    const Session session(task, {block_forward::make_example("some", random_qkv(generator, 2, 4, 11, 8), 3)},
-                          unscaled);
-    const GradedTest test{&task, 0};
-    std::vector<PlayedTest> tests{{&test}};
-    tests[0].played = {session.played.begin(), session.played.end()};
-    judge(tests);
-    return tests[0].verdict.mistakes;
+    return Sitting(task, {block_forward::make_example("some", random_qkv(generator, 2, 4, 11, 8), 3)},
+                   unscaled)
+        .verdict()
+        .mistakes;
   };
   EXPECT_EQ(names(), (std::set<std::string>{"scale_missing", "world"}));
   task.explain_answers = {"world"};
@@ -187,11 +145,11 @@ TEST(RowsBackward, SayWhereOneNumberARowIsWrong) {
   const Task task = block_backward::rows_task("1", "f");
   InputGenerator generator(2);
   const auto explained = [&](const AnswerOf& answer) {
-    const Session session(task,
+    const Sitting sitting(task,
                           {block_backward::rows_example(generator, "some", score_rows(generator, 4, 9),
                                                         block_backward::LseGradient::Drawn)},
                           answer);
-    return task.explain(session.played.front());
+    return task.explain(sitting.played.front());
   };
   EXPECT_TRUE(
       explained([](const Example& example) {
@@ -207,23 +165,7 @@ TEST(RowsBackward, SayWhereOneNumberARowIsWrong) {
 class Log {
  public:
   explicit Log(const Example& example) : example_(example), task_(ring_forward::task("2", "f")) {
-    outcome_ = returned(task_.expected(example), example);
-    for (int rank = 0; rank < example.ranks(); ++rank) {
-      Tensor log({example.ranks(), block_log::columns});
-      for (int hop = 0; hop < example.ranks(); ++hop) {
-        const int owner = log_reading::holder(rank, hop, example.ranks());
-        const auto row = log.matrix().row(hop);
-        row[0] = static_cast<float>(owner);
-        row[1] = static_cast<float>(example.layout.tokens(owner));
-        row[2] = print("k", owner);
-        row[3] = print("v", owner);
-      }
-      outcome_.outputs[rank][block_log::output] = log;
-    }
-  }
-
-  float print(const char* name, int owner) const {
-    return block_log::fingerprint(example_.layout.shard(example_.inputs.at(name), 1, owner).heads());
+    outcome_ = returned_with_log(task_.expected(example), example);
   }
 
   std::span<float> row(int rank, int hop) {
@@ -276,6 +218,22 @@ TEST(AttendedBlocks, TellABlockThatComesAgain) {
       "of rank 1 was expected: a hop passes on what the last one brought, not the rank's own block");
 }
 
+TEST(AttendedBlocks, AreThoseOfARingThatRunsTheOtherWay) {
+  Example example = ring({2, 2, 2});
+  example.direction = -1;
+  Log log(example);
+  EXPECT_TRUE(log_reading::attended_to_all(example, log.outcome()));
+  EXPECT_TRUE(log_reading::names_the_owners(example, log.outcome()).empty());
+  for (const int rank : {0, 1, 2}) std::swap(log.row(rank, 1)[0], log.row(rank, 2)[0]);
+  const std::vector<Finding> named = log_reading::names_the_owners(example, log.outcome());
+  ASSERT_EQ(named.size(), 1);
+  EXPECT_EQ(named[0].mistake, "owner_off");
+  EXPECT_EQ(named[0].text,
+            "rank 0, after hop 1: block.accumulate was told that the block is rank 2's; it is rank 1's");
+  for (const int entry : {2, 3}) log.row(0, 2)[entry] = 5;
+  EXPECT_TRUE(log.explained().ends_with("; the block of rank 2 was expected")) << log.explained();
+}
+
 TEST(AttendedBlocks, TellThatTooFewBytesWereSent) {
   const Example example = ring({2, 2});
   Log log(example);
@@ -300,7 +258,7 @@ TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {
     if (mistake.id == "state_made_anew") last = *mistake.answer(example);
   }
   const std::map<std::string, Tensor> logs[] = {log.outcome().outputs[0], log.outcome().outputs[1]};
-  Outcome outcome = returned(last, example);
+  Outcome outcome = returned(last, example.layout);
   const auto names = [&] {
     const Outcome not_played;
     const Played played = compare(task, example, task.expected(example), outcome);

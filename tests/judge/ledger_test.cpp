@@ -6,6 +6,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "../common/complaint.hpp"
 #include "runner/temporary_folder.hpp"
 
 namespace course {
@@ -29,7 +30,7 @@ class Ledgers : public testing::Test {
              {.test = &tests_[1], .verdict = std::move(second)}}};
   }
 
-  void write(const std::string& text) const { std::ofstream(file_) << text; }
+  void write(const std::string& text) const { std::ofstream(file_) << tests_of_lesson << text; }
   std::string text() const {
     std::ifstream file(file_);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -38,6 +39,7 @@ class Ledgers : public testing::Test {
     return course::differences(read_ledger(file_), "mutant.off", round, left_out);
   }
 
+  static constexpr const char* tests_of_lesson = "public\t1.ranks3 2\nhidden\n";
   const TestVerdict passed{Status::Passed, "", {}, nullptr};
   const TestVerdict failed{Status::Failed, "", {}, nullptr};
   const TestVerdict off{Status::Failed, "", {"off"}, nullptr};
@@ -51,7 +53,7 @@ class Ledgers : public testing::Test {
 };
 
 TEST_F(Ledgers, CompareEveryTest) {
-  write("mutant.off\tfailed: off\t1.ranks3\nmutant.off\tpassed\t2\n");
+  write("mutant.off\tfailed: off\t1.ranks3\n");
   EXPECT_EQ(differences(round(off, passed)), "");
   EXPECT_EQ(differences(round(failed, passed)),
             "  1.ranks3: the ledger has: failed: off, and it came out as: failed\n");
@@ -59,14 +61,14 @@ TEST_F(Ledgers, CompareEveryTest) {
 }
 
 TEST_F(Ledgers, MissWhatWasNotPlayed) {
-  write("mutant.off\tfailed: off\t1.ranks3\nmutant.off\tpassed\t2\n");
+  write("mutant.off\tfailed: off\t1.ranks3\n");
   EXPECT_EQ(differences(round(off)), "  2: the ledger has: passed, and it was not played\n");
   EXPECT_EQ(differences(round(off), {"1"}), differences(round(off)));
   EXPECT_EQ(differences(round(off), {"2"}), "");
 }
 
 TEST_F(Ledgers, MissWhatIsNotRecorded) {
-  write("mutant.off\tfailed: off\t1.ranks3\n");
+  write("mutant.off\tfailed: off\t1.ranks3\nmutant.off\tpassed\t-\n");
   EXPECT_EQ(differences(round(off, passed)),
             "  2: the ledger does not have it, and it came out as: passed\n");
   EXPECT_NE(course::differences(read_ledger(file_), "mutant.new", round(off), {}), "");
@@ -83,27 +85,40 @@ TEST_F(Ledgers, TakeEitherOfTwoVerdicts) {
 TEST_F(Ledgers, RecordOneLineForEqualVerdicts) {
   record(file_, "variant.other", round(passed, passed));
   record(file_, "mutant.off", round(off, passed));
-  EXPECT_EQ(text(),
-            "mutant.off\tfailed: off\t1.ranks3\nmutant.off\tpassed\t2\nvariant.other\tpassed\t1.ranks3 2\n");
+  EXPECT_EQ(text(), tests_of_lesson +
+                        std::string("mutant.off\tfailed: off\t1.ranks3\nvariant.other\tpassed\tpublic\n"));
 }
 
 TEST_F(Ledgers, RecordOnlyWhatDiffersAndForgetWhatIsNoLongerPlayed) {
   write("mutant.off\tfailed | failed: off\t1.ranks3\nmutant.off\tpassed\t2 3\n");
   record(file_, "mutant.off", round(off, passed));
-  EXPECT_EQ(text(), "mutant.off\tfailed | failed: off\t1.ranks3\nmutant.off\tpassed\t2\n");
+  EXPECT_EQ(text(), tests_of_lesson + std::string("mutant.off\tfailed | failed: off\t1.ranks3\n"));
   record(file_, "mutant.off", round(passed, passed));
-  EXPECT_EQ(text(), "mutant.off\tpassed\t1.ranks3 2\n");
+  EXPECT_EQ(text(), tests_of_lesson + std::string("mutant.off\tpassed\tpublic\n"));
+  record(file_, "mutant.new", round(off));
+  const Ledger before = read_ledger(file_);
+  EXPECT_EQ(before.at("mutant.new").size(), 1) << "test 2 was not played";
+  record(file_, "mutant.off", round(passed, passed));
+  EXPECT_EQ(read_ledger(file_), before);
+}
+
+TEST_F(Ledgers, HoldTheTestsOnceForAllSubmissions) {
+  std::ofstream(file_)
+      << "public\t1 2 3\nhidden\t1.hidden\nmutant.off\tfailed: off\t2\nskeleton\ttodo\tpublic\n"
+         "variant.other\tpassed\tall\n";
+  using Verdicts = std::map<std::string, std::string>;
+  EXPECT_EQ(read_ledger(file_),
+            (Ledger{{"mutant.off", Verdicts{{"1", "passed"}, {"2", "failed: off"}, {"3", "passed"}}},
+                    {"skeleton", Verdicts{{"1", "todo"}, {"2", "todo"}, {"3", "todo"}}},
+                    {"variant.other",
+                     Verdicts{{"1", "passed"}, {"1.hidden", "passed"}, {"2", "passed"}, {"3", "passed"}}}}));
 }
 
 TEST_F(Ledgers, SayWhichLineTheyCannotRead) {
   EXPECT_TRUE(read_ledger(file_).empty()) << "there is no file yet";
   write("mutant.off\tpassed\t1\nmutant.off passed 2\n");
-  try {
-    read_ledger(file_);
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_NE(std::string(error.what()).find("lesson09.tsv:2: expected"), std::string::npos) << error.what();
-  }
+  EXPECT_TRUE(
+      mentions(complaint_of<std::runtime_error>([&] { read_ledger(file_); }), "lesson09.tsv:4: expected"));
   write("mutant.off\tpassed\t1\nmutant.off\tfailed\t1\n");
   EXPECT_THROW(read_ledger(file_), std::runtime_error);
 }

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "../common/complaint.hpp"
 #include "runner/launch_files.hpp"
 #include "runner/temporary_folder.hpp"
 #include "tensor/npy.hpp"
@@ -30,12 +31,7 @@ class Played {
   }
 
   std::string refusal() const {
-    try {
-      read();
-    } catch (const std::runtime_error& error) {
-      return error.what();
-    }
-    return "";
+    return complaint_of<std::runtime_error>([&] { read(); });
   }
 
  private:

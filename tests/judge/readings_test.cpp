@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <functional>
 
+#include "../common/sitting.hpp"
 #include "judge/softmax/online_softmax.hpp"
 #include "judge/softmax/output_merge.hpp"
 #include "judge/softmax/ring_softmax.hpp"
@@ -20,39 +20,30 @@ namespace {
 
 constexpr float nothing = -std::numeric_limits<float>::infinity();
 
-using Computes = std::function<Answer(const Example&)>;
-
 /// What somebody reads who computes that, on so many ranks.
-std::string told(Task task, const Computes& computes, int ranks, std::uint64_t seed) {
+std::string told(Task task, const AnswerOf& computes, int ranks, std::uint64_t seed) {
   for (const Mistake& mistake : task.mistakes) task.descriptions[mistake.id] = mistake.id;
   InputGenerator generator(seed);
-  const std::vector<Example> examples = task.examples(generator, ranks);
-  const GradedTest graded{&task, ranks > 1 ? ranks : 0};
-  std::vector<PlayedTest> tests{{&graded}};
-  std::deque<Outcome> outcomes;
-  for (const Example& example : examples) {
-    Outcome& outcome = outcomes.emplace_back();
-    outcome.ending = Outcome::Ending::Finished;
+  Sitting sitting(task);
+  for (const Example& example : task.examples(generator, ranks)) {
     const Answer answer = computes(example);
-    for (int rank = 0; rank < std::max(1, example.layout.ranks()); ++rank) {
-      auto& outputs = outcome.outputs.emplace_back();
-      for (const Output& output : task.outputs) {
-        const Tensor whole = cast<float>(answer.at(output.name));
-        outputs[output.name] = example.layout.ranks() == 0     ? whole
-                               : output.axes.front() == "rank" ? Tensor({1}, whole[rank])
-                                                               : example.layout.shard(whole, 0, rank);
-      }
+    Answer by_score, by_rank;
+    for (const Output& output : task.outputs)
+      (output.axes.front() == "rank" ? by_rank : by_score)[output.name] = answer.at(output.name);
+    Outcome outcome = returned(by_score, example.layout, 0);
+    for (int rank = 0; rank < example.ranks(); ++rank) {
+      for (const auto& [name, whole] : by_rank)
+        outcome.outputs[rank][name] = Tensor({1}, static_cast<float>(whole[rank]));
     }
     outcome.reports.resize(outcome.outputs.size());
     outcome.facts.resize(outcome.outputs.size());
-    tests[0].played.push_back(compare(task, example, task.expected(example), outcome));
+    sitting.play(example, std::move(outcome));
   }
-  judge(tests);
-  return tests[0].verdict.text;
+  return sitting.verdict(false, false, ranks > 1 ? ranks : 0).text;
 }
 
 /// It is said with each of a few seeds.
-void expect_told(const std::string& words, const Task& task, const Computes& computes, int ranks = 1) {
+void expect_told(const std::string& words, const Task& task, const AnswerOf& computes, int ranks = 1) {
   int fails = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const std::string text = told(task, computes, ranks, seed);

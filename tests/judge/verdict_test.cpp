@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "../common/sitting.hpp"
+
 namespace course {
 
 namespace {
@@ -110,30 +112,15 @@ TEST(Verdict, SaysThatNothingWasPlayed) {
   EXPECT_EQ(judged({outcome(Ending::NotPlayed, "")}).status, TestVerdict::Status::NotPlayed);
 }
 
-/// A task on one rank with one output, right where it is {1.5, -2.5, 3.25, 4.75}, that knows one mistake.
+const Example an_input{"an input", {}};
+
+/// A task on one rank with one output that knows one mistake.
 Task one_output() {
-  const auto always = [](std::vector<double> values) {
-    return [answer = Tensor64({4}, std::move(values))](const Example&) { return Answer{{"o", answer}}; };
-  };
-  Task task{.id = "1",
-            .function = "f",
-            .outputs = {{"o", {"row"}}},
-            .examples = {},
-            .expected = always({1.5, -2.5, 3.25, 4.75}),
-            .baseline = always({1.5, -2.5, 3.25, 4.75})};
-  task.mistakes = {{"tripled", always({4.5, -7.5, 9.75, 14.25})}};
-  return task;
+  return task_of_o({1.5, -2.5, 3.25, 4.75}, {{"tripled", {4.5, -7.5, 9.75, 14.25}}});
 }
 
-TestVerdict verdict_on(std::vector<float> values, bool hidden) {
-  const Task task = one_output();
-  const GradedTest test{&task, 0, hidden};
-  const Example example{"an input", {}};
-  Outcome returned = outcome(Ending::Finished, "");
-  returned.outputs = {{{"o", Tensor({4}, std::move(values))}}};
-  std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), returned)}}};
-  judge(tests);
-  return tests[0].verdict;
+TestVerdict verdict_on(std::vector<double> values, bool hidden) {
+  return Sitting(one_output(), {an_input}, always(std::move(values))).verdict(hidden);
 }
 
 TEST(Verdict, TellsThePatternOfAnAnswerWithoutAName) {
@@ -149,16 +136,12 @@ TEST(Verdict, TellsThePatternOfAnAnswerWithoutAName) {
 TEST(Verdict, OnOneInputByItselfSaysWhatThatLooksLikeAndEarnsNoName) {
   Task task = one_output();
   task.descriptions = {{"tripled", "it is three times as large"}};
-  const GradedTest test{&task, 0};
-  const Example example{"an input", {}};
-  Outcome returned = outcome(Ending::Finished, "");
-  returned.outputs = {{{"o", Tensor({4}, {4.5, -7.5, 9.75, 14.25})}}};
-  std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), returned)}}};
-  judge(tests, true);
-  EXPECT_TRUE(tests[0].verdict.mistakes.empty());
-  EXPECT_EQ(tests[0].verdict.in_part, std::vector<std::string>{"tripled"});
-  EXPECT_TRUE(tests[0].verdict.text.starts_with("on an input it looks like: it is three times as large\n"))
-      << tests[0].verdict.text;
+  const TestVerdict verdict =
+      Sitting(task, {an_input}, always({4.5, -7.5, 9.75, 14.25})).verdict(false, true);
+  EXPECT_TRUE(verdict.mistakes.empty());
+  EXPECT_EQ(verdict.in_part, std::vector<std::string>{"tripled"});
+  EXPECT_TRUE(verdict.text.starts_with("on an input it looks like: it is three times as large\n"))
+      << verdict.text;
 }
 
 TEST(Verdict, SaysWhatPartOfItsToleranceAnAnswerTook) {
@@ -172,28 +155,13 @@ TEST(Verdict, SaysWhatPartOfItsToleranceAnAnswerTook) {
 
 /// The verdict on these answers to two kinds of input where {3, 4} is right, of a task that knows two
 /// mistakes.
-TestVerdict verdict_on_two_kinds(std::vector<float> first, std::vector<float> second) {
-  const auto always = [](std::vector<double> values) {
-    return [answer = Tensor64({2}, std::move(values))](const Example&) { return Answer{{"o", answer}}; };
-  };
-  Task task{.id = "1",
-            .function = "f",
-            .outputs = {{"o", {"row"}}},
-            .examples = {},
-            .expected = always({3, 4}),
-            .baseline = always({3, 4})};
-  task.mistakes = {{"doubled", always({6, 8})}, {"negated", always({-3, -4})}};
+TestVerdict verdict_on_two_kinds(std::vector<double> first, std::vector<double> second) {
+  Task task = task_of_o({3, 4}, {{"doubled", {6, 8}}, {"negated", {-3, -4}}});
   task.descriptions = {{"doubled", "all is doubled"}, {"negated", "the sign is wrong"}};
-  const GradedTest test{&task, 0};
-  const Example kinds[] = {{"a short row", {}}, {"a long row", {}}};
-  Outcome returned[] = {outcome(Ending::Finished, ""), outcome(Ending::Finished, "")};
-  returned[0].outputs = {{{"o", Tensor({2}, std::move(first))}}};
-  returned[1].outputs = {{{"o", Tensor({2}, std::move(second))}}};
-  std::vector<PlayedTest> tests{{&test}};
-  for (int i = 0; i < 2; ++i)
-    tests[0].played.push_back(compare(task, kinds[i], task.expected(kinds[i]), returned[i]));
-  judge(tests, true);
-  return tests[0].verdict;
+  Sitting sitting(task);
+  sitting.play({"a short row", {}}, always(std::move(first)));
+  sitting.play({"a long row", {}}, always(std::move(second)));
+  return sitting.verdict(false, true);
 }
 
 TEST(Verdict, TellsTwoMistakesByTheKindOfInputThatEachShowsOn) {
@@ -220,34 +188,25 @@ TEST(Verdict, TellsWhatSingleOutputsLookLike) {
   task.expected = task.baseline = both(1, 1);
   task.mistakes = {{"doubled", both(2, 2)}, {"lost", both(1, 0)}};
   task.descriptions = {{"doubled", "all is doubled"}, {"lost", "p is lost"}};
-  const GradedTest test{&task, 0};
-  const Example example{"an input", {}};
-  Outcome returned = outcome(Ending::Finished, "");
-  returned.outputs = {{{"o", Tensor({1}, 2)}, {"p", Tensor({1}, 0)}}};
-  std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), returned)}}};
-  judge(tests);
-  EXPECT_TRUE(tests[0].verdict.mistakes.empty());
+  const TestVerdict verdict = Sitting(task, {an_input}, both(2, 0)).verdict();
+  EXPECT_TRUE(verdict.mistakes.empty());
   EXPECT_TRUE(
-      tests[0].verdict.text.starts_with("in o it looks like: all is doubled\n"
-                                        "in p it looks like: p is lost\n"))
-      << tests[0].verdict.text;
+      verdict.text.starts_with("in o it looks like: all is doubled\n"
+                               "in p it looks like: p is lost\n"))
+      << verdict.text;
 }
 
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
-  for (const std::vector<float>& values :
-       {std::vector<float>{3, -5, 6.5, 9.5}, {0, 0, 0, 0}, {4.5, -7.5, 9.75, 14.25}})
+  for (const std::vector<double>& values :
+       {std::vector<double>{3, -5, 6.5, 9.5}, {0, 0, 0, 0}, {4.5, -7.5, 9.75, 14.25}})
     EXPECT_EQ(verdict_on(values, true).text, "o is wrong on a hidden input");
 }
 
 TEST(Verdict, TellsNothingThatThePlayerSaidOfAHiddenInput) {
-  const Task task = one_output();
-  const GradedTest test{&task, 0, true};
-  const Example example{"an input", {}};
   for (const Ending ending : {Ending::Threw, Ending::Crashed, Ending::Lost}) {
-    const Outcome ended = outcome(ending, "x: runtime error: 1.5");
-    std::vector<PlayedTest> tests{{&test, {compare(task, example, task.expected(example), ended)}}};
-    judge(tests);
-    const std::string& text = tests[0].verdict.text;
+    Sitting sitting(one_output());
+    sitting.play(an_input, outcome(ending, "x: runtime error: 1.5"));
+    const std::string text = sitting.verdict(true).text;
     EXPECT_TRUE(text.ends_with("on a hidden input")) << text;
     EXPECT_EQ(text.find("1.5"), std::string::npos) << text;
   }
@@ -255,7 +214,7 @@ TEST(Verdict, TellsNothingThatThePlayerSaidOfAHiddenInput) {
 
 TEST(Verdict, SaysNoRankWhereThereIsOne) {
   const Task task = one_output();
-  const Example example{"an input", {}};
+  const Example& example = an_input;
   Outcome nothing = outcome(Ending::Finished, "");
   nothing.outputs.resize(1);
   EXPECT_EQ(compare(task, example, task.expected(example), nothing).complaint, "the function returned no o");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "../common/complaint.hpp"
 #include "lab/laboratory.hpp"
 #include "lab/model.hpp"
 #include "lab/network.hpp"
@@ -15,17 +16,6 @@
 namespace course::lab {
 
 namespace {
-
-/// What a call says when it throws UsageError.
-template <class Call>
-std::string complaint(const Call& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Quantity, BandwidthHasUnits) {
   EXPECT_DOUBLE_EQ(parse_bandwidth("--bandwidth", "500Mbit"), 500e6);
@@ -44,13 +34,13 @@ TEST(Quantity, LatencyHasUnits) {
 TEST(Quantity, RefusesWhatIsNone) {
   for (const char* text : {"", "Mbit", "500", "500MB", "-500Mbit", "nanMbit", "infGbit", "5e8", "500 Mbit",
                            "500Mbit;reboot", "1Mbit", "1000Gbit", "0Mbit", "1e3Mbit"}) {
-    const std::string said = complaint([&] { parse_bandwidth("--bandwidth", text); });
+    const std::string said = complaint_of<UsageError>([&] { parse_bandwidth("--bandwidth", text); });
     EXPECT_TRUE(said.starts_with("--bandwidth " + std::string(text) + ": expected a number and Mbit or Gbit"))
         << said;
     EXPECT_EQ(said.find('\n'), std::string::npos);
   }
   for (const char* text : {"", "2", "ms", "-1ms", "nanms", "101ms", "1s", "2 ms", "2m"}) {
-    const std::string said = complaint([&] { parse_latency("--latency", text); });
+    const std::string said = complaint_of<UsageError>([&] { parse_latency("--latency", text); });
     EXPECT_TRUE(said.starts_with("--latency " + std::string(text) + ": expected a number and us, ms or s"))
         << said;
   }

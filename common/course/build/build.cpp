@@ -31,12 +31,23 @@ fs::path configuring_mark(const fs::path& tree) {
   return tree / ".configuring";
 }
 
-bool is_configured(const fs::path& root, const fs::path& tree) {
+/// Whether that was done, with these of the course's own settings ("-DCOURSE_SEEDS=3").
+bool is_configured(const fs::path& root, const fs::path& tree, const std::vector<std::string>& arguments) {
   const fs::path cache = tree / "CMakeCache.txt";
   if (!fs::exists(cache) || fs::exists(configuring_mark(tree))) return false;
   // A checkout that was moved has a cache that names the old place.
-  return ("\n" + read_text(cache)).find("\nCMAKE_HOME_DIRECTORY:INTERNAL=" + root.string() + "\n") !=
-         std::string::npos;
+  const std::vector<std::string> entries = lines_of(read_text(cache));
+  const auto has = [&](const std::string& name, const std::string& value) {
+    return std::ranges::any_of(entries, [&](const std::string& entry) {
+      return entry.starts_with(name + ":") && entry.substr(entry.find('=') + 1) == value;
+    });
+  };
+  return has("CMAKE_HOME_DIRECTORY", root.string()) &&
+         std::ranges::all_of(arguments, [&](const std::string& argument) {
+           const std::size_t equals = argument.find('=');
+           return !argument.starts_with("-DCOURSE_") ||
+                  has(argument.substr(2, equals - 2), argument.substr(equals + 1));
+         });
 }
 
 std::string hash_of(const std::vector<fs::path>& sources) {
@@ -104,7 +115,7 @@ BuildResult build_as_saved(const BuildOrder& order, const std::vector<fs::path>&
 
 void configure(const fs::path& root, const fs::path& tree, const std::vector<std::string>& arguments) {
   const FileLock lock = lock_builds(root);
-  if (is_configured(root, tree)) return;
+  if (is_configured(root, tree, arguments)) return;
   ProgressLine progress;
   progress.show("configuring " + fs::relative(tree, root).string());
   write_text(configuring_mark(tree), "");

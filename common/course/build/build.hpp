@@ -31,8 +31,8 @@ void require_built(const BuildResult& built, const std::string& what);
 BuildResult build_as_saved(const BuildOrder& order, const std::vector<std::filesystem::path>& sources,
                            const std::filesystem::path& library);
 
-/// Configures `tree` with these arguments to cmake unless that was done before. Throws std::runtime_error
-/// with what cmake said.
+/// Configures `tree` with these arguments to cmake unless that was done before with the same -DCOURSE_...
+/// Throws std::runtime_error with what cmake said.
 void configure(const std::filesystem::path& root, const std::filesystem::path& tree,
                const std::vector<std::string>& arguments);
 

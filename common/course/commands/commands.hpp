@@ -89,9 +89,10 @@ int doctor(const Checkout& checkout, bool json);
 
 struct TestOptions {
   bool all = false;
-  int soak = 0;        ///< with how many seeds, instead of the other tests; 0: not asked for
-  std::string lesson;  ///< as choose_lesson understands it; empty: every lesson
-  int jobs = 0;        ///< 0: as many as there are processors
+  int soak = 0;         ///< with how many seeds, instead of the other tests; 0: not asked for
+  std::string lesson;   ///< as choose_lesson understands it; empty: every lesson
+  bool record = false;  ///< writes what comes of the lesson into tests/ledger, in place of comparing
+  int jobs = 0;         ///< 0: as many as there are processors
 };
 /// The course's own tests: solutions and variants pass, skeletons and mutants fail as they should, the tools
 /// work. Reads nothing that a student edits.

@@ -48,6 +48,7 @@ class ToolsLine : public CommandLine {
         ->check(CLI::PositiveNumber)
         ->excludes(all);
     command->add_option("--lesson", test_.lesson, "only what is about this lesson");
+    command->add_flag("--record", test_.record, "write what comes of the lesson into tests/ledger");
     command->add_option("-j,--jobs", test_.jobs, "how many at once")->check(CLI::PositiveNumber);
   }
 

@@ -38,6 +38,7 @@ class Audit {
 
   std::vector<std::string> findings() {
     look_at_texts();
+    look_at_rings();
     look_at_tasks();
     look_at_mistakes();
     look_at_files();
@@ -58,6 +59,19 @@ class Audit {
     require(is_file(path), kind, path, "it is missing");
   }
 
+  /// A file with more than headings.
+  void require_text(const std::string& kind, const fs::path& path) {
+    require_file(kind, path);
+    if (!is_file(path)) return;
+    const std::vector<std::string> lines = lines_of(read_text(checkout_.root / path));
+    const auto is_bare = [](const std::string& line) { return line.empty() || line.starts_with("#"); };
+    require(!std::ranges::all_of(lines, is_bare), kind, path, "it has headings alone");
+  }
+
+  fs::path adapter() const {
+    return tests_ / ("adapter" + fs::path(lesson_.files.front()).extension().string());
+  }
+
   void require_task(const std::string& field, const fs::path& path, const std::string& id) {
     const bool known = std::ranges::find(lesson_.tasks, id, &TaskInfo::id) != lesson_.tasks.end();
     require(known, field, path, "there is no task " + id);
@@ -71,6 +85,18 @@ class Audit {
       require(need == "mpi" || need == "gpu", "needs", registry,
               "'" + need + "' is not known; expected mpi or gpu");
     require(!lesson_.files.empty(), "files", registry, "there are none");
+  }
+
+  /// What the registry calls a ring is a function of the adapter, which binds it by this name.
+  void look_at_rings() {
+    const fs::path path = adapter();
+    if (!is_file(path)) return;
+    const std::string text = read_text(checkout_.root / path);
+    for (const auto& [field, function] :
+         {std::pair{"ring", lesson_.ring}, std::pair{"ring_backward", lesson_.ring_backward}}) {
+      require(function.empty() || text.find("\"" + function + "\"") != std::string::npos, field, registry,
+              fmt::format("{} binds no function '{}'", path.string(), function));
+    }
   }
 
   void look_at_tasks() {
@@ -104,8 +130,8 @@ class Audit {
     require_file("contract header", lesson / (lesson_.name + ".hpp"));
     require_file("README", lesson / "README.md");
     require_file("hints", lesson / "hints.md");
-    require_file("why", fs::path("solutions") / lesson_.folder() / "why.md");
-    require_file("adapter", tests_ / ("adapter" + fs::path(lesson_.files.front()).extension().string()));
+    require_text("why", fs::path("solutions") / lesson_.folder() / "why.md");
+    require_file("adapter", adapter());
     require_file("judge", tests_ / "judge.cpp");
     require(!files_in(lesson, {".svg"}).empty(), "picture", lesson, "it has no .svg");
   }
@@ -114,6 +140,9 @@ class Audit {
     const fs::path path = Checkout::lesson_folder(lesson_) / "README.md";
     if (!is_file(path)) return;
     const std::vector<std::string> lines = lines_of(read_text(checkout_.root / path));
+    const std::string title = "# " + lesson_.id + " · ";
+    require(!lines.empty() && lines[0].starts_with(title), "README", path,
+            "it does not begin with the title '" + title + "...'");
     for (const std::string section : readme_sections) {
       const auto heading = std::ranges::find(lines, "## " + section);
       const auto text = std::find_if(std::next(heading, heading != lines.end()), lines.end(),
@@ -130,6 +159,8 @@ class Audit {
     if (!is_file(path)) return;
     std::set<std::string> explained;
     for (const MistakeRow& row : parse_mistake_rows(read_text(checkout_.root / path))) {
+      require(!row.seen.empty() && !row.cause.empty(), "README", path,
+              fmt::format("line {}: a cell of the row is empty", row.line));
       for (const std::string& id : row.mistakes) {
         const bool known =
             std::ranges::find(lesson_.mistakes, id, &MistakeInfo::id) != lesson_.mistakes.end();
@@ -163,6 +194,7 @@ class Audit {
       require_file("solution", path);
       if (!is_file(path)) continue;
       const std::string text = read_text(checkout_.root / path);
+      look_at_marks(path, text);
       try {
         marked = marked || skeleton_of(text) != text;
       } catch (const std::invalid_argument& error) {
@@ -170,7 +202,29 @@ class Audit {
         marked = true;
       }
     }
+    const fs::path answer = fs::path("tests/ledger/answers") / lesson_.folder() /
+                            ("right" + fs::path(lesson_.files.front()).extension().string());
+    if (is_file(answer)) {
+      const std::string text = read_text(checkout_.root / answer);
+      require(unmarked(text) == text, "answer", answer, "it has marks; it is kept without them");
+    }
     require(marked, "solution", fs::path("solutions") / lesson_.folder(), "no file has the marks of a task");
+  }
+
+  /// Marks are of tasks that there are, and what they enclose is solved: new-lesson puts there what the
+  /// skeleton says.
+  void look_at_marks(const fs::path& path, const std::string& text) {
+    int number = 0;
+    for (const std::string& line : lines_of(text)) {
+      ++number;
+      const std::string bare = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+      for (const std::string mark : {"//> task ", "#> task "}) {
+        if (bare.starts_with(mark))
+          require_task(fmt::format("solution, line {}", number), path, bare.substr(mark.size()));
+      }
+      require(!bare.starts_with("throw course::NotImplemented"), "solution", path,
+              fmt::format("line {}: nothing is solved here yet", number));
+    }
   }
 
   /// Every mistake has a form, every form can be made of the solution, and there are variants and

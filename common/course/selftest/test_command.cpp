@@ -9,6 +9,7 @@
 #include "course/commands/commands.hpp"
 #include "course/commands/machine_facts.hpp"
 #include "course/handout/git.hpp"
+#include "course/selftest/ledger_changes.hpp"
 #include "course/selftest/test_steps.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
@@ -26,6 +27,14 @@ using Outcome = TestRow::Outcome;
 
 constexpr std::size_t slowest_shown = 5;
 constexpr int few_seeds = 3;  ///< of --all
+constexpr const char* ledger = "tests/ledger";
+
+/// What git says, or nullopt outside a repository.
+std::optional<std::string> said_by_git(const Checkout& checkout, const std::vector<std::string>& arguments) {
+  if (find_program("git").empty()) return std::nullopt;
+  const Captured said = ask_git(checkout.root, arguments);
+  return said.exit.code == 0 ? std::optional(said.output) : std::nullopt;
+}
 
 /// One call of ./course test.
 class Tests {
@@ -36,6 +45,7 @@ class Tests {
       lesson_ = &choose_whole_lesson(checkout.lessons, options.lesson, "test --lesson");
     if (lesson_ != nullptr && options_.all)
       throw UsageError("--lesson is about one lesson and --all about everything: choose one");
+    if (options_.record) require_recordable();
   }
 
   int run() {
@@ -45,41 +55,63 @@ class Tests {
       // Whoever is at work on one lesson hears at once what is amiss.
       if (lesson_ != nullptr && rows_.back().outcome == Outcome::Failed) return conclude();
     }
-    run_tree(tree_for_tests(), "build", target(), filter(), "");
+    if (options_.record) setenv("COURSE_RECORD_LEDGER", lesson_->tag().c_str(), 1);
+    run_tree(tree_for_tests(), "build", targets(), filter(), "");
     if (options_.all) run_the_rest();
+    if (options_.record) record_the_rest();
     return conclude();
   }
 
  private:
+  void require_recordable() const {
+    if (lesson_ == nullptr)
+      throw UsageError("--record writes down what comes of one lesson: say which with --lesson NN");
+    if (options_.soak > 0)
+      throw UsageError("--record writes down what comes of the first seed: leave out --soak");
+    if (!fs::exists(checkout_.root / ledger))
+      throw UsageError(fmt::format("--record writes into {}, which {} does not have", ledger,
+                                   checkout_.is_handout() ? "a handout" : "this checkout"));
+  }
+
   /// With --all warnings are errors, which is nothing to bother a student's own builds with.
   fs::path tree_for_tests() const {
-    if (!options_.all && options_.soak == 0) return checkout_.build();
+    if (!options_.all && !options_.record && options_.soak == 0) return checkout_.build();
     const fs::path tree = checkout_.build() / "strict";
-    const int seeds = options_.soak > 0 ? options_.soak : few_seeds;
+    const int seeds = options_.soak > 0 ? options_.soak : options_.record ? 1 : few_seeds;
     configure(checkout_.root, tree,
               {"--preset", "student", "-DCOURSE_WERROR=ON", "-DCOURSE_FORMS=ON",
                "-DCOURSE_SEEDS=" + std::to_string(seeds)});
     return tree;
   }
 
-  std::string target() const { return lesson_ == nullptr ? "course_tests" : lesson_->tag() + "_tests"; }
+  std::vector<std::string> targets() const {
+    if (lesson_ == nullptr) return {"course_tests"};
+    std::vector<std::string> all{lesson_->tag() + "_tests"};
+    if (options_.record) all.insert(all.end(), {"ledger_test", "course-program", "course-tools"});
+    return all;
+  }
 
   std::vector<std::string> filter() const {
     // The tests with several seeds begin with the one seed of those that they are named after.
     if (options_.all)
       return {"-L", "^(solution|course|seeds|slow|docs)$", "-LE", "^(student|mutant|variant|combination)$"};
     std::vector<std::string> filter{"-L", "^(solution|course)$", "-LE", "^student$"};
+    if (options_.record) filter = {"-LE", "^student$"};
     if (options_.soak > 0) filter = {"-L", "^seeds$", "-LE", "^handout$"};
     if (lesson_ != nullptr) filter.insert(filter.end(), {"-L", "^" + lesson_->tag() + "$"});
     return filter;
   }
 
-  /// Builds a target, which is the row `name` where that fails, and runs tests of the tree.
-  void run_tree(const fs::path& tree, const std::string& name, const std::string& what,
+  /// Builds targets, which are the row `name` where that fails, and runs tests of the tree.
+  void run_tree(const fs::path& tree, const std::string& name, const std::vector<std::string>& what,
                 const std::vector<std::string>& tests, const std::string& prefix) {
-    const BuildResult built =
-        build({checkout_.root, tree, {what}, what == "course_tests" ? "the tests" : what, jobs_});
+    const std::string title = what.front() == "course_tests" ? "the tests" : what.front();
+    const BuildResult built = build({checkout_.root, tree, what, title, jobs_});
     if (!built.succeeded) return add({Outcome::Failed, name, "does not compile", failure_text(built), 0});
+    run_and_add(tree, tests, prefix);
+  }
+
+  void run_and_add(const fs::path& tree, const std::vector<std::string>& tests, const std::string& prefix) {
     const std::vector<TestRow> rows = run_tests({tree, tests, prefix, jobs_});
     if (rows.empty()) add({Outcome::Failed, prefix + "tests", "there are none", "", 0});
     rows_.insert(rows_.end(), rows.begin(), rows.end());
@@ -88,11 +120,26 @@ class Tests {
   void run_the_rest() {
     const fs::path sanitized = checkout_.build() / "sanitize";
     configure(checkout_.root, sanitized, {"--preset", "sanitize"});
-    run_tree(sanitized, "sanitize.build", "course_tests",
+    run_tree(sanitized, "sanitize.build", {"course_tests"},
              {"-L", "^(solution|course)$", "-LE", "^(student|mpi)$"}, "sanitize.");
     add(check_second_compiler(checkout_, jobs_));
     add(check_formatting(checkout_));
     if (!checkout_.is_handout()) add(check_skeletons(checkout_));
+  }
+
+  /// The names of tests and the files of a handout, and what all that was recorded has changed.
+  void record_the_rest() {
+    if (rows_.back().reason == "does not compile") return;
+    run_and_add(tree_for_tests(), {"-R", "^ledger\\.(parts|handout)$"}, "");
+    fmt::print("\n");
+    for (const std::string& file : {"verdicts/" + lesson_->tag() + ".tsv", std::string("tests.tsv"),
+                                    std::string("handout_files.txt")}) {
+      const std::string path = std::string(ledger) + "/" + file;
+      const std::string now = fs::exists(checkout_.root / path) ? read_text(checkout_.root / path) : "";
+      fmt::print("{}",
+                 ledger_changes(path, said_by_git(checkout_, {"show", "HEAD:" + path}).value_or(""), now));
+    }
+    fmt::print("What did not come out as expected is not recorded.\n");
   }
 
   void add(const TestRow& row) {
@@ -143,13 +190,6 @@ void fail(TestRow& row, const std::string& why, const std::string& output) {
   row.outcome = Outcome::Failed;
   row.reason = why;
   row.output = output;
-}
-
-/// What git says, or nullopt outside a repository.
-std::optional<std::string> said_by_git(const Checkout& checkout, const std::vector<std::string>& arguments) {
-  if (find_program("git").empty()) return std::nullopt;
-  const Captured said = ask_git(checkout.root, arguments);
-  return said.exit.code == 0 ? std::optional(said.output) : std::nullopt;
 }
 
 void format(TestRow& row, const Checkout& checkout) {

@@ -54,7 +54,7 @@ std::vector<Calls> read(const Example& example, const Outcome& outcome) {
     if (log == outcome.outputs[rank].end()) continue;
     for (int call = 0; call < log->second.extent(0); ++call) {
       const std::span<const float> row = log->second.matrix().row(call);
-      const int likely = holder(rank, call, example.ranks());
+      const int likely = holder(example, rank, call);
       Attended attended{static_cast<int>(row[0]), static_cast<int>(row[1]), whose(k, row[2], likely),
                         whose(v, row[3], likely), whose(v, row[2], likely)};
       if (attended.k_of != nobody || whose(k, row[3], likely) != attended.exchanged)
@@ -63,6 +63,11 @@ std::vector<Calls> read(const Example& example, const Outcome& outcome) {
     }
   }
   return by_rank;
+}
+
+/// How many hops bring a block from its owner to `rank`.
+int hops_between(const Example& example, int owner, int rank) {
+  return holder(example.direction * rank, example.direction * owner, example.ranks());
 }
 
 std::string when(int hop) {
@@ -104,11 +109,11 @@ std::string given(const Example& example, const Calls& calls, std::size_t call, 
 /// `rank`, where what that was given is nobody's and it sent too little; else empty.
 std::string too_few_bytes(const Example& example, const Outcome& outcome, const Attended& given, int rank) {
   if (given.k_of != nobody || given.v_of != nobody || given.exchanged != nobody) return "";
-  const int sender = holder(rank, 1, example.ranks());
+  const int sender = holder(example, rank, 1);
   if (std::ssize(outcome.reports) <= sender) return "";
   int tokens = 0;
   for (int hop = 0; hop + 1 < example.ranks(); ++hop)
-    tokens += example.layout.tokens(holder(sender, hop, example.ranks()));
+    tokens += example.layout.tokens(holder(example, sender, hop));
   const std::int64_t sent = checks::bytes_sent(outcome.reports[sender]);
   const std::int64_t needed = checks::bytes_of_block(example, tokens);
   if (sent <= 0 || sent >= needed) return "";
@@ -139,13 +144,12 @@ std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome,
   int hop = 0;
   for (const Attended& call : calls) {
     // Somebody who leaves empty blocks out calls less often than there are hops.
-    while (call.keys > 0 && hop < world_size && !is_needed(example, rank, holder(rank, hop, world_size)))
-      ++hop;
+    while (call.keys > 0 && hop < world_size && !is_needed(example, rank, holder(example, rank, hop))) ++hop;
     if (hop >= world_size) {
       return Wrong{hop, fmt::format("rank {} attended to more blocks than the {} there are{}", rank, count,
                                     ring_mask::is_masked(example) ? " for its queries to see" : "")};
     }
-    const int expected = holder(rank, hop, world_size);
+    const int expected = holder(example, rank, hop);
     if (call.k_of != expected || call.v_of != expected) {
       return Wrong{hop, fmt::format("rank {}, {}: {}{}", rank, when(hop),
                                     given(example, calls, &call - calls.data(), expected),
@@ -154,7 +158,7 @@ std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome,
     ++hop;
   }
   for (; hop < world_size; ++hop) {
-    const int missing = holder(rank, hop, world_size);
+    const int missing = holder(example, rank, hop);
     if (is_needed(example, rank, missing)) {
       return Wrong{hop, fmt::format("rank {} attended to {} of {} blocks; that of rank {} is missing", rank,
                                     calls.size(), count, missing)};
@@ -163,7 +167,7 @@ std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome,
   return std::nullopt;
 }
 
-/// Whether every rank named (rank + hop) mod P for the block of rank (rank - hop) mod P, where these differ.
+/// Whether every rank named the block that as many hops the other way would have brought, where these differ.
 bool counts_forward(const std::vector<Calls>& by_rank) {
   const int world_size = static_cast<int>(by_rank.size());
   for (int rank = 0; rank < world_size; ++rank) {
@@ -252,7 +256,7 @@ std::vector<Finding> names_the_owners(const Example& example, const Outcome& out
       return {
           {counts_forward(by_rank) ? "owner_off" : "",
            fmt::format("rank {}, {}: block.accumulate was told that the block is rank {}'s; it is rank {}'s",
-                       rank, when(holder(rank, call.k_of, example.ranks())), call.owner, call.k_of)}};
+                       rank, when(hops_between(example, call.k_of, rank)), call.owner, call.k_of)}};
     }
   }
   return {};
@@ -268,8 +272,7 @@ CommunicationCheck sends_whole_blocks(int (*hops)(int ranks)) {
     const auto is_sent = [&](Index times) {
       for (int rank = 0; rank < example.ranks(); ++rank) {
         int tokens = 0;
-        for (int hop = 0; hop < hops(example.ranks()); ++hop)
-          tokens += shards[holder(rank, hop, example.ranks())];
+        for (int hop = 0; hop < hops(example.ranks()); ++hop) tokens += shards[holder(example, rank, hop)];
         const std::int64_t sent = times * checks::bytes_sent(outcome.reports[rank]);
         if (sent != checks::bytes_of_block(example, tokens) && sent != checks::bytes_of_hops(hops, example))
           return false;

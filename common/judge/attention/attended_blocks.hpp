@@ -11,8 +11,13 @@
 /// when.
 namespace course::log_reading {
 
-/// The rank whose block is with `rank` after so many hops.
+/// The rank whose block is with `rank` after so many hops to rank + 1.
 int holder(int rank, int hop, int world_size);
+
+/// The same in the direction in which the example's ring runs.
+inline int holder(const Example& example, int rank, int hop) {
+  return example.ahead(rank, -hop);
+}
 
 /// Whether a rank has to attend to a block: one that has tokens, or under a mask one that its queries see.
 bool is_needed(const Example& example, int rank, int owner);

@@ -109,10 +109,13 @@ ChosenTests tests_of(const Candidate& candidate, const LessonInfo& lesson, const
   return chosen;
 }
 
-/// Compares with what the ledger has of it, or writes that, where COURSE_RECORD_LEDGER says so.
+/// Compares with what the ledger has of it, or writes that, where COURSE_RECORD_LEDGER says so and it came
+/// out as expected.
 Check check_ledger(const fs::path& file, const std::string& entry, const Round& round,
-                   const std::set<std::string>& left_out) {
+                   const std::set<std::string>& left_out, bool as_expected) {
   if (is_recording()) {
+    if (!as_expected)
+      return {true, fmt::format("not recorded, since it did not come out as expected: {}\n", entry)};
     record(file, entry, round);
     return {true, fmt::format("recorded: {} in {}\n", entry, file.string())};
   }
@@ -192,8 +195,13 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
     all.nearest = near.nearest;
   }
   if (candidate.ledger_entry == "solution") checks.push_back(check_costs(session.first));
-  if (!options.ledger.empty() && !candidate.ledger_entry.empty())
-    checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front(), chosen.left_out));
+  if (!options.ledger.empty() && !candidate.ledger_entry.empty()) {
+    checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front(), chosen.left_out,
+                                  checks.front().holds));
+    if (!checks.back().holds)
+      checks.back().text += fmt::format(
+          "what is new or has changed on purpose: ./course test --lesson {} --record\n", lesson.id);
+  }
   for (const Check& check : checks) {
     all.holds &= check.holds;
     all.text += check.text;
@@ -249,11 +257,29 @@ std::vector<Candidate> listed_candidates(const fs::path& file) {
   return candidates;
 }
 
+std::string where_named(const Round& round) {
+  std::map<std::string, std::vector<std::string>> by_ending;
+  for (const PlayedTest& test : round.tests) {
+    const TestVerdict& verdict = test.verdict;
+    if (verdict.status == Status::Passed) by_ending["passed"].push_back(test.test->name());
+    if (verdict.status == Status::Failed && verdict.mistakes.empty())
+      by_ending["failed without a name"].push_back(test.test->name());
+    for (const std::string& mistake : verdict.mistakes)
+      by_ending["named " + mistake].push_back(test.test->name());
+  }
+  std::string text;
+  for (const auto& [ending, tests] : by_ending)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", ending, fmt::join(tests, " "));
+  return text;
+}
+
 Check check_expectation(const std::string& expect, const std::vector<Round>& rounds,
                         const LessonInfo& lesson) {
-  const std::string amiss = Expectation{expect}.unmet(rounds, lesson);
-  if (amiss.empty()) return {true, fmt::format("as expected: {}\n", expect)};
-  return {false, fmt::format("expected {}, but {}\n", expect, amiss)};
+  const Expectation expectation{expect};
+  const std::string amiss = expectation.unmet(rounds, lesson);
+  const std::string where = expectation.of_mistakes() ? where_named(rounds.front()) + "\n" : "";
+  if (amiss.empty()) return {true, fmt::format("{}as expected: {}\n", where, expect)};
+  return {false, fmt::format("{}expected {}, but {}\n", where, expect, amiss)};
 }
 
 SessionOptions session_options(std::uint64_t seed, const std::string& expect) {

@@ -52,7 +52,12 @@ struct Check {
   std::string nearest = {};  ///< of a right answer: how near it came to a tolerance
 };
 
-/// Compares what came of a submission with what is expected of it.
+/// In which tests of a wrong submission each name was given, "failed without a name: 2.ranks3; named off:
+/// 2.ranks4 2.ranks5; passed: 1".
+std::string where_named(const Round& round);
+
+/// Compares what came of a submission with what is expected of it; of a wrong one it says first where it was
+/// named.
 Check check_expectation(const std::string& expect, const std::vector<Round>& rounds,
                         const LessonInfo& lesson);
 

@@ -11,11 +11,16 @@
 namespace course {
 
 /// The verdicts that the course's own submissions to one lesson are known to get with the first seed: by
-/// submission, and of that by test. A line of its file has a submission, a verdict and the graded tests that
-/// end so, with a tab between them:
-///   mutant.masked_row_nan    failed: masked_row_nan    1 2
-/// Two verdicts with " | " between them are both right, where timing decides. A test that fails without a
-/// name is "failed", one that fails with several "failed: one, other".
+/// submission, and of that by test. The first two lines of its file have the lesson's graded tests, "public"
+/// and "hidden". Every other one has a submission, a verdict and the tests that end so, with a tab between
+/// them, where "public" and "all" stand for tests of these lines, and "-" for none:
+///   public                   1 2
+///   hidden                   1.hidden
+///   mutant.masked_row_nan    failed: masked_row_nan    1
+///   variant.one_pass         passed                    all
+/// The public tests that no line of a submission has, it passes, unless a line of it says "passed": then the
+/// lines have all that is known of it. Two verdicts with " | " between them are both right, where timing
+/// decides. A test that fails without a name is "failed", one that fails with several "failed: one, other".
 using Ledger = std::map<std::string, std::map<std::string, std::string>>;
 
 /// Throws std::runtime_error with the line when the file cannot be read. A file that is not there is an empty

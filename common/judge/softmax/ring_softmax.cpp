@@ -199,29 +199,29 @@ struct RotationSteps {
   Merging merging = Merging::Arrived;
   int more_hops = 0;                 ///< than P - 1
   bool begins_with_nothing = false;  ///< in place of the rank's own state, which is merged at the first hop
-  /// With an odd world size nothing goes from the last rank to rank 0, whose own state is then all that it
-  /// ever passes on.
-  bool leaves_rank_0_out = false;
-  bool rank_0_merges_its_own_again = false;  ///< where nothing arrives
-  bool weights_from_arrived = false;         ///< from the state that arrived last, not from the merged one
+  /// With an odd world size nothing arrives at unserved_rank, whose own state is then all that it ever passes
+  /// on.
+  bool leaves_one_out = false;
+  bool merges_its_own_again = false;  ///< where nothing arrives
+  bool weights_from_arrived = false;  ///< from the state that arrived last, not from the merged one
 };
 
 Answer run_rotation(const RotationSteps& steps, const Example& example) {
   const States own = local_states(example);
   States merged = steps.begins_with_nothing ? States(own.size()) : own, arrived = own;
-  const std::size_t ranks = own.size();
-  const bool leaves_out = steps.leaves_rank_0_out && ranks % 2 == 1;
-  const int hops = static_cast<int>(ranks) - 1 + steps.more_hops;
+  const int ranks = example.ranks();
+  const bool leaves_out = steps.leaves_one_out && ranks % 2 == 1;
+  const int hops = ranks - 1 + steps.more_hops;
   for (int hop = 0; hop < hops; ++hop) {
     States leaving = steps.leaving == Leaving::Own      ? own
                      : steps.leaving == Leaving::Merged ? merged
                                                         : arrived;
-    for (std::size_t rank = 1; steps.leaving == Leaving::JustArrived && rank < ranks; rank += 2)
-      leaving[rank] = leaving[rank - 1];
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const bool left_out = leaves_out && rank == 0;
-      if (!left_out) arrived[rank] = leaving[(rank + ranks - 1) % ranks];
-      if ((left_out && !steps.rank_0_merges_its_own_again) || steps.merging == Merging::Nothing) continue;
+    for (int rank = 1; steps.leaving == Leaving::JustArrived && rank < ranks; rank += 2)
+      leaving[rank] = leaving[example.ahead(rank, -1)];
+    for (int rank = 0; rank < ranks; ++rank) {
+      const bool left_out = leaves_out && rank == unserved_rank(example);
+      if (!left_out) arrived[rank] = leaving[example.ahead(rank, -1)];
+      if ((left_out && !steps.merges_its_own_again) || steps.merging == Merging::Nothing) continue;
       const States& from = steps.merging == Merging::Leaving ? leaving : arrived;
       merged[rank] = softmax_steps::merge(merged[rank], from[rank]);
     }
@@ -399,8 +399,8 @@ Task chain_task(std::string id, std::string function) {
 Task rotation_task(std::string id, std::string function) {
   Task rotation = task(std::move(id), std::move(function));
   rotation.mistakes = with_shared_mistakes(mistakes_of<RotationSteps>(
-      run_rotation, {{"odd_world_size", {.leaves_rank_0_out = true}},
-                     {"odd_world_size", {.leaves_rank_0_out = true, .rank_0_merges_its_own_again = true}},
+      run_rotation, {{"odd_world_size", {.leaves_one_out = true}},
+                     {"odd_world_size", {.leaves_one_out = true, .merges_its_own_again = true}},
                      {"own_state_every_hop", {.leaving = Leaving::Own}},
                      {"merged_state_travels", {.leaving = Leaving::Merged}},
                      {"receives_over_the_send_buffer", {.leaving = Leaving::JustArrived}},

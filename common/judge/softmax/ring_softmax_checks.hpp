@@ -5,6 +5,9 @@
 /// What passes between the ranks that make the softmax of one row.
 namespace course::ring_softmax {
 
+/// The rank that receives from one which, with an odd world size, sends first as it does itself.
+int unserved_rank(const Example& example);
+
 /// What a chain of blocking calls is held to. Mistakes: world_communicator, sends_to_itself_alone,
 /// count_in_bytes.
 std::vector<CommunicationCheck> chain_checks();

@@ -23,7 +23,8 @@ Index scores_of(const std::vector<KeyRange>& ranges) {
 
 Answer seen(const Seeing& steps, const Example& example) {
   // The family of rings knows what is seen of a block.
-  const Example ring = ring_mask::with_offset({.what = "", .inputs = {}, .layout = layout_of(example)}, 0);
+  const Example ring = ring_mask::with_offset(
+      {.what = "", .inputs = {}, .layout = layout_of(example), .direction = example.direction}, 0);
   const Layout& layout = ring.layout;
   const int ranks = layout.ranks();
   const auto see = [&](int rank, int owner, const ring_mask::Steps& mask) {
@@ -41,7 +42,7 @@ Answer seen(const Seeing& steps, const Example& example) {
         }
         ++query;
       }
-      const int owner = log_reading::holder(rank, steps.work == Work::OwnerOff ? -other : other, ranks);
+      const int owner = log_reading::holder(ring, rank, steps.work == Work::OwnerOff ? -other : other);
       Index scores = steps.work == Work::OfRanges  ? scores_of(see(rank, owner, steps.mask))
                      : steps.work == Work::Swapped ? scores_of(see(owner, rank, {}))
                                                    : scores_of(see(rank, owner, {}));

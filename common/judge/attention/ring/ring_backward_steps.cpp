@@ -119,7 +119,7 @@ class Ring {
     for (T& x : gradient) x /= static_cast<T>(world_size());
   }
   /// How long the block is that a rank holds after `step` hops.
-  Index held_size(int rank, int step) const { return ranks_[holder(rank, step, world_size())].q.size(); }
+  Index held_size(int rank, int step) const { return ranks_[holder(example_, rank, step)].q.size(); }
 
   bool travels(int x) const { return x == 0 ? steps_.dk_travels : steps_.dv_travels; }
 
@@ -143,7 +143,7 @@ class Ring {
   /// hops of gradients.
   void work(int step, int sums) {
     for (int rank = 0; rank < world_size(); ++rank) {
-      const int of = holder(rank, step, world_size());
+      const int of = holder(example_, rank, step);
       const TensorOf<T>& block_k = ranks_[steps_.k_travels ? of : rank].k;
       const TensorOf<T>& block_v = ranks_[steps_.v_travels ? of : rank].v;
       const reference::AttentionGradients<T> share = ranks_[rank].share(
@@ -187,7 +187,7 @@ class Ring {
       messages.push_back(std::move(message));
     }
     for (int rank = 0; rank < world_size(); ++rank) {
-      for (const int x : {0, 1}) receive(rank, step, x, messages[holder(rank, 1, world_size())][x]);
+      for (const int x : {0, 1}) receive(rank, step, x, messages[holder(example_, rank, 1)][x]);
     }
   }
 

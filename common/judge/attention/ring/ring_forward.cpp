@@ -102,7 +102,7 @@ Answer see(const Example& example, const Sight& sight) {
   return attend(example, [&, first = first, end = end](int rank) {
     std::vector<Block> blocks;
     for (int hop = first; hop < end; ++hop) {
-      const int owner = holder(rank, hop, world_size);
+      const int owner = holder(example, rank, hop);
       const int tokens = example.layout.tokens(sight.length_travels ? owner : rank);
       const Room room = hop == 0 ? Room::Apart : sight.room;
       const char* k = room == Room::HoldsV ? "v" : "k";
@@ -122,7 +122,7 @@ bool misses_a_block(const Example& example, const Sight& sight) {
   const auto [first, end] = hops_of(sight, world_size);
   for (int rank = 0; rank < world_size; ++rank) {
     for (int hop = 0; hop < world_size; ++hop) {
-      if ((hop < first || hop >= end) && log_reading::is_needed(example, rank, holder(rank, hop, world_size)))
+      if ((hop < first || hop >= end) && log_reading::is_needed(example, rank, holder(example, rank, hop)))
         return true;
     }
   }
@@ -168,7 +168,7 @@ std::vector<std::vector<Tensor>> attended_in_one_buffer(const Example& example, 
   const Tensor& whole = example.inputs.at(name);
   const int world_size = example.ranks();
   const auto tokens_held = [&](int rank, int hop) {
-    return example.layout.tokens(holder(rank, hop, world_size));
+    return example.layout.tokens(holder(example, rank, hop));
   };
   std::vector<std::vector<Tensor>> attended;
   std::vector<Tensor> buffers;  // as large as the whole, zero where nothing has been written
@@ -182,12 +182,12 @@ std::vector<std::vector<Tensor>> attended_in_one_buffer(const Example& example, 
     const std::function<std::vector<float>(int)> message = [&](int sender) {
       if (hop == 1 && !copied) return attended[sender][0].values();
       std::vector<float> content = buffers[sender].values();
-      if (sender % 2 != first) std::ranges::copy(message(holder(sender, 1, world_size)), content.begin());
+      if (sender % 2 != first) std::ranges::copy(message(holder(example, sender, 1)), content.begin());
       content.resize(tokens_held(sender, hop - 1) * whole.extent(0) * whole.extent(2));
       return content;
     };
     std::vector<std::vector<float>> messages;
-    for (int rank = 0; rank < world_size; ++rank) messages.push_back(message(holder(rank, 1, world_size)));
+    for (int rank = 0; rank < world_size; ++rank) messages.push_back(message(holder(example, rank, 1)));
     for (int rank = 0; rank < world_size; ++rank) {
       std::ranges::copy(messages[rank], buffers[rank].data());
       attended[rank].push_back(read_as(buffers[rank], tokens_held(rank, hop)));
@@ -202,7 +202,7 @@ Answer see_one_buffer(const Example& example, int first, bool copied) {
   return attend(example, [&](int rank) {
     std::vector<Block> blocks;
     for (int hop = 0; hop < example.ranks(); ++hop) {
-      const int owner = holder(rank, hop, example.ranks());
+      const int owner = holder(example, rank, hop);
       blocks.push_back(
           {k[rank][hop], v[rank][hop], ring_mask::seen(example, rank, owner, example.layout.tokens(owner))});
     }

@@ -19,8 +19,8 @@ enum class Chosen {
   ByRanges,      ///< those of which a query sees a key
   NotLater,      ///< of these, none of a later rank
   EarlierWhole,  ///< those of earlier ranks whole, its own by ranges
-  /// Of these, those that s <= rank picks where blocks travel to rank - 1: its own, and after s hops of
-  /// blocks that travel to rank + 1 those with s >= P - rank.
+  /// Of these, those after so many hops as bring no later rank's block in a ring that runs the other way: the
+  /// own, and after s hops of blocks that travel to rank + 1 those with s >= P - rank.
   OtherDirection,
 };
 
