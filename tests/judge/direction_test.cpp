@@ -41,12 +41,12 @@ bool are_equal(const Answer& one, const Answer& other) {
 /// each rank, the mirror has in the other order.
 void expect_mirror(const Task& task, const Example& example, const char* of_ranks = "") {
   int different = 0;
-  const auto compare = [&](const std::string& id, const std::function<Answer(const Example&)>& answer) {
-    const Answer there = answer(backwards(example));
-    Answer mirror = answer(mirrored(example));
+  const auto compare = [&](const std::string& id, const WrongAnswer& answer) {
+    const Answer there = answer(backwards(example)).value();
+    Answer mirror = answer(mirrored(example)).value();
     if (mirror.contains(of_ranks)) std::ranges::reverse(mirror[of_ranks].values());
     EXPECT_TRUE(are_equal(there, mirror)) << id;
-    different += !are_equal(there, answer(example));
+    different += !are_equal(there, answer(example).value());
   };
   compare("right", task.expected);
   EXPECT_EQ(different, 0) << "the right answer is the same in both";

@@ -12,6 +12,7 @@
 #include "judge/numbers/rounding.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 #include "judge/readings.hpp"
+#include "judge/softmax/ring_softmax_checks.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
 #include "ring/shards.hpp"
