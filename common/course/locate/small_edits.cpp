@@ -123,6 +123,7 @@ class Editor {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Statement& one = list[i];
       remove(one);
+      exchange_names(one);
       if (i + 1 < list.size()) exchange(one, list[i + 1]);
       if (i + 2 < list.size()) late(list, i);
       for (const std::vector<Statement>& body : one.bodies) {
@@ -152,6 +153,38 @@ class Editor {
     while (alternative < one.last && !is(alternative, "else"))
       alternative = std::max(alternative + 1, code_.partner(alternative) + 1);
     if (alternative < one.last) add(2, alternative, one.last, "");
+  }
+
+  /// Two names, or two members, for each other wherever they stand in one statement: a line that was copied
+  /// and changed in part.
+  void exchange_names(const Statement& one) {
+    if (!one.is_simple()) return;
+    std::map<std::string, std::string> types;
+    for (std::size_t i = one.first; i < one.last; ++i) {
+      const std::string type = is_member(i) ? "" : type_at(pieces_[i].text, i);
+      if (type.empty()) continue;
+      types[pieces_[i].text] = type;
+      const bool has_member = (is(i + 1, ".") || is(i + 1, "->")) && !is(i + 3, "(");
+      if (has_member) types[code_.text(i, i + 3)] = "a member";
+    }
+    for (const auto& [name, type] : types) {
+      for (const auto& [other, its] : types) {
+        if (name < other && type == its) exchange_in(one, name, other);
+      }
+    }
+  }
+
+  void exchange_in(const Statement& one, const std::string& name, const std::string& other) {
+    std::string text;
+    std::size_t done = pieces_[one.first].first;
+    for (std::size_t i = one.first; i < one.last; ++i) {
+      const std::size_t length = name.find_first_of(".>") == std::string::npos ? 1 : 3;
+      const std::string here = is_member(i) ? "" : code_.text(i, std::min(i + length, one.last));
+      if (here != name && here != other) continue;
+      text += code_.source().substr(done, pieces_[i].first - done) + (here == name ? other : name);
+      done = pieces_[i + length - 1].last;
+    }
+    add(2, one.first, one.last, text + code_.source().substr(done, pieces_[one.last - 1].last - done));
   }
 
   void exchange(const Statement& one, const Statement& next) {
