@@ -73,10 +73,13 @@ TEST_F(Guidance, OfMistakesOnSomeInputsIsTheRowOfEach) {
 TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
   TaskStatus named = failure("");
   named.mistakes = {"known_to_a_later_version"};
-  EXPECT_EQ(of(named), "the last check said: rank 1 is wrong\n  " + readme +
-                           ":3 (Common mistakes) goes by what you see; it may have no row for this\n"
-                           "  ./course replay lesson05.2.ranks3 plays that input again and shows your "
-                           "numbers beside the right ones\n");
+  EXPECT_EQ(of(named),
+            "the last check said: rank 1 is wrong\n  " + readme +
+                ":3 (Common mistakes) goes by what you see; it may have no row for this\n"
+                "  ./course replay lesson05.2.ranks3 plays that input again and shows your "
+                "numbers beside the right ones\n"
+                "  ./course locate 05.2 looks for the line: it tries small changes of your file, for "
+                "five minutes at most\n");
 }
 
 TEST_F(Guidance, SaysWhatToDoNextByHowTheCallEnded) {

@@ -9,7 +9,7 @@ namespace course::program {
 struct LocateOptions {
   std::string lesson;  ///< "05", or with its task "05.2"
   std::string task;    ///< empty: the first that fails
-  int seconds = 120;   ///< after which nothing more is tried
+  int seconds = 300;   ///< after which nothing more is tried
   bool spoil = false;  ///< the change is printed, too
 };
 
