@@ -84,9 +84,7 @@ class Block {
 
   std::uint64_t meet(WarpCall call, unsigned mask, std::uint64_t value, int argument, int width, int line) {
     const unsigned own = bit_of(running_);
-    if ((mask & own) == 0)
-      note(fact_absent_lane, running_text() + " calls " + name_of(call) + " on line " + std::to_string(line) +
-                                 " with a mask that does not name it");
+    if ((mask & own) == 0) tell_unnamed(call, line);
     mask |= own;
     Thread& thread = threads_[running_];
     if (++thread.waits >= most_waits) end_endless_waits(name_of(call), line);
@@ -146,8 +144,13 @@ class Block {
     unsigned step_ = 0, next_ = 0;
   };
 
+  [[gnu::cold, gnu::noinline]] void tell_unnamed(WarpCall call, int line) {
+    note(fact_absent_lane, running_text() + " calls " + name_of(call) + " on line " + std::to_string(line) +
+                               " with a mask that does not name it");
+  }
+
   /// A loop that does not end would only be told as a case that takes too long.
-  void end_endless_waits(const char* call, int line) {
+  [[gnu::cold, gnu::noinline]] void end_endless_waits(const char* call, int line) {
     note(fact_spinning, running_text() + " calls " + call + " on line " + std::to_string(line) +
                             ", and has waited for other threads " + std::to_string(most_waits) +
                             " times by now: a loop around it does not end");

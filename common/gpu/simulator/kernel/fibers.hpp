@@ -12,8 +12,8 @@ namespace course::gpu {
 class Fiber {
  public:
   Fiber() = default;
-  /// Of the thread of this place in its block, from 0 on, below most_threads. The body does not return: it
-  /// ends with go_on_with() or pause().
+  /// Of the thread of this place in its block, from 0 on, below most_threads. The body, the same of all
+  /// fibers, does not return: it ends with go_on_with() or pause().
   Fiber(std::size_t thread, void (*body)());
 
   /// Goes on with it, from outside all fibers, until one of them pauses.
@@ -24,9 +24,7 @@ class Fiber {
   static void pause();
 
  private:
-  friend struct FiberEntry;
   void* context_ = nullptr;
-  void (*body_)() = nullptr;
 };
 
 inline constexpr std::size_t most_threads = 1024;
