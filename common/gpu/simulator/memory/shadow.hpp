@@ -39,6 +39,19 @@ inline Readers& readers_at(std::size_t offset) {
 }
 void move_readers_to_cell(Readers& readers, Cell& cell);
 
+/// The word's cell, which has all of its readers that the running thread's accesses have to be held against.
+inline Cell& cell_for_thread(std::size_t offset) {
+  Cell& cell = cell_of(offset);
+  Readers& readers = readers_at(offset);
+  if (readers.crowd >= now.first_crowd && readers.crowd < now.block_crowd) {  // a barrier has ordered them
+    cell.first.operation = cell.second.operation = 0;
+    readers.crowd = 0;
+  } else if (readers.crowd != 0) {
+    move_readers_to_cell(readers, cell);
+  }
+  return cell;
+}
+
 /// The word's cell, which has all of its readers.
 inline Cell& whole_cell_of(std::size_t offset) {
   Cell& cell = cell_of(offset);
@@ -111,8 +124,12 @@ inline bool is_routine_read(Cell& cell, Readers& readers, const Access& access, 
     if (may_move && cell.more == 0) readers = {0, now.block_crowd, 0};
     return true;
   }
-  if (cell.more != 0 || !is_plainly_ordered(cell.first, access) || !is_plainly_ordered(cell.second, access))
-    return false;
+  if (cell.more != 0) return false;
+  if (cell.first.operation == access.operation && cell.first.block != access.block) {
+    if (cell.second.operation == 0 || is_same_block(cell.first, cell.second)) take(cell.second);
+    return cell.second.operation == access.operation;
+  }
+  if (!is_plainly_ordered(cell.first, access) || !is_plainly_ordered(cell.second, access)) return false;
   cell.second.operation = 0;
   if (may_move && now.warp_crowd != no_crowd)
     readers = {site, now.warp_crowd, access.lanes};
@@ -127,20 +144,22 @@ inline bool is_routine_read(Cell& cell, Readers& readers, const Access& access, 
   constexpr std::uint8_t written = 0xff;
   std::uint8_t& state = states()[offset / 4];
   const Access& access = now.access;
-  Cell& cell = whole_cell_of(offset);
+  Cell& cell = cell_for_thread(offset);
   if (is_stale(cell, offset, access)) cell = {};
   if (cell.write.mark || !is_plainly_ordered(cell.write, access)) return false;
   if (kind == AccessKind::Read)
     return state == written && is_routine_read(cell, readers_at(offset), access, site);
-  if ((state & in_use) != in_use || cell.more != 0) return false;
-  for (const Access* reader : {&cell.first, &cell.second})
-    if (!is_plainly_ordered(*reader, access)) return false;
+  if ((state & in_use) != in_use) return false;
+  if (cell.first.operation != 0) {  // else there is no other reader, whose half of the cell need not be fetched
+    if (cell.more != 0 || !is_plainly_ordered(cell.first, access) || !is_plainly_ordered(cell.second, access))
+      return false;
+    cell.first.operation = cell.second.operation = 0;
+  }
   state = written;
   cell.write = access;
   cell.write.site = site;
   cell.write.kind = kind;
   cell.write.bytes = 4;
-  cell.first.operation = cell.second.operation = 0;
   return true;
 }
 
