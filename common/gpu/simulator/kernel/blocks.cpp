@@ -386,6 +386,7 @@ void run_blocks(OperationNumber number, const ThreadCode& code) {
   const OperationRecord& launch = record_of(number);
   const EndlessWatch watch(&code);
   if (now.counted) count_launch(launch.name);
+  begin_launch_crowd();
   for (const std::uint64_t i : drawn_order(launch.grid.size())) {
     hand_shared_memory_on();
     Block block(launch, i, code, watch);

@@ -25,14 +25,16 @@ inline Cell& cell_of(std::size_t offset) {
 }
 
 /// Of a word that nothing writes to but what is ordered before all who are named here: its readers, in place
-/// of its cell's, or beside them. Most accesses are reads that need no more.
+/// of its cell's, or beside them. Most accesses are reads that need no more. Of a word of shared memory also a
+/// write, in place of all that the cell has: once a barrier has ordered it, nobody has to know of it any more.
 struct Readers {
-  std::uint64_t site;
-  /// A warp's, whose lanes' reads are all that have to be known, and not in the cell; a block's, for which
-  /// two readers stand that are; 0: the cell has all.
+  std::uint64_t site;  ///< with the mark `is_write`
+  /// A warp's, whose lanes' reads are all that have to be known, and not in the cell; a block's or a launch's,
+  /// for which two readers stand that are; 0: the cell has all.
   std::uint32_t crowd;
   std::uint32_t lanes;  ///< a bit each
 };
+inline constexpr std::uint64_t is_write = std::uint64_t{1} << 63;
 extern Arena readers_arena;
 inline Readers& readers_at(std::size_t offset) {
   return reinterpret_cast<Readers*>(readers_arena.base())[offset / 4];
@@ -64,14 +66,29 @@ inline Cell& whole_cell_of(std::size_t offset) {
 /// since a barrier of the block, which orders those before it.
 inline bool is_known_read(std::size_t offset, std::uint64_t site) {
   Readers& readers = readers_at(offset);
-  if (readers.crowd == now.block_crowd) return true;
-  if (readers.crowd == now.warp_crowd) {
+  if (readers.crowd == now.block_crowd || readers.crowd == now.launch_crowd) return true;
+  if (readers.crowd == now.warp_crowd && (readers.site & is_write) == 0) {
     readers.lanes |= now.access.lanes;
     return true;
   }
   if (readers.crowd < now.first_crowd || readers.crowd > now.block_crowd || now.warp_crowd == no_crowd)
     return false;
   readers = {site, now.warp_crowd, now.access.lanes};
+  return true;
+}
+
+/// Enters a write to a word of shared memory, if that needs no look at the cell: the first access since a barrier
+/// of the block, or since another block had the word, or one more write of the lane.
+inline bool is_known_write(std::size_t offset, std::uint64_t site) {
+  constexpr std::uint8_t in_use = 0x0f;
+  if (offset >= pinned_begin || now.warp_crowd == no_crowd || (states()[offset / 4] & in_use) != in_use)
+    return false;
+  Readers& readers = readers_at(offset);
+  const bool is_own = readers.crowd == now.warp_crowd && (readers.site & is_write) != 0 &&
+                      readers.lanes == now.access.lanes;
+  if (!is_own && (readers.crowd == 0 || readers.crowd >= now.block_crowd)) return false;
+  readers = {site | is_write, now.warp_crowd, now.access.lanes};
+  states()[offset / 4] = 0xff;
   return true;
 }
 
@@ -127,7 +144,9 @@ inline bool is_routine_read(Cell& cell, Readers& readers, const Access& access, 
   if (cell.more != 0) return false;
   if (cell.first.operation == access.operation && cell.first.block != access.block) {
     if (cell.second.operation == 0 || is_same_block(cell.first, cell.second)) take(cell.second);
-    return cell.second.operation == access.operation;
+    if (cell.second.operation != access.operation) return false;
+    if (cell.write.operation != access.operation) readers = {0, now.launch_crowd, 0};
+    return true;
   }
   if (!is_plainly_ordered(cell.first, access) || !is_plainly_ordered(cell.second, access)) return false;
   cell.second.operation = 0;
@@ -168,7 +187,7 @@ inline bool is_routine_read(Cell& cell, Readers& readers, const Access& access, 
 inline bool is_routine(std::size_t offset, std::size_t bytes, AccessKind kind, std::uint64_t site) {
   if (now.has_pending_race || ++now.accesses >= most_accesses) return false;
   for (std::size_t word = offset; word < offset + bytes; word += 4) {
-    if (kind == AccessKind::Read && is_known_read(word, site)) continue;
+    if (kind == AccessKind::Read ? is_known_read(word, site) : is_known_write(word, site)) continue;
     if (!is_routine_word(word, kind, site)) return false;
   }
   return true;
