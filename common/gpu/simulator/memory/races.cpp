@@ -263,10 +263,8 @@ void move_readers_to_cell(Readers& readers, Cell& cell) {
                                   : *std::prev(std::ranges::upper_bound(crowds, readers.crowd, {}, &Crowds::first));
   const std::uint32_t place = readers.crowd - block.first;
   if (const std::uint32_t behind = place % block.of_a_phase; behind != 0) {
-    if (&cell < &cell_of(pinned_begin)) {
-      cell.write = {};
-      cell.more = cell.atomics = cell.bytes = 0;
-    }
+    if (cell.first.operation != 0) cell.second.operation = cell.more = 0;
+    if (&cell < &cell_of(pinned_begin)) cell.first.operation = cell.write.operation = 0;
     const bool writes = (readers.site & is_write) != 0;
     (writes ? cell.write : cell.first) = {.site = readers.site & ~is_write,
                                           .operation = block.operation,
@@ -276,7 +274,6 @@ void move_readers_to_cell(Readers& readers, Cell& cell) {
                                           .warp = static_cast<std::uint16_t>(behind - 1),
                                           .bytes = 4,
                                           .kind = writes ? AccessKind::Write : AccessKind::Read};
-    cell.second = {};
   }
   readers = {};
 }

@@ -6,7 +6,8 @@
 /// What is kept of each word of memory(), and the short way through it, which nearly every access takes.
 namespace course::gpu {
 
-/// Of four bytes, or of one. In fresh memory all is zero. Of unordered readers two of different blocks of a
+/// Of four bytes, or of one, each half in a line of the cache. In fresh memory all is zero. Without a first
+/// reader there is no other one, so that the second half need not be fetched. Of unordered readers two of different blocks of a
 /// launch stand for all of that launch, and two of different warps for all between two barriers of their
 /// block: whatever conflicts with another one conflicts with one of these, too.
 struct alignas(64) Cell {
@@ -122,16 +123,24 @@ inline bool is_stale(const Cell& cell, std::size_t offset, const Access& access)
 /// not ordered before the block's next access
 inline bool is_routine_read(Cell& cell, Readers& readers, const Access& access, std::uint64_t site) {
   const bool may_move = !is_same_phase(cell.write, access);
-  for (Access* group : {&cell.first, &cell.second}) {
-    if (!is_same_moment(*group, access)) continue;
-    group->lanes |= access.lanes;
-    return true;
-  }
   const auto take = [&](Access& place) {
     place = access;
     place.site = site;
     place.bytes = 4;
   };
+  const auto begin = [&] {
+    if (may_move && now.warp_crowd != no_crowd)
+      readers = {site, now.warp_crowd, access.lanes};
+    else
+      take(cell.first);
+    return true;
+  };
+  if (cell.first.operation == 0) return begin();
+  for (Access* group : {&cell.first, &cell.second}) {
+    if (!is_same_moment(*group, access)) continue;
+    group->lanes |= access.lanes;
+    return true;
+  }
   if (is_same_phase(cell.first, access)) {
     if (cell.first.warp == access.warp) return false;
     if (cell.second.operation == 0)
@@ -150,11 +159,7 @@ inline bool is_routine_read(Cell& cell, Readers& readers, const Access& access, 
   }
   if (!is_plainly_ordered(cell.first, access) || !is_plainly_ordered(cell.second, access)) return false;
   cell.second.operation = 0;
-  if (may_move && now.warp_crowd != no_crowd)
-    readers = {site, now.warp_crowd, access.lanes};
-  else
-    take(cell.first);
-  return true;
+  return begin();
 }
 
 /// Enters an access of a kernel's to a whole word, if that is plainly in order.
@@ -169,7 +174,7 @@ inline bool is_routine_read(Cell& cell, Readers& readers, const Access& access, 
   if (kind == AccessKind::Read)
     return state == written && is_routine_read(cell, readers_at(offset), access, site);
   if ((state & in_use) != in_use) return false;
-  if (cell.first.operation != 0) {  // else there is no other reader, whose half of the cell need not be fetched
+  if (cell.first.operation != 0) {
     if (cell.more != 0 || !is_plainly_ordered(cell.first, access) || !is_plainly_ordered(cell.second, access))
       return false;
     cell.first.operation = cell.second.operation = 0;
