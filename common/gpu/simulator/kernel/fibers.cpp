@@ -11,9 +11,9 @@ namespace {
 
 namespace context = boost::context;
 
-// Stacks whose distance is a power of two would share few sets of the caches and of the table of pages: threads of
-// a warp, which run in turns, would keep displacing one another. So the distance is an odd number of pages, and the
-// tops are spread over a page.
+// Stacks whose distance is a power of two would share few sets of the caches and of the table of pages:
+// threads of a warp, which run in turns, would keep displacing one another. So the distance is an odd number
+// of pages, and the tops are spread over a page.
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t stack_bytes = 33 * page_bytes;
 constexpr std::size_t guard_bytes = page_bytes;
@@ -36,9 +36,10 @@ void* resumer = nullptr;
 Fiber* running = nullptr;
 
 #ifdef __x86_64__
-/// Leaves a context, which is kept, for another one: the stack pointer, with the registers that a call keeps on the
-/// stack. Boost's jumps to where the other one was left, without `ret`: the processor, which takes each return to
-/// be of the latest call, then goes wrong at every one up to the kernel, which takes longer than the rest of it.
+/// Leaves a context, which is kept, for another one: the stack pointer, with the registers that a call keeps
+/// on the stack. Boost's jumps to where the other one was left, without `ret`: the processor, which takes
+/// each return to be of the latest call, then goes wrong at every one up to the kernel, which takes longer
+/// than the rest of it.
 [[gnu::naked, gnu::noinline]] void jump([[maybe_unused]] void*& from, [[maybe_unused]] void* to) {
   asm(R"(
     push %rbp

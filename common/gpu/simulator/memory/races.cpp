@@ -259,8 +259,9 @@ void next_crowds() {
 
 void move_readers_to_cell(Readers& readers, Cell& cell) {
   const bool is_latest = readers.crowd >= crowds.back().first;
-  const Crowds& block = is_latest ? crowds.back()
-                                  : *std::prev(std::ranges::upper_bound(crowds, readers.crowd, {}, &Crowds::first));
+  const Crowds& block = is_latest
+                            ? crowds.back()
+                            : *std::prev(std::ranges::upper_bound(crowds, readers.crowd, {}, &Crowds::first));
   const std::uint32_t place = readers.crowd - block.first;
   if (const std::uint32_t behind = place % block.of_a_phase; behind != 0) {
     if (cell.first.operation != 0) cell.second.operation = cell.more = 0;

@@ -55,9 +55,9 @@ struct Now {
       nullptr;  ///< of the warp's lanes: what came before them happens before this lane's next
   Access access = {};
   std::uint32_t launch_crowd = no_crowd;  ///< of blocks of the launch
-  std::uint32_t first_crowd = 0;         ///< of the block
-  std::uint32_t block_crowd = no_crowd;  ///< of the block since its last barrier
-  std::uint32_t warp_crowd = no_crowd;   ///< of the thread's warp since then; none after a __syncwarp
+  std::uint32_t first_crowd = 0;          ///< of the block
+  std::uint32_t block_crowd = no_crowd;   ///< of the block since its last barrier
+  std::uint32_t warp_crowd = no_crowd;    ///< of the thread's warp since then; none after a __syncwarp
 };
 extern Now now;
 

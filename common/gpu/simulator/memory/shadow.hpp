@@ -7,9 +7,9 @@
 namespace course::gpu {
 
 /// Of four bytes, or of one, each half in a line of the cache. In fresh memory all is zero. Without a first
-/// reader there is no other one, so that the second half need not be fetched. Of unordered readers two of different blocks of a
-/// launch stand for all of that launch, and two of different warps for all between two barriers of their
-/// block: whatever conflicts with another one conflicts with one of these, too.
+/// reader there is no other one, so that the second half need not be fetched. Of unordered readers two of
+/// different blocks of a launch stand for all of that launch, and two of different warps for all between two
+/// barriers of their block: whatever conflicts with another one conflicts with one of these, too.
 struct alignas(64) Cell {
   Access write;  ///< its mark: there are atomics, or bytes by themselves
   Access first, second;
@@ -26,12 +26,13 @@ inline Cell& cell_of(std::size_t offset) {
 }
 
 /// Of a word that nothing writes to but what is ordered before all who are named here: its readers, in place
-/// of its cell's, or beside them. Most accesses are reads that need no more. Of a word of shared memory also a
-/// write, in place of all that the cell has: once a barrier has ordered it, nobody has to know of it any more.
+/// of its cell's, or beside them. Most accesses are reads that need no more. Of a word of shared memory also
+/// a write, in place of all that the cell has: once a barrier has ordered it, nobody has to know of it any
+/// more.
 struct Readers {
   std::uint64_t site;  ///< with the mark `is_write`
-  /// A warp's, whose lanes' reads are all that have to be known, and not in the cell; a block's or a launch's,
-  /// for which two readers stand that are; 0: the cell has all.
+  /// A warp's, whose lanes' reads are all that have to be known, and not in the cell; a block's or a
+  /// launch's, for which two readers stand that are; 0: the cell has all.
   std::uint32_t crowd;
   std::uint32_t lanes;  ///< a bit each
 };
@@ -78,15 +79,15 @@ inline bool is_known_read(std::size_t offset, std::uint64_t site) {
   return true;
 }
 
-/// Enters a write to a word of shared memory, if that needs no look at the cell: the first access since a barrier
-/// of the block, or since another block had the word, or one more write of the lane.
+/// Enters a write to a word of shared memory, if that needs no look at the cell: the first access since a
+/// barrier of the block, or since another block had the word, or one more write of the lane.
 inline bool is_known_write(std::size_t offset, std::uint64_t site) {
   constexpr std::uint8_t in_use = 0x0f;
   if (offset >= pinned_begin || now.warp_crowd == no_crowd || (states()[offset / 4] & in_use) != in_use)
     return false;
   Readers& readers = readers_at(offset);
-  const bool is_own = readers.crowd == now.warp_crowd && (readers.site & is_write) != 0 &&
-                      readers.lanes == now.access.lanes;
+  const bool is_own =
+      readers.crowd == now.warp_crowd && (readers.site & is_write) != 0 && readers.lanes == now.access.lanes;
   if (!is_own && (readers.crowd == 0 || readers.crowd >= now.block_crowd)) return false;
   readers = {site | is_write, now.warp_crowd, now.access.lanes};
   states()[offset / 4] = 0xff;
