@@ -27,11 +27,12 @@ endfunction()
 # call the thread sanitizer, which is not linked; -g1 tells it the lines. What moves accesses is left out: a load from
 # before a loop looks like one that nobody wrote; what takes them apart, since a device loads a float4 at once; and what
 # gives two places in the source one in the code, which would be told by the wrong line. The compiler looks at no memcpy()
-# of its own making, so each is to be a call, under its own name.
+# of its own making, so each is to be a call, under its own name. Calls go to the simulator at once (-fno-plt): whoever
+# is paused in a stub between is on no line.
 function(link_simulator target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/common/gpu/include)
   target_link_libraries(${target} PRIVATE simulator)
-  target_compile_options(${target} PRIVATE -g1 -fsanitize=thread -Wno-unknown-pragmas
+  target_compile_options(${target} PRIVATE -g1 -fsanitize=thread -fno-plt -Wno-unknown-pragmas
                          -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -U_FORTIFY_SOURCE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -O2 -fno-tree-loop-im -fno-tree-sra -fno-ipa-icf -fno-tree-tail-merge

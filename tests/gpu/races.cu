@@ -426,6 +426,79 @@ PROGRAM(readers_of_two_phases_and_another_block) {
   is_written_by_another_block<<<2, 64>>>(x.get(), y.get());
 }
 
+/// A tile that is filled and read in turns, by other lanes and by other warps.
+__device__ void use_tile(float* tile, float* x) {
+  for (int round = 0; round < 3; ++round) {
+    tile[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = tile[threadIdx.x ^ 1] + tile[63 - threadIdx.x];
+    __syncthreads();
+  }
+}
+
+__global__ void reads_a_used_tile_too_early(float* x) {
+  __shared__ float tile[64];
+  use_tile(tile, x);
+  tile[threadIdx.x] = x[threadIdx.x];
+  x[threadIdx.x] = tile[63 - threadIdx.x];  // expect race_in_block
+}
+
+PROGRAM(barrier_is_missing_in_a_used_tile) {
+  Zeros x(64);
+  reads_a_used_tile_too_early<<<1, 64>>>(x.get());
+}
+
+__global__ void reads_a_used_tile_of_its_warp_too_early(float* x) {
+  __shared__ float tile[64];
+  use_tile(tile, x);
+  tile[threadIdx.x] = x[threadIdx.x];
+  x[threadIdx.x] = tile[threadIdx.x ^ 1];  // expect race_in_block
+}
+
+PROGRAM(barrier_is_missing_in_a_warp_s_part_of_a_used_tile) {
+  Zeros x(64);
+  reads_a_used_tile_of_its_warp_too_early<<<1, 64>>>(x.get());
+}
+
+__global__ void two_lanes_write_a_word_of_a_used_tile(float* x) {
+  __shared__ float tile[64];
+  use_tile(tile, x);
+  tile[threadIdx.x / 2] = threadIdx.x;  // expect race_in_block
+}
+
+PROGRAM(two_lanes_write_one_word_of_a_used_tile) {
+  Zeros x(64);
+  two_lanes_write_a_word_of_a_used_tile<<<1, 64>>>(x.get());
+}
+
+__global__ void writes_its_word_of_a_used_tile_twice(float* x) {
+  __shared__ float tile[64];
+  use_tile(tile, x);
+  tile[threadIdx.x] = 1;
+  __syncwarp();
+  tile[threadIdx.x] += 1;
+  __syncthreads();
+  x[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
+PROGRAM(one_lane_writes_its_word_of_a_used_tile_twice) {
+  Zeros x(64);
+  writes_its_word_of_a_used_tile_twice<<<1, 64>>>(x.get());
+}
+
+/// Most blocks read, in a drawn order, and one writes.
+__global__ void is_written_by_one_of_many_blocks(float* x, float* y) {
+  if (blockIdx.x == 4)
+    x[0] = 1;  // expect race_between_blocks
+  else
+    y[blockIdx.x] = x[0];
+}
+
+PROGRAM(readers_of_many_blocks_and_another_block) {
+  Zeros x(1), y(9);
+  is_written_by_one_of_many_blocks<<<9, 1>>>(x.get(), y.get());
+}
+
 PROGRAM(kernel_end_orders_within_a_stream) {
   Zeros x(256);
   writes_its_own<<<2, 32>>>(reinterpret_cast<float4*>(x.get()));

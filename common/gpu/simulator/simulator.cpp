@@ -54,9 +54,9 @@ Facts end(bool finished) {
       note(fact_device_memory, "device memory was not freed: " + left);
   }
   tell_pending_race();
-  now = {};
   reset_streams(1);
   forget_all();
+  now = {};
   return take_findings();
 }
 

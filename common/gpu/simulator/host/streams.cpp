@@ -374,12 +374,12 @@ std::int64_t device_peak_of_ranges() {
 std::vector<std::uint64_t> drawn_order(std::uint64_t count) {
   std::vector<std::uint64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
-  shuffle(order);
+  std::ranges::shuffle(order, streams.drawn);
   return order;
 }
 
-void shuffle(std::vector<std::uint64_t>& order) {
-  std::ranges::shuffle(order, streams.drawn);
+std::uint32_t drawn_number() {
+  return static_cast<std::uint32_t>(streams.drawn());
 }
 
 void reset_streams(std::uint64_t seed) {

@@ -84,7 +84,8 @@ std::int64_t device_peak_of_ranges();
 
 /// Numbers from 0 to below `count` in an order drawn from the case's seed.
 std::vector<std::uint64_t> drawn_order(std::uint64_t count);
-void shuffle(std::vector<std::uint64_t>& order);
+/// Drawn from it, too.
+std::uint32_t drawn_number();
 
 void reset_streams(std::uint64_t seed);
 

@@ -35,6 +35,7 @@ class Block {
       : launch_(launch),
         watch_(watch),
         index_(place(index, launch.grid)),
+        code_(code),
         warps_((launch.block.size() + warp_lanes - 1) / warp_lanes) {
     this_thread = {{}, index_, launch.block, launch.grid};
     now.access.block = static_cast<std::uint32_t>(index);
@@ -43,41 +44,55 @@ class Block {
     if (now.counted) begin_requests(warps_.size());
     begin_crowds(warps_.size());
     for (std::size_t i = 0; i < threads_.size(); ++i) {
-      threads_[i].fiber = Fiber(i, [this, &code] { run(code); });
+      threads_[i].fiber = Fiber(i, run_thread);
       threads_[i].index = place(i, launch.block);
       warp_of(i).living |= bit_of(i);
+      warp_of(i).ready |= bit_of(i);
     }
   }
 
   /// Returns whether the kernel may go on.
   bool run() {
-    std::vector<std::uint64_t> order = drawn_order(threads_.size());
-    while (resume_all(order) || release()) shuffle(order);
+    do run_threads();
+    while (release());
     if (now.counted) close_requests();
     if (thrown_) std::rethrow_exception(thrown_);
     return !abandoned_;
   }
 
-  void wait_at_barrier(int line) {
-    Thread& thread = threads_[running_];
-    check_endless(thread, "__syncthreads()", line);
-    thread.state = State::AtBarrier;
-    thread.line = line;
-    Fiber::pause();
+  /// What a thread does, from its beginning on; does not return.
+  void run_to_its_end() {
+    try {
+      code_.run();
+    } catch (...) {
+      thrown_ = std::current_exception();
+      Fiber::pause();
+    }
+    threads_[running_].state = State::Ended;
+    warp_of(running_).living &= ~bit_of(running_);
+    meet_if_complete(running_);
+    give_way();
   }
 
-  std::uint64_t meet(WarpMeeting meeting) {
-    const unsigned own = bit_of(running_);
-    if ((meeting.mask & own) == 0)
-      note(fact_absent_lane, running_text() + " calls " + name_of(meeting.call) + " on line " +
-                                 std::to_string(meeting.line) + " with a mask that does not name it");
-    meeting.mask |= own;
+  void wait_at_barrier(int line) {
     Thread& thread = threads_[running_];
-    check_endless(thread, name_of(meeting.call), meeting.line);
+    if (++thread.waits >= most_waits) end_endless_waits("__syncthreads()", line);
+    thread.state = State::AtBarrier;
+    thread.line = line;
+    give_way();
+  }
+
+  std::uint64_t meet(WarpCall call, unsigned mask, std::uint64_t value, int argument, int width, int line) {
+    const unsigned own = bit_of(running_);
+    if ((mask & own) == 0) tell_unnamed(call, line);
+    mask |= own;
+    Thread& thread = threads_[running_];
+    if (++thread.waits >= most_waits) end_endless_waits(name_of(call), line);
     thread.state = State::InWarp;
-    thread.meeting = meeting;
-    join_group(warp_of(running_), {meeting.call, meeting.mask, own});
-    Fiber::pause();
+    thread.meeting = {call, mask, value, argument, width, line};
+    join_group(warp_of(running_), {call, mask, own});
+    meet_if_complete(running_);
+    give_way();
     return thread.result;
   }
 
@@ -104,12 +119,38 @@ class Block {
   struct Warp {
     LaneClocks clocks;
     std::uint32_t living = 0;        ///< lanes that have not ended, a bit each
+    std::uint32_t ready = 0;         ///< lanes that wait for nobody and do not run
     std::vector<WarpGroup> waiting;  ///< by call and mask
   };
+  /// Lanes of a warp, or warps, that are taken out one by one in a drawn order.
+  class Turn {
+   public:
+    bool is_over() const { return left_ == 0; }
+    void begin(std::uint32_t members) {
+      const std::uint32_t drawn = drawn_number();
+      left_ = members;
+      next_ = drawn;
+      step_ = drawn / 32 | 1;  // odd, so that it comes to all
+    }
+    unsigned take() {
+      do next_ = (next_ + step_) % 32;
+      while ((left_ >> next_ & 1) == 0);
+      left_ &= ~(1U << next_);
+      return next_;
+    }
+
+   private:
+    std::uint32_t left_ = 0;  ///< a bit each
+    unsigned step_ = 0, next_ = 0;
+  };
+
+  [[gnu::cold, gnu::noinline]] void tell_unnamed(WarpCall call, int line) {
+    note(fact_absent_lane, running_text() + " calls " + name_of(call) + " on line " + std::to_string(line) +
+                               " with a mask that does not name it");
+  }
 
   /// A loop that does not end would only be told as a case that takes too long.
-  void check_endless(Thread& thread, const char* call, int line) {
-    if (++thread.waits < most_waits) return;
+  [[gnu::cold, gnu::noinline]] void end_endless_waits(const char* call, int line) {
     note(fact_spinning, running_text() + " calls " + call + " on line " + std::to_string(line) +
                             ", and has waited for other threads " + std::to_string(most_waits) +
                             " times by now: a loop around it does not end");
@@ -131,45 +172,49 @@ class Block {
   std::size_t first_of_warp(std::size_t thread) const { return thread / warp_lanes * warp_lanes; }
   std::string name(std::size_t thread) const { return "thread " + text_of(threads_[thread].index); }
 
-  void run(const ThreadCode& code) {
-    try {
-      code.run();
-    } catch (...) {
-      thrown_ = std::current_exception();
-    }
+  static void run_thread();
+
+  /// Goes on with every thread that may, until none may, or the kernel is over.
+  void run_threads() {
+    if (!choose_next()) return;
+    threads_[running_].fiber.resume();
+    if (watch_.paused_at() != 0) end_endless_loop();
   }
 
-  /// Goes on with every thread that may; false: none may, or the kernel is over.
-  bool resume_all(const std::vector<std::uint64_t>& order) {
-    bool any = false;
-    for (const std::uint64_t i : order) {
-      if (threads_[i].state != State::Ready) continue;
-      any = true;
-      resume(i);
-      if (abandoned_ || thrown_) return false;
-    }
-    return any;
+  /// The running thread waits, or has ended: another one goes on, or, where none may, run_threads().
+  void give_way() {
+    const std::size_t own = running_;
+    if (!choose_next()) return Fiber::pause();
+    if (running_ != own) Fiber::go_on_with(threads_[running_].fiber);
   }
 
-  void resume(std::size_t i) {
-    running_ = i;
-    Thread& thread = threads_[i];
-    this_thread.index = thread.index;
-    const LaneClocks& clocks = warp_of(i).clocks;
-    now.access.warp = static_cast<std::uint16_t>(i / warp_lanes);
-    now.access.lanes = bit_of(i);
-    now.access.tick = clocks.tick(lane_of(i));
-    now.ticks = clocks.of(lane_of(i));
+  /// Makes a thread that may go on the running one; false: there is none. Each goes on once before any does
+  /// so again, the lanes of a warp behind one another: their stacks are in the cache together.
+  bool choose_next() {
+    while (lanes_turn_.is_over()) {
+      if (warps_turn_.is_over()) {
+        std::uint32_t ready = 0;
+        for (std::size_t i = 0; i < warps_.size(); ++i) ready |= std::uint32_t{warps_[i].ready != 0} << i;
+        if (ready == 0) return false;
+        warps_turn_.begin(ready);
+      }
+      warp_ = warps_turn_.take();
+      lanes_turn_.begin(std::exchange(warps_[warp_].ready, 0));
+    }
+    begin(lanes_turn_.take(), warps_[warp_].clocks);
+    return true;
+  }
+
+  void begin(unsigned lane, const LaneClocks& clocks) {
+    running_ = warp_ * warp_lanes + lane;
+    this_thread.index = threads_[running_].index;
+    now.access.warp = static_cast<std::uint16_t>(warp_);
+    now.access.lanes = std::uint32_t{1} << lane;
+    now.access.tick = clocks.tick(lane);
+    now.ticks = clocks.of(lane);
     now.warp_crowd = now.access.tick == 0 ? crowd_of_warp(now.access.warp) : no_crowd;
     ++now.resumes;
     now.accesses = 0;
-    thread.fiber.resume();
-    if (watch_.paused_at() != 0) return end_endless_loop();
-    if (thread.fiber.has_ended()) {
-      thread.state = State::Ended;
-      warp_of(i).living &= ~bit_of(i);
-    }
-    if (thread.state != State::AtBarrier) meet_if_complete(i);
   }
 
   static void join_group(Warp& warp, const WarpGroup& lane) {
@@ -206,16 +251,22 @@ class Block {
     warp.waiting.erase(warp.waiting.begin() + static_cast<std::ptrdiff_t>(at));
     if (group.call == WarpCall::SyncWarp) warp.clocks.join(group.lanes);
     if (now.counted) lanes_have_met(first / warp_lanes, group.lanes, group.lanes == warp.living);
+    warp.ready |= group.lanes;
+    if (is_shuffle(group.call))
+      each_lane(group.lanes,
+                [&](unsigned lane) { threads_[first + lane].result = shuffled(first + lane, group.lanes); });
+    else
+      take_votes(first, group);
+    each_lane(group.lanes, [&](unsigned lane) { threads_[first + lane].state = State::Ready; });
+  }
+
+  void take_votes(std::size_t first, const WarpGroup& group) {
     std::uint32_t ayes = 0;
     each_lane(group.lanes, [&](unsigned lane) {
       if (threads_[first + lane].meeting.value != 0) ayes |= std::uint32_t{1} << lane;
     });
-    each_lane(group.lanes, [&](unsigned lane) {
-      Thread& thread = threads_[first + lane];
-      thread.result =
-          is_shuffle(group.call) ? shuffled(first + lane, group.lanes) : vote(group.call, group.lanes, ayes);
-      thread.state = State::Ready;
-    });
+    const std::uint64_t result = vote(group.call, group.lanes, ayes);
+    each_lane(group.lanes, [&](unsigned lane) { threads_[first + lane].result = result; });
   }
 
   std::uint64_t shuffled(std::size_t i, std::uint32_t there) {
@@ -243,8 +294,11 @@ class Block {
     }
     if (std::ranges::count(threads_, State::AtBarrier, &Thread::state) == 0) return false;
     check_barrier();
-    for (Thread& thread : threads_)
-      if (thread.state == State::AtBarrier) thread.state = State::Ready;
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      if (threads_[i].state != State::AtBarrier) continue;
+      threads_[i].state = State::Ready;
+      warp_of(i).ready |= bit_of(i);
+    }
     for (Warp& warp : warps_) warp.clocks.clear();
     if (now.counted) close_requests();
     ++now.access.phase;
@@ -292,14 +346,21 @@ class Block {
   const OperationRecord& launch_;
   const EndlessWatch& watch_;
   uint3 index_;
+  const ThreadCode& code_;
   std::vector<Warp> warps_;
   std::vector<Thread> threads_;
   std::size_t running_ = 0;
+  std::size_t warp_ = 0;  ///< whose lanes are running
+  Turn warps_turn_, lanes_turn_;
   bool abandoned_ = false;
   std::exception_ptr thrown_;
 };
 
 Block* running_block = nullptr;
+
+void Block::run_thread() {
+  running_block->run_to_its_end();
+}
 
 Block& the_block(const char* what) {
   if (running_block == nullptr) throw std::logic_error(std::string(what) + " outside a kernel");
@@ -325,6 +386,7 @@ void run_blocks(OperationNumber number, const ThreadCode& code) {
   const OperationRecord& launch = record_of(number);
   const EndlessWatch watch(&code);
   if (now.counted) count_launch(launch.name);
+  begin_launch_crowd();
   for (const std::uint64_t i : drawn_order(launch.grid.size())) {
     hand_shared_memory_on();
     Block block(launch, i, code, watch);
@@ -354,7 +416,8 @@ void sync_threads(int line) {
 }
 
 std::uint64_t meet(WarpCall call, unsigned mask, std::uint64_t value, int argument, int width, int line) {
-  return the_block(name_of(call)).meet({call, mask, value, argument, width, line});
+  Block& block = running_block != nullptr ? *running_block : the_block(name_of(call));
+  return block.meet(call, mask, value, argument, width, line);
 }
 
 }  // namespace course::gpu

@@ -1,7 +1,8 @@
 #include "gpu/simulator/kernel/fibers.hpp"
 
+#include <boost/context/detail/fcontext.hpp>
+#include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
-#include <new>
 #include <utility>
 
 namespace course::gpu {
@@ -10,8 +11,13 @@ namespace {
 
 namespace context = boost::context;
 
-constexpr std::size_t stack_bytes = 128 * 1024;
-constexpr std::size_t guard_bytes = 4096;
+// Stacks whose distance is a power of two would share few sets of the caches and of the table of pages:
+// threads of a warp, which run in turns, would keep displacing one another. So the distance is an odd number
+// of pages, and the tops are spread over a page.
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t stack_bytes = 33 * page_bytes;
+constexpr std::size_t guard_bytes = page_bytes;
+constexpr std::size_t tops = 16;
 
 }  // namespace
 
@@ -19,44 +25,82 @@ Arena stacks_arena(most_threads* stack_bytes);
 
 namespace {
 
-/// Each stack lies above a page that ends whoever runs over.
-context::stack_context stack_of(std::size_t thread) {
+/// The stack's upper end. Each lies above a page that ends whoever runs over.
+std::byte* top_of(std::size_t thread) {
   static std::size_t guarded = 0;
   for (; guarded <= thread; ++guarded) stacks_arena.forbid(guarded * stack_bytes, guard_bytes);
-  context::stack_context stack;
-  stack.size = stack_bytes - guard_bytes;
-  stack.sp = stacks_arena.base() + (thread + 1) * stack_bytes;
-  return stack;
+  return stacks_arena.base() + (thread + 1) * stack_bytes - thread % tops * (page_bytes / tops);
 }
 
-struct KeptStack {
-  context::stack_context stack;
-  context::stack_context allocate() { return stack; }
-  void deallocate(context::stack_context&) {}
-};
+void* resumer = nullptr;
+Fiber* running = nullptr;
 
-context::fiber resumer;
+#ifdef __x86_64__
+/// Leaves a context, which is kept, for another one: the stack pointer, with the registers that a call keeps
+/// on the stack. Boost's jumps to where the other one was left, without `ret`: the processor, which takes
+/// each return to be of the latest call, then goes wrong at every one up to the kernel, which takes longer
+/// than the rest of it.
+[[gnu::naked, gnu::noinline]] void jump([[maybe_unused]] void*& from, [[maybe_unused]] void* to) {
+  asm(R"(
+    push %rbp
+    push %rbx
+    push %r12
+    push %r13
+    push %r14
+    push %r15
+    mov %rsp, (%rdi)
+    mov %rsi, %rsp
+    pop %r15
+    pop %r14
+    pop %r13
+    pop %r12
+    pop %rbx
+    pop %rbp
+    ret)");
+}
+
+void* context_of(std::byte* top, void (*entry)()) {
+  void** const words = reinterpret_cast<void**>(top);
+  words[-1] = nullptr;  // where the entry would return to
+  words[-2] = reinterpret_cast<void*>(entry);
+  return words - 8;  // below them the registers
+}
+#else
+void arrive(context::detail::transfer_t from) {
+  *static_cast<void**>(from.data) = from.fctx;
+}
+
+void jump(void*& from, void* to) {
+  arrive(context::detail::jump_fcontext(to, &from));
+}
+
+void (*entry_of_all)();
+
+void* context_of(std::byte* top, void (*entry)()) {
+  entry_of_all = entry;
+  return context::detail::make_fcontext(top, stack_bytes - guard_bytes - page_bytes,
+                                        [](context::detail::transfer_t from) {
+                                          arrive(from);
+                                          entry_of_all();
+                                        });
+}
+#endif
 
 }  // namespace
 
-Fiber::Fiber(std::size_t thread, std::function<void()> body)
-    : fiber_(std::allocator_arg, KeptStack{stack_of(thread)},
-             [body = std::move(body)](context::fiber&& caller) {
-               resumer = std::move(caller);
-               body();
-               return std::move(resumer);
-             }) {}
-
-Fiber::~Fiber() {
-  if (fiber_) new context::fiber(std::move(fiber_));  // its destructor would unwind the stack
-}
+Fiber::Fiber(std::size_t thread, void (*body)()) : context_(context_of(top_of(thread), body)) {}
 
 void Fiber::resume() {
-  fiber_ = std::move(fiber_).resume();
+  running = this;
+  jump(resumer, context_);
+}
+
+void Fiber::go_on_with(Fiber& next) {
+  jump(std::exchange(running, &next)->context_, next.context_);
 }
 
 void Fiber::pause() {
-  resumer = std::move(resumer).resume();
+  jump(running->context_, resumer);
 }
 
 void call_on_large_stack(const std::function<void()>& function) {

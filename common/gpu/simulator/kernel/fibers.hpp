@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/context/fiber.hpp>
 #include <cstddef>
 #include <functional>
 
@@ -13,20 +12,19 @@ namespace course::gpu {
 class Fiber {
  public:
   Fiber() = default;
-  /// Of the thread of this place in its block, from 0 on, below most_threads.
-  Fiber(std::size_t thread, std::function<void()> body);
-  ~Fiber();
-  Fiber(Fiber&&) = default;
-  Fiber& operator=(Fiber&&) = default;
+  /// Of the thread of this place in its block, from 0 on, below most_threads. The body, the same of all
+  /// fibers, does not return: it ends with go_on_with() or pause().
+  Fiber(std::size_t thread, void (*body)());
 
-  /// Goes on with it until it pauses, or ends.
+  /// Goes on with it, from outside all fibers, until one of them pauses.
   void resume();
-  bool has_ended() const { return !fiber_; }
-  /// The running fiber goes back to who has resumed it.
+  /// The running fiber goes on with another one, which costs half of a pause.
+  static void go_on_with(Fiber& next);
+  /// The running fiber goes back to who has resumed one.
   static void pause();
 
  private:
-  boost::context::fiber fiber_;
+  void* context_ = nullptr;
 };
 
 inline constexpr std::size_t most_threads = 1024;

@@ -69,7 +69,7 @@ enum class WarpCall { Shuffle, ShuffleUp, ShuffleDown, ShuffleXor, Ballot, Any, 
 std::uint64_t meet(WarpCall call, unsigned mask, std::uint64_t value, int argument, int width, int line);
 
 template <class T>
-COURSE_UNSEEN T shuffle(WarpCall call, unsigned mask, T value, int argument, int width, int line) {
+T shuffle(WarpCall call, unsigned mask, T value, int argument, int width, int line) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
                 "the simulator shuffles numbers of 4 or 8 bytes");
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -22,6 +23,12 @@ void Arena::release(std::size_t offset, std::size_t bytes) {
   const std::size_t behind = (offset + bytes + page - 1) / page * page;
   if (madvise(base_ + first, behind - first, MADV_REMOVE) != 0)
     throw std::runtime_error("the simulated GPU cannot give memory back");
+}
+
+void Arena::clear(std::size_t offset, std::size_t bytes) {
+  constexpr std::size_t most_kept = std::size_t{8} << 20;
+  if (bytes > most_kept) return release(offset, bytes);
+  std::memset(base_ + offset, 0, bytes);
 }
 
 void Arena::forbid(std::size_t offset, std::size_t bytes) {

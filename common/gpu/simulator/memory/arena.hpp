@@ -18,6 +18,8 @@ class Arena {
   }
   /// Gives the memory of `bytes` bytes from `offset` on back: they are zeros again.
   void release(std::size_t offset, std::size_t bytes);
+  /// They are zeros again; the memory of not too many is kept, since getting it anew takes longer.
+  void clear(std::size_t offset, std::size_t bytes);
   /// Whoever touches these pages is ended by the system.
   void forbid(std::size_t offset, std::size_t bytes);
 

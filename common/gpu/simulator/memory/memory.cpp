@@ -123,10 +123,8 @@ std::string describe(const void* address, std::size_t bytes) {
   return what + " at " + bytes_text(inside - before->bytes) + " beyond the end of the " + whose;
 }
 
-std::size_t end_of(Region region) {
-  return region == Region::Shared   ? pinned_begin
-         : region == Region::Pinned ? allocations.pinned_end
-                                    : allocations.device_end;
+const std::map<std::size_t, Allocation>& all_allocations() {
+  return allocations.by_offset;
 }
 
 void reset_memory() {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "gpu/simulator/host/launches.hpp"
@@ -71,8 +72,8 @@ void fill_with_poison(std::byte* first, std::size_t bytes);
 /// "4 bytes at 16 bytes beyond the end of the 512 bytes of cudaMalloc on line 12", or what is wrong else.
 std::string describe(const void* address, std::size_t bytes);
 
-/// The offset behind all that has been given out of a region.
-std::size_t end_of(Region region);
+/// What has been given out of device and pinned memory, by offset.
+const std::map<std::size_t, Allocation>& all_allocations();
 
 void reset_memory();
 

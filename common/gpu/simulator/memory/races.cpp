@@ -40,7 +40,7 @@ struct Shadow {
 };
 Shadow shadow;
 
-/// The crowds of one block, as many in each phase.
+/// The crowds of one block, as many in each phase; or a launch's one.
 struct Crowds {
   std::uint32_t first;
   std::uint32_t of_a_phase;
@@ -240,6 +240,11 @@ void tell_pending_race() {
   tell_race(race.earlier, race.later, region_of(race.offset), same);
 }
 
+void begin_launch_crowd() {
+  now.launch_crowd = next_crowd;
+  crowds.push_back({next_crowd++, 1, now.access.operation, 0});
+}
+
 void begin_crowds(std::size_t warps) {
   now.first_crowd = next_crowd;
   crowds.push_back(
@@ -253,33 +258,40 @@ void next_crowds() {
 }
 
 void move_readers_to_cell(Readers& readers, Cell& cell) {
-  const auto above = std::ranges::upper_bound(crowds, readers.crowd, {}, &Crowds::first);
-  const Crowds& block = *std::prev(above);
+  const bool is_latest = readers.crowd >= crowds.back().first;
+  const Crowds& block = is_latest
+                            ? crowds.back()
+                            : *std::prev(std::ranges::upper_bound(crowds, readers.crowd, {}, &Crowds::first));
   const std::uint32_t place = readers.crowd - block.first;
   if (const std::uint32_t behind = place % block.of_a_phase; behind != 0) {
-    cell.first = {.site = readers.site,
-                  .operation = block.operation,
-                  .block = block.block,
-                  .phase = place / block.of_a_phase,
-                  .lanes = readers.lanes,
-                  .warp = static_cast<std::uint16_t>(behind - 1),
-                  .bytes = 4};
-    cell.second = {};
+    if (cell.first.operation != 0) cell.second.operation = cell.more = 0;
+    if (&cell < &cell_of(pinned_begin)) cell.first.operation = cell.write.operation = 0;
+    const bool writes = (readers.site & is_write) != 0;
+    (writes ? cell.write : cell.first) = {.site = readers.site & ~is_write,
+                                          .operation = block.operation,
+                                          .block = block.block,
+                                          .phase = place / block.of_a_phase,
+                                          .lanes = readers.lanes,
+                                          .warp = static_cast<std::uint16_t>(behind - 1),
+                                          .bytes = 4,
+                                          .kind = writes ? AccessKind::Write : AccessKind::Read};
   }
   readers = {};
 }
 
 void reset_races() {
-  const auto release = [](std::size_t begin, std::size_t end) {
-    cells_arena.release(begin / 4 * sizeof(Cell), (end - begin) / 4 * sizeof(Cell));
-    readers_arena.release(begin / 4 * sizeof(Readers), (end - begin) / 4 * sizeof(Readers));
-  };
   pending.reset();
   crowds.clear();
   next_crowd = 1;
-  release(shared_begin, end_of(Region::Pinned));
-  release(device_begin, end_of(Region::Device));
   shadow = {};
+  if (!now.checked) return;
+  cells_arena.release(0, pinned_begin / 4 * sizeof(Cell));
+  readers_arena.release(0, pinned_begin / 4 * sizeof(Readers));
+  for (const auto& [offset, allocation] : all_allocations()) {
+    const std::size_t words = (allocation.bytes + 3) / 4;
+    cells_arena.clear(offset / 4 * sizeof(Cell), words * sizeof(Cell));
+    readers_arena.clear(offset / 4 * sizeof(Readers), words * sizeof(Readers));
+  }
 }
 
 }  // namespace course::gpu

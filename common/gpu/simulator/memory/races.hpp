@@ -54,13 +54,16 @@ struct Now {
   const std::uint16_t* ticks =
       nullptr;  ///< of the warp's lanes: what came before them happens before this lane's next
   Access access = {};
-  std::uint32_t first_crowd = 0;         ///< of the block
-  std::uint32_t block_crowd = no_crowd;  ///< of the block since its last barrier
-  std::uint32_t warp_crowd = no_crowd;   ///< of the thread's warp since then; none after a __syncwarp
+  std::uint32_t launch_crowd = no_crowd;  ///< of blocks of the launch
+  std::uint32_t first_crowd = 0;          ///< of the block
+  std::uint32_t block_crowd = no_crowd;   ///< of the block since its last barrier
+  std::uint32_t warp_crowd = no_crowd;    ///< of the thread's warp since then; none after a __syncwarp
 };
 extern Now now;
 
-/// Who reads between two barriers has a number: the block, and behind it each of its warps. They grow.
+/// Who reads has a number: a launch; and between two barriers a block, and behind it each of its warps. They
+/// grow. Begins that of the launch that runs now.
+void begin_launch_crowd();
 /// Begins those of the block that runs now.
 void begin_crowds(std::size_t warps);
 /// The block has passed a barrier.
@@ -77,7 +80,7 @@ inline constexpr std::uint64_t most_accesses = std::uint64_t{1} << 22;
 void find_races(std::size_t offset, std::size_t bytes, const Access& access);
 /// Notes a race that waits until it is seen whether both wrote the same value.
 void tell_pending_race();
-/// Before reset_memory(), which knows what there was.
+/// While `now` is still the case's, and before reset_memory(), which knows what there was.
 void reset_races();
 
 }  // namespace course::gpu
