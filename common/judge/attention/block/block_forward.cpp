@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "judge/attention/block/block_forward_steps.hpp"
 #include "judge/attention/forward.hpp"
@@ -163,6 +164,13 @@ QKV two_keys(InputGenerator& generator) {
   return qkv;
 }
 
+/// The second head's scores doubled: who keeps the first head's maximum then has nothing but zeros in it.
+QKV second_head_lower(QKV qkv) {
+  const Index numbers = qkv.k.size() / qkv.k.extent(0);
+  for (float& value : std::span(qkv.k.values()).subspan(numbers, numbers)) value *= 2;
+  return qkv;
+}
+
 std::vector<Example> examples(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, QKV qkv, Index block) {
@@ -182,7 +190,8 @@ std::vector<Example> examples(InputGenerator& generator, int) {
       ragged_block(generator, keys));
   // Here the blocks divide the keys: what padding leaves of o would be below float32's range, and exp's
   // choice.
-  add("all scores near -150", very_negative_qkv(generator, 2, 9, 24, 7, -150), 6);
+  add("all scores near -150, of the second head near -300",
+      second_head_lower(very_negative_qkv(generator, 2, 9, 24, 7, -150)), 6);
   add("all scores near -2e4", very_negative_qkv(generator, 1, 9, 30, 16, -2e4), 10);
   add("real q, k, v", minilm_qkv(generator.integer(0, 460), 50, two_real_heads(generator)),
       generator.integer(8, 16));
