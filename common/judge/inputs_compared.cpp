@@ -116,6 +116,21 @@ bool is_right_in(const Output& output, const Played& played) {
          played.tolerance.at(output.name);
 }
 
+/// The title and the kinds behind it, in a few lines.
+std::string in_lines(std::string text, const std::vector<std::string>& kinds) {
+  std::size_t begin_of_line = 0, lines = 1;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const std::string next = " " + kinds[i] + (i + 1 < kinds.size() ? ";" : "");
+    if (text.size() - begin_of_line + next.size() > most_columns && lines++ < most_lines) {
+      text += "\n ";
+      begin_of_line = text.size() - 1;
+    }
+    if (lines > most_lines) return text + fmt::format(" and {} more", kinds.size() - i);
+    text += next;
+  }
+  return text;
+}
+
 }  // namespace
 
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations) {
@@ -168,24 +183,14 @@ std::string kinds_that_pass(const std::vector<Played>& all, const std::set<const
                     all_wrong = "wrong on nothing but: " + listed(wrong);
   if (all_right.size() <= most_columns) return all_right;
   if (all_wrong.size() <= most_columns) return all_wrong;
+  if (2 * wrong.size() <= right.size()) return in_lines("wrong on nothing but:", wrong);
   // Those first whose names have most words in common with one that fails.
   std::ranges::stable_sort(right, std::greater(), [&](const std::string& kind) {
     std::size_t most = 0;
     for (const std::string& other : wrong) most = std::max(most, words_in_common(kind, other));
     return most;
   });
-  std::string text = "right on:";
-  std::size_t begin_of_line = 0, lines = 1;
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    const std::string next = " " + right[i] + (i + 1 < right.size() ? ";" : "");
-    if (text.size() - begin_of_line + next.size() > most_columns && lines++ < most_lines) {
-      text += "\n ";
-      begin_of_line = text.size() - 1;
-    }
-    if (lines > most_lines) return text + fmt::format(" and {} more", right.size() - i);
-    text += next;
-  }
-  return text;
+  return in_lines("right on:", right);
 }
 
 }  // namespace course
