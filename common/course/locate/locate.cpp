@@ -210,15 +210,19 @@ class Locator {
         places.push_back(place_text(
             trials[i], "with one change here, the input that was shown is right, and others are not"));
     }
+    const std::size_t tried = std::min(next_.load(), trials.size());
     if (places.empty() || places.size() > most_partial) {
+      fmt::print("none of {} small changes makes task {} pass: ", tried, failure_.task);
       fmt::print(
-          "no small change makes task {} pass: what is wrong is larger than one operator, name, bound or "
-          "statement, or in two places\n",
-          failure_.task);
+          "{}\n",
+          tried < trials.size()
+              ? fmt::format("{} are left; --seconds {} tries more", trials.size() - tried,
+                            3 * options_.seconds)
+              : "what is wrong is larger than one operator, name, bound or statement, or in two places");
       return failed;
     }
-    fmt::print("no small change makes task {} pass; two mistakes, perhaps:\n{}", failure_.task,
-               joined(places, {}, ""));
+    fmt::print("none of {} small changes makes task {} pass; two mistakes, perhaps:\n{}", tried,
+               failure_.task, joined(places, {}, ""));
     return failed;
   }
 
