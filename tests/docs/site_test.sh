@@ -84,11 +84,12 @@ check 'the lines of a report are marked, and neither its tables nor code' is \
   "$(looked_over '<div class="fragment"><div class="line">FAIL  lesson01.1   looks like: a</div>
 <div class="line">      3 of 9 inputs fail</div>
 <div class="line">      bytes   written   sectors</div>
+<div class="line">lesson 01: 0 of 2 tasks passed</div>
 <div class="line">      sum += <span>x</span>;</div>
-<div class="line">      y = sum;</div>' | grep -c 'class="line report"')" 2
+<div class="line">      y = sum;</div>' | grep -c 'class="line report"')" 3
 check 'and what is wider than a chapter is marked, too' is \
   "$(looked_over "<div class=\"fragment\"><div class=\"line\">$(printf '█%.0s' {1..85})</div>
-</div><!-- fragment -->" | grep -c 'fragment drawn')" 1
+</div><!-- fragment -->" | grep -c 'fragment wider')" 1
 check 'and nothing is lost of two pieces of code of which one begins where the other ends' is "$(looked_over '<div class="fragment"><div class="line">a</div>
 </div><!-- fragment --><details><div class="fragment"><div class="line">b</div>
 </div><!-- fragment --></details>')" '<div class="fragment"><div class="line">a</div>
