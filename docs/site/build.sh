@@ -305,6 +305,11 @@ while IFS=$'\t' read -r path address _ kind; do
     LC_ALL=C awk -v room=$room -f "$here/page.awk" "$html/$address" >"$work/page.html"
     cp "$work/page.html" "$html/$address"
   fi
+  # Of a contract there is no more to say than its first sentence, which Doxygen says twice.
+  if [ "$kind" = contract ]; then
+    sed -e 's| *<a href="#details">More\.\.\.</a></p>$|</p>|' -e '/^<a name="details" id="details"><\/a>.*Detailed Description<\/h2>$/,/<\/p>$/d' "$html/$address" >"$work/page.html"
+    cp "$work/page.html" "$html/$address"
+  fi
   # Contracts are folders there, and Doxygen has their names.
   [ ! -f "$pages/${path//\//%}" ] || texts+=("$pages/${path//\//%}")
 done <"$work/pages.tsv"

@@ -103,6 +103,7 @@ check 'no page has the path of a folder of this machine' is "$(cd "$site" && gre
 check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
 check 'nor has it what makes a group of a contract' is "$(cd "$site" && grep -lE 'defgroup|addtogroup|@[{}]' ./*_8hpp_source.html)" ''
 check 'no mark of a skeleton is in a solution' is "$(cd "$site" && grep -lE '>(//|#)[&>|]' solution_*.html)" ''
+check 'a contract says once what asks for it' is "$(cd "$site" && grep -cE '^<p>What <a .*asks for;|href="#details"|Detailed Description' group__contract*.html | grep -v ':1$')" ''
 check 'a contract shows a whole sentence where a product stands in it' is "$(cd "$site" && grep -lE '[a-z0-9] \. +<a [^>]*>More' group__contract*.html)" ''
 
 check "the search's lists have one entry a line" is \
