@@ -99,6 +99,8 @@ check 'every page is closed as it is opened' is "$(cd "$site" && for page in ind
   page=${page%.html}
   awk -v page="$page" '{ n += gsub(/<div[ >]/, "") - gsub(/<\/div>/, "") } END { if (n != 0) print page ": " n }' "$page.html"
 done)" ''
+check 'a page that the menu does not have stands where its readers come from' is \
+  "$(cd "$site" && grep -ho "initNavTree('[a-z0-9_]*\.html" aside_*.html file_[a-z]*.html | sort -u | grep -vE "'(guides|index|primers|lesson_[0-9]{2})\.html")" ''
 check 'no page has the path of a folder of this machine' is "$(cd "$site" && grep -lF "$work" ./*.html)" ''
 check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
 check 'nor has it what makes a group of a contract' is "$(cd "$site" && grep -lE 'defgroup|addtogroup|@[{}]' ./*_8hpp_source.html)" ''
