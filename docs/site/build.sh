@@ -305,10 +305,28 @@ while IFS=$'\t' read -r path address _ kind; do
     LC_ALL=C awk -v room=$room -f "$here/page.awk" "$html/$address" >"$work/page.html"
     cp "$work/page.html" "$html/$address"
   fi
+  # Of a contract there is no more to say than its first sentence, which Doxygen says twice.
+  if [ "$kind" = contract ]; then
+    sed -e 's| *<a href="#details">More\.\.\.</a></p>$|</p>|' -e '/^<a name="details" id="details"><\/a>.*Detailed Description<\/h2>$/,/<\/p>$/d' "$html/$address" >"$work/page.html"
+    cp "$work/page.html" "$html/$address"
+  fi
   # Contracts are folders there, and Doxygen has their names.
   [ ! -f "$pages/${path//\//%}" ] || texts+=("$pages/${path//\//%}")
 done <"$work/pages.tsv"
 awk -v search="$html/search" -f "$here/search.awk" "${texts[@]}"
+# A page that the menu does not have stands where its readers come from, or the menu would be shut.
+for page in "$html"/aside_*.html "$html"/file_[a-z]*.html; do
+  [ -f "$page" ] || continue
+  name=$(basename "$page")
+  case $name in
+    file_lessons_[0-9][0-9]_*) place=lesson_${name:13:2}.html ;;
+    file_docs_primers_*) place=primers.html ;;
+    aside_*) place=guides.html ;;
+    *) place=index.html ;;
+  esac
+  sed "s/initNavTree('$name'/initNavTree('$place'/" "$page" >"$work/page.html"
+  cp "$work/page.html" "$page"
+done
 
 sort -u "$work/linked.pictures" | while IFS= read -r path; do
   mkdir -p "$html/pictures/$(dirname "$path")"

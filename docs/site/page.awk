@@ -23,7 +23,7 @@ within {
   text = substr(line, start + 18)
   if (start == 0 || text !~ /^[^<]*<\/div>/) reporting = 0
   else {
-    if (text !~ /^      [^ ]/) reporting = text ~ /^((FAIL|TODO|PASS)  lesson[0-9]|lesson [0-9][0-9] )/
+    if (text !~ /^      [^ ]/) reporting = text ~ /^((FAIL|TODO|PASS)  lesson[0-9]|lesson [0-9][0-9]:? )/
     sub(/<\/div>.*/, "", text)
     sub(/^ +/, "", text)
     if (reporting && (text ~ /^(FAIL|TODO)  / || text !~ /   /)) sub(/<div class="line">/, "<div class=\"line report\">", line)
@@ -32,8 +32,8 @@ within {
   if (keeping && (start = index(line, "<!-- fragment -->"))) {
     kept = kept substr(line, 1, start + 16)
     line = substr(line, start + 17)
-    # What is wider still has to scroll, whatever its size.
-    if (widest > room && widest <= room + 17) sub(/<div class="fragment">/, "<div class=\"fragment " (kept ~ /█|─/ ? "drawn" : "wide") "\">", kept)
+    # In two steps. What is wider still has to scroll, whatever its size.
+    if (widest > room && widest <= room + 17) sub(/<div class="fragment">/, "<div class=\"fragment " (kept ~ /█|─/ || widest > room + 6 ? "wider" : "wide") "\">", kept)
     printf "%s", kept
     keeping = 0
   }

@@ -84,11 +84,12 @@ check 'the lines of a report are marked, and neither its tables nor code' is \
   "$(looked_over '<div class="fragment"><div class="line">FAIL  lesson01.1   looks like: a</div>
 <div class="line">      3 of 9 inputs fail</div>
 <div class="line">      bytes   written   sectors</div>
+<div class="line">lesson 01: 0 of 2 tasks passed</div>
 <div class="line">      sum += <span>x</span>;</div>
-<div class="line">      y = sum;</div>' | grep -c 'class="line report"')" 2
+<div class="line">      y = sum;</div>' | grep -c 'class="line report"')" 3
 check 'and what is wider than a chapter is marked, too' is \
   "$(looked_over "<div class=\"fragment\"><div class=\"line\">$(printf '█%.0s' {1..85})</div>
-</div><!-- fragment -->" | grep -c 'fragment drawn')" 1
+</div><!-- fragment -->" | grep -c 'fragment wider')" 1
 check 'and nothing is lost of two pieces of code of which one begins where the other ends' is "$(looked_over '<div class="fragment"><div class="line">a</div>
 </div><!-- fragment --><details><div class="fragment"><div class="line">b</div>
 </div><!-- fragment --></details>')" '<div class="fragment"><div class="line">a</div>
@@ -98,10 +99,13 @@ check 'every page is closed as it is opened' is "$(cd "$site" && for page in ind
   page=${page%.html}
   awk -v page="$page" '{ n += gsub(/<div[ >]/, "") - gsub(/<\/div>/, "") } END { if (n != 0) print page ": " n }' "$page.html"
 done)" ''
+check 'a page that the menu does not have stands where its readers come from' is \
+  "$(cd "$site" && grep -ho "initNavTree('[a-z0-9_]*\.html" aside_*.html file_[a-z]*.html | sort -u | grep -vE "'(guides|index|primers|lesson_[0-9]{2})\.html")" ''
 check 'no page has the path of a folder of this machine' is "$(cd "$site" && grep -lF "$work" ./*.html)" ''
 check 'a header that is shown has its comments' grep -qs 'comment">/// Task 1' "$site"/file_lessons_01_*_hpp.html
 check 'nor has it what makes a group of a contract' is "$(cd "$site" && grep -lE 'defgroup|addtogroup|@[{}]' ./*_8hpp_source.html)" ''
 check 'no mark of a skeleton is in a solution' is "$(cd "$site" && grep -lE '>(//|#)[&>|]' solution_*.html)" ''
+check 'a contract says once what asks for it' is "$(cd "$site" && grep -cE '^<p>What <a .*asks for;|href="#details"|Detailed Description' group__contract*.html | grep -v ':1$')" ''
 check 'a contract shows a whole sentence where a product stands in it' is "$(cd "$site" && grep -lE '[a-z0-9] \. +<a [^>]*>More' group__contract*.html)" ''
 
 check "the search's lists have one entry a line" is \
