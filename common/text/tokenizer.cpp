@@ -107,6 +107,8 @@ class Tokenizer {
         ++i;
       else if (source_[i] == source_[quote])
         return i + 1;
+      else if (source_[i] == '\n')
+        return i;  // an apostrophe in words, as of #error
     }
     return source_.size();
   }

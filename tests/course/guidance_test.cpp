@@ -79,7 +79,7 @@ TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
                 "  ./course replay lesson05.2.ranks3 plays that input again and shows your "
                 "numbers beside the right ones\n"
                 "  ./course locate 05.2 looks for the line: it tries small changes of your file, for "
-                "five minutes at most\n");
+                "five minutes\n");
 }
 
 TEST_F(Guidance, SaysWhatToDoNextByHowTheCallEnded) {

@@ -93,8 +93,27 @@ INSTANTIATE_TEST_SUITE_P(
              "h(i); }",
              "for (int i = 0; i < n; ++i) { if (x[i] == 0) continue; g(i); } for (int i = 0; i < n; ++i) { "
              "if (x[i] == 0) continue; h(i); }"},
+        Slip{"auto each = [&](int i) mutable -> float { g(i); return i; };",
+             "auto each = [&](int i) mutable -> float { ; return i; };"},
+        Slip{"if constexpr (n > 1) g(n);", "if constexpr (true) g(n);"},
         Slip{"auto each = [&](int i) { if (i > 0) g(i - 1); };",
              "auto each = [&](int i) { if (i > 0) g(i); };"}));
+
+TEST(SmallEdits, ReadWhatDirectivesOfManyLinesHoldAsNoCode) {
+  for (const char* const directive :
+       {"#define BEGIN(a) \\\n  if (a) { \\\n    g(a)\n", "#define BEGIN \\\r\n  {\r\n",
+        "#ifdef X\n#error it can't be\n#endif\n"}) {
+    EXPECT_EQ(line_of_edit(directive + in_a_function("g(n - 1);"), directive + in_a_function("g(n);")) > 0,
+              true)
+        << directive;
+  }
+}
+
+TEST(SmallEdits, TakeAnOperationForNoDeclaration) {
+  EXPECT_GT(line_of_edit(in_a_function("int lane = 1, mask = 2; if (lane & mask) g(lane);"),
+                         in_a_function("int lane = 1, mask = 2; if (lane & lane) g(lane);")),
+            0);
+}
 
 TEST(SmallEdits, LeaveCommentsTextsAndDirectivesAlone) {
   const std::string source =

@@ -100,7 +100,7 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
   }
   return fmt::format(
       "the last check said: {}\n{}  ./course locate {}.{} looks for the line: it tries small changes of your "
-      "file, for five minutes at most\n",
+      "file, for five minutes\n",
       task.diagnosis.substr(0, task.diagnosis.find('\n')), next_step_after(checkout, lesson, task), lesson.id,
       task.task->id);
 }

@@ -9,8 +9,9 @@ namespace course::program {
 
 namespace {
 
-constexpr std::array operators{"<<=", ">>=", "...", "->*", "::", "->", "++", "--", "<=", ">=", "==",
-                               "!=",  "&&",  "||",  "+=",  "-=", "*=", "/=", "%=", "&=", "|=", "^="};
+/// Without << and >>, since two brackets of template arguments may stand so.
+constexpr std::array operators{"::", "->", "++", "--", "<=", ">=", "==", "!=", "&&",
+                               "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="};
 
 /// Words before a name that are no type.
 const std::set<std::string_view> no_types{"return", "else",     "throw", "new",       "delete",
@@ -19,11 +20,19 @@ const std::set<std::string_view> no_types{"return", "else",     "throw", "new", 
 
 std::string short_type(const std::string& words) {
   static const std::map<std::string, std::string> kinds{
-      {"float", "real"},      {"double", "real"},         {"int", "integer"},      {"Index", "integer"},
-      {"size_t", "integer"},  {"long", "integer"},        {"unsigned", "integer"}, {"ptrdiff_t", "integer"},
-      {"int64_t", "integer"}, {"unsigned int", "integer"}};
+      {"float", "real"},       {"double", "real"},       {"int", "integer"},
+      {"Index", "integer"},    {"size_t", "integer"},    {"long", "integer"},
+      {"unsigned", "integer"}, {"ptrdiff_t", "integer"}, {"int64_t", "integer"}};
   const auto kind = kinds.find(words);
   return kind == kinds.end() ? words : kind->second;
+}
+
+/// Whether a line ends in these blanks, and does not go on behind a backslash.
+bool ends_line(const std::string& blanks) {
+  for (std::size_t at = blanks.find('\n'); at != std::string::npos; at = blanks.find('\n', at + 1)) {
+    if (at == 0 || blanks[at - 1] != '\\') return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -34,12 +43,11 @@ Code::Code(std::string source) : source_(std::move(source)) {
 }
 
 void Code::cut_into_pieces() {
-  bool begins_line = true, directive = false;
+  bool begins_line = true, directive = false, goes_on = false;
   std::size_t at = 0;
   for (const Token& token : tokens_of(source_)) {
     const std::size_t end = at + token.text.size();
-    if (token.kind == Token::Kind::Space && token.text.find('\n') != std::string::npos &&
-        !token.text.starts_with("\\\n")) {
+    if (token.kind == Token::Kind::Space && ends_line(token.text) && !goes_on) {
       begins_line = true;
       directive = false;
     } else if (token.is_code()) {
@@ -56,6 +64,7 @@ void Code::cut_into_pieces() {
         }
       }
     }
+    goes_on = token.is("\\");  // and a carriage return before the line's end
     at = end;
   }
 }
@@ -137,8 +146,7 @@ std::size_t Code::statement(std::size_t at, std::size_t end, std::vector<Stateme
   if (is(at, "{")) {
     at = body(at);
   } else if (is(at, "if") || is(at, "for") || is(at, "while") || is(at, "switch")) {
-    std::size_t open = at + 1;
-    if (is(open, "constexpr")) ++open;
+    const std::size_t open = condition(at);
     at = is(open, "(") ? body(partner(open) + 1) : open;
     if (is(at, "else")) at = body(at + 1);
   } else if (is(at, "do")) {
@@ -155,10 +163,26 @@ std::size_t Code::statement(std::size_t at, std::size_t end, std::vector<Stateme
   return std::max(at, list.empty() ? at : list.back().last);
 }
 
+std::size_t Code::condition(std::size_t at) const {
+  return is(at + 1, "constexpr") ? at + 2 : at + 1;
+}
+
+/// Behind the brackets of captures or parameters, and what may stand between: mutable, noexcept, -> a type.
+bool Code::begins_lambda(std::size_t brace, std::size_t first) const {
+  std::size_t at = brace - 1;
+  while (at > first && (pieces_[at].is_word() || is(at, "::") || is(at, "<") || is(at, ">") || is(at, "->")))
+    --at;
+  const bool has_type = std::any_of(pieces_.begin() + static_cast<std::ptrdiff_t>(at),
+                                    pieces_.begin() + static_cast<std::ptrdiff_t>(brace),
+                                    [](const Piece& piece) { return piece.is("->"); });
+  const bool adjoins = at + 1 == brace || is(at + 1, "mutable") || is(at + 1, "noexcept") || has_type;
+  return adjoins && (is(at, ")") || is(at, "]"));
+}
+
 /// The bodies of lambdas are lists of statements of their own; the statement stays one of itself.
 void Code::lambdas(Statement& statement) const {
   for (std::size_t i = statement.first; i < statement.last; ++i) {
-    if (!is(i, "{") || i == statement.first || !(is(i - 1, ")") || is(i - 1, "]"))) continue;
+    if (!is(i, "{") || i == statement.first || !begins_lambda(i, statement.first)) continue;
     statement.bodies.push_back(statements(i + 1, partner(i)));
     i = partner(i);
   }
@@ -258,8 +282,11 @@ std::string Code::type_before(std::size_t name) const {
     if (!is(i, "const")) words += (words.empty() ? "" : " ") + pieces_[i].text;
   }
   const bool by_mark = last + 1 < name && !is(name - 1, "const");
-  // "a * b" and "a & b" may be products: only of a known type are they declarations.
-  if (by_mark && last == at && short_type(words) == words && words != "auto" && !is(name - 1, "&")) return "";
+  // "a * b" and "a & b" may be operations: of a type that is not known, only "T& x" is a declaration.
+  const bool is_known = last != at || short_type(words) != words || words == "auto";
+  const bool touches_type = !is(name - 1, "*") && pieces_[name - 1].first == pieces_[name - 2].last &&
+                            pieces_[name - 1].last < pieces_[name].first;
+  if (by_mark && !is_known && !touches_type) return "";
   return words.empty() ? "" : short_type(words) + (by_mark && is(name - 1, "*") ? " *" : "");
 }
 
@@ -297,7 +324,7 @@ std::vector<Code::Name> Code::names(const Definition& definition) const {
         for (std::size_t name = open + 1; name < partner(open); name += 2) add(name, "auto");
       }
     }
-    if (!declares(i) || i + 1 == definition.body) continue;
+    if (!declares(i) || i + 2 == definition.body) continue;  // a variable's own name
     const std::string type = type_before(i);
     add(i, type);
     if (i < definition.body) continue;

@@ -48,6 +48,9 @@ class Code {
   /// The bracket that closes, or opens, with this one: ( ) [ ] { }. Itself where it is no bracket.
   std::size_t partner(std::size_t at) const;
 
+  /// The bracket that opens the condition of an if, for, while or switch.
+  std::size_t condition(std::size_t at) const;
+
   /// Where the operand ends that begins here, or begins that ends here: a name, number or bracket with all
   /// calls, indices and members behind it. `at` itself where none does.
   std::size_t operand_end(std::size_t at) const;
@@ -83,6 +86,7 @@ class Code {
   std::size_t statement(std::size_t at, std::size_t end, std::vector<Statement>& list) const;
   std::vector<Statement> statements(std::size_t first, std::size_t last) const;
   void lambdas(Statement& statement) const;
+  bool begins_lambda(std::size_t brace, std::size_t first) const;
   std::string type_before(std::size_t name) const;
   bool is(std::size_t at, std::string_view text) const { return at < pieces_.size() && pieces_[at].is(text); }
 

@@ -1,5 +1,7 @@
 #include "course/locate/edited_build.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -19,6 +21,12 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), by);
 }
 
+/// A path of a command, in quotes or not, by another.
+void replace_path(std::string& command, const std::string& what, const fs::path& by) {
+  replace_all(command, '"' + what + '"', shell_word(by));
+  replace_all(command, what, shell_word(by));
+}
+
 /// What a command writes: the word behind "-o", or of one of the course's own converters the last. Where it
 /// is in quotes, which a blank in a path asks for, without them.
 std::string output_of(const std::string& command) {
@@ -31,19 +39,25 @@ std::string output_of(const std::string& command) {
   return command.substr(first, command.find(' ', first) - first);
 }
 
+/// What is compiled never recurs: no compiler's cache has a use for it.
 bool succeeds(const std::string& command, const fs::path& folder) {
-  return run({.argv = {"sh", "-c", "{ " + command + "; } >/dev/null 2>&1"}, .folder = folder}).code == 0;
+  return run({.argv = {"sh", "-c", "{ " + command + "; } >/dev/null 2>&1"},
+              .folder = folder,
+              .environment = {{"CCACHE_DISABLE", "1"}}})
+             .code == 0;
 }
 
 bool compiles(const std::string& command) {
   return command.find(" -c ") != std::string::npos;
 }
 
-/// The source's lines up to its last #include.
+/// The source's own #include lines.
 std::string includes_of(const std::string& source) {
-  const std::size_t last = source.rfind("\n#include");
-  if (last == std::string::npos) return "";
-  return source.substr(0, source.find('\n', last + 1) + 1);
+  std::string includes;
+  for (const std::string& line : lines_of(source)) {
+    if (line.starts_with("#include")) includes += line + "\n";
+  }
+  return includes;
 }
 
 }  // namespace
@@ -54,6 +68,9 @@ EditedBuild::EditedBuild(const Checkout& checkout, const LessonInfo& lesson, con
   const std::string library = fs::relative(library_of(tree_, lesson, "student"), tree_);
   const Captured listed =
       capture({.argv = {"ninja", "-C", tree_, "-t", "commands", library}, .folder = tree_});
+  if (listed.exit.code != 0)
+    throw std::runtime_error(fmt::format("ninja -t commands {} ended with exit code {}: {}", library,
+                                         listed.exit.code, listed.first_line()));
   for (const std::string& command : lines_of(listed.output)) {
     const bool follows = std::ranges::any_of(
         outputs_, [&](const auto& output) { return command.find(output.first) != std::string::npos; });
@@ -65,8 +82,13 @@ EditedBuild::EditedBuild(const Checkout& checkout, const LessonInfo& lesson, con
   if (commands_.empty() || output_of(commands_.back()) != library)
     throw std::runtime_error("the build tool names no command that makes " + library + " of " +
                              file.string());
-  options_ = " -O0 -w -c ";
-  if (!lesson.needs_gpu()) compile_headers(read_text(file_), folder);
+  const std::string source = read_text(file_), alone = " -O0 -w -c ";
+  options_ = alone;
+  if (!lesson.needs_gpu()) compile_headers(source, folder);
+  if (!make(source, folder).empty()) return;
+  options_ = alone;  // its own includes do not stand by themselves
+  if (make(source, folder).empty())
+    throw std::runtime_error(file.string() + " as it stands could not be built beside the build");
 }
 
 /// The file's own includes, which every edit has in common; where they do not compile by themselves, each
@@ -78,8 +100,8 @@ void EditedBuild::compile_headers(const std::string& source, const fs::path& fol
   const fs::path header = folder / "includes.hpp";
   write_text(header, includes);
   std::string command = *compile;
-  replace_all(command, output_of(command), header.string() + ".gch");
-  replace_all(command, file_.string(), header);
+  replace_path(command, output_of(command), header.string() + ".gch");
+  replace_path(command, file_.string(), header);
   replace_all(command, " -c ", " -x c++-header" + options_);
   if (succeeds(command, tree_)) options_ = " -include " + shell_word(header) + options_;
 }
@@ -88,8 +110,8 @@ fs::path EditedBuild::make(const std::string& source, const fs::path& folder) co
   const fs::path edited = folder / file_.filename();
   write_text(edited, source);
   for (std::string command : commands_) {
-    for (const auto& [output, name] : outputs_) replace_all(command, output, folder / name);
-    replace_all(command, file_.string(), edited);
+    for (const auto& [output, name] : outputs_) replace_path(command, output, folder / name);
+    replace_path(command, file_.string(), edited);
     replace_all(command, " -c ", options_);
     if (!succeeds(command, tree_)) return {};
   }

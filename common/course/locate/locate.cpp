@@ -46,6 +46,11 @@ struct Trial {
   SmallEdit edit;
 };
 
+/// Of UTF-8: a byte that is not a character's first.
+bool is_within_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
 enum class Outcome { Fails, RightOnOneInput, Passes };
 
 /// The failure to be located.
@@ -80,24 +85,24 @@ class Locator {
  private:
   // ---- what fails ----
 
-  GradingOrder order(const std::vector<std::string>& tests, const fs::path& subject) const {
-    return {.lesson = failure_.lesson,
+  GradingOrder order(const LessonInfo& lesson, const std::vector<std::string>& tests,
+                     const fs::path& subject) const {
+    return {.lesson = &lesson,
             .tests = tests,
             .tree = checkout_.build(),
             .subject = subject,
-            .player = {built_in_player(checkout_.build(), *failure_.lesson)},
+            .player = {built_in_player(checkout_.build(), lesson)},
             .quiet = true,
             .quiet_limit_s = quiet_limit_s};
   }
 
-  Failure find_failure() {
+  Failure find_failure() const {
     const LessonChoice choice = choose_lesson(checkout_.lessons, options_.lesson, options_.task);
     const LessonInfo& lesson = *choice.lesson;
-    failure_.lesson = &lesson;
     if (const std::string obstacle = checkout_.build_obstacle(lesson); !obstacle.empty())
       throw Unavailable("lesson " + lesson.id + " cannot be played: " + obstacle);
     require_compiled(lesson);
-    GradingOrder all = order(selected_tests(lesson, choice.task, std::nullopt),
+    GradingOrder all = order(lesson, selected_tests(lesson, choice.task, std::nullopt),
                              library_of(checkout_.build(), lesson, "student"));
     all.keep = folder_.path() / "cases";
     const LessonStatus status = lesson_status_of(lesson, grade(checkout_, all));
@@ -146,6 +151,7 @@ class Locator {
     for (unsigned worker = 0; worker < std::max(1u, std::thread::hardware_concurrency()); ++worker)
       workers.emplace_back([&, worker] { work(trials, end, worker); });
     for (std::thread& worker : workers) worker.join();
+    progress_.clear();
     if (thrown_) std::rethrow_exception(thrown_);
   }
 
@@ -177,11 +183,11 @@ class Locator {
     // A copy under the name that tells the lesson: what is returned is written into it.
     const fs::path kept = folder / failure_.kept.filename();
     fs::copy(failure_.kept, kept, fs::copy_options::recursive);
-    GradingOrder alone = order({}, made);
+    GradingOrder alone = order(*failure_.lesson, {}, made);
     alone.replayed = kept;
     if (!passes(alone)) return Outcome::Fails;
     for (const std::uint64_t seed : {1u, 2u}) {
-      GradingOrder all = order(failure_.tests, made);
+      GradingOrder all = order(*failure_.lesson, failure_.tests, made);
       all.seed = seed;
       if (!passes(all)) return Outcome::RightOnOneInput;
     }
@@ -242,13 +248,18 @@ class Locator {
                             : edit.kind == SmallEdit::Kind::Order
                                 ? "this comes in another order, or stands elsewhere"
                                 : "look here";
-    const std::string number = std::to_string(line_of(trial));
-    const std::size_t width =
-        std::max<std::size_t>(1, std::min(edit.last, line_end) - std::min(edit.first, line_end));
-    std::string text =
-        fmt::format("{}:{}: {}: {}\n  {} | {}\n  {} | {}{}\n", trial.file.string(), number, how, what, number,
-                    source.substr(line_begin, line_end - line_begin), std::string(number.size(), ' '),
-                    std::string(edit.first - line_begin, ' '), std::string(width, '^'));
+    const std::string number = std::to_string(line_of(trial)),
+                      line = source.substr(line_begin, line_end - line_begin);
+    const std::string shown =
+        source.substr(edit.first, std::min(edit.last, line_end) - std::min(edit.first, line_end));
+    std::string indent = source.substr(line_begin, edit.first - line_begin);
+    std::erase_if(indent, is_within_character);
+    std::ranges::replace_if(
+        indent, [](char c) { return c != '\t'; }, ' ');
+    const auto width = std::ranges::count_if(shown, [](char c) { return !is_within_character(c); });
+    std::string text = fmt::format("{}:{}: {}: {}\n  {} | {}\n  {} | {}{}\n", trial.file.string(), number,
+                                   how, what, number, line, std::string(number.size(), ' '), indent,
+                                   std::string(static_cast<std::size_t>(std::max<long>(1, width)), '^'));
     if (options_.spoil)
       text += "  the change: " + (edit.text.empty() ? "nothing in its place" : edit.text) + "\n";
     return text;
@@ -257,7 +268,7 @@ class Locator {
   const Checkout& checkout_;
   const LocateOptions& options_;
   TemporaryFolder folder_;
-  Failure failure_{};
+  const Failure failure_;
   std::vector<std::unique_ptr<EditedBuild>> builds_;
   std::vector<std::unique_ptr<Code>> codes_;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -145,10 +146,9 @@ class Editor {
   void remove(const Statement& one) {
     if (!declares(one)) add(1, one.first, one.last, ";");
     if (!is(one.first, "if")) return;
-    const std::size_t close = code_.partner(one.first + 1);
-    const std::string condition = code_.text(one.first + 2, close);
-    add(1, one.first + 2, close, "true");
-    add(1, one.first + 2, close, "!(" + condition + ")");
+    const std::size_t open = code_.condition(one.first), close = code_.partner(open);
+    add(1, open + 1, close, "true");
+    add(1, open + 1, close, "!(" + code_.text(open + 1, close) + ")");
     std::size_t alternative = close + 1;
     while (alternative < one.last && !is(alternative, "else"))
       alternative = std::max(alternative + 1, code_.partner(alternative) + 1);
@@ -299,6 +299,8 @@ class Editor {
     if (known == taken_for.end()) return;
     const bool word = pieces_[at].is_word();
     if (!word && begins_operand(at)) return;
+    const bool shifts = is(at + 1, pieces_[at].text) || is(at - 1, pieces_[at].text) || is(at + 1, ">=");
+    if ((is(at, "<") || is(at, ">")) && shifts) return;
     if (is(at, "=") && code_.declares(at - 1)) return;
     for (const std::string& other : known->second) add(1, at, at + 1, other);
     if (is(at, "return") && !is(at + 1, ";")) {
@@ -387,9 +389,8 @@ class Editor {
 
   /// An operator with what stands on one side of it: too much.
   void term(std::size_t at) {
-    static const std::array<std::string_view, 8> joining{"+", "-", "*", "/", "%", "&&", "||", ","};
+    static const std::array<std::string_view, 7> joining{"+", "-", "*", "/", "%", "&&", "||"};
     if (std::ranges::count(joining, pieces_[at].text) == 0 || begins_operand(at)) return;
-    if (is(at, ",")) return;
     const std::size_t end = code_.operand_end(at + 1);
     const std::size_t begin = code_.operand_begin(at);
     if (end > at + 1) add(2, at, end, "");
@@ -560,7 +561,7 @@ class Editor {
   int rank_;
   std::vector<SmallEdit>& edits_;
   std::vector<Code::Name> names_;
-  Words donors_;
+  Words donors_;  ///< whole statements
   bool donors_found_ = false;
 };
 
@@ -608,9 +609,11 @@ std::vector<SmallEdit> small_edits(const Code& code, const std::string& function
   const std::vector<int> far = distances(code, function);
   for (std::size_t i = 0; i < far.size(); ++i) Editor(code, code.definitions()[i], 2 * far[i], all).run();
   std::ranges::stable_sort(all, {}, &SmallEdit::rank);
-  std::set<std::string> seen{code_alone(code.source())};
+  // By a hash of the whole: two that share one by chance cost one of them.
+  const std::hash<std::string> hash;
+  std::set<std::size_t> seen{hash(code_alone(code.source()))};
   std::erase_if(all, [&](const SmallEdit& edit) {
-    return !seen.insert(code_alone(edit.applied_to(code.source()))).second;
+    return !seen.insert(hash(code_alone(edit.applied_to(code.source())))).second;
   });
   return all;
 }
