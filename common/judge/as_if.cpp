@@ -268,7 +268,9 @@ std::vector<Reading> of_changed_inputs(const Task& task, const Example& witness,
       return hypothesis.written ? hypothesis.written(expected) : expected;
     };
     readings.push_back(
-        {"every answer is as if " + hypothesis.words + other_matter(hypothesis.change, all), answer, true});
+        {.words = "every answer is as if " + hypothesis.words + other_matter(hypothesis.change, all),
+         .answer = answer,
+         .decides = true});
   }
   return readings;
 }

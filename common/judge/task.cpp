@@ -57,7 +57,8 @@ void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
     for (auto other = others; other != task.mistakes.end(); ++other) {
       const auto words = task.words.find(other->id);
       if (words == task.words.end()) continue;
-      task.readings.push_back({words->second, other->answer, true, false, other->agrees});
+      task.readings.push_back(
+          {.words = words->second, .answer = other->answer, .decides = true, .agrees = other->agrees});
     }
     task.mistakes.erase(others, task.mistakes.end());
   }

@@ -37,4 +37,9 @@ inline std::vector<int> shard_offsets(const std::vector<int>& shard_tokens) {
   return offsets;
 }
 
+/// How many hops to rank + 1, from 0 to ranks - 1, bring a block from its owner to `rank`.
+inline int hops_between(int owner, int rank, int ranks) {
+  return ((rank - owner) % ranks + ranks) % ranks;
+}
+
 }  // namespace course

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runner/wait_for_graph.hpp"
 #include "text/text_file.hpp"
 
 namespace course {

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "protocol/status_page.hpp"
+#include "runner/wait_for_graph.hpp"
 
 namespace course {
 
@@ -13,26 +12,6 @@ namespace course {
 inline constexpr double deadlock_s = 2;
 /// A proven one needs no patience, only a second look that finds it unchanged.
 inline constexpr double proven_deadlock_s = 0.1;
-
-/// A plain copy of one rank's page, in the order of the case's ranks.
-struct RankSnapshot {
-  Phase phase = Phase::Starting;
-  std::int32_t pid = 0;  ///< 0: the page is not kept
-  std::int32_t case_index = -1;
-  std::uint64_t completed = 0;
-  std::int32_t receives = 0;  ///< completed in this case
-  std::int32_t signal = 0;
-  std::vector<PendingOperation> pending;
-  std::string text;
-  Facts facts;                   ///< as far as the page had room
-  bool pending_complete = true;  ///< false when the page had no room for all of them
-  std::uint64_t collectives = 0;
-  std::array<std::uint64_t, max_summed_ranks> sent_sum{};
-  std::array<std::uint64_t, max_summed_ranks> received_sum{};
-};
-
-/// Inside MPI, or polling it.
-bool waits(const RankSnapshot& rank);
 
 struct Deadlock {
   enum class Kind { Cycle, WaitsForFinished, CollectiveMismatch, NoMatch } kind;

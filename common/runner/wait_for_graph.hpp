@@ -1,11 +1,34 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "runner/deadlock.hpp"
+#include "protocol/status_page.hpp"
 
 namespace course {
+
+/// A plain copy of one rank's page, in the order of the case's ranks.
+struct RankSnapshot {
+  Phase phase = Phase::Starting;
+  std::int32_t pid = 0;  ///< 0: the page is not kept
+  std::int32_t case_index = -1;
+  std::uint64_t completed = 0;
+  std::int32_t receives = 0;  ///< completed in this case
+  std::int32_t signal = 0;
+  std::vector<PendingOperation> pending;
+  std::string text;
+  Facts facts;                   ///< as far as the page had room
+  bool pending_complete = true;  ///< false when the page had no room for all of them
+  std::uint64_t collectives = 0;
+  std::array<std::uint64_t, max_summed_ranks> sent_sum{};
+  std::array<std::uint64_t, max_summed_ranks> received_sum{};
+};
+
+/// Inside MPI, or polling it.
+bool waits(const RankSnapshot& rank);
 
 /// Finished, threw, crashed: it will start no operation any more.
 bool is_gone(const RankSnapshot& rank);

@@ -57,6 +57,7 @@ TEST(LedgerChanges, AreTheLinesThatWereAddedOrAreGone) {
                      "public\t1\nmutant.a\tfailed: a\t1\nmutant.b\tfailed: b\t1\nskeleton\ttodo\tpublic\n"),
       "lesson05.tsv: 2 lines added, 1 gone\n  - mutant.b\tfailed\t1\n  + mutant.a\tfailed: a\t1\n"
       "  + mutant.b\tfailed: b\t1\n");
+  EXPECT_EQ(ledger_changes("tests.tsv", "a\n", "a\nb\n"), "tests.tsv: 1 line added, 0 gone\n  + b\n");
   EXPECT_EQ(ledger_changes("tests.tsv", "a\nb\n", "a\nb\n"), "tests.tsv: as committed\n");
 }
 

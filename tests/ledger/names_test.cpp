@@ -45,8 +45,9 @@ std::map<std::string, Recorded> read_names(const std::string& path) {
   return tests;
 }
 
-std::string without_number(const std::string& id) {
-  return id.substr(0, id.find('.'));
+/// "mutant" of mutant.one_block_short.2
+std::string kind_of(const std::string& entry) {
+  return entry.substr(0, entry.find('.'));
 }
 
 /// Names in which a combination is written as in verdicts/, where '+' is "_and_".
@@ -82,7 +83,7 @@ void add_tests_of(const std::string& lesson, const std::string& needs,
       {"answers", {"slow"}}, {"given", {"course"}}, {"mistakes", {"course", "mutant"}}, {"seeds", {"seeds"}}};
   for (const auto& [set, labels] : sets) add("candidates." + lesson + "." + set, labels, needs);
   for (std::string line; std::getline(file, line);) {
-    const std::string entry = line.substr(0, line.find('\t')), kind = without_number(entry);
+    const std::string entry = line.substr(0, line.find('\t')), kind = kind_of(entry);
     if (kind == "hidden" || kind == "skeleton") continue;
     const std::string id = entry == kind ? "" : entry.substr(kind.size());
     const std::string name = kind + "." + lesson + id;

@@ -26,7 +26,8 @@ std::string ledger_changes(const std::string& file, const std::string& committed
   const std::vector<std::string> before = lines_of(committed), after = lines_of(now);
   const std::vector<std::string> added = only_in(after, before), gone = only_in(before, after);
   if (added.empty() && gone.empty()) return file + ": as committed\n";
-  std::string text = fmt::format("{}: {} lines added, {} gone\n", file, added.size(), gone.size());
+  std::string text = fmt::format("{}: {} line{} added, {} gone\n", file, added.size(),
+                                 added.size() == 1 ? "" : "s", gone.size());
   for (const std::string& line : gone) text += "  - " + line + "\n";
   for (const std::string& line : added) text += "  + " + line + "\n";
   return text;

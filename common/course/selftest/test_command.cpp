@@ -56,9 +56,9 @@ class Tests {
       if (lesson_ != nullptr && rows_.back().outcome == Outcome::Failed) return conclude();
     }
     if (options_.record) setenv("COURSE_RECORD_LEDGER", lesson_->tag().c_str(), 1);
-    run_tree(tree_for_tests(), "build", targets(), filter(), "");
+    const bool built = run_tree(tree_for_tests(), "build", targets(), filter(), "");
     if (options_.all) run_the_rest();
-    if (options_.record) record_the_rest();
+    if (options_.record && built) record_the_rest();
     return conclude();
   }
 
@@ -103,12 +103,16 @@ class Tests {
   }
 
   /// Builds targets, which are the row `name` where that fails, and runs tests of the tree.
-  void run_tree(const fs::path& tree, const std::string& name, const std::vector<std::string>& what,
+  /// Returns whether it built.
+  bool run_tree(const fs::path& tree, const std::string& name, const std::vector<std::string>& what,
                 const std::vector<std::string>& tests, const std::string& prefix) {
     const std::string title = what.front() == "course_tests" ? "the tests" : what.front();
     const BuildResult built = build({checkout_.root, tree, what, title, jobs_});
-    if (!built.succeeded) return add({Outcome::Failed, name, "does not compile", failure_text(built), 0});
-    run_and_add(tree, tests, prefix);
+    if (built.succeeded)
+      run_and_add(tree, tests, prefix);
+    else
+      add({Outcome::Failed, name, "does not compile", failure_text(built), 0});
+    return built.succeeded;
   }
 
   void run_and_add(const fs::path& tree, const std::vector<std::string>& tests, const std::string& prefix) {
@@ -129,9 +133,16 @@ class Tests {
 
   /// The names of tests and the files of a handout, and what all that was recorded has changed.
   void record_the_rest() {
-    if (rows_.back().reason == "does not compile") return;
     run_and_add(tree_for_tests(), {"-R", "^ledger\\.(parts|handout)$"}, "");
     fmt::print("\n");
+    print_ledger_changes();
+    fmt::print("What did not come out as expected is not recorded.\n");
+  }
+
+  void print_ledger_changes() const {
+    if (!said_by_git(checkout_, {"rev-parse", "--verify", "HEAD"}))
+      return fmt::print("{} is recorded; without a git commit there is nothing to compare it with.\n",
+                        ledger);
     for (const std::string& file : {"verdicts/" + lesson_->tag() + ".tsv", std::string("tests.tsv"),
                                     std::string("handout_files.txt")}) {
       const std::string path = std::string(ledger) + "/" + file;
@@ -139,7 +150,6 @@ class Tests {
       fmt::print("{}",
                  ledger_changes(path, said_by_git(checkout_, {"show", "HEAD:" + path}).value_or(""), now));
     }
-    fmt::print("What did not come out as expected is not recorded.\n");
   }
 
   void add(const TestRow& row) {

@@ -67,7 +67,8 @@ std::vector<Calls> read(const Example& example, const Outcome& outcome) {
 
 /// How many hops bring a block from its owner to `rank`.
 int hops_between(const Example& example, int owner, int rank) {
-  return holder(example.direction * rank, example.direction * owner, example.ranks());
+  return example.direction > 0 ? course::hops_between(owner, rank, example.ranks())
+                               : course::hops_between(rank, owner, example.ranks());
 }
 
 std::string when(int hop) {
@@ -173,7 +174,8 @@ bool counts_forward(const std::vector<Calls>& by_rank) {
   for (int rank = 0; rank < world_size; ++rank) {
     for (const Attended& call : by_rank[rank]) {
       if (call.keys == 0) continue;
-      if (call.k_of == nobody || call.owner != holder(2 * rank, call.k_of, world_size)) return false;
+      if (call.k_of == nobody || call.owner != holder_of_other_direction(rank, call.k_of, world_size))
+        return false;
     }
   }
   return world_size > 2;
@@ -191,6 +193,10 @@ bool no_block_twice(const Calls& calls) {
 
 int holder(int rank, int hop, int world_size) {
   return ((rank - hop) % world_size + world_size) % world_size;
+}
+
+int holder_of_other_direction(int rank, int owner, int world_size) {
+  return holder(rank, -course::hops_between(owner, rank, world_size), world_size);
 }
 
 bool is_needed(const Example& example, int rank, int owner) {

@@ -19,6 +19,9 @@ inline int holder(const Example& example, int rank, int hop) {
   return example.ahead(rank, -hop);
 }
 
+/// The rank whose block as many hops to rank - 1 bring as it takes the owner's block to rank + 1.
+int holder_of_other_direction(int rank, int owner, int world_size);
+
 /// Whether a rank has to attend to a block: one that has tokens, or under a mask one that its queries see.
 bool is_needed(const Example& example, int rank, int owner);
 

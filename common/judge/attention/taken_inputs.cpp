@@ -55,15 +55,16 @@ std::vector<Reading> inputs_taken_wrongly(const Exchanges& exchanges,
   }
   std::vector<Reading> readings;
   for (const std::vector<Change>& changes : all) {
-    readings.push_back({"every answer is as if " + changes.front().words +
-                            (changes.size() > 1 ? ", and " + changes.back().words : "") + more,
-                        [=](const Example& example) {
-                          Example changed = example;
-                          changed.worked = nullptr;
-                          for (const Change& change : changes) change.make(changed.inputs);
-                          return answer(changed);
-                        },
-                        true});
+    readings.push_back({.words = "every answer is as if " + changes.front().words +
+                                 (changes.size() > 1 ? ", and " + changes.back().words : "") + more,
+                        .answer =
+                            [=](const Example& example) {
+                              Example changed = example;
+                              changed.worked = nullptr;
+                              for (const Change& change : changes) change.make(changed.inputs);
+                              return answer(changed);
+                            },
+                        .decides = true});
   }
   return readings;
 }

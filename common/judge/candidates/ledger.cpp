@@ -85,8 +85,8 @@ LessonTests tests_in(const Ledger& ledger) {
 
 /// The lines of one submission without its name. That it passes the public tests which no other of its lines
 /// has is not written down.
-std::vector<std::string> lines_of(const std::map<std::string, std::string>& verdicts,
-                                  const LessonTests& lesson) {
+std::vector<std::string> lines_to_record(const std::map<std::string, std::string>& verdicts,
+                                         const LessonTests& lesson) {
   std::vector<std::pair<std::string, Tests>> by_verdict;
   Tests played;
   for (const auto& [test, verdict] : verdicts) {
@@ -111,7 +111,8 @@ void write(const std::filesystem::path& file, const Ledger& ledger) {
   for (const auto& [word, tests] : {std::pair{public_word, lesson.open}, {hidden_word, lesson.hidden}})
     text << word << (tests.empty() ? "" : "\t") << words(tests) << '\n';
   for (const auto& [submission, verdicts] : ledger) {
-    for (const std::string& line : lines_of(verdicts, lesson)) text << submission << '\t' << line << '\n';
+    for (const std::string& line : lines_to_record(verdicts, lesson))
+      text << submission << '\t' << line << '\n';
   }
   text.close();
   if (!text) throw std::runtime_error("cannot write " + file.string());

@@ -149,9 +149,9 @@ std::vector<Reading> pass_readings() {
   using enum Factor;
   std::vector<Reading> all = lse_formulas(pass_answer<double>, maxima_of_rows);
   const auto add = [&](const std::string& words, const PassSteps& steps, bool beside_name) {
-    all.push_back({"every answer is as if " + words,
-                   [steps](const Example& example) { return pass_over_rows(steps, example); }, false,
-                   beside_name});
+    all.push_back({.words = "every answer is as if " + words,
+                   .answer = [steps](const Example& example) { return pass_over_rows(steps, example); },
+                   .beside_name = beside_name});
   };
   for (const Factor l : {Right, LeftOut, Inverted, ByBlockMaximum, Zero, Squared}) {
     for (const Factor o : {Right, LeftOut, Inverted, ByBlockMaximum, Zero, Squared}) {

@@ -5,7 +5,8 @@
 /// What passes between the ranks that make the softmax of one row.
 namespace course::ring_softmax {
 
-/// The rank that receives from one which, with an odd world size, sends first as it does itself.
+/// With an odd world size two neighbours are both even and both send first. This is the one of them that
+/// should receive from the other: rank 0, or the last in a ring to rank - 1.
 int unserved_rank(const Example& example);
 
 /// What a chain of blocking calls is held to. Mistakes: world_communicator, sends_to_itself_alone,

@@ -66,8 +66,8 @@ class Block {
       code_.run();
     } catch (...) {
       thrown_ = std::current_exception();
-      Fiber::pause();
     }
+    if (thrown_) Fiber::pause();  // behind the handler, which would otherwise never be left
     threads_[running_].state = State::Ended;
     warp_of(running_).living &= ~bit_of(running_);
     meet_if_complete(running_);

@@ -21,8 +21,7 @@ std::vector<Index> counted_from_0(Index count) {
 bool is_chosen(Chosen chosen, int rank, int owner, int world_size) {
   if (chosen == Chosen::ByRanges) return true;
   if (chosen != Chosen::OtherDirection) return owner <= rank;
-  // As many hops the other way bring the block of this rank.
-  return log_reading::holder(2 * rank, owner, world_size) <= rank;
+  return log_reading::holder_of_other_direction(rank, owner, world_size) <= rank;
 }
 
 KeyRange taken(const KeyRange& seen, Index keys, Taken how) {
