@@ -10,7 +10,7 @@
 # The judge writes what came of each into verdicts/LESSON/SET/, where the test that is named after it reads it.
 
 option(COURSE_FORMS "Build every form of a mistake, not the first alone, for the tests with the label seeds" OFF)
-set(COURSE_MOST_RANKS 3) # of wrong answers in the set "mistakes": each more costs time, and the set "seeds" has all
+set(COURSE_MOST_RANKS 5) # of wrong answers in the set "mistakes": each more costs time, and shows little more
 set(COURSE_SEEDS 4 CACHE STRING "With how many seeds the tests with the label seeds draw their inputs")
 
 # Adds the test NAME to a set: the judge expects EXPECT of the subject, plays the hidden inputs as well where HIDDEN is

@@ -24,7 +24,7 @@ TEST(Configure, IsDoneAgainForOtherSettings) {
       "cmake_minimum_required(VERSION 3.20)\nproject(x LANGUAGES NONE)\n"
       "set(COURSE_SEEDS 4 CACHE STRING \"\")\nfile(APPEND ${CMAKE_SOURCE_DIR}/seeds ${COURSE_SEEDS})\n");
   for (const char* seeds : {"3", "3", "200", "3"})
-    configure(root, tree, {"-S", ".", std::string("-DCOURSE_SEEDS=") + seeds});
+    configure(root, tree, {"-S", ".", "-G", "Ninja", std::string("-DCOURSE_SEEDS=") + seeds});
   EXPECT_EQ(read_text(root / "seeds"), "32003") << "configured three times";
 }
 
