@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -140,6 +141,9 @@ class Locator {
       for (SmallEdit& edit : small_edits(*codes_.back(), function))
         trials.push_back({builds_.back().get(), codes_.back().get(), file, std::move(edit)});
     }
+    if (trials.empty())
+      throw Unavailable("there is nothing to change in the functions of lesson " + failure_.lesson->id +
+                        ": they are empty, or the brackets of its file do not match outside #if");
     std::ranges::stable_sort(trials, {}, [](const Trial& trial) { return trial.edit.rank; });
     return trials;
   }
@@ -163,8 +167,9 @@ class Locator {
         fs::create_directories(folder);
         const Outcome outcome = outcome_of(trials[i], folder);
         const std::scoped_lock lock(mutex_);
+        ++tried_;
         progress_.show(
-            fmt::format("tried {} of {} changes, {}", i + 1, trials.size(), duration(progress_.seconds())));
+            fmt::format("tried {} of {} changes, {}", tried_, trials.size(), duration(progress_.seconds())));
         if (outcome == Outcome::RightOnOneInput) partial_.push_back(i);
         if (outcome != Outcome::Passes) continue;
         if (!found_ || i < *found_) found_ = i;
@@ -216,18 +221,17 @@ class Locator {
         places.push_back(place_text(
             trials[i], "with one change here, the input that was shown is right, and others are not"));
     }
-    const std::size_t tried = std::min(next_.load(), trials.size());
     if (places.empty() || places.size() > most_partial) {
-      fmt::print("none of {} small changes makes task {} pass: ", tried, failure_.task);
+      fmt::print("none of {} small changes makes task {} pass: ", tried_, failure_.task);
       fmt::print(
           "{}\n",
-          tried < trials.size()
-              ? fmt::format("{} are left; --seconds {} tries more", trials.size() - tried,
+          tried_ < trials.size()
+              ? fmt::format("{} are left; --seconds {} tries more", trials.size() - tried_,
                             3 * options_.seconds)
               : "what is wrong is larger than one operator, name, bound or statement, or in two places");
       return failed;
     }
-    fmt::print("none of {} small changes makes task {} pass; two mistakes, perhaps:\n{}", tried,
+    fmt::print("none of {} small changes makes task {} pass; two mistakes, perhaps:\n{}", tried_,
                failure_.task, joined(places, {}, ""));
     return failed;
   }
@@ -276,6 +280,7 @@ class Locator {
   std::atomic<bool> over_ = false;
   std::mutex mutex_;  ///< of all below
   ProgressLine progress_;
+  std::size_t tried_ = 0;
   std::optional<std::size_t> found_;
   std::vector<std::size_t> partial_;
   std::exception_ptr thrown_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -15,54 +16,53 @@ using Kind = SmallEdit::Kind;
 using Words = std::vector<std::string>;
 
 /// What is written for what, of operators and names that mean neighbouring things.
-const std::vector<std::pair<std::string, Words>> taken_for{
-    {"+", {"-", "*"}},
-    {"-", {"+", "/"}},
-    {"*", {"/", "+"}},
-    {"/", {"*"}},
-    {"<", {"<=", ">"}},
-    {"<=", {"<", ">="}},
-    {">", {">=", "<"}},
-    {">=", {">", "<="}},
-    {"==", {"!=", "<=", ">="}},
-    {"!=", {"=="}},
-    {"&&", {"||"}},
-    {"||", {"&&"}},
-    {"=", {"+=", "*="}},
-    {"+=", {"=", "-=", "*="}},
-    {"-=", {"+=", "="}},
-    {"*=", {"/=", "+=", "="}},
-    {"/=", {"*="}},
-    {"++", {"--"}},
-    {"continue", {"break", "return"}},
-    {"break", {"continue", "return"}},
-    {"return", {"continue", "break"}},
-    {"min", {"max", "lowest", "infinity"}},
-    {"max", {"min", "infinity", "lowest"}},
-    {"lowest", {"infinity", "max", "min"}},
-    {"infinity", {"max", "lowest"}},
-    {"exp", {"exp2", "log", "expm1"}},
-    {"exp2", {"exp"}},
-    {"log", {"log1p", "exp", "log2", "log10"}},
-    {"log2", {"log"}},
-    {"log10", {"log"}},
-    {"log1p", {"log"}},
-    {"expm1", {"exp"}},
-    {"true", {"false"}},
-    {"false", {"true"}},
-    {"int", {"float", "double", "std::int64_t"}},
-    {"float", {"int", "double"}},
-    {"MPI_FLOAT", {"MPI_BYTE", "MPI_INT", "MPI_DOUBLE"}},
-    {"MPI_BYTE", {"MPI_FLOAT"}},
-    {"MPI_DOUBLE", {"MPI_FLOAT"}},
-    {"MPI_INT", {"MPI_FLOAT"}},
-    {"MPI_MAX", {"MPI_SUM", "MPI_MIN"}},
-    {"MPI_SUM", {"MPI_MAX"}},
-    {"__syncwarp", {"__syncthreads"}},
-    {"rows", {"cols", "row"}},
-    {"cols", {"rows"}},
-    {"x", {"y"}},
-    {"y", {"x"}}};
+const std::map<std::string, Words> taken_for{{"+", {"-", "*"}},
+                                             {"-", {"+", "/"}},
+                                             {"*", {"/", "+"}},
+                                             {"/", {"*"}},
+                                             {"<", {"<=", ">"}},
+                                             {"<=", {"<", ">="}},
+                                             {">", {">=", "<"}},
+                                             {">=", {">", "<="}},
+                                             {"==", {"!=", "<=", ">="}},
+                                             {"!=", {"=="}},
+                                             {"&&", {"||"}},
+                                             {"||", {"&&"}},
+                                             {"=", {"+=", "*="}},
+                                             {"+=", {"=", "-=", "*="}},
+                                             {"-=", {"+=", "="}},
+                                             {"*=", {"/=", "+=", "="}},
+                                             {"/=", {"*="}},
+                                             {"++", {"--"}},
+                                             {"continue", {"break", "return"}},
+                                             {"break", {"continue", "return"}},
+                                             {"return", {"continue", "break"}},
+                                             {"min", {"max", "lowest", "infinity"}},
+                                             {"max", {"min", "infinity", "lowest"}},
+                                             {"lowest", {"infinity", "max", "min"}},
+                                             {"infinity", {"max", "lowest"}},
+                                             {"exp", {"exp2", "log", "expm1"}},
+                                             {"exp2", {"exp"}},
+                                             {"log", {"log1p", "exp", "log2", "log10"}},
+                                             {"log2", {"log"}},
+                                             {"log10", {"log"}},
+                                             {"log1p", {"log"}},
+                                             {"expm1", {"exp"}},
+                                             {"true", {"false"}},
+                                             {"false", {"true"}},
+                                             {"int", {"float", "double", "std::int64_t"}},
+                                             {"float", {"int", "double"}},
+                                             {"MPI_FLOAT", {"MPI_BYTE", "MPI_INT", "MPI_DOUBLE"}},
+                                             {"MPI_BYTE", {"MPI_FLOAT"}},
+                                             {"MPI_DOUBLE", {"MPI_FLOAT"}},
+                                             {"MPI_INT", {"MPI_FLOAT"}},
+                                             {"MPI_MAX", {"MPI_SUM", "MPI_MIN"}},
+                                             {"MPI_SUM", {"MPI_MAX"}},
+                                             {"__syncwarp", {"__syncthreads"}},
+                                             {"rows", {"cols", "row"}},
+                                             {"cols", {"rows"}},
+                                             {"x", {"y"}},
+                                             {"y", {"x"}}};
 
 /// Calls that wait, whatever they are called.
 bool waits(const std::string& name) {
@@ -295,7 +295,7 @@ class Editor {
   }
 
   void neighbours(std::size_t at) {
-    const auto known = std::ranges::find(taken_for, pieces_[at].text, &std::pair<std::string, Words>::first);
+    const auto known = taken_for.find(pieces_[at].text);
     if (known == taken_for.end()) return;
     const bool word = pieces_[at].is_word();
     if (!word && begins_operand(at)) return;
