@@ -30,7 +30,7 @@ std::string told(const Task& task, std::vector<Example> examples, const AnswerOf
   return Sitting(task, std::move(examples), answer).as_if();
 }
 
-TEST(Guesses, TellWhichInputWasTakenForWhich) {
+TEST(AttentionReadings, TellWhichInputWasTakenForWhich) {
   const Task task = block_forward::task("2", "f");
   const auto examples = [](int seed) {
     InputGenerator generator(static_cast<std::uint64_t>(seed));
@@ -100,7 +100,7 @@ TEST(Verdict, NamesNoAnswersMistakeBesideOneThatExplainsAllAnswers) {
   EXPECT_EQ(names(), std::set<std::string>{"world"});
 }
 
-TEST(Guesses, KnowGradientsOfAWrongInputWhoseDeltaIsRight) {
+TEST(AttentionReadings, KnowGradientsOfAWrongInputWhoseDeltaIsRight) {
   using namespace block_backward;
   InputGenerator generator(5);
   const std::vector<Example> examples{
@@ -119,7 +119,7 @@ TEST(Guesses, KnowGradientsOfAWrongInputWhoseDeltaIsRight) {
             "every answer is as if o were taken where d_o belongs; delta is right");
 }
 
-TEST(Guesses, AreAFamilysMistakesThatTheLessonHasNoSectionFor) {
+TEST(AttentionReadings, AreAFamilysMistakesThatTheLessonHasNoSectionFor) {
   LessonJudge judge{"99", {block_forward::task("2", "f")}};
   LessonInfo lesson;
   keep_known_mistakes(judge, lesson);
