@@ -15,7 +15,7 @@ case ${1:-} in -*)
 esac
 mkdir -p "${1:-$root/build/docs}"
 out=$(cd -P -- "${1:-$root/build/docs}" && pwd)
-work=$out/work
+work=$out/made
 pages=$work/pages
 html=$out/html
 share=${COURSE_SHARE:-/usr/share}

@@ -46,8 +46,8 @@ while IFS=$'\t' read -r id _ title part _; do
   check "chapter $id is on the map" grep -q "xlink:href=\"lesson_$id.html\"" "$site/lesson_map.html"
   check "chapter $id has a contract" grep -qs 'Function Documentation' "$site/group__contract$id.html"
   check "the part of chapter $id is there" grep -q "<b>$part</b>" "$site/chapters.html"
-done <"$work/site/work/lessons.tsv"
-check 'as many chapters as the registry has lessons' is "$(wc -l <"$work/site/work/lessons.tsv")" \
+done <"$work/site/made/lessons.tsv"
+check 'as many chapters as the registry has lessons' is "$(wc -l <"$work/site/made/lessons.tsv")" \
   "$(grep -c '^      "id"' "$root/lessons/registry.json")"
 check 'no Markdown is left in a text' is \
   "$(cd "$site" && grep -lE '\\f[$[]|<p[^>]*>[^<]*(\*\*|\]\()' index.html lesson_*.html guide_*.html solution_*.html)" ''
