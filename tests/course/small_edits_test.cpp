@@ -148,6 +148,28 @@ TEST(SmallEdits, OfASourceWhoseBracketsDoNotMatchAreNone) {
   EXPECT_TRUE(small_edits(Code(""), "f").empty());
 }
 
+TEST(SmallEdits, OfASourceThatIsNoCppStayInTheSource) {
+  const std::string source =
+      "std::vector<float> g(int& a);\ntemplate <int N> auto f(const float* x, float (&out)[N]) {\n"
+      "  if (x[0] < 1 && N > 2) return -g(1, 2.f);\n  for (auto& [a, b] : map) { do { a *= ~b; } while (!a); "
+      "}\n"
+      "  const auto each = [&](int i) mutable -> float { switch (i) { case 1: break; } };\n}\n";
+  const std::vector<Token> tokens = tokens_of(source);
+  for (std::size_t out = 0; out < tokens.size(); out += 3) {
+    for (const bool twice : {false, true}) {
+      std::string odd;
+      for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (i != out || twice) odd += tokens[i].text;
+        if (i == out && twice) odd += ' ' + tokens[i].text;
+      }
+      for (const std::size_t end : {odd.size(), std::min(odd.find(tokens[out].text) + 1, odd.size())}) {
+        const std::string part = odd.substr(0, end);
+        for (const SmallEdit& edit : small_edits(Code(part), "f")) ASSERT_LE(edit.last, part.size()) << part;
+      }
+    }
+  }
+}
+
 TEST(SmallEdits, OutsideFunctionsAreOfWhatAVariableIsSetTo) {
   const std::string wrong = "namespace a {\nconstexpr float least = std::numeric_limits<float>::min();\n}\n";
   const std::string right =

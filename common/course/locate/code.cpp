@@ -284,9 +284,11 @@ std::string Code::type_before(std::size_t name) const {
   const bool by_mark = last + 1 < name && !is(name - 1, "const");
   // "a * b" and "a & b" may be operations: of a type that is not known, only "T& x" is a declaration.
   const bool is_known = last != at || short_type(words) != words || words == "auto";
-  const bool touches_type = !is(name - 1, "*") && pieces_[name - 1].first == pieces_[name - 2].last &&
-                            pieces_[name - 1].last < pieces_[name].first;
-  if (by_mark && !is_known && !touches_type) return "";
+  const auto touches_type = [&] {
+    return !is(name - 1, "*") && pieces_[name - 1].first == pieces_[name - 2].last &&
+           pieces_[name - 1].last < pieces_[name].first;
+  };
+  if (by_mark && !is_known && !touches_type()) return "";
   return words.empty() ? "" : short_type(words) + (by_mark && is(name - 1, "*") ? " *" : "");
 }
 
