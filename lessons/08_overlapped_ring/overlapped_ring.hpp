@@ -45,8 +45,9 @@ TokensToHide tokens_to_hide(const Setup& setup);
 ///
 /// Each block, this rank's own first, is given to block.accumulate once, with its owner's rank: after s hops
 /// rank r holds the block of rank (r - s) mod P. While a block is computed, the next one is on its way:
-///   - its transfer is started before accumulate, and completed after it, by a test in between_tiles, or by a
-///     thread of your own, which may also make it with a blocking call;
+///   - its transfer is started before accumulate. It is completed after accumulate; a test in between_tiles
+///   or
+///     a thread of your own may complete it earlier, and that thread may make it with a blocking call;
 ///   - the library is entered meanwhile, with any call of MPI's, by the between_tiles that accumulate is
 ///     given, or by a thread of your own (MPI was initialised with MPI_THREAD_MULTIPLE);
 ///   - a buffer is not read, computed on or passed on before what is received into it has arrived, and not
@@ -54,10 +55,10 @@ TokensToHide tokens_to_hide(const Setup& setup);
 ///   - every request is completed before the function returns.
 /// block.finish then writes o and lse. P blocks of work, P - 1 hops. A message may be as long as its block or
 /// padded to the largest shard's, keys and values together or apart. Uses comm, or a communicator made of it
-/// (MPI_Comm_dup, MPI_Cart_create), no collective for keys, values or gradients (MPI_Ialltoallv, too, is
-/// one), and no call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_..., MPI_Alltoallw). Memory for at
-/// most two more blocks of keys and values, of the largest shard's size. Source: Liu et al. 2023 (arXiv
-/// 2310.01889), algorithm 1.
+/// (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), no collective for keys, values or gradients
+/// (MPI_Ialltoallv, too, is one), and no call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_...,
+/// MPI_Alltoallw). Memory for at most two more blocks of keys and values, of the largest shard's size.
+/// Source: Liu et al. 2023 (arXiv 2310.01889), algorithm 1.
 void overlapped_ring_attention(course::HeadsView<const float> q, course::HeadsView<const float> k,
                                course::HeadsView<const float> v, course::HeadsView<float> o,
                                course::MatrixView<float> lse, std::span<const int> shard_tokens,
