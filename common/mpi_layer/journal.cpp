@@ -64,8 +64,9 @@ void Journal::count_sent(const Operation& operation) {
 }
 
 void Journal::count_collective(const Operation& operation) {
-  note(fact_collective, std::string(operation.call) + ", in which this rank received " +
-                            std::to_string(operation.bytes) + " bytes");
+  const int root = operation.case_peer();
+  note(fact_collective, operation.call + (root < 0 ? "" : " with root " + std::to_string(root)) +
+                            ", in which this rank received " + std::to_string(operation.bytes) + " bytes");
   const std::lock_guard guard(mutex_);
   report_.collective_bytes += operation.bytes;
 }

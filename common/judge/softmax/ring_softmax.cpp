@@ -341,17 +341,24 @@ std::vector<Finding> chain_of_whole_states(const Played& played) {
 }
 
 /// Told of a wrong answer alone: where some ranks call a collective, those that do not are left with what
-/// they had.
+/// they had; and so are those that name another root.
 std::vector<Finding> collective_on_every_rank(const Played& played) {
   if (is_right(played)) return {};
   std::vector<Index> callers;
-  std::string call;
+  std::string call, other_call;
   for (std::size_t rank = 0; rank < played.outcome->facts.size(); ++rank) {
     const std::optional<std::string> text = checks::first_text(played.outcome->facts[rank], fact_collective);
     if (!text) continue;
     callers.push_back(static_cast<Index>(rank));
-    call = text->substr(0, text->find(','));
+    const std::string called = text->substr(0, text->find(','));
+    if (call.empty()) call = called;
+    if (called != call && other_call.empty()) other_call = fmt::format("rank {} {}", rank, called);
   }
+  if (!other_call.empty())
+    return {
+        {"", fmt::format("rank {} calls {}, and {}: every rank has to name the same root, the one that has "
+                         "the state",
+                         callers.front(), call, other_call)}};
   if (callers.empty() || callers.size() == played.outcome->facts.size()) return {};
   return {{"", fmt::format("only {} called {}: every rank of the communicator has to call it",
                            index_words("rank", callers, played.example->ranks()), call)}};
@@ -411,7 +418,10 @@ Task rotation_task(std::string id, std::string function) {
                      {"one_hop_too_many", {.more_hops = 1}},
                      {"last_arrival_not_merged", {.merging = Merging::Leaving, .begins_with_nothing = true}},
                      {"last_arrival_not_merged", {.more_hops = -1}},
-                     {"one_hop_short", {.more_hops = -1}}}));
+                     {"one_hop_short", {.more_hops = -1}},
+                     {"own_state_not_merged", {.begins_with_nothing = true}}}));
+  rotation.words = {
+      {"own_state_not_merged", "every answer is as if a rank merged what arrives, and never its own state"}};
   for (Mistake& mistake : rotation.mistakes) {
     mistake.agrees = [id = mistake.id](const Example& example, const Outcome& outcome) {
       return hops_agree(id, example, outcome);
