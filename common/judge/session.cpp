@@ -15,13 +15,12 @@ void for_each_example(Round& round, const std::function<void(PlayedTest&, std::s
   for_each_in_parallel(counts, [&](std::size_t i, std::size_t j) { work(round.tests[i], j); });
 }
 
-/// What ends one subject's tests says nothing of another's.
 Case case_of(const std::filesystem::path& subject, const PlayedTest& test, std::size_t example) {
   const Task& task = *test.test->task;
   const Example& input = *test.examples[example];
   return {{.function = task.function, .arguments = input.arguments, .counted = input.counted},
-          subject / test.test->name(),
-          subject / task.id,
+          test.test->name(),
+          task.id,
           shards_of(task, input),
           wanted_outputs(task, test.played[example].expected),
           subject};
@@ -30,7 +29,7 @@ Case case_of(const std::filesystem::path& subject, const PlayedTest& test, std::
 /// The session's tests with its first seed, of which nothing is played yet.
 Round drawn(const Session& session) {
   const SessionOptions& options = session.options;
-  Round round{.seed = options.seed, .subject = options.subject};
+  Round round{.seed = options.seed, .subject = session.launcher.subject()};
   for (const GradedTest& test : session.tests) {
     Examples examples;
     if (options.shared == nullptr) {

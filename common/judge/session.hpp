@@ -44,7 +44,6 @@ struct SessionOptions {
   bool spare_large = false;
   /// By test's name, examples to play in place of newly drawn ones; those that are not there are added.
   std::map<std::string, Examples>* shared = nullptr;
-  std::filesystem::path subject = {};  ///< the shared object that is played; empty: the launcher's
 };
 
 /// Some tests of a lesson with a submission: played with the first seed, and after that by sweep() with more.
@@ -62,7 +61,8 @@ struct Session {
 };
 
 /// Plays and judges the first seed of each, in launches that they share: to start ranks takes longer than to
-/// play most mistakes. Each names its subject, and they differ in tests and subject alone.
+/// play most mistakes. They differ in tests, and in their launchers' subjects, alone. What ends a test
+/// is remembered by the first one's launcher.
 void play_together(std::span<Session> sessions);
 
 /// Of a submission with a mistake: whether what came of a later seed tells what it should. Empty for others.

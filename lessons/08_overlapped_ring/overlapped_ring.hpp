@@ -45,9 +45,8 @@ TokensToHide tokens_to_hide(const Setup& setup);
 ///
 /// Each block, this rank's own first, is given to block.accumulate once, with its owner's rank: after s hops
 /// rank r holds the block of rank (r - s) mod P. While a block is computed, the next one is on its way:
-///   - its transfer is started before accumulate. It is completed after accumulate; a test in between_tiles
-///   or
-///     a thread of your own may complete it earlier, and that thread may make it with a blocking call;
+///   - its transfer is started before accumulate, and completed after it, or earlier by a test in
+///     between_tiles or by a thread of your own, which may also make the transfer with a blocking call;
 ///   - the library is entered meanwhile, with any call of MPI's, by the between_tiles that accumulate is
 ///     given, or by a thread of your own (MPI was initialised with MPI_THREAD_MULTIPLE);
 ///   - a buffer is not read, computed on or passed on before what is received into it has arrived, and not

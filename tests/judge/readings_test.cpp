@@ -13,6 +13,7 @@
 #include "judge/softmax/row_softmax.hpp"
 #include "judge/softmax/state_merge.hpp"
 #include "judge/verdict.hpp"
+#include "protocol/fact_kinds.hpp"
 
 namespace course {
 
@@ -20,8 +21,9 @@ namespace {
 
 constexpr float nothing = -std::numeric_limits<float>::infinity();
 
-/// What somebody reads who computes that, on so many ranks.
-std::string told(Task task, const AnswerOf& computes, int ranks, std::uint64_t seed) {
+/// What somebody reads who computes that, on so many ranks, of which each called its collective, if any.
+std::string told(Task task, const AnswerOf& computes, int ranks, std::uint64_t seed,
+                 const std::vector<std::string>& collectives = {}) {
   for (const Mistake& mistake : task.mistakes) task.descriptions[mistake.id] = mistake.id;
   InputGenerator generator(seed);
   Sitting sitting(task);
@@ -37,6 +39,8 @@ std::string told(Task task, const AnswerOf& computes, int ranks, std::uint64_t s
     }
     outcome.reports.resize(outcome.outputs.size());
     outcome.facts.resize(outcome.outputs.size());
+    for (std::size_t rank = 0; rank < collectives.size(); ++rank)
+      outcome.facts[rank].emplace_back(fact_collective, collectives[rank] + ", in which …");
     sitting.play(example, std::move(outcome));
   }
   return sitting.verdict(false, false, ranks > 1 ? ranks : 0).text;
@@ -328,6 +332,31 @@ TEST(Pieces, AreNotFoundInOtherNumbers) {
         3, seed);
     EXPECT_EQ(text.find("has the piece"), std::string::npos) << text;
   }
+}
+
+TEST(Rotation, ThatNeverMergesItsOwnStateIsReadSo) {
+  LessonJudge judge{"03", {ring_softmax::rotation_task("2", "rotation_softmax")}};
+  const auto own = std::ranges::find(judge.tasks[0].mistakes, "own_state_not_merged", &Mistake::id);
+  ASSERT_NE(own, judge.tasks[0].mistakes.end());
+  const AnswerOf computes = [answer = own->answer](const Example& example) { return *answer(example); };
+  keep_known_mistakes(judge, {});
+  for (const int ranks : {1, 2, 3, 5})
+    expect_told("every answer is as if a rank merged what arrives, and never its own state", judge.tasks[0],
+                computes, ranks);
+}
+
+TEST(Chain, WhoseRanksNameDifferentRootsIsTold) {
+  const auto nothing_arrives = [](const Example& x) { return with_pieces(x, {{1, 0}, {1, 1}}); };
+  const auto text = [&](const std::vector<std::string>& collectives) {
+    return told(ring_softmax::chain_task("1", "chain_softmax"), nothing_arrives, 2, 1, collectives);
+  };
+  EXPECT_NE(text({"MPI_Bcast with root 0", "MPI_Bcast with root 1"})
+                .find("rank 0 calls MPI_Bcast with root 0, and rank 1 MPI_Bcast with root 1"),
+            std::string::npos);
+  for (const std::vector<std::string>& others :
+       {std::vector<std::string>{"MPI_Bcast with root 1", "MPI_Bcast with root 1"},
+        {"MPI_Barrier", "MPI_Bcast with root 1"}})
+    EXPECT_EQ(text(others).find("root"), std::string::npos) << text(others);
 }
 
 TEST(TimesTaken, NeedsAsManySumsAsParts) {

@@ -301,18 +301,18 @@ std::vector<Round> judged(Session& session, int seeds, const std::string& expect
   return rounds;
 }
 
-/// Candidates whose first seeds share launches: wrong ones one after another. With more seeds a launcher
-/// remembers what an earlier seed ended, so each candidate then has its own.
+/// Candidates whose first seeds share launches: wrong ones that stand one behind another. Where more seeds
+/// follow, each is by itself: its own launcher then knows what the first seed ended.
 std::vector<std::span<const Candidate>> batches(std::span<const Candidate> all, const JudgeOptions& options) {
   std::vector<std::span<const Candidate>> batches;
-  for (std::size_t first = 0; first < all.size();) {
-    std::size_t last = first + 1;
-    const auto may_join = [&](const Candidate& one) { return Expectation{one.expect}.of_mistakes(); };
-    if (options.seeds == 1 && may_join(all[first])) {
-      while (last < all.size() && last - first < most_candidates_a_launch && may_join(all[last])) ++last;
-    }
-    batches.push_back(all.subspan(first, last - first));
-    first = last;
+  const auto may_share = [&](const Candidate& one) {
+    return options.seeds == 1 && Expectation{one.expect}.of_mistakes();
+  };
+  for (std::size_t first = 0; first < all.size(); first += batches.back().size()) {
+    std::size_t size = 0;
+    while (size < most_candidates_a_launch && first + size < all.size() && may_share(all[first + size]))
+      ++size;
+    batches.push_back(all.subspan(first, std::max<std::size_t>(1, size)));
   }
   return batches;
 }
@@ -329,7 +329,6 @@ void test_batch(std::span<const Candidate> batch, const LessonInfo& lesson,
     SessionOptions how = session_options(options.seed, candidate.expect);
     how.spare_large = Expectation{candidate.expect}.of_mistakes();
     how.shared = &shared;
-    how.subject = candidate.subject;
     ChosenTests chosen = tests_of(candidate, lesson, tests, options);
     tried.push_back({&candidate, std::move(chosen.left_out)});
     sessions.push_back({std::move(chosen.tests), Launcher(std::move(launcher)), how});

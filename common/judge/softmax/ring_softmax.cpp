@@ -341,7 +341,7 @@ std::vector<Finding> chain_of_whole_states(const Played& played) {
 }
 
 /// Told of a wrong answer alone: where some ranks call a collective, those that do not are left with what
-/// they had; and so are those that name another root.
+/// they had, and so are those that name another root.
 std::vector<Finding> collective_on_every_rank(const Played& played) {
   if (is_right(played)) return {};
   std::vector<Index> callers;
@@ -352,7 +352,9 @@ std::vector<Finding> collective_on_every_rank(const Played& played) {
     callers.push_back(static_cast<Index>(rank));
     const std::string called = text->substr(0, text->find(','));
     if (call.empty()) call = called;
-    if (called != call && other_call.empty()) other_call = fmt::format("rank {} {}", rank, called);
+    const auto name = [](const std::string& words) { return words.substr(0, words.find(' ')); };
+    if (called != call && name(called) == name(call) && other_call.empty())
+      other_call = fmt::format("rank {} {}", rank, called);
   }
   if (!other_call.empty())
     return {
