@@ -15,33 +15,14 @@ void for_each_example(Round& round, const std::function<void(PlayedTest&, std::s
   for_each_in_parallel(counts, [&](std::size_t i, std::size_t j) { work(round.tests[i], j); });
 }
 
-Case case_of(const std::filesystem::path& subject, const PlayedTest& test, std::size_t example) {
+Case case_of(const PlayedTest& test, std::size_t example) {
   const Task& task = *test.test->task;
   const Example& input = *test.examples[example];
   return {{.function = task.function, .arguments = input.arguments, .counted = input.counted},
           test.test->name(),
           task.id,
           shards_of(task, input),
-          wanted_outputs(task, test.played[example].expected),
-          subject};
-}
-
-/// The session's tests with its first seed, of which nothing is played yet.
-Round drawn(const Session& session) {
-  const SessionOptions& options = session.options;
-  Round round{.seed = options.seed, .subject = session.launcher.subject()};
-  for (const GradedTest& test : session.tests) {
-    Examples examples;
-    if (options.shared == nullptr) {
-      examples = examples_of(test, options.seed);
-    } else {
-      Examples& shared = (*options.shared)[test.name()];
-      if (shared.empty()) shared = examples_of(test, options.seed, true);
-      examples = shared;
-    }
-    round.tests.push_back({.test = &test, .examples = std::move(examples)});
-  }
-  return round;
+          wanted_outputs(task, test.played[example].expected)};
 }
 
 }  // namespace
@@ -70,14 +51,14 @@ void prepare(std::vector<Round>& rounds) {
   }
 }
 
-void play(std::span<Round> rounds, const Chosen& chosen, Launcher& launcher, bool must_be_sharp) {
+void play(std::vector<Round>& rounds, const Chosen& chosen, Launcher& launcher, bool must_be_sharp) {
   std::vector<Case> cases;
   std::vector<Outcome*> places;
   for (Round& round : rounds) {
     for (PlayedTest& test : round.tests) {
       for (std::size_t i = 0; i < test.examples.size(); ++i) {
         if (!chosen(test, i)) continue;
-        cases.push_back(case_of(round.subject, test, i));
+        cases.push_back(case_of(test, i));
         places.push_back(&test.outcomes[i]);
       }
     }
@@ -94,29 +75,29 @@ void play(std::span<Round> rounds, const Chosen& chosen, Launcher& launcher, boo
 }
 
 void Session::play() {
-  play_together({this, 1});
-}
-
-void play_together(std::span<Session> sessions) {
-  if (sessions.empty()) return;
-  const SessionOptions& options = sessions.front().options;
-  Launcher& launcher = sessions.front().launcher;
-  std::vector<Round> rounds;
-  for (const Session& session : sessions) rounds.push_back(drawn(session));
+  std::vector<Round> rounds{{options.seed}};
+  for (const GradedTest& test : tests) {
+    Examples examples;
+    if (options.shared == nullptr) {
+      examples = examples_of(test, options.seed);
+    } else {
+      Examples& shared = (*options.shared)[test.name()];
+      if (shared.empty()) shared = examples_of(test, options.seed, true);
+      examples = shared;
+    }
+    rounds[0].tests.push_back({.test = &test, .examples = std::move(examples)});
+  }
   prepare(rounds);
   const auto is_spared = [&](const PlayedTest& test, std::size_t example) {
     return options.spare_large && test.examples[example]->large;
   };
-  play(rounds, std::not_fn(is_spared), launcher, options.must_be_sharp);
-  for (std::size_t i = 0; i < rounds.size(); ++i) {
-    std::vector<PlayedTest>& tests = rounds[i].tests;
-    judge(tests);
-    if (options.spare_large && std::ranges::none_of(tests, &PlayedTest::failed)) {
-      play({&rounds[i], 1}, is_spared, launcher, options.must_be_sharp);
-      judge(tests);
-    }
-    sessions[i].first = std::move(rounds[i]);
+  course::play(rounds, std::not_fn(is_spared), launcher, options.must_be_sharp);
+  judge(rounds[0].tests);
+  if (options.spare_large && std::ranges::none_of(rounds[0].tests, &PlayedTest::failed)) {
+    course::play(rounds, is_spared, launcher, options.must_be_sharp);
+    judge(rounds[0].tests);
   }
+  first = std::move(rounds[0]);
 }
 
 void Session::play_alone(std::shared_ptr<const Example> example) {

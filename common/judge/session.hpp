@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +15,6 @@ namespace course {
 struct Round {
   std::uint64_t seed = 0;
   std::vector<PlayedTest> tests = {};
-  std::filesystem::path subject = {};  ///< the shared object that they are played with; empty: the launcher's
 };
 
 /// The examples that a test has with a seed. `kept`: what is worked out of them is.
@@ -32,7 +29,7 @@ using Chosen = std::function<bool(const PlayedTest&, std::size_t example)>;
 /// Plays the chosen examples of all these rounds in as few launches as possible, and compares what was played
 /// so far with what is expected.
 /// @param must_be_sharp throws where a task may allow too much: require_sharp()
-void play(std::span<Round> rounds, const Chosen& chosen, Launcher& launcher, bool must_be_sharp);
+void play(std::vector<Round>& rounds, const Chosen& chosen, Launcher& launcher, bool must_be_sharp);
 
 struct SessionOptions {
   std::uint64_t seed = 1;
@@ -59,11 +56,6 @@ struct Session {
   /// Plays and judges one example of the only test by itself.
   void play_alone(std::shared_ptr<const Example> example);
 };
-
-/// Plays and judges the first seed of each, in launches that they share: to start ranks takes longer than to
-/// play most mistakes. They differ in tests, and in their launchers' subjects, alone. What ends a test
-/// is remembered by the first one's launcher.
-void play_together(std::span<Session> sessions);
 
 /// Of a submission with a mistake: whether what came of a later seed tells what it should. Empty for others.
 using Tells = std::function<bool(const Round&)>;

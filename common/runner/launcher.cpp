@@ -125,10 +125,6 @@ std::vector<int> own_order(int ranks) {
   return order;
 }
 
-const fs::path& subject_of(const Case& one, const LauncherOptions& options) {
-  return one.subject.empty() ? options.subject : one.subject;
-}
-
 /// One start of the player over some of the cases.
 class Launch {
  public:
@@ -141,7 +137,7 @@ class Launch {
     for (const std::size_t i : chosen) {
       const Case& one = cases[i];
       planned_.push_back({temporary_.path() / (one.name.empty() ? "case" + std::to_string(i) : one.name),
-                          subject_of(one, options)});
+                          one.subject.empty() ? options.subject : one.subject});
       world_ranks_.push_back(!options.world_ranks.empty() ? options.world_ranks
                              : options.timed              ? own_order(one.ranks())
                                                           : shuffled_world_ranks(one.ranks(), world_size_));
@@ -320,9 +316,7 @@ std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) {
   std::iota(waiting.begin(), waiting.end(), 0);
   const auto drop_ended = [&] {
     std::erase_if(waiting, [&](std::size_t i) {
-      const fs::path& subject = subject_of(cases[i], options_);
-      return ended_groups_.contains({subject, cases[i].group}) ||
-             ended_tasks_.contains({subject, cases[i].task});
+      return ended_groups_.contains(cases[i].group) || ended_tasks_.contains(cases[i].task);
     });
   };
   drop_ended();
@@ -337,10 +331,10 @@ std::vector<Outcome> Launcher::play(const std::vector<Case>& cases) {
     if (to_the_end) continue;
     if (options_.timed) break;
     const Case& last_played = cases[chosen[played.size() - 1]];
-    ended_groups_.insert({subject_of(last_played, options_), last_played.group});
+    ended_groups_.insert(last_played.group);
     const Outcome::Ending last = played.back().ending;
     if (last == Outcome::Ending::Stuck || last == Outcome::Ending::OverLimit)
-      ended_tasks_.insert({subject_of(last_played, options_), last_played.task});
+      ended_tasks_.insert(last_played.task);
     drop_ended();
   }
   return outcomes;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "protocol/case.hpp"
@@ -72,10 +71,7 @@ class Launcher {
  public:
   explicit Launcher(LauncherOptions options) : options_(std::move(options)) {}
 
-  /// The shared object of cases that name none.
-  const std::filesystem::path& subject() const { return options_.subject; }
-
-  /// A group or a task of a subject that ended in an earlier call is not played in a later one.
+  /// A group or a task that ended in an earlier call is not played in a later one.
   std::vector<Outcome> play(const std::vector<Case>& cases);
 
   /// Writes a case as a folder that a player can be pointed at.
@@ -84,8 +80,8 @@ class Launcher {
 
  private:
   LauncherOptions options_;
-  using OfSubject = std::pair<std::filesystem::path, std::string>;
-  std::set<OfSubject> ended_groups_, ended_tasks_;
+  std::set<std::string> ended_groups_;
+  std::set<std::string> ended_tasks_;
 };
 
 /// The world ranks that play the ranks of a case, in a world of `world_size` >= `ranks`: none plays the rank

@@ -22,17 +22,6 @@ TEST(Launcher, PlaysATestOnAfterAnExceptionInTheLastCase) {
   }
 }
 
-/// Of a group that ended with one subject, the other's cases are played.
-TEST(Launcher, EndsAGroupForTheSubjectThatEndedItAlone) {
-  Launcher launcher({.subject = SUBJECT, .player = {PLAYER_SOLO}});
-  Case ending = throwing_case();
-  ending.subject = ENDS_AT_LOAD;
-  const std::vector<Outcome> outcomes = launcher.play({ending, throwing_case(), ending});
-  EXPECT_EQ(outcomes[0].ending, Outcome::Ending::Lost) << outcomes[0].text;
-  EXPECT_EQ(outcomes[1].ending, Outcome::Ending::Threw) << outcomes[1].text;
-  EXPECT_EQ(outcomes[2].ending, Outcome::Ending::NotPlayed) << outcomes[2].text;
-}
-
 }  // namespace
 
 }  // namespace course

@@ -36,17 +36,6 @@ TEST(Session, IsEndedByABluntExampleWhereExamplesMustBeSharpAlone) {
   }
 }
 
-TEST(Session, ThatSharesLaunchesIsJudgedBySubject) {
-  const Task task = blunt_task();
-  std::vector<Session> sessions;
-  for (const char* const subject : {ENDS_AT_LOAD, SUBJECT})
-    sessions.push_back({{{&task, 0}}, Launcher({.subject = subject, .player = {PLAYER_SOLO}}), {}});
-  play_together(sessions);
-  const auto text = [&](int i) { return sessions[i].first.tests.at(0).verdict.text; };
-  EXPECT_NE(text(0).find("exit"), std::string::npos) << text(0);
-  EXPECT_NE(text(1).find("no_such_function"), std::string::npos) << text(1);
-}
-
 }  // namespace
 
 }  // namespace course

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <set>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -21,8 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Status = TestVerdict::Status;
-
-constexpr std::size_t most_candidates_a_launch = 12;  // their inputs and outputs are held at once
 
 /// The verdicts of one seed.
 struct Verdicts {
@@ -170,16 +167,17 @@ Check check_costs(const Round& round) {
   return check;
 }
 
-/// A candidate, and what is to be played of it.
-struct Tried {
-  const Candidate* candidate;
-  std::set<std::string> left_out;
-};
-
 /// What came of one, which is written down graded test by graded test where it should pass.
-Check check_candidate(const Tried& tried, Session& session, const LessonInfo& lesson,
-                      const JudgeOptions& options) {
-  const Candidate& candidate = *tried.candidate;
+Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vector<GradedTest>& all_tests,
+           const JudgeOptions& options, std::map<std::string, Examples>& shared) {
+  LauncherOptions launcher = options.launcher;
+  launcher.subject = candidate.subject;
+  SessionOptions how = session_options(options.seed, candidate.expect);
+  how.spare_large = Expectation{candidate.expect}.of_mistakes();
+  how.shared = &shared;
+  ChosenTests chosen = tests_of(candidate, lesson, all_tests, options);
+  Session session{std::move(chosen.tests), Launcher(std::move(launcher)), how};
+  session.play();
   const std::vector<Round> rounds = judged(session, options.seeds, candidate.expect, lesson);
   Check all;
   for (const PlayedTest& test : rounds.front().tests) {
@@ -198,7 +196,7 @@ Check check_candidate(const Tried& tried, Session& session, const LessonInfo& le
   }
   if (candidate.ledger_entry == "solution") checks.push_back(check_costs(session.first));
   if (!options.ledger.empty() && !candidate.ledger_entry.empty()) {
-    checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front(), tried.left_out,
+    checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front(), chosen.left_out,
                                   checks.front().holds));
     if (!checks.back().holds)
       checks.back().text += fmt::format(
@@ -301,70 +299,23 @@ std::vector<Round> judged(Session& session, int seeds, const std::string& expect
   return rounds;
 }
 
-/// Candidates whose first seeds share launches: wrong ones that stand one behind another. Where more seeds
-/// follow, each is by itself: its own launcher then knows what the first seed ended.
-std::vector<std::span<const Candidate>> batches(std::span<const Candidate> all, const JudgeOptions& options) {
-  std::vector<std::span<const Candidate>> batches;
-  const auto may_share = [&](const Candidate& one) {
-    return options.seeds == 1 && Expectation{one.expect}.of_mistakes();
-  };
-  for (std::size_t first = 0; first < all.size(); first += batches.back().size()) {
-    std::size_t size = 0;
-    while (size < most_candidates_a_launch && first + size < all.size() && may_share(all[first + size]))
-      ++size;
-    batches.push_back(all.subspan(first, std::max<std::size_t>(1, size)));
-  }
-  return batches;
-}
-
-/// What does not hold is settled alone: a neighbour's writes out of bounds may have spoilt it.
-void test_batch(std::span<const Candidate> batch, const LessonInfo& lesson,
-                const std::vector<GradedTest>& tests, const JudgeOptions& options,
-                std::map<std::string, Examples>& shared) {
-  std::vector<Tried> tried;
-  std::vector<Session> sessions;
-  for (const Candidate& candidate : batch) {
-    LauncherOptions launcher = options.launcher;
-    launcher.subject = candidate.subject;
-    SessionOptions how = session_options(options.seed, candidate.expect);
-    how.spare_large = Expectation{candidate.expect}.of_mistakes();
-    how.shared = &shared;
-    ChosenTests chosen = tests_of(candidate, lesson, tests, options);
-    tried.push_back({&candidate, std::move(chosen.left_out)});
-    sessions.push_back({std::move(chosen.tests), Launcher(std::move(launcher)), how});
-  }
-  std::string amiss;
-  try {
-    play_together(sessions);
-  } catch (const std::exception& error) {
-    amiss = fmt::format("it could not be judged: {}\n", error.what());
-  }
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    Check came{false, amiss};
-    try {
-      if (amiss.empty()) came = check_candidate(tried[i], sessions[i], lesson, options);
-    } catch (const std::exception& error) {
-      came = {false, fmt::format("it could not be judged: {}\n", error.what())};
-    }
-    if (!came.holds && batch.size() > 1) {
-      test_batch(batch.subspan(i, 1), lesson, tests, options, shared);
-      continue;
-    }
-    write(options.verdicts / batch[i].name, came);
-    fmt::print("{}  {}{}{}\n", came.holds ? "holds" : "fails", batch[i].name,
-               came.nearest.empty() ? "" : ": ", came.nearest);
-    std::fflush(stdout);
-  }
-}
-
 void test_candidates(const LessonInfo& lesson, const std::vector<GradedTest>& tests,
                      const JudgeOptions& options) {
   fs::remove_all(options.verdicts);
   fs::create_directories(options.verdicts);
   std::map<std::string, Examples> shared;
-  const std::vector<Candidate> all = listed_candidates(options.candidates);
-  for (const std::span<const Candidate> batch : batches(all, options))
-    test_batch(batch, lesson, tests, options, shared);
+  for (const Candidate& candidate : listed_candidates(options.candidates)) {
+    Check check;
+    try {
+      check = play(candidate, lesson, tests, options, shared);
+    } catch (const std::exception& error) {
+      check = {false, fmt::format("it could not be judged: {}\n", error.what())};
+    }
+    write(options.verdicts / candidate.name, check);
+    fmt::print("{}  {}{}{}\n", check.holds ? "holds" : "fails", candidate.name,
+               check.nearest.empty() ? "" : ": ", check.nearest);
+    std::fflush(stdout);
+  }
 }
 
 }  // namespace course
