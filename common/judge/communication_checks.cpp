@@ -298,8 +298,12 @@ CommunicationCheck sends_only_to_next(std::string mistake) {
       const int next = example.ahead(static_cast<int>(rank));
       for (const auto& [peer, bytes] : outcome.reports[rank].bytes_sent_to) {
         if (peer == next || bytes == 0) continue;
-        return {{mistake, fmt::format("rank {} sent {} bytes to rank {}; it should send to rank {} only",
-                                      rank, bytes, peer, next)}};
+        const auto rest = outcome.reports[rank].bytes_sent_to.find(next);
+        const bool some = rest != outcome.reports[rank].bytes_sent_to.end() && rest->second > 0;
+        return {
+            {mistake,
+             fmt::format("rank {} sent {} bytes to rank {}{}; it should send to rank {} only", rank, bytes,
+                         peer, some ? fmt::format(" and {} to rank {}", rest->second, next) : "", next)}};
       }
     }
     return {};

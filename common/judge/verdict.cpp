@@ -188,13 +188,26 @@ const Failure& most_telling(const Task& task, const std::vector<Failure>& failur
   return *std::ranges::find(failures, simplest(task, wrong, mistakes.empty()), &Failure::played);
 }
 
+/// Whether the launch was over with this case.
+bool ended_the_program(const Played& played) {
+  using Ending = Outcome::Ending;
+  const Ending ending = played.outcome->ending;
+  return ending == Ending::Crashed || ending == Ending::Deadlock || ending == Ending::Stuck ||
+         ending == Ending::OverLimit || ending == Ending::Lost;
+}
+
+/// "2 of 2 inputs fail; 8 more were not played: one of them ended the program"
 std::string count_words(const PlayedTest& test, std::size_t failed) {
   const auto not_played = std::ranges::count_if(
       test.played, [](const Played& played) { return played.outcome->ending == Outcome::Ending::NotPlayed; });
   const std::size_t played = test.played.size() - not_played;
-  if (not_played > 0)
-    return fmt::format("{} of {} inputs fail; {} more were not played", failed, played, not_played);
-  return failed > 1 ? fmt::format("{} of {} inputs fail", failed, played) : "";
+  if (not_played == 0) return failed > 1 ? fmt::format("{} of {} inputs fail", failed, played) : "";
+  const char* const why = std::ranges::none_of(test.played, ended_the_program)
+                              ? "large inputs are, once all others pass"
+                          : played == 1 ? "it ended the program"
+                                        : "one of them ended the program";
+  return fmt::format("{} of {} inputs fail; {} more {} not played: {}", failed, played, not_played,
+                     not_played == 1 ? "was" : "were", why);
 }
 
 /// By output, over all answers.

@@ -18,9 +18,9 @@ struct Traffic {
 
 /// Task 1. What rank `rank` sends in a backward pass round a ring of shard_tokens.size() >= 1 ranks, when
 /// every block sets out from its own rank, with its gradients, and goes from rank to rank + 1 modulo P. K and
-/// V make no hop after which nobody needs them; dK and dV are needed at home. One rank alone sends nothing.
-/// K, V, dK and dV of a rank with n tokens are [heads, n, head_dim] float32 each; shard_tokens[r] is the
-/// number of tokens of rank r, perhaps 0. Messages are as long as their blocks.
+/// V go as far as there is a rank that has to compute with them, dK and dV until they are home. One rank
+/// alone sends nothing. K, V, dK and dV of a rank with n tokens are [heads, n, head_dim] float32 each;
+/// shard_tokens[r] is the number of tokens of rank r, perhaps 0. Messages are as long as their blocks.
 Traffic backward_traffic(std::span<const int> shard_tokens, course::Index heads, course::Index head_dim,
                          int rank);
 

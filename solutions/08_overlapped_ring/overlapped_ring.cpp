@@ -19,8 +19,8 @@ TokensToHide tokens_to_hide(const Setup& setup) {
   //| // Write both times down for c tokens a rank: which grows with c, and which with its square?
   //| // What travels backwards beside keys and values?
   //| throw course::NotImplemented("task 1, tokens_to_hide");
-  const double scores = setup.query_heads * (setup.causal ? 0.5 : 1.0);  // times c^2
-  const double rows = 2 * setup.key_heads;                               // times c: of k, and of v
+  const double scores = setup.query_heads * (setup.causal ? 0.5 : 1.0);  // times n^2
+  const double rows = 2 * setup.key_heads;                               // times n: of k, and of v
   const auto tokens = [&](double operations, double bytes) {
     return (rows * bytes / setup.bytes_per_s) / (scores * operations / setup.flops_per_s);
   };

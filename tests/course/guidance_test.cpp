@@ -21,7 +21,8 @@ class Guidance : public testing::Test {
         checkout_.root / readme,
         "### How to read a deadlock\n\n## Common mistakes\n\n| What you see | What it is |\n| --- | --- |\n"
         "| `lse` too small | the loop ends early <!-- one_block_short --> |\n"
-        "| `o` wrong | only k travels <!-- v_left_behind --> |\n");
+        "| `o` wrong | only k travels <!-- v_left_behind --> |\n"
+        "| \"overlaps\", or \"every rank sent 1/3 of the bytes of its hops\" | a count lacks a factor |\n");
   }
 
   /// Of a task of lesson 01, or of the task of lesson 05 on several ranks.
@@ -82,6 +83,24 @@ TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
                 "five minutes\n");
 }
 
+TEST_F(Guidance, OfALineThatTheTableQuotesIsItsRowWhateverTheNumbers) {
+  TaskStatus quoted = failure("");
+  quoted.diagnosis =
+      "o[row 0] is 2, should be 3\nevery rank sent 1/6 of the bytes of its hops, as by a count\nmore";
+  const std::string row =
+      "  explained in " + readme + in_table(9) +
+      "    what you see: \"overlaps\", or \"every rank sent 1/3 of the bytes of its hops\"\n"
+      "    what it is: a count lacks a factor\n";
+  EXPECT_TRUE(of(quoted).starts_with(
+      "the last check said: every rank sent 1/6 of the bytes of its hops, as by a count\n" + row))
+      << of(quoted);
+  EXPECT_EQ(of(quoted).find("it may have no row"), std::string::npos);
+  quoted.ending = "deadlock";
+  EXPECT_NE(of(quoted).find(row), std::string::npos) << "of a function that has not returned, too";
+  quoted.diagnosis = "a block overlaps another";
+  EXPECT_EQ(of(quoted).find(row), std::string::npos) << "one word may stand in any line";
+}
+
 TEST_F(Guidance, SaysWhatToDoNextByHowTheCallEnded) {
   const std::vector<std::pair<std::string, std::string>> next{
       {"threw", "`catch throw`, `run`"},
@@ -104,6 +123,9 @@ TEST_F(Guidance, SendsToTheSanitizers) {
   EXPECT_NE(of(failure("crashed", false)).find("./course replay lesson01.1 --gdb 0"), std::string::npos);
   EXPECT_NE(of(failure("crashed")).find("./course check 05 --sanitize"), std::string::npos);
   EXPECT_NE(of(failure("crashed")).find("--gdb RANK"), std::string::npos);
+  TaskStatus sanitized = failure("crashed");
+  sanitized.diagnosis = "rank 1: AddressSanitizer: heap-buffer-overflow, WRITE of 4 bytes";
+  EXPECT_EQ(of(sanitized).find("--sanitize"), std::string::npos) << of(sanitized);
 }
 
 TEST_F(Guidance, IsGivenAgainForAnotherFailureOnly) {

@@ -173,5 +173,23 @@ TEST(SmallEdits, OutsideFunctionsAreOfWhatAVariableIsSetTo) {
   EXPECT_EQ(line_of_edit(wrong, right), 2);
 }
 
+TEST(SmallEditsOfWords, ComeFirstInLinesThatTheCheckNamed) {
+  const std::string source = in_a_function("float delta = x[0] + x[1];\nout[0] = x[0] + x[1];");
+  const auto line_of_first = [&](const std::set<std::string>& words) {
+    const SmallEdit first = small_edits(Code(source), "f", words).front();
+    return std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(first.first), '\n') + 1;
+  };
+  EXPECT_EQ(line_of_first({}), 4) << "a statement that may be left out";
+  EXPECT_EQ(line_of_first({"delta", "look"}), 3);
+}
+
+TEST(SmallEditsOfWords, AreNotLedByANameOfManyLines) {
+  std::string body = "out[0] = 1;";
+  for (int i = 0; i < 9; ++i) body += "\nout[1] = rank;";
+  const std::string source = in_a_function(body);
+  EXPECT_EQ(small_edits(Code(source), "f", {"rank"}).front().first,
+            small_edits(Code(source), "f").front().first);
+}
+
 }  // namespace
 }  // namespace course::program

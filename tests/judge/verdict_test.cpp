@@ -102,6 +102,18 @@ TEST(Verdict, SaysFirstThatATaskFailsWhichThisOneUses) {
     EXPECT_EQ(told.find("that may be all"), std::string::npos) << told;
 }
 
+TEST(Verdict, SaysWhyInputsWereNotPlayed) {
+  const Outcome crash = outcome(Ending::Crashed, "rank 0 died"), threw = outcome(Ending::Threw, "bad size");
+  EXPECT_EQ(judged({crash, {}}).text,
+            "rank 0 died\non an input\n1 of 1 inputs fail; 1 more was not played: it ended the program");
+  EXPECT_EQ(judged({threw, crash, {}, {}}, {}).text,
+            "bad size\non an input\n"
+            "2 of 2 inputs fail; 2 more were not played: one of them ended the program");
+  EXPECT_EQ(judged({threw, {}}, {}).text,
+            "bad size\non an input\n"
+            "1 of 1 inputs fail; 1 more was not played: large inputs are, once all others pass");
+}
+
 TEST(Verdict, IsTodoWhenNothingFailed) {
   const TestVerdict verdict = judged({outcome(Ending::Todo, "task 1 is not written")});
   EXPECT_EQ(verdict.status, TestVerdict::Status::Todo);

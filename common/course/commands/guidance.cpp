@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <regex>
 
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
@@ -21,17 +23,59 @@ std::string place_in_readme(const Checkout& checkout, const LessonInfo& lesson, 
   return found == lines.end() ? "" : fmt::format("{}:{}", file.string(), found - lines.begin() + 1);
 }
 
+std::vector<MistakeRow> rows_of_readme(const Checkout& checkout, const LessonInfo& lesson) {
+  const fs::path file = checkout.root / Checkout::lesson_folder(lesson) / "README.md";
+  return fs::exists(file) ? parse_mistake_rows(read_text(file)) : std::vector<MistakeRow>();
+}
+
+std::string row_text(const LessonInfo& lesson, const MistakeRow& row) {
+  return fmt::format("  explained in {}:{}, a row of \"{}\"\n    what you see: {}\n    what it is: {}\n",
+                     (Checkout::lesson_folder(lesson) / "README.md").string(), row.line, mistakes_section,
+                     row.seen, row.cause);
+}
+
+/// Each number as one sign: what a README quotes has the numbers of another input.
+std::string without_numbers(const std::string& text) {
+  static const std::regex number("[0-9]+");
+  return std::regex_replace(text, number, "#");
+}
+
+/// What a row's first cell quotes of a check's lines. A few letters may stand in any line.
+std::vector<std::string> quotations(const MistakeRow& row) {
+  constexpr int shortest = 12;
+  static const std::regex quoted("\"([^\"]*)\"");
+  std::vector<std::string> all;
+  for (std::sregex_iterator i(row.seen.begin(), row.seen.end(), quoted), end; i != end; ++i) {
+    if (i->length(1) >= shortest) all.push_back(without_numbers((*i)[1]));
+  }
+  return all;
+}
+
+/// The line of a check that a row quotes, and that row.
+struct QuotedLine {
+  std::string line;
+  MistakeRow row;
+};
+
+std::optional<QuotedLine> quoted_line(const std::vector<MistakeRow>& rows, const std::string& diagnosis) {
+  for (const std::string& line : lines_of(diagnosis)) {
+    for (const MistakeRow& row : rows) {
+      const bool quotes = std::ranges::any_of(quotations(row), [&](const std::string& quotation) {
+        return without_numbers(line).find(quotation) != std::string::npos;
+      });
+      if (quotes) return QuotedLine{line, row};
+    }
+  }
+  return std::nullopt;
+}
+
 /// What a known mistake is, the input that shows it, and the README's rows on it.
 std::string about_mistake(const Checkout& checkout, const LessonInfo& lesson, const MistakeInfo& mistake,
                           const char* where) {
   std::string text = fmt::format("the last check looked{} like: {}\n  it shows on: {}\n", where, mistake.what,
                                  mistake.exposed_by);
-  const fs::path file = Checkout::lesson_folder(lesson) / "README.md";
-  if (!fs::exists(checkout.root / file)) return text;
-  for (const MistakeRow& row : parse_mistake_rows(read_text(checkout.root / file))) {
-    if (std::ranges::count(row.mistakes, mistake.id) == 0) continue;
-    text += fmt::format("  explained in {}:{}, a row of \"{}\"\n    what you see: {}\n    what it is: {}\n",
-                        file.string(), row.line, mistakes_section, row.seen, row.cause);
+  for (const MistakeRow& row : rows_of_readme(checkout, lesson)) {
+    if (std::ranges::count(row.mistakes, mistake.id) > 0) text += row_text(lesson, row);
   }
   return text;
 }
@@ -56,7 +100,9 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
   if (task.ending == "crashed") {
     const std::string sanitized = fmt::format(
         "  ./course check {} --sanitize names the line that reads or writes out of bounds\n", lesson.id);
-    return (lesson.needs_gpu() ? "" : sanitized) +
+    const bool has_said = task.diagnosis.find("Sanitizer") != std::string::npos ||
+                          task.diagnosis.find(": runtime error: ") != std::string::npos;
+    return (lesson.needs_gpu() || has_said ? "" : sanitized) +
            fmt::format("  {}`run`, `bt`: the line that crashed\n", in_gdb);
   }
   if (task.ending == "deadlock") {
@@ -75,11 +121,16 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
         "prints\n",
         replay);
   }
+  return fmt::format("  {} plays that input again and shows your numbers beside the right ones\n", replay);
+}
+
+/// Where the table stands, for a failure that no row of it quotes.
+std::string where_the_table_is(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
   const std::string table = place_in_readme(checkout, lesson, std::string("## ") + mistakes_section);
-  return (table.empty() ? ""
-                        : fmt::format("  {} ({}) goes by what you see; it may have no row for this\n", table,
-                                      mistakes_section)) +
-         fmt::format("  {} plays that input again and shows your numbers beside the right ones\n", replay);
+  return table.empty() || !task.ending.empty()
+             ? ""
+             : fmt::format("  {} ({}) goes by what you see; it may have no row for this\n", table,
+                           mistakes_section);
 }
 
 }  // namespace
@@ -98,11 +149,14 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
     }
     if (!text.empty()) return text;
   }
+  const std::optional<QuotedLine> quoted = quoted_line(rows_of_readme(checkout, lesson), task.diagnosis);
   return fmt::format(
-      "the last check said: {}\n{}  ./course locate {}.{} looks for the line: it tries small changes of your "
+      "the last check said: {}\n{}{}  ./course locate {}.{} looks for the line: it tries small changes of "
+      "your "
       "file, for five minutes\n",
-      task.diagnosis.substr(0, task.diagnosis.find('\n')), next_step_after(checkout, lesson, task), lesson.id,
-      task.task->id);
+      quoted ? quoted->line : task.diagnosis.substr(0, task.diagnosis.find('\n')),
+      quoted ? row_text(lesson, quoted->row) : where_the_table_is(checkout, lesson, task),
+      next_step_after(checkout, lesson, task), lesson.id, task.task->id);
 }
 
 }  // namespace course::program

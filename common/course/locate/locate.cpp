@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <regex>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -60,7 +61,16 @@ struct Failure {
   std::string task;
   fs::path kept;                   ///< the case that the task is first tried on
   std::vector<std::string> tests;  ///< the task's
+  std::set<std::string> words;     ///< of the check's diagnosis
 };
+
+std::set<std::string> words_of(const std::string& diagnosis) {
+  static const std::regex word("[A-Za-z_][A-Za-z_0-9]*");
+  std::set<std::string> all;
+  for (std::sregex_iterator i(diagnosis.begin(), diagnosis.end(), word), end; i != end; ++i)
+    all.insert(i->str());
+  return all;
+}
 
 class Locator {
  public:
@@ -116,7 +126,7 @@ class Locator {
     const fs::path kept = all.keep / (lesson.tag() + "." + wrong->test);
     if (!fs::exists(kept / "case.json"))
       throw Unavailable("the input that fails task " + wrong->task->id + " was not kept");
-    return {&lesson, wrong->task->id, kept, test_names(*wrong->task)};
+    return {&lesson, wrong->task->id, kept, test_names(*wrong->task), words_of(wrong->diagnosis)};
   }
 
   void require_compiled(const LessonInfo& lesson) const {
@@ -138,7 +148,7 @@ class Locator {
       fs::create_directories(folder);
       builds_.push_back(std::make_unique<EditedBuild>(checkout_, *failure_.lesson, file, folder));
       codes_.push_back(std::make_unique<Code>(read_text(checkout_.root / file)));
-      for (SmallEdit& edit : small_edits(*codes_.back(), function))
+      for (SmallEdit& edit : small_edits(*codes_.back(), function, failure_.words))
         trials.push_back({builds_.back().get(), codes_.back().get(), file, std::move(edit)});
     }
     if (trials.empty())

@@ -574,6 +574,25 @@ std::string code_alone(const std::string& source) {
   return code;
 }
 
+/// By line of the source, from 0: whether it has a name that the check's words have, too. A name of many
+/// lines leads nowhere.
+std::vector<bool> lines_of_words(const Code& code, const std::set<std::string>& words) {
+  constexpr std::size_t most_lines = 8;
+  const std::string& source = code.source();
+  std::vector<bool> leads(1 + std::ranges::count(source, '\n'));
+  std::map<std::string, std::set<std::size_t>> lines;
+  std::size_t line = 0, done = 0;
+  for (const Piece& piece : code.pieces()) {
+    line += std::count(source.begin() + done, source.begin() + piece.first, '\n');
+    done = piece.first;
+    if (piece.is_word() && words.contains(piece.text)) lines[piece.text].insert(line);
+  }
+  for (const auto& [word, its] : lines) {
+    for (const std::size_t one : its) leads[one] = leads[one] || its.size() <= most_lines;
+  }
+  return leads;
+}
+
 /// How far each definition is from the function: 0 for itself, 1 for what it names, and so on; those that it
 /// does not reach are far.
 std::vector<int> distances(const Code& code, const std::string& function) {
@@ -604,10 +623,17 @@ std::string SmallEdit::applied_to(const std::string& source) const {
   return source.substr(0, first) + text + source.substr(last);
 }
 
-std::vector<SmallEdit> small_edits(const Code& code, const std::string& function) {
+std::vector<SmallEdit> small_edits(const Code& code, const std::string& function,
+                                   const std::set<std::string>& words) {
+  constexpr int sooner = 4;
   std::vector<SmallEdit> all;
   const std::vector<int> far = distances(code, function);
   for (std::size_t i = 0; i < far.size(); ++i) Editor(code, code.definitions()[i], 2 * far[i], all).run();
+  const std::vector<bool> leads = lines_of_words(code, words);
+  for (SmallEdit& edit : all) {
+    const auto first = code.source().begin();
+    if (leads[std::count(first, first + edit.first, '\n')]) edit.rank -= sooner;
+  }
   std::ranges::stable_sort(all, {}, &SmallEdit::rank);
   // By a hash of the whole: two that share one by chance cost one of them.
   const std::hash<std::string> hash;

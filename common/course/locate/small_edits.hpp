@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,10 @@ struct SmallEdit {
 };
 
 /// All there are of the functions in this source, each once, in the order in which to try them: first those
-/// in the function of this name. None of a source whose brackets do not match. Many of them do not compile:
-/// no compiler's knowledge of types is asked.
-std::vector<SmallEdit> small_edits(const Code& code, const std::string& function);
+/// in the function of this name and in lines with a name that is one of `words`. None of a source whose
+/// brackets do not match. Many of them do not compile: no compiler's knowledge of types is asked.
+/// @param words of what a check said
+std::vector<SmallEdit> small_edits(const Code& code, const std::string& function,
+                                   const std::set<std::string>& words = {});
 
 }  // namespace course::program

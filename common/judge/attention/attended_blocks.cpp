@@ -268,30 +268,33 @@ std::vector<Finding> names_the_owners(const Example& example, const Outcome& out
   return {};
 }
 
-CommunicationCheck sends_whole_blocks(int (*hops)(int ranks)) {
+bool sent_bytes_of_hops(checks::Hops hops, const Example& example, const Outcome& outcome, Index part) {
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    int tokens = 0;
+    for (int hop = 0; hop < hops(example.ranks()); ++hop)
+      tokens += example.layout.tokens(holder(example, rank, hop));
+    const std::int64_t sent = part * checks::bytes_sent(outcome.reports[rank]);
+    if (sent != checks::bytes_of_block(example, tokens) && sent != checks::bytes_of_hops(hops, example))
+      return false;
+  }
+  return true;
+}
+
+CommunicationCheck sends_whole_blocks(checks::Hops hops) {
   return [hops](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     const auto is_nobodys = [](const Calls& calls) {
       return std::ranges::count(calls, nobody, &Attended::k_of) > 0;
     };
     if (std::ranges::none_of(read(example, outcome), is_nobodys)) return {};
-    const std::vector<int> shards = example.layout.shard_tokens();
-    const auto is_sent = [&](Index times) {
-      for (int rank = 0; rank < example.ranks(); ++rank) {
-        int tokens = 0;
-        for (int hop = 0; hop < hops(example.ranks()); ++hop) tokens += shards[holder(example, rank, hop)];
-        const std::int64_t sent = times * checks::bytes_sent(outcome.reports[rank]);
-        if (sent != checks::bytes_of_block(example, tokens) && sent != checks::bytes_of_hops(hops, example))
-          return false;
-      }
-      return true;
-    };
     const Tensor& k = example.inputs.at("k");
     std::vector<std::string> causes;
     Index times = 0;
     for (const auto& [factor, cause] : {std::pair{k.extent(0), "without heads"},
                                         {k.extent(2), "without head_dim"},
                                         {Index{4}, "of numbers where MPI_BYTE counts bytes"}}) {
-      if (factor < 2 || (times != 0 && factor != times) || !is_sent(factor)) continue;
+      if (factor < 2 || (times != 0 && factor != times) ||
+          !sent_bytes_of_hops(hops, example, outcome, factor))
+        continue;
       times = factor;
       causes.push_back(cause);
     }

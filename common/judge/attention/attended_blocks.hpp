@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "judge/communication_checks.hpp"
 #include "judge/diagnose.hpp"
 #include "protocol/block_log.hpp"
 
@@ -46,9 +47,13 @@ bool attended_to_more_than_all(const Example& example, const Outcome& outcome);
 /// The owner named for a block is another rank than the one whose keys and values they are.
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome);
 
+/// Whether every rank sent 1/part of the bytes of so many hops of two tensors, each message as long as its
+/// block or as the largest.
+bool sent_bytes_of_hops(checks::Hops hops, const Example& example, const Outcome& outcome, Index part = 1);
+
 /// A rank was given a block that is nobody's, and every rank has sent the same fraction of the bytes of so
 /// many hops of two tensors, 1/heads, 1/head_dim or 1/4: the counts of the messages leave out a factor.
-CommunicationCheck sends_whole_blocks(int (*hops)(int ranks));
+CommunicationCheck sends_whole_blocks(checks::Hops hops);
 
 /// A block was given to accumulate with ranges that have no key: empty_block_computed. Says nothing of a
 /// wrong answer, whose ranges may be wrong.

@@ -62,6 +62,12 @@ std::vector<Mistake> known_mistakes() {
              x[element] = 0;
              return Tokens{forward, right_tokens(std::move(x)).backward};
            })},
+          {"one_width", changed([](Setup& x) { x[gradient] = x[element]; })},
+          {"one_width", by([](Setup x) {
+             const double forward = right_tokens(x).forward;
+             x[element] = x[gradient];
+             return Tokens{forward, right_tokens(std::move(x)).backward};
+           })},
           {"heads_ignored", changed([](Setup& x) { x[key_heads] = x[query_heads]; })},
           {"causal_ignored", changed([](Setup& x) { x[causal] = 0; })},
           {"twice_the_work", scaled(0.5, 0.5)},

@@ -191,8 +191,9 @@ Answer run_chain(const ChainSteps& steps, const Example& example) {
 /// What leaves a rank at a hop: its own state, all that it has merged so far, or what arrived last; on odd
 /// ranks, which receive first, what has just arrived.
 enum class Leaving { Own, Merged, Arrived, JustArrived };
-/// What a rank merges at a hop.
-enum class Merging { Arrived, Leaving, Nothing };
+/// What a rank merges at a hop; or what arrives takes the place of what was merged, and what leaves is then
+/// merged with it, or nothing.
+enum class Merging { Arrived, Leaving, Nothing, LeavingWithArrived, ArrivedAlone };
 
 /// A rotation's steps as switches.
 struct RotationSteps {
@@ -223,7 +224,11 @@ Answer run_rotation(const RotationSteps& steps, const Example& example) {
       const bool left_out = leaves_out && rank == unserved_rank(example);
       if (!left_out) arrived[rank] = leaving[example.ahead(rank, -1)];
       if ((left_out && !steps.merges_its_own_again) || steps.merging == Merging::Nothing) continue;
-      const States& from = steps.merging == Merging::Leaving ? leaving : arrived;
+      const bool replaced =
+          steps.merging == Merging::LeavingWithArrived || steps.merging == Merging::ArrivedAlone;
+      if (replaced) merged[rank] = arrived[rank];
+      if (steps.merging == Merging::ArrivedAlone) continue;
+      const States& from = steps.merging == Merging::Arrived ? arrived : leaving;
       merged[rank] = softmax_steps::merge(merged[rank], from[rank]);
     }
   }
@@ -409,19 +414,23 @@ Task chain_task(std::string id, std::string function) {
 Task rotation_task(std::string id, std::string function) {
   Task rotation = task(std::move(id), std::move(function));
   rotation.mistakes = with_shared_mistakes(mistakes_of<RotationSteps>(
-      run_rotation, {{"odd_world_size", {.leaves_one_out = true}},
-                     {"odd_world_size", {.leaves_one_out = true, .merges_its_own_again = true}},
-                     {"own_state_every_hop", {.leaving = Leaving::Own}},
-                     {"merged_state_travels", {.leaving = Leaving::Merged}},
-                     {"receives_over_the_send_buffer", {.leaving = Leaving::JustArrived}},
-                     {"sent_state_merged", {.merging = Merging::Leaving}},
-                     {"nothing_merged", {.merging = Merging::Nothing}},
-                     {"weights_from_the_traveller", {.weights_from_arrived = true}},
-                     {"one_hop_too_many", {.more_hops = 1}},
-                     {"last_arrival_not_merged", {.merging = Merging::Leaving, .begins_with_nothing = true}},
-                     {"last_arrival_not_merged", {.more_hops = -1}},
-                     {"one_hop_short", {.more_hops = -1}},
-                     {"own_state_not_merged", {.begins_with_nothing = true}}}));
+      run_rotation,
+      {{"odd_world_size", {.leaves_one_out = true}},
+       {"odd_world_size", {.leaves_one_out = true, .merges_its_own_again = true}},
+       {"own_state_every_hop", {.leaving = Leaving::Own}},
+       {"merged_state_travels", {.leaving = Leaving::Merged}},
+       {"receives_over_the_send_buffer", {.leaving = Leaving::JustArrived}},
+       {"sent_state_merged", {.merging = Merging::Leaving}},
+       {"nothing_merged", {.merging = Merging::Nothing}},
+       {"received_over_merged", {.merging = Merging::LeavingWithArrived}},
+       {"received_over_merged", {.leaving = Leaving::Own, .merging = Merging::LeavingWithArrived}},
+       {"received_over_merged", {.merging = Merging::ArrivedAlone}},
+       {"weights_from_the_traveller", {.weights_from_arrived = true}},
+       {"one_hop_too_many", {.more_hops = 1}},
+       {"last_arrival_not_merged", {.merging = Merging::Leaving, .begins_with_nothing = true}},
+       {"last_arrival_not_merged", {.more_hops = -1}},
+       {"one_hop_short", {.more_hops = -1}},
+       {"own_state_not_merged", {.begins_with_nothing = true}}}));
   rotation.words = {
       {"own_state_not_merged", "every answer is as if a rank merged what arrives, and never its own state"}};
   for (Mistake& mistake : rotation.mistakes) {

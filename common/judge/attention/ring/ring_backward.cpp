@@ -1,6 +1,7 @@
 #include "judge/attention/ring/ring_backward.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
@@ -33,6 +34,9 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
        {.dk_travels = false, .dv_travels = false, .gradient_hops = -1, .beyond = uncleared}},
       {"dk_and_dv_swapped", {.swapped = Swapped::AtTheEnd}},
       {"dk_and_dv_swapped", {.swapped = Swapped::EveryHop}},
+      {"dk_and_dv_swapped", {.swapped = Swapped::OwnShare}},
+      {"dk_and_dv_swapped", {.swapped = Swapped::OtherShares}},
+      {"keys_and_values_sent_home", {.returned = Returned::KeysValues}},
       {"overwritten_not_accumulated", {.dk_dv_overwritten = true}},
       {"overwritten_not_accumulated", {.dq_overwritten = true}},
       {"overwritten_not_accumulated", {.dk_dv_overwritten = true, .dq_overwritten = true}},
@@ -40,11 +44,14 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
       {"v_left_behind", {.v_travels = false}},
       {"one_block_short", {.blocks = -1}},
       {"one_block_short", {.blocks = -1, .gradient_hops = -1}},
+      {"one_block_too_many", {.blocks = 1}},
+      {"one_block_too_many", {.blocks = 1, .own_again_alone = true}},
       {"share_to_block_before", {.share_to_block_before = true}},
       {"mean_over_ranks", {.dk_dv_averaged = true}},
       {"mean_over_ranks", {.dk_dv_averaged = true, .dq_averaged = true}},
       {"delta_left_out", {.delta = Delta::LeftOut}},
       {"delta_of_first_head", {.delta = Delta::OfFirstHead}},
+      {"delta_by_query", {.delta = Delta::ByQuery}},
       {"sums_not_cleared", {.dq_start = uncleared}},
       {"sums_not_cleared", {.dk_dv_start = uncleared}},
       {"sums_not_cleared", {.dq_start = uncleared, .dk_dv_start = uncleared}}};
@@ -96,6 +103,12 @@ bool output_is_right(const Played& played, const char* output) {
   return relative_error(played.answer.at(output), played.expected.at(output)) <= played.tolerance.at(output);
 }
 
+/// Whether the output is what these steps make.
+bool output_is_of(const Played& played, const char* output, const Steps& steps) {
+  const Tensor64 made = gradients<double>(steps, *played.example).at(output);
+  return relative_error(played.answer.at(output), made) <= mistake_factor * played.tolerance.at(output);
+}
+
 /// Where dq holds one block's share alone: which.
 std::string only_share_in_dq(const Played& played) {
   struct Share {
@@ -108,11 +121,26 @@ std::string only_share_in_dq(const Played& played) {
        {Share{{.dq_overwritten = true},
               "dq is the share of the last block alone, as if it were cleared or overwritten at each block"},
         Share{{.blocks = 1 - example.ranks()}, "dq is the share of the own block alone"}}) {
-    const Tensor64 dq = gradients<double>(share.steps, example).at("dq");
-    if (relative_error(played.answer.at("dq"), dq) <= mistake_factor * played.tolerance.at("dq"))
-      return share.words;
+    if (output_is_of(played, "dq", share.steps)) return share.words;
   }
   return "";
+}
+
+bool has_nan(const Played& played, const char* output) {
+  return std::ranges::any_of(played.answer.at(output).values(), [](double x) { return std::isnan(x); });
+}
+
+/// Where dk and dv go astray, among several ranks with a right dq.
+std::string of_last_hop(const Played& played) {
+  if (!output_is_of(played, "dk", {.gradient_hops = -1}) ||
+      !output_is_of(played, "dv", {.gradient_hops = -1}))
+    return "";
+  const bool sent_all =
+      checks::traffic_was_measured(*played.outcome) &&
+      log_reading::sent_bytes_of_hops(checks::backward_hops, *played.example, *played.outcome);
+  return sent_all ? "every rank sent the bytes of all hops, the last too: look at what is "
+                    "returned after it"
+                  : "";
 }
 
 }  // namespace
@@ -121,7 +149,11 @@ log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_
   return [=](const Played& played) -> std::string {
     const std::string leftover = log_reading::leftover(*played.example, *played.outcome);
     if (output_is_right(played, "dq") && !leftover.empty()) return leftover + "; " + of_leftover;
-    if (output_is_right(played, "dq")) return played.example->ranks() > 1 ? of_dk_and_dv : "";
+    if (output_is_right(played, "dq")) {
+      if (played.example->ranks() == 1 || has_nan(played, "dk") || has_nan(played, "dv")) return "";
+      const std::string last_hop = of_last_hop(played);
+      return last_hop.empty() ? of_dk_and_dv : last_hop;
+    }
     if (const std::string share = only_share_in_dq(played); !share.empty()) return share;
     return output_is_right(played, "dv") && !output_is_right(played, "dk")
                ? "look at delta, which dv does without"
@@ -141,6 +173,16 @@ Task task(std::string id, std::string function) {
   made.readings = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
                                        [](const Example& example) { return gradients<double>({}, example); });
   made.mistakes.push_back(one_hop_short_however_copied());
+  made.words = {
+      {"delta_left_out", "every answer is as if delta were 0"},
+      {"delta_of_first_head", "every answer is as if all heads were given the first one's delta"},
+      {"delta_by_query",
+       "every answer is as if delta were laid out [queries, heads]; it is [heads, queries]"},
+      {"one_block_too_many",
+       "every answer is as if the own block were computed once more after the last hop"},
+      {"dk_and_dv_swapped",
+       "every answer is as if dk and dv changed places, in a share, at a hop or at the end"},
+      {"keys_and_values_sent_home", "every answer is as if the last hop brought k and v for dk and dv"}};
   made.answer_checks.push_back(is_right_on_every_rank);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns},

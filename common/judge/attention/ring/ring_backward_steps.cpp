@@ -41,10 +41,7 @@ struct Rank {
       const DenseHead<T> one{of(q), of(block_k), of(block_v), of(o), of(d_o), lse.matrix().row(head)};
       for (Index i = 0; i < q.extent(1); ++i) {
         if (one.lse[i] == -std::numeric_limits<T>::infinity()) continue;
-        const T delta = how == Delta::LeftOut ? 0
-                        : how == Delta::OfFirstHead
-                            ? dot<T>(o.heads().head(0).row(i), d_o.heads().head(0).row(i))
-                            : one.delta(i);
+        const T delta = given_delta(how, head, i);
         for (Index j = seen[i].first; j < seen[i].last; ++j) {
           const T weight = std::exp(one.s(i, j) - one.lse[i]);
           const T scaled_ds = one.scale * weight * (one.dp(i, j) - delta);
@@ -55,6 +52,25 @@ struct Rank {
       }
     }
     return made;
+  }
+
+  /// The D that query i of a head is given.
+  T given_delta(Delta how, Index head, Index i) const {
+    const auto of = [this](Index h, Index row) {
+      return dot<T>(o.heads().head(h).row(row), d_o.heads().head(h).row(row));
+    };
+    const Index place = head * q.extent(1) + i;
+    switch (how) {
+      case Delta::Right:
+        return of(head, i);
+      case Delta::LeftOut:
+        return 0;
+      case Delta::OfFirstHead:
+        return of(0, i);
+      case Delta::ByQuery:
+        return of(place % q.extent(0), place / q.extent(0));
+    }
+    throw std::logic_error("no such delta");
   }
 };
 
@@ -92,10 +108,11 @@ class Ring {
   }
 
   Answer answer() {
-    const int blocks = std::max(1, world_size() + steps_.blocks);
+    const int alone = steps_.own_again_alone ? 2 : 1;
+    const int blocks = world_size() == 1 ? alone : std::max(1, world_size() + steps_.blocks);
     const int hops = world_size() == 1 ? 0 : world_size() + steps_.gradient_hops;
     for (int step = 0; step < std::max(blocks, hops); ++step) {
-      if (step < blocks && !(steps_.share_to_block_before && step > 0)) work(step, step);
+      if (step < blocks && !(steps_.share_to_block_before && step > 0)) work(step, std::min(step, hops));
       if (steps_.share_to_block_before && step + 1 < blocks) work(step + 1, step);
       if (step < hops) pass_on(step);
     }
@@ -151,9 +168,10 @@ class Ring {
           ring_mask::seen(example_, rank, of, block_k.extent(1), steps_.mask), steps_.delta);
       add(dq_[rank].values(), share.dq.values(), steps_.dq_overwritten);
       if (of != rank && !steps_.others_blocks) continue;
+      const bool exchanged = steps_.swapped == (of == rank ? Swapped::OwnShare : Swapped::OtherShares);
       for (int i = 0; i < times_added(step); ++i) {
-        enter(rank, sums, 0, share.dk);
-        enter(rank, sums, 1, share.dv);
+        enter(rank, sums, exchanged ? 1 : 0, share.dk);
+        enter(rank, sums, exchanged ? 0 : 1, share.dv);
       }
     }
   }
@@ -218,6 +236,7 @@ class Ring {
     if (steps_.swapped == Swapped::AtTheEnd) std::swap(own[0], own[1]);
     if (hops == world_size() && steps_.at_home == Brought::DvForDk) own[1] = before_home(rank);
     if (steps_.returned == Returned::Received || hops == 0) return own;
+    if (steps_.returned == Returned::KeysValues) return {ranks_[rank].k.values(), ranks_[rank].v.values()};
     const Pair<T> sent = held(rank, hops - 1);
     if (steps_.returned == Returned::FirstsOfPair) return {own[0], sent[0]};
     const auto sum = [](Pair<T> of) { return add_scaled<T>(of[0], 1, of[1]), of[0]; };

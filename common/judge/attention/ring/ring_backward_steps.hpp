@@ -9,7 +9,13 @@
 namespace course::ring_backward {
 
 /// Where dk and dv change places.
-enum class Swapped { Nowhere, AtTheEnd, EveryHop };
+enum class Swapped {
+  Nowhere,
+  AtTheEnd,
+  EveryHop,
+  OwnShare,     ///< in the share of the own block alone
+  OtherShares,  ///< in the shares of all blocks but the own
+};
 
 /// Which of the ranks' shares are in a block's dk and dv, among several ranks.
 enum class Shares { All, OwnLost, OwnTwice, LastLost };
@@ -22,8 +28,8 @@ enum class Brought {
   DvForDk,  ///< dv comes where dk did, and nothing for dv
 };
 
-/// D of the queries.
-enum class Delta { Right, LeftOut, OfFirstHead };
+/// D of the queries. By query: laid out [queries, heads] and read as [heads, queries].
+enum class Delta { Right, LeftOut, OfFirstHead, ByQuery };
 
 /// What a share is computed on, where it should be zeros.
 enum class Leftover {
@@ -38,6 +44,7 @@ enum class Returned {
   Received,      ///< as it should be
   SumsOfPair,    ///< dk = the received dk + dv, dv = the sent dk + dv
   FirstsOfPair,  ///< dk = the received dk, dv = the sent dk
+  KeysValues,    ///< dk = k, dv = v: these made the last hop in place of their gradients
 };
 
 /// The backward ring's steps as switches.
@@ -49,7 +56,8 @@ struct Steps {
   bool by_token = false;  ///< what stays is added to the own block's token by token, as far as both have them
   bool others_blocks = true;  ///< whether other ranks' blocks get shares of dk and dv
   Shares shares = Shares::All;
-  int blocks = 0;                      ///< of work beyond P, not below one
+  int blocks = 0;                      ///< of work beyond P, not below one; none at P = 1
+  bool own_again_alone = false;        ///< at P = 1 the own block is computed twice
   int gradient_hops = 0;               ///< beyond P; none at P = 1
   bool share_to_block_before = false;  ///< added to the gradients that have not been passed on yet
   bool dk_dv_overwritten = false;
