@@ -74,6 +74,10 @@ TEST(Direction, TurnsTheChecksOfNeighbours) {
   const auto sent_wrongly = [&] { return checks::sends_only_to_next("other_way")(example, outcome); };
   EXPECT_EQ(sent_wrongly().at(0).text, "rank 1 sent 8 bytes to rank 0; it should send to rank 2 only");
   EXPECT_TRUE(checks::sent_only_to_previous(example, outcome));
+  outcome.reports[1].bytes_sent_to[2] = 16;
+  EXPECT_EQ(sent_wrongly().at(0).text,
+            "rank 1 sent 8 bytes to rank 0 and 16 to rank 2; it should send to rank 2 only");
+  outcome.reports[1].bytes_sent_to.erase(2);
   Deadlock still{
       .kind = Deadlock::Kind::Cycle, .ranks = {0, 1, 2}, .one_peer_ahead = 2, .receives = {}, .text = ""};
   still.empty_senders = {0};

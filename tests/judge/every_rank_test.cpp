@@ -86,6 +86,39 @@ TEST(RingBackward, SaysThatDqIsOneBlocksShare) {
   EXPECT_EQ(told({.blocks = -1}), "");
 }
 
+/// What is explained of gradients one hop short of home, of ranks that sent these bytes.
+std::string explained_one_hop_short(const Example& example, std::int64_t bytes) {
+  Answer answer = ring_backward::gradients<double>({.gradient_hops = -1}, example);
+  Outcome outcome = returned_with_log(answer, example);
+  outcome.reports.resize(example.ranks());
+  for (int rank = 0; rank < example.ranks(); ++rank)
+    outcome.reports[rank].bytes_sent_to = {{example.ahead(rank), bytes}};
+  return task.explain(compare(task, example, task.expected(example), outcome));
+}
+
+TEST(RingBackward, TellsALastHopThatWasMadeFromOneThatIsMissing) {
+  const Example example = ring_of_heads(2, 3);
+  EXPECT_EQ(
+      explained_one_hop_short(example, checks::bytes_of_block(example, 5 * 3)),
+      "every rank was given the right blocks: every rank sent the bytes of all hops, the last too: look "
+      "at what is returned after it");
+  const std::string elsewhere =
+      "every rank was given the right blocks: look at where dk and dv go between them, and how they come "
+      "home";
+  EXPECT_EQ(explained_one_hop_short(example, checks::bytes_of_block(example, 4 * 3)), elsewhere);
+  Outcome uncounted =
+      returned_with_log(ring_backward::gradients<double>({.gradient_hops = -1}, example), example);
+  EXPECT_EQ(task.explain(compare(task, example, task.expected(example), uncounted)), elsewhere);
+}
+
+TEST(RingBackward, SaysNothingOfWhereANaNTravelled) {
+  const Example example = ring_of_heads(2, 3);
+  Answer answer = task.expected(example);
+  answer["dk"][0] = std::nan("");
+  const Outcome outcome = returned_with_log(answer, example);
+  EXPECT_EQ(task.explain(compare(task, example, task.expected(example), outcome)), "");
+}
+
 TEST(Messages, WhoseCountsLackAFactorAreFractionsOfBlocks) {
   const Example example = ring_of_heads(3, 2);
   Outcome outcome = returned_with_log(task.expected(example), example);

@@ -269,6 +269,7 @@ std::vector<Finding> names_the_owners(const Example& example, const Outcome& out
 }
 
 bool sent_bytes_of_hops(checks::Hops hops, const Example& example, const Outcome& outcome, Index part) {
+  if (std::ssize(outcome.reports) != example.ranks() || !checks::traffic_was_measured(outcome)) return false;
   for (int rank = 0; rank < example.ranks(); ++rank) {
     int tokens = 0;
     for (int hop = 0; hop < hops(example.ranks()); ++hop)

@@ -136,7 +136,6 @@ std::string of_last_hop(const Played& played) {
       !output_is_of(played, "dv", {.gradient_hops = -1}))
     return "";
   const bool sent_all =
-      checks::traffic_was_measured(*played.outcome) &&
       log_reading::sent_bytes_of_hops(checks::backward_hops, *played.example, *played.outcome);
   return sent_all ? "every rank sent the bytes of all hops, the last too: look at what is "
                     "returned after it"
