@@ -9,7 +9,7 @@ namespace {
 using Outcome = TestRow::Outcome;
 
 /// The rows that some lines of `ctest -V` make.
-std::vector<TestRow> read(const std::vector<std::string>& lines) {
+std::vector<TestRow> rows_of(const std::vector<std::string>& lines) {
   CtestOutput output;
   std::vector<TestRow> rows;
   for (const std::string& line : lines) {
@@ -19,7 +19,7 @@ std::vector<TestRow> read(const std::vector<std::string>& lines) {
 }
 
 TEST(CtestOutput, GivesEachTestWhatItPrinted) {
-  const std::vector<TestRow> rows = read(
+  const std::vector<TestRow> rows = rows_of(
       {"test 1", "    Start   1: a.b", "", "1: Test command: /bin/a \"b\"", "1: Working Directory: /tmp",
        "1: Test timeout computed to be: 300", "    Start  12: c+d", "12: Test command: /bin/c", "1: hello",
        "12: from c", "1: 12: not from c", "  1/2 Test   #1: a.b ..............   Passed    0.25 sec",
@@ -38,7 +38,7 @@ TEST(CtestOutput, GivesEachTestWhatItPrinted) {
 
 TEST(CtestOutput, KnowsEveryWayToEnd) {
   const std::vector<TestRow> rows =
-      read({"3: checking", "3: no gpu here",
+      rows_of({"3: checking", "3: no gpu here",
             "1/5 Test #3: skips ............................***Skipped   0.00 sec",
             "2/5 Test #4: is.slow ...........................***Timeout  300.01 sec",
             "3/5 Test #5: crashes ...........................***Exception: SegFault  0.10 sec",
@@ -59,7 +59,7 @@ TEST(CtestOutput, KnowsEveryWayToEnd) {
 }
 
 TEST(CtestOutput, IsNotFooledByWhatATestPrints) {
-  const std::vector<TestRow> rows = read({"1: 1/2 Test #1: a.b ......   Passed    0.25 sec"});
+  const std::vector<TestRow> rows = rows_of({"1: 1/2 Test #1: a.b ......   Passed    0.25 sec"});
   EXPECT_TRUE(rows.empty());
 }
 
