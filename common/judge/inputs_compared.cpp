@@ -161,6 +161,29 @@ std::string right_and_side(const Task& task, const Played& shown, const std::vec
   return fmt::format("{}", fmt::join(words, "; "));
 }
 
+std::string one_wrong_rank(const Task& task, const std::vector<Played>& all) {
+  int wrong = 0;
+  bool first = true, last = true;
+  for (const Played& played : all) {
+    if (played.answer.empty()) continue;
+    for (const Output& output : task.outputs) {
+      const Tensor64 &given = played.answer.at(output.name), &right = played.expected.at(output.name);
+      if (is_right_in(output, played)) continue;
+      if (output.axes.front() != "rank" || given.size() != given.extent(0)) return "";
+      if (given.extent(0) < 3) continue;
+      const std::vector<double> off = off_by(given, right, played.tolerance.at(output.name));
+      for (Index rank = 0; rank < given.extent(0); ++rank) {
+        const bool is_wrong = off[rank] > played.tolerance.at(output.name);
+        first = first && is_wrong == (rank == 0);
+        last = last && is_wrong == (rank + 1 == given.extent(0));
+      }
+      ++wrong;
+    }
+  }
+  if (wrong < 2 || !(first || last)) return "";
+  return fmt::format("wrong is the {} rank, and no other, on every input", first ? "first" : "last");
+}
+
 std::string kinds_that_pass(const std::vector<Played>& all, const std::set<const Played*>& failed) {
   std::map<std::string, bool> passes;
   for (const Played& played : all) {

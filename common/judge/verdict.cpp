@@ -69,49 +69,46 @@ bool has_computed_nan(const Played& played) {
 }
 
 /// "on ordinary scores", "on ordinary scores and on real input", "on ordinary scores and 3 other kinds of
-/// input"
-std::string on_kinds(const std::vector<std::string>& kinds) {
+/// input", "on every kind of input" where there are no others
+std::string on_kinds(const std::vector<std::string>& kinds, std::size_t there_are) {
+  if (kinds.size() == there_are && there_are > 2) return "on every kind of input here";
   if (kinds.size() == 2) return fmt::format("on {} and on {}", kinds[0], kinds[1]);
   return "on " + kinds[0] +
          (kinds.size() == 1 ? "" : fmt::format(" and {} other kinds of input", kinds.size() - 1));
 }
 
 /// What a failure without a name looks like on some kinds of input (mistakes_by_kind).
-Lines looks_in_part(const Task& task, const std::map<std::string, std::vector<std::string>>& kinds) {
+Lines looks_in_part(const PlayedTest& test, const std::map<std::string, std::vector<std::string>>& kinds) {
+  std::set<std::string> all;
+  for (const Played& played : test.played) {
+    if (!played.answer.empty() && !played.example->large) all.insert(played.example->what);
+  }
   const char* const count = kinds.size() == 2 ? "two" : "several";
   Lines lines;
   for (const auto& [mistake, on] : kinds) {
     const std::string before = kinds.size() == 1 ? ""
                                : lines.empty()   ? fmt::format("{} mistakes, perhaps: ", count)
                                                  : "and ";
-    lines.push_back(
-        fmt::format("{}{} it looks like: {}", before, on_kinds(on), task.descriptions.at(mistake)));
+    lines.push_back(fmt::format("{}{} it looks like: {}", before, on_kinds(on, all.size()),
+                                test.test->task->descriptions.at(mistake)));
   }
   return lines;
 }
 
-/// What a failure without a name looks like in single outputs (mistakes_by_output).
-Lines looks_by_output(const Task& task, const std::vector<const Played*>& all) {
-  Lines lines;
-  for (const auto& [output, mistake] : mistakes_by_output(task, all))
-    lines.push_back(fmt::format("in {} it looks like: {}", output, task.descriptions.at(mistake)));
-  return lines;
-}
-
-/// What is said of a failure without a name: what the numbers of a wrong answer have in common, which
-/// computation explains `all` that was played of the task or else what the wrong rows share, and what is
+/// What is said of a failure without a name: what the numbers of a wrong answer have in common, what the
+/// wrong rows share, where no computation `is_read` that explains all answers what else they say, and what is
 /// right beside it.
-Lines hints(const PlayedTest& test, const Played& witness, const std::vector<const Played*>& all) {
+Lines hints(const PlayedTest& test, const Played& witness, bool is_read) {
   const Task& task = *test.test->task;
   Lines lines;
   if (!witness.answer.empty() && !is_right(witness)) {
     lines = lines_on(task, witness, error_pattern);
-    std::string of_all = as_if(task, witness, all);
-    if (of_all.empty() && task.look) of_all = task.look(witness, test.played);
-    if (of_all.empty()) of_all = o_and_lse(task, test.played);
+    std::string of_all = !is_read && task.look ? task.look(witness, test.played) : "";
+    if (!is_read && of_all.empty()) of_all = o_and_lse(task, test.played);
     lines.push_back(of_all);
     lines.push_back(what_wrong_rows_share(task, test.played));
   }
+  lines.push_back(one_wrong_rank(task, test.played));
   lines.push_back(right_and_side(task, witness, test.played));
   if (has_computed_nan(witness)) {
     lines.push_back(
@@ -193,7 +190,8 @@ bool ended_the_program(const Played& played) {
   using Ending = Outcome::Ending;
   const Ending ending = played.outcome->ending;
   return ending == Ending::Crashed || ending == Ending::Deadlock || ending == Ending::Stuck ||
-         ending == Ending::OverLimit || ending == Ending::Lost;
+         ending == Ending::OverLimit || ending == Ending::Lost ||
+         (ending == Ending::Threw && played.example->ranks() > 1);
 }
 
 /// "2 of 2 inputs fail; 8 more were not played: one of them ended the program"
@@ -277,17 +275,27 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
     return verdict;
   }
   Lines lines;
-  if (any_wrong && verdict.mistakes.empty()) {
+  const bool is_wrong = !shown.played->answer.empty() && !is_right(*shown.played);
+  // One computation that explains every answer says more than what some of them look like.
+  const std::string reading =
+      verdict.mistakes.empty() && is_wrong ? as_if(task, *shown.played, evidence.all) : "";
+  lines.push_back(reading);
+  if (any_wrong && verdict.mistakes.empty() && reading.empty()) {
     const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
     for (const auto& [mistake, on] : kinds) verdict.in_part.push_back(mistake);
-    lines = looks_in_part(task, kinds);
-    if (lines.empty()) lines = looks_by_output(task, evidence.all);
+    lines = looks_in_part(test, kinds);
+    const std::map<std::string, std::string> outputs =
+        lines.empty() ? mistakes_by_output(task, evidence.all) : std::map<std::string, std::string>();
+    for (const auto& [output, mistake] : outputs) {
+      verdict.in_part.push_back(mistake);
+      lines.push_back(fmt::format("in {} it looks like: {}", output, task.descriptions.at(mistake)));
+    }
   }
   lines.insert(lines.end(), shown.lines.begin(), shown.lines.end());
   lines.push_back("on " + shown.played->example->what);
   if (!verdict.mistakes.empty() && any_wrong) lines.push_back(reading_beside_name(task, evidence.all));
   if (verdict.mistakes.empty())
-    std::ranges::move(hints(test, *shown.played, evidence.all), std::back_inserter(lines));
+    std::ranges::move(hints(test, *shown.played, !reading.empty()), std::back_inserter(lines));
   lines.push_back(count_words(test, failures.size()));
   if (verdict.mistakes.empty()) {
     std::set<const Played*> failed;

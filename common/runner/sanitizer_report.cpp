@@ -26,7 +26,10 @@ std::string shortened(const std::string& line) {
   if (words == std::string::npos || words > path) return line.substr(path);
   const std::size_t of_root = line.rfind(" /", path);
   const std::size_t before_path = of_root == std::string::npos ? line.rfind(' ', path) : of_root;
-  return line.substr(words + 1, before_path - words) + line.substr(path);
+  const std::string any_length = ", 18446744073709551615ul";  // of a std::span, as its type says
+  std::string call = line.substr(words + 1, before_path - words);
+  for (std::size_t at; (at = call.find(any_length)) != std::string::npos;) call.erase(at, any_length.size());
+  return call + line.substr(path);
 }
 
 std::string up_to(const std::string& text, const std::string& end) {

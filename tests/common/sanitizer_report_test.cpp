@@ -55,6 +55,14 @@ TEST(SanitizerReport, ManagesWithoutALineOfTheStudents) {
       "AddressSanitizer: SEGV");
 }
 
+TEST(SanitizerReport, LeavesOutThatASpanHasAnyLength) {
+  EXPECT_EQ(
+      sanitizer_report("==1==ERROR: AddressSanitizer: SEGV on unknown address 0x0 (pc 0x1)\n"
+                       "    #0 0x1 in f(std::span<float const, 18446744073709551615ul>, std::span<float, "
+                       "18446744073709551615ul>) /a/lessons/03_x/y.cpp:7:3\n"),
+      "AddressSanitizer: SEGV\nin f(std::span<float const>, std::span<float>) lessons/03_x/y.cpp:7:3");
+}
+
 TEST(SanitizerReport, IsEmptyWhereNoneSpoke) {
   EXPECT_EQ(sanitizer_report("Segmentation fault\n"), "");
   EXPECT_EQ(sanitizer_report(""), "");

@@ -111,6 +111,14 @@ TEST(RingBackward, TellsALastHopThatWasMadeFromOneThatIsMissing) {
   EXPECT_EQ(task.explain(compare(task, example, task.expected(example), uncounted)), elsewhere);
 }
 
+TEST(RingBackward, OnOneRankSuspectsLseWhereAllAreWrong) {
+  const Example example = ring_of_heads(2, 1);
+  const Answer answer = ring_backward::gradients<double>({.delta = ring_backward::Delta::ForLse}, example);
+  const Outcome outcome = returned_with_log(answer, example);
+  EXPECT_EQ(task.explain(compare(task, example, task.expected(example), outcome)),
+            "with one rank nothing travels: look at lse, and at the order of accumulate's arguments");
+}
+
 TEST(RingBackward, SaysNothingOfWhereANaNTravelled) {
   const Example example = ring_of_heads(2, 3);
   Answer answer = task.expected(example);

@@ -60,6 +60,11 @@ class Inputs {
     return course::kinds_that_pass(played, failed);
   }
 
+  std::string one_wrong_rank(const char* axis) {
+    for (Output& output : task_.outputs) output.axes = {axis};
+    return course::one_wrong_rank(task_, played);
+  }
+
   std::vector<Played> played;
 
  private:
@@ -67,6 +72,22 @@ class Inputs {
   std::list<Example> examples_;
   std::list<Outcome> outcomes_;
 };
+
+TEST(WrongRank, IsTheLastOrTheFirstOnEveryInput) {
+  Inputs last;
+  last.play("3 ranks", {1, 2, 3}, {0, 0, 1});
+  last.play("2 ranks, which tell nothing", {1, 2}, {1, 1});
+  EXPECT_EQ(last.one_wrong_rank("rank"), "") << "one input proves nothing";
+  last.play("4 ranks", {1, 2, 3, 4}, {0, 0, 0, 5});
+  EXPECT_EQ(last.one_wrong_rank("rank"), "wrong is the last rank, and no other, on every input");
+  EXPECT_EQ(last.one_wrong_rank("row"), "");
+  last.play("another", {1, 2, 3}, {1, 0, 1});
+  EXPECT_EQ(last.one_wrong_rank("rank"), "");
+  Inputs first;
+  first.play("3 ranks", {1, 2, 3}, {1});
+  first.play("4 ranks", {1, 2, 3, 4}, {2});
+  EXPECT_EQ(first.one_wrong_rank("rank"), "wrong is the first rank, and no other, on every input");
+}
 
 TEST(SimplestInput, HasTheFewestNumbers) {
   Inputs inputs;

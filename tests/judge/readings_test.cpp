@@ -334,17 +334,6 @@ TEST(Pieces, AreNotFoundInOtherNumbers) {
   }
 }
 
-TEST(Rotation, ThatNeverMergesItsOwnStateIsReadSo) {
-  LessonJudge judge{"03", {ring_softmax::rotation_task("2", "rotation_softmax")}};
-  const auto own = std::ranges::find(judge.tasks[0].mistakes, "own_state_not_merged", &Mistake::id);
-  ASSERT_NE(own, judge.tasks[0].mistakes.end());
-  const AnswerOf computes = [answer = own->answer](const Example& example) { return *answer(example); };
-  keep_known_mistakes(judge, {});
-  for (const int ranks : {1, 2, 3, 5})
-    expect_told("every answer is as if a rank merged what arrives, and never its own state", judge.tasks[0],
-                computes, ranks);
-}
-
 TEST(Chain, WhoseRanksNameDifferentRootsIsTold) {
   const auto nothing_arrives = [](const Example& x) { return with_pieces(x, {{1, 0}, {1, 1}}); };
   const auto text = [&](const std::vector<std::string>& collectives) {

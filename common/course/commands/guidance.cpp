@@ -40,9 +40,10 @@ std::string without_numbers(const std::string& text) {
   return std::regex_replace(text, number, "#");
 }
 
-/// What a row's first cell quotes of a check's lines. A few letters may stand in any line.
+/// What a row's first cell quotes of a check's lines. A few words may stand in many a line, as "before any
+/// receive" does in every deadlock.
 std::vector<std::string> quotations(const MistakeRow& row) {
-  constexpr int shortest = 12;
+  constexpr int shortest = 20;
   static const std::regex quoted("\"([^\"]*)\"");
   std::vector<std::string> all;
   for (std::sregex_iterator i(row.seen.begin(), row.seen.end(), quoted), end; i != end; ++i) {
@@ -89,20 +90,34 @@ std::string how_to_read_a_deadlock(const Checkout& checkout) {
   return "";
 }
 
+/// Whether the check said one of these.
+bool says(const TaskStatus& task, const std::vector<std::string>& words) {
+  return std::ranges::any_of(
+      words, [&](const std::string& word) { return task.diagnosis.find(word) != std::string::npos; });
+}
+
+/// Whether all numbers of a function that returned are right, and a rule of the contract is broken.
+bool breaks_a_rule(const TaskStatus& task) {
+  return task.ending.empty() && !says(task, {"should be", "was never written", "computed from", "shape"});
+}
+
 /// What to do next about a failure that no known mistake explains.
 std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
   const std::string replay = fmt::format("./course replay {}.{}", lesson.tag(), task.test);
-  const bool alone = task.task->ranks.empty();
+  const bool alone = task.task->ranks.empty() || task.test.ends_with(".ranks1");
   const std::string in_gdb =
       replay + (alone ? " --gdb 0, and in it " : " --gdb RANK, with a rank that the check names, and in it ");
+  const std::string sanitized =
+      lesson.needs_gpu()
+          ? ""
+          : fmt::format("  ./course check {} --sanitize names the line that reads or writes out of bounds\n",
+                        lesson.id);
+  if (task.ending == "threw" && says(task, {"beyond its end", "before its beginning"}) && !sanitized.empty())
+    return sanitized;  // found after the call: no line of the function's throws
   if (task.ending == "threw")
     return fmt::format("  {}`catch throw`, `run`, `bt`: the line that threw\n", in_gdb);
   if (task.ending == "crashed") {
-    const std::string sanitized = fmt::format(
-        "  ./course check {} --sanitize names the line that reads or writes out of bounds\n", lesson.id);
-    const bool has_said = task.diagnosis.find("Sanitizer") != std::string::npos ||
-                          task.diagnosis.find(": runtime error: ") != std::string::npos;
-    return (lesson.needs_gpu() || has_said ? "" : sanitized) +
+    return (says(task, {"Sanitizer", ": runtime error: "}) ? "" : sanitized) +
            fmt::format("  {}`run`, `bt`: the line that crashed\n", in_gdb);
   }
   if (task.ending == "deadlock") {
@@ -121,6 +136,9 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
         "prints\n",
         replay);
   }
+  if (breaks_a_rule(task))
+    return fmt::format("  no number is wrong: the header in {} says what the task may use and send\n",
+                       Checkout::lesson_folder(lesson).string());
   return fmt::format("  {} plays that input again and shows your numbers beside the right ones\n", replay);
 }
 
@@ -136,13 +154,13 @@ std::string where_the_table_is(const Checkout& checkout, const LessonInfo& lesso
 }  // namespace
 
 std::string failure_outline(const TaskStatus& task) {
-  return task.mistakes.empty() ? task.ending + ": " + outline_of(task.diagnosis) : joined(task.mistakes);
+  return task.mistakes.empty() ? task.ending + ": " + task.diagnosis.substr(0, task.diagnosis.find('\n'))
+                               : joined(task.mistakes);
 }
 
 std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
   std::string text;
-  for (const auto& [ids, where] :
-       {std::pair{&task.mistakes, ""}, {&task.in_part, ", on some kinds of input,"}}) {
+  for (const auto& [ids, where] : {std::pair{&task.mistakes, ""}, {&task.in_part, ", in part,"}}) {
     for (const std::string& id : *ids) {
       const auto known = std::ranges::find(lesson.mistakes, id, &MistakeInfo::id);
       if (known != lesson.mistakes.end()) text += about_mistake(checkout, lesson, *known, where);
@@ -150,13 +168,16 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
     if (!text.empty()) return text;
   }
   const std::optional<QuotedLine> quoted = quoted_line(rows_of_readme(checkout, lesson), task.diagnosis);
-  return fmt::format(
-      "the last check said: {}\n{}{}  ./course locate {}.{} looks for the line: it tries small changes of "
-      "your "
-      "file, for five minutes\n",
-      quoted ? quoted->line : task.diagnosis.substr(0, task.diagnosis.find('\n')),
-      quoted ? row_text(lesson, quoted->row) : where_the_table_is(checkout, lesson, task),
-      next_step_after(checkout, lesson, task), lesson.id, task.task->id);
+  const std::string locate =
+      breaks_a_rule(task) ? ""
+                          : fmt::format(
+                                "  ./course locate {}.{} looks for the line: it tries small changes of "
+                                "your file, for five minutes\n",
+                                lesson.id, task.task->id);
+  return fmt::format("the last check said: {}\n{}{}{}",
+                     quoted ? quoted->line : task.diagnosis.substr(0, task.diagnosis.find('\n')),
+                     quoted ? row_text(lesson, quoted->row) : where_the_table_is(checkout, lesson, task),
+                     next_step_after(checkout, lesson, task), locate);
 }
 
 }  // namespace course::program

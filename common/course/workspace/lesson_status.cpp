@@ -54,6 +54,7 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResu
       worst = &result;
       outcome.test = name;
     }
+    if (outcome.in_part.empty()) outcome.in_part = result.in_part;
     std::ranges::copy_if(result.mistakes, std::back_inserter(outcome.mistakes), [&](const std::string& id) {
       return std::ranges::find(outcome.mistakes, id) == outcome.mistakes.end();
     });
@@ -62,7 +63,7 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResu
     outcome.status = todo && worst->status == Status::Todo ? Status::Todo : Status::Failed;
     outcome.diagnosis = described(lesson, *worst);
     outcome.ending = worst->ending;
-    outcome.in_part = worst->in_part;
+    if (!worst->in_part.empty()) outcome.in_part = worst->in_part;
   } else if (!unplayed.empty()) {
     outcome.status = Status::Failed;
     outcome.unfinished = true;

@@ -431,8 +431,6 @@ Task rotation_task(std::string id, std::string function) {
        {"last_arrival_not_merged", {.more_hops = -1}},
        {"one_hop_short", {.more_hops = -1}},
        {"own_state_not_merged", {.begins_with_nothing = true}}}));
-  rotation.words = {
-      {"own_state_not_merged", "every answer is as if a rank merged what arrives, and never its own state"}};
   for (Mistake& mistake : rotation.mistakes) {
     mistake.agrees = [id = mistake.id](const Example& example, const Outcome& outcome) {
       return hops_agree(id, example, outcome);

@@ -89,6 +89,8 @@ std::vector<CommunicationCheck> checks_and(std::vector<CommunicationCheck> looks
           uses_only_known_calls(),
           stays_in_its_memory(),
           without_fact(fact_overlapping_buffers, ""),
+          without_fact(fact_send_buffer_changed, "send_buffer_reused"),
+          without_fact(fact_receive_buffer_changed, ""),
           without_fact(fact_unfinished_request, ""),
           deadlocks(waits_for_itself_alone, "sends_to_itself_alone")};
 }

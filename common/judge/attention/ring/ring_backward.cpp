@@ -52,6 +52,7 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
       {"delta_left_out", {.delta = Delta::LeftOut}},
       {"delta_of_first_head", {.delta = Delta::OfFirstHead}},
       {"delta_by_query", {.delta = Delta::ByQuery}},
+      {"lse_and_delta_exchanged", {.delta = Delta::ForLse}},
       {"sums_not_cleared", {.dq_start = uncleared}},
       {"sums_not_cleared", {.dk_dv_start = uncleared}},
       {"sums_not_cleared", {.dq_start = uncleared, .dk_dv_start = uncleared}}};
@@ -154,9 +155,12 @@ log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_
       return last_hop.empty() ? of_dk_and_dv : last_hop;
     }
     if (const std::string share = only_share_in_dq(played); !share.empty()) return share;
-    return output_is_right(played, "dv") && !output_is_right(played, "dk")
-               ? "look at delta, which dv does without"
-               : "";
+    if (output_is_right(played, "dv"))
+      return output_is_right(played, "dk") ? "" : "look at delta, which dv does without";
+    const bool has_travelled = played.example->ranks() > 1 || has_nan(played, "dq");
+    return has_travelled
+               ? ""
+               : "with one rank nothing travels: look at lse, and at the order of accumulate's arguments";
   };
 }
 
@@ -168,7 +172,7 @@ Task task(std::string id, std::string function) {
   made.baseline = [](const Example& example) { return gradients<float>({}, example); };
   made.mistakes = mistakes_of<Steps>(gradients<double>, wrong_steps());
   made.fail_on_all_inputs = {"every_rank_sends_first"};
-  made.explain_answers = {"world_communicator"};
+  made.explain_answers = {"world_communicator", "computes_on_arriving"};
   made.readings = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
                                        [](const Example& example) { return gradients<double>({}, example); });
   made.mistakes.push_back(one_hop_short_however_copied());
@@ -177,6 +181,8 @@ Task task(std::string id, std::string function) {
       {"delta_of_first_head", "every answer is as if all heads were given the first one's delta"},
       {"delta_by_query",
        "every answer is as if delta were laid out [queries, heads]; it is [heads, queries]"},
+      {"lse_and_delta_exchanged",
+       "every answer is as if accumulate were given delta in the place of lse, and lse in that of delta"},
       {"one_block_too_many",
        "every answer is as if the own block were computed once more after the last hop"},
       {"dk_and_dv_swapped",
@@ -186,9 +192,10 @@ Task task(std::string id, std::string function) {
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns},
                {block_log::leftover_output, block_log::leftover_columns}};
-  made.explain = log_reading::explaining(
-      where_to_look("look at where dk and dv go between them, and how they come home",
-                    "the sum of this block's gradients belongs there, as the other ranks have left it"));
+  made.explain = log_reading::explaining(where_to_look(
+      "look at where dk and dv go between them, and how they come home",
+      "the sum of this block's gradients belongs there, as the other ranks have left it, or in a "
+      "temporary zeros"));
   return made;
 }
 

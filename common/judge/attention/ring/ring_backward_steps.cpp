@@ -40,10 +40,11 @@ struct Rank {
       const auto of = [head](auto& tensor) { return tensor.heads().head(head); };
       const DenseHead<T> one{of(q), of(block_k), of(block_v), of(o), of(d_o), lse.matrix().row(head)};
       for (Index i = 0; i < q.extent(1); ++i) {
-        if (one.lse[i] == -std::numeric_limits<T>::infinity()) continue;
         const T delta = given_delta(how, head, i);
+        const T lse_i = how == Delta::ForLse ? one.delta(i) : one.lse[i];
+        if (lse_i == -std::numeric_limits<T>::infinity()) continue;
         for (Index j = seen[i].first; j < seen[i].last; ++j) {
-          const T weight = std::exp(one.s(i, j) - one.lse[i]);
+          const T weight = std::exp(one.s(i, j) - lse_i);
           const T scaled_ds = one.scale * weight * (one.dp(i, j) - delta);
           add_scaled(of(made.dv).row(j), weight, one.d_o.row(i));
           add_scaled(of(made.dq).row(i), scaled_ds, one.k.row(j));
@@ -54,7 +55,7 @@ struct Rank {
     return made;
   }
 
-  /// The D that query i of a head is given.
+  /// What query i of a head is given as D.
   T given_delta(Delta how, Index head, Index i) const {
     const auto of = [this](Index h, Index row) {
       return dot<T>(o.heads().head(h).row(row), d_o.heads().head(h).row(row));
@@ -67,6 +68,8 @@ struct Rank {
         return 0;
       case Delta::OfFirstHead:
         return of(0, i);
+      case Delta::ForLse:
+        return lse.matrix()(head, i);
       case Delta::ByQuery:
         return of(place % q.extent(0), place / q.extent(0));
     }

@@ -28,8 +28,9 @@ enum class Brought {
   DvForDk,  ///< dv comes where dk did, and nothing for dv
 };
 
-/// D of the queries. By query: laid out [queries, heads] and read as [heads, queries].
-enum class Delta { Right, LeftOut, OfFirstHead, ByQuery };
+/// D of the queries. By query: laid out [queries, heads] and read as [heads, queries]. For lse: each of the
+/// two in the other's place.
+enum class Delta { Right, LeftOut, OfFirstHead, ByQuery, ForLse };
 
 /// What a share is computed on, where it should be zeros.
 enum class Leftover {
