@@ -159,8 +159,8 @@ CommunicationCheck keeps_empty_ranks(std::string mistake);
 /// What every blocking ring is held to, after what a lesson looks at first: calls that are known, messages
 /// within their tensors, room for every block, requests that are finished, buffers apart, no gathering,
 /// `memory`, not every rank sending first, and none receiving from the next. Names of mistakes:
-/// room_too_short, leaked_request, one_room_for_k_and_v, receives_over_the_send_buffer, computes_on_arriving,
-/// everything_gathered, every_rank_sends_first, receives_from_next.
+/// room_too_short, leaked_request, one_room_for_k_and_v, receives_over_the_send_buffer, send_buffer_reused,
+/// computes_on_arriving, everything_gathered, every_rank_sends_first, receives_from_next.
 std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory);
 

@@ -162,10 +162,11 @@ std::string right_and_side(const Task& task, const Played& shown, const std::vec
 }
 
 std::string one_wrong_rank(const Task& task, const std::vector<Played>& all) {
-  int wrong = 0;
+  int inputs = 0;
   bool first = true, last = true;
   for (const Played& played : all) {
     if (played.answer.empty()) continue;
+    bool counts = false;
     for (const Output& output : task.outputs) {
       const Tensor64 &given = played.answer.at(output.name), &right = played.expected.at(output.name);
       if (is_right_in(output, played)) continue;
@@ -177,11 +178,12 @@ std::string one_wrong_rank(const Task& task, const std::vector<Played>& all) {
         first = first && is_wrong == (rank == 0);
         last = last && is_wrong == (rank + 1 == given.extent(0));
       }
-      ++wrong;
+      counts = true;
     }
+    inputs += counts ? 1 : 0;
   }
-  if (wrong < 2 || !(first || last)) return "";
-  return fmt::format("wrong is the {} rank, and no other, on every input", first ? "first" : "last");
+  if (inputs < 2 || !(first || last)) return "";
+  return fmt::format("wrong is the {} rank, and no other, on every wrong input", first ? "first" : "last");
 }
 
 std::string kinds_that_pass(const std::vector<Played>& all, const std::set<const Played*>& failed) {

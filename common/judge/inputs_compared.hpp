@@ -23,9 +23,8 @@ const Played* simplest(const Task& task, const std::vector<const Played*>& faile
 /// input. Empty where there is neither.
 std::string right_and_side(const Task& task, const Played& shown, const std::vector<Played>& all);
 
-/// "wrong is the last rank, and no other, on every input": which one rank it is whose numbers are wrong, of
-/// an output with a number a rank, where it is the first or the last on every input of three ranks or more
-/// that is wrong, and there are two. Else empty.
+/// "wrong is the last rank, and no other, on every wrong input": of outputs with a number a rank, where it is
+/// the first or the last on every wrong input of three ranks or more, and there are two of these. Else empty.
 std::string one_wrong_rank(const Task& task, const std::vector<Played>& all);
 
 /// "right on: one key; no keys": the kinds of input that pass, or those that fail, where they are fewer

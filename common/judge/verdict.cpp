@@ -69,7 +69,7 @@ bool has_computed_nan(const Played& played) {
 }
 
 /// "on ordinary scores", "on ordinary scores and on real input", "on ordinary scores and 3 other kinds of
-/// input", "on every kind of input" where there are no others
+/// input"; "on every kind of input here" where there are no others
 std::string on_kinds(const std::vector<std::string>& kinds, std::size_t there_are) {
   if (kinds.size() == there_are && there_are > 2) return "on every kind of input here";
   if (kinds.size() == 2) return fmt::format("on {} and on {}", kinds[0], kinds[1]);
@@ -96,8 +96,8 @@ Lines looks_in_part(const PlayedTest& test, const std::map<std::string, std::vec
 }
 
 /// What is said of a failure without a name: what the numbers of a wrong answer have in common, what the
-/// wrong rows share, where no computation `is_read` that explains all answers what else they say, and what is
-/// right beside it.
+/// wrong rows share, and what is right beside it. Where no computation is known that explains all answers
+/// (`is_read` is false), also what a task's own arithmetic can tell of them.
 Lines hints(const PlayedTest& test, const Played& witness, bool is_read) {
   const Task& task = *test.test->task;
   Lines lines;
@@ -107,8 +107,8 @@ Lines hints(const PlayedTest& test, const Played& witness, bool is_read) {
     if (!is_read && of_all.empty()) of_all = o_and_lse(task, test.played);
     lines.push_back(of_all);
     lines.push_back(what_wrong_rows_share(task, test.played));
+    lines.push_back(one_wrong_rank(task, test.played));
   }
-  lines.push_back(one_wrong_rank(task, test.played));
   lines.push_back(right_and_side(task, witness, test.played));
   if (has_computed_nan(witness)) {
     lines.push_back(
@@ -185,25 +185,19 @@ const Failure& most_telling(const Task& task, const std::vector<Failure>& failur
   return *std::ranges::find(failures, simplest(task, wrong, mistakes.empty()), &Failure::played);
 }
 
-/// Whether the launch was over with this case.
-bool ended_the_program(const Played& played) {
-  using Ending = Outcome::Ending;
-  const Ending ending = played.outcome->ending;
-  return ending == Ending::Crashed || ending == Ending::Deadlock || ending == Ending::Stuck ||
-         ending == Ending::OverLimit || ending == Ending::Lost ||
-         (ending == Ending::Threw && played.example->ranks() > 1);
-}
-
 /// "2 of 2 inputs fail; 8 more were not played: one of them ended the program"
 std::string count_words(const PlayedTest& test, std::size_t failed) {
-  const auto not_played = std::ranges::count_if(
-      test.played, [](const Played& played) { return played.outcome->ending == Outcome::Ending::NotPlayed; });
+  std::size_t not_played = 0, large = 0;
+  for (const Played& played : test.played) {
+    if (played.outcome->ending != Outcome::Ending::NotPlayed) continue;
+    ++not_played;
+    large += played.example->large ? 1 : 0;
+  }
   const std::size_t played = test.played.size() - not_played;
   if (not_played == 0) return failed > 1 ? fmt::format("{} of {} inputs fail", failed, played) : "";
-  const char* const why = std::ranges::none_of(test.played, ended_the_program)
-                              ? "large inputs are, once all others pass"
-                          : played == 1 ? "it ended the program"
-                                        : "one of them ended the program";
+  const char* const why = large == not_played ? "large inputs are, once all others pass"
+                          : played == 1       ? "it ended the program"
+                                              : "one of them ended the program";
   return fmt::format("{} of {} inputs fail; {} more {} not played: {}", failed, played, not_played,
                      not_played == 1 ? "was" : "were", why);
 }
@@ -287,7 +281,7 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
     const std::map<std::string, std::string> outputs =
         lines.empty() ? mistakes_by_output(task, evidence.all) : std::map<std::string, std::string>();
     for (const auto& [output, mistake] : outputs) {
-      verdict.in_part.push_back(mistake);
+      if (std::ranges::count(verdict.in_part, mistake) == 0) verdict.in_part.push_back(mistake);
       lines.push_back(fmt::format("in {} it looks like: {}", output, task.descriptions.at(mistake)));
     }
   }

@@ -31,7 +31,8 @@ struct TestVerdict {
   std::string text;                 ///< several lines: where, how much, on what input
   std::set<std::string> mistakes;   ///< earned names, ids of mistakes.md
   const Played* witness = nullptr;  ///< the example that the text speaks of; kept of the first seed alone
-  /// Ids of the mistakes that it looks like on some kinds of input, where none has earned its name.
+  /// Ids of the mistakes that it looks like on some kinds of input or in some outputs, where none has earned
+  /// its name.
   std::vector<std::string> in_part = {};
   std::map<std::string, TakenTolerance> taken = {};  ///< by output
   std::string costs = {};                            ///< of a test that has passed: costs_text()

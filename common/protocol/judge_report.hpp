@@ -16,7 +16,7 @@ struct JudgeReport {
     std::string status;  ///< "passed", "failed" or "todo"
     std::string text;    ///< the diagnosis
     std::vector<std::string> mistakes;
-    std::vector<std::string> in_part = {};  ///< mistakes that it looks like on some kinds of input
+    std::vector<std::string> in_part = {};  ///< mistakes that it looks like in part
     /// How the call ended that the diagnosis is about: "threw", "crashed", "deadlock", "stuck", "over limit"
     /// or "lost"; empty where the function returned.
     std::string ending = {};

@@ -22,6 +22,7 @@ class Guidance : public testing::Test {
         "### How to read a deadlock\n\n## Common mistakes\n\n| What you see | What it is |\n| --- | --- |\n"
         "| `lse` too small | the loop ends early <!-- one_block_short --> |\n"
         "| `o` wrong | only k travels <!-- v_left_behind --> |\n"
+        "| \"p[…] is nan, computed from ... never set\" | the sums were not cleared |\n"
         "| \"overlaps\", or \"every rank sent 1/3 of the bytes of its hops\" | a count lacks a factor |\n");
   }
 
@@ -88,7 +89,7 @@ TEST_F(Guidance, OfALineThatTheTableQuotesIsItsRowWhateverTheNumbers) {
   quoted.diagnosis =
       "o[row 0] is 2, should be 3\nevery rank sent 1/6 of the bytes of its hops, as by a count\nmore";
   const std::string row =
-      "  explained in " + readme + in_table(9) +
+      "  explained in " + readme + in_table(10) +
       "    what you see: \"overlaps\", or \"every rank sent 1/3 of the bytes of its hops\"\n"
       "    what it is: a count lacks a factor\n";
   EXPECT_TRUE(of(quoted).starts_with(
@@ -97,6 +98,8 @@ TEST_F(Guidance, OfALineThatTheTableQuotesIsItsRowWhateverTheNumbers) {
   EXPECT_EQ(of(quoted).find("it may have no row"), std::string::npos);
   quoted.ending = "deadlock";
   EXPECT_NE(of(quoted).find(row), std::string::npos) << "of a function that has not returned, too";
+  quoted.diagnosis = "p[row 2] is nan, computed from an entry that was never set";
+  EXPECT_NE(of(quoted).find(readme + in_table(9)), std::string::npos) << "an ellipsis stands for anything";
   quoted.diagnosis = "a block overlaps another";
   EXPECT_EQ(of(quoted).find(row), std::string::npos) << "one word may stand in any line";
 }
@@ -131,8 +134,7 @@ TEST_F(Guidance, SendsToTheSanitizers) {
 TEST_F(Guidance, OfABrokenRuleOffersNoNumbers) {
   TaskStatus rule = failure("");
   rule.diagnosis = "rank 0 received 16 bytes through collectives, at most 0 are allowed\non even shards";
-  EXPECT_NE(of(rule).find("no number is wrong: the header in lessons/05_ring_attention says"),
-            std::string::npos)
+  EXPECT_NE(of(rule).find("no wrong number: the header in lessons/05_ring_attention says"), std::string::npos)
       << of(rule);
   EXPECT_EQ(of(rule).find("replay"), std::string::npos);
   EXPECT_EQ(of(rule).find("locate"), std::string::npos);

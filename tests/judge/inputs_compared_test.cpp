@@ -78,15 +78,16 @@ TEST(WrongRank, IsTheLastOrTheFirstOnEveryInput) {
   last.play("3 ranks", {1, 2, 3}, {0, 0, 1});
   last.play("2 ranks, which tell nothing", {1, 2}, {1, 1});
   EXPECT_EQ(last.one_wrong_rank("rank"), "") << "one input proves nothing";
+  last.play("right", {1, 2, 3}, {});
   last.play("4 ranks", {1, 2, 3, 4}, {0, 0, 0, 5});
-  EXPECT_EQ(last.one_wrong_rank("rank"), "wrong is the last rank, and no other, on every input");
+  EXPECT_EQ(last.one_wrong_rank("rank"), "wrong is the last rank, and no other, on every wrong input");
   EXPECT_EQ(last.one_wrong_rank("row"), "");
   last.play("another", {1, 2, 3}, {1, 0, 1});
   EXPECT_EQ(last.one_wrong_rank("rank"), "");
   Inputs first;
   first.play("3 ranks", {1, 2, 3}, {1});
   first.play("4 ranks", {1, 2, 3, 4}, {2});
-  EXPECT_EQ(first.one_wrong_rank("rank"), "wrong is the first rank, and no other, on every input");
+  EXPECT_EQ(first.one_wrong_rank("rank"), "wrong is the first rank, and no other, on every wrong input");
 }
 
 TEST(SimplestInput, HasTheFewestNumbers) {

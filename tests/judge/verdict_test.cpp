@@ -17,9 +17,11 @@ Outcome outcome(Ending ending, const std::string& text) {
   return made;
 }
 
-/// One test's verdict on the given outcomes, in this order.
-TestVerdict judged(const std::vector<Outcome>& outcomes, std::map<std::string, std::string> descriptions = {
-                                                             {"wild_pointer", "a pointer points nowhere"}}) {
+/// One test's verdict on the given outcomes, in this order; those of these places are of large inputs.
+TestVerdict judged(const std::vector<Outcome>& outcomes,
+                   std::map<std::string, std::string> descriptions = {{"wild_pointer",
+                                                                       "a pointer points nowhere"}},
+                   const std::set<std::size_t>& large = {}) {
   Task task;
   task.id = "1";
   task.descriptions = std::move(descriptions);
@@ -29,8 +31,12 @@ TestVerdict judged(const std::vector<Outcome>& outcomes, std::map<std::string, s
   }};
   const GradedTest test{&task, 0};
   const Example example{"an input", {}};
+  Example large_one = example;
+  large_one.large = true;
   std::vector<PlayedTest> tests{{&test}};
-  for (const Outcome& one : outcomes) tests[0].played.push_back({&example, &one, {}, {}, {}, {}, one.text});
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    tests[0].played.push_back(
+        {large.contains(i) ? &large_one : &example, &outcomes[i], {}, {}, {}, {}, outcomes[i].text});
   judge(tests);
   return tests[0].verdict;
 }
@@ -109,7 +115,7 @@ TEST(Verdict, SaysWhyInputsWereNotPlayed) {
   EXPECT_EQ(judged({threw, crash, {}, {}}, {}).text,
             "bad size\non an input\n"
             "2 of 2 inputs fail; 2 more were not played: one of them ended the program");
-  EXPECT_EQ(judged({threw, {}}, {}).text,
+  EXPECT_EQ(judged({threw, {}}, {}, {1}).text,
             "bad size\non an input\n"
             "1 of 1 inputs fail; 1 more was not played: large inputs are, once all others pass");
 }

@@ -52,6 +52,19 @@ std::vector<std::string> quotations(const MistakeRow& row) {
   return all;
 }
 
+/// Whether the line has the parts of a quotation, which ellipses divide, in their order.
+bool has_quotation(const std::string& line, const std::string& quotation) {
+  static const std::regex ellipsis("\\.\\.\\.|…");
+  std::size_t from = 0;
+  for (std::sregex_token_iterator part(quotation.begin(), quotation.end(), ellipsis, -1), end; part != end;
+       ++part) {
+    const std::size_t at = line.find(part->str(), from);
+    if (at == std::string::npos) return false;
+    from = at + static_cast<std::size_t>(part->length());
+  }
+  return true;
+}
+
 /// The line of a check that a row quotes, and that row.
 struct QuotedLine {
   std::string line;
@@ -62,7 +75,7 @@ std::optional<QuotedLine> quoted_line(const std::vector<MistakeRow>& rows, const
   for (const std::string& line : lines_of(diagnosis)) {
     for (const MistakeRow& row : rows) {
       const bool quotes = std::ranges::any_of(quotations(row), [&](const std::string& quotation) {
-        return without_numbers(line).find(quotation) != std::string::npos;
+        return has_quotation(without_numbers(line), quotation);
       });
       if (quotes) return QuotedLine{line, row};
     }
@@ -96,9 +109,9 @@ bool says(const TaskStatus& task, const std::vector<std::string>& words) {
       words, [&](const std::string& word) { return task.diagnosis.find(word) != std::string::npos; });
 }
 
-/// Whether all numbers of a function that returned are right, and a rule of the contract is broken.
+/// Whether what the check shows of a function that returned is no wrong number, but a rule that it breaks.
 bool breaks_a_rule(const TaskStatus& task) {
-  return task.ending.empty() && !says(task, {"should be", "was never written", "computed from", "shape"});
+  return task.ending.empty() && !says(task, {"should be", "shape"});
 }
 
 /// What to do next about a failure that no known mistake explains.
@@ -137,8 +150,9 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
         replay);
   }
   if (breaks_a_rule(task))
-    return fmt::format("  no number is wrong: the header in {} says what the task may use and send\n",
-                       Checkout::lesson_folder(lesson).string());
+    return fmt::format(
+        "  what it shows is no wrong number: the header in {} says what the task may use and send\n",
+        Checkout::lesson_folder(lesson).string());
   return fmt::format("  {} plays that input again and shows your numbers beside the right ones\n", replay);
 }
 

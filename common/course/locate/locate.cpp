@@ -64,11 +64,15 @@ struct Failure {
   std::set<std::string> words;     ///< of the check's diagnosis
 };
 
+/// The names that a diagnosis may mean: its words but those that are C++'s own.
 std::set<std::string> words_of(const std::string& diagnosis) {
   static const std::regex word("[A-Za-z_][A-Za-z_0-9]*");
   std::set<std::string> all;
   for (std::sregex_iterator i(diagnosis.begin(), diagnosis.end(), word), end; i != end; ++i)
     all.insert(i->str());
+  for (const char* keyword :
+       {"if", "else", "for", "while", "do", "return", "this", "new", "float", "int", "not", "or", "and"})
+    all.erase(keyword);
   return all;
 }
 

@@ -1,6 +1,7 @@
 #include "judge/attention/ring/ring_backward.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "judge/attention/backward.hpp"
@@ -104,9 +105,7 @@ bool output_is_right(const Played& played, const char* output) {
   return relative_error(played.answer.at(output), played.expected.at(output)) <= played.tolerance.at(output);
 }
 
-/// Whether the output is what these steps make.
-bool output_is_of(const Played& played, const char* output, const Steps& steps) {
-  const Tensor64 made = gradients<double>(steps, *played.example).at(output);
+bool output_equals(const Played& played, const char* output, const Tensor64& made) {
   return relative_error(played.answer.at(output), made) <= mistake_factor * played.tolerance.at(output);
 }
 
@@ -122,7 +121,7 @@ std::string only_share_in_dq(const Played& played) {
        {Share{{.dq_overwritten = true},
               "dq is the share of the last block alone, as if it were cleared or overwritten at each block"},
         Share{{.blocks = 1 - example.ranks()}, "dq is the share of the own block alone"}}) {
-    if (output_is_of(played, "dq", share.steps)) return share.words;
+    if (output_equals(played, "dq", gradients<double>(share.steps, example).at("dq"))) return share.words;
   }
   return "";
 }
@@ -131,36 +130,35 @@ bool has_nan(const Played& played, const char* output) {
   return std::ranges::any_of(played.answer.at(output).values(), [](double x) { return std::isnan(x); });
 }
 
-/// Where dk and dv go astray, among several ranks with a right dq.
-std::string of_last_hop(const Played& played) {
-  if (!output_is_of(played, "dk", {.gradient_hops = -1}) ||
-      !output_is_of(played, "dv", {.gradient_hops = -1}))
-    return "";
-  const bool sent_all =
-      log_reading::sent_bytes_of_hops(checks::backward_hops, *played.example, *played.outcome);
-  return sent_all ? "every rank sent the bytes of all hops, the last too: look at what is "
-                    "returned after it"
-                  : "";
+/// Whether dk and dv are one hop short of home, although every rank sent the bytes of the last hop, too: what
+/// it brought is not what is returned.
+bool made_the_last_hop_in_vain(const Played& played) {
+  if (!log_reading::sent_bytes_of_hops(checks::backward_hops, *played.example, *played.outcome)) return false;
+  const Answer short_of_home = gradients<double>({.gradient_hops = -1}, *played.example);
+  return std::ranges::all_of(std::array{"dk", "dv"}, [&](const char* output) {
+    return output_equals(played, output, short_of_home.at(output));
+  });
 }
 
 }  // namespace
 
 log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_leftover) {
   return [=](const Played& played) -> std::string {
-    const std::string leftover = log_reading::leftover(*played.example, *played.outcome);
-    if (output_is_right(played, "dq") && !leftover.empty()) return leftover + "; " + of_leftover;
+    const bool alone = played.example->ranks() == 1;
     if (output_is_right(played, "dq")) {
-      if (played.example->ranks() == 1 || has_nan(played, "dk") || has_nan(played, "dv")) return "";
-      const std::string last_hop = of_last_hop(played);
-      return last_hop.empty() ? of_dk_and_dv : last_hop;
+      const std::string leftover = log_reading::leftover(*played.example, *played.outcome);
+      if (!leftover.empty()) return leftover + "; " + of_leftover;
+      if (alone || has_nan(played, "dk") || has_nan(played, "dv")) return "";
+      return made_the_last_hop_in_vain(played)
+                 ? "every rank sent the bytes of all hops, the last too: look at what is returned after it"
+                 : of_dk_and_dv;
     }
     if (const std::string share = only_share_in_dq(played); !share.empty()) return share;
     if (output_is_right(played, "dv"))
       return output_is_right(played, "dk") ? "" : "look at delta, which dv does without";
-    const bool has_travelled = played.example->ranks() > 1 || has_nan(played, "dq");
-    return has_travelled
-               ? ""
-               : "with one rank nothing travels: look at lse, and at the order of accumulate's arguments";
+    return alone && !has_nan(played, "dq")
+               ? "with one rank nothing travels: look at lse, and at the order of accumulate's arguments"
+               : "";
   };
 }
 

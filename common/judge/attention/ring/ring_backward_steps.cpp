@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <stdexcept>
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/backward.hpp"

@@ -39,8 +39,8 @@ enum class Leftover {
   Shares,  ///< all shares so far: one room for all steps
 };
 
-/// What is returned for dk and dv, of the pair that the last hop leaves: the gradients received, a rank's
-/// own, and those sent, the next rank's.
+/// What is returned for dk and dv. Of the pair that the last hop leaves: the gradients received, a rank's
+/// own, and those sent, the next rank's. Or k and v.
 enum class Returned {
   Received,      ///< as it should be
   SumsOfPair,    ///< dk = the received dk + dv, dv = the sent dk + dv
