@@ -225,14 +225,18 @@ bool explains_all(const Task& task, const Reading& reading, const std::vector<co
   return explains({"", reading.answer, {}, reading.agrees}, all, task.mistakes_cancel);
 }
 
-std::map<std::string, std::string> mistakes_by_output(const Task& task,
-                                                      const std::vector<const Played*>& all) {
+std::map<std::string, OutputLook> mistakes_by_output(const Task& task,
+                                                     const std::vector<const Played*>& all) {
   std::set<std::string> wrong;
   for (const Played* played : all) {
     if (played->answer.empty()) continue;
     for (const Output* output : wrong_outputs(task, *played)) wrong.insert(output->name);
   }
-  std::vector<std::set<std::string>> outputs(task.mistakes.size());  // that each mistake explains
+  struct Look {
+    std::set<std::string> outputs;     ///< that the mistake explains
+    std::set<std::string> right_ones;  ///< that it would have made wrong
+  };
+  std::vector<Look> looks(task.mistakes.size());
   for_each_in_parallel(task.mistakes.size(), [&](std::size_t i) {
     const Mistake& mistake = task.mistakes[i];
     if (mistake.agrees) return;
@@ -241,21 +245,24 @@ std::map<std::string, std::string> mistakes_by_output(const Task& task,
       if (played->answer.empty() || alike.empty()) continue;
       const std::optional<Answer> mistaken = mistake.answer(*played->example);
       if (!mistaken) return;
-      std::erase_if(alike, [&](const std::string& name) {
+      for (const auto& [name, answer] : played->answer) {
         const Likeness found = likeness_of(name, mistaken->at(name), *played, task.mistakes_cancel);
         if (found == Likeness::Supports) supported.insert(name);
-        return found == Likeness::Differs;
-      });
+        if (found == Likeness::Differs && alike.erase(name) == 0 && !wrong.contains(name))
+          looks[i].right_ones.insert(name);
+      }
     }
-    std::ranges::set_intersection(alike, supported, std::inserter(outputs[i], outputs[i].end()));
+    std::ranges::set_intersection(alike, supported, std::inserter(looks[i].outputs, looks[i].outputs.end()));
   });
-  std::map<std::string, std::set<std::string>> ids;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    for (const std::string& output : outputs[i]) ids[output].insert(task.mistakes[i].id);
+  std::map<std::string, std::map<std::string, std::set<std::string>>> ids;  // and by mistake, its right ones
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    for (const std::string& output : looks[i].outputs) ids[output][task.mistakes[i].id] = looks[i].right_ones;
   }
-  std::map<std::string, std::string> only;
+  std::map<std::string, OutputLook> only;
   for (const auto& [output, of_output] : ids) {
-    if (of_output.size() == 1) only[output] = *of_output.begin();
+    if (of_output.size() != 1) continue;
+    const auto& [mistake, right_ones] = *of_output.begin();
+    only[output] = {mistake, {right_ones.begin(), right_ones.end()}};
   }
   return only;
 }

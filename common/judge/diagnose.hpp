@@ -54,10 +54,17 @@ bool may_throw(const Task& task, const std::string& mistake);
 std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& task,
                                                                  const std::vector<Played>& all);
 
+/// What one output looks like.
+struct OutputLook {
+  std::string mistake;
+  /// The outputs that the mistake would have made wrong and that are right on every input: if it was made,
+  /// then not in these.
+  std::vector<std::string> right_ones = {};
+};
+
 /// By output, the only mistake whose answer is the student's in that output wherever there is one: what is
-/// left to say where two mistakes were made in different outputs.
-std::map<std::string, std::string> mistakes_by_output(const Task& task,
-                                                      const std::vector<const Played*>& all);
+/// left to say where two mistakes were made in different outputs, or one in some of its outputs.
+std::map<std::string, OutputLook> mistakes_by_output(const Task& task, const std::vector<const Played*>& all);
 
 /// "every answer is as if the last key were missing": a change of the inputs after which the task's own
 /// expected answer explains all that was played, as a mistake would, and which the witness admits. Tried are

@@ -77,6 +77,11 @@ std::string on_kinds(const std::vector<std::string>& kinds, std::size_t there_ar
          (kinds.size() == 1 ? "" : fmt::format(" and {} other kinds of input", kinds.size() - 1));
 }
 
+/// "dq is", "dk and dv are"
+std::string is_or_are(const std::vector<std::string>& names) {
+  return listed(names) + (names.size() == 1 ? " is" : " are");
+}
+
 /// What a failure without a name looks like on some kinds of input (mistakes_by_kind).
 Lines looks_in_part(const PlayedTest& test, const std::map<std::string, std::vector<std::string>>& kinds) {
   std::set<std::string> all;
@@ -278,11 +283,15 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
     const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
     for (const auto& [mistake, on] : kinds) verdict.in_part.push_back(mistake);
     lines = looks_in_part(test, kinds);
-    const std::map<std::string, std::string> outputs =
-        lines.empty() ? mistakes_by_output(task, evidence.all) : std::map<std::string, std::string>();
-    for (const auto& [output, mistake] : outputs) {
-      if (std::ranges::count(verdict.in_part, mistake) == 0) verdict.in_part.push_back(mistake);
-      lines.push_back(fmt::format("in {} it looks like: {}", output, task.descriptions.at(mistake)));
+    const std::map<std::string, OutputLook> outputs =
+        lines.empty() ? mistakes_by_output(task, evidence.all) : std::map<std::string, OutputLook>();
+    for (const auto& [output, look] : outputs) {
+      const bool known = std::ranges::count(verdict.in_part, look.mistake) > 0;
+      if (!known && look.right_ones.empty()) verdict.in_part.push_back(look.mistake);
+      const std::string yet =
+          look.right_ones.empty() ? "" : fmt::format(", and yet {} right", is_or_are(look.right_ones));
+      lines.push_back(
+          fmt::format("in {} it looks like: {}{}", output, task.descriptions.at(look.mistake), yet));
     }
   }
   lines.insert(lines.end(), shown.lines.begin(), shown.lines.end());

@@ -17,7 +17,7 @@ inline constexpr const char* fact_beyond_tensor = "beyond_tensor";
 inline constexpr const char* fact_beyond_block = "beyond_block";
 /// Ends both, where just a quarter of it lies in the tensor or the block.
 inline constexpr const char* may_be_a_count_of_bytes =
-    "; a count of bytes in place of one of numbers does that";
+    "; a count of bytes in place of one of numbers would do that";
 /// The buffer of a receive begins in a block that the function allocated and ends beyond it, or is nowhere.
 inline constexpr const char* fact_short_room = "short_room";
 /// A message was longer than its receive: "252 bytes for 108".

@@ -206,14 +206,17 @@ class Explanation {
   }
 
   /// "every rank receives from the rank that it sends to: rank 0 waits for a message from rank 1, which sends
-  /// to rank 2"
+  /// to rank 2"; where one rank alone receives in the cycle, it may be the only one that does so.
   std::string receives_where_it_sends(const std::vector<int>& cycle, int ahead) const {
-    const int receiver = *std::ranges::find_if(cycle, [&](int rank) { return graph_.receives(rank); });
+    const auto receives = [&](int rank) { return graph_.receives(rank); };
+    const int receiver = *std::ranges::find_if(cycle, receives);
     const int peer = (receiver + ahead) % size_;
+    const bool several = std::ranges::count_if(cycle, receives) > 1;
     return fmt::format(
-        "every rank receives from the rank that it sends to: rank {} waits for a message from rank {}, which "
-        "sends to rank {}",
-        receiver, peer, (peer + ahead) % size_);
+        "{} receives from the rank that it sends to: rank {} waits for a message from rank {}, which sends "
+        "to "
+        "rank {}",
+        several ? "every rank" : fmt::format("rank {}", receiver), receiver, peer, (peer + ahead) % size_);
   }
 
   /// Every rank that waits does so for whichever comes: one cycle is as good as another.

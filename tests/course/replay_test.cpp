@@ -21,9 +21,9 @@ std::string after_options(const std::vector<std::string>& command) {
 
 TEST(RanksCommand, PutsOneRankUnderGdbAndGivesItTheKeyboard) {
   const std::vector<std::string> command = ranks_command({"player", "case"}, 3, 1, debugger({}));
-  EXPECT_EQ(
-      after_options(command),
-      "-n 1 player case : -n 1 gdb -q -ex set breakpoint pending on --args player case : -n 1 player case");
+  EXPECT_EQ(after_options(command),
+            "-n 1 player case : -n 1 gdb -q -ex set breakpoint pending on -ex set pagination off --args "
+            "player case : -n 1 player case");
   const auto stdin_option = std::find(command.begin(), command.end(), "--stdin");
   ASSERT_NE(stdin_option, command.end());
   EXPECT_EQ(stdin_option[1], "1");

@@ -128,11 +128,16 @@ TEST(Mistakes, AreToldOfTheOutputThatTheyExplain) {
     Outcome outcome = returned({o});
     outcome.outputs[0]["p"] = Tensor({1}, p);
     const Played played = compare(task, example, task.expected(example), outcome);
-    return mistakes_by_output(task, {&played});
+    std::map<std::string, std::string> words;
+    for (const auto& [output, look] : mistakes_by_output(task, {&played}))
+      words[output] =
+          look.mistake + (look.right_ones.empty() ? "" : ", but not in " + look.right_ones.front());
+    return words;
   };
   using Told = std::map<std::string, std::string>;
   EXPECT_EQ(told(2, 3), (Told{{"o", "doubled"}, {"p", "tripled"}}));
-  EXPECT_EQ(told(1, 2), (Told{{"p", "doubled"}}));
+  EXPECT_EQ(told(1, 2), (Told{{"p", "doubled, but not in o"}}));
+  EXPECT_EQ(told(1, 3), (Told{{"p", "tripled"}}));
   EXPECT_EQ(told(5, 7), (Told{{"p", "lost"}}));
   task.mistakes.push_back({"swapped", both(9, 7)});
   EXPECT_EQ(told(5, 7), Told{}) << "two mistakes explain it";

@@ -212,6 +212,7 @@ TEST(Verdict, TellsWhatSingleOutputsLookLike) {
       verdict.text.starts_with("in o it looks like: all is doubled\n"
                                "in p it looks like: p is lost\n"))
       << verdict.text;
+  EXPECT_EQ(verdict.in_part, (std::vector<std::string>{"doubled", "lost"}));
 }
 
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {

@@ -81,7 +81,7 @@ void expect_fact(const std::string& function, const std::string& words) {
 TEST(Memory, IsLeftInAMessage) {
   expect_fact("sends_beyond", "that the function allocated and ends 8 bytes beyond it");
   expect_fact("receives_beyond",
-              "ends 48 bytes beyond it; a count of bytes in place of one of numbers does that");
+              "ends 48 bytes beyond it; a count of bytes in place of one of numbers would do that");
 }
 
 TEST(Memory, IsLeftInACollective) {

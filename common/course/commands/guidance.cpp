@@ -137,11 +137,13 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
     return "  the check lists for each rank the call that it waits in, and for whom: find the rank that "
            "should have answered\n" +
            how_to_read_a_deadlock(checkout) +
-           fmt::format("  {}`run`, Ctrl-C, `bt`: the line that waits\n", in_gdb);
+           fmt::format("  {}`run &`, after some seconds `interrupt`, `bt`: the line of yours that waits\n",
+                       in_gdb);
   }
   if (task.ending == "stuck" || task.ending == "over limit") {
     return fmt::format(
-        "  look for a loop that never ends\n  {}`run`, Ctrl-C after some seconds, `bt`: the loop\n", in_gdb);
+        "  look for a loop that never ends\n  {}`run &`, after some seconds `interrupt`, `bt`: the loop\n",
+        in_gdb);
   }
   if (task.ending == "lost") {
     return fmt::format(
@@ -165,11 +167,21 @@ std::string where_the_table_is(const Checkout& checkout, const LessonInfo& lesso
                            mistakes_section);
 }
 
+/// The line of a check that leads furthest, beside its first: empty where there is none.
+std::string leading_line(const std::string& diagnosis) {
+  for (const char* lead : {"look at ", "was given as K", "attended to "}) {
+    const std::vector<std::string> lines = lines_of(diagnosis);
+    const auto found = std::ranges::find_if(
+        lines, [&](const std::string& line) { return line.find(lead) != std::string::npos; });
+    if (found != lines.end()) return found == lines.begin() ? "" : *found;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string failure_outline(const TaskStatus& task) {
-  return task.mistakes.empty() ? task.ending + ": " + task.diagnosis.substr(0, task.diagnosis.find('\n'))
-                               : joined(task.mistakes);
+  return task.mistakes.empty() ? task.ending + ": " + task.diagnosis : joined(task.mistakes);
 }
 
 std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
@@ -188,8 +200,10 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
                                 "  ./course locate {}.{} looks for the line: it tries small changes of "
                                 "your file, for five minutes\n",
                                 lesson.id, task.task->id);
-  return fmt::format("the last check said: {}\n{}{}{}",
+  const std::string lead = quoted ? "" : leading_line(task.diagnosis);
+  return fmt::format("the last check said: {}\n{}{}{}{}",
                      quoted ? quoted->line : task.diagnosis.substr(0, task.diagnosis.find('\n')),
+                     lead.empty() ? "" : "  and: " + lead + "\n",
                      quoted ? row_text(lesson, quoted->row) : where_the_table_is(checkout, lesson, task),
                      next_step_after(checkout, lesson, task), locate);
 }

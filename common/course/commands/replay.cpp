@@ -123,7 +123,7 @@ std::vector<std::string> debugger(std::optional<int> port) {
   if (port) return {"gdbserver", "--once", "localhost:" + std::to_string(*port)};
   // Breakpoints come before the submission is loaded, and the first thing that a player does is not the
   // student's code.
-  return {"gdb", "-q", "-ex", "set breakpoint pending on", "--args"};
+  return {"gdb", "-q", "-ex", "set breakpoint pending on", "-ex", "set pagination off", "--args"};
 }
 
 std::vector<std::string> ranks_command(const std::vector<std::string>& player, int ranks, int gdb_rank,

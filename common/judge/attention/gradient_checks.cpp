@@ -75,13 +75,14 @@ std::vector<Identity> sums(const AttentionProblem& x, const Answer& given, const
   };
   const double dk_off = off("dk", x.q, share_of_lse), dv_off = off("dv", x.d_o, seen);
   const bool lse_counts = std::ranges::any_of(d_lse, [](double value) { return value != 0; });
-  return {{dk_off, over_keys * slack.at("dk")[head] + rounding(norm(d_lse) * norm(head_of(x.q, head))),
-           fmt::format("the sum of dk over the keys is off by {:.2g}, should be {}", dk_off,
-                       lse_counts ? "sum(d_lse q) / sqrt(d) over queries that see a key" : "0")},
-          {dv_off,
-           over_keys * slack.at("dv")[head] +
-               rounding(norm(head_of(x.d_o, head)) * std::sqrt(1.0 + static_cast<double>(lse.size()))),
-           fmt::format("the sum of dv over the keys is off by {:.2g}, should be the sum of d_o", dv_off)}};
+  return {
+      {dk_off, over_keys * slack.at("dk")[head] + rounding(norm(d_lse) * norm(head_of(x.q, head))),
+       fmt::format("the sum of dk over the keys should be {}, and is off by {:.2g}",
+                   lse_counts ? "sum(d_lse q) / sqrt(d) over queries that see a key" : "0", dk_off)},
+      {dv_off,
+       over_keys * slack.at("dv")[head] +
+           rounding(norm(head_of(x.d_o, head)) * std::sqrt(1.0 + static_cast<double>(lse.size()))),
+       fmt::format("the sum of dv over the keys should be the sum of d_o, and is off by {:.2g}", dv_off)}};
 }
 
 /// Those of products of a gradient and what it is the gradient of.

@@ -170,7 +170,7 @@ Task task(std::string id, std::string function) {
   made.baseline = [](const Example& example) { return gradients<float>({}, example); };
   made.mistakes = mistakes_of<Steps>(gradients<double>, wrong_steps());
   made.fail_on_all_inputs = {"every_rank_sends_first"};
-  made.explain_answers = {"world_communicator", "computes_on_arriving"};
+  made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused"};
   made.readings = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
                                        [](const Example& example) { return gradients<double>({}, example); });
   made.mistakes.push_back(one_hop_short_however_copied());

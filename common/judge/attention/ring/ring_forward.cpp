@@ -350,7 +350,7 @@ Task task(std::string id, std::string function) {
   made.mistakes = known_mistakes();
   made.words = words_of_losing();
   made.fail_on_all_inputs = {"every_rank_sends_first"};
-  made.explain_answers = {"world_communicator", "computes_on_arriving"};
+  made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused"};
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};
   made.logs = {{block_log::output, block_log::columns}};
   made.explain = log_reading::explaining([](const Played& played) -> std::string {
