@@ -213,9 +213,8 @@ class Explanation {
     const int peer = (receiver + ahead) % size_;
     const bool several = std::ranges::count_if(cycle, receives) > 1;
     return fmt::format(
-        "{} receives from the rank that it sends to: rank {} waits for a message from rank {}, which sends "
-        "to "
-        "rank {}",
+        "{} receives from the rank that it sends to: rank {} waits for a message from rank {}, which "
+        "sends to rank {}",
         several ? "every rank" : fmt::format("rank {}", receiver), receiver, peer, (peer + ahead) % size_);
   }
 
