@@ -125,7 +125,7 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
           ? ""
           : fmt::format("  ./course check {} --sanitize names the line that reads or writes out of bounds\n",
                         lesson.id);
-  if (task.ending == "threw" && says(task, {"beyond its end", "before its beginning"}) && !sanitized.empty())
+  if (task.ending == "threw" && says(task, {"beyond its end"}) && !sanitized.empty())
     return sanitized;  // found after the call: no line of the function's throws
   if (task.ending == "threw")
     return fmt::format("  {}`catch throw`, `run`, `bt`: the line that threw\n", in_gdb);
