@@ -39,12 +39,12 @@ TEST(CtestOutput, GivesEachTestWhatItPrinted) {
 TEST(CtestOutput, KnowsEveryWayToEnd) {
   const std::vector<TestRow> rows =
       rows_of({"3: checking", "3: no gpu here",
-            "1/5 Test #3: skips ............................***Skipped   0.00 sec",
-            "2/5 Test #4: is.slow ...........................***Timeout  300.01 sec",
-            "3/5 Test #5: crashes ...........................***Exception: SegFault  0.10 sec",
-            "    Start 6: is_missing", "Could not find executable /nonexistent",
-            "4/5 Test #6: is_missing ........................***Not Run   0.00 sec",
-            "5/5 Test #7: a.name.that.fills.the.whole.column.***Failed    1.00 sec"});
+               "1/5 Test #3: skips ............................***Skipped   0.00 sec",
+               "2/5 Test #4: is.slow ...........................***Timeout  300.01 sec",
+               "3/5 Test #5: crashes ...........................***Exception: SegFault  0.10 sec",
+               "    Start 6: is_missing", "Could not find executable /nonexistent",
+               "4/5 Test #6: is_missing ........................***Not Run   0.00 sec",
+               "5/5 Test #7: a.name.that.fills.the.whole.column.***Failed    1.00 sec"});
   ASSERT_EQ(rows.size(), 5u);
   EXPECT_EQ(rows[0].outcome, Outcome::Skipped);
   EXPECT_EQ(rows[0].reason, "no gpu here");

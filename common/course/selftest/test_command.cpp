@@ -55,6 +55,7 @@ class Tests {
       // Whoever is at work on one lesson hears at once what is amiss.
       if (lesson_ != nullptr && rows_.back().outcome == Outcome::Failed) return conclude();
     }
+    if (options_.all) check_sources();
     if (options_.record) setenv("COURSE_RECORD_LEDGER", lesson_->tag().c_str(), 1);
     const bool built = run_tree(tree_for_tests(), "build", targets(), filter(), "");
     if (options_.all) run_the_rest();
@@ -71,6 +72,12 @@ class Tests {
     if (!fs::exists(checkout_.root / ledger))
       throw UsageError(fmt::format("--record writes into {}, which {} does not have", ledger,
                                    checkout_.is_handout() ? "a handout" : "this checkout"));
+  }
+
+  /// What takes seconds stands before what takes most of an hour, so that its author hears of it at once.
+  void check_sources() {
+    add(check_formatting(checkout_));
+    if (!checkout_.is_handout()) add(check_skeletons(checkout_));
   }
 
   /// With --all warnings are errors, which is nothing to bother a student's own builds with.
@@ -127,8 +134,6 @@ class Tests {
     run_tree(sanitized, "sanitize.build", {"course_tests"},
              {"-L", "^(solution|course)$", "-LE", "^(student|mpi)$"}, "sanitize.");
     add(check_second_compiler(checkout_, jobs_));
-    add(check_formatting(checkout_));
-    if (!checkout_.is_handout()) add(check_skeletons(checkout_));
   }
 
   /// The names of tests and the files of a handout, and what all that was recorded has changed.
