@@ -116,7 +116,7 @@ struct Finding {
 /// A look at one example's outcome, finished or not.
 using CommunicationCheck = std::function<std::vector<Finding>(const Example&, const Outcome&)>;
 
-struct Played;  // diagnose.hpp
+struct Played;  // diagnosis/diagnose.hpp
 
 /// A look at one example's answer beside the expected answer; there is one to look at.
 using AnswerCheck = std::function<std::vector<Finding>(const Played&)>;
@@ -174,7 +174,7 @@ struct Task {
   /// when they differ by little against the expected answer's norm, too.
   bool mistakes_cancel = false;
   /// What the solution's kernels ask of memory on the counted example, together: whoever passes is shown it
-  /// beside what his ask for. See judge/kernel_costs.hpp.
+  /// beside what his ask for. See judge/checks/kernel_costs.hpp.
   KernelCounts solution_counts = {};
   /// A wrong answer in words, from its inputs or what else the player returned; may be empty.
   std::function<std::string(const Played&)> explain = {};

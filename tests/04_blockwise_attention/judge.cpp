@@ -1,5 +1,5 @@
 #include "judge/attention/block/block_forward.hpp"
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 
 using namespace course;
 

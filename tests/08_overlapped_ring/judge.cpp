@@ -3,7 +3,7 @@
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/ring/ring_backward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "judge/planning/tokens_to_hide.hpp"
 #include "judge/task.hpp"
 #include "protocol/fact_kinds.hpp"

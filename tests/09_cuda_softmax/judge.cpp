@@ -4,8 +4,8 @@
 #include <functional>
 #include <limits>
 
-#include "judge/device_checks.hpp"
-#include "judge/kernel_costs.hpp"
+#include "judge/checks/device_checks.hpp"
+#include "judge/checks/kernel_costs.hpp"
 #include "judge/softmax/row_softmax.hpp"
 #include "protocol/fact_kinds.hpp"
 

@@ -1,6 +1,6 @@
 #include "judge/attention/block/state_forward.hpp"
-#include "judge/device_checks.hpp"
-#include "judge/kernel_costs.hpp"
+#include "judge/checks/device_checks.hpp"
+#include "judge/checks/kernel_costs.hpp"
 #include "protocol/fact_kinds.hpp"
 
 using namespace course;

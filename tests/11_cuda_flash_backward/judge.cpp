@@ -1,7 +1,7 @@
 #include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/block/row_delta.hpp"
-#include "judge/device_checks.hpp"
-#include "judge/kernel_costs.hpp"
+#include "judge/checks/device_checks.hpp"
+#include "judge/checks/kernel_costs.hpp"
 #include "protocol/fact_kinds.hpp"
 
 using namespace course;

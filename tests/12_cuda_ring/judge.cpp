@@ -3,9 +3,9 @@
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/ring/ring_backward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
-#include "judge/communication_checks.hpp"
-#include "judge/device_checks.hpp"
-#include "judge/nccl_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
+#include "judge/checks/device_checks.hpp"
+#include "judge/checks/nccl_checks.hpp"
 #include "protocol/fact_kinds.hpp"
 #include "ring/shards.hpp"
 

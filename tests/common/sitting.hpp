@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "judge/verdict.hpp"
+#include "judge/diagnosis/verdict.hpp"
 
 namespace course {
 

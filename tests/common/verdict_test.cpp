@@ -1,4 +1,4 @@
-#include "judge/verdict.hpp"
+#include "judge/diagnosis/verdict.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "judge/attention/block/block_forward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "ring/shards.hpp"
 #include "ring_log.hpp"
 

@@ -5,7 +5,7 @@
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/ring/ring_backward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "judge/softmax/ring_softmax.hpp"
 
 namespace course {

@@ -9,7 +9,7 @@
 #include "judge/attention/ring/ring_backward.hpp"
 #include "judge/attention/ring/ring_backward_steps.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "judge/numbers/compare.hpp"
 #include "ring/shards.hpp"
 #include "ring_log.hpp"

@@ -1,4 +1,4 @@
-#include "judge/inputs_compared.hpp"
+#include "judge/diagnosis/inputs_compared.hpp"
 
 #include <gtest/gtest.h>
 

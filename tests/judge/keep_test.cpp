@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "judge/kept_case.hpp"
+#include "judge/program/kept_case.hpp"
 #include "runner/temporary_folder.hpp"
 
 namespace course {

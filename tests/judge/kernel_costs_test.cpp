@@ -1,4 +1,4 @@
-#include "judge/kernel_costs.hpp"
+#include "judge/checks/kernel_costs.hpp"
 
 #include <gtest/gtest.h>
 

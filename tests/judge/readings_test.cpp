@@ -1,4 +1,4 @@
-#include "judge/readings.hpp"
+#include "judge/diagnosis/readings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 #include <functional>
 
 #include "../common/sitting.hpp"
+#include "judge/diagnosis/verdict.hpp"
 #include "judge/softmax/online_softmax.hpp"
 #include "judge/softmax/output_merge.hpp"
 #include "judge/softmax/ring_softmax.hpp"
 #include "judge/softmax/row_softmax.hpp"
 #include "judge/softmax/state_merge.hpp"
-#include "judge/verdict.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course {

@@ -1,4 +1,4 @@
-#include "judge/session.hpp"
+#include "judge/program/session.hpp"
 
 #include <gtest/gtest.h>
 

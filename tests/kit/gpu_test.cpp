@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "judge/communication_checks.hpp"
-#include "judge/kernel_costs.hpp"
-#include "judge/session.hpp"
+#include "judge/checks/communication_checks.hpp"
+#include "judge/checks/kernel_costs.hpp"
+#include "judge/program/session.hpp"
 #include "protocol/fact_kinds.hpp"
 
 namespace course {

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "judge/session.hpp"
+#include "judge/program/session.hpp"
 #include "reference/reference.hpp"
 #include "ring/shards.hpp"
 

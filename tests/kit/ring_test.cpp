@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "judge/attention/ring/ring_forward.hpp"
-#include "judge/session.hpp"
+#include "judge/program/session.hpp"
 
 namespace course {
 

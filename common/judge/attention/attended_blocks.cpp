@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "judge/attention/ring/ring_mask.hpp"
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "ring/shards.hpp"
 
 namespace course::log_reading {

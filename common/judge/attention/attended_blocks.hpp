@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "judge/communication_checks.hpp"
-#include "judge/diagnose.hpp"
+#include "judge/checks/communication_checks.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 #include "protocol/block_log.hpp"
 
 /// Reads the players' logs beside the shards that they were given: whose keys and values were attended to

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "judge/attention/taken_inputs.hpp"
+#include "judge/diagnosis/readings.hpp"
 #include "judge/numbers/rounding.hpp"
-#include "judge/readings.hpp"
 #include "reference/reference.hpp"
 
 namespace course {

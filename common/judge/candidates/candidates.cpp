@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "judge/candidates/ledger.hpp"
-#include "judge/kernel_costs.hpp"
+#include "judge/checks/kernel_costs.hpp"
 
 namespace course {
 

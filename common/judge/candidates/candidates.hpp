@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "judge/options.hpp"
-#include "judge/session.hpp"
+#include "judge/program/options.hpp"
+#include "judge/program/session.hpp"
 
 namespace course {
 

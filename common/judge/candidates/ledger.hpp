@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/session.hpp"
+#include "judge/program/session.hpp"
 
 namespace course {
 

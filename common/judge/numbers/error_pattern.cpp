@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/precision.hpp"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "judge/diagnosis/readings.hpp"
 #include "judge/numbers/rounding.hpp"
-#include "judge/readings.hpp"
 #include "judge/softmax/pass_steps.hpp"
 #include "judge/softmax/weighed_means.hpp"
 #include "player/softmax_steps.hpp"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "judge/softmax/weighed_means.hpp"

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <functional>
 
-#include "judge/communication_checks.hpp"
-#include "judge/diagnose.hpp"
+#include "judge/checks/communication_checks.hpp"
+#include "judge/diagnosis/diagnose.hpp"
+#include "judge/diagnosis/readings.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "judge/numbers/wrong_entries.hpp"
-#include "judge/readings.hpp"
 #include "judge/softmax/ring_softmax_checks.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"

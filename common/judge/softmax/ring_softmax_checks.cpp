@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "judge/softmax/ring_softmax.hpp"
 
 namespace course::ring_softmax {

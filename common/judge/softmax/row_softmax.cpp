@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/diagnosis/readings.hpp"
 #include "judge/numbers/rounding.hpp"
-#include "judge/readings.hpp"
 #include "player/softmax_steps.hpp"
 #include "reference/softmax.hpp"
 

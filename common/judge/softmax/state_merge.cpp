@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "judge/softmax/pass_steps.hpp"

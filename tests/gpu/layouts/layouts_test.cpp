@@ -7,8 +7,8 @@
 
 #include "judge/attention/ring/ring_backward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
-#include "judge/device_checks.hpp"
-#include "judge/session.hpp"
+#include "judge/checks/device_checks.hpp"
+#include "judge/program/session.hpp"
 
 namespace course {
 

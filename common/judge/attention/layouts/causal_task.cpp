@@ -1,7 +1,7 @@
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/layouts/parts.hpp"
 #include "judge/attention/ring/ring_mask.hpp"
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 #include "ring/shards.hpp"
 
 namespace course::layouts {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "judge/attention/layouts/layouts.hpp"
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 
 /// What the tasks about layouts have in common.
 namespace course::layouts {

@@ -8,7 +8,7 @@
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring/ring_backward_steps.hpp"
 #include "judge/attention/taken_inputs.hpp"
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"
 

@@ -8,7 +8,7 @@
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/ring/ring_mask.hpp"
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "reference/reference.hpp"
 #include "ring/shards.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 
 namespace course {
 

@@ -1,4 +1,4 @@
-#include "judge/verdict.hpp"
+#include "judge/diagnosis/verdict.hpp"
 
 #include <fmt/format.h>
 
@@ -6,19 +6,21 @@
 #include <cmath>
 #include <map>
 
-#include "judge/diagnose.hpp"
-#include "judge/inputs_compared.hpp"
-#include "judge/kernel_costs.hpp"
+#include "judge/checks/kernel_costs.hpp"
+#include "judge/diagnosis/diagnose.hpp"
+#include "judge/diagnosis/inputs_compared.hpp"
+#include "judge/diagnosis/readings.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 #include "judge/parallel.hpp"
-#include "judge/readings.hpp"
 #include "text/text_file.hpp"
 
 namespace course {
 
 namespace {
+
+using Status = TestVerdict::Status;
 
 /// What the instruments and checks have against one example.
 std::vector<Finding> findings_on(const Task& task, const Played& played) {
@@ -231,7 +233,6 @@ void take_back_names(const PlayedTest& test, std::vector<Failure>& failures) {
 
 TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const Evidence& evidence) {
   using Ending = Outcome::Ending;
-  using Status = TestVerdict::Status;
   const Task& task = *test.test->task;
   TestVerdict verdict;
   verdict.taken = tolerances_taken(test);
@@ -328,7 +329,7 @@ std::string indented(const std::string& text) {
 
 /// Whether two failures of a task at different world sizes would be told in the same words.
 bool is_same(const TestVerdict& a, const TestVerdict& b) {
-  return b.status == TestVerdict::Status::Failed && a.mistakes == b.mistakes &&
+  return b.status == Status::Failed && a.mistakes == b.mistakes &&
          (!a.mistakes.empty() || outline_of(a.text) == outline_of(b.text));
 }
 
@@ -376,13 +377,13 @@ std::string numbers_text(const Task& task, const Played& played) {
 std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict) {
   const std::string title = lesson.tag() + "." + test.name();
   switch (verdict.status) {
-    case TestVerdict::Status::Passed:
+    case Status::Passed:
       return fmt::format("PASS  {}\n{}", title, verdict.costs);
-    case TestVerdict::Status::Todo:
+    case Status::Todo:
       return fmt::format("TODO  {}   {}\n", title, verdict.text);
-    case TestVerdict::Status::NotPlayed:
+    case Status::NotPlayed:
       return fmt::format("FAIL  {}   not played: an earlier input of this task ended the program\n", title);
-    case TestVerdict::Status::Failed:
+    case Status::Failed:
       break;
   }
   std::string text = verdict.before;
@@ -403,8 +404,7 @@ std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest
       if (done[j] || tests[j].test->task != tests[i].test->task ||
           tests[j].test->hidden != tests[i].test->hidden)
         continue;
-      const bool is_not_played =
-          tests[j].verdict.status == TestVerdict::Status::NotPlayed && ended_its_task(tests[i]);
+      const bool is_not_played = tests[j].verdict.status == Status::NotPlayed && ended_its_task(tests[i]);
       done[j] = is_not_played || is_same(tests[i].verdict, tests[j].verdict);
       if (done[j]) (is_not_played ? not_played : like_it).push_back(tests[j].test->ranks);
     }

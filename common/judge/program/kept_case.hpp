@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 
 namespace course {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 #include "judge/task.hpp"
 
 /// What a task's kernels ask of memory, as a simulated GPU counts it on one example, beside what the

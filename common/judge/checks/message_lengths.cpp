@@ -5,7 +5,7 @@
 #include <array>
 #include <sstream>
 
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "ring/shards.hpp"
 
 namespace course::checks {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 
 /// What a ring over NCCL is held to, from what the simulated GPU reports of its groups and streams.
 namespace course::checks {

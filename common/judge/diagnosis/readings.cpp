@@ -1,4 +1,4 @@
-#include "judge/readings.hpp"
+#include "judge/diagnosis/readings.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "judge/session.hpp"
+#include "judge/program/session.hpp"
 
 namespace course {
 

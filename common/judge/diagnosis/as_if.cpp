@@ -8,7 +8,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 #include "judge/numbers/precision.hpp"
 #include "judge/parallel.hpp"
 

@@ -1,4 +1,4 @@
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 
 #include <fmt/format.h>
 

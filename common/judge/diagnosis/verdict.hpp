@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/diagnose.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 #include "judge/task.hpp"
 #include "registry/registry.hpp"
 

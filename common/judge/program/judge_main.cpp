@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "judge/candidates/candidates.hpp"
-#include "judge/kept_case.hpp"
+#include "judge/program/kept_case.hpp"
 #include "protocol/judge_report.hpp"
 
 namespace course {

@@ -1,4 +1,4 @@
-#include "judge/nccl_checks.hpp"
+#include "judge/checks/nccl_checks.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "judge/options.hpp"
+#include "judge/program/options.hpp"
 
 #include <getopt.h>
 

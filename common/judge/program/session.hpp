@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/verdict.hpp"
+#include "judge/diagnosis/verdict.hpp"
 #include "runner/launcher.hpp"
 
 namespace course {

@@ -1,4 +1,4 @@
-#include "judge/communication_checks.hpp"
+#include "judge/checks/communication_checks.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "judge/device_checks.hpp"
+#include "judge/checks/device_checks.hpp"
 
 #include "protocol/fact_kinds.hpp"
 

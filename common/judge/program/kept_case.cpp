@@ -1,4 +1,4 @@
-#include "judge/kept_case.hpp"
+#include "judge/program/kept_case.hpp"
 
 #include <fmt/format.h>
 
