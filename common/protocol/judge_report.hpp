@@ -18,7 +18,8 @@ struct JudgeReport {
     std::vector<std::string> mistakes;
     std::vector<std::string> in_part = {};  ///< mistakes that it looks like in part
     /// How the call ended that the diagnosis is about: "threw", "crashed", "deadlock", "stuck", "over limit"
-    /// or "lost"; empty where the function returned.
+    /// or "lost"; "broke a rule" where the function returned the right answer; empty where it returned a
+    /// wrong one.
     std::string ending = {};
   };
   std::string lesson;

@@ -141,7 +141,7 @@ TEST_F(Guidance, SaysBesideTheFirstLineTheOneThatLeads) {
 }
 
 TEST_F(Guidance, OfABrokenRuleOffersNoNumbers) {
-  TaskStatus rule = failure("");
+  TaskStatus rule = failure("broke a rule");
   rule.diagnosis = "rank 0 received 16 bytes through collectives, at most 0 are allowed\non even shards";
   EXPECT_NE(of(rule).find("no wrong number: the header in lessons/05_ring_attention says"), std::string::npos)
       << of(rule);

@@ -52,6 +52,25 @@ TEST(Verdict, AFailureStandsWhateverElseIsNotWritten) {
   }
 }
 
+/// How a call ended that returned `given` where 1 is right.
+std::string ending_of_answer(double given) {
+  Outcome returned;
+  returned.ending = Ending::Finished;
+  Played played;
+  played.outcome = &returned;
+  played.expected = {{"p", Tensor64({1}, {1.0})}};
+  played.tolerance = {{"p", 1e-6}};
+  played.answer = {{"p", Tensor64({1}, {given})}};
+  return ending_of(played);
+}
+
+TEST(Verdict, OfARightAnswerThatFailsTheEndingIsABrokenRule) {
+  EXPECT_EQ(ending_of_answer(1.0), "broke a rule");
+  EXPECT_EQ(ending_of_answer(2.0), "");
+  const Outcome deadlock = outcome(Ending::Deadlock, "rank 0 waits");
+  EXPECT_EQ(ending_of({.outcome = &deadlock}), "deadlock");
+}
+
 TEST(Verdict, LeavesOutANameThatTheLessonDoesNotHave) {
   const TestVerdict verdict = judged({outcome(Ending::Crashed, "rank 0 died")}, {});
   EXPECT_EQ(verdict.status, TestVerdict::Status::Failed);

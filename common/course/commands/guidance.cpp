@@ -109,9 +109,9 @@ bool says(const TaskStatus& task, const std::vector<std::string>& words) {
       words, [&](const std::string& word) { return task.diagnosis.find(word) != std::string::npos; });
 }
 
-/// Whether what the check shows of a function that returned is no wrong number, but a rule that it breaks.
+/// Whether what the check shows is no wrong answer, but a rule that the function breaks.
 bool breaks_a_rule(const TaskStatus& task) {
-  return task.ending.empty() && !says(task, {"should be", "shape"});
+  return task.ending == "broke a rule";
 }
 
 /// What to do next about a failure that no known mistake explains.
@@ -161,7 +161,7 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
 /// Where the table stands, for a failure that no row of it quotes.
 std::string where_the_table_is(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
   const std::string table = place_in_readme(checkout, lesson, std::string("## ") + mistakes_section);
-  return table.empty() || !task.ending.empty()
+  return table.empty() || !(task.ending.empty() || breaks_a_rule(task))
              ? ""
              : fmt::format("  {} ({}) goes by what you see; it may have no row for this\n", table,
                            mistakes_section);

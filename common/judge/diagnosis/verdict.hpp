@@ -58,6 +58,9 @@ struct PlayedTest {
 /// said what the answer looks like on that input
 void judge(std::vector<PlayedTest>& tests, bool alone = false);
 
+/// How the call ended that a failed test's text is about, as JudgeReport::Test has it.
+std::string ending_of(const Played& witness);
+
 /// The wrong outputs of an answer around their worst entries, beside what is right: a table each. Empty where
 /// no output is wrong.
 std::string numbers_text(const Task& task, const Played& played);

@@ -82,26 +82,6 @@ const char* status_name(TestVerdict::Status status) {
   }
 }
 
-/// As the report has it; empty where the function returned or was not called.
-const char* ending_name(Outcome::Ending ending) {
-  switch (ending) {
-    case Outcome::Ending::Threw:
-      return "threw";
-    case Outcome::Ending::Crashed:
-      return "crashed";
-    case Outcome::Ending::Deadlock:
-      return "deadlock";
-    case Outcome::Ending::Stuck:
-      return "stuck";
-    case Outcome::Ending::OverLimit:
-      return "over limit";
-    case Outcome::Ending::Lost:
-      return "lost";
-    default:
-      return "";
-  }
-}
-
 void write_report(const Judge& judge) {
   JudgeReport report{judge.lesson.id, judge.options.seed, {}};
   for (const PlayedTest& played : judge.session->first.tests) {
@@ -113,7 +93,7 @@ void write_report(const Judge& judge) {
                             verdict.before + verdict.text,
                             {verdict.mistakes.begin(), verdict.mistakes.end()},
                             verdict.in_part,
-                            verdict.witness == nullptr ? "" : ending_name(verdict.witness->outcome->ending)});
+                            verdict.witness == nullptr ? "" : ending_of(*verdict.witness)});
   }
   write_judge_report(judge.options.report, report);
 }

@@ -1,0 +1,166 @@
+#include "judge/diagnosis/failure_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "judge/diagnosis/inputs_compared.hpp"
+#include "judge/diagnosis/readings.hpp"
+#include "judge/numbers/origin.hpp"
+#include "judge/numbers/wrong_entries.hpp"
+#include "text/text_file.hpp"
+
+namespace course {
+
+namespace {
+
+/// Whether arithmetic made a NaN somewhere where a number should be.
+bool has_computed_nan(const Played& played) {
+  return std::any_of(played.answer.begin(), played.answer.end(), [&](const auto& output) {
+    const std::vector<double>& answer = output.second.values();
+    const std::vector<double>& expected = played.expected.at(output.first).values();
+    return !std::equal(answer.begin(), answer.end(), expected.begin(), [](double given, double right) {
+      return origin_of(given) != Origin::Arithmetic || !std::isfinite(right);
+    });
+  });
+}
+
+/// "on ordinary scores", "on ordinary scores and on real input", "on ordinary scores and 3 other kinds of
+/// input"; "on every kind of input here" where there are no others
+std::string on_kinds(const std::vector<std::string>& kinds, std::size_t there_are) {
+  if (kinds.size() == there_are && there_are > 2) return "on every kind of input here";
+  if (kinds.size() == 2) return fmt::format("on {} and on {}", kinds[0], kinds[1]);
+  return "on " + kinds[0] +
+         (kinds.size() == 1 ? "" : fmt::format(" and {} other kinds of input", kinds.size() - 1));
+}
+
+/// "dq is", "dk and dv are"
+std::string is_or_are(const std::vector<std::string>& names) {
+  return listed(names) + (names.size() == 1 ? " is" : " are");
+}
+
+/// What a failure without a name looks like on some kinds of input (mistakes_by_kind).
+Lines looks_in_part(const PlayedTest& test, const std::map<std::string, std::vector<std::string>>& kinds) {
+  std::set<std::string> all;
+  for (const Played& played : test.played) {
+    if (!played.answer.empty() && !played.example->large) all.insert(played.example->what);
+  }
+  const char* const count = kinds.size() == 2 ? "two" : "several";
+  Lines lines;
+  for (const auto& [mistake, on] : kinds) {
+    const std::string before = kinds.size() == 1 ? ""
+                               : lines.empty()   ? fmt::format("{} mistakes, perhaps: ", count)
+                                                 : "and ";
+    lines.push_back(fmt::format("{}{} it looks like: {}", before, on_kinds(on, all.size()),
+                                test.test->task->descriptions.at(mistake)));
+  }
+  return lines;
+}
+
+/// What is said of a failure without a name: what the numbers of a wrong answer have in common, what the
+/// wrong rows share, and what is right beside it. Where no computation is known that explains all answers
+/// (`is_read` is false), also what a task's own arithmetic can tell of them.
+Lines hints(const PlayedTest& test, const Played& witness, bool is_read) {
+  const Task& task = *test.test->task;
+  Lines lines;
+  if (!witness.answer.empty() && !is_right(witness)) {
+    lines = lines_on(task, witness, error_pattern);
+    std::string of_all = !is_read && task.look ? task.look(witness, test.played) : "";
+    if (!is_read && of_all.empty()) of_all = o_and_lse(task, test.played);
+    lines.push_back(of_all);
+    lines.push_back(what_wrong_rows_share(task, test.played));
+    lines.push_back(one_wrong_rank(task, test.played));
+  }
+  lines.push_back(right_and_side(task, witness, test.played));
+  if (has_computed_nan(witness)) {
+    lines.push_back(
+        "arithmetic made a NaN, such as 0/0, -inf - (-inf), 0 times inf, or the log or root of a negative "
+        "number");
+  }
+  return lines;
+}
+
+/// "2 of 2 inputs fail; 8 more were not played: one of them ended the program"
+std::string count_words(const PlayedTest& test, std::size_t failed) {
+  std::size_t not_played = 0, large = 0;
+  for (const Played& played : test.played) {
+    if (played.outcome->ending != Outcome::Ending::NotPlayed) continue;
+    ++not_played;
+    large += played.example->large ? 1 : 0;
+  }
+  const std::size_t played = test.played.size() - not_played;
+  if (not_played == 0) return failed > 1 ? fmt::format("{} of {} inputs fail", failed, played) : "";
+  const char* const why = large == not_played ? "large inputs are, once all others pass"
+                          : played == 1       ? "it ended the program"
+                                              : "one of them ended the program";
+  return fmt::format("{} of {} inputs fail; {} more {} not played: {}", failed, played, not_played,
+                     not_played == 1 ? "was" : "were", why);
+}
+
+/// What the answers look like, on some kinds of input or in some outputs, where no mistake explains them all.
+Lines looks_like_in_part(const PlayedTest& test, const std::vector<const Played*>& all,
+                         std::vector<std::string>& in_part) {
+  const Task& task = *test.test->task;
+  const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
+  for (const auto& [mistake, on] : kinds) in_part.push_back(mistake);
+  Lines lines = looks_in_part(test, kinds);
+  if (!lines.empty()) return lines;
+  for (const auto& [output, look] : mistakes_by_output(task, all)) {
+    const bool known = std::ranges::count(in_part, look.mistake) > 0;
+    if (!known && look.right_ones.empty()) in_part.push_back(look.mistake);
+    const std::string yet =
+        look.right_ones.empty() ? "" : fmt::format(", and yet {} right", is_or_are(look.right_ones));
+    lines.push_back(
+        fmt::format("in {} it looks like: {}{}", output, task.descriptions.at(look.mistake), yet));
+  }
+  return lines;
+}
+
+/// The kinds of input that pass beside these failures.
+std::string passing_kinds(const PlayedTest& test, const std::vector<Failure>& failures) {
+  std::set<const Played*> failed;
+  for (const Failure& failure : failures) failed.insert(failure.played);
+  return kinds_that_pass(test.played, failed);
+}
+
+void append(Lines& lines, Lines more) {
+  std::ranges::move(more, std::back_inserter(lines));
+}
+
+}  // namespace
+
+std::string without_values(const Task& task, const Played& played) {
+  const std::string where = "on a hidden input";
+  if (played.outcome->ending == Outcome::Ending::Threw) return "the function threw " + where;
+  if (played.outcome->ending == Outcome::Ending::Crashed) return "the program crashed " + where;
+  if (played.outcome->ending == Outcome::Ending::Lost) return "there is no usable result " + where;
+  if (played.answer.empty()) return played.complaint + "\n" + where;
+  std::string wrong;
+  for (const Output* output : wrong_outputs(task, played))
+    wrong += (wrong.empty() ? "" : ", ") + output->in_words();
+  return wrong.empty() ? "a communication check fails " + where : wrong + " is wrong " + where;
+}
+
+std::string failure_text(const PlayedTest& test, const std::vector<Failure>& failures, const Failure& shown,
+                         const std::vector<const Played*>& all, TestVerdict& verdict) {
+  const Task& task = *test.test->task;
+  const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
+  const bool has_name = !verdict.mistakes.empty();
+  // One computation that explains every answer says more than what some of them look like.
+  const std::string reading = !has_name && shown.wrong_answer ? as_if(task, *shown.played, all) : "";
+  Lines lines{reading};
+  if (any_wrong && !has_name && reading.empty())
+    append(lines, looks_like_in_part(test, all, verdict.in_part));
+  append(lines, shown.lines);
+  lines.push_back("on " + shown.played->example->what);
+  if (has_name && any_wrong) lines.push_back(reading_beside_name(task, all));
+  if (!has_name) append(lines, hints(test, *shown.played, !reading.empty()));
+  lines.push_back(count_words(test, failures.size()));
+  if (!has_name) lines.push_back(passing_kinds(test, failures));
+  std::erase(lines, "");
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+}  // namespace course

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "judge/diagnosis/failure.hpp"
+
+namespace course {
+
+/// What is wrong on a hidden input, without a number of it: what a function throws, prints or hands over may
+/// quote its input.
+std::string without_values(const Task& task, const Played& played);
+
+/// What a person reads of a test that failed: what its answers look like where none of the verdict's mistakes
+/// is a name for them, the failure that is shown, and what its numbers and the other inputs tell. Adds to the
+/// verdict what it looks like in part.
+/// @param all what was played of the task, at every world size
+std::string failure_text(const PlayedTest& test, const std::vector<Failure>& failures, const Failure& shown,
+                         const std::vector<const Played*>& all, TestVerdict& verdict);
+
+}  // namespace course
