@@ -143,9 +143,9 @@ struct Task {
   /// By the id of a family's mistake, what is said of it where mistakes.md has no section for it: it becomes
   /// a reading then.
   std::map<std::string, std::string> words = {};
-  /// By the id of a mistake that an instrument tells at some world size, that of one which looks like it
-  /// there: it is named in its place where it explains all answers.
-  std::map<std::string, std::string> follows_from = {};
+  /// By the id of a mistake that an instrument tells, those of which that may be a consequence: it is not
+  /// named beside one of them, and one that explains all answers is named in its place.
+  std::multimap<std::string, std::string> follows_from = {};
   /// Ids of mistakes that instruments tell of any input of several ranks: where one of a test is right, they
   /// are not named in that test.
   std::set<std::string> fail_on_all_inputs = {};

@@ -42,7 +42,7 @@ void finish(const State& state, float* lse, const Shape& shape, cudaStream_t str
 void attend_block(const float* q, const float* k, const float* v, const State& state, const Shape& shape,
                   cudaStream_t stream);
 
-/// Task 3. The same for queries that see a range of keys each. Of what nobody sees nothing need be read.
+/// Task 3. The same for queries that see a range of keys each. Keys that no query sees need not be read.
 void attend_range(const float* q, const float* k, const float* v, const KeyRange& range, const State& state,
                   const Shape& shape, cudaStream_t stream);
 

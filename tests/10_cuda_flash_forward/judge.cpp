@@ -15,8 +15,12 @@ Task played_on_a_device(Task task, std::string counted_example, KernelCounts sol
        {fact_divergent_barrier, "", "divergent_barrier"},
        {fact_race_in_block, "both write the same value", "many_writers"},
        {fact_race_in_block, "shared memory", "barrier_missing"},
+       {fact_race_in_block, "device memory", "state_unordered"},
        {fact_missing_dependency, "", "stream_forgotten"},
-       {fact_out_of_bounds, "", "past_the_end"}})};
+       {fact_out_of_bounds, "before the beginning", "range_not_clamped"},
+       {fact_out_of_bounds, "beyond the end", "past_the_end"}})};
+  for (const char* const cause : {"divergent_barrier", "range_not_clamped", "ragged_block_dropped"})
+    task.follows_from.emplace("state_unordered", cause);
   return counted(std::move(task), std::move(counted_example), std::move(solution));
 }
 
@@ -33,7 +37,7 @@ LessonJudge course::lesson_judge() {
                                .sectors = 1536,
                                .shared_requests = 1840,
                                .bank_conflicts = 128}),
-           played_on_a_device(state_forward::range_task("3", "attend_range"), "causal",
+           played_on_a_device(state_forward::range_task("3", "attend_range"), "causal ranges",
                               {.bytes_read = 259840,
                                .bytes_written = 19040,
                                .requests = 2064,

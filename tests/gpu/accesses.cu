@@ -49,6 +49,37 @@ PROGRAM(one_before_the_beginning) {
   require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
 }
 
+__global__ void before_the_beginning_of_the_second(float* y) {
+  y[-static_cast<int>(threadIdx.x)] = 1;  // expect out_of_bounds
+}
+
+/// What lies before is another allocation's, but far before.
+PROGRAM(one_before_the_second_allocation) {
+  float* const x = device_memory();
+  float* const y = device_memory();
+  require(x != y);
+  before_the_beginning_of_the_second<<<1, 2>>>(y);
+  require(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+}
+
+template <class Number>
+__global__ void mark_what_is_no_number(Number* x, int count) {
+  for (int i = threadIdx.x; i < count; i += blockDim.x)
+    x[i] = isnan(x[i]) ? 1 : isinf(x[i]) ? (signbit(x[i]) ? 2 : 3) : isfinite(x[i]) ? 4 : 5;
+}
+
+PROGRAM(kinds_of_numbers_by_cudas_names) {
+  const float given[] = {NAN, -INFINITY, INFINITY, 0.5f};
+  float* x = nullptr;
+  require(cudaMalloc(&x, sizeof given) == cudaSuccess);
+  require(cudaMemcpy(x, given, sizeof given, cudaMemcpyHostToDevice) == cudaSuccess);
+  mark_what_is_no_number<<<1, 32>>>(x, 4);
+  float marks[4];
+  require(cudaMemcpy(marks, x, sizeof marks, cudaMemcpyDeviceToHost) == cudaSuccess);
+  for (int i = 0; i < 4; ++i) require(marks[i] == static_cast<float>(i + 1));
+  require(cudaFree(x) == cudaSuccess);
+}
+
 __global__ void tile_beyond_the_end(const float* x, float* y) {
   y[threadIdx.x] = x[threadIdx.x];  // expect out_of_bounds
 }

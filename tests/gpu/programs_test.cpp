@@ -119,6 +119,9 @@ TEST(Gpu, FindingSaysWhatWouldMendItAndInWhichFileACallStands) {
        "until_it_is_there, block \\(0, 0, 0\\), thread \\(5, 0, 0\\) on line [0-9]+ has computed for a long "
        "time"},
       {"writes_behind_what_a_header_allocated", "of cudaMalloc on line [0-9]+ of stage.hpp"},
+      {"one_before_the_second_allocation",
+       "4 bytes at 4 bytes before the beginning of the 256 bytes of cudaMalloc"},
+      {"a_tile_beyond_the_end", "4 bytes at [0-9]+ bytes beyond the end of the 256 bytes of cudaMalloc"},
       {"one_beyond_the_end", "of cudaMalloc on line [0-9]+\n"}};
   for (const auto& [program, text] : words) {
     const std::string told = text_of(facts_of(programs::all().at(program), 1));

@@ -155,8 +155,9 @@ TEST(RightAndSide, SaysWhichSideItIsWhereItIsOne) {
   inputs.play("first", x, up);
   EXPECT_EQ(inputs.right_and_side(), "h is right on every input") << "seven entries prove nothing";
   inputs.play("second", x, up);
-  EXPECT_EQ(inputs.right_and_side(),
-            "every wrong entry of o is too large, by 0.1 to 0.7 in amount; h is right on every input");
+  EXPECT_EQ(
+      inputs.right_and_side(),
+      "every wrong entry of o, on whatever input, is too large, by 0.1 to 0.7; h is right on every input");
   inputs.play("third", x, {-0.1f});
   EXPECT_EQ(inputs.right_and_side(), "h is right on every input");
 }

@@ -128,8 +128,10 @@ TEST(Pattern, FactorsOfRows) {
     const std::string text = right.pattern_of(right.with([&](Index i, double x) {
       return factors[static_cast<std::size_t>(i / right.expected.extent(2))] * x;
     }));
-    EXPECT_EQ(text, fmt::format("o: every wrong row is off by one factor of its own, from {:.6g} to {:.6g}",
-                                least, most))
+    EXPECT_EQ(text,
+              fmt::format(
+                  "o: every wrong row is what it should be times a number of its own, from {:.6g} to {:.6g}",
+                  least, most))
         << seed;
   }
 }
@@ -315,6 +317,24 @@ TEST(Pattern, FewNumbersProveNothing) {
     answer[i] = generator.normal();
   }
   EXPECT_EQ(error_pattern(matrix, answer, column, tolerated, {}), "");
+}
+
+/// Two numbers a column prove little, thirty-two columns do.
+TEST(Pattern, ColumnsInOtherPlacesAreProvenTogether) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    InputGenerator generator(static_cast<std::uint64_t>(seed));
+    Tensor64 expected({1, 2, 32}), answer({1, 2, 32});
+    for (double& x : expected.values()) x = 0.3 * generator.normal();
+    for (Index i = 0; i < expected.size(); ++i) answer[i / 32 * 32 + i % 16 * 2 + i % 32 / 16] = expected[i];
+    EXPECT_EQ(
+        error_pattern(heads, returned(answer), expected, 2e-6, {}),
+        "o: col 1 holds what col 16 should; col 2 holds what col 1 should; col 3 holds what col 17 should; "
+        "col 4 holds what col 2 should; and so on")
+        << seed;
+    EXPECT_TRUE(is_one_relation(heads, returned(answer), expected, 2e-6, {})) << seed;
+    answer[5] += 0.5;
+    EXPECT_FALSE(is_one_relation(heads, returned(answer), expected, 2e-6, {})) << seed;
+  }
 }
 
 TEST(Pattern, AlikePartsAreNotToldApart) {

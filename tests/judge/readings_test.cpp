@@ -394,6 +394,21 @@ TEST(OAndLse, AreConnectedWhereTheSumAloneIsWrong) {
   expect_told("o before the division is right, and l is not", task, halves);
 }
 
+TEST(OAndLse, AreConnectedOnTheInputShownWhereAnotherHidesIt) {
+  const Task task = online_softmax::task("2", "online_attention");
+  expect_told("in every wrong row of this input o is off by one factor", task, [&](const Example& example) {
+    Answer answer = task.expected(example);
+    Index row = 0;
+    for (double& lse : answer.at("lse").values()) {
+      const double factor = lse < -100 ? 0 : 1.5 + 0.1 * static_cast<double>(row % 7);
+      for (double& component : answer.at("o").matrix().row(row)) component *= factor;
+      lse -= factor == 0 ? 0 : std::log(factor);
+      ++row;
+    }
+    return answer;
+  });
+}
+
 }  // namespace
 
 }  // namespace course

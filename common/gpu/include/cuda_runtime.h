@@ -19,6 +19,12 @@
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
 
+// As CUDA has them; a template finds these where the argument's type does not bring them along.
+using std::isfinite;
+using std::isinf;
+using std::isnan;
+using std::signbit;
+
 using course::gpu::dim3;
 using course::gpu::uint3;
 

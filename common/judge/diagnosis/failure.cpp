@@ -87,9 +87,13 @@ std::vector<Failure> failures_of(const PlayedTest& test, const Findings& finding
 
 const Failure& most_telling(const Task& task, const std::vector<Failure>& failures,
                             const std::set<std::string>& mistakes) {
-  const auto by_finding =
-      std::ranges::find_if(failures, [](const Failure& failure) { return !failure.mistakes.empty(); });
-  if (by_finding != failures.end()) return *by_finding;
+  for (const bool left_out : {false, true}) {
+    const auto by_finding = std::ranges::find_if(failures, [&](const Failure& failure) {
+      return std::ranges::any_of(failure.mistakes,
+                                 [&](const std::string& id) { return left_out || mistakes.contains(id); });
+    });
+    if (by_finding != failures.end()) return *by_finding;
+  }
   std::vector<const Played*> wrong;
   for (const Failure& failure : failures) {
     if (failure.wrong_answer) wrong.push_back(failure.played);

@@ -36,9 +36,9 @@ using Findings = std::vector<std::vector<Finding>>;
 /// (Task::fail_on_all_inputs).
 std::vector<Failure> failures_of(const PlayedTest& test, const Findings& findings);
 
-/// The failure that shows what the verdict says: a finding with the name, or else of those with a wrong
-/// answer, where there is a name or the first is one, that on the simplest input. Of others, such as crashes,
-/// the first.
+/// The failure that shows what the verdict says: a finding with one of its names, or with a name that it
+/// leaves out, or else of those with a wrong answer, where there is a name or the first is one, that on the
+/// simplest input. Of others, such as crashes, the first.
 const Failure& most_telling(const Task& task, const std::vector<Failure>& failures,
                             const std::set<std::string>& mistakes);
 

@@ -68,7 +68,7 @@ Lines hints(const PlayedTest& test, const Played& witness, bool is_read) {
   if (!witness.answer.empty() && !is_right(witness)) {
     lines = lines_on(task, witness, error_pattern);
     std::string of_all = !is_read && task.look ? task.look(witness, test.played) : "";
-    if (!is_read && of_all.empty()) of_all = o_and_lse(task, test.played);
+    if (!is_read && of_all.empty()) of_all = o_and_lse(task, witness, test.played);
     lines.push_back(of_all);
     lines.push_back(what_wrong_rows_share(task, test.played));
     lines.push_back(one_wrong_rank(task, test.played));

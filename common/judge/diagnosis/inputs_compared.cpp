@@ -60,8 +60,8 @@ int says_little(const Task& task, const Played& played) {
 bool has_relation(const Task& task, const Played& played) {
   if (played.answer.empty()) return false;
   return std::ranges::any_of(wrong_outputs(task, played), [&](const Output* output) {
-    return is_off_by_one_number(*output, played.answer.at(output->name), played.expected.at(output->name),
-                                played.tolerance.at(output->name), played.example->layout);
+    return is_one_relation(*output, played.answer.at(output->name), played.expected.at(output->name),
+                           played.tolerance.at(output->name), played.example->layout);
   });
 }
 
@@ -91,9 +91,10 @@ std::string side_words(const Output& output, const std::vector<Played>& all) {
   if (least < 0 && most > 0) return "";
   const double smallest = std::min(std::abs(least), std::abs(most));
   const double largest = std::max(std::abs(least), std::abs(most));
-  const std::string from = smallest < 0.01 * largest ? "up" : fmt::format("{:.3g}", smallest);
-  return fmt::format("every wrong entry of {} is too {}, by {} to {:.3g} in amount", output.in_words(),
-                     least > 0 ? "large" : "small", from, largest);
+  const std::string at_most = fmt::format("{:.3g}", largest);
+  const std::string from = smallest < 0.01 * largest ? "up to " : fmt::format("{:.3g} to ", smallest);
+  return fmt::format("every wrong entry of {}, on whatever input, is too {}, by {}{}", output.in_words(),
+                     least > 0 ? "large" : "small", from == at_most + " to " ? "" : from, at_most);
 }
 
 std::size_t words_in_common(const std::string& a, const std::string& b) {

@@ -13,14 +13,14 @@ namespace course {
 /// The one whose input a person works through fastest: the fewest numbers among those without anything
 /// special, which is a rank without rows, a number that is infinite or far from 0, an answer without a number
 /// that could be wrong. Where `relations` are asked for, then first those whose wrong answer is off by one
-/// factor or one constant throughout, after these those on which few mistakes look alike (wrong entries are
-/// numbers, special rows have more than two columns), and up to twice as many numbers are as many. Of equals
-/// the first. None of these may be null, and there is one at least.
+/// factor or one constant throughout, or right in another place, after these those on which few mistakes look
+/// alike (wrong entries are numbers, special rows have more than two columns), and up to twice as many
+/// numbers are as many. Of equals the first. None of these may be null, and there is one at least.
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations);
 
-/// "lse is right on every input; each wrong entry of o is too large, by 0.1 to 0.7 in amount": what is right
-/// beside the shown input's wrong outputs, and to which side those are off where it is the same side on every
-/// input. Empty where there is neither.
+/// "lse is right on every input; every wrong entry of o, on whatever input, is too large, by 0.1 to 0.7":
+/// what is right beside the shown input's wrong outputs, and to which side those are off where it is the same
+/// side on every input. Empty where there is neither.
 std::string right_and_side(const Task& task, const Played& shown, const std::vector<Played>& all);
 
 /// "wrong is the last rank, and no other, on every wrong input": of outputs with a number a rank, where it is

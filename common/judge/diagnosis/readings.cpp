@@ -43,6 +43,8 @@ constexpr Formula formulas[] = {
 
 /// Rows of fewer inputs prove nothing.
 constexpr int fewest_wrong_rows = 2, fewest_right_rows = 4;
+/// Nor does a shorter row by itself.
+constexpr std::size_t fewest_wrong_entries = 6;
 
 /// The entries of output o's row as a factor of what they should be, where they are one; else NaN.
 double factor_of_row(std::span<const double> given, std::span<const double> right, double allowed) {
@@ -171,6 +173,36 @@ std::vector<bool> wrong_rows(const Task& task, const Played& played, Index rows)
   return wrong;
 }
 
+/// Whether there are wrong rows of o, and each is what a wrong l makes of it: off by one factor, as exp(lse)
+/// is by one divided by it.
+bool are_rows_of_a_wrong_l(std::span<const Played> inputs) {
+  int wrong = 0;
+  std::size_t entries = 0;
+  for (const Played& played : inputs) {
+    if (played.answer.empty()) continue;
+    const Tensor64 &o = played.answer.at("o"), &right_o = played.expected.at("o");
+    const Tensor64 &lse = played.answer.at("lse"), &right = played.expected.at("lse");
+    if (right.size() == 0 || o.size() % right.size() != 0) continue;
+    const std::size_t columns = static_cast<std::size_t>(o.size() / right.size());
+    const std::vector<double> off_o = off_by(o, right_o, played.tolerance.at("o"));
+    for (Index row = 0; row < right.size() && columns > 0; ++row) {
+      const std::size_t first = static_cast<std::size_t>(row) * columns;
+      const auto of_row = [&](const auto& values) { return std::span(values).subspan(first, columns); };
+      if (std::ranges::all_of(of_row(off_o), [&](double x) { return x <= played.tolerance.at("o"); }))
+        continue;
+      const double room = mistake_factor * played.tolerance.at("lse") * std::max(1.0, std::abs(right[row])) +
+                          mistake_factor * played.tolerance.at("o");
+      if (room > 0.1) continue;  // so far from 0 lse has no digits left for it
+      const double factor = factor_of_row(of_row(o.values()), of_row(right_o.values()), room);
+      const double product = factor * std::exp(lse[row] - right[row]);
+      if (!(std::abs(product - 1) <= room) || std::abs(factor - 1) <= 2 * room) return false;
+      ++wrong;
+      entries += columns;
+    }
+  }
+  return wrong >= fewest_wrong_rows || entries >= fewest_wrong_entries;
+}
+
 }  // namespace
 
 std::vector<Reading> lse_formulas(Answer (*expected)(const Example&), Maxima maxima) {
@@ -190,37 +222,19 @@ std::vector<Reading> lse_formulas(Answer (*expected)(const Example&), Maxima max
   return all;
 }
 
-std::string o_and_lse(const Task& task, const std::vector<Played>& test) {
+std::string o_and_lse(const Task& task, const Played& shown, const std::vector<Played>& test) {
   const auto has = [&](const char* name) {
     return std::ranges::count(task.outputs, name, &Output::name) == 1;
   };
   if (!has("o") || !has("lse")) return "";
-  int wrong = 0;
-  for (const Played& played : test) {
-    if (played.answer.empty()) continue;
-    const Tensor64 &o = played.answer.at("o"), &right_o = played.expected.at("o");
-    const Tensor64 &lse = played.answer.at("lse"), &right = played.expected.at("lse");
-    if (right.size() == 0 || o.size() % right.size() != 0) continue;
-    const std::size_t columns = static_cast<std::size_t>(o.size() / right.size());
-    const std::vector<double> off_o = off_by(o, right_o, played.tolerance.at("o"));
-    for (Index row = 0; row < right.size() && columns > 0; ++row) {
-      const std::size_t first = static_cast<std::size_t>(row) * columns;
-      const auto of_row = [&](const auto& values) { return std::span(values).subspan(first, columns); };
-      if (std::ranges::all_of(of_row(off_o), [&](double x) { return x <= played.tolerance.at("o"); }))
-        continue;
-      const double room = mistake_factor * played.tolerance.at("lse") * std::max(1.0, std::abs(right[row])) +
-                          mistake_factor * played.tolerance.at("o");
-      if (room > 0.1) continue;  // so far from 0 lse has no digits left for it
-      const double factor = factor_of_row(of_row(o.values()), of_row(right_o.values()), room);
-      const double product = factor * std::exp(lse[row] - right[row]);
-      if (!(std::abs(product - 1) <= room) || std::abs(factor - 1) <= 2 * room) return "";
-      ++wrong;
-    }
-  }
-  return wrong < fewest_wrong_rows ? ""
-                                   : "in every wrong row o is off by one factor, and exp(lse) by one divided "
-                                     "by it: o before the division "
-                                     "is right, and l is not";
+  const char* const words =
+      "in every wrong row{} o is off by one factor, and exp(lse) by one divided by it: o before the division "
+      "is "
+      "right, and l is not";
+  if (are_rows_of_a_wrong_l(std::span(test))) return fmt::format(fmt::runtime(words), "");
+  // Elsewhere another mistake may hide it, or a row of which nothing is left.
+  if (are_rows_of_a_wrong_l(std::span(&shown, 1))) return fmt::format(fmt::runtime(words), " of this input");
+  return "";
 }
 
 std::string what_wrong_rows_share(const Task& task, const std::vector<Played>& test) {

@@ -18,8 +18,9 @@ using Maxima = Tensor64 (*)(const Example&);
 std::vector<Reading> lse_formulas(Answer (*expected)(const Example&), Maxima maxima);
 
 /// "in every wrong row o is too large by the factor by which exp(lse) is too small: ...": what connects the
-/// outputs o and lse in all wrong rows of one test. Empty for a task without either.
-std::string o_and_lse(const Task& task, const std::vector<Played>& test);
+/// outputs o and lse in all wrong rows of one test, or else in those of the input that is shown. Empty for a
+/// task without either.
+std::string o_and_lse(const Task& task, const Played& shown, const std::vector<Played>& test);
 
 /// "wrong are the rows that begin with a masked score, and no others: 7 of the 52 rows of all inputs": what
 /// sets the wrong rows of all inputs of one test apart from the right ones, where they are the rows of a

@@ -53,21 +53,30 @@ TestVerdict verdict_without_failure(const PlayedTest& test) {
   return verdict;
 }
 
+/// Whether the one mistake that explains every answer of the task is named beside what findings name: unless
+/// one of these proves another cause of the answers.
+bool is_named_by_answers(const Task& task, const std::vector<Failure>& failures, const Evidence& evidence,
+                         const std::set<std::string>& names) {
+  const std::string& one = evidence.explaining.front();
+  const auto is_named = [&](const std::string& id) { return names.contains(id); };
+  const bool is_cause = std::ranges::any_of(
+      task.follows_from, [&](const auto& pair) { return pair.second == one && is_named(pair.first); });
+  const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
+  return is_cause ||
+         (std::ranges::none_of(task.explain_answers, is_named) && (any_wrong || may_throw(task, one)));
+}
+
 /// The names that a failed test has earned: its findings', and that of the one mistake that explains every
-/// answer of the task, unless a finding proves another cause of these. What only follows from that mistake is
-/// no further name (Task::follows_from).
+/// answer of the task. What only follows from another is no further name (Task::follows_from).
 std::set<std::string> names_of(const Task& task, const std::vector<Failure>& failures,
                                const Evidence& evidence) {
   std::set<std::string> names;
   for (const Failure& failure : failures) names.insert(failure.mistakes.begin(), failure.mistakes.end());
-  if (evidence.explaining.size() != 1) return names;
-  const std::string& one = evidence.explaining.front();
-  const bool is_proven_otherwise =
-      std::ranges::any_of(task.explain_answers, [&](const std::string& id) { return names.contains(id); });
-  const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
-  bool is_named = !is_proven_otherwise && (any_wrong || may_throw(task, one));
-  for (const auto& [seen, cause] : task.follows_from) is_named |= cause == one && names.erase(seen) > 0;
-  if (is_named) names.insert(one);
+  if (evidence.explaining.size() == 1 && is_named_by_answers(task, failures, evidence, names))
+    names.insert(evidence.explaining.front());
+  for (const auto& [seen, cause] : task.follows_from) {
+    if (names.contains(cause)) names.erase(seen);
+  }
   return names;
 }
 

@@ -101,9 +101,10 @@ class Reader {
     return "";
   }
 
-  bool is_off_by_one_number() const {
+  bool is_one_relation() const {
     const Cut whole = levels_of(output_, expected_.shape(), layout_).front();
-    return wrong_.size() > 1 && (!scaled_words(whole, true).empty() || !scaled_words(whole, false).empty());
+    return wrong_.size() > 1 && (is_displaced_throughout() || !scaled_words(whole, true).empty() ||
+                                 !scaled_words(whole, false).empty());
   }
 
  private:
@@ -158,11 +159,7 @@ class Reader {
 
   std::string displaced() const {
     for (const Cut& cut : cuts_of(output_, expected_.shape(), layout_)) {
-      std::map<Index, Index>
-          source;  // of a part of the answer: the part of the expected answer that it equals
-      for (Index part = 0; part < std::ssize(cut.parts); ++part) {
-        if (const std::optional<Index> from = source_of(cut, part)) source[part] = *from;
-      }
+      const std::map<Index, Index> source = sources(cut);
       if (source.empty()) continue;
       const std::string words = shift_words(cut, source);
       return words.empty() ? source_words(cut, source) : words;
@@ -170,12 +167,43 @@ class Reader {
     return "";
   }
 
-  /// The only part of the expected answer, other than its own, that a wrong part of the answer equals.
-  std::optional<Index> source_of(const Cut& cut, Index part) const {
-    const std::vector<Index>& entries = cut.parts[part];
-    if (!any_wrong(entries)) return std::nullopt;
-    std::optional<Index> found;
+  /// Whether each wrong part of one kind, and there are several, is what another should be.
+  bool is_displaced_throughout() const {
+    return std::ranges::any_of(cuts_of(output_, expected_.shape(), layout_), [&](const Cut& cut) {
+      const auto wrong =
+          std::ranges::count_if(cut.parts, [&](const auto& entries) { return any_wrong(entries); });
+      return wrong > 1 && std::ssize(sources(cut)) == wrong;
+    });
+  }
+
+  /// Of parts of the answer, the part of the expected answer that each equals: of all that are wrong, where
+  /// together they prove it, or else of those that prove it each by itself.
+  std::map<Index, Index> sources(const Cut& cut) const {
+    const double tried = std::log(static_cast<double>(cut.parts.size()));
+    std::map<Index, Index> all, by_itself;
     double proven = 0;
+    std::size_t wrong = 0;
+    for (Index part = 0; part < std::ssize(cut.parts); ++part) {
+      if (!any_wrong(cut.parts[part])) continue;
+      ++wrong;
+      const std::optional<Source> from = source_of(cut, part);
+      if (!from) continue;
+      all[part] = from->part;
+      proven += from->proven - tried;
+      if (from->proven >= proof + tried) by_itself[part] = from->part;
+    }
+    return all.size() == wrong && proven >= proof ? all : by_itself;
+  }
+
+  struct Source {
+    Index part;
+    double proven;  ///< as in Fit
+  };
+
+  /// The only part of the expected answer, other than its own, that a wrong part of the answer equals.
+  std::optional<Source> source_of(const Cut& cut, Index part) const {
+    const std::vector<Index>& entries = cut.parts[part];
+    std::optional<Source> found;
     for (Index from = 0; from < std::ssize(cut.parts); ++from) {
       const std::vector<Index>& others = cut.parts[from];
       if (from == part || others.size() != entries.size() || is_constant(others)) continue;
@@ -184,11 +212,9 @@ class Reader {
           [&](std::size_t k) { return scale_[others[k]]; });
       if (!fit.fits) continue;
       if (found) return std::nullopt;
-      found = from;
-      proven = fit.proven;
+      found = Source{from, fit.proven};
     }
-    const double tried = std::log(static_cast<double>(cut.parts.size()));
-    return proven >= proof + tried ? found : std::nullopt;
+    return found;
   }
 
   /// Such as a row that is masked: what is one number throughout belongs in no place in particular.
@@ -286,8 +312,10 @@ class Reader {
     if (alike && (by_part.size() > 1 || !cut.numbered))
       return fmt::format("every entry of every wrong {} {}", cut.unit, predicate(least, factor));
     if (by_part.size() > most_told || !cut.numbered) {
-      return fmt::format("every wrong {} is off by one {} of its own, from {} to {}", cut.unit,
-                         factor ? "factor" : "constant", number(least), number(most));
+      return fmt::format(
+          fmt::runtime(factor ? "every wrong {} is what it should be times a number of its own, from {} to {}"
+                              : "every wrong {} is off by one constant of its own, from {} to {}"),
+          cut.unit, number(least), number(most));
     }
     std::string text;
     for (const auto& [part, by] : by_part) {
@@ -381,9 +409,9 @@ std::string error_pattern(const Output& output, const Tensor64& answer, const Te
   return Reader(output, answer, expected, tolerance, layout).text();
 }
 
-bool is_off_by_one_number(const Output& output, const Tensor64& answer, const Tensor64& expected,
-                          double tolerance, const Layout& layout) {
-  return Reader(output, answer, expected, tolerance, layout).is_off_by_one_number();
+bool is_one_relation(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
+                     const Layout& layout) {
+  return Reader(output, answer, expected, tolerance, layout).is_one_relation();
 }
 
 }  // namespace course

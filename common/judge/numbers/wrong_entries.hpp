@@ -28,8 +28,9 @@ std::string locality(const Output& output, const Shape& shape, const std::vector
 std::string error_pattern(const Output& output, const Tensor64& answer, const Tensor64& expected,
                           double tolerance, const Layout& layout);
 
-/// Whether every entry is off by one factor, or one constant, as error_pattern() tells it.
-bool is_off_by_one_number(const Output& output, const Tensor64& answer, const Tensor64& expected,
-                          double tolerance, const Layout& layout);
+/// Whether every entry is off by one factor, or one constant, or all that is wrong is right in another place,
+/// as error_pattern() tells it.
+bool is_one_relation(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
+                     const Layout& layout);
 
 }  // namespace course

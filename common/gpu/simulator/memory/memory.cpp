@@ -29,6 +29,17 @@ std::string bytes_text(std::size_t bytes) {
   return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
+/// The allocation where it lies in the region of `offset`, else none.
+const Allocation* in_region_of(std::size_t offset, const Allocation* allocation) {
+  return allocation && region_of(allocation->offset) == region_of(offset) ? allocation : nullptr;
+}
+
+/// The allocation, in use or freed, that begins first behind this address; nullptr: there is none.
+const Allocation* allocation_after(const void* address) {
+  const auto above = allocations.by_offset.upper_bound(offset_of(address));
+  return above == allocations.by_offset.end() ? nullptr : &above->second;
+}
+
 }  // namespace
 
 const char* name_of(Region region) {
@@ -112,15 +123,24 @@ std::string device_memory_in_use() {
 
 std::string describe(const void* address, std::size_t bytes) {
   const std::string what = bytes_text(bytes);
-  const Allocation* const before = allocation_before(address);
-  if (!before || region_of(offset_of(address)) != region_of(before->offset))
-    return what + " that no allocation has";
-  const std::string whose = bytes_text(before->bytes) + " of " + before->made;
-  const std::size_t inside = offset_of(address) - before->offset;
-  if (inside < before->bytes && !before->freed.empty())
-    return what + " of the " + whose + ", which " + before->freed + " freed";
-  if (inside < before->bytes) return what + " that reach beyond the end of the " + whose;
-  return what + " at " + bytes_text(inside - before->bytes) + " beyond the end of the " + whose;
+  const std::size_t offset = offset_of(address);
+  const Allocation* const before = in_region_of(offset, allocation_before(address));
+  const Allocation* const after = in_region_of(offset, allocation_after(address));
+  const auto whose = [](const Allocation& allocation) {
+    return bytes_text(allocation.bytes) + " of " + allocation.made;
+  };
+  if (before && offset < before->offset + before->bytes) {
+    return what + (before->freed.empty()
+                       ? " that reach beyond the end of the " + whose(*before)
+                       : " of the " + whose(*before) + ", which " + before->freed + " freed");
+  }
+  const std::size_t behind = before ? offset - (before->offset + before->bytes) : 0;
+  // Whoever misses the beginning of a tensor is nearer to it than to the end of the one before.
+  if (after && (!before || after->offset - offset < behind))
+    return what + " at " + bytes_text(after->offset - offset) + " before the beginning of the " +
+           whose(*after);
+  if (before) return what + " at " + bytes_text(behind) + " beyond the end of the " + whose(*before);
+  return what + " that no allocation has";
 }
 
 const std::map<std::size_t, Allocation>& all_allocations() {

@@ -69,7 +69,8 @@ inline std::uint8_t* states() {
 void put_in_use(std::size_t offset, std::size_t bytes, bool in_use);
 void fill_with_poison(std::byte* first, std::size_t bytes);
 
-/// "4 bytes at 16 bytes beyond the end of the 512 bytes of cudaMalloc on line 12", or what is wrong else.
+/// "4 bytes at 16 bytes beyond the end of the 512 bytes of cudaMalloc on line 12", or before the beginning of
+/// the next where that is nearer, or what is wrong else.
 std::string describe(const void* address, std::size_t bytes);
 
 /// What has been given out of device and pinned memory, by offset.

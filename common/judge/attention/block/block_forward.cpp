@@ -209,6 +209,8 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   add("a block without keys behind the others", random_qkv(generator, 2, 5, 12, 4), 5);
   all.back().arguments["empty_block"] = {1};
   add("one query, two blocks of one key, the second score half the first", two_keys(generator), 1);
+  // Drawn blocks may all begin with their largest score.
+  add("scores more than 110 apart in one block", wide_scores_qkv(generator, 1, 5, 24, 4), 24);
   return all;
 }
 

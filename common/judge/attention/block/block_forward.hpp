@@ -28,7 +28,7 @@ std::vector<Mistake> scale_mistakes();
 
 /// A function of q, k, v and block that gives o [heads, queries, head_dim] and lse [heads, queries].
 /// Mistakes: scale_missing, scale_is_one_over_d, scale_inverted, scale_after_softmax, o_not_rescaled,
-/// l_not_rescaled, rescale_inverted, rescale_by_block_maximum, overwritten_not_accumulated,
+/// l_not_rescaled, neither_rescaled, rescale_inverted, rescale_by_block_maximum, overwritten_not_accumulated,
 /// rescaled_twice, first_rows_every_block, first_block_only, m_starts_at_zero, no_maximum,
 /// divided_every_block, final_division_missing, lse_without_m, lse_without_log,
 /// ragged_block_padded, ragged_block_dropped, no_keys_nan, blocks_normalised.

@@ -169,7 +169,7 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
   std::vector<WrongSteps<Loop>> all{
       {"o_not_rescaled", {.o = LeftOut}},
       {"l_not_rescaled", {.l = LeftOut}},
-      {"l_not_rescaled", {.l = LeftOut, .o = LeftOut}},
+      {"neither_rescaled", {.l = LeftOut, .o = LeftOut}},
       {"overwritten_not_accumulated", {.o = Dropped}},
       {"rescale_by_block_maximum", {.forgets_running_maximum = true}},
       {"first_rows_every_block", {.k_from_first_row = true, .v_from_first_row = true}},

@@ -118,12 +118,12 @@ std::vector<Example> range_examples(InputGenerator& generator, int) {
   // Mistakes that differ on the first are looked at no further, so a small one is the first.
   return {
       drawn("ranges of any kind", random_qkv(generator, 3, 9, keys, 32), 15),
-      with_window(make_example("causal", random_qkv(generator, 1, 70, 70, 32), 40), 70),
+      with_window(make_example("causal ranges", random_qkv(generator, 1, 70, 70, 32), 40), 70),
       with_window(make_example("a window of " + std::to_string(window) + " keys",
                                random_qkv(generator, 1, 100, 100, 32), 100),
                   window),
       with_every_other(
-          make_example("every other query sees nothing", random_qkv(generator, 2, 7, keys, 32), 16)),
+          make_example("ranges, every other one empty", random_qkv(generator, 2, 7, keys, 32), 16)),
       drawn("ranges, and a maximum that comes last", late_maximum_qkv(generator, 1, 20, 75, 32), 40),
       drawn("ranges, and scores more than 110 apart", wide_scores_qkv(generator, 1, 9, 75, 32), 75),
       drawn("ranges, and all scores near -150", very_negative_qkv(generator, 1, 9, 48, 32, -150), 24),
@@ -131,11 +131,10 @@ std::vector<Example> range_examples(InputGenerator& generator, int) {
       drawn("ranges, head_dim 64", random_qkv(generator, 1, 9, 40, 64), 40),
       drawn("ranges, head_dim 128", random_qkv(generator, 1, 10, 30, 128), 30),
       drawn("135 queries with ranges", random_qkv(generator, 1, 135, 20, 32), 20),
-      with_ranges(make_example("nobody sees anything", random_qkv(generator, 1, 3, 12, 32), 12), {12, 5, -4},
-                  {12, 3, 0}),
-      with_ranges(make_example("no keys, with ranges", random_qkv(generator, 1, 2, 0, 32), 4), {0, 0},
-                  {0, 3}),
-      with_ranges(make_example("no queries, with ranges", random_qkv(generator, 2, 0, 6, 32), 4), {}, {})};
+      with_ranges(make_example("ranges that are all empty", random_qkv(generator, 1, 3, 12, 32), 12),
+                  {12, 5, -4}, {12, 3, 0}),
+      with_ranges(make_example("ranges, and no keys", random_qkv(generator, 1, 2, 0, 32), 4), {0, 0}, {0, 3}),
+      with_ranges(make_example("ranges, and no queries", random_qkv(generator, 2, 0, 6, 32), 4), {}, {})};
 }
 
 }  // namespace course::state_forward
