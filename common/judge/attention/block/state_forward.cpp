@@ -286,28 +286,6 @@ Mistake seen_as(const char* id, std::function<Example(Example)> change) {
           }};
 }
 
-/// Who does not clamp `last` to the block counts a key of zeros, which scores 0, for every number behind the
-/// block's keys.
-Answer with_keys_behind_blocks(const Example& example) {
-  Answer answer = attention_answer<double>(example);
-  Tensor64 &o = answer.at("o"), &lse = answer.at("lse");
-  const std::vector<double>&first = example.arguments.at("first"), &last = example.arguments.at("last");
-  const auto keys = static_cast<double>(example.inputs.at("k").extent(1));
-  const auto block = static_cast<double>(integer(example, "block"));
-  const Index head_dim = o.extent(2);
-  for (Index row = 0; row < lse.size(); ++row) {
-    const auto query = static_cast<std::size_t>(row) % first.size();
-    double added = 0;
-    for (double begin = 0; begin < keys; begin += block)
-      added += std::max(0.0, last[query] - std::max(first[query], std::min(begin + block, keys)));
-    if (added == 0) continue;
-    const double right = lse[row], top = std::max(right, 0.0);
-    lse[row] = top + std::log(std::exp(right - top) + added * std::exp(-top));
-    for (Index c = 0; c < head_dim; ++c) o[row * head_dim + c] *= std::exp(right - lse[row]);
-  }
-  return answer;
-}
-
 /// Who goes through the queries of a block without keys, too, does arithmetic there with what nobody has
 /// seen.
 Answer nan_without_keys(const Example& example) {
@@ -321,7 +299,6 @@ Answer nan_without_keys(const Example& example) {
 std::vector<Mistake> range_mistakes() {
   std::vector<Mistake> all{seen_as("range_ignored", without_ranges)};
   all.push_back({"nothing_seen_nan", nan_without_keys});
-  all.push_back({"range_not_clamped", with_keys_behind_blocks});
   for (const auto& [first, last] : {std::pair{0, 1}, {0, -1}, {1, 0}, {-1, 0}}) {
     all.push_back(seen_as("range_off_by_one", [first = first, last = last](Example example) {
       return with_changed_ranges(std::move(example), first, last);
