@@ -91,7 +91,7 @@ CommunicationCheck device_check() {
                                          {fact_absent_lane, "waits in", "shuffle_in_the_loop"},
                                          {fact_absent_lane, "does not take part", "shuffle_in_the_loop"},
                                          {fact_missing_dependency, "", "stream_forgotten"},
-                                         {fact_out_of_bounds, "", "past_the_row"}});
+                                         {fact_out_of_bounds, "beyond the end", "past_the_row"}});
 }
 
 /// Of a right answer; `results`: the numbers that it writes.

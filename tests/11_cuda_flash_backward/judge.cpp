@@ -58,7 +58,7 @@ CommunicationCheck device_check() {
                                          {fact_race_between_blocks, "", "lost_updates"},
                                          {fact_missing_dependency, "cudaMemset", "cleared_in_another_stream"},
                                          {fact_missing_dependency, "", "stream_forgotten"},
-                                         {fact_out_of_bounds, "", "past_the_end"}});
+                                         {fact_out_of_bounds, "beyond the end", "past_the_end"}});
 }
 
 Task rows_task() {
