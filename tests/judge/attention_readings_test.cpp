@@ -308,6 +308,9 @@ TEST(AttendedBlocks, OfACausalRingAreComparedWithWhatIsSeen) {
       log.explained(),
       "rank 1 did not attend to the block of rank 0, of which its queries see keys, and attended to the "
       "block of rank 2, of which they see no key");
+  log.attend(0, 1, 3);
+  EXPECT_TRUE(log.explained().starts_with("rank 1 did not attend")) << "who lacks a block is told first";
+  log.leave_out(0, 1);
   log.attend(1, 2, 0);
   EXPECT_EQ(log.explained(), "rank 1 did not attend to the block of rank 0, of which its queries see keys");
   log.attend(1, 0, 4);

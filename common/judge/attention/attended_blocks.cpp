@@ -193,13 +193,18 @@ std::string wrong_with_call(const Example& example, const Outcome& outcome, cons
 }
 
 /// Which blocks a rank attended to, among those that it should and should not, where each call was given a
-/// whole block. One without a key in its ranges changes nothing.
-std::string wrong_blocks(const Example& example, const Calls& calls, int rank) {
+/// whole block: after all that is wrong with a call, and first of the ranks that lack a block. One without a
+/// key in its ranges changes nothing.
+std::optional<Wrong> wrong_blocks(const Example& example, const Calls& calls, int rank) {
+  const int after_calls = example.ranks();
   std::vector<int> missing, not_seen;
   for (int owner = 0; owner < example.ranks(); ++owner) {
     const auto is_of_owner = [&](const Attended& call) { return call.keys > 0 && call.k_of == owner; };
     const auto times = std::ranges::count_if(calls, is_of_owner);
-    if (times > 1) return fmt::format("rank {} attended to the block of rank {} more than once", rank, owner);
+    if (times > 1) {
+      return Wrong{after_calls,
+                   fmt::format("rank {} attended to the block of rank {} more than once", rank, owner)};
+    }
     const bool is_seen = is_needed(example, rank, owner);
     if (is_seen && times == 0) missing.push_back(owner);
     if (!is_seen && times > 0 && std::ranges::find_if(calls, is_of_owner)->scores != 0)
@@ -211,7 +216,8 @@ std::string wrong_blocks(const Example& example, const Calls& calls, int rank) {
   if (!not_seen.empty())
     text += fmt::format("{}attended to {}, of which {} see no key", missing.empty() ? "" : ", and ",
                         blocks_of(not_seen), missing.empty() ? "its queries" : "they");
-  return text.empty() ? "" : fmt::format("rank {} {}", rank, text);
+  if (text.empty()) return std::nullopt;
+  return Wrong{missing.empty() ? after_calls + 1 : after_calls, fmt::format("rank {} {}", rank, text)};
 }
 
 /// Under a mask a rank leaves blocks out, so that only a call's data say after how many hops it was made.
@@ -222,8 +228,7 @@ std::optional<Wrong> first_wrong_under_mask(const Example& example, const Outcom
     const std::string wrong = wrong_with_call(example, outcome, calls, call, rank);
     if (!wrong.empty()) return Wrong{static_cast<int>(call), wrong};
   }
-  const std::string wrong = wrong_blocks(example, calls, rank);
-  return wrong.empty() ? std::nullopt : std::optional<Wrong>({example.ranks(), wrong});
+  return wrong_blocks(example, calls, rank);
 }
 
 /// The first thing wrong with what one rank attended to.
