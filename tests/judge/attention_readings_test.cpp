@@ -368,6 +368,20 @@ TEST(RingBackward, TellsWhoAddedAShareToABlockThatItSkips) {
   EXPECT_EQ(explained({.dk_dv_averaged = true}).find("came back changed"), std::string::npos);
 }
 
+TEST(RingBackward, OfOneCausalRankAsksForItsRangesToo) {
+  using namespace ring_backward;
+  InputGenerator generator(7);
+  const Example example = with_gradient(generator, ring_mask::with_offset(ring({6}), 0));
+  CausalLog log(masked_task("5", "f"), example,
+                [](const Example& given) { return gradients<float>({.delta = Delta::ForLse}, given); });
+  EXPECT_EQ(log.explained(),
+            "with one rank nothing travels: look at which keys each query sees, at lse, and at the order of "
+            "accumulate's arguments");
+  log.attend(0, 0, 15);
+  EXPECT_EQ(log.explained(),
+            "rank 0: its ranges for the block of rank 0 have 15 keys in all, and should have 21");
+}
+
 TEST(RangeWalk, TellsTheRangesOfTheFirstWrongRow) {
   InputGenerator generator(3);
   const Example example = state_forward::with_ranges(
