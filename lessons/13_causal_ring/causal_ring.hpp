@@ -15,9 +15,9 @@ namespace lesson13 {
 
 /// Task 1. The keys that each query of a shard sees of one block. The queries stand at positions first_query,
 /// first_query + 1, ..., as many as `seen` has entries; the block's `keys` keys at positions first_key,
-/// first_key + 1, .... Writes seen[i], counted in the block, 0 <= first <= last <= keys: first == last where
-/// query i sees none of them. `keys` and the number of queries may be 0 and may differ; offset may be below
-/// 0.
+/// first_key + 1, .... Writes seen[i]: query i sees the keys from first to last - 1, counted in the block, 0
+/// <= first <= last <= keys, and first == last where it sees none of them. `keys` and the number of queries
+/// may be 0 and may differ; offset may be below 0.
 void key_ranges(course::Index first_query, course::Index first_key, course::Index keys, course::Index offset,
                 std::span<course::KeyRange> seen);
 

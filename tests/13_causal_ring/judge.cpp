@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "judge/attention/block/state_forward.hpp"
 #include "judge/attention/forward.hpp"
+#include "judge/attention/range_walk.hpp"
 #include "judge/attention/ring/ring_backward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
 #include "judge/attention/ring/ring_mask.hpp"
@@ -11,6 +11,12 @@
 using namespace course;
 
 namespace {
+
+/// A wrong answer with these of its arguments, as a task's `explain`.
+std::function<std::string(const Played&)> with_arguments(std::vector<std::string> names) {
+  return
+      [names = std::move(names)](const Played& played) { return arguments_in_words(*played.example, names); };
+}
 
 // Task 1
 
@@ -56,12 +62,12 @@ Example block_example(std::string what, int first_query, int queries, int first_
 std::vector<Example> blocks(InputGenerator& generator, int) {
   const int n = generator.integer(4, 9), far = generator.integer(20, 40);
   return {block_example("a shard's own block", far, n, far, n, 0),
-          block_example("the block before", far, n, far - n, n, 0),
-          block_example("the block behind", far, n, far + n, n, 0),
+          block_example("an earlier block", far, n, far - n, n, 0),
+          block_example("a later block", far, n, far + n, n, 0),
           block_example("the whole sequence", 0, n, 0, n, 0),
-          block_example("the last queries of more keys", 0, n, 0, n + 5, 5),
-          block_example("more queries than keys, the last aligned with the last", 0, n + 3, 0, n, -3),
-          block_example("more queries than keys, the first aligned with the first", 0, n + 3, 0, n, 0),
+          block_example("more keys than queries, aligned at the end", 0, n, 0, n + 5, 5),
+          block_example("more queries than keys, aligned at the end", 0, n + 3, 0, n, -3),
+          block_example("more queries than keys, aligned at the beginning", 0, n + 3, 0, n, 0),
           block_example("a block that an offset shows in part", far, n, far + n, n, n / 2 + 1),
           block_example("a block that an offset hides in part", far, n, far - n, n, -n - 2),
           block_example("no keys", far, n, 7, 0, 0),
@@ -71,7 +77,7 @@ std::vector<Example> blocks(InputGenerator& generator, int) {
 Task ranges_task() {
   return {.id = "1",
           .function = "key_ranges",
-          .outputs = {{"first", {"query", ""}}, {"last", {"query", ""}}},
+          .outputs = {{"first", {"row", ""}}, {"last", {"row", ""}}},
           .examples = blocks,
           .expected = right_ranges,
           .baseline = right_ranges,
@@ -84,7 +90,8 @@ Task ranges_task() {
                        {"range_unclamped", {.clamped_above = false}},
                        {"mask_by_local_index", {.query_position = 0}},
                        {"mask_by_local_index", {.key_position = 0}},
-                       {"mask_by_local_index", {.query_position = 0, .key_position = 0}}})};
+                       {"mask_by_local_index", {.query_position = 0, .key_position = 0}}}),
+          .explain = with_arguments({"first_query", "first_key", "keys", "offset"})};
 }
 
 // Task 2
@@ -92,9 +99,41 @@ Task ranges_task() {
 /// What the work table counts, right or wrong.
 struct Count {
   ring_mask::Steps mask = {};
-  int direction = 1;         ///< blocks go to rank + 1, or to rank - 1
-  bool whole_block = false;  ///< a block of which any key is seen counts with all of its scores
+  int direction = 1;               ///< blocks go to rank + 1, or to rank - 1
+  bool whole_block = false;        ///< a block of which any key is seen counts with all of its scores
+  bool lengths_exchanged = false;  ///< as many queries as the owner has, as many keys as the rank has
 };
+
+/// What queries of which rank `rank` has the first see of keys of which rank `owner` has the first, with
+/// each other's number of them.
+Index scores_of_exchanged_lengths(const Example& ring, int rank, int owner) {
+  const Layout& layout = ring.layout;
+  const auto first_position = [&](int of) {
+    Index tokens = 0;
+    for (int before = 0; before < of; ++before) tokens += layout.tokens(before);
+    return tokens;
+  };
+  Index scores = 0;
+  for (Index i = 0; i < layout.tokens(owner); ++i) {
+    const Index end = first_position(rank) + i + integer(ring, "offset") + 1 - first_position(owner);
+    scores += std::clamp<Index>(end, 0, layout.tokens(rank));
+  }
+  return scores;
+}
+
+Index scores_counted(const Count& count, const Example& ring, int rank, int owner) {
+  if (count.lengths_exchanged) return scores_of_exchanged_lengths(ring, rank, owner);
+  // Whoever exchanges the two counts what the owner sees of the rank's block.
+  const bool exchanged = count.mask.swapped;
+  ring_mask::Steps mask = count.mask;
+  mask.swapped = false;
+  const Index keys = ring.layout.tokens(exchanged ? rank : owner);
+  Index seen = 0;
+  for (const auto [first, last] :
+       ring_mask::seen(ring, exchanged ? owner : rank, exchanged ? rank : owner, keys, mask))
+    seen += last - first;
+  return count.whole_block && seen > 0 ? keys * ring.layout.tokens(rank) : seen;
+}
 
 Answer table(const Count& count, const Example& example) {
   const std::vector<double>& given = example.arguments.at("shards");
@@ -104,12 +143,7 @@ Answer table(const Count& count, const Example& example) {
   for (int rank = 0; rank < world_size; ++rank) {
     for (int step = 0; step < world_size; ++step) {
       const int owner = (rank - count.direction * step + world_size) % world_size;
-      const Index keys = ring.layout.tokens(owner);
-      Index seen = 0;
-      for (const auto [first, last] : ring_mask::seen(ring, rank, owner, keys, count.mask))
-        seen += last - first;
-      if (count.whole_block && seen > 0) seen = keys * ring.layout.tokens(rank);
-      scores.matrix()(rank, step) = static_cast<double>(seen);
+      scores.matrix()(rank, step) = static_cast<double>(scores_counted(count, ring, rank, owner));
     }
   }
   return {{"scores", scores}};
@@ -130,15 +164,17 @@ std::vector<Example> worlds(InputGenerator& generator, int) {
     add("equal shards", std::vector<int>(ranks, generator.integer(3, 50)), 0);
     const std::vector<int> shards = unequal_shards(generator, ranks);
     add("unequal shards", shards, 0);
-    add("an offset that hides keys", shards, ring_mask::offset_that_hides(generator, shards));
-    add("an offset that shows later keys", shards, generator.integer(2, 8));
+    add("unequal shards and an offset that hides keys", shards,
+        ring_mask::offset_that_hides(generator, shards));
+    add("unequal shards and an offset that shows later keys", shards, generator.integer(2, 8));
   }
   return all;
 }
 
 Task work_task() {
   std::vector<WrongSteps<Count>> wrong{{"owner_off", {.direction = -1}},
-                                       {"diagonal_counted_whole", {.whole_block = true}}};
+                                       {"diagonal_counted_whole", {.whole_block = true}},
+                                       {"lengths_exchanged", {.lengths_exchanged = true}}};
   for (const auto& [mistake, mask] : ring_mask::wrong_steps()) wrong.push_back({mistake, {.mask = mask}});
   return {.id = "2",
           .function = "work",
@@ -147,16 +183,19 @@ Task work_task() {
           .expected = right_table,
           .baseline = right_table,
           .mistakes = mistakes_of<Count>(table, wrong),
-          .of_family = true};
+          .of_family = true,
+          .uses = "1",
+          .explain = with_arguments({"shards", "offset"})};
 }
 
 }  // namespace
 
 LessonJudge course::lesson_judge() {
   Task forward = ring_forward::masked_task("4", "causal_ring_attention");
+  forward.uses = "1";
   forward.communication_checks = ring_forward::blocking_checks();
   Task backward = ring_backward::masked_task("5", "causal_ring_backward");
+  backward.uses = "1";
   backward.communication_checks = ring_backward::blocking_checks(backward);
-  return {"13",
-          {ranges_task(), work_task(), state_forward::range_task("3", "attend_seen"), forward, backward}};
+  return {"13", {ranges_task(), work_task(), range_walk::task("3", "attend_seen"), forward, backward}};
 }

@@ -4,8 +4,13 @@
 #include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/block/block_backward_steps.hpp"
 #include "judge/attention/block/block_forward.hpp"
+#include "judge/attention/block/state_forward.hpp"
 #include "judge/attention/forward.hpp"
+#include "judge/attention/range_walk.hpp"
+#include "judge/attention/ring/ring_backward.hpp"
+#include "judge/attention/ring/ring_backward_steps.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
+#include "judge/attention/ring/ring_mask.hpp"
 #include "judge/checks/communication_checks.hpp"
 #include "ring/shards.hpp"
 #include "ring_log.hpp"
@@ -246,6 +251,162 @@ TEST(AttendedBlocks, TellThatTooFewBytesWereSent) {
       "rank's whole shard (2 tokens) (owner given: 1); the block of rank 1 was expected; rank 1 sent 24 "
       "bytes in all, and the blocks that it has to pass on have 96: does a count lack the bytes of a "
       "float, 4 here?");
+}
+
+/// A causal ring of these shards, in which every rank leaves out the blocks that it does not see.
+class CausalLog {
+ public:
+  explicit CausalLog(const std::vector<int>& shards)
+      : CausalLog(ring_forward::masked_task("4", "f"), ring_mask::with_offset(ring(shards), 0),
+                  attention_answer<double>) {}
+  CausalLog(Task task, Example example, const AnswerOf& answer)
+      : example_(std::move(example)),
+        task_(std::move(task)),
+        outcome_(returned_with_log(answer(example_), example_)) {
+    for (int rank = 0; rank < example_.ranks(); ++rank) {
+      Tensor& scores = outcome_.outputs[rank][block_log::scores_output] = Tensor({example_.ranks(), 1});
+      for (int hop = 0; hop < example_.ranks(); ++hop) {
+        const int owner = log_reading::holder(example_, rank, hop);
+        const auto seen = ring_mask::seen(example_, rank, owner, example_.layout.tokens(owner));
+        for (const auto [first, last] : seen) scores[hop] += static_cast<float>(last - first);
+        if (scores[hop] == 0) leave_out(rank, owner);
+      }
+    }
+  }
+
+  /// As if the rank had not attended to the block.
+  void leave_out(int rank, int owner) { row(rank, owner)[1] = 0; }
+  /// As if it had, with so many scores.
+  void attend(int rank, int owner, float scores) {
+    row(rank, owner)[1] = static_cast<float>(example_.layout.tokens(owner));
+    outcome_.outputs[rank][block_log::scores_output][call(rank, owner)] = scores;
+  }
+  std::span<float> row(int rank, int owner) {
+    return outcome_.outputs[rank][block_log::output].matrix().row(call(rank, owner));
+  }
+  std::string explained() const {
+    return task_.explain(compare(task_, example_, task_.expected(example_), outcome_));
+  }
+
+ private:
+  int call(int rank, int owner) const { return hops_between(owner, rank, example_.ranks()); }
+
+  Example example_;
+  Task task_;
+  Outcome outcome_;
+};
+
+TEST(AttendedBlocks, OfACausalRingAreComparedWithWhatIsSeen) {
+  CausalLog log({2, 2, 2});
+  EXPECT_EQ(log.explained(),
+            "every rank was given the right blocks: look at which keys of them each query sees, at the state "
+            "between them, and at o and lse after block.finish");
+  log.attend(1, 2, 3);
+  EXPECT_EQ(log.explained(), "rank 1 attended to the block of rank 2, of which its queries see no key");
+  log.leave_out(1, 0);
+  EXPECT_EQ(
+      log.explained(),
+      "rank 1 did not attend to the block of rank 0, of which its queries see keys, and attended to the "
+      "block of rank 2, of which they see no key");
+  log.attend(0, 1, 3);
+  EXPECT_TRUE(log.explained().starts_with("rank 1 did not attend")) << "who lacks a block is told first";
+  log.leave_out(0, 1);
+  log.attend(1, 2, 0);
+  EXPECT_EQ(log.explained(), "rank 1 did not attend to the block of rank 0, of which its queries see keys");
+  log.attend(1, 0, 4);
+  log.leave_out(2, 0);
+  log.leave_out(2, 1);
+  EXPECT_EQ(log.explained(),
+            "rank 2 did not attend to the blocks of ranks 0 and 1, of which its queries see keys");
+}
+
+TEST(AttendedBlocks, OfACausalRingMayComeInAnyOrder) {
+  CausalLog log({2, 2, 2});
+  std::vector<float> first(log.row(2, 0).begin(), log.row(2, 0).end());
+  std::ranges::copy(log.row(2, 1), log.row(2, 0).begin());
+  std::ranges::copy(first, log.row(2, 1).begin());
+  EXPECT_TRUE(log.explained().starts_with("every rank was given the right blocks")) << log.explained();
+}
+
+TEST(AttendedBlocks, OfACausalRingAreTheOnesThatWereNamed) {
+  CausalLog log({2, 2, 2});
+  for (const int entry : {2, 3}) log.row(2, 1)[entry] = log.row(2, 2)[entry];
+  EXPECT_EQ(log.explained(),
+            "rank 2, call 2 of block.accumulate: attended to K of rank 2 with V of rank 2 (owner given: 1); "
+            "the block of rank 1 was expected");
+  log.row(2, 1)[0] = 2;
+  log.leave_out(2, 0);
+  EXPECT_EQ(log.explained(), "rank 2 attended to the block of rank 2 more than once");
+  log.row(2, 1)[0] = 3;
+  EXPECT_EQ(log.explained(),
+            "rank 2, call 2 of block.accumulate: was told that the block is rank 3's; there is no such rank");
+}
+
+TEST(AttendedBlocks, TellRangesOfTooFewKeys) {
+  CausalLog log({2, 3});
+  log.attend(1, 0, 4);
+  EXPECT_EQ(log.explained(),
+            "rank 1: its ranges for the block of rank 0 have 4 keys in all, and should have 6");
+}
+
+TEST(RingBackward, TellsWhoAddedAShareToABlockThatItSkips) {
+  using namespace ring_backward;
+  InputGenerator generator(7);
+  const Example example = with_gradient(generator, ring_mask::with_offset(ring({4, 5, 6}), 0));
+  const Task task = masked_task("5", "f");
+  const auto explained = [&](const Steps& steps) {
+    return CausalLog(task, example, [&](const Example& given) { return gradients<float>(steps, given); })
+        .explained();
+  };
+  for (const SkippedBlocks skipped : {SkippedBlocks::GetLastShare, SkippedBlocks::GetLastOnOthers}) {
+    EXPECT_NE(
+        explained({.skipped_blocks = skipped})
+            .find("dk and dv of rank 2's block came back changed by rank 0, of whose queries none sees a "
+                  "key of it"),
+        std::string::npos);
+  }
+  EXPECT_EQ(explained({.dk_dv_averaged = true}).find("came back changed"), std::string::npos);
+}
+
+TEST(RingBackward, OfOneCausalRankAsksForItsRangesToo) {
+  using namespace ring_backward;
+  InputGenerator generator(7);
+  const Example example = with_gradient(generator, ring_mask::with_offset(ring({6}), 0));
+  CausalLog log(masked_task("5", "f"), example,
+                [](const Example& given) { return gradients<float>({.delta = Delta::ForLse}, given); });
+  EXPECT_EQ(log.explained(),
+            "with one rank nothing travels: look at which keys each query sees, at lse, and at the order of "
+            "accumulate's arguments");
+  log.attend(0, 0, 15);
+  EXPECT_EQ(log.explained(),
+            "rank 0: its ranges for the block of rank 0 have 15 keys in all, and should have 21");
+}
+
+TEST(RangeWalk, TellsTheRangesOfTheFirstWrongRow) {
+  InputGenerator generator(3);
+  const Example example = state_forward::with_ranges(
+      block_forward::make_example("some", random_qkv(generator, 2, 3, 7, 4), 4), {0, 0, 2}, {1, 0, 7});
+  const Task task = range_walk::task("3", "f");
+  const auto explained = [&](const char* id) {
+    std::vector<std::string> all;
+    for (const Mistake& mistake : task.mistakes) {
+      if (mistake.id != id) continue;
+      const Sitting sitting(task, {example}, [&](const Example& given) { return *mistake.answer(given); });
+      all.push_back(task.explain(sitting.played.front()));
+    }
+    return all;
+  };
+  const std::string row_2 = "row 2 is the first wrong one; its ranges, block by block: {2, 4}, {0, 3}";
+  const std::string row_0 = "row 0 is the first wrong one; its ranges, block by block: {0, 1}, {0, 0}";
+  EXPECT_EQ(explained("ended_at_empty_range"), (std::vector{row_2, row_0}));
+  const std::string row_1 = "row 1 is the first wrong one; its ranges, block by block: {0, 0}, {0, 0}";
+  EXPECT_EQ(explained("weight_of_hidden_key"), (std::vector{row_1, row_1}));
+}
+
+TEST(Arguments, AreToldAsTheyStandInTheCall) {
+  Example example;
+  example.arguments = {{"shards", {7, 4}}, {"offset", {-7}}};
+  EXPECT_EQ(arguments_in_words(example, {"shards", "offset"}), "shards {7, 4}, offset -7");
 }
 
 TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {

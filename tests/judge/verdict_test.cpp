@@ -122,7 +122,7 @@ TEST(Verdict, SaysFirstThatATaskFailsWhichThisOneUses) {
   EXPECT_EQ(both[1],
             "FAIL  lesson05.2.ranks2   task 1 fails: if this task uses its block_owner, that may be all that "
             "is wrong "
-            "here\n      rank 0 died\n      on an input\n");
+            "here\n      rank 0 died\n      ./course check 05 --task 2 tells more\n");
   for (const std::string& told : told_of_two_tasks(Ending::Todo, Ending::Crashed))
     EXPECT_EQ(told.find("that may be all"), std::string::npos) << told;
 }
@@ -133,7 +133,8 @@ TEST(Verdict, SaysWhyInputsWereNotPlayed) {
             "rank 0 died\non an input\n1 of 1 inputs fail; 1 more was not played: it ended the program");
   EXPECT_EQ(judged({threw, crash, {}, {}}, {}).text,
             "bad size\non an input\n"
-            "2 of 2 inputs fail; 2 more were not played: one of them ended the program");
+            "2 of 2 inputs fail; 2 more were not played: one of them ended the program, that on an input:\n"
+            "  rank 0 died");
   EXPECT_EQ(judged({threw, {}}, {}, {1}).text,
             "bad size\non an input\n"
             "1 of 1 inputs fail; 1 more was not played: large inputs are, once all others pass");

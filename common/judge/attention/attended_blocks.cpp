@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "judge/attention/forward.hpp"
 #include "judge/attention/ring/ring_mask.hpp"
 #include "judge/checks/communication_checks.hpp"
 #include "ring/shards.hpp"
+#include "text/text_file.hpp"
 
 namespace course::log_reading {
 
@@ -22,7 +24,8 @@ struct Attended {
   int keys;
   int k_of;
   int v_of;
-  int exchanged;  ///< the rank whose V was given as K and whose K as V, or nobody
+  int exchanged;                     ///< the rank whose V was given as K and whose K as V, or nobody
+  std::optional<Index> scores = {};  ///< under a mask, how many its ranges have
 };
 
 /// What one rank attended to, call by call. Empty when the player returned no log.
@@ -44,6 +47,12 @@ int whose(const std::vector<float>& prints, float print, int likely) {
   return found == prints.end() ? nobody : static_cast<int>(found - prints.begin());
 }
 
+/// By call, how many scores the ranges have that a rank gave with a block. Empty without a mask.
+std::vector<float> scores_given(const Outcome& outcome, int rank) {
+  const auto scores = outcome.outputs[rank].find(block_log::scores_output);
+  return scores == outcome.outputs[rank].end() ? std::vector<float>() : scores->second.values();
+}
+
 /// By rank.
 std::vector<Calls> read(const Example& example, const Outcome& outcome) {
   std::vector<Calls> by_rank(example.ranks());
@@ -52,6 +61,7 @@ std::vector<Calls> read(const Example& example, const Outcome& outcome) {
   for (int rank = 0; rank < example.ranks(); ++rank) {
     const auto log = outcome.outputs[rank].find(block_log::output);
     if (log == outcome.outputs[rank].end()) continue;
+    const std::vector<float> scores = scores_given(outcome, rank);
     for (int call = 0; call < log->second.extent(0); ++call) {
       const std::span<const float> row = log->second.matrix().row(call);
       const int likely = holder(example, rank, call);
@@ -59,6 +69,7 @@ std::vector<Calls> read(const Example& example, const Outcome& outcome) {
                         whose(v, row[3], likely), whose(v, row[2], likely)};
       if (attended.k_of != nobody || whose(k, row[3], likely) != attended.exchanged)
         attended.exchanged = nobody;
+      if (call < std::ssize(scores)) attended.scores = static_cast<Index>(scores[call]);
       by_rank[rank].push_back(attended);
     }
   }
@@ -123,32 +134,23 @@ std::string too_few_bytes(const Example& example, const Outcome& outcome, const 
                      sender, sent, needed, factor.empty() ? "" : ": " + factor);
 }
 
-/// How many blocks a rank should attend to; without a mask it may leave out empty ones of them.
-int blocks_for(const Example& example, int rank) {
-  if (!ring_mask::is_masked(example)) return example.ranks();
-  int count = 0;
-  for (int owner = 0; owner < example.ranks(); ++owner) count += is_needed(example, rank, owner) ? 1 : 0;
-  return count;
-}
-
 /// Something wrong with what a rank attended to.
 struct Wrong {
   int hop;
   std::string text;
 };
 
-/// The first call of one rank that was not given what it should.
-std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome, const Calls& calls,
-                                 int rank) {
+/// The first call of one rank that was not given what it should, where each block is attended to.
+std::optional<Wrong> first_wrong_call(const Example& example, const Outcome& outcome, const Calls& calls,
+                                      int rank) {
   const int world_size = example.ranks();
-  const int count = blocks_for(example, rank);
   int hop = 0;
   for (const Attended& call : calls) {
     // Somebody who leaves empty blocks out calls less often than there are hops.
     while (call.keys > 0 && hop < world_size && !is_needed(example, rank, holder(example, rank, hop))) ++hop;
     if (hop >= world_size) {
-      return Wrong{hop, fmt::format("rank {} attended to more blocks than the {} there are{}", rank, count,
-                                    ring_mask::is_masked(example) ? " for its queries to see" : "")};
+      return Wrong{hop,
+                   fmt::format("rank {} attended to more blocks than the {} there are", rank, world_size)};
     }
     const int expected = holder(example, rank, hop);
     if (call.k_of != expected || call.v_of != expected) {
@@ -162,10 +164,95 @@ std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome,
     const int missing = holder(example, rank, hop);
     if (is_needed(example, rank, missing)) {
       return Wrong{hop, fmt::format("rank {} attended to {} of {} blocks; that of rank {} is missing", rank,
-                                    calls.size(), count, missing)};
+                                    calls.size(), world_size, missing)};
     }
   }
   return std::nullopt;
+}
+
+/// "the block of rank 2", "the blocks of ranks 0 and 3"
+std::string blocks_of(const std::vector<int>& ranks) {
+  return fmt::format("the block{} of rank{} {}", ranks.size() > 1 ? "s" : "", ranks.size() > 1 ? "s" : "",
+                     listed(ranks));
+}
+
+/// What is wrong with a call by itself: its data are no rank's whole block, or once more another block than
+/// the one that the function named.
+std::string wrong_with_call(const Example& example, const Outcome& outcome, const Calls& calls,
+                            std::size_t call, int rank) {
+  const Attended& one = calls[call];
+  const std::string before = fmt::format("rank {}, call {} of block.accumulate: ", rank, call + 1);
+  if (one.owner < 0 || one.owner >= example.ranks())
+    return before + fmt::format("was told that the block is rank {}'s; there is no such rank", one.owner);
+  const bool is_whole = one.k_of != nobody && one.k_of == one.v_of;
+  const bool came_before =
+      std::any_of(calls.begin(), calls.begin() + static_cast<Index>(call),
+                  [&](const Attended& other) { return other.keys > 0 && other.k_of == one.k_of; });
+  if (is_whole && !(came_before && one.owner != one.k_of)) return "";
+  return before + given(example, calls, call, one.owner) + too_few_bytes(example, outcome, one, rank);
+}
+
+/// Which blocks a rank attended to, among those that it should and should not, where each call was given a
+/// whole block: after all that is wrong with a call, and first of the ranks that lack a block. One without a
+/// key in its ranges changes nothing.
+std::optional<Wrong> wrong_blocks(const Example& example, const Calls& calls, int rank) {
+  const int after_calls = example.ranks();
+  std::vector<int> missing, not_seen;
+  for (int owner = 0; owner < example.ranks(); ++owner) {
+    const auto is_of_owner = [&](const Attended& call) { return call.keys > 0 && call.k_of == owner; };
+    const auto times = std::ranges::count_if(calls, is_of_owner);
+    if (times > 1) {
+      return Wrong{after_calls,
+                   fmt::format("rank {} attended to the block of rank {} more than once", rank, owner)};
+    }
+    const bool is_seen = is_needed(example, rank, owner);
+    if (is_seen && times == 0) missing.push_back(owner);
+    if (!is_seen && times > 0 && std::ranges::find_if(calls, is_of_owner)->scores != 0)
+      not_seen.push_back(owner);
+  }
+  std::string text;
+  if (!missing.empty())
+    text = fmt::format("did not attend to {}, of which its queries see keys", blocks_of(missing));
+  if (!not_seen.empty())
+    text += fmt::format("{}attended to {}, of which {} see no key", missing.empty() ? "" : ", and ",
+                        blocks_of(not_seen), missing.empty() ? "its queries" : "they");
+  if (text.empty()) return std::nullopt;
+  return Wrong{missing.empty() ? after_calls + 1 : after_calls, fmt::format("rank {} {}", rank, text)};
+}
+
+/// Under a mask a rank leaves blocks out, so that only a call's data say after how many hops it was made.
+std::optional<Wrong> first_wrong_under_mask(const Example& example, const Outcome& outcome,
+                                            const Calls& calls, int rank) {
+  for (std::size_t call = 0; call < calls.size(); ++call) {
+    if (calls[call].keys == 0) continue;
+    const std::string wrong = wrong_with_call(example, outcome, calls, call, rank);
+    if (!wrong.empty()) return Wrong{static_cast<int>(call), wrong};
+  }
+  return wrong_blocks(example, calls, rank);
+}
+
+/// The first thing wrong with what one rank attended to.
+std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome, const Calls& calls,
+                                 int rank) {
+  return ring_mask::is_masked(example) ? first_wrong_under_mask(example, outcome, calls, rank)
+                                       : first_wrong_call(example, outcome, calls, rank);
+}
+
+/// "rank 1: its ranges for the block of rank 0 have 8 keys in all, and should have 12": the first block whose
+/// ranges have more keys or fewer than its queries see. Empty where none has.
+std::string wrong_ranges(const Example& example, const std::vector<Calls>& by_rank) {
+  for (int rank = 0; rank < std::ssize(by_rank); ++rank) {
+    for (const Attended& call : by_rank[rank]) {
+      if (call.k_of == nobody || !call.scores) continue;
+      const Index seen =
+          keys_seen(example).work(example.layout.positions(rank), example.layout.positions(call.k_of));
+      if (*call.scores == seen) continue;
+      return fmt::format(
+          "rank {}: its ranges for the block of rank {} have {} keys in all, and should have {}", rank,
+          call.k_of, *call.scores, seen);
+    }
+  }
+  return "";
 }
 
 /// Whether every rank named the block that as many hops the other way would have brought, where these differ.
@@ -214,6 +301,7 @@ std::function<std::string(const Played&)> explaining(BlocksRight blocks_right) {
       if (wrong && (!earliest || wrong->hop < earliest->hop)) earliest = wrong;
     }
     if (earliest) return earliest->text;
+    if (const std::string ranges = wrong_ranges(example, by_rank); !ranges.empty()) return ranges;
     const std::string more = blocks_right(played);
     if (more.empty() || example.ranks() == 1) return more;
     return "every rank was given the right blocks: " + more;
@@ -309,15 +397,12 @@ std::vector<Finding> gives_no_empty_block(const Played& played) {
   if (!is_right(played)) return {};
   const std::vector<Calls> by_rank = read(*played.example, *played.outcome);
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    const auto scores = played.outcome->outputs[rank].find(block_log::scores_output);
-    if (scores == played.outcome->outputs[rank].end()) continue;
-    const std::size_t calls = std::min(scores->second.values().size(), by_rank[rank].size());
-    for (std::size_t call = 0; call < calls; ++call) {
-      if (scores->second.values()[call] > 0) continue;
+    for (const Attended& call : by_rank[rank]) {
+      if (call.scores.value_or(1) > 0) continue;
       return {{"empty_block_computed",
                fmt::format("rank {}: block.accumulate was given the block of rank {}, of which no query of "
                            "rank {} sees a key",
-                           rank, by_rank[rank][call].owner, rank)}};
+                           rank, call.owner, rank)}};
     }
   }
   return {};

@@ -29,8 +29,10 @@ bool is_needed(const Example& example, int rank, int owner);
 /// Where to look when every rank was given the right blocks and the answer is wrong; may be empty.
 using BlocksRight = std::function<std::string(const Played&)>;
 
-/// A wrong answer in words, as a task's `explain`: the earliest block that was not what it should be;
-/// `blocks_right` where there are several ranks and none was given a wrong one.
+/// A wrong answer in words, as a task's `explain`: the earliest block that was not what it should be; under a
+/// mask, where ranks leave blocks out and calls are no hops, the blocks that a rank attended to and should
+/// not have, or the other way round, or ranges of too many or too few keys; `blocks_right` where nothing of
+/// this is wrong.
 std::function<std::string(const Played&)> explaining(BlocksRight blocks_right);
 
 /// What a block's gradients still held of an earlier block when their computation was given them: "rank 1,

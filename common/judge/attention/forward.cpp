@@ -1,5 +1,8 @@
 #include "judge/attention/forward.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -8,12 +11,21 @@
 #include "judge/attention/taken_inputs.hpp"
 #include "judge/diagnosis/readings.hpp"
 #include "judge/numbers/rounding.hpp"
-#include "reference/reference.hpp"
 
 namespace course {
 
 Index integer(const Example& example, const char* name) {
   return static_cast<Index>(example.arguments.at(name).front());
+}
+
+std::string arguments_in_words(const Example& example, const std::vector<std::string>& names) {
+  std::vector<std::string> words;
+  for (const std::string& name : names) {
+    const std::vector<double>& numbers = example.arguments.at(name);
+    const std::string list = fmt::format("{}", fmt::join(numbers, ", "));
+    words.push_back(name + (numbers.size() == 1 ? " " + list : " {" + list + "}"));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 Index ragged_block(InputGenerator& generator, Index tokens) {
@@ -45,6 +57,18 @@ Answer attention_answer(const Example& example) {
   const reference::Attention<T> whole = reference::attention(input<T>(example, "q"), input<T>(example, "k"),
                                                              input<T>(example, "v"), keys_seen(example));
   return {{"o", cast<double>(whole.o)}, {"lse", cast<double>(whole.lse)}};
+}
+
+void add_block(reference::Attention<double>& all, const reference::Attention<double>& block) {
+  const Index head_dim = all.o.extent(2);
+  for (Index row = 0; row < all.lse.size(); ++row) {
+    const double most = std::max(all.lse[row], block.lse[row]);
+    if (most == -std::numeric_limits<double>::infinity()) continue;
+    const double before = std::exp(all.lse[row] - most), more = std::exp(block.lse[row] - most);
+    for (Index i = row * head_dim; i < (row + 1) * head_dim; ++i)
+      all.o[i] = (before * all.o[i] + more * block.o[i]) / (before + more);
+    all.lse[row] = most + std::log(before + more);
+  }
 }
 
 namespace {

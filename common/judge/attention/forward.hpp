@@ -2,6 +2,7 @@
 
 #include "judge/task.hpp"
 #include "reference/mask.hpp"
+#include "reference/reference.hpp"
 
 namespace course {
 
@@ -13,6 +14,10 @@ TensorOf<T> input(const Example& example, const char* name) {
 
 /// The first number of one of an example's arguments.
 Index integer(const Example& example, const char* name);
+
+/// "first_query 3, keys 5", "shards {7, 4}, offset -7": these of an example's arguments, several numbers
+/// of one in braces.
+std::string arguments_in_words(const Example& example, const std::vector<std::string>& names);
 
 /// A size of blocks of which the last is shorter by two entries at least.
 Index ragged_block(InputGenerator& generator, Index tokens);
@@ -28,6 +33,9 @@ Index merges_of(const Example& example);
 /// float32 (baseline).
 template <class T>
 Answer attention_answer(const Example& example);
+
+/// Adds what some queries get from one block of keys to what they have from others.
+void add_block(reference::Attention<double>& all, const reference::Attention<double>& block);
 
 /// A function that gives o [heads, queries, head_dim] and lse [heads, queries] of attention, joined along the
 /// queries; its examples and all else that a family knows of it are still to be said.

@@ -41,6 +41,13 @@ std::string is_or_are(const std::vector<std::string>& names) {
   return listed(names) + (names.size() == 1 ? " is" : " are");
 }
 
+/// Whether the call did not come to its end, so that no more inputs could be played.
+bool ends_the_program(const Played& played) {
+  using enum Outcome::Ending;
+  const Outcome::Ending ending = played.outcome->ending;
+  return ending != Finished && ending != NotPlayed && ending != Todo;
+}
+
 /// What a failure without a name looks like on some kinds of input (mistakes_by_kind).
 Lines looks_in_part(const PlayedTest& test, const std::map<std::string, std::vector<std::string>>& kinds) {
   std::set<std::string> all;
@@ -82,8 +89,16 @@ Lines hints(const PlayedTest& test, const Played& witness, bool is_read) {
   return lines;
 }
 
+/// ", that on unequal shards:" and how that ended: of the input that ended the program, where another one is
+/// shown.
+std::string ending_words(const PlayedTest& test, const Played& shown) {
+  const auto ended = std::find_if(test.played.rbegin(), test.played.rend(), ends_the_program);
+  if (ended == test.played.rend() || &*ended == &shown || ended->complaint.empty()) return "";
+  return fmt::format(", that on {}:\n  {}", ended->example->what, lines_of(ended->complaint).front());
+}
+
 /// "2 of 2 inputs fail; 8 more were not played: one of them ended the program"
-std::string count_words(const PlayedTest& test, std::size_t failed) {
+std::string count_words(const PlayedTest& test, const Played& shown, std::size_t failed) {
   std::size_t not_played = 0, large = 0;
   for (const Played& played : test.played) {
     if (played.outcome->ending != Outcome::Ending::NotPlayed) continue;
@@ -92,9 +107,9 @@ std::string count_words(const PlayedTest& test, std::size_t failed) {
   }
   const std::size_t played = test.played.size() - not_played;
   if (not_played == 0) return failed > 1 ? fmt::format("{} of {} inputs fail", failed, played) : "";
-  const char* const why = large == not_played ? "large inputs are, once all others pass"
+  const std::string why = large == not_played ? "large inputs are, once all others pass"
                           : played == 1       ? "it ended the program"
-                                              : "one of them ended the program";
+                                              : "one of them ended the program" + ending_words(test, shown);
   return fmt::format("{} of {} inputs fail; {} more {} not played: {}", failed, played, not_played,
                      not_played == 1 ? "was" : "were", why);
 }
@@ -157,7 +172,7 @@ std::string failure_text(const PlayedTest& test, const std::vector<Failure>& fai
   lines.push_back("on " + shown.played->example->what);
   if (has_name && any_wrong) lines.push_back(reading_beside_name(task, all));
   if (!has_name) append(lines, hints(test, *shown.played, !reading.empty()));
-  lines.push_back(count_words(test, failures.size()));
+  lines.push_back(count_words(test, *shown.played, failures.size()));
   if (!has_name) lines.push_back(passing_kinds(test, failures));
   std::erase(lines, "");
   return fmt::format("{}", fmt::join(lines, "\n"));

@@ -105,6 +105,15 @@ std::string cause_in_other_task(const PlayedTest& test, const std::vector<Played
                      fails->test->task->function);
 }
 
+/// Leaves the first line of what is said of a failure that another task's may have caused: whoever mends that
+/// first need not read the rest.
+void shorten(TestVerdict& verdict) {
+  const std::size_t end = verdict.text.find('\n');
+  if (verdict.before.empty() || end == std::string::npos) return;
+  verdict.text.resize(end);
+  verdict.is_shortened = true;
+}
+
 std::string indented(const std::string& text) {
   std::string result;
   for (const char c : text) result += c == '\n' ? std::string("\n      ") : std::string(1, c);
@@ -150,7 +159,10 @@ void judge(std::vector<PlayedTest>& tests, bool alone) {
   });
   for (std::size_t i = 0; i < tests.size(); ++i)
     tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task]);
-  for (PlayedTest& test : tests) test.verdict.before = cause_in_other_task(test, tests);
+  for (PlayedTest& test : tests) {
+    test.verdict.before = cause_in_other_task(test, tests);
+    shorten(test.verdict);
+  }
 }
 
 std::string ending_of(const Played& witness) {
@@ -194,7 +206,10 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
   std::string text = verdict.before;
   for (const std::string& id : verdict.mistakes)
     text += fmt::format("looks like: {}.   ./course hint {}\n", lesson.mistake(id).what, lesson.id);
-  return fmt::format("FAIL  {}   {}\n", title, indented(text + verdict.text));
+  text += verdict.text;
+  if (verdict.is_shortened)
+    text += fmt::format("\n./course check {} --task {} tells more", lesson.id, test.task->id);
+  return fmt::format("FAIL  {}   {}\n", title, indented(text));
 }
 
 std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest>& tests,

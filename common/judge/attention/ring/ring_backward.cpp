@@ -1,8 +1,11 @@
 #include "judge/attention/ring/ring_backward.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/forward.hpp"
@@ -140,6 +143,51 @@ bool made_the_last_hop_in_vain(const Played& played) {
   });
 }
 
+/// A rank that skips the block of another, having computed one before.
+struct Skipped {
+  int rank, owner;
+};
+
+std::optional<Skipped> first_skipped(const Example& example) {
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    bool has_computed = false;
+    for (int hop = 0; hop < example.ranks(); ++hop) {
+      const int owner = log_reading::holder(example, rank, hop);
+      if (ring_mask::is_seen(example, rank, owner)) {
+        has_computed = true;
+      } else if (has_computed && example.layout.tokens(owner) > 0) {
+        return Skipped{rank, owner};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// The mistake share_of_skipped_block.
+std::vector<WrongSteps<Steps>> wrong_with_skipped_blocks() {
+  return {{"share_of_skipped_block", {.skipped_blocks = SkippedBlocks::GetLastShare}},
+          {"share_of_skipped_block", {.skipped_blocks = SkippedBlocks::GetLastOnOthers}}};
+}
+
+/// Where dk and dv are as if a rank had added something to those of a block that it skips: which.
+std::string share_of_skipped_block(const Played& played) {
+  const std::optional<Skipped> skipped = first_skipped(*played.example);
+  if (!skipped || !output_is_right(played, "dq") || output_is_right(played, "dk")) return "";
+  for (const auto& [mistake, steps] : wrong_with_skipped_blocks()) {
+    const Answer made = gradients<double>(steps, *played.example);
+    if (output_equals(played, "dk", made.at("dk")) && output_equals(played, "dv", made.at("dv"))) {
+      return fmt::format(
+          "dk and dv of rank {}'s block came back changed by rank {}, of whose queries none sees a key of it",
+          skipped->owner, skipped->rank);
+    }
+  }
+  return "";
+}
+
+const std::string where_leftovers_belong =
+    "the sum of this block's gradients belongs there, as the other ranks have left it, or in a temporary "
+    "zeros";
+
 }  // namespace
 
 log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_leftover) {
@@ -156,9 +204,10 @@ log_reading::BlocksRight where_to_look(std::string of_dk_and_dv, std::string of_
     if (const std::string share = only_share_in_dq(played); !share.empty()) return share;
     if (output_is_right(played, "dv"))
       return output_is_right(played, "dk") ? "" : "look at delta, which dv does without";
-    return alone && !has_nan(played, "dq")
-               ? "with one rank nothing travels: look at lse, and at the order of accumulate's arguments"
-               : "";
+    if (!alone || has_nan(played, "dq")) return "";
+    return fmt::format(
+        "with one rank nothing travels: look at {}lse, and at the order of accumulate's arguments",
+        ring_mask::is_masked(*played.example) ? "which keys each query sees, at " : "");
   };
 }
 
@@ -191,9 +240,7 @@ Task task(std::string id, std::string function) {
   made.logs = {{block_log::output, block_log::columns},
                {block_log::leftover_output, block_log::leftover_columns}};
   made.explain = log_reading::explaining(where_to_look(
-      "look at where dk and dv go between them, and how they come home",
-      "the sum of this block's gradients belongs there, as the other ranks have left it, or in a "
-      "temporary zeros"));
+      "look at where dk and dv go between them, and how they come home", where_leftovers_belong));
   return made;
 }
 
@@ -206,6 +253,16 @@ Task masked_task(std::string id, std::string function) {
     made.mistakes.push_back(ring_mask::mistake_of(mistake, mask, [mask = mask](const Example& example) {
       return gradients<double>({.mask = mask}, example);
     }));
+  std::ranges::move(mistakes_of<Steps>(gradients<double>, wrong_with_skipped_blocks()),
+                    std::back_inserter(made.mistakes));
+  const log_reading::BlocksRight elsewhere = where_to_look(
+      "look at what becomes of dk and dv of a block that a rank skips, at where they go between ranks, "
+      "and how they come home",
+      where_leftovers_belong);
+  made.explain = log_reading::explaining([elsewhere](const Played& played) {
+    const std::string skipped = share_of_skipped_block(played);
+    return skipped.empty() ? elsewhere(played) : skipped;
+  });
   made.answer_checks.push_back(log_reading::gives_no_empty_block);
   return made;
 }

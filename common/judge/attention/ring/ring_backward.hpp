@@ -36,8 +36,8 @@ std::vector<Example> hidden_masked_examples(InputGenerator& generator, int ranks
 Task task(std::string id, std::string function);
 
 /// The same under the causal mask of an argument offset (ring_mask.hpp), of a function that is given a block
-/// computation with ranges of keys. Further mistakes: those of ring_mask::wrong_steps() and
-/// empty_block_computed.
+/// computation with ranges of keys. Further mistakes: those of ring_mask::wrong_steps(),
+/// share_of_skipped_block and empty_block_computed.
 Task masked_task(std::string id, std::string function);
 
 /// Where to look when blocks are right and gradients are not: `of_dk_and_dv` where these alone are wrong,

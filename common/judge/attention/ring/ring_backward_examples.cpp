@@ -97,7 +97,8 @@ std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
   std::vector<int> shards = unequal_shards(generator, ranks);
   shards.back() += 8;
   const int n = total_tokens(shards), real = 53;
-  add(ring_forward::make_example("scores near -150", shards, very_negative_qkv(generator, 2, n, n, 5, -150)));
+  add(ring_forward::make_example("unequal shards and scores near -150", shards,
+                                 very_negative_qkv(generator, 2, n, n, 5, -150)));
   // Halved, so that more keys have weight: a query whose weight is on one key has a gradient that cancels.
   add(ring_forward::make_example(
       "real queries, halved, with real keys and values", even_shards(real, ranks),

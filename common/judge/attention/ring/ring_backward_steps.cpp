@@ -171,6 +171,10 @@ class Ring {
           block_k, read_as(block_v.values(), block_k.shape()),
           ring_mask::seen(example_, rank, of, block_k.extent(1), steps_.mask), steps_.delta);
       add(dq_[rank].values(), share.dq.values(), steps_.dq_overwritten);
+      if (steps_.skipped_blocks != SkippedBlocks::GetNothing) {
+        enter_from_room(rank, of, sums, share);
+        continue;
+      }
       if (of != rank && !steps_.others_blocks) continue;
       const bool exchanged = steps_.swapped == (of == rank ? Swapped::OwnShare : Swapped::OtherShares);
       for (int i = 0; i < times_added(step); ++i) {
@@ -192,6 +196,19 @@ class Ring {
     std::vector<T>& all = shares_[rank][x];
     add(all, share.values());
     add(sum, std::span<const T>(all).first(share.values().size()));
+  }
+
+  /// Adds the share of the block of rank `of` by way of a room of the rank's own.
+  void enter_from_room(int rank, int of, int step, const reference::AttentionGradients<T>& share) {
+    const std::size_t length = share.dk.values().size();
+    for (const int x : {0, 1}) {
+      std::vector<T>& last_share = shares_[rank][x];
+      if (ring_mask::is_seen(example_, rank, of)) {
+        if (steps_.skipped_blocks == SkippedBlocks::GetLastShare) std::ranges::fill(last_share, T{0});
+        std::ranges::copy((x == 0 ? share.dk : share.dv).values(), last_share.begin());
+      }
+      add(room(rank, step, x), std::span<const T>(last_share).first(length));
+    }
   }
 
   Leftover leftover(int x) const { return x == 0 ? steps_.leftover_dk : steps_.leftover_dv; }
@@ -253,7 +270,7 @@ class Ring {
   std::vector<Rank<T>> ranks_;
   std::vector<TensorOf<T>> dq_;
   std::vector<std::array<Pair<T>, 3>> rooms_;  ///< by rank: two in turn, and one for a block's first share
-  std::vector<Pair<T>> shares_;                ///< by rank: all shares so far
+  std::vector<Pair<T>> shares_;                ///< by rank: all shares so far, or the last
 };
 
 }  // namespace

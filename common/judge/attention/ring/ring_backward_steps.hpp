@@ -39,6 +39,14 @@ enum class Leftover {
   Shares,  ///< all shares so far: one room for all steps
 };
 
+/// Shares are computed in a room of their own and added to the block's sum from there: whether that is done
+/// for a block that the rank skips, too, whose share is then what the room still holds.
+enum class SkippedBlocks {
+  GetNothing,       ///< as it should be
+  GetLastShare,     ///< the room was cleared before the last block that was not skipped
+  GetLastOnOthers,  ///< only as much of it was as that block is long
+};
+
 /// What is returned for dk and dv. Of the pair that the last hop leaves: the gradients received, a rank's
 /// own, and those sent, the next rank's. Or k and v.
 enum class Returned {
@@ -73,6 +81,7 @@ struct Steps {
   Brought at_home = Brought::Both;  ///< by the last
   Leftover leftover_dk = Leftover::None;
   Leftover leftover_dv = Leftover::None;
+  SkippedBlocks skipped_blocks = SkippedBlocks::GetNothing;
   Returned returned = Returned::Received;
   bool own_in_room = false;  ///< whether a block's first share lies where another block's comes later
   /// What is read beyond a block in memory that is longer; without it, what lay there.

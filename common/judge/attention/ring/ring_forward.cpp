@@ -34,19 +34,6 @@ struct Block {
   std::vector<KeyRange> seen;  ///< by query
 };
 
-/// Adds what some queries get from one block to what they have from others.
-void merge(reference::Attention<double>& all, const reference::Attention<double>& block) {
-  const Index head_dim = all.o.extent(2);
-  for (Index row = 0; row < all.lse.size(); ++row) {
-    const double most = std::max(all.lse[row], block.lse[row]);
-    if (most == -std::numeric_limits<double>::infinity()) continue;
-    const double before = std::exp(all.lse[row] - most), more = std::exp(block.lse[row] - most);
-    for (Index i = row * head_dim; i < (row + 1) * head_dim; ++i)
-      all.o[i] = (before * all.o[i] + more * block.o[i]) / (before + more);
-    all.lse[row] = most + std::log(before + more);
-  }
-}
-
 /// What every rank gets from the blocks that it attends to.
 Answer attend(const Example& example, const std::function<std::vector<Block>(int rank)>& blocks) {
   std::vector<Tensor64> o, lse;
@@ -55,8 +42,8 @@ Answer attend(const Example& example, const std::function<std::vector<Block>(int
     const Tensor64 no_keys({q.extent(0), 0, q.extent(2)});
     reference::Attention<double> own = reference::attention(q, no_keys, no_keys);
     for (const Block& block : blocks(rank)) {
-      merge(own, reference::attention(q, cast<double>(block.k), cast<double>(block.v),
-                                      reference::Mask::ranges(block.seen)));
+      add_block(own, reference::attention(q, cast<double>(block.k), cast<double>(block.v),
+                                          reference::Mask::ranges(block.seen)));
     }
     o.push_back(std::move(own.o));
     lse.push_back(std::move(own.lse));
@@ -311,30 +298,36 @@ std::vector<Example> on_all_kinds_of_masks(InputGenerator& generator, int ranks)
   std::vector<Example> all = on_all_kinds_of_shards(generator, ranks, fewest_tokens);
   std::erase_if(all, [](const Example& example) { return example.layout.tokens() < fewest_tokens; });
   for (Example& example : all) example = ring_mask::with_offset(std::move(example), 0);
-  std::vector<int> shards = unequal_shards(generator, ranks);
-  shards.back() += 8;  // beside queries that see one key or none
-  const auto add = [&](std::string what, Index offset) {
+  // Long enough that beside queries that see one key or none there are others.
+  const std::vector<int> equal(ranks, generator.integer(8, 10) + (ranks == 1 ? 6 : 0));
+  std::vector<int> unequal = unequal_shards(generator, ranks);
+  unequal.back() += 8;
+  const auto add = [&](std::string what, const std::vector<int>& shards, Index offset) {
     const int n = total_tokens(shards);
     Example example = make_example(std::move(what), shards, random_qkv(generator, 2, n, n, 6));
     all.push_back(ring_mask::with_offset(std::move(example), offset));
   };
-  add("queries that see no key", ring_mask::offset_that_hides(generator, shards));
-  add("queries that see later keys", generator.integer(2, 8));
+  const std::string no_key = "queries that see no key", later_keys = "queries that see later keys";
+  add(no_key, equal, ring_mask::offset_that_hides(generator, equal));
+  add(later_keys, equal, generator.integer(2, 8));
+  if (ranks == 1) return all;
+  add("unequal shards and " + no_key, unequal, ring_mask::offset_that_hides(generator, unequal));
+  add("unequal shards and " + later_keys, unequal, generator.integer(2, 8));
   return all;
 }
 
 std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
   std::vector<Example> all = on_all_kinds_of_masks(generator, ranks);
-  const std::vector<int> shards = unequal_shards(generator, ranks);
-  const int n = total_tokens(shards);
-  const auto add = [&](std::string what, QKV qkv) {
+  const std::vector<int> equal(ranks, generator.integer(3, 8)), unequal = unequal_shards(generator, ranks);
+  const int n = total_tokens(equal), real = total_tokens(unequal);
+  const auto add = [&](std::string what, const std::vector<int>& shards, QKV qkv) {
     all.push_back(ring_mask::with_offset(make_example(std::move(what), shards, std::move(qkv)), 0));
   };
-  add("a row maximum that comes last", late_maximum_qkv(generator, 3, n, n, 8));
-  add("scores more than 110 apart", wide_scores_qkv(generator, 2, n, n, 6));
-  add("scores near -2e4", very_negative_qkv(generator, 2, n, n, 5, -2e4));
-  add("real queries, keys and values",
-      minilm_qkv(generator.integer(0, 512 - n), n, {generator.integer(0, 11)}, 1));
+  add("a row maximum that comes last", equal, late_maximum_qkv(generator, 3, n, n, 8));
+  add("scores more than 110 apart", equal, wide_scores_qkv(generator, 2, n, n, 6));
+  add("scores near -2e4", equal, very_negative_qkv(generator, 2, n, n, 5, -2e4));
+  add("unequal shards of real queries, keys and values", unequal,
+      minilm_qkv(generator.integer(0, 512 - real), real, {generator.integer(0, 11)}, 1));
   for (Example& large : with_large_blocks(generator, ranks))
     all.push_back(ring_mask::with_offset(std::move(large), 0));
   return all;
@@ -356,7 +349,8 @@ Task task(std::string id, std::string function) {
   made.explain = log_reading::explaining([](const Played& played) -> std::string {
     if (played.example->ranks() == 1) return "";
     return ring_mask::is_masked(*played.example)
-               ? "look at which keys of them each query sees"
+               ? "look at which keys of them each query sees, at the state between them, and at o and lse "
+                 "after block.finish"
                : "look at the state between them, and at o and lse after block.finish";
   });
   return made;

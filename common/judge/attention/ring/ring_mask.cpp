@@ -3,18 +3,38 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <stdexcept>
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/forward.hpp"
+#include "ring/shards.hpp"
 
 namespace course::ring_mask {
 
 namespace {
 
-std::vector<Index> counted_from_0(Index count) {
+std::vector<Index> counted_from(Index first, Index count) {
   std::vector<Index> places(count);
-  std::iota(places.begin(), places.end(), 0);
+  std::iota(places.begin(), places.end(), first);
   return places;
+}
+
+/// The positions of a shard of `of`, as `rank` takes them for.
+std::vector<Index> positions_taken(FirstPosition how, const Layout& layout, int rank, int of) {
+  const auto times = [&](int length) { return counted_from(Index{of} * length, layout.tokens(of)); };
+  switch (how) {
+    case FirstPosition::Sum:
+      return layout.positions(of);
+    case FirstPosition::TimesOwnLength:
+      return times(layout.tokens(of));
+    case FirstPosition::TimesRanksLength:
+      return times(layout.tokens(rank));
+    case FirstPosition::TimesFirstLength:
+      return times(layout.tokens(0));
+    case FirstPosition::TimesLongestLength:
+      return times(largest_shard(layout.shard_tokens()));
+  }
+  throw std::logic_error("no such first position");
 }
 
 /// Whether the rule of these steps has a rank attend to the block at all.
@@ -66,6 +86,9 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
       }
     }
   }
+  for (const FirstPosition first : {FirstPosition::TimesOwnLength, FirstPosition::TimesRanksLength,
+                                    FirstPosition::TimesFirstLength, FirstPosition::TimesLongestLength})
+    all.push_back({"equal_shards_assumed", {.first_position = first}});
   return all;
 }
 
@@ -88,9 +111,10 @@ std::vector<KeyRange> seen(const Example& example, int rank, int owner, Index ke
   if (!steps.masked || (steps.chosen == Chosen::EarlierWhole && owner < rank)) return all;
   const bool local_queries = steps.local == Local::Queries || steps.local == Local::Both;
   const bool local_keys = steps.local == Local::Keys || steps.local == Local::Both;
-  const std::vector<Index> own = local_queries ? counted_from_0(queries) : layout.positions(rank);
-  const std::vector<Index> others =
-      local_keys ? counted_from_0(layout.tokens(owner)) : layout.positions(owner);
+  const std::vector<Index> own =
+      local_queries ? counted_from(0, queries) : positions_taken(steps.first_position, layout, rank, rank);
+  const std::vector<Index> others = local_keys ? counted_from(0, layout.tokens(owner))
+                                               : positions_taken(steps.first_position, layout, rank, owner);
   const reference::Mask mask =
       reference::Mask::causal(steps.offset_factor * integer(example, "offset") + steps.shift);
   if (!steps.swapped) return ranges(mask.among(own, others), queries, keys, steps.taken);

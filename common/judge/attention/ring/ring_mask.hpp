@@ -14,6 +14,15 @@ namespace course::ring_mask {
 /// What is counted in its own shard in place of its position in the sequence.
 enum class Local { Nothing, Queries, Keys, Both };
 
+/// What the first position of a shard is taken for: a rank times a length, as if all shards had that one.
+enum class FirstPosition {
+  Sum,                ///< of the lengths of all ranks before it, as it should be
+  TimesOwnLength,     ///< of the shard itself
+  TimesRanksLength,   ///< of the rank's that attends, for its queries and for all keys
+  TimesFirstLength,   ///< of rank 0's
+  TimesLongestLength  ///< of the longest
+};
+
 /// Which blocks a rank attends to, and how.
 enum class Chosen {
   ByRanges,      ///< those of which a query sees a key
@@ -35,6 +44,7 @@ enum class Taken {
 struct Steps {
   bool masked = true;  ///< else every query sees all of every block
   Local local = Local::Nothing;
+  FirstPosition first_position = FirstPosition::Sum;
   Index offset_factor = 1;  ///< what the offset is multiplied by
   Index shift = 0;          ///< what is added to it then
   Chosen chosen = Chosen::ByRanges;
@@ -43,8 +53,8 @@ struct Steps {
 };
 
 /// The steps of the mistakes mask_ignored, mask_by_local_index, exclusive_diagonal, offset_ignored,
-/// offset_subtracted, blocks_by_rank, rule_of_other_direction, keys_from_the_wrong_end and
-/// queries_and_keys_swapped.
+/// offset_subtracted, blocks_by_rank, rule_of_other_direction, keys_from_the_wrong_end,
+/// queries_and_keys_swapped and equal_shards_assumed.
 std::vector<WrongSteps<Steps>> wrong_steps();
 
 /// The mistake of these steps. Ranges that are counted by keys are refused where a shard has another length.
