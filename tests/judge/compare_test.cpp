@@ -66,6 +66,12 @@ TEST(Locate, SaysNoErrorOfWholeNumbers) {
       has(locate(matrix, Tensor64({2, 2}, {0, 1.5, 1, 0}), owners, 1e-3, {}), "relative error 0.35; 1 of 4"));
 }
 
+TEST(Locate, HasThePluralOfItsAxes) {
+  const Tensor64 answer({7}, {0, 0, 0, 1, 1, 1, 0}), expected({7});
+  EXPECT_TRUE(has(locate({"last", {"query"}}, answer, expected, 1e-3, {}), "all in queries 3 to 5 of 7"));
+  EXPECT_TRUE(has(locate({"last", {"row"}}, answer, expected, 1e-3, {}), "all in rows 3 to 5 of 7"));
+}
+
 TEST(SideBySide, ShowsTheNeighboursOfTheWorstEntryInTheContractsIndices) {
   const Tensor64 expected({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   Tensor64 answer = expected;

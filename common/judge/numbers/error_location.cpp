@@ -59,9 +59,15 @@ std::vector<std::vector<Index>> indices_by_axis(const Shape& shape, const std::v
   return indices;
 }
 
+/// "rows" for several, "queries"
+std::string axis_words(const std::string& axis, std::size_t count) {
+  if (count < 2) return axis;
+  return axis.ends_with('y') ? axis.substr(0, axis.size() - 1) + "ies" : axis + "s";
+}
+
 /// The indices as runs: "rows 2 to 4 and 10 to 12 of 16". Of more than four runs the first four.
 std::string runs_words(const std::string& axis, const std::vector<Index>& ascending, Index extent) {
-  std::string words = axis + (ascending.size() > 1 ? "s" : "");
+  std::string words = axis_words(axis, ascending.size());
   std::size_t runs = 0;
   for (auto first = ascending.begin(); first != ascending.end(); ++runs) {
     if (runs == most_listed) return fmt::format("{} ... of {}", words, extent);
@@ -117,7 +123,7 @@ std::string index_words(const std::string& axis, const std::vector<Index>& ascen
   const std::vector<Index> part = told(ascending);
   const bool is_plural = part.size() > 1;
   return fmt::format(
-      "{}{} {} of {}", axis, is_plural ? "s" : "",
+      "{} {} of {}", axis_words(axis, part.size()),
       is_plural && is_run(part) ? fmt::format("{} to {}", part.front(), part.back()) : listed(part), extent);
 }
 
