@@ -84,14 +84,15 @@ Answer softmax_of_each_warp(const Example& example, int threads, bool own_maximu
 
 /// A thread that has returned at a value which it read too early is no barrier in the wrong place.
 CommunicationCheck device_check() {
-  return checks::is_right_on_the_device({{fact_divergent_barrier, "at that on line", "divergent_barrier"},
-                                         {fact_race_in_block, "", "barrier_missing"},
-                                         {fact_divergent_barrier, "", "divergent_barrier"},
-                                         {fact_absent_lane, "a mask that does not name it", "half_a_mask"},
-                                         {fact_absent_lane, "waits in", "shuffle_in_the_loop"},
-                                         {fact_absent_lane, "does not take part", "shuffle_in_the_loop"},
-                                         {fact_missing_dependency, "", "stream_forgotten"},
-                                         {fact_out_of_bounds, "beyond the end", "past_the_row"}});
+  return checks::is_right_on_the_device(
+      {{fact_divergent_barrier, "at that on line", "divergent_barrier"},
+       {fact_race_in_block, "", "barrier_missing"},
+       {fact_divergent_barrier, "", "divergent_barrier"},
+       {fact_absent_lane, "a mask that does not name it", "half_a_mask"},
+       {fact_absent_lane, "waits in", "shuffle_in_the_loop"},
+       {fact_absent_lane, "does not take part", "shuffle_in_the_loop"},
+       {fact_missing_dependency, "", "stream_forgotten"},
+       {fact_out_of_bounds, "beyond the end", "past_the_row", "shared memory"}});
 }
 
 /// Of a right answer; `results`: the numbers that it writes.

@@ -14,11 +14,11 @@ Task played_on_a_device(Task task, std::string counted_example, KernelCounts sol
        {fact_refused_launch, "bytes of shared memory", "shared_memory_not_allowed"},
        {fact_divergent_barrier, "", "divergent_barrier"},
        {fact_race_in_block, "both write the same value", "many_writers"},
-       {fact_race_in_block, "shared memory", "barrier_missing"},
+       {fact_race_in_block, "shared memory", "barrier_missing", "no barrier stands within a line"},
        {fact_race_in_block, "device memory", "state_unordered"},
        {fact_missing_dependency, "", "stream_forgotten"},
        {fact_out_of_bounds, "before the beginning", "range_not_clamped"},
-       {fact_out_of_bounds, "beyond the end", "past_the_end"}})};
+       {fact_out_of_bounds, "beyond the end", "past_the_end", "shared memory"}})};
   for (const char* const cause : {"divergent_barrier", "range_not_clamped", "ragged_block_dropped"})
     task.follows_from.emplace("state_unordered", cause);
   return counted(std::move(task), std::move(counted_example), std::move(solution));

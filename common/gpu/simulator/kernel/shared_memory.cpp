@@ -78,9 +78,11 @@ std::string describe_shared(const void* address, std::size_t bytes) {
   for (const auto& [key, piece] : shared_memory.variables)
     if (piece.offset <= offset && piece.offset >= before->offset) before = &piece;
   const bool is_dynamic = before == &shared_memory.dynamic;
-  return what + " at " + std::to_string(offset - before->offset) + " bytes from the beginning of " +
-         std::to_string(before->bytes) + " bytes of " +
-         (is_dynamic ? "dynamic shared memory, which the launch asked for" : "a __shared__ variable");
+  const std::size_t inside = offset - before->offset;
+  const std::string where =
+      inside < before->bytes ? " that reach" : " at " + std::to_string(inside - before->bytes) + " bytes";
+  return what + where + " beyond the end of the " + std::to_string(before->bytes) + " bytes of " +
+         (is_dynamic ? "dynamic shared memory that the launch asks for" : "a variable in shared memory");
 }
 
 }  // namespace course::gpu
