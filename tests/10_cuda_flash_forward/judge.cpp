@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "judge/attention/block/state_forward.hpp"
+#include "judge/attention/forward.hpp"
 #include "judge/checks/device_checks.hpp"
 #include "judge/checks/kernel_costs.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -6,6 +9,18 @@
 using namespace course;
 
 namespace {
+
+/// Whether the ranges of all queries are empty, so that no tile of keys is visited.
+bool sees_no_key(const Example& example) {
+  if (!example.arguments.contains("first")) return false;
+  const Index keys = example.inputs.at("k").extent(1);
+  const reference::Mask seen = keys_seen(example);
+  for (Index query = 0; query < example.inputs.at("q").extent(1); ++query) {
+    const auto [first, last] = seen.keys(query);
+    if (std::max<Index>(first, 0) < std::min(last, keys)) return false;
+  }
+  return true;
+}
 
 /// A launch of nothing is a finding, too: fewer queries than a tile has.
 Task played_on_a_device(Task task, std::string counted_example, KernelCounts solution) {
@@ -15,7 +30,7 @@ Task played_on_a_device(Task task, std::string counted_example, KernelCounts sol
        {fact_divergent_barrier, "", "divergent_barrier"},
        {fact_race_in_block, "both write the same value", "many_writers"},
        {fact_race_in_block, "shared memory", "barrier_missing", "no barrier stands within a line"},
-       {fact_race_in_block, "device memory", "state_unordered"},
+       {fact_race_in_block, "device memory", "state_unordered", "", sees_no_key},
        {fact_missing_dependency, "", "stream_forgotten"},
        {fact_out_of_bounds, "before the beginning", "range_not_clamped"},
        {fact_out_of_bounds, "beyond the end", "past_the_end", "shared memory"}})};

@@ -33,6 +33,9 @@ class Guidance : public testing::Test {
             false, false,          on_ranks ? "2.ranks3" : "1", ending};
   }
 
+  /// Makes lesson 01 one of kernels.
+  void on_a_gpu() { checkout_.lessons[0].needs = {"gpu"}; }
+
   const LessonInfo& softmax() const { return checkout_.lessons[0]; }
   const LessonInfo& ring() const { return checkout_.lessons[1]; }
   std::string of(const TaskStatus& failure) const {
@@ -147,6 +150,18 @@ TEST_F(Guidance, OfABrokenRuleOffersNoNumbers) {
       << of(rule);
   EXPECT_EQ(of(rule).find("replay"), std::string::npos);
   EXPECT_EQ(of(rule).find("locate"), std::string::npos);
+}
+
+TEST_F(Guidance, OfAKernelOffersNeitherDebuggerNorLocate) {
+  on_a_gpu();
+  TaskStatus kernel = failure("threw", false);
+  kernel.diagnosis = "threw: an error\nattend, thread (4, 0, 0) on line 89 reads 4 bytes beyond the end";
+  EXPECT_EQ(of(kernel).find("gdb"), std::string::npos) << of(kernel);
+  EXPECT_EQ(of(kernel).find("locate"), std::string::npos) << of(kernel);
+  kernel.ending = "broke a rule";
+  EXPECT_NE(of(kernel).find("may give another one on another run"), std::string::npos) << of(kernel);
+  kernel.diagnosis = "rank 0 sent 16 bytes, at most 8 are allowed";
+  EXPECT_NE(of(kernel).find("what the task may use and send"), std::string::npos) << of(kernel);
 }
 
 TEST_F(Guidance, OfAWriteBeyondAnOutputSendsToTheSanitizers) {

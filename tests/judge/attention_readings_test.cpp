@@ -331,9 +331,10 @@ TEST(AttendedBlocks, OfACausalRingMayComeInAnyOrder) {
 TEST(AttendedBlocks, OfACausalRingAreTheOnesThatWereNamed) {
   CausalLog log({2, 2, 2});
   for (const int entry : {2, 3}) log.row(2, 1)[entry] = log.row(2, 2)[entry];
-  EXPECT_EQ(log.explained(),
-            "rank 2, call 2 of block.accumulate: attended to K of rank 2 with V of rank 2 (owner given: 1); "
-            "the block of rank 1 was expected");
+  EXPECT_EQ(
+      log.explained(),
+      "rank 2, call 2 of block.accumulate: the function named rank 1 as the owner, and gave rank 2's block, "
+      "as a call before it did");
   log.row(2, 1)[0] = 2;
   log.leave_out(2, 0);
   EXPECT_EQ(log.explained(), "rank 2 attended to the block of rank 2 more than once");
@@ -346,7 +347,7 @@ TEST(AttendedBlocks, TellRangesOfTooFewKeys) {
   CausalLog log({2, 3});
   log.attend(1, 0, 4);
   EXPECT_EQ(log.explained(),
-            "rank 1: its ranges for the block of rank 0 have 4 keys in all, and should have 6");
+            "rank 1: its ranges for the block of rank 0 show 4 scores in all, and should show 6");
 }
 
 TEST(RingBackward, TellsWhoAddedAShareToABlockThatItSkips) {
@@ -379,7 +380,7 @@ TEST(RingBackward, OfOneCausalRankAsksForItsRangesToo) {
             "accumulate's arguments");
   log.attend(0, 0, 15);
   EXPECT_EQ(log.explained(),
-            "rank 0: its ranges for the block of rank 0 have 15 keys in all, and should have 21");
+            "rank 0: its ranges for the block of rank 0 show 15 scores in all, and should show 21");
 }
 
 TEST(RangeWalk, TellsTheRangesOfTheFirstWrongRow) {

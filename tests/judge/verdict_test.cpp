@@ -127,13 +127,32 @@ TEST(Verdict, SaysFirstThatATaskFailsWhichThisOneUses) {
     EXPECT_EQ(told.find("that may be all"), std::string::npos) << told;
 }
 
+/// What is told of a task that uses another one that fails.
+std::string told_beside(const std::vector<std::string>& in_part, bool hidden) {
+  Task ring;
+  ring.id = "2";
+  LessonInfo lesson;
+  lesson.id = "05";
+  TestVerdict verdict{TestVerdict::Status::Failed, "it looks like: one\nand like: two\no is 1\nmore"};
+  verdict.in_part = in_part;
+  verdict.before = "task 1 fails\n";
+  return verdict_text(lesson, {&ring, 2, hidden}, verdict);
+}
+
+TEST(Verdict, BesideAnotherTasksFailureIsCutBehindTheMistakesThatItLooksLike) {
+  const std::string more = "\n      ./course check 05 --task 2 tells more\n";
+  EXPECT_TRUE(told_beside({}, false).ends_with("task 1 fails\n      it looks like: one" + more));
+  EXPECT_TRUE(told_beside({"a", "b"}, false).ends_with("it looks like: one\n      and like: two" + more));
+  EXPECT_TRUE(told_beside({}, true).ends_with("\n      o is 1\n      more\n")) << "nothing tells more of it";
+}
+
 TEST(Verdict, SaysWhyInputsWereNotPlayed) {
   const Outcome crash = outcome(Ending::Crashed, "rank 0 died"), threw = outcome(Ending::Threw, "bad size");
   EXPECT_EQ(judged({crash, {}}).text,
             "rank 0 died\non an input\n1 of 1 inputs fail; 1 more was not played: it ended the program");
   EXPECT_EQ(judged({threw, crash, {}, {}}, {}).text,
             "bad size\non an input\n"
-            "2 of 2 inputs fail; 2 more were not played: one of them ended the program, that on an input:\n"
+            "2 of 2 inputs fail; 2 more were not played: the one on an input ended the program:\n"
             "  rank 0 died");
   EXPECT_EQ(judged({threw, {}}, {}, {1}).text,
             "bad size\non an input\n"

@@ -178,18 +178,21 @@ std::string blocks_of(const std::vector<int>& ranks) {
 
 /// What is wrong with a call by itself: its data are no rank's whole block, or once more another block than
 /// the one that the function named.
-std::string wrong_with_call(const Example& example, const Outcome& outcome, const Calls& calls,
-                            std::size_t call, int rank) {
+std::string wrong_with_call(const Example& example, const Calls& calls, std::size_t call, int rank) {
   const Attended& one = calls[call];
   const std::string before = fmt::format("rank {}, call {} of block.accumulate: ", rank, call + 1);
   if (one.owner < 0 || one.owner >= example.ranks())
     return before + fmt::format("was told that the block is rank {}'s; there is no such rank", one.owner);
-  const bool is_whole = one.k_of != nobody && one.k_of == one.v_of;
+  const bool is_whole = one.k_of != nobody && one.k_of == one.v_of;  // no part, and not two ranks' data
   const bool came_before =
       std::any_of(calls.begin(), calls.begin() + static_cast<Index>(call),
                   [&](const Attended& other) { return other.keys > 0 && other.k_of == one.k_of; });
-  if (is_whole && !(came_before && one.owner != one.k_of)) return "";
-  return before + given(example, calls, call, one.owner) + too_few_bytes(example, outcome, one, rank);
+  if (!is_whole) return before + given(example, calls, call, one.owner);
+  if (!came_before || one.owner == one.k_of) return "";
+  return before +
+         fmt::format(
+             "the function named rank {} as the owner, and gave rank {}'s block, as a call before it did",
+             one.owner, one.k_of);
 }
 
 /// Which blocks a rank attended to, among those that it should and should not, where each call was given a
@@ -200,15 +203,17 @@ std::optional<Wrong> wrong_blocks(const Example& example, const Calls& calls, in
   std::vector<int> missing, not_seen;
   for (int owner = 0; owner < example.ranks(); ++owner) {
     const auto is_of_owner = [&](const Attended& call) { return call.keys > 0 && call.k_of == owner; };
-    const auto times = std::ranges::count_if(calls, is_of_owner);
+    const auto shows_a_key = [&](const Attended& call) {
+      return is_of_owner(call) && call.scores.value_or(1) > 0;
+    };
+    const auto times = std::ranges::count_if(calls, shows_a_key);
     if (times > 1) {
       return Wrong{after_calls,
                    fmt::format("rank {} attended to the block of rank {} more than once", rank, owner)};
     }
     const bool is_seen = is_needed(example, rank, owner);
-    if (is_seen && times == 0) missing.push_back(owner);
-    if (!is_seen && times > 0 && std::ranges::find_if(calls, is_of_owner)->scores != 0)
-      not_seen.push_back(owner);
+    if (is_seen && std::ranges::none_of(calls, is_of_owner)) missing.push_back(owner);
+    if (!is_seen && times > 0) not_seen.push_back(owner);
   }
   std::string text;
   if (!missing.empty())
@@ -221,11 +226,10 @@ std::optional<Wrong> wrong_blocks(const Example& example, const Calls& calls, in
 }
 
 /// Under a mask a rank leaves blocks out, so that only a call's data say after how many hops it was made.
-std::optional<Wrong> first_wrong_under_mask(const Example& example, const Outcome& outcome,
-                                            const Calls& calls, int rank) {
+std::optional<Wrong> first_wrong_under_mask(const Example& example, const Calls& calls, int rank) {
   for (std::size_t call = 0; call < calls.size(); ++call) {
     if (calls[call].keys == 0) continue;
-    const std::string wrong = wrong_with_call(example, outcome, calls, call, rank);
+    const std::string wrong = wrong_with_call(example, calls, call, rank);
     if (!wrong.empty()) return Wrong{static_cast<int>(call), wrong};
   }
   return wrong_blocks(example, calls, rank);
@@ -234,12 +238,13 @@ std::optional<Wrong> first_wrong_under_mask(const Example& example, const Outcom
 /// The first thing wrong with what one rank attended to.
 std::optional<Wrong> first_wrong(const Example& example, const Outcome& outcome, const Calls& calls,
                                  int rank) {
-  return ring_mask::is_masked(example) ? first_wrong_under_mask(example, outcome, calls, rank)
+  return ring_mask::is_masked(example) ? first_wrong_under_mask(example, calls, rank)
                                        : first_wrong_call(example, outcome, calls, rank);
 }
 
-/// "rank 1: its ranges for the block of rank 0 have 8 keys in all, and should have 12": the first block whose
-/// ranges have more keys or fewer than its queries see. Empty where none has.
+/// "rank 1: its ranges for the block of rank 0 show 8 scores in all, and should show 12": the first block
+/// whose ranges show more scores, of a query and a key each, or fewer than its queries see. Empty where none
+/// does.
 std::string wrong_ranges(const Example& example, const std::vector<Calls>& by_rank) {
   for (int rank = 0; rank < std::ssize(by_rank); ++rank) {
     for (const Attended& call : by_rank[rank]) {
@@ -248,7 +253,7 @@ std::string wrong_ranges(const Example& example, const std::vector<Calls>& by_ra
           keys_seen(example).work(example.layout.positions(rank), example.layout.positions(call.k_of));
       if (*call.scores == seen) continue;
       return fmt::format(
-          "rank {}: its ranges for the block of rank {} have {} keys in all, and should have {}", rank,
+          "rank {}: its ranges for the block of rank {} show {} scores in all, and should show {}", rank,
           call.k_of, *call.scores, seen);
     }
   }
@@ -402,7 +407,7 @@ std::vector<Finding> gives_no_empty_block(const Played& played) {
       return {{"empty_block_computed",
                fmt::format("rank {}: block.accumulate was given the block of rank {}, of which no query of "
                            "rank {} sees a key",
-                           rank, call.owner, rank)}};
+                           rank, call.k_of == nobody ? call.owner : call.k_of, rank)}};
     }
   }
   return {};

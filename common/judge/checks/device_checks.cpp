@@ -30,9 +30,10 @@ const std::string* text_of(const Outcome& outcome, const DeviceMistake& mistake)
 }  // namespace
 
 CommunicationCheck is_right_on_the_device(std::vector<DeviceMistake> known) {
-  for (const char* const kind : kinds) known.push_back({kind, "", "", ""});
-  return [known = std::move(known)](const Example&, const Outcome& outcome) -> std::vector<Finding> {
+  for (const char* const kind : kinds) known.push_back({kind, "", ""});
+  return [known = std::move(known)](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     for (const DeviceMistake& mistake : known) {
+      if (mistake.on && !mistake.on(example)) continue;
       if (const std::string* const text = text_of(outcome, mistake)) return {{mistake.mistake, *text}};
     }
     return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +10,14 @@
 namespace course::checks {
 
 /// What a lesson calls a finding of the simulated GPU: a kind of protocol/fact_kinds.hpp, words that its text
-/// has ("" is any), the id of the mistake ("": it has no name), and words that it does not have ("": none).
+/// has ("" is any), the id of the mistake ("": it has no name), words that it does not have ("": none), and
+/// the examples on which it is called so (none given: all).
 struct DeviceMistake {
   const char* kind;
   std::string words;
   std::string mistake;
   std::string without = {};
+  std::function<bool(const Example&)> on = {};
 };
 
 /// The simulated GPU has found nothing wrong: one finding, of the kind that the others follow from. Calls

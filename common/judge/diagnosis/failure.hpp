@@ -10,7 +10,7 @@
 
 namespace course {
 
-using Lines = std::vector<std::string>;  // some of several lines
+using Lines = std::vector<std::string>;  // an entry may hold several lines
 
 using Words = std::string (*)(const Output&, const Tensor64& answer, const Tensor64& expected,
                               double tolerance, const Layout& layout);
@@ -36,9 +36,11 @@ using Findings = std::vector<std::vector<Finding>>;
 /// (Task::fail_on_all_inputs).
 std::vector<Failure> failures_of(const PlayedTest& test, const Findings& findings);
 
-/// The failure that shows what the verdict says: a finding with one of its names, or with a name that it
-/// leaves out, or else of those with a wrong answer, where there is a name or the first is one, that on the
-/// simplest input. Of others, such as crashes, the first.
+/// The failure that shows what the verdict says:
+/// 1. the first that a finding gives one of the verdict's names, or else a name that the verdict leaves out;
+/// 2. where the verdict has a name, or the first failure is a wrong answer: the wrong answer on the simplest
+///    input;
+/// 3. the first.
 const Failure& most_telling(const Task& task, const std::vector<Failure>& failures,
                             const std::set<std::string>& mistakes);
 

@@ -41,8 +41,8 @@ std::string is_or_are(const std::vector<std::string>& names) {
   return listed(names) + (names.size() == 1 ? " is" : " are");
 }
 
-/// Whether the call did not come to its end, so that no more inputs could be played.
-bool ends_the_program(const Played& played) {
+/// Whether the call did not return. The last such call ended the program where inputs were not played.
+bool did_not_return(const Played& played) {
   using enum Outcome::Ending;
   const Outcome::Ending ending = played.outcome->ending;
   return ending != Finished && ending != NotPlayed && ending != Todo;
@@ -89,15 +89,17 @@ Lines hints(const PlayedTest& test, const Played& witness, bool is_read) {
   return lines;
 }
 
-/// ", that on unequal shards:" and how that ended: of the input that ended the program, where another one is
-/// shown.
+/// Which of several inputs ended the program, and where another one is shown, how: "the one on unequal shards
+/// ended the program:" and a line.
 std::string ending_words(const PlayedTest& test, const Played& shown) {
-  const auto ended = std::find_if(test.played.rbegin(), test.played.rend(), ends_the_program);
-  if (ended == test.played.rend() || &*ended == &shown || ended->complaint.empty()) return "";
-  return fmt::format(", that on {}:\n  {}", ended->example->what, lines_of(ended->complaint).front());
+  const auto ended = std::find_if(test.played.rbegin(), test.played.rend(), did_not_return);
+  if (ended == test.played.rend()) return "one of them ended the program";
+  if (&*ended == &shown) return "this one ended the program";
+  const std::string how = ended->complaint.empty() ? "" : ":\n  " + lines_of(ended->complaint).front();
+  return fmt::format("the one on {} ended the program{}", ended->example->what, how);
 }
 
-/// "2 of 2 inputs fail; 8 more were not played: one of them ended the program"
+/// "2 of 2 inputs fail; 8 more were not played: this one ended the program"
 std::string count_words(const PlayedTest& test, const Played& shown, std::size_t failed) {
   std::size_t not_played = 0, large = 0;
   for (const Played& played : test.played) {
@@ -109,7 +111,7 @@ std::string count_words(const PlayedTest& test, const Played& shown, std::size_t
   if (not_played == 0) return failed > 1 ? fmt::format("{} of {} inputs fail", failed, played) : "";
   const std::string why = large == not_played ? "large inputs are, once all others pass"
                           : played == 1       ? "it ended the program"
-                                              : "one of them ended the program" + ending_words(test, shown);
+                                              : ending_words(test, shown);
   return fmt::format("{} of {} inputs fail; {} more {} not played: {}", failed, played, not_played,
                      not_played == 1 ? "was" : "were", why);
 }
@@ -155,7 +157,7 @@ std::string without_values(const Task& task, const Played& played) {
   std::string wrong;
   for (const Output* output : wrong_outputs(task, played))
     wrong += (wrong.empty() ? "" : ", ") + output->in_words();
-  return wrong.empty() ? "a communication check fails " + where : wrong + " is wrong " + where;
+  return wrong.empty() ? "a rule is broken " + where : wrong + " is wrong " + where;
 }
 
 std::string failure_text(const PlayedTest& test, const std::vector<Failure>& failures, const Failure& shown,

@@ -180,20 +180,23 @@ bool are_rows_of_a_wrong_l(std::span<const Played> inputs) {
   std::size_t entries = 0;
   for (const Played& played : inputs) {
     if (played.answer.empty()) continue;
-    const Tensor64 &o = played.answer.at("o"), &right_o = played.expected.at("o");
+    const Tensor64 &o = played.answer.at("o"), &expected_o = played.expected.at("o");
     const Tensor64 &lse = played.answer.at("lse"), &right = played.expected.at("lse");
     if (right.size() == 0 || o.size() % right.size() != 0) continue;
     const std::size_t columns = static_cast<std::size_t>(o.size() / right.size());
-    const std::vector<double> off_o = off_by(o, right_o, played.tolerance.at("o"));
+    const std::vector<double> off_o = off_by(o, expected_o, played.tolerance.at("o")),
+                              off_lse = off_by(lse, right, played.tolerance.at("lse"));
     for (Index row = 0; row < right.size() && columns > 0; ++row) {
       const std::size_t first = static_cast<std::size_t>(row) * columns;
       const auto of_row = [&](const auto& values) { return std::span(values).subspan(first, columns); };
-      if (std::ranges::all_of(of_row(off_o), [&](double x) { return x <= played.tolerance.at("o"); }))
-        continue;
+      const bool right_o =
+          std::ranges::all_of(of_row(off_o), [&](double x) { return x <= played.tolerance.at("o"); });
+      if (right_o && off_lse[static_cast<std::size_t>(row)] > played.tolerance.at("lse")) return false;
+      if (right_o) continue;
       const double room = mistake_factor * played.tolerance.at("lse") * std::max(1.0, std::abs(right[row])) +
                           mistake_factor * played.tolerance.at("o");
       if (room > 0.1) continue;  // so far from 0 lse has no digits left for it
-      const double factor = factor_of_row(of_row(o.values()), of_row(right_o.values()), room);
+      const double factor = factor_of_row(of_row(o.values()), of_row(expected_o.values()), room);
       const double product = factor * std::exp(lse[row] - right[row]);
       if (!(std::abs(product - 1) <= room) || std::abs(factor - 1) <= 2 * room) return false;
       ++wrong;

@@ -53,8 +53,9 @@ TestVerdict verdict_without_failure(const PlayedTest& test) {
   return verdict;
 }
 
-/// Whether the one mistake that explains every answer of the task is named beside what findings name: unless
-/// one of these proves another cause of the answers.
+/// Whether the one mistake that explains every answer of the task is named: where a finding may follow from
+/// it, or else where an answer is wrong, or a call threw as by that mistake, and no finding that is named
+/// explains answers.
 bool is_named_by_answers(const Task& task, const std::vector<Failure>& failures, const Evidence& evidence,
                          const std::set<std::string>& names) {
   const std::string& one = evidence.explaining.front();
@@ -105,13 +106,17 @@ std::string cause_in_other_task(const PlayedTest& test, const std::vector<Played
                      fails->test->task->function);
 }
 
-/// Leaves the first line of what is said of a failure that another task's may have caused: whoever mends that
-/// first need not read the rest.
-void shorten(TestVerdict& verdict) {
-  const std::size_t end = verdict.text.find('\n');
-  if (verdict.before.empty() || end == std::string::npos) return;
-  verdict.text.resize(end);
-  verdict.is_shortened = true;
+/// What is shown of a failed test's text. Of a failure that another task's may have caused its first line, or
+/// the first few where it looks like several mistakes: whoever mends that first need not read the rest.
+std::string shown_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict) {
+  if (verdict.before.empty() || test.hidden) return verdict.text;
+  std::size_t end = 0;
+  for (std::size_t line = 0; line == 0 || line < verdict.in_part.size(); ++line) {
+    end = verdict.text.find('\n', end + (line > 0));
+    if (end == std::string::npos) return verdict.text;
+  }
+  return verdict.text.substr(0, end) +
+         fmt::format("\n./course check {} --task {} tells more", lesson.id, test.task->id);
 }
 
 std::string indented(const std::string& text) {
@@ -159,10 +164,7 @@ void judge(std::vector<PlayedTest>& tests, bool alone) {
   });
   for (std::size_t i = 0; i < tests.size(); ++i)
     tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task]);
-  for (PlayedTest& test : tests) {
-    test.verdict.before = cause_in_other_task(test, tests);
-    shorten(test.verdict);
-  }
+  for (PlayedTest& test : tests) test.verdict.before = cause_in_other_task(test, tests);
 }
 
 std::string ending_of(const Played& witness) {
@@ -206,10 +208,7 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
   std::string text = verdict.before;
   for (const std::string& id : verdict.mistakes)
     text += fmt::format("looks like: {}.   ./course hint {}\n", lesson.mistake(id).what, lesson.id);
-  text += verdict.text;
-  if (verdict.is_shortened)
-    text += fmt::format("\n./course check {} --task {} tells more", lesson.id, test.task->id);
-  return fmt::format("FAIL  {}   {}\n", title, indented(text));
+  return fmt::format("FAIL  {}   {}\n", title, indented(text + shown_text(lesson, test, verdict)));
 }
 
 std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest>& tests,

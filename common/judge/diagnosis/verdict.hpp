@@ -37,7 +37,6 @@ struct TestVerdict {
   std::map<std::string, TakenTolerance> taken = {};  ///< by output
   std::string costs = {};                            ///< of a test that has passed: costs_text()
   std::string before = {};                           ///< a line that comes first: what may be the cause
-  bool is_shortened = false;                         ///< the text, to its first line
 };
 
 using Examples = std::vector<std::shared_ptr<const Example>>;

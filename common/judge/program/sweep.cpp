@@ -47,7 +47,7 @@ bool was_wrong(const PlayedTest& test, std::size_t example) {
          !is_right(test.played[example]);
 }
 
-/// The verdict speaks of the first example that failed.
+/// Large examples are played once all others have passed.
 bool fails_on_large_alone(const PlayedTest& test) {
   return test.verdict.witness != nullptr && test.verdict.witness->example->large;
 }

@@ -15,7 +15,7 @@ Arena states_arena(memory_bytes / 4);
 namespace {
 
 constexpr std::size_t alignment = 256;  // cudaMalloc's
-constexpr std::size_t gap = 64 << 10;   // belongs to nobody: more than a tile's rows past the end
+constexpr std::size_t gap = 256 << 10;  // belongs to nobody: more than twice a tile's rows past the end
 
 struct Allocations {
   std::map<std::size_t, Allocation> by_offset;
