@@ -68,7 +68,9 @@ TEST(Verdict, OfARightAnswerThatFailsTheEndingIsABrokenRule) {
   EXPECT_EQ(ending_of_answer(1.0), "broke a rule");
   EXPECT_EQ(ending_of_answer(2.0), "");
   const Outcome deadlock = outcome(Ending::Deadlock, "rank 0 waits");
-  EXPECT_EQ(ending_of({.outcome = &deadlock}), "deadlock");
+  Played stands_still;
+  stands_still.outcome = &deadlock;
+  EXPECT_EQ(ending_of(stands_still), "deadlock");
 }
 
 TEST(Verdict, LeavesOutANameThatTheLessonDoesNotHave) {
