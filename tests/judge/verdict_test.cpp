@@ -135,7 +135,9 @@ std::string told_beside(const std::vector<std::string>& in_part, bool hidden) {
   ring.id = "2";
   LessonInfo lesson;
   lesson.id = "05";
-  TestVerdict verdict{TestVerdict::Status::Failed, "it looks like: one\nand like: two\no is 1\nmore"};
+  TestVerdict verdict;
+  verdict.status = TestVerdict::Status::Failed;
+  verdict.text = "it looks like: one\nand like: two\no is 1\nmore";
   verdict.in_part = in_part;
   verdict.before = "task 1 fails\n";
   return verdict_text(lesson, {&ring, 2, hidden}, verdict);
