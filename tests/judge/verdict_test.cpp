@@ -52,15 +52,15 @@ TEST(Verdict, AFailureStandsWhateverElseIsNotWritten) {
   }
 }
 
-/// How a call ended that returned `given` where 1 is right.
+/// How a call ended that returned `given` and 1 where both should be 1.
 std::string ending_of_answer(double given) {
   Outcome returned;
   returned.ending = Ending::Finished;
   Played played;
   played.outcome = &returned;
-  played.expected = {{"p", Tensor64({1}, {1.0})}};
+  played.expected = {{"p", Tensor64({2}, {1.0, 1.0})}};
   played.tolerance = {{"p", 1e-6}};
-  played.answer = {{"p", Tensor64({1}, {given})}};
+  played.answer = {{"p", Tensor64({2}, {given, 1.0})}};
   return ending_of(played);
 }
 
