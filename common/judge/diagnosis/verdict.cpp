@@ -110,13 +110,12 @@ std::string cause_in_other_task(const PlayedTest& test, const std::vector<Played
 /// the first few where it looks like several mistakes: whoever mends that first need not read the rest.
 std::string shown_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict) {
   if (verdict.before.empty() || test.hidden) return verdict.text;
-  std::size_t end = 0;
-  for (std::size_t line = 0; line == 0 || line < verdict.in_part.size(); ++line) {
-    end = verdict.text.find('\n', end + (line > 0));
-    if (end == std::string::npos) return verdict.text;
-  }
-  return verdict.text.substr(0, end) +
-         fmt::format("\n./course check {} --task {} tells more", lesson.id, test.task->id);
+  std::vector<std::string> lines = lines_of(verdict.text);
+  const std::size_t first_few = std::max<std::size_t>(1, verdict.in_part.size());
+  if (lines.size() <= first_few) return verdict.text;
+  lines.resize(first_few);
+  lines.push_back(fmt::format("./course check {} --task {} tells more", lesson.id, test.task->id));
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 std::string indented(const std::string& text) {
