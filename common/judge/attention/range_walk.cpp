@@ -57,8 +57,8 @@ void forget_other_heads(reference::Attention<double>& given) {
   std::ranges::fill(rest(given.lse), -infinity);
 }
 
-/// In each block nothing is done from the first query on whose range is empty: for that head, or `for_all`
-/// heads that come after the first.
+/// In each block nothing is done from the first query on whose range is empty. `for_all`: as by a return,
+/// which leaves out the other heads as well; else as by a break, in each head.
 Answer ended_at_empty_range(const Example& example, bool for_all) {
   const Tensor64 q = input(example, "q"), none({q.extent(0), 0, q.extent(2)});
   reference::Attention<double> all = reference::attention(q, none, none);

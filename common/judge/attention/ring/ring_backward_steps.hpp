@@ -43,8 +43,9 @@ enum class Leftover {
 /// for a block that the rank skips, too, whose share is then what the room still holds.
 enum class SkippedBlocks {
   GetNothing,       ///< as it should be
-  GetLastShare,     ///< the room was cleared before the last block that was not skipped
-  GetLastOnOthers,  ///< only as much of it was as that block is long
+  GetLastShare,     ///< the share of the last block that was not skipped; the room was cleared before that
+  GetLastOnOthers,  ///< the same, but the room was cleared only as far as that block reaches, so that behind
+                    ///< it stands an older share
 };
 
 /// What is returned for dk and dv. Of the pair that the last hop leaves: the gradients received, a rank's

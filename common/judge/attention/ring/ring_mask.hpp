@@ -17,10 +17,10 @@ enum class Local { Nothing, Queries, Keys, Both };
 /// What the first position of a shard is taken for: a rank times a length, as if all shards had that one.
 enum class FirstPosition {
   Sum,                ///< of the lengths of all ranks before it, as it should be
-  TimesOwnLength,     ///< of the shard itself
-  TimesRanksLength,   ///< of the rank's that attends, for its queries and for all keys
-  TimesFirstLength,   ///< of rank 0's
-  TimesLongestLength  ///< of the longest
+  TimesOwnLength,     ///< the shard's own
+  TimesRanksLength,   ///< the attending rank's, for its queries and for all keys
+  TimesFirstLength,   ///< rank 0's
+  TimesLongestLength  ///< the longest shard's
 };
 
 /// Which blocks a rank attends to, and how.
