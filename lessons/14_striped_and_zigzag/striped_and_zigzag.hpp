@@ -49,11 +49,12 @@ struct Batch {
 Batch shard_batch(std::span<const int> sequence, std::span<const course::Index> positions);
 
 /// Task 4. Of each query of a shard, by its row, the keys of a block that a causal mask shows it: those at
-/// its own position and before. Both lists of positions ascend. Where it sees none, any empty range.
+/// its own position and before. Both lists of positions ascend. Where it sees none, any empty range within
+/// 0 .. key_positions.size().
 std::vector<course::KeyRange> key_ranges(std::span<const course::Index> query_positions,
                                          std::span<const course::Index> key_positions);
 
-/// Task 4. How many scores `rank` computes at a step, 0 <= step < positions.size(), of a ring that sends
+/// Task 4. How many scores of one head `rank` computes at a step, 0 <= step < positions.size(), of a ring that sends
 /// blocks to rank + 1 modulo P, when it computes those that the mask shows and no other. At step 0 every rank
 /// has its own block; positions[r] are those of rank r.
 course::Index causal_work(std::span<const Positions> positions, int rank, int step);

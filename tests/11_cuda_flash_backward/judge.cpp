@@ -27,8 +27,10 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
   add("two blocks of queries", random_qkv(generator, 1, 50, 37, 32), LseGradient::Drawn, {37, 33});
   add("each query sees one key more than the one before", random_qkv(generator, 1, 60, 60, 32),
       LseGradient::Zero, {64, 64, 3});
-  add("the same in two blocks of keys", random_qkv(generator, 1, 40, 60, 32), LseGradient::Drawn,
-      {35, 40, 20});
+  add("each query sees one key more, in two blocks of keys", random_qkv(generator, 1, 40, 60, 32),
+      LseGradient::Drawn, {35, 40, 20});
+  add("each query sees one key less than the one before", random_qkv(generator, 1, 45, 60, 32),
+      LseGradient::Drawn, {64, 64, 59, 0, -1});
   add("a window of keys", random_qkv(generator, 1, 40, 60, 32), LseGradient::Zero, {64, 64, 20, 30});
   add("queries that see no key", random_qkv(generator, 2, 45, 30, 32), LseGradient::Drawn, {64, 64, -5});
   add_real("real q, k, v and d_o", 1, LseGradient::Zero, {29, 50});

@@ -162,6 +162,14 @@ TEST(RightAndSide, SaysWhichSideItIsWhereItIsOne) {
   EXPECT_EQ(inputs.right_and_side(), "h is right on every input");
 }
 
+TEST(RightAndSide, SaysWhichValueAllWrongEntriesHaveWhereItIsOne) {
+  Inputs inputs;
+  inputs.play("first", {1, 2, 3, 4, 5, 6, 7}, {-101, -102, -103, -104, -105, -106, -107});
+  inputs.play("second", {8, 9, 10, 11, 12}, {-108, -109, -110, -111, -112});
+  EXPECT_EQ(inputs.right_and_side(),
+            "every wrong entry of o, on whatever input, is -100; h is right on every input");
+}
+
 TEST(KindsThatPass, AreListedWhileTheyFitALine) {
   Inputs inputs;
   inputs.play("one key", {1}, {1});

@@ -97,7 +97,7 @@ std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& 
   if (found == outcome.facts.end() || example.ranks() < 2) return {};
   std::vector<Finding> all{
       {"",
-       fmt::format("the ranks' shards here have {} tokens, one of which is {} bytes of k and as many of v",
+       fmt::format("the ranks' shards here have {} tokens; a token is {} bytes of k and as many of v",
                    fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
   const auto [least, most] = std::ranges::minmax(shards);
   const auto [arrived, room] = *truncated_message(*found);

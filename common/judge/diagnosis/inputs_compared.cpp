@@ -65,9 +65,13 @@ bool has_relation(const Task& task, const Played& played) {
   });
 }
 
-/// By how much each wrong entry of an output is too large, of every answer.
-std::vector<double> errors(const std::string& output, const std::vector<Played>& all) {
-  std::vector<double> wrong;
+/// The wrong entries of an output, of every answer: what they are, and by how much they are too large.
+struct WrongEntries {
+  std::vector<double> values, errors;
+};
+
+WrongEntries wrong_entries(const std::string& output, const std::vector<Played>& all) {
+  WrongEntries wrong;
   for (const Played& played : all) {
     if (played.answer.empty()) continue;
     const Tensor64& answer = played.answer.at(output);
@@ -76,25 +80,37 @@ std::vector<double> errors(const std::string& output, const std::vector<Played>&
     if (relative_error(answer, expected) <= tolerance) continue;
     const std::vector<double> off = off_by(answer, expected, tolerance);
     for (Index i = 0; i < answer.size(); ++i) {
-      if (off[i] > tolerance) wrong.push_back(answer[i] - expected[i]);
+      if (off[i] <= tolerance) continue;
+      wrong.values.push_back(answer[i]);
+      wrong.errors.push_back(answer[i] - expected[i]);
     }
   }
   return wrong;
 }
 
-std::string side_words(const Output& output, const std::vector<Played>& all) {
-  const std::vector<double> wrong = errors(output.name, all);
-  if (wrong.size() < fewest_to_one_side ||
-      !std::ranges::all_of(wrong, [](double x) { return std::isfinite(x); }))
-    return "";
-  const auto [least, most] = std::ranges::minmax(wrong);
+/// "too large, by 0.1 to 0.7"; empty where some are too large and others too small.
+std::string side_words(const std::vector<double>& errors) {
+  const auto [least, most] = std::ranges::minmax(errors);
   if (least < 0 && most > 0) return "";
   const double smallest = std::min(std::abs(least), std::abs(most));
   const double largest = std::max(std::abs(least), std::abs(most));
   const std::string at_most = fmt::format("{:.3g}", largest);
   const std::string from = smallest < 0.01 * largest ? "up to " : fmt::format("{:.3g} to ", smallest);
-  return fmt::format("every wrong entry of {}, on whatever input, is too {}, by {}{}", output.in_words(),
-                     least > 0 ? "large" : "small", from == at_most + " to " ? "" : from, at_most);
+  return fmt::format("too {}, by {}{}", least > 0 ? "large" : "small", from == at_most + " to " ? "" : from,
+                     at_most);
+}
+
+/// What all wrong entries of an output have in common: one value, or the side on which they are.
+std::string of_all_wrong_entries(const Output& output, const std::vector<Played>& all) {
+  const auto& [values, errors] = wrong_entries(output.name, all);
+  if (errors.size() < fewest_to_one_side ||
+      !std::ranges::all_of(errors, [](double x) { return std::isfinite(x); }))
+    return "";
+  const auto [least, most] = std::ranges::minmax(values);
+  const std::string what = least == most ? fmt::format("{:.6g}", least) : side_words(errors);
+  return what.empty()
+             ? ""
+             : fmt::format("every wrong entry of {}, on whatever input, is {}", output.in_words(), what);
 }
 
 std::size_t words_in_common(const std::string& a, const std::string& b) {
@@ -151,7 +167,7 @@ std::string right_and_side(const Task& task, const Played& shown, const std::vec
   std::vector<std::string> words;
   for (const Output& output : task.outputs) {
     if (!is_right_in(output, shown)) {
-      words.push_back(side_words(output, all));
+      words.push_back(of_all_wrong_entries(output, all));
       continue;
     }
     const bool everywhere = std::ranges::all_of(

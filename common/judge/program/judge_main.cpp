@@ -106,8 +106,9 @@ DrawnCase drawn_case(const Judge& judge, const PlayedTest& test) {
 
 /// Whether `./course check --sanitize` may name the line that crashed.
 bool may_be_sanitized(const Judge& judge, const PlayedTest& played) {
-  return played.verdict.witness->outcome->by_signal && !judge.lesson.needs_gpu() &&
-         judge.options.replay_options.empty();
+  const bool crashed =
+      std::ranges::any_of(played.played, [](const Played& one) { return one.outcome->by_signal; });
+  return crashed && !judge.lesson.needs_gpu() && judge.options.replay_options.empty();
 }
 
 /// Keeps failing cases, and returns lines for each, by the test's name.

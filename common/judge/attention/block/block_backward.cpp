@@ -6,9 +6,11 @@
 #include <cmath>
 #include <functional>
 #include <regex>
+#include <set>
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/block/block_backward_steps.hpp"
+#include "judge/attention/block/tiles_of_one_query.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/taken_inputs.hpp"
 #include "judge/numbers/dot.hpp"
@@ -113,6 +115,17 @@ std::vector<WrongSteps<Steps>> of_tiles(Index tile) {
                                  Dropped{.keys_of_dq = true, .queries_of_dk_dv = true},
                                  Dropped{.queries_of_dq = true, .queries_of_dk_dv = true}})
     all.push_back({"ragged_tile_dropped", {.tile = tile, .dropped = dropped}});
+  return all;
+}
+
+/// Sums that a walk adds after each tile and does not clear: the walk along keys, that along queries, both.
+std::vector<WrongSteps<Steps>> added_every_tile(Index tile) {
+  std::vector<WrongSteps<Steps>> all;
+  for (const Added added : {Added::EveryTile, Added::EverySeenTile}) {
+    all.insert(all.end(), {{"added_every_tile", {.tile = tile, .dq_added = added}},
+                           {"added_every_tile", {.tile = tile, .dk_dv_added = added}},
+                           {"added_every_tile", {.tile = tile, .dq_added = added, .dk_dv_added = added}}});
+  }
   return all;
 }
 
@@ -224,6 +237,38 @@ Answer by_steps(const Steps& steps, const Example& example) {
   return gradients<T>(steps, example, mask_of(example));
 }
 
+/// The right gradients, but that `outputs` are of what lies in the tiles that each tile's leader sees.
+Answer gradients_seen(const Example& example, const std::set<std::string>& outputs, Leader leader,
+                      const Tiling& tiling) {
+  const Index queries = example.inputs.at("q").extent(1), keys = example.inputs.at("k").extent(1);
+  const reference::Mask mask = mask_of(example);
+  std::vector<KeyRange> own;
+  for (Index i = 0; i < queries; ++i) own.push_back(mask.keys(i));
+  Answer seen =
+      gradients<double>({}, example, reference::Mask::ranges(seen_in_tiles_of(leader, tiling, own, keys)));
+  Answer right = by_steps<double>({}, example);
+  for (const std::string& name : outputs) right[name] = std::move(seen.at(name));
+  return right;
+}
+
+/// The gradients of a kernel that asks one query of a tile which tiles of keys to go through; of two kernels
+/// that differ, `outputs` are of the one that does.
+std::vector<Mistake> tiles_of_one_query(std::span<const Index> tiles, const std::set<std::string>& outputs) {
+  std::vector<Mistake> all;
+  for (const Leader leader : {Leader::First, Leader::Last, Leader::Both}) {
+    for (const Index query_tile : tiles) {
+      for (const Index key_tile : tiles) {
+        all.push_back({"tiles_of_one_query", [=](const Example& example) {
+                         const Tiling tiling{integer(example, "query_block"), query_tile,
+                                             integer(example, "block"), key_tile};
+                         return gradients_seen(example, outputs, leader, tiling);
+                       }});
+      }
+    }
+  }
+  return all;
+}
+
 /// The gradients that come of `changed` when delta, made of o, d_o and d_lse, stays as it was.
 Answer with_right_delta(const Example& changed) {
   Example kept = changed;
@@ -307,8 +352,14 @@ Task rows_task(std::string id, std::string function) {
 
 Task block_task(std::string id, std::string function, std::span<const Index> tiles) {
   std::vector<WrongSteps<Steps>> beside_blocks{{"dk_dv_overwritten", {.dk_dv_overwritten = true}}};
-  for (const Index tile : tiles) std::ranges::move(of_tiles(tile), std::back_inserter(beside_blocks));
-  return attention_task(std::move(id), std::move(function), beside_blocks);
+  for (const Index tile : tiles) {
+    std::ranges::move(of_tiles(tile), std::back_inserter(beside_blocks));
+    std::ranges::move(added_every_tile(tile), std::back_inserter(beside_blocks));
+  }
+  Task made = attention_task(std::move(id), std::move(function), beside_blocks);
+  for (const std::set<std::string>& outputs : {std::set<std::string>{"dq", "dk", "dv"}, {"dq"}, {"dk", "dv"}})
+    std::ranges::move(tiles_of_one_query(tiles, outputs), std::back_inserter(made.mistakes));
+  return made;
 }
 
 Task whole_task(std::string id, std::string function) {

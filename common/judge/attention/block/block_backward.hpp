@@ -70,7 +70,8 @@ Task rows_task(std::string id, std::string function);
 /// dq_overwritten, dk_dv_overwritten.
 /// @param tiles how many queries, and keys, a function may work on at a time, of a block: what is then done
 /// wrong a tile at a time counts as not_transposed, d_from_one_block, d_from_block_softmax and
-/// weights_not_normalised, too, and as dq_transposed, ragged_tile_dropped and padding_seen.
+/// weights_not_normalised, too, and as dq_transposed, ragged_tile_dropped, padding_seen, added_every_tile and
+/// tiles_of_one_query.
 Task block_task(std::string id, std::string function, std::span<const Index> tiles = {});
 
 /// The same of q, k, v, o, lse, d_o, d_lse and the blocks of keys. Mistakes: those of block_task but

@@ -1,6 +1,7 @@
 #include "judge/attention/block/block_backward_steps.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -114,6 +115,48 @@ Tile tile_around(Index token, Index block, Index size, Index all) {
   return {{first, last}, end, last - first == size};
 }
 
+/// Whether some query of a tile sees some key of another.
+bool is_seen(const reference::Mask& mask, const Tile& queries, const Tile& keys) {
+  for (Index i = queries.range.first; i < queries.range.last; ++i) {
+    const KeyRange seen = mask.keys(i);
+    if (std::max(seen.first, keys.range.first) < std::min(seen.last, keys.range.last)) return true;
+  }
+  return false;
+}
+
+/// How many tiles of a block, of `size` tokens each, are worked on from this one on.
+double tiles_from(Tile tile, Index size, const std::function<bool(const Tile&)>& is_worked_on) {
+  double count = 0;
+  for (; tile.range.first < tile.end_of_block; tile.range.first = tile.range.last) {
+    tile.range.last = std::min(tile.range.first + size, tile.end_of_block);
+    if (is_worked_on(tile)) ++count;
+  }
+  return count;
+}
+
+/// How often the shares of a tile of queries and one of keys count in the gradients.
+struct Times {
+  double dq = 1, dk_dv = 1;
+};
+
+/// Sums that are added after each tile of so many queries, or keys, count a tile's share once for each that
+/// comes after it, too.
+Times times_added(const Steps& steps, const reference::Mask& mask, const Tile& queries, const Tile& keys,
+                  Index query_tile, Index key_tile) {
+  Times times;
+  if (steps.dq_added != Added::Once) {
+    times.dq = tiles_from(keys, key_tile, [&](const Tile& later) {
+      return steps.dq_added == Added::EveryTile || is_seen(mask, queries, later);
+    });
+  }
+  if (steps.dk_dv_added != Added::Once) {
+    times.dk_dv = tiles_from(queries, query_tile, [&](const Tile& later) {
+      return steps.dk_dv_added == Added::EveryTile || is_seen(mask, later, keys);
+    });
+  }
+  return times;
+}
+
 /// A query and a key.
 struct Pair {
   Index i, j;
@@ -126,8 +169,8 @@ struct Sums {
   Index first_query, first_key;
   bool exchangeable;  ///< shapes allow p for its transpose
 
-  /// What a query of one tile and the keys of another give.
-  void add(const Query<T>& query, const Tile& queries, const Tile& keys) const {
+  /// What a query of one tile and the keys of another give, so many times.
+  void add(const Query<T>& query, const Tile& queries, const Tile& keys, Times times) const {
     const auto& [steps, head, i, seen, d_lse, block_size] = query;
     const KeyRange block = keys.range;
     const Dropped& dropped = steps.dropped;
@@ -142,7 +185,8 @@ struct Sums {
       const T dp = std::pow(head.scale, static_cast<T>(steps.dp_scales)) * head.dp(i, j);
       const T weight = steps.ds_from_scores && p != 0 ? head.s(i, j) : p;
       const T ds = score_gradient(steps, weight, dp, delta, d_lse);
-      const T dq_factor = std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds;
+      const T dq_factor =
+          static_cast<T>(times.dq) * std::pow(head.scale, static_cast<T>(steps.dq_scales)) * ds;
       const Pair pair{i, j},
           exchanged{queries.range.first + j - block.first, block.first + i - queries.range.first};
       const auto taken_for = [&](bool transposed) { return transposed && exchangeable ? exchanged : pair; };
@@ -153,9 +197,10 @@ struct Sums {
         add_scaled(dq.row(one.i), dq_factor, steps.dq_from_q ? head.q.row(one.i) : head.k.row(one.j));
       if (i < first_query || no_dk_dv) continue;
       if (const Pair one = taken_for(steps.dv_transposed); is_there(one))
-        add_scaled(dv.row(one.j - (steps.dv_in_first_rows ? block.first : 0)), dv_factor(query, p, ds),
-                   head.d_o.row(one.i));
-      const T dk_factor = std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds;
+        add_scaled(dv.row(one.j - (steps.dv_in_first_rows ? block.first : 0)),
+                   static_cast<T>(times.dk_dv) * dv_factor(query, p, ds), head.d_o.row(one.i));
+      const T dk_factor =
+          static_cast<T>(times.dk_dv) * std::pow(head.scale, static_cast<T>(steps.dk_scales)) * ds;
       if (const Pair one = taken_for(steps.dk_transposed); is_there(one))
         add_scaled(dk.row(one.j - (steps.dk_in_first_rows ? block.first : 0)), dk_factor,
                    steps.dk_from_k ? head.k.row(one.j) : head.q.row(one.i));
@@ -223,7 +268,8 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
       const Tile queries_of_tile = tile_around(i, query_block, query_tile, queries);
       for (Index key = 0; key < keys;) {
         const Tile keys_of_tile = tile_around(key, block, key_tile, keys);
-        sums.add(query, queries_of_tile, keys_of_tile);
+        sums.add(query, queries_of_tile, keys_of_tile,
+                 times_added(steps, mask, queries_of_tile, keys_of_tile, query_tile, key_tile));
         key = keys_of_tile.range.last;
       }
     }

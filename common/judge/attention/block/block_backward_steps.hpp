@@ -41,6 +41,9 @@ struct Dropped {
   bool queries_of_dk_dv = false;
 };
 
+/// When sums that grow from tile to tile are added to what they should be added to once, after the last tile.
+enum class Added { Once, EveryTile, EverySeenTile };
+
 /// The backward pass with its steps as switches.
 struct Steps {
   Weights weights = Weights::Right;
@@ -66,7 +69,9 @@ struct Steps {
   bool dq_transposed = false;
   bool dq_overwritten = false;     ///< only the last block of keys gives a share
   bool dk_dv_overwritten = false;  ///< only the last block of queries
-  bool dk_in_first_rows = false;   ///< every block's share is added to the rows from the first on
+  Added dq_added = Added::Once;
+  Added dk_dv_added = Added::Once;
+  bool dk_in_first_rows = false;  ///< every block's share is added to the rows from the first on
   bool dv_in_first_rows = false;
   double ragged_fill = 0;  ///< what dk and dv of a last, shorter block's keys are; 0: their sums
   double dq_start = 0;     ///< what the sums begin with

@@ -7,6 +7,7 @@
 
 #include "judge/attention/block/block_forward.hpp"
 #include "judge/attention/block/block_forward_steps.hpp"
+#include "judge/attention/block/tiles_of_one_query.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/numbers/dot.hpp"
 
@@ -84,33 +85,18 @@ Example with_ranges_of_first_queries(Example example, Index tile) {
   return example;
 }
 
-/// Whose range says which tiles of keys a tile of queries goes through: that of its first query, that of its
-/// last, or the first one's beginning and the last one's end.
-enum class Leader { First, Last, Both };
-
 /// Each query sees what lies of its range in the tiles that its leader's has a part in.
 Example with_tiles_of(Example example, Leader leader, Index query_tile, Index key_tile) {
-  const std::vector<double> first = example.arguments.at("first"), last = example.arguments.at("last");
-  const Index keys = example.inputs.at("k").extent(1), block = integer(example, "block");
-  const auto tile_begin = [&](Index key) { return key - key % block % key_tile; };
-  const auto tile_end = [&](Index key) {
-    const Index in_block = key % block;
-    return key - in_block + std::min(block, (in_block / key_tile + 1) * key_tile);
-  };
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const std::size_t of_tile = i / query_tile * query_tile;
-    const std::size_t end_of_tile = std::min(of_tile + query_tile, first.size()) - 1;
-    const double begin = std::max(0.0, first[leader == Leader::Last ? end_of_tile : of_tile]);
-    const double end =
-        std::min<double>(last[leader == Leader::First ? of_tile : end_of_tile], static_cast<double>(keys));
-    double& own_last = example.arguments.at("last")[i];
-    if (begin >= end) {
-      own_last = first[i];
-      continue;
-    }
-    double& own_first = example.arguments.at("first")[i];
-    own_first = std::max<double>(own_first, static_cast<double>(tile_begin(static_cast<Index>(begin))));
-    own_last = std::min<double>(own_last, static_cast<double>(tile_end(static_cast<Index>(end) - 1)));
+  std::vector<double>& first = example.arguments.at("first");
+  std::vector<double>& last = example.arguments.at("last");
+  std::vector<KeyRange> own;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    own.push_back({static_cast<Index>(first[i]), static_cast<Index>(last[i])});
+  const Tiling tiling{std::max<Index>(1, std::ssize(own)), query_tile, integer(example, "block"), key_tile};
+  const std::vector<KeyRange> seen = seen_in_tiles_of(leader, tiling, own, example.inputs.at("k").extent(1));
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    first[i] = static_cast<double>(seen[i].first);
+    last[i] = static_cast<double>(seen[i].last);
   }
   return example;
 }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double ignored_label = -100;
 
-enum class Labels { Right, ShiftedAfterSharding, ShardRolled, NotShifted };
+enum class Labels { Right, ShiftedAfterSharding, ShardRolled, NotShifted, NoneAtShardEnd };
 enum class Ids { Right, Local, FromFirstPosition };
 
 struct Feeding {
@@ -37,6 +37,9 @@ std::vector<double> labels_of(const Feeding& steps, const std::vector<double>& s
         break;
       case Labels::NotShifted:
         labels.push_back(sequence[own[i]]);
+        break;
+      case Labels::NoneAtShardEnd:
+        labels.push_back(last_of_shard || last ? ignored_label : sequence[own[i] + 1]);
     }
   }
   return labels;
@@ -68,6 +71,7 @@ std::vector<WrongSteps<Feeding>> wrong_feeding() {
   return {{"labels_shifted_after_sharding", {.labels = Labels::ShiftedAfterSharding}},
           {"labels_shifted_after_sharding", {.labels = Labels::ShardRolled}},
           {"labels_not_shifted", {.labels = Labels::NotShifted}},
+          {"shard_end_ignored", {.labels = Labels::NoneAtShardEnd}},
           {"last_label_not_ignored", {.last_label = [](const Sequence& all) { return all.front(); }}},
           {"last_label_not_ignored", {.last_label = [](const Sequence& all) { return all.back(); }}},
           {"last_label_not_ignored", {.last_label = [](const Sequence&) { return 0.0; }}},

@@ -20,7 +20,8 @@ Arguments arguments_of(const Layout& layout);
 
 /// A function of the arguments tokens and ranks that gives the positions of each rank, striped and zigzag
 /// [ranks, tokens + 2], -1 behind the last. Mistakes: chunk_pairing_off, chunk_from_the_middle,
-/// neighbouring_chunks, boustrophedon, stripes_contiguous, remainder_dropped, chunks_cut_otherwise.
+/// neighbouring_chunks, later_chunk_first, pairs_of_other_ranks, boustrophedon, stripes_contiguous,
+/// remainder_dropped, chunks_cut_otherwise.
 Task positions_task(std::string id, std::string function);
 
 /// A function of x and gathered [heads, tokens, head_dim] and arguments_of a layout that gives shards, the
@@ -30,7 +31,7 @@ Task reorder_task(std::string id, std::string function);
 
 /// A function of the argument sequence and arguments_of a layout that gives each rank's tokens, labels and
 /// position_ids [ranks, longest shard], -1 behind the last. Mistakes: labels_shifted_after_sharding,
-/// labels_not_shifted, last_label_not_ignored, rotary_left_contiguous.
+/// labels_not_shifted, shard_end_ignored, last_label_not_ignored, rotary_left_contiguous.
 Task batch_task(std::string id, std::string function);
 
 /// A function of arguments_of a layout that gives first and last [ranks, ranks, longest shard], the keys of

@@ -63,6 +63,25 @@ Positions neighbours(int tokens, int ranks, int rank) {
   return two_chunks(2 * rank, 2 * rank + 1, even_start(tokens, ranks));
 }
 
+Positions later_first(int tokens, int ranks, int rank) {
+  return two_chunks(2 * ranks - 1 - rank, rank, even_start(tokens, ranks));
+}
+
+/// Every second chunk from the front, with its partner.
+Positions every_second(int tokens, int ranks, int rank) {
+  return two_chunks(2 * rank, 2 * ranks - 1 - 2 * rank, even_start(tokens, ranks));
+}
+
+Positions every_second_ascending(int tokens, int ranks, int rank) {
+  const auto [earlier, later] = std::minmax({2 * rank, 2 * ranks - 1 - 2 * rank});
+  return two_chunks(earlier, later, even_start(tokens, ranks));
+}
+
+/// Rank 0 has the pair in the middle.
+Positions from_the_inside(int tokens, int ranks, int rank) {
+  return two_chunks(ranks - 1 - rank, ranks + rank, even_start(tokens, ranks));
+}
+
 Positions stripes_of_whole_rounds(int tokens, int ranks, int rank) {
   return striped(tokens / ranks * ranks, ranks, rank);
 }
@@ -109,6 +128,10 @@ std::vector<WrongSteps<Ownership>> wrong_ownership() {
           {"chunk_pairing_off", {.zigzag_by = one_above_round}},
           {"chunk_from_the_middle", {.zigzag_by = from_the_middle}},
           {"neighbouring_chunks", {.zigzag_by = neighbours}},
+          {"later_chunk_first", {.zigzag_by = later_first}},
+          {"pairs_of_other_ranks", {.zigzag_by = every_second}},
+          {"pairs_of_other_ranks", {.zigzag_by = every_second_ascending}},
+          {"pairs_of_other_ranks", {.zigzag_by = from_the_inside}},
           {"boustrophedon", {.zigzag_by = boustrophedon}},
           {"stripes_contiguous", {.striped_by = contiguous}},
           {"remainder_dropped", {.striped_by = stripes_of_whole_rounds}},

@@ -28,7 +28,8 @@ Example any_parts(InputGenerator& generator, std::string what) {
 }  // namespace
 
 std::vector<Example> hidden_examples(InputGenerator& generator, int) {
-  return {any_parts(generator, "parts far apart, some empty"), any_parts(generator, "the same with others")};
+  return {any_parts(generator, "parts far apart, some empty"),
+          any_parts(generator, "other parts far apart, some empty")};
 }
 
 }  // namespace course::output_merge
