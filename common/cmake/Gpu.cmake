@@ -35,7 +35,7 @@ function(link_simulator target)
   target_compile_options(${target} PRIVATE -g1 -fsanitize=thread -fno-plt -Wno-unknown-pragmas
                          -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -U_FORTIFY_SOURCE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -O2 -fno-tree-loop-im -fno-tree-sra -fno-ipa-icf -fno-tree-tail-merge
+    target_compile_options(${target} PRIVATE -O2 -fno-tree-loop-im -fno-tree-pre -fno-tree-sra -fno-ipa-icf -fno-tree-tail-merge
                            -fno-optimize-sibling-calls --param=tsan-instrument-func-entry-exit=0 -Wno-tsan)
   else()
     target_compile_options(${target} PRIVATE -O1 -gdwarf-aranges)

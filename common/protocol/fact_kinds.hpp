@@ -80,5 +80,7 @@ inline constexpr const char* fact_nccl_call = "nccl_call";
 inline constexpr const char* fact_nccl_mismatch = "nccl_mismatch";
 /// A launch failed, and nobody asked for the last error.
 inline constexpr const char* fact_unchecked_error = "unchecked_error";
+/// A kernel is launched where the host named what it does, and nobody asks there whether it was refused.
+inline constexpr const char* fact_unasked_launch = "unasked_launch";
 
 }  // namespace course

@@ -86,11 +86,12 @@ Answer softmax_of_each_warp(const Example& example, int threads, bool own_maximu
 CommunicationCheck device_check() {
   return checks::is_right_on_the_device(
       {{fact_divergent_barrier, "at that on line", "divergent_barrier"},
+       {fact_race_in_block, "both write the same value", "many_writers"},
        {fact_race_in_block, "", "barrier_missing"},
        {fact_divergent_barrier, "", "divergent_barrier"},
        {fact_absent_lane, "a mask that does not name it", "half_a_mask"},
        {fact_absent_lane, "waits in", "shuffle_in_the_loop"},
-       {fact_absent_lane, "does not take part", "shuffle_in_the_loop"},
+       {fact_absent_lane, "has returned", "shuffle_in_the_loop"},
        {fact_missing_dependency, "", "stream_forgotten"},
        {fact_out_of_bounds, "beyond the end", "past_the_row", "shared memory"}});
 }
@@ -111,7 +112,8 @@ checks::ByteLimit limit_of_softmax(const Example& example) {
 }
 
 Task played_on_a_device(Task task, checks::ByteLimit (*limit)(const Example&), KernelCounts solution) {
-  task.communication_checks = {device_check(), checks::moves_at_most(limit, "row_not_shared")};
+  task.communication_checks = {device_check(), checks::only_launches(),
+                               checks::moves_at_most(limit, "row_not_shared")};
   task.examples = [of_family = task.examples](InputGenerator& generator, int ranks) {
     std::vector<Example> all = of_family(generator, ranks);
     std::ranges::move(edges_of_warps(generator), std::back_inserter(all));

@@ -24,16 +24,18 @@ bool sees_no_key(const Example& example) {
 
 /// A launch of nothing is a finding, too: fewer queries than a tile has.
 Task played_on_a_device(Task task, std::string counted_example, KernelCounts solution) {
-  task.communication_checks = {checks::is_right_on_the_device(
-      {{fact_refused_launch, "it has no threads", "grid_of_full_tiles"},
-       {fact_refused_launch, "bytes of shared memory", "shared_memory_not_allowed"},
-       {fact_divergent_barrier, "", "divergent_barrier"},
-       {fact_race_in_block, "both write the same value", "many_writers"},
-       {fact_race_in_block, "shared memory", "barrier_missing", "no barrier stands within a line"},
-       {fact_race_in_block, "device memory", "state_unordered", "", sees_no_key},
-       {fact_missing_dependency, "", "stream_forgotten"},
-       {fact_out_of_bounds, "before the beginning", "range_not_clamped"},
-       {fact_out_of_bounds, "beyond the end", "past_the_end", "shared memory"}})};
+  task.communication_checks = {
+      checks::is_right_on_the_device(
+          {{fact_refused_launch, "it has no threads", "grid_of_full_tiles"},
+           {fact_refused_launch, "bytes of shared memory", "shared_memory_not_allowed"},
+           {fact_divergent_barrier, "", "divergent_barrier"},
+           {fact_race_in_block, "both write the same value", "many_writers"},
+           {fact_race_in_block, "shared memory", "barrier_missing", "no barrier stands within a line"},
+           {fact_race_in_block, "device memory", "state_unordered", "", sees_no_key},
+           {fact_missing_dependency, "", "stream_forgotten"},
+           {fact_out_of_bounds, "before the beginning", "range_not_clamped"},
+           {fact_out_of_bounds, "beyond the end", "past_the_end", "shared memory"}}),
+      checks::only_launches()};
   for (const char* const cause : {"divergent_barrier", "range_not_clamped", "ragged_block_dropped"})
     task.follows_from.emplace("state_unordered", cause);
   return counted(std::move(task), std::move(counted_example), std::move(solution));

@@ -3,6 +3,7 @@
 
 #include "cuda_flash_backward.hpp"
 #include "gpu/device_tensor.hpp"
+#include "gpu/named_calls.hpp"
 #include "player/adapter.hpp"
 
 namespace {
@@ -45,6 +46,7 @@ class Blocks {
   Blocks(const course::Call& call, const course::Stream& stream)
       : query_block_(argument(call, "query_block")),
         key_block_(argument(call, "block")),
+        step_(argument(call, "step")),
         whole_{extent(call.input("q"), 0), extent(call.input("q"), 1), extent(call.input("k"), 1),
                extent(call.input("q"), 2)},
         q_(call.input("q"), stream),
@@ -91,18 +93,18 @@ class Blocks {
     add(block, shape, queries, keys);
   }
 
-  /// A key of every query, counted in one block of keys after the other: i + offset, or the first where it is
-  /// the same for all.
+  /// A key of every query, counted in one block of keys after the other: step * i + offset, or the first
+  /// where it is the same for all.
   std::vector<int> keys_seen(int offset, bool moves) const {
     std::vector<int> all;
     for (int key = 0; key == 0 || key < whole_.keys; key += key_block_) {
       for (int i = 0; i < whole_.queries; ++i)
-        all.push_back((moves ? std::clamp(i + offset, 0, whole_.keys) : 0) - key);
+        all.push_back((moves ? std::clamp(step_ * i + offset, 0, whole_.keys) : 0) - key);
     }
     return all;
   }
 
-  int query_block_, key_block_;
+  int query_block_, key_block_, step_;
   Shape whole_;
   DeviceTensor q_, k_, v_, d_o_, lse_, delta_;
   course::DeviceArray<int> first_, last_;
@@ -114,7 +116,8 @@ void row_delta(course::Call& call) {
   const course::Stream stream;
   const DeviceTensor device_o(o, stream), device_d_o(call.input("d_o"), stream), device_delta(delta, stream);
   const Shape shape{extent(o, 0), extent(o, 1), 0, extent(o, 2)};
-  lesson11::row_delta(device_o.data(), device_d_o.data(), device_delta.data(), shape, stream.get());
+  course::launched(lesson11::row_delta, device_o.data(), device_d_o.data(), device_delta.data(), shape,
+                   stream.get());
   device_delta.read(delta, stream);
 }
 
@@ -123,7 +126,7 @@ void add_key_gradients(course::Call& call) {
   const Blocks blocks(call, stream);
   const Gradient dk(call, "dk", "k", stream), dv(call, "dv", "v", stream);
   blocks.walk([&](const Block& block, const Shape& shape, std::size_t, std::size_t keys) {
-    lesson11::add_key_gradients(block, dk.from(keys), dv.from(keys), shape, stream.get());
+    course::launched(lesson11::add_key_gradients, block, dk.from(keys), dv.from(keys), shape, stream.get());
   });
   for (const Gradient* gradient : {&dk, &dv}) gradient->read(stream);
 }
@@ -133,7 +136,8 @@ void add_gradients(course::Call& call) {
   const Blocks blocks(call, stream);
   const Gradient dq(call, "dq", "q", stream), dk(call, "dk", "k", stream), dv(call, "dv", "v", stream);
   blocks.walk([&](const Block& block, const Shape& shape, std::size_t queries, std::size_t keys) {
-    lesson11::add_gradients(block, dq.from(queries), dk.from(keys), dv.from(keys), shape, stream.get());
+    course::launched(lesson11::add_gradients, block, dq.from(queries), dk.from(keys), dv.from(keys), shape,
+                     stream.get());
   });
   for (const Gradient* gradient : {&dq, &dk, &dv}) gradient->read(stream);
 }

@@ -174,7 +174,8 @@ std::string where_the_table_is(const Checkout& checkout, const LessonInfo& lesso
 
 /// The line of a check that leads furthest, beside its first: empty where there is none.
 std::string leading_line(const std::string& diagnosis) {
-  for (const char* lead : {"look at ", "was given as K", "attended to ", "should send to rank"}) {
+  for (const char* lead :
+       {"look at ", "was given as K", "attended to ", "should send to rank", "is not launched"}) {
     const std::vector<std::string> lines = lines_of(diagnosis);
     const auto found = std::ranges::find_if(
         lines, [&](const std::string& line) { return line.find(lead) != std::string::npos; });

@@ -1,5 +1,7 @@
 #include "judge/checks/device_checks.hpp"
 
+#include <fmt/format.h>
+
 #include "protocol/fact_kinds.hpp"
 
 namespace course::checks {
@@ -35,6 +37,26 @@ CommunicationCheck is_right_on_the_device(std::vector<DeviceMistake> known) {
     for (const DeviceMistake& mistake : known) {
       if (mistake.on && !mistake.on(example)) continue;
       if (const std::string* const text = text_of(outcome, mistake)) return {{mistake.mistake, *text}};
+    }
+    return {};
+  };
+}
+
+CommunicationCheck only_launches() {
+  return [](const Example&, const Outcome& outcome) -> std::vector<Finding> {
+    for (const RankReport& report : outcome.reports) {
+      if (report.device_peak_bytes > 0)
+        return {
+            {"allocates",
+             fmt::format("the function allocates {} bytes of device memory; it is given all that it needs",
+                         report.device_peak_bytes)}};
+    }
+    const std::pair<const char*, const char*> found[] = {{fact_device_wide_wait, "waits_for_its_kernel"},
+                                                         {fact_host_wait, "waits_for_its_kernel"},
+                                                         {fact_unasked_launch, "launch_unchecked"}};
+    for (const auto& [kind, mistake] : found) {
+      if (const std::string* const text = text_of(outcome, {kind, "within the function", mistake}))
+        return {{mistake, *text}};
     }
     return {};
   };

@@ -69,7 +69,8 @@ std::string in_words(double entry) {
     case Origin::FromOpenReceive:
       return "is nan, read while its receive was still open";
     case Origin::FromDevice:
-      return "is nan, taken from device or shared memory that nobody had written to";
+      return "is nan, taken from device or shared memory that nobody had written to, or from a lane that was "
+             "not there";
     default:
       return fmt::format("is {:.6g}", std::isnan(entry) ? std::abs(entry) : entry);  // not "-nan"
   }

@@ -36,6 +36,7 @@ struct Errors {
   Error last = Error::Success;
   Error broken = Error::Success;
   std::string unchecked_launch;
+  std::string unasked_launch;
 };
 Errors errors;
 
@@ -51,6 +52,7 @@ const char* error_text(Error error) {
 
 Error last_error(bool clear) {
   errors.unchecked_launch.clear();
+  errors.unasked_launch.clear();
   if (errors.broken != Error::Success) return errors.broken;
   return clear ? std::exchange(errors.last, Error::Success) : errors.last;
 }
@@ -63,6 +65,10 @@ Error failed(Error error) {
 void launch_failed(Error error, std::string what) {
   errors.last = error;
   errors.unchecked_launch = std::move(what);
+}
+
+void launch_taken_on(std::string what) {
+  errors.unasked_launch = std::move(what);
 }
 
 void break_device(Error error) {
@@ -79,6 +85,10 @@ void forget_errors() {
 
 std::string unchecked_launch() {
   return errors.unchecked_launch;
+}
+
+std::string unasked_launch() {
+  return errors.unasked_launch;
 }
 
 }  // namespace course::gpu

@@ -49,9 +49,12 @@ std::string too_much_shared(const Launch& launch) {
          (allowed == allowed_dynamic_shared.end() ? " unless cudaFuncSetAttribute allows more" : "");
 }
 
+std::string text_of(const Launch& launch) {
+  return std::string(launch.kernel) + "<<<...>>> on " + line_text(launch.line);
+}
+
 void refuse(const Launch& launch, Error error, const std::string& why) {
-  const std::string text =
-      std::string(launch.kernel) + "<<<...>>> on " + line_text(launch.line) + " is not launched: " + why;
+  const std::string text = text_of(launch) + " is not launched: " + why;
   note(fact_refused_launch, text);
   launch_failed(error, text);
 }
@@ -107,6 +110,7 @@ void launch_kernel(const Launch& launch, std::unique_ptr<ThreadCode> code) {
     return refuse(launch, Error::InvalidConfiguration, why);
   if (const std::string why = too_much_shared(launch); !why.empty())
     return refuse(launch, Error::InvalidValue, why);
+  launch_taken_on(text_of(launch));
   enqueue(launch.stream,
           {.name = launch.kernel,
            .line = launch.line,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <exception>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -178,6 +179,14 @@ OperationNumber enqueue(Stream& stream, OperationRecord record, Queued queued, C
 void host_knows_all_of(const Stream& stream) {
   end_host_segment();
   streams.host.join(stream.clock);
+}
+
+/// Of what a function that has returned has launched.
+void note_unasked_launch(const std::string& range) {
+  const std::string launch = unasked_launch();
+  if (launch.empty() || std::uncaught_exceptions() > 0) return;
+  note(fact_unasked_launch,
+       launch + ", within " + range + ": nobody asks whether it was refused (cudaGetLastError)");
 }
 
 }  // namespace
@@ -360,6 +369,7 @@ int begin_range(const char* name) {
 
 int end_range() {
   if (streams.ranges.empty()) return -1;
+  if (streams.ranges.size() == 1) note_unasked_launch(streams.ranges.front());
   streams.ranges.pop_back();
   if (streams.ranges.empty())
     streams.device_peak_of_ranges =

@@ -278,9 +278,10 @@ class Block {
                                " takes the value of lane " + std::to_string(lane) + " with " +
                                name_of(meeting.call) + " on line " + std::to_string(meeting.line) +
                                ", and that lane " +
-                               (source >= threads_.size()         ? "does not exist in this block"
-                                : (meeting.mask >> lane & 1) == 0 ? "is not in the mask"
-                                                                  : "does not take part"));
+                               (source >= threads_.size()                ? "does not exist in this block"
+                                : (meeting.mask >> lane & 1) == 0        ? "is not in the mask"
+                                : threads_[source].state == State::Ended ? "has returned"
+                                                                         : "does not take part"));
     return std::uint64_t{poison::device} << 32 | poison::device;
   }
 

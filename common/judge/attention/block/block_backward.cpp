@@ -10,7 +10,7 @@
 
 #include "judge/attention/backward.hpp"
 #include "judge/attention/block/block_backward_steps.hpp"
-#include "judge/attention/block/tiles_of_one_query.hpp"
+#include "judge/attention/block/tile_ranges.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/taken_inputs.hpp"
 #include "judge/numbers/dot.hpp"
@@ -237,18 +237,19 @@ Answer by_steps(const Steps& steps, const Example& example) {
   return gradients<T>(steps, example, mask_of(example));
 }
 
-/// The right gradients, but that `outputs` are of what lies in the tiles that each tile's leader sees.
-Answer gradients_seen(const Example& example, const std::set<std::string>& outputs, Leader leader,
-                      const Tiling& tiling) {
-  const Index queries = example.inputs.at("q").extent(1), keys = example.inputs.at("k").extent(1);
+std::vector<KeyRange> ranges_of(const Example& example) {
   const reference::Mask mask = mask_of(example);
   std::vector<KeyRange> own;
-  for (Index i = 0; i < queries; ++i) own.push_back(mask.keys(i));
-  Answer seen =
-      gradients<double>({}, example, reference::Mask::ranges(seen_in_tiles_of(leader, tiling, own, keys)));
-  Answer right = by_steps<double>({}, example);
-  for (const std::string& name : outputs) right[name] = std::move(seen.at(name));
-  return right;
+  for (Index i = 0; i < example.inputs.at("q").extent(1); ++i) own.push_back(mask.keys(i));
+  return own;
+}
+
+Tiling tiling_of(const Example& example, Index query_tile, Index key_tile) {
+  return {integer(example, "query_block"), query_tile, integer(example, "block"), key_tile};
+}
+
+Answer gradients_seen(const Example& example, std::vector<KeyRange> seen) {
+  return gradients<double>({}, example, reference::Mask::ranges(std::move(seen)));
 }
 
 /// The gradients of a kernel that asks one query of a tile which tiles of keys to go through; of two kernels
@@ -259,11 +260,30 @@ std::vector<Mistake> tiles_of_one_query(std::span<const Index> tiles, const std:
     for (const Index query_tile : tiles) {
       for (const Index key_tile : tiles) {
         all.push_back({"tiles_of_one_query", [=](const Example& example) {
-                         const Tiling tiling{integer(example, "query_block"), query_tile,
-                                             integer(example, "block"), key_tile};
-                         return gradients_seen(example, outputs, leader, tiling);
+                         const Tiling tiling = tiling_of(example, query_tile, key_tile);
+                         const Index keys = example.inputs.at("k").extent(1);
+                         Answer wrong = gradients_seen(
+                             example, seen_in_tiles_of(leader, tiling, ranges_of(example), keys));
+                         Answer answer = by_steps<double>({}, example);
+                         for (const std::string& name : outputs) answer[name] = std::move(wrong.at(name));
+                         return answer;
                        }});
       }
+    }
+  }
+  return all;
+}
+
+/// The gradients of a kernel that leaves out the tiles that no query of a tile sees, and masks nothing else.
+std::vector<Mistake> only_tiles_masked(std::span<const Index> tiles) {
+  std::vector<Mistake> all;
+  for (const Index query_tile : tiles) {
+    for (const Index key_tile : tiles) {
+      all.push_back({"mask_ignored", [=](const Example& example) {
+                       const Tiling tiling = tiling_of(example, query_tile, key_tile);
+                       const Index keys = example.inputs.at("k").extent(1);
+                       return gradients_seen(example, whole_tiles_seen(tiling, ranges_of(example), keys));
+                     }});
     }
   }
   return all;
@@ -359,6 +379,7 @@ Task block_task(std::string id, std::string function, std::span<const Index> til
   Task made = attention_task(std::move(id), std::move(function), beside_blocks);
   for (const std::set<std::string>& outputs : {std::set<std::string>{"dq", "dk", "dv"}, {"dq"}, {"dk", "dv"}})
     std::ranges::move(tiles_of_one_query(tiles, outputs), std::back_inserter(made.mistakes));
+  std::ranges::move(only_tiles_masked(tiles), std::back_inserter(made.mistakes));
   return made;
 }
 

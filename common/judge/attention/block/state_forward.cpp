@@ -7,7 +7,7 @@
 
 #include "judge/attention/block/block_forward.hpp"
 #include "judge/attention/block/block_forward_steps.hpp"
-#include "judge/attention/block/tiles_of_one_query.hpp"
+#include "judge/attention/block/tile_ranges.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/numbers/dot.hpp"
 

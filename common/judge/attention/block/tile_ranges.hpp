@@ -5,7 +5,7 @@
 
 #include "ring/key_range.hpp"
 
-/// A tile of queries that goes through the tiles of keys which one query of it sees, for the judges.
+/// Which tiles of keys a tile of queries goes through, for the judges.
 namespace course {
 
 /// Whose range says which tiles of keys a tile of queries goes through: that of its first query, that of its
@@ -21,5 +21,9 @@ struct Tiling {
 /// What lies of each query's range in the tiles of 0 .. keys - 1 that its leader's has a part in.
 std::vector<KeyRange> seen_in_tiles_of(Leader leader, const Tiling& tiling, std::span<const KeyRange> own,
                                        Index keys);
+
+/// The tiles of 0 .. keys - 1 that some query of each query's tile sees, whole; nothing where it sees nothing
+/// itself.
+std::vector<KeyRange> whole_tiles_seen(const Tiling& tiling, std::span<const KeyRange> own, Index keys);
 
 }  // namespace course
