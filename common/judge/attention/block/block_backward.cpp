@@ -244,49 +244,38 @@ std::vector<KeyRange> ranges_of(const Example& example) {
   return own;
 }
 
-Tiling tiling_of(const Example& example, Index query_tile, Index key_tile) {
-  return {integer(example, "query_block"), query_tile, integer(example, "block"), key_tile};
+Tiling tiling_of(const Example& example, Index tile) {
+  return {integer(example, "query_block"), tile, integer(example, "block"), tile};
 }
 
 Answer gradients_seen(const Example& example, std::vector<KeyRange> seen) {
   return gradients<double>({}, example, reference::Mask::ranges(std::move(seen)));
 }
 
-/// The gradients of a kernel that asks one query of a tile which tiles of keys to go through; of two kernels
-/// that differ, `outputs` are of the one that does.
-std::vector<Mistake> tiles_of_one_query(std::span<const Index> tiles, const std::set<std::string>& outputs) {
+/// The gradients of a kernel with tiles of so many queries and keys that asks one query of a tile which tiles
+/// of keys to go through; of two kernels that differ, `outputs` are of the one that does.
+std::vector<Mistake> tiles_of_one_query(Index tile, const std::set<std::string>& outputs) {
   std::vector<Mistake> all;
   for (const Leader leader : {Leader::First, Leader::Last, Leader::Both}) {
-    for (const Index query_tile : tiles) {
-      for (const Index key_tile : tiles) {
-        all.push_back({"tiles_of_one_query", [=](const Example& example) {
-                         const Tiling tiling = tiling_of(example, query_tile, key_tile);
-                         const Index keys = example.inputs.at("k").extent(1);
-                         Answer wrong = gradients_seen(
-                             example, seen_in_tiles_of(leader, tiling, ranges_of(example), keys));
-                         Answer answer = by_steps<double>({}, example);
-                         for (const std::string& name : outputs) answer[name] = std::move(wrong.at(name));
-                         return answer;
-                       }});
-      }
-    }
+    all.push_back({"tiles_of_one_query", [=](const Example& example) {
+                     const Index keys = example.inputs.at("k").extent(1);
+                     Answer answer = by_steps<double>({}, example);
+                     Answer wrong = gradients_seen(example, seen_in_tiles_of(leader, tiling_of(example, tile),
+                                                                             ranges_of(example), keys));
+                     for (const std::string& name : outputs) answer[name] = std::move(wrong.at(name));
+                     return answer;
+                   }});
   }
   return all;
 }
 
 /// The gradients of a kernel that leaves out the tiles that no query of a tile sees, and masks nothing else.
-std::vector<Mistake> only_tiles_masked(std::span<const Index> tiles) {
-  std::vector<Mistake> all;
-  for (const Index query_tile : tiles) {
-    for (const Index key_tile : tiles) {
-      all.push_back({"mask_ignored", [=](const Example& example) {
-                       const Tiling tiling = tiling_of(example, query_tile, key_tile);
-                       const Index keys = example.inputs.at("k").extent(1);
-                       return gradients_seen(example, whole_tiles_seen(tiling, ranges_of(example), keys));
-                     }});
-    }
-  }
-  return all;
+Mistake only_tiles_masked(Index tile) {
+  return {"mask_ignored", [tile](const Example& example) {
+            const Index keys = example.inputs.at("k").extent(1);
+            return gradients_seen(example,
+                                  whole_tiles_seen(tiling_of(example, tile), ranges_of(example), keys));
+          }};
 }
 
 /// The gradients that come of `changed` when delta, made of o, d_o and d_lse, stays as it was.
@@ -377,9 +366,12 @@ Task block_task(std::string id, std::string function, std::span<const Index> til
     std::ranges::move(added_every_tile(tile), std::back_inserter(beside_blocks));
   }
   Task made = attention_task(std::move(id), std::move(function), beside_blocks);
-  for (const std::set<std::string>& outputs : {std::set<std::string>{"dq", "dk", "dv"}, {"dq"}, {"dk", "dv"}})
-    std::ranges::move(tiles_of_one_query(tiles, outputs), std::back_inserter(made.mistakes));
-  std::ranges::move(only_tiles_masked(tiles), std::back_inserter(made.mistakes));
+  for (const Index tile : tiles) {
+    for (const std::set<std::string>& outputs :
+         {std::set<std::string>{"dq", "dk", "dv"}, {"dq"}, {"dk", "dv"}})
+      std::ranges::move(tiles_of_one_query(tile, outputs), std::back_inserter(made.mistakes));
+    made.mistakes.push_back(only_tiles_masked(tile));
+  }
   return made;
 }
 
