@@ -1,3 +1,4 @@
+#include "gpu/named_calls.hpp"
 #include "programs.hpp"
 
 namespace {
@@ -40,6 +41,38 @@ PROGRAM(one_thread_too_many) {
 PROGRAM(error_of_a_launch_is_not_asked_for) {
   float* const x = device_memory(1);
   fills<<<0, 1, 4>>>(x);  // expect refused_launch unchecked_error
+  require(cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(function_asks_whether_its_launches_were_refused) {
+  float* const x = device_memory(1);
+  course::launched([x] {
+    fills<<<1, 1, 4>>>(x);
+    fills<<<1, 1, 4>>>(x);
+    require(cudaPeekAtLastError() == cudaSuccess);
+  });
+  fills<<<1, 1, 4>>>(x);
+  require(cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(function_does_not_ask_whether_its_launch_was_refused) {
+  float* const x = device_memory(1);
+  course::launched([x] {
+    require(cudaGetLastError() == cudaSuccess);
+    fills<<<1, 1, 4>>>(x);  // expect unasked_launch
+  });
+  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(function_throws_behind_its_launch) {
+  float* const x = device_memory(1);
+  try {
+    course::launched([x] {
+      fills<<<1, 1, 4>>>(x);
+      throw std::runtime_error("of another cause");
+    });
+  } catch (const std::runtime_error&) {
+  }
   require(cudaFree(x) == cudaSuccess);
 }
 
