@@ -148,7 +148,7 @@ TEST(CommunicationChecks, TellsTheLengthsOfShardsWhereAMessageWasTooLong) {
   EXPECT_TRUE(checks::tells_shard_lengths(unequal, outcome).empty());
   outcome.facts[1] = {{fact_truncated, "504 bytes for 216"}};
   EXPECT_EQ(checks::tells_shard_lengths(unequal, outcome).at(0).text,
-            "the ranks' shards here have 3, 7 tokens, one of which is 40 bytes of k and as many of v");
+            "the ranks' shards here have 3, 7 tokens; a token is 40 bytes of k and as many of v");
 }
 
 TEST(CommunicationChecks, TellsAWrongSourceFromRanksThatAllSendFirst) {
