@@ -34,7 +34,7 @@ struct BlockBackward {
 };
 
 /// Task 1. A communicator of NCCL's for the ranks of `mpi`, each with the rank that it has there. One rank
-/// makes the id, and all the others have to get it. The caller destroys the communicator.
+/// makes the id, and all the others have to get it, by MPI. The caller destroys the communicator.
 ncclComm_t connect(MPI_Comm mpi);
 
 /// Task 2. Attention round the ring, each transfer beside the work on the block that is sent on with it. Keys
@@ -47,12 +47,13 @@ ncclComm_t connect(MPI_Comm mpi);
 /// the caller puts there next comes behind all of it, its transfers, too. It does not wait for the device,
 /// and frees its memory.
 ///
-///   - transfers are in a stream of the function's own, and what one hop sends and receives is one group;
+///   - transfers are in a stream of the function's own, and a send is in one group with the receive beside
+///   it;
 ///   - work on a block waits until the block has arrived and the work before it is over, and for nothing
 ///   else;
 ///   - a transfer waits until nobody reads the room that it fills any more, and until what it sends is there;
-///   - between the first and the last block nothing waits for the whole device, nor may do so: no cudaMalloc,
-///     cudaFree, cudaMemcpy.
+///   - the host waits for no stream and no event, and nothing waits for the whole device, nor may do so: no
+///     cudaMalloc, cudaFree, cudaMemcpy.
 ///
 /// Memory for at most two more blocks of keys and values, of the largest shard's size.
 /// Source: Liu et al. 2023 (arXiv 2310.01889), algorithm 1.

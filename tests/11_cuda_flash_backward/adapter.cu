@@ -47,6 +47,7 @@ class Blocks {
       : query_block_(argument(call, "query_block")),
         key_block_(argument(call, "block")),
         step_(argument(call, "step")),
+        blind_(call.integers("blind")),
         whole_{extent(call.input("q"), 0), extent(call.input("q"), 1), extent(call.input("k"), 1),
                extent(call.input("q"), 2)},
         q_(call.input("q"), stream),
@@ -93,18 +94,21 @@ class Blocks {
     add(block, shape, queries, keys);
   }
 
+  bool is_blind(int query) const { return blind_[0] <= query && query < blind_[1]; }
+
   /// A key of every query, counted in one block of keys after the other: step * i + offset, or the first
-  /// where it is the same for all.
+  /// where it is the same for all or the query sees none.
   std::vector<int> keys_seen(int offset, bool moves) const {
     std::vector<int> all;
     for (int key = 0; key == 0 || key < whole_.keys; key += key_block_) {
       for (int i = 0; i < whole_.queries; ++i)
-        all.push_back((moves ? std::clamp(step_ * i + offset, 0, whole_.keys) : 0) - key);
+        all.push_back((moves && !is_blind(i) ? std::clamp(step_ * i + offset, 0, whole_.keys) : 0) - key);
     }
     return all;
   }
 
   int query_block_, key_block_, step_;
+  std::vector<int> blind_;
   Shape whole_;
   DeviceTensor q_, k_, v_, d_o_, lse_, delta_;
   course::DeviceArray<int> first_, last_;

@@ -32,6 +32,10 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
   add("each query sees one key less than the one before", random_qkv(generator, 1, 45, 60, 32),
       LseGradient::Drawn, {64, 64, 59, 0, -1});
   add("a window of keys", random_qkv(generator, 1, 40, 60, 32), LseGradient::Zero, {64, 64, 20, 30});
+  add("a window of 8 keys, 100 queries", random_qkv(generator, 1, 100, 100, 32), LseGradient::Zero,
+      {128, 128, 0, 8});
+  add("queries in the middle that see no key", random_qkv(generator, 1, 100, 40, 32), LseGradient::Drawn,
+      block_backward::Blocks{.block = 64, .query_block = 128, .blind = {30, 66}});
   add("queries that see no key", random_qkv(generator, 2, 45, 30, 32), LseGradient::Drawn, {64, 64, -5});
   add_real("real q, k, v and d_o", 1, LseGradient::Zero, {29, 50});
   add_real("real q, k, v and d_o with q doubled", 2, LseGradient::Drawn, {64, 64});
@@ -57,6 +61,7 @@ CommunicationCheck device_check() {
       {{fact_refused_launch, "shared memory", "shared_memory_not_allowed"},
        {fact_divergent_barrier, "", "divergent_barrier"},
        {fact_race_in_block, "no barrier stands within a line", "lost_updates"},
+       {fact_race_in_block, "writes the same bytes", "", "reads"},  // arrays that overlap
        {fact_race_in_block, "shared memory", "barrier_missing"},
        {fact_race_in_block, "device memory", "lost_updates"},
        {fact_race_between_blocks, "", "lost_updates"},

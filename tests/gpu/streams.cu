@@ -1,3 +1,4 @@
+#include "gpu/named_calls.hpp"
 #include "mail.hpp"
 #include "stage.hpp"
 
@@ -233,6 +234,36 @@ PROGRAM(query_that_succeeds_is_a_wait) {
   while (cudaStreamQuery(stage.two) == cudaErrorNotReady) {
   }
   writes<<<1, n, 0, stage.one>>>(stage.x, 1);
+}
+
+PROGRAM(host_asks_until_it_is_done) {
+  Stage stage;
+  writes<<<1, n, 0, stage.one>>>(stage.x, 1);
+  check(cudaEventRecord(stage.event, stage.one));
+  while (cudaEventQuery(stage.event) == cudaErrorNotReady) {
+  }
+}
+
+PROGRAM(host_asks_within_a_name_until_it_is_done) {
+  Stage stage;
+  for (int i = 0; i < 20; ++i) {
+    const course::NamedCalls ring("the ring");
+    writes<<<1, n, 0, stage.one>>>(stage.x, 1);
+    while (cudaStreamQuery(stage.one) == cudaErrorNotReady) {  // expect host_wait
+    }
+    check(cudaGetLastError());
+  }
+}
+
+PROGRAM(host_asks_within_a_name_and_goes_on) {
+  Stage stage;
+  for (int i = 0; i < 20; ++i) {
+    const course::NamedCalls ring("the ring");
+    writes<<<1, n, 0, stage.one>>>(stage.x, 1);
+    check(cudaGetLastError());
+    cudaStreamQuery(stage.one);
+    cudaStreamQuery(stage.two);
+  }
 }
 
 PROGRAM(stream_is_used_behind_its_end) {

@@ -101,8 +101,8 @@ inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 inline cudaError_t cudaStreamSynchronize(cudaStream_t stream, int line = COURSE_PLACE) {
   return course::gpu::synchronize_stream(stream, line);
 }
-inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return course::gpu::query_stream(stream);
+inline cudaError_t cudaStreamQuery(cudaStream_t stream, int line = COURSE_PLACE) {
+  return course::gpu::query_stream(stream, line);
 }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned = 0,
                                        int line = COURSE_PLACE) {
@@ -124,8 +124,8 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = null
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event, int line = COURSE_PLACE) {
   return course::gpu::synchronize_event(event, line);
 }
-inline cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return course::gpu::query_event(event);
+inline cudaError_t cudaEventQuery(cudaEvent_t event, int line = COURSE_PLACE) {
+  return course::gpu::query_event(event, line);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end)
     __attribute__((error("the simulator has no time: measure on a device")));

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/host/errors.hpp"
 #include "gpu/simulator/host/streams.hpp"
 #include "gpu/simulator/kernel/kernel_side.hpp"
@@ -61,7 +62,8 @@ class ThreadCall : public ThreadCode {
 template <class Body>
 class Kernel {
  public:
-  Kernel(const char* name, int line, Body body) : launch_{name, line}, body_(body) {}
+  Kernel(const char* name, int line, Body body, const char* file = __builtin_FILE())
+      : launch_{name, place_of_call(line, file)}, body_(body) {}
 
   Kernel& configured(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, Stream* stream = nullptr) {
     launch_.grid = grid;

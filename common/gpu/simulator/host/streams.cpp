@@ -56,6 +56,9 @@ struct Streams {
   OperationNumber host_segment = 0;
   OperationNumber waited_for = 0;
   Waiter waiter;
+  /// What the host asked for last and was told is not ready, and how many operations it had put in by then.
+  std::pair<const void*, std::size_t> not_ready;
+  std::size_t put_in = 0;
   std::vector<std::string> ranges;
   std::int64_t device_peak_of_ranges = -1;
   std::minstd_rand drawn;
@@ -170,6 +173,7 @@ OperationNumber enqueue(Stream& stream, OperationRecord record, Queued queued, C
   record.index = stream.count;
   record.clock = stream.clock = std::move(clock);
   queued.number = stream.last = add_record(std::move(record));
+  ++streams.put_in;
   const OperationNumber number = queued.number;
   stream.queue.push_back(std::move(queued));
   run_a_while();
@@ -179,6 +183,15 @@ OperationNumber enqueue(Stream& stream, OperationRecord record, Queued queued, C
 void host_knows_all_of(const Stream& stream) {
   end_host_segment();
   streams.host.join(stream.clock);
+}
+
+/// The host asks whether something is done. One that asks again, and has put in nothing since, waits for it.
+bool asks(const void* handle, OperationNumber number, const char* call, int line) {
+  const std::pair asked{handle, streams.put_in};
+  if (std::exchange(streams.not_ready, {}) == asked) note_host_wait(call, line);
+  run_a_while();
+  if (!is_done(number)) streams.not_ready = asked;
+  return is_done(number);
 }
 
 /// Of what a function that has returned has launched.
@@ -284,11 +297,10 @@ Error synchronize_stream(Stream* handle, int line) {
   return broken();
 }
 
-Error query_stream(Stream* handle) {
+Error query_stream(Stream* handle, int line) {
   Stream* const stream = found(handle);
   if (!stream) return failed(Error::InvalidResourceHandle);
-  run_a_while();
-  if (!is_done(stream->last)) return Error::NotReady;
+  if (!asks(stream, stream->last, "cudaStreamQuery", line)) return Error::NotReady;
   host_knows_all_of(*stream);
   return broken();
 }
@@ -335,10 +347,9 @@ Error synchronize_event(Event* event, int line) {
   return broken();
 }
 
-Error query_event(Event* event) {
+Error query_event(Event* event, int line) {
   if (!found(event)) return failed(Error::InvalidResourceHandle);
-  run_a_while();
-  if (!is_done(event->recorded)) return Error::NotReady;
+  if (!asks(event, event->recorded, "cudaEventQuery", line)) return Error::NotReady;
   host_knows(event->recorded);
   return broken();
 }

@@ -52,7 +52,8 @@ OperationNumber host_waits_for();
 /// the documentation does not promise it, it orders nothing.
 void note_device_wide_wait(const char* call, int line);
 
-/// Notes a call within a range of the host's code that waits for a stream or an event.
+/// Notes a call within a range of the host's code that waits for a stream or an event, or asks again and
+/// again.
 void note_host_wait(const char* call, int line);
 
 /// Whether the handle is one of a stream that has not been destroyed.
@@ -60,13 +61,13 @@ bool is_stream(Stream* handle);
 Error create_stream(Stream** stream, bool blocking);
 Error destroy_stream(Stream* stream);
 Error synchronize_stream(Stream* stream, int line);
-Error query_stream(Stream* stream);
+Error query_stream(Stream* stream, int line);
 Error wait_for_event(Stream* stream, Event* event, int line);
 Error create_event(Event** event);
 Error destroy_event(Event* event);
 Error record_event(Event* event, Stream* stream, int line);
 Error synchronize_event(Event* event, int line);
-Error query_event(Event* event);
+Error query_event(Event* event, int line);
 Error synchronize_device(int line);
 
 /// What the host has seen complete, and where it stands itself.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <regex>
 #include <set>
 
@@ -118,13 +119,16 @@ std::vector<WrongSteps<Steps>> of_tiles(Index tile) {
   return all;
 }
 
-/// Sums that a walk adds after each tile and does not clear: the walk along keys, that along queries, both.
-std::vector<WrongSteps<Steps>> added_every_tile(Index tile) {
+/// A walk that goes wrong in this way: that along keys, that along queries, both.
+std::vector<WrongSteps<Steps>> wrong_walks(Index tile) {
   std::vector<WrongSteps<Steps>> all;
-  for (const Added added : {Added::EveryTile, Added::EverySeenTile}) {
-    all.insert(all.end(), {{"added_every_tile", {.tile = tile, .dq_added = added}},
-                           {"added_every_tile", {.tile = tile, .dk_dv_added = added}},
-                           {"added_every_tile", {.tile = tile, .dq_added = added, .dk_dv_added = added}}});
+  for (const auto& [mistake, walk] : {std::pair{"added_every_tile", Walk::AddsEveryTile},
+                                      {"added_every_tile", Walk::AddsEverySeenTile},
+                                      {"walk_ended_early", Walk::EndsAtUnseenTile},
+                                      {"walk_ended_early", Walk::EndsBehindSeenTiles}}) {
+    all.insert(all.end(), {{mistake, {.tile = tile, .along_keys = walk}},
+                           {mistake, {.tile = tile, .along_queries = walk}},
+                           {mistake, {.tile = tile, .along_keys = walk, .along_queries = walk}}});
   }
   return all;
 }
@@ -269,13 +273,41 @@ std::vector<Mistake> tiles_of_one_query(Index tile, const std::set<std::string>&
   return all;
 }
 
-/// The gradients of a kernel that leaves out the tiles that no query of a tile sees, and masks nothing else.
-Mistake only_tiles_masked(Index tile) {
-  return {"mask_ignored", [tile](const Example& example) {
-            const Index keys = example.inputs.at("k").extent(1);
-            return gradients_seen(example,
-                                  whole_tiles_seen(tiling_of(example, tile), ranges_of(example), keys));
-          }};
+/// What a query sees of the tiles that its tile of queries goes through, where it should see `own` of them.
+using Seen = KeyRange (*)(KeyRange own, KeyRange tiles);
+
+KeyRange all_of_the_tiles(KeyRange own, KeyRange tiles) {
+  return own.first < own.last ? tiles : KeyRange{0, 0};
+}
+
+KeyRange from_the_tiles_first(KeyRange own, KeyRange tiles) {
+  return {tiles.first, own.last};
+}
+
+/// The range moved by so many keys at its ends.
+template <int of_first, int of_last>
+KeyRange moved(KeyRange own, KeyRange tiles) {
+  return {std::max(own.first + of_first, tiles.first), std::min(own.last + of_last, tiles.last)};
+}
+
+/// The gradients of a kernel that leaves out the tiles that no query of a tile sees, and masks wrongly within
+/// those that some query sees.
+std::vector<Mistake> masked_wrongly(Index tile) {
+  const std::pair<const char*, Seen> wrong[] = {
+      {"mask_ignored", all_of_the_tiles}, {"mask_ignored", from_the_tiles_first},
+      {"mask_off_by_one", moved<0, 1>},   {"mask_off_by_one", moved<0, -1>},
+      {"mask_off_by_one", moved<1, 0>},   {"mask_off_by_one", moved<-1, 0>}};
+  std::vector<Mistake> all;
+  for (const auto& [mistake, change] : wrong) {
+    all.push_back({mistake, [tile, change = change](const Example& example) {
+                     const Index keys = example.inputs.at("k").extent(1);
+                     std::vector<KeyRange> seen = ranges_of(example);
+                     const std::vector<KeyRange> tiles = tiles_seen(tiling_of(example, tile), seen, keys);
+                     std::ranges::transform(seen, tiles, seen.begin(), change);
+                     return gradients_seen(example, std::move(seen));
+                   }});
+  }
+  return all;
 }
 
 /// The gradients that come of `changed` when delta, made of o, d_o and d_lse, stays as it was.
@@ -292,24 +324,31 @@ Answer with_right_delta(const Example& changed) {
   return by_steps<double>({}, kept);
 }
 
-/// Whether exp(q k - lse) stays in float32's range, and far from its ends.
-bool unscaled_weights_are_finite(const Example& example) {
+/// Whether exp(a q k - b lse) stays in float32's range, and far from its ends.
+bool weights_are_finite(const Example& example, double a, double b) {
   const Tensor64 q = input(example, "q"), k = input(example, "k"), lse = input(example, "lse");
   for (Index head = 0; head < q.extent(0); ++head) {
-    const Tensor64 scores = times_transposed<double>(1, q.heads().head(head), k.heads().head(head));
+    const Tensor64 scores = times_transposed<double>(a, q.heads().head(head), k.heads().head(head));
     for (Index i = 0; i < q.extent(1); ++i) {
       for (const double score : scores.matrix().row(i)) {
-        if (std::isfinite(lse.matrix()(head, i)) && score - lse.matrix()(head, i) > 60) return false;
+        if (std::isfinite(lse.matrix()(head, i)) && score - b * lse.matrix()(head, i) > 60) return false;
       }
     }
   }
   return true;
 }
 
-/// The scores that the weights are made of are not divided by sqrt(head_dim); of what overflows, anything.
-std::optional<Answer> scores_unscaled(const Example& example) {
-  if (!unscaled_weights_are_finite(example)) return std::nullopt;
-  return by_steps<double>({.weights = Weights::UnscaledScores}, example);
+/// The gradients of such weights; of what overflows, anything.
+Mistake of_other_exponents(const char* mistake, Weights weights) {
+  return {mistake, [weights](const Example& example) -> std::optional<Answer> {
+            const double scale = 1 / std::sqrt(static_cast<double>(example.inputs.at("q").extent(2)));
+            const bool finite = weights == Weights::UnscaledScores ? weights_are_finite(example, 1, 1)
+                                : weights == Weights::LseScaled
+                                    ? weights_are_finite(example, scale, scale)
+                                    : weights_are_finite(example, scale, std::numbers::ln2);
+            if (!finite) return std::nullopt;
+            return by_steps<double>({.weights = weights}, example);
+          }};
 }
 
 Task attention_task(std::string id, std::string function,
@@ -321,7 +360,9 @@ Task attention_task(std::string id, std::string function,
   made.baseline = [](const Example& example) { return by_steps<float>({}, example); };
   made.mistakes = mistakes_of<Steps>(by_steps<double>, of_blocks);
   std::ranges::move(mistakes_of<Steps>(by_steps<double>, beside_blocks), std::back_inserter(made.mistakes));
-  made.mistakes.push_back({"scores_unscaled", scores_unscaled});
+  made.mistakes.push_back(of_other_exponents("scores_unscaled", Weights::UnscaledScores));
+  for (const Weights weights : {Weights::LseScaled, Weights::LseNotInBase2})
+    made.mistakes.push_back(of_other_exponents("lse_in_other_units", weights));
   made.words = {
       {"scores_unscaled",
        "every answer is as if the scores that the weights are made of were not divided by sqrt(head_dim), "
@@ -363,14 +404,14 @@ Task block_task(std::string id, std::string function, std::span<const Index> til
   std::vector<WrongSteps<Steps>> beside_blocks{{"dk_dv_overwritten", {.dk_dv_overwritten = true}}};
   for (const Index tile : tiles) {
     std::ranges::move(of_tiles(tile), std::back_inserter(beside_blocks));
-    std::ranges::move(added_every_tile(tile), std::back_inserter(beside_blocks));
+    std::ranges::move(wrong_walks(tile), std::back_inserter(beside_blocks));
   }
   Task made = attention_task(std::move(id), std::move(function), beside_blocks);
   for (const Index tile : tiles) {
     for (const std::set<std::string>& outputs :
          {std::set<std::string>{"dq", "dk", "dv"}, {"dq"}, {"dk", "dv"}})
       std::ranges::move(tiles_of_one_query(tile, outputs), std::back_inserter(made.mistakes));
-    made.mistakes.push_back(only_tiles_masked(tile));
+    std::ranges::move(masked_wrongly(tile), std::back_inserter(made.mistakes));
   }
   return made;
 }

@@ -19,17 +19,19 @@ Tensor lse_gradients(InputGenerator& generator, Shape shape, LseGradient gradien
 
 /// drawn_example() with this d_o [heads, queries, head_dim] and d_lse [heads, queries].
 Example make_example(std::string what, QKV qkv, Tensor d_o, Tensor d_lse, Blocks blocks) {
-  Example example{std::move(what),
-                  {{"q", std::move(qkv.q)},
-                   {"k", std::move(qkv.k)},
-                   {"v", std::move(qkv.v)},
-                   {"d_o", std::move(d_o)},
-                   {"d_lse", std::move(d_lse)}},
-                  {{"block", {static_cast<double>(blocks.block)}},
-                   {"query_block", {static_cast<double>(blocks.query_block)}},
-                   {"offset", {static_cast<double>(blocks.offset)}},
-                   {"width", {static_cast<double>(blocks.width)}},
-                   {"step", {static_cast<double>(blocks.step)}}}};
+  Example example{
+      std::move(what),
+      {{"q", std::move(qkv.q)},
+       {"k", std::move(qkv.k)},
+       {"v", std::move(qkv.v)},
+       {"d_o", std::move(d_o)},
+       {"d_lse", std::move(d_lse)}},
+      {{"block", {static_cast<double>(blocks.block)}},
+       {"query_block", {static_cast<double>(blocks.query_block)}},
+       {"offset", {static_cast<double>(blocks.offset)}},
+       {"width", {static_cast<double>(blocks.width)}},
+       {"step", {static_cast<double>(blocks.step)}},
+       {"blind", {static_cast<double>(blocks.blind.first), static_cast<double>(blocks.blind.last)}}}};
   const reference::Attention<double> forward =
       reference::attention(input(example, "q"), input(example, "k"), input(example, "v"), mask_of(example));
   const Tensor64 gradient = input(example, "d_o");
@@ -74,7 +76,10 @@ Example real_example(InputGenerator& generator, std::string what, float q_factor
                       std::move(d_lse), blocks);
 }
 
-reference::Mask mask_of(const Example& example) {
+namespace {
+
+/// What `step`, `offset` and `width` show.
+reference::Mask moving_ranges(const Example& example) {
   const Index offset = integer(example, "offset"), width = integer(example, "width");
   if (width > 0) return reference::Mask::window(width, offset);
   if (integer(example, "step") == 1) return reference::Mask::causal(offset);
@@ -82,6 +87,20 @@ reference::Mask mask_of(const Example& example) {
   for (Index i = 0; i < example.inputs.at("q").extent(1); ++i)
     seen.push_back({0, integer(example, "step") * i + offset + 1});
   return reference::Mask::ranges(std::move(seen));
+}
+
+}  // namespace
+
+reference::Mask mask_of(const Example& example) {
+  const std::vector<double>& blind = example.arguments.at("blind");
+  if (blind.at(0) == blind.at(1)) return moving_ranges(example);
+  const Index keys = example.inputs.at("k").extent(1);
+  std::vector<KeyRange> seen;
+  for (Index i = 0; i < example.inputs.at("q").extent(1); ++i) {
+    const bool is_blind = blind[0] <= static_cast<double>(i) && static_cast<double>(i) < blind[1];
+    seen.push_back({0, is_blind ? 0 : keys});
+  }
+  return moving_ranges(example) & reference::Mask::ranges(std::move(seen));
 }
 
 std::vector<Example> rows_examples(InputGenerator& generator, int) {

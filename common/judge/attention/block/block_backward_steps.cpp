@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "judge/attention/backward.hpp"
+#include "judge/attention/block/tile_ranges.hpp"
 #include "judge/attention/forward.hpp"
 
 namespace course::block_backward {
@@ -83,7 +85,10 @@ struct Query {
     const bool zero_if_hidden =
         steps.weights == Weights::HiddenScoresZero || steps.weights == Weights::HiddenScoresZeroIfNotAll;
     if (zero_if_hidden && !sees(j)) return std::exp(-subtracted);
-    const T score = steps.weights == Weights::UnscaledScores ? head.s(i, j) / head.scale : head.s(i, j);
+    const T score = head.s(i, j);
+    if (steps.weights == Weights::UnscaledScores) return std::exp(score / head.scale - subtracted);
+    if (steps.weights == Weights::LseScaled) return std::exp(score - head.scale * subtracted);
+    if (steps.weights == Weights::LseNotInBase2) return std::exp(score - std::numbers::ln2_v<T> * subtracted);
     return std::exp(score - subtracted);
   }
 
@@ -124,14 +129,31 @@ bool is_seen(const reference::Mask& mask, const Tile& queries, const Tile& keys)
   return false;
 }
 
-/// How many tiles of a block, of `size` tokens each, are worked on from this one on.
-double tiles_from(Tile tile, Index size, const std::function<bool(const Tile&)>& is_worked_on) {
-  double count = 0;
-  for (; tile.range.first < tile.end_of_block; tile.range.first = tile.range.last) {
-    tile.range.last = std::min(tile.range.first + size, tile.end_of_block);
-    if (is_worked_on(tile)) ++count;
+/// The next tile of so many tokens, of the same block.
+Tile behind(const Tile& tile, Index size) {
+  const Index first = tile.range.last, last = std::min(first + size, tile.end_of_block);
+  return {{first, last}, tile.end_of_block, last - first == size};
+}
+
+/// How often a tile's share counts in the sums of a walk through the tiles of its block, of `size` tokens
+/// each.
+double times_counted(Walk walk, const Tile& tile, Index block, Index size,
+                     const std::function<bool(const Tile&)>& is_seen) {
+  if (walk == Walk::Right) return 1;
+  if (walk == Walk::AddsEveryTile || walk == Walk::AddsEverySeenTile) {
+    double count = 0;
+    for (Tile later = tile; later.range.first < later.end_of_block; later = behind(later, size))
+      if (walk == Walk::AddsEveryTile || is_seen(later)) ++count;
+    return count;
   }
-  return count;
+  const Index begin = tile.range.first / block * block;
+  bool begun = walk == Walk::EndsAtUnseenTile;
+  for (Tile earlier = behind({{begin, begin}, tile.end_of_block, false}, size);
+       earlier.range.first < tile.range.first; earlier = behind(earlier, size)) {
+    if (begun && !is_seen(earlier)) return 0;
+    begun |= is_seen(earlier);
+  }
+  return 1;
 }
 
 /// How often the shares of a tile of queries and one of keys count in the gradients.
@@ -139,22 +161,12 @@ struct Times {
   double dq = 1, dk_dv = 1;
 };
 
-/// Sums that are added after each tile of so many queries, or keys, count a tile's share once for each that
-/// comes after it, too.
-Times times_added(const Steps& steps, const reference::Mask& mask, const Tile& queries, const Tile& keys,
-                  Index query_tile, Index key_tile) {
-  Times times;
-  if (steps.dq_added != Added::Once) {
-    times.dq = tiles_from(keys, key_tile, [&](const Tile& later) {
-      return steps.dq_added == Added::EveryTile || is_seen(mask, queries, later);
-    });
-  }
-  if (steps.dk_dv_added != Added::Once) {
-    times.dk_dv = tiles_from(queries, query_tile, [&](const Tile& later) {
-      return steps.dk_dv_added == Added::EveryTile || is_seen(mask, later, keys);
-    });
-  }
-  return times;
+Times times_of(const Steps& steps, const reference::Mask& mask, const Tiling& tiling, const Tile& queries,
+               const Tile& keys) {
+  const auto seen_by_queries = [&](const Tile& other) { return is_seen(mask, queries, other); };
+  const auto sees_keys = [&](const Tile& other) { return is_seen(mask, other, keys); };
+  return {times_counted(steps.along_keys, keys, tiling.key_block, tiling.key_tile, seen_by_queries),
+          times_counted(steps.along_queries, queries, tiling.query_block, tiling.query_tile, sees_keys)};
 }
 
 /// A query and a key.
@@ -244,6 +256,7 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
   const Index block = integer(example, "block"), query_block = integer(example, "query_block");
   const Index query_tile = steps.tile > 0 ? steps.tile : query_block;
   const Index key_tile = steps.tile > 0 ? steps.tile : block;
+  const Tiling tiling{query_block, query_tile, block, key_tile};
   const Index refilled = steps.ragged_fill == 0 ? 0 : keys % block;
   const Index first_query = first_kept(steps.dk_dv_overwritten, queries, query_block);
   const Index first_key = first_kept(steps.dq_overwritten, keys, block);
@@ -269,7 +282,7 @@ Answer gradients(const Steps& steps, const Example& example, const reference::Ma
       for (Index key = 0; key < keys;) {
         const Tile keys_of_tile = tile_around(key, block, key_tile, keys);
         sums.add(query, queries_of_tile, keys_of_tile,
-                 times_added(steps, mask, queries_of_tile, keys_of_tile, query_tile, key_tile));
+                 times_of(steps, mask, tiling, queries_of_tile, keys_of_tile));
         key = keys_of_tile.range.last;
       }
     }

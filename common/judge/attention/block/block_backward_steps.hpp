@@ -23,6 +23,8 @@ enum class Weights {
   CountedPerBlock,           ///< the keys that are seen are counted from each block's first one
   LessBlockNumber,           ///< the same, less the number of the block
   UnscaledScores,            ///< exp(s sqrt(d) - lse)
+  LseScaled,                 ///< exp(s - lse / sqrt(d))
+  LseNotInBase2,             ///< exp2(s log2(e) - lse)
   HiddenScoresZero,          ///< keys that are not seen have the score 0, in masked rows too
   HiddenScoresZeroIfNotAll,  ///< the same, but masked rows are left out
 };
@@ -41,8 +43,9 @@ struct Dropped {
   bool queries_of_dk_dv = false;
 };
 
-/// When sums that grow from tile to tile are added to what they should be added to once, after the last tile.
-enum class Added { Once, EveryTile, EverySeenTile };
+/// How a walk from tile to tile goes wrong: its sums are added after each tile and not once, behind the last;
+/// or it ends at a tile that nobody sees, or at the first one behind tiles that somebody sees.
+enum class Walk { Right, AddsEveryTile, AddsEverySeenTile, EndsAtUnseenTile, EndsBehindSeenTiles };
 
 /// The backward pass with its steps as switches.
 struct Steps {
@@ -67,11 +70,11 @@ struct Steps {
   bool dv_transposed = false;  ///< p where its transpose belongs, within a tile
   bool dk_transposed = false;
   bool dq_transposed = false;
-  bool dq_overwritten = false;     ///< only the last block of keys gives a share
-  bool dk_dv_overwritten = false;  ///< only the last block of queries
-  Added dq_added = Added::Once;
-  Added dk_dv_added = Added::Once;
-  bool dk_in_first_rows = false;  ///< every block's share is added to the rows from the first on
+  bool dq_overwritten = false;       ///< only the last block of keys gives a share
+  bool dk_dv_overwritten = false;    ///< only the last block of queries
+  Walk along_keys = Walk::Right;     ///< for dq
+  Walk along_queries = Walk::Right;  ///< for dk and dv
+  bool dk_in_first_rows = false;     ///< every block's share is added to the rows from the first on
   bool dv_in_first_rows = false;
   double ragged_fill = 0;  ///< what dk and dv of a last, shorter block's keys are; 0: their sums
   double dq_start = 0;     ///< what the sums begin with

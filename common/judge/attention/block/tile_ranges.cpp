@@ -53,7 +53,7 @@ std::vector<KeyRange> seen_in_tiles_of(Leader leader, const Tiling& tiling, std:
   return all;
 }
 
-std::vector<KeyRange> whole_tiles_seen(const Tiling& tiling, std::span<const KeyRange> own, Index keys) {
+std::vector<KeyRange> tiles_seen(const Tiling& tiling, std::span<const KeyRange> own, Index keys) {
   std::vector<KeyRange> all;
   for (Index i = 0; i < std::ssize(own); ++i) {
     const Index end = std::min(tile_end(i, tiling.query_block, tiling.query_tile), std::ssize(own));
@@ -63,8 +63,7 @@ std::vector<KeyRange> whole_tiles_seen(const Tiling& tiling, std::span<const Key
       if (is_empty(of_other)) continue;
       seen = {std::min(seen.first, of_other.first), std::max(seen.last, of_other.last)};
     }
-    const bool nothing = is_empty(within(own[i], keys));
-    all.push_back(nothing ? KeyRange{0, 0} : tiles_around(seen, tiling));
+    all.push_back(is_empty(seen) ? KeyRange{0, 0} : tiles_around(seen, tiling));
   }
   return all;
 }

@@ -22,8 +22,7 @@ struct Tiling {
 std::vector<KeyRange> seen_in_tiles_of(Leader leader, const Tiling& tiling, std::span<const KeyRange> own,
                                        Index keys);
 
-/// The tiles of 0 .. keys - 1 that some query of each query's tile sees, whole; nothing where it sees nothing
-/// itself.
-std::vector<KeyRange> whole_tiles_seen(const Tiling& tiling, std::span<const KeyRange> own, Index keys);
+/// The tiles of 0 .. keys - 1 that some query of each query's tile sees, whole.
+std::vector<KeyRange> tiles_seen(const Tiling& tiling, std::span<const KeyRange> own, Index keys);
 
 }  // namespace course

@@ -38,6 +38,8 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
        {.dk_travels = false, .dv_travels = false, .gradient_hops = -1, .beyond = uncleared}},
       {"dk_and_dv_swapped", {.swapped = Swapped::AtTheEnd}},
       {"dk_and_dv_swapped", {.swapped = Swapped::EveryHop}},
+      {"dk_and_dv_swapped", {.swapped = Swapped::LastHop}},
+      {"dk_and_dv_swapped", {.swapped = Swapped::OtherHops}},
       {"dk_and_dv_swapped", {.swapped = Swapped::OwnShare}},
       {"dk_and_dv_swapped", {.swapped = Swapped::OtherShares}},
       {"keys_and_values_sent_home", {.returned = Returned::KeysValues}},

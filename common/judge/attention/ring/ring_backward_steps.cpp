@@ -219,7 +219,8 @@ class Ring {
     for (int rank = 0; rank < world_size(); ++rank) {
       Pair<T> message = both(rank, step);
       for (std::vector<T>& gradient : message) gradient.resize(held_size(rank, step));
-      if (steps_.swapped == Swapped::EveryHop) std::swap(message[0], message[1]);
+      const Swapped here = step == world_size() - 1 ? Swapped::LastHop : Swapped::OtherHops;
+      if (steps_.swapped == Swapped::EveryHop || steps_.swapped == here) std::swap(message[0], message[1]);
       if (brought(step) == Brought::DkTwice) message[1] = message[0];
       if (brought(step) == Brought::DvTwice) message[0] = message[1];
       if (brought(step) == Brought::DvForDk) message = {std::move(message[1]), {}};

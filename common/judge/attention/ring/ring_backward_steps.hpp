@@ -13,6 +13,8 @@ enum class Swapped {
   Nowhere,
   AtTheEnd,
   EveryHop,
+  LastHop,      ///< the hop home
+  OtherHops,    ///< every hop but that
   OwnShare,     ///< in the share of the own block alone
   OtherShares,  ///< in the shares of all blocks but the own
 };
