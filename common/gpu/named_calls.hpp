@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "protocol/fact_kinds.hpp"
+
 /// What the adapters of CUDA lessons name for the judge.
 namespace course {
 
@@ -16,11 +18,11 @@ class NamedCalls {
   NamedCalls& operator=(const NamedCalls&) = delete;
 };
 
-/// A function that is to launch kernels, and to do nothing else, is called so: `launched(softmax, x, p,
-/// ...)`. The judge's checks::only_launches() looks at what it does besides.
+/// Calls a function that is to launch kernels and to do nothing else: `call_to_launch(softmax, x, p, ...)`.
+/// The judge's checks::only_launches() looks at what it does besides.
 template <class Function, class... Arguments>
-void launched(Function function, const Arguments&... arguments) {
-  const NamedCalls calls("the function");
+void call_to_launch(Function function, const Arguments&... arguments) {
+  const NamedCalls calls(launching_function);
   function(arguments...);
 }
 

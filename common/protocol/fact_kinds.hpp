@@ -80,7 +80,11 @@ inline constexpr const char* fact_nccl_call = "nccl_call";
 inline constexpr const char* fact_nccl_mismatch = "nccl_mismatch";
 /// A launch failed, and nobody asked for the last error.
 inline constexpr const char* fact_unchecked_error = "unchecked_error";
-/// A kernel is launched where the host named what it does, and nobody asks there whether it was refused.
+/// A launch succeeded within a name of the host's (nvtxRangePush) that ended before cudaGetLastError() was
+/// asked.
 inline constexpr const char* fact_unasked_launch = "unasked_launch";
+
+/// What the host's code is named, in facts, while it calls a function that is to launch kernels alone.
+inline constexpr const char* launching_function = "the function";
 
 }  // namespace course

@@ -28,7 +28,8 @@ struct State {
 /// Task 1. After the last block: divides o_i by l_i where it lies, and writes lse_i = m_i + log l_i into lse
 /// [heads, queries]. A query that has seen nothing gets zeros and -inf. heads and queries may be 0.
 /// Tensors are in device memory, aligned to 16 bytes, row after row. The kernel is launched in `stream`; the
-/// function returns without waiting for it, and throws std::runtime_error when the launch is refused.
+/// function returns without waiting for it, allocates nothing, and throws std::runtime_error when the launch
+/// is refused.
 void finish(const State& state, float* lse, const Shape& shape, cudaStream_t stream);
 
 /// Task 2. Lets every query see one block of keys and values, and updates the state: with

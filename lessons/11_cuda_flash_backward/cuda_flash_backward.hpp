@@ -31,8 +31,8 @@ struct Block {
 
 /// Task 1. delta_i = o_i . d_o_i for every row of o and d_o [heads, queries, head_dim]; delta [heads,
 /// queries]. Does not look at shape.keys. All are in device memory; heads and queries may be 0. The kernel is
-/// launched in `stream`; the function returns without waiting for it, and throws std::runtime_error when the
-/// launch is refused. Source: Dao et al. 2022, appendix B.
+/// launched in `stream`; the function returns without waiting for it, allocates nothing, and throws
+/// std::runtime_error when the launch is refused. Source: Dao et al. 2022, appendix B.
 void row_delta(const float* o, const float* d_o, float* delta, const Shape& shape, cudaStream_t stream);
 
 /// Task 2. Adds what one block gives to the gradients of its keys and values. With s_ij = q_i . k_j /

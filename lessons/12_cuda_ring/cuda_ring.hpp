@@ -47,8 +47,7 @@ ncclComm_t connect(MPI_Comm mpi);
 /// the caller puts there next comes behind all of it, its transfers, too. It does not wait for the device,
 /// and frees its memory.
 ///
-///   - transfers are in a stream of the function's own, and a send is in one group with the receive beside
-///   it;
+///   - transfers are in a stream of the function's own, each send in one group with a receive;
 ///   - work on a block waits until the block has arrived and the work before it is over, and for nothing
 ///   else;
 ///   - a transfer waits until nobody reads the room that it fills any more, and until what it sends is there;

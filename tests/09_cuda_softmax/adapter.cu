@@ -12,8 +12,8 @@ void play(course::Call& call, const char* output, course::Shape shape, RowFuncti
   course::Tensor& result = call.output(output, std::move(shape));
   const course::Stream stream;
   const course::DeviceTensor device_x(x, stream), device_result(result, stream);
-  course::launched(function, device_x.data(), device_result.data(), static_cast<int>(x.extent(0)),
-                   static_cast<int>(x.extent(1)), stream.get());
+  course::call_to_launch(function, device_x.data(), device_result.data(), static_cast<int>(x.extent(0)),
+                         static_cast<int>(x.extent(1)), stream.get());
   device_result.read(result, stream);
 }
 

@@ -46,8 +46,8 @@ void finish(course::Call& call) {
   const DeviceTensor m(call.input("m"), stream), l(call.input("l"), stream), device_o(given, stream),
       device_lse(lse, stream);
   const lesson10::Shape shape{extent(o, 0), extent(o, 1), 0, extent(o, 2)};
-  course::launched(lesson10::finish, lesson10::State{m.data(), l.data(), device_o.data()}, device_lse.data(),
-                   shape, stream.get());
+  course::call_to_launch(lesson10::finish, lesson10::State{m.data(), l.data(), device_o.data()},
+                         device_lse.data(), shape, stream.get());
   device_o.read(o, stream);
   device_lse.read(lse, stream);
 }
@@ -69,13 +69,13 @@ void see_block(course::Call& call, Index first, Index keys, const DeviceTensor& 
     const int key = static_cast<int>(first);
     const course::DeviceArray<int> first_keys(from(key, call.integers("first")), stream),
         last_keys(from(key, call.integers("last")), stream);
-    course::launched(lesson10::attend_range, q.data(), device_k.data(), device_v.data(),
-                     lesson10::KeyRange{first_keys.data(), last_keys.data()}, state.on_device(), shape,
-                     stream.get());
+    course::call_to_launch(lesson10::attend_range, q.data(), device_k.data(), device_v.data(),
+                           lesson10::KeyRange{first_keys.data(), last_keys.data()}, state.on_device(), shape,
+                           stream.get());
     course::cuda_check(cudaStreamSynchronize(stream.get()));
   } else {
-    course::launched(lesson10::attend_block, q.data(), device_k.data(), device_v.data(), state.on_device(),
-                     shape, stream.get());
+    course::call_to_launch(lesson10::attend_block, q.data(), device_k.data(), device_v.data(),
+                           state.on_device(), shape, stream.get());
     course::cuda_check(cudaStreamSynchronize(stream.get()));
   }
 }

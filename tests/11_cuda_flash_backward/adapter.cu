@@ -120,8 +120,8 @@ void row_delta(course::Call& call) {
   const course::Stream stream;
   const DeviceTensor device_o(o, stream), device_d_o(call.input("d_o"), stream), device_delta(delta, stream);
   const Shape shape{extent(o, 0), extent(o, 1), 0, extent(o, 2)};
-  course::launched(lesson11::row_delta, device_o.data(), device_d_o.data(), device_delta.data(), shape,
-                   stream.get());
+  course::call_to_launch(lesson11::row_delta, device_o.data(), device_d_o.data(), device_delta.data(), shape,
+                         stream.get());
   device_delta.read(delta, stream);
 }
 
@@ -130,7 +130,8 @@ void add_key_gradients(course::Call& call) {
   const Blocks blocks(call, stream);
   const Gradient dk(call, "dk", "k", stream), dv(call, "dv", "v", stream);
   blocks.walk([&](const Block& block, const Shape& shape, std::size_t, std::size_t keys) {
-    course::launched(lesson11::add_key_gradients, block, dk.from(keys), dv.from(keys), shape, stream.get());
+    course::call_to_launch(lesson11::add_key_gradients, block, dk.from(keys), dv.from(keys), shape,
+                           stream.get());
   });
   for (const Gradient* gradient : {&dk, &dv}) gradient->read(stream);
 }
@@ -140,8 +141,8 @@ void add_gradients(course::Call& call) {
   const Blocks blocks(call, stream);
   const Gradient dq(call, "dq", "q", stream), dk(call, "dk", "k", stream), dv(call, "dv", "v", stream);
   blocks.walk([&](const Block& block, const Shape& shape, std::size_t queries, std::size_t keys) {
-    course::launched(lesson11::add_gradients, block, dq.from(queries), dk.from(keys), dv.from(keys), shape,
-                     stream.get());
+    course::call_to_launch(lesson11::add_gradients, block, dq.from(queries), dk.from(keys), dv.from(keys),
+                           shape, stream.get());
   });
   for (const Gradient* gradient : {&dq, &dk, &dv}) gradient->read(stream);
 }

@@ -36,7 +36,7 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
   add("a window of 8 keys, 100 queries", random_qkv(generator, 1, 100, 100, 32), LseGradient::Zero,
       {128, 128, 0, 8});
   add("queries in the middle that see no key", random_qkv(generator, 1, 100, 40, 32), LseGradient::Drawn,
-      block_backward::Blocks{.block = 64, .query_block = 128, .blind = {30, 66}});
+      block_backward::Blocks{.block = 64, .query_block = 128, .first_blind = 30, .end_of_blind = 66});
   add("queries that see no key", random_qkv(generator, 2, 45, 30, 32), LseGradient::Drawn, {64, 64, -5});
   add_real("real q, k, v and d_o", 1, LseGradient::Zero, {29, 50});
   add_real("real q, k, v and d_o with q doubled", 2, LseGradient::Drawn, {64, 64});

@@ -130,27 +130,28 @@ CommunicationCheck device_check() {
        {fact_host_wait, "within the ring", "host_waits"}});
 }
 
-/// From causes on: what a stream, an event or a room lacks.
-CommunicationCheck order_check() {
+/// What the simulated GPU has found.
+CommunicationCheck device_findings() {
   return checks::first_of({clears_in_order, waits_for_its_last_transfer, device_check()});
 }
 
-/// The id may go by MPI to each rank, in whatever messages; nothing else may.
-CommunicationCheck only_the_id_by_mpi() {
+/// MPI has to carry the id, which a rank may send or be sent once for each rank, in whatever messages.
+CommunicationCheck little_by_mpi() {
   const auto an_id_each = [](const Example& example, int) -> std::int64_t { return 128 * example.ranks(); };
   return [look = checks::all_of(
               {checks::sends_at_most(an_id_each, ""), checks::gathers_at_most(an_id_each, "")})](
              const Example& example, const Outcome& outcome) {
     std::vector<Finding> found = look(example, outcome);
-    for (Finding& finding : found) finding.text += ", by MPI: an id for each rank";
+    for (Finding& finding : found)
+      finding.text += ", by MPI, which need only carry the id of 128 bytes to each rank";
     return found;
   };
 }
 
-/// What the numbers say leads nowhere where something is in no order.
-Task ordered_first(Task task) {
-  task.explain = [explain = task.explain](const Played& played) {
-    return order_check()(*played.example, *played.outcome).empty() ? explain(played) : "";
+/// Nothing is explained by the numbers where the simulated GPU has found something.
+Task with_findings_first(Task task) {
+  task.explain = [explain = task.explain, look = device_findings()](const Played& played) {
+    return look(*played.example, *played.outcome).empty() ? explain(played) : "";
   };
   return task;
 }
@@ -161,10 +162,10 @@ std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open
   const auto limit = [hops](const Example& example, int) { return bytes_of_hops(hops, example); };
   return {in_its_world(
       {has_one_id(), deadlocks(every_rank_sends, "not_grouped"),
-       first_of({order_check(), hides_its_transfers(std::move(in_the_open))}),
+       first_of({device_findings(), hides_its_transfers(std::move(in_the_open))}),
        first_of({of_nccl(named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction")),
                  of_nccl(sends_at_most(limit, "")), log_reading::names_the_owners}),
-       of_nccl(gathers_at_most(nothing, "")), only_the_id_by_mpi(), has_rooms_for(2, gradient_rooms)})};
+       of_nccl(gathers_at_most(nothing, "")), little_by_mpi(), has_rooms_for(2, gradient_rooms)})};
 }
 
 Task forward_task() {
@@ -172,14 +173,14 @@ Task forward_task() {
   task.examples = forward_examples;
   task.communication_checks = ring_checks(
       checks::forward_hops, [](const Example&, int) -> std::int64_t { return 0; }, 0);
-  return ordered_first(std::move(task));
+  return with_findings_first(std::move(task));
 }
 
 Task backward_task() {
   Task task = ring_backward::task("3", "ring_backward");
   task.examples = backward_examples;
   task.communication_checks = ring_checks(checks::backward_hops, last_hop, 3);
-  return ordered_first(std::move(task));
+  return with_findings_first(std::move(task));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ PROGRAM(error_of_a_launch_is_not_asked_for) {
 
 PROGRAM(function_asks_whether_its_launches_were_refused) {
   float* const x = device_memory(1);
-  course::launched([x] {
+  course::call_to_launch([x] {
     fills<<<1, 1, 4>>>(x);
     fills<<<1, 1, 4>>>(x);
     require(cudaPeekAtLastError() == cudaSuccess);
@@ -57,17 +57,24 @@ PROGRAM(function_asks_whether_its_launches_were_refused) {
 
 PROGRAM(function_does_not_ask_whether_its_launch_was_refused) {
   float* const x = device_memory(1);
-  course::launched([x] {
+  course::call_to_launch([x] {
     require(cudaGetLastError() == cudaSuccess);
     fills<<<1, 1, 4>>>(x);  // expect unasked_launch
   });
   require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
 }
 
+PROGRAM(launch_before_a_function_is_not_the_function_s) {
+  float* const x = device_memory(1);
+  fills<<<1, 1, 4>>>(x);
+  course::call_to_launch([] {});
+  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+}
+
 PROGRAM(function_throws_behind_its_launch) {
   float* const x = device_memory(1);
   try {
-    course::launched([x] {
+    course::call_to_launch([x] {
       fills<<<1, 1, 4>>>(x);
       throw std::runtime_error("of another cause");
     });

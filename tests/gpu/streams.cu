@@ -255,6 +255,21 @@ PROGRAM(host_asks_within_a_name_until_it_is_done) {
   }
 }
 
+PROGRAM(host_asks_two_streams_in_turns) {
+  Stage stage;
+  for (int i = 0; i < 20; ++i) {
+    writes<<<1, n, 0, stage.one>>>(stage.x, 1);
+    writes<<<1, n, 0, stage.two>>>(stage.y, 1);
+    const course::NamedCalls ring("the ring");
+    cudaError_t one, two;
+    do {
+      one = cudaStreamQuery(stage.one);  // expect host_wait
+      two = cudaStreamQuery(stage.two);
+    } while (one == cudaErrorNotReady || two == cudaErrorNotReady);
+    check(cudaGetLastError());
+  }
+}
+
 PROGRAM(host_asks_within_a_name_and_goes_on) {
   Stage stage;
   for (int i = 0; i < 20; ++i) {

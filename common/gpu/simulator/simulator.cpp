@@ -47,7 +47,7 @@ void run_the_rest() {
 Facts end(bool finished) {
   if (finished) {
     run_the_rest();
-    if (const std::string launch = unchecked_launch(); !launch.empty())
+    if (const std::string launch = refused_launch(); !launch.empty())
       note(fact_unchecked_error, "nobody asked for the error (cudaGetLastError): " + launch);
     const std::string left = device_memory_in_use();
     if (!left.empty() && broken() == Error::Success)  // else cudaFree was refused

@@ -55,7 +55,8 @@ CommunicationCheck only_launches() {
                                                          {fact_host_wait, "waits_for_its_kernel"},
                                                          {fact_unasked_launch, "launch_unchecked"}};
     for (const auto& [kind, mistake] : found) {
-      if (const std::string* const text = text_of(outcome, {kind, "within the function", mistake}))
+      if (const std::string* const text =
+              text_of(outcome, {kind, std::string("within ") + launching_function, mistake}))
         return {{mistake, *text}};
     }
     return {};

@@ -24,7 +24,7 @@ struct DeviceMistake {
 /// that may wait for the whole device are no finding. Of a real device nothing is said.
 CommunicationCheck is_right_on_the_device(std::vector<DeviceMistake> known);
 
-/// A function that its adapter calls with launched() has launched its kernels and returned. Mistakes:
+/// A function that its adapter calls with call_to_launch() has launched its kernels and returned. Mistakes:
 /// allocates, waits_for_its_kernel, launch_unchecked. Of a real device nothing is said.
 CommunicationCheck only_launches();
 

@@ -22,7 +22,7 @@ namespace {
 /// Beyond that, exponentials of differences leave float32's range.
 constexpr float far_from_0 = 64;
 /// Unrelated wrong entries are all off to one side once in 2^(n - 1): fewer than these prove nothing.
-constexpr std::size_t fewest_to_one_side = 12;
+constexpr std::size_t fewest_in_common = 12;
 /// A line of kinds of input, and how many of them.
 constexpr std::size_t most_columns = 92, most_lines = 3;
 
@@ -103,7 +103,7 @@ std::string side_words(const std::vector<double>& errors) {
 /// What all wrong entries of an output have in common: one value, or the side on which they are.
 std::string of_all_wrong_entries(const Output& output, const std::vector<Played>& all) {
   const auto& [values, errors] = wrong_entries(output.name, all);
-  if (errors.size() < fewest_to_one_side ||
+  if (errors.size() < fewest_in_common ||
       !std::ranges::all_of(errors, [](double x) { return std::isfinite(x); }))
     return "";
   const auto [least, most] = std::ranges::minmax(values);

@@ -35,8 +35,8 @@ const Row& row_of(Error error) {
 struct Errors {
   Error last = Error::Success;
   Error broken = Error::Success;
-  std::string unchecked_launch;
-  std::string unasked_launch;
+  std::string refused_launch;   ///< of which nobody has asked
+  std::string accepted_launch;  ///< the same
 };
 Errors errors;
 
@@ -51,8 +51,8 @@ const char* error_text(Error error) {
 }
 
 Error last_error(bool clear) {
-  errors.unchecked_launch.clear();
-  errors.unasked_launch.clear();
+  errors.refused_launch.clear();
+  forget_accepted_launch();
   if (errors.broken != Error::Success) return errors.broken;
   return clear ? std::exchange(errors.last, Error::Success) : errors.last;
 }
@@ -64,11 +64,11 @@ Error failed(Error error) {
 
 void launch_failed(Error error, std::string what) {
   errors.last = error;
-  errors.unchecked_launch = std::move(what);
+  errors.refused_launch = std::move(what);
 }
 
-void launch_taken_on(std::string what) {
-  errors.unasked_launch = std::move(what);
+void launch_accepted(std::string what) {
+  errors.accepted_launch = std::move(what);
 }
 
 void break_device(Error error) {
@@ -83,12 +83,16 @@ void forget_errors() {
   errors = {};
 }
 
-std::string unchecked_launch() {
-  return errors.unchecked_launch;
+std::string refused_launch() {
+  return errors.refused_launch;
 }
 
-std::string unasked_launch() {
-  return errors.unasked_launch;
+std::string accepted_launch() {
+  return errors.accepted_launch;
+}
+
+void forget_accepted_launch() {
+  errors.accepted_launch.clear();
 }
 
 }  // namespace course::gpu

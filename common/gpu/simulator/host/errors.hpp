@@ -30,8 +30,8 @@ Error last_error(bool clear);
 Error failed(Error error);
 /// A launch fails. `what` is told at the end of a case whose code never asked for the last error.
 void launch_failed(Error error, std::string what);
-/// A launch is taken on. `what` is told where its function returns and has not asked for the last error.
-void launch_taken_on(std::string what);
+/// A launch succeeds, of which nobody knows until cudaGetLastError() has been asked.
+void launch_accepted(std::string what);
 /// A kernel broke: from now on every call returns this error.
 void break_device(Error error);
 /// What broke the device, or Success.
@@ -39,8 +39,9 @@ Error broken();
 
 void forget_errors();
 /// The refused launch whose error nobody has asked for, or "".
-std::string unchecked_launch();
-/// The last launch that was taken on and of which nobody has asked since whether it was, or "".
-std::string unasked_launch();
+std::string refused_launch();
+/// The last launch that succeeded, if nobody has asked for the last error since, or "".
+std::string accepted_launch();
+void forget_accepted_launch();
 
 }  // namespace course::gpu

@@ -110,7 +110,7 @@ void launch_kernel(const Launch& launch, std::unique_ptr<ThreadCode> code) {
     return refuse(launch, Error::InvalidConfiguration, why);
   if (const std::string why = too_much_shared(launch); !why.empty())
     return refuse(launch, Error::InvalidValue, why);
-  launch_taken_on(text_of(launch));
+  launch_accepted(text_of(launch));
   enqueue(launch.stream,
           {.name = launch.kernel,
            .line = launch.line,

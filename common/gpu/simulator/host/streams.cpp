@@ -5,6 +5,7 @@
 #include <exception>
 #include <numeric>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -56,9 +57,7 @@ struct Streams {
   OperationNumber host_segment = 0;
   OperationNumber waited_for = 0;
   Waiter waiter;
-  /// What the host asked for last and was told is not ready, and how many operations it had put in by then.
-  std::pair<const void*, std::size_t> not_ready;
-  std::size_t put_in = 0;
+  std::set<const void*> not_ready;  ///< what the host has asked for since it last put something in
   std::vector<std::string> ranges;
   std::int64_t device_peak_of_ranges = -1;
   std::minstd_rand drawn;
@@ -173,7 +172,7 @@ OperationNumber enqueue(Stream& stream, OperationRecord record, Queued queued, C
   record.index = stream.count;
   record.clock = stream.clock = std::move(clock);
   queued.number = stream.last = add_record(std::move(record));
-  ++streams.put_in;
+  streams.not_ready.clear();
   const OperationNumber number = queued.number;
   stream.queue.push_back(std::move(queued));
   run_a_while();
@@ -187,16 +186,15 @@ void host_knows_all_of(const Stream& stream) {
 
 /// The host asks whether something is done. One that asks again, and has put in nothing since, waits for it.
 bool asks(const void* handle, OperationNumber number, const char* call, int line) {
-  const std::pair asked{handle, streams.put_in};
-  if (std::exchange(streams.not_ready, {}) == asked) note_host_wait(call, line);
+  if (streams.not_ready.erase(handle) > 0) note_host_wait(call, line);
   run_a_while();
-  if (!is_done(number)) streams.not_ready = asked;
+  if (!is_done(number)) streams.not_ready.insert(handle);
   return is_done(number);
 }
 
-/// Of what a function that has returned has launched.
-void note_unasked_launch(const std::string& range) {
-  const std::string launch = unasked_launch();
+/// A launch within a name that has ended, of which nobody asked whether it was refused.
+void note_launch_not_asked_about(const std::string& range) {
+  const std::string launch = accepted_launch();
   if (launch.empty() || std::uncaught_exceptions() > 0) return;
   note(fact_unasked_launch,
        launch + ", within " + range + ": nobody asks whether it was refused (cudaGetLastError)");
@@ -373,14 +371,17 @@ OperationNumber host_operation() {
 }
 
 int begin_range(const char* name) {
-  if (streams.ranges.empty()) begin_device_peak();
+  if (streams.ranges.empty()) {
+    begin_device_peak();
+    forget_accepted_launch();
+  }
   streams.ranges.emplace_back(name);
   return static_cast<int>(streams.ranges.size()) - 1;
 }
 
 int end_range() {
   if (streams.ranges.empty()) return -1;
-  if (streams.ranges.size() == 1) note_unasked_launch(streams.ranges.front());
+  if (streams.ranges.size() == 1) note_launch_not_asked_about(streams.ranges.front());
   streams.ranges.pop_back();
   if (streams.ranges.empty())
     streams.device_peak_of_ranges =

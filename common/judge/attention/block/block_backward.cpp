@@ -119,7 +119,7 @@ std::vector<WrongSteps<Steps>> of_tiles(Index tile) {
   return all;
 }
 
-/// A walk that goes wrong in this way: that along keys, that along queries, both.
+/// Each wrong walk three times: along keys alone, along queries alone, along both.
 std::vector<WrongSteps<Steps>> wrong_walks(Index tile) {
   std::vector<WrongSteps<Steps>> all;
   for (const auto& [mistake, walk] : {std::pair{"added_every_tile", Walk::AddsEveryTile},
@@ -273,38 +273,37 @@ std::vector<Mistake> tiles_of_one_query(Index tile, const std::set<std::string>&
   return all;
 }
 
-/// What a query sees of the tiles that its tile of queries goes through, where it should see `own` of them.
-using Seen = KeyRange (*)(KeyRange own, KeyRange tiles);
+/// What a query that should see `own` sees of the tiles that its tile of queries goes through.
+using Seen = std::function<KeyRange(KeyRange own, KeyRange tiles)>;
 
-KeyRange all_of_the_tiles(KeyRange own, KeyRange tiles) {
-  return own.first < own.last ? tiles : KeyRange{0, 0};
-}
-
-KeyRange from_the_tiles_first(KeyRange own, KeyRange tiles) {
-  return {tiles.first, own.last};
-}
-
-/// The range moved by so many keys at its ends.
-template <int of_first, int of_last>
-KeyRange moved(KeyRange own, KeyRange tiles) {
-  return {std::max(own.first + of_first, tiles.first), std::min(own.last + of_last, tiles.last)};
+/// The range with its ends moved by so many keys.
+Seen moved(Index of_first, Index of_last) {
+  return [=](KeyRange own, KeyRange tiles) {
+    return KeyRange{std::max(own.first + of_first, tiles.first), std::min(own.last + of_last, tiles.last)};
+  };
 }
 
 /// The gradients of a kernel that leaves out the tiles that no query of a tile sees, and masks wrongly within
 /// those that some query sees.
 std::vector<Mistake> masked_wrongly(Index tile) {
+  const auto whole_tiles = [](KeyRange own, KeyRange tiles) {
+    return own.first < own.last ? tiles : KeyRange{0, 0};
+  };
+  const auto from_the_first_key = [](KeyRange own, KeyRange tiles) {
+    return KeyRange{tiles.first, own.last};
+  };
   const std::pair<const char*, Seen> wrong[] = {
-      {"mask_ignored", all_of_the_tiles}, {"mask_ignored", from_the_tiles_first},
-      {"mask_off_by_one", moved<0, 1>},   {"mask_off_by_one", moved<0, -1>},
-      {"mask_off_by_one", moved<1, 0>},   {"mask_off_by_one", moved<-1, 0>}};
+      {"mask_ignored", whole_tiles},    {"mask_ignored", from_the_first_key},
+      {"mask_off_by_one", moved(0, 1)}, {"mask_off_by_one", moved(0, -1)},
+      {"mask_off_by_one", moved(1, 0)}, {"mask_off_by_one", moved(-1, 0)}};
   std::vector<Mistake> all;
-  for (const auto& [mistake, change] : wrong) {
-    all.push_back({mistake, [tile, change = change](const Example& example) {
+  for (const auto& [mistake, seen] : wrong) {
+    all.push_back({mistake, [tile, seen = seen](const Example& example) {
                      const Index keys = example.inputs.at("k").extent(1);
-                     std::vector<KeyRange> seen = ranges_of(example);
-                     const std::vector<KeyRange> tiles = tiles_seen(tiling_of(example, tile), seen, keys);
-                     std::ranges::transform(seen, tiles, seen.begin(), change);
-                     return gradients_seen(example, std::move(seen));
+                     std::vector<KeyRange> ranges = ranges_of(example);
+                     const std::vector<KeyRange> tiles = tiles_seen(tiling_of(example, tile), ranges, keys);
+                     std::ranges::transform(ranges, tiles, ranges.begin(), seen);
+                     return gradients_seen(example, std::move(ranges));
                    }});
   }
   return all;
@@ -368,6 +367,9 @@ Task attention_task(std::string id, std::string function,
        "every answer is as if the scores that the weights are made of were not divided by sqrt(head_dim), "
        "and "
        "those of lse were"},
+      {"lse_in_other_units",
+       "every answer is as if lse were multiplied by 1/sqrt(head_dim), or by log(2), before it is "
+       "subtracted"},
       {"hidden_score_zero",
        "every answer is as if a hidden key had the score 0 and so the weight exp(-lse); its weight is 0"}};
   const Exchanges exchanges{{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}};

@@ -23,10 +23,10 @@ struct Blocks {
   Index offset = 1 << 20;  ///< query i sees keys 0 .. step * i + offset, here all
   Index width = 0;         ///< of these the last so many; 0: all
   Index step = 1;          ///< -1: each query sees a key less than the one before
-  /// Of the queries these see none.
-  KeyRange blind = {0, 0};
+  Index first_blind = 0;   ///< queries that see no key: from this one
+  Index end_of_blind = 0;  ///< up to the one before this
   Blocks with_offset(Index other, Index other_step = 1) const {
-    return {block, query_block, other, width, other_step, blind};
+    return {block, query_block, other, width, other_step, first_blind, end_of_blind};
   }
 };
 
@@ -69,7 +69,7 @@ Task rows_task(std::string id, std::string function);
 /// head_dim]. Mistakes: d_left_out, d_added, d_from_one_block, d_from_block_softmax, dp_from_k, dp_scaled,
 /// dv_from_ds, dq_unscaled, dk_unscaled, dq_and_dk_unscaled, scaled_twice, not_transposed,
 /// q_and_k_swapped, weights_not_normalised, masked_row_nan, mask_ignored, mask_off_by_one,
-/// dq_overwritten, dk_dv_overwritten, lse_in_other_units.
+/// dq_overwritten, dk_dv_overwritten, scores_unscaled, lse_in_other_units.
 /// @param tiles how many queries, and keys, a function may work on at a time, of a block: what is then done
 /// wrong a tile at a time counts as not_transposed, d_from_one_block, d_from_block_softmax and
 /// weights_not_normalised, too, and as dq_transposed, ragged_tile_dropped, padding_seen, added_every_tile,

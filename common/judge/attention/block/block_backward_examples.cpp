@@ -31,7 +31,7 @@ Example make_example(std::string what, QKV qkv, Tensor d_o, Tensor d_lse, Blocks
        {"offset", {static_cast<double>(blocks.offset)}},
        {"width", {static_cast<double>(blocks.width)}},
        {"step", {static_cast<double>(blocks.step)}},
-       {"blind", {static_cast<double>(blocks.blind.first), static_cast<double>(blocks.blind.last)}}}};
+       {"blind", {static_cast<double>(blocks.first_blind), static_cast<double>(blocks.end_of_blind)}}}};
   const reference::Attention<double> forward =
       reference::attention(input(example, "q"), input(example, "k"), input(example, "v"), mask_of(example));
   const Tensor64 gradient = input(example, "d_o");

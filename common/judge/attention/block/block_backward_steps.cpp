@@ -115,9 +115,8 @@ struct Tile {
 
 /// The one that a key or query lies in, of `all`.
 Tile tile_around(Index token, Index block, Index size, Index all) {
-  const Index begin = token / block * block, end = std::min(begin + block, all);
-  const Index first = begin + (token - begin) / size * size, last = std::min(first + size, end);
-  return {{first, last}, end, last - first == size};
+  const Index first = tile_begin(token, block, size), last = std::min(tile_end(token, block, size), all);
+  return {{first, last}, std::min(token / block * block + block, all), last - first == size};
 }
 
 /// Whether some query of a tile sees some key of another.
@@ -135,23 +134,44 @@ Tile behind(const Tile& tile, Index size) {
   return {{first, last}, tile.end_of_block, last - first == size};
 }
 
-/// How often a tile's share counts in the sums of a walk through the tiles of its block, of `size` tokens
-/// each.
-double times_counted(Walk walk, const Tile& tile, Index block, Index size,
-                     const std::function<bool(const Tile&)>& is_seen) {
-  if (walk == Walk::Right) return 1;
-  if (walk == Walk::AddsEveryTile || walk == Walk::AddsEverySeenTile) {
-    double count = 0;
-    for (Tile later = tile; later.range.first < later.end_of_block; later = behind(later, size))
-      if (walk == Walk::AddsEveryTile || is_seen(later)) ++count;
-    return count;
-  }
+/// Whether somebody works on a tile.
+using WorkedOn = std::function<bool(const Tile&)>;
+
+/// How often a tile's share is added by a walk that adds its sums after each tile of the block.
+double times_added(Tile tile, Index size, const WorkedOn& worked_on) {
+  double count = 0;
+  for (; tile.range.first < tile.end_of_block; tile = behind(tile, size))
+    if (worked_on(tile)) ++count;
+  return count;
+}
+
+/// Whether a walk comes to a tile that ends at a tile of the block on which nobody works; such tiles at the
+/// block's beginning end it if `at_the_first`.
+bool is_reached(const Tile& tile, Index block, Index size, bool at_the_first, const WorkedOn& worked_on) {
   const Index begin = tile.range.first / block * block;
-  bool begun = walk == Walk::EndsAtUnseenTile;
+  bool begun = at_the_first;
   for (Tile earlier = behind({{begin, begin}, tile.end_of_block, false}, size);
        earlier.range.first < tile.range.first; earlier = behind(earlier, size)) {
-    if (begun && !is_seen(earlier)) return 0;
-    begun |= is_seen(earlier);
+    if (begun && !worked_on(earlier)) return false;
+    begun |= worked_on(earlier);
+  }
+  return true;
+}
+
+/// How often a tile's share counts in the sums of a walk through the tiles of its block, of `size` tokens
+/// each.
+double times_counted(Walk walk, const Tile& tile, Index block, Index size, const WorkedOn& worked_on) {
+  switch (walk) {
+    case Walk::AddsEveryTile:
+      return times_added(tile, size, [](const Tile&) { return true; });
+    case Walk::AddsEverySeenTile:
+      return times_added(tile, size, worked_on);
+    case Walk::EndsAtUnseenTile:
+      return is_reached(tile, block, size, true, worked_on) ? 1 : 0;
+    case Walk::EndsBehindSeenTiles:
+      return is_reached(tile, block, size, false, worked_on) ? 1 : 0;
+    case Walk::Right:
+      break;
   }
   return 1;
 }

@@ -4,18 +4,15 @@
 
 namespace course {
 
-namespace {
-
-/// The first token of the tile that a token lies in.
 Index tile_begin(Index token, Index block, Index tile) {
   return token - token % block % tile;
 }
 
-/// The first one behind it.
 Index tile_end(Index token, Index block, Index tile) {
-  const Index begin = tile_begin(token, block, tile);
-  return std::min(begin + tile, token - token % block + block);
+  return std::min(tile_begin(token, block, tile) + tile, token - token % block + block);
 }
+
+namespace {
 
 KeyRange within(const KeyRange& range, Index keys) {
   return {std::max<Index>(0, range.first), std::min(range.last, keys)};
@@ -25,7 +22,7 @@ bool is_empty(const KeyRange& range) {
   return range.first >= range.last;
 }
 
-/// The tiles that these keys, which are some, lie in.
+/// The tiles that these keys lie in. There has to be a key.
 KeyRange tiles_around(const KeyRange& keys, const Tiling& tiling) {
   return {tile_begin(keys.first, tiling.key_block, tiling.key_tile),
           tile_end(keys.last - 1, tiling.key_block, tiling.key_tile)};
