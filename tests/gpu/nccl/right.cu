@@ -53,6 +53,7 @@ void overlapped_ring(course::Call& call) {
     }
     nvtxRangePush(("block " + std::to_string(hop)).c_str());
     add<<<1, n, 0, r.compute>>>(r.z, held);
+    check(cudaGetLastError());
     nvtxRangePop();
     check(cudaEventRecord(r.other, r.compute));
     check(cudaStreamWaitEvent(r.transfer, r.other));
