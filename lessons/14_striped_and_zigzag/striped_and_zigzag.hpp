@@ -54,9 +54,9 @@ Batch shard_batch(std::span<const int> sequence, std::span<const course::Index> 
 std::vector<course::KeyRange> key_ranges(std::span<const course::Index> query_positions,
                                          std::span<const course::Index> key_positions);
 
-/// Task 4. How many scores of one head `rank` computes at a step, 0 <= step < positions.size(), of a ring that sends
-/// blocks to rank + 1 modulo P, when it computes those that the mask shows and no other. At step 0 every rank
-/// has its own block; positions[r] are those of rank r.
+/// Task 4. How many scores of one head `rank` computes at a step, 0 <= step < positions.size(), of a ring
+/// that sends blocks to rank + 1 modulo P, when it computes those that the mask shows and no other. At step 0
+/// every rank has its own block; positions[r] are those of rank r.
 course::Index causal_work(std::span<const Positions> positions, int rank, int step);
 
 /// Task 5. Causal attention of this rank's queries over the keys and values of all ranks of comm: a query

@@ -96,9 +96,8 @@ std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& 
   const std::vector<int> shards = example.layout.shard_tokens();
   if (found == outcome.facts.end() || example.ranks() < 2) return {};
   std::vector<Finding> all{
-      {"",
-       fmt::format("the ranks' shards here have {} tokens; a token is {} bytes of k and as many of v",
-                   fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
+      {"", fmt::format("the ranks' shards here have {} tokens; a token is {} bytes of k and as many of v",
+                       fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
   const auto [least, most] = std::ranges::minmax(shards);
   const auto [arrived, room] = *truncated_message(*found);
   const std::string factor = room > 0 && arrived % room == 0 ? missing_factor(example, arrived / room) : "";
