@@ -8,18 +8,19 @@ namespace {
 
 // Small, since the simulator looks at every access.
 
-std::vector<Example> forward_examples(InputGenerator& generator, int ranks) {
-  const std::vector<int> shards = any_shards(generator, ranks, 1);
+Example example(InputGenerator& generator, const std::vector<int>& shards) {
   const int n = total_tokens(shards);
-  return {ring_forward::make_example("shards of any length", shards,
-                                     random_qkv(generator, 3, n, n, generator.integer(2, 9)))};
+  return ring_forward::make_example("shards of any length", shards,
+                                    random_qkv(generator, 3, n, n, generator.integer(2, 9)));
 }
 
+std::vector<Example> forward_examples(InputGenerator& generator, int ranks) {
+  return {example(generator, any_shards(generator, ranks, 1))};
+}
+
+/// Of two tokens at least: dq and dk of one alone cancel to 0, which rounding leaves no right answer at.
 std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
-  std::vector<Example> all;
-  for (Example& forward : forward_examples(generator, ranks))
-    all.push_back(ring_backward::with_gradient(generator, std::move(forward)));
-  return all;
+  return {ring_backward::with_gradient(generator, example(generator, any_shards(generator, ranks, 2)))};
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST(Tolerance, NeedsABaselineNearTheTruth) {
 TEST(Tolerance, IsNotLessThanWhatRoundingCosts) {
   // By head; a third has none, and is exact.
   const Tensor64 expected({3, 2}, {3, 4, 0.003, 0.004, 0, 0});
-  const Tensor64 rounding({3, 2}, {3e-7, 4e-7, 3e-7, 4e-7, 1, 1});
+  const Tensor64 rounding({3, 2}, {3e-7, 4e-7, 3e-7, 4e-7, 0, 0});
   Tensor64 answer = expected;
   answer[2] += 5 * 3e-7;
   EXPECT_GT(relative_error(answer, expected), tolerance(expected, expected))
@@ -125,6 +125,11 @@ TEST(Tolerance, IsNotLessThanWhatRoundingCosts) {
   baseline[2] *= 1.01;
   EXPECT_EQ(tolerance(baseline, expected, rounding), tolerance(baseline, expected))
       << "the baseline's error, if larger";
+}
+
+TEST(Tolerance, IsNoneWhereRightAnswersRoundWhatCancels) {
+  const Tensor64 expected({2, 2}, {3, 4, 0, 0}), rounding({2, 2}, {3e-7, 4e-7, 1e-9, 0});
+  EXPECT_THROW(tolerance(expected, expected, rounding), std::invalid_argument);
 }
 
 }  // namespace

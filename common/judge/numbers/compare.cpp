@@ -118,8 +118,12 @@ double tolerance(const Tensor64& baseline, const Tensor64& expected) {
 double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& rounding) {
   const std::vector<Norms> groups = norms_by_group(expected, expected);
   const std::vector<Norms> off = norms_by_group(rounding, rounding);
-  double largest = 0;  // of the groups, as a part of what is expected; where that is 0, it is so exactly
+  double largest = 0;  // of the groups, as a part of what is expected
   for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (groups[group].magnitude == 0 && off[group].magnitude > 0) {
+      throw std::invalid_argument(
+          "the expected answer cancels to 0, and rounding keeps right answers from it: draw another input");
+    }
     if (groups[group].magnitude > 0)
       largest = std::max(largest, std::sqrt(off[group].magnitude / groups[group].magnitude));
   }

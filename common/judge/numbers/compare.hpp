@@ -25,7 +25,8 @@ double relative_error(const Tensor64& answer, const Tensor64& expected, const Te
 double tolerance(const Tensor64& baseline, const Tensor64& expected);
 
 /// The same, and not less than a multiple of what rounding costs any right answer, since a baseline may be
-/// near the expected answer by luck.
+/// near the expected answer by luck. Throws std::invalid_argument, too, where the expected norm is 0 and that
+/// of the rounding is not: right answers would fail.
 /// @param rounding of each entry the root mean square of what float32 rounds off it (rounding.hpp)
 double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& rounding);
 
