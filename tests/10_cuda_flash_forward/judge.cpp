@@ -22,13 +22,20 @@ bool sees_no_key(const Example& example) {
   return true;
 }
 
+bool has_rows(const Example& example) {
+  const Shape& shape =
+      example.inputs.contains("q") ? example.inputs.at("q").shape() : example.inputs.at("o").shape();
+  return shape[0] * shape[1] > 0;
+}
+
 /// A launch of nothing is a finding, too: fewer queries than a tile has.
 Task played_on_a_device(Task task, std::string counted_example, KernelCounts solution) {
   task.communication_checks = {
       checks::is_right_on_the_device(
-          {{fact_refused_launch, "it has no threads", "grid_of_full_tiles"},
+          {{fact_refused_launch, "it has no threads", "grid_of_full_tiles", "", has_rows},
            {fact_refused_launch, "bytes of shared memory", "shared_memory_not_allowed"},
            {fact_divergent_barrier, "", "divergent_barrier"},
+           {fact_race_in_block, "they overlap", ""},
            {fact_race_in_block, "both write the same value", "many_writers"},
            {fact_race_in_block, "shared memory", "barrier_missing", "no barrier stands within a line"},
            {fact_race_in_block, "device memory", "state_unordered", "", sees_no_key},

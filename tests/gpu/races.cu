@@ -57,6 +57,20 @@ PROGRAM(all_threads_write_one_entry) {
   all_write_one_entry<<<1, 64>>>(x.get());
 }
 
+__global__ void puts_one_array_into_another(float* x) {
+  __shared__ float room[96];
+  float* const second = room + 32;
+  room[threadIdx.x] = 1;
+  second[threadIdx.x] = 2;  // expect race_in_block
+  __syncthreads();
+  x[threadIdx.x] = room[threadIdx.x] + second[threadIdx.x];
+}
+
+PROGRAM(two_arrays_overlap) {
+  Zeros x(64);
+  puts_one_array_into_another<<<1, 64>>>(x.get());
+}
+
 __global__ void shifts(float* x) {
   __shared__ float tile[64];
   tile[threadIdx.x] = x[threadIdx.x];

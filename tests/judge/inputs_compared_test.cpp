@@ -142,18 +142,20 @@ TEST(SimplestInput, IsALessTellingOneWhereThereIsNoOther) {
 TEST(RightAndSide, SaysWhatIsRight) {
   Inputs inputs;
   inputs.play("first", {1, 2, 3}, {1, -1, 1});
+  EXPECT_EQ(inputs.right_and_side(), "h is right here") << "as when one input is replayed";
+  inputs.play("right", {1, 2}, {});
   EXPECT_EQ(inputs.right_and_side(), "h is right on every input");
-  inputs.play("second", {1, 2, 3}, {});
+  inputs.play("third", {1, 2, 3}, {});
   inputs.played.back().answer.at("h")[0] += 1;
   EXPECT_EQ(inputs.right_and_side(), "h is right here");
-  EXPECT_EQ(inputs.right_and_side(1), "o is right here");
+  EXPECT_EQ(inputs.right_and_side(2), "o is right here");
 }
 
 TEST(RightAndSide, SaysWhichSideItIsWhereItIsOne) {
   const std::vector<float> x(7, 1), up{0.1f, 0.2f, 0.7f, 0.1f, 0.1f, 0.1f, 0.1f};
   Inputs inputs;
   inputs.play("first", x, up);
-  EXPECT_EQ(inputs.right_and_side(), "h is right on every input") << "seven entries prove nothing";
+  EXPECT_EQ(inputs.right_and_side(), "h is right here") << "seven entries prove nothing";
   inputs.play("second", x, up);
   EXPECT_EQ(
       inputs.right_and_side(),

@@ -89,6 +89,19 @@ TEST(Pattern, FactorOfAllEntries) {
   }
 }
 
+TEST(Pattern, NoFactorIsToldThatFitsRightEntriesToo) {
+  const double factors[] = {0.999942, 0.999999, 0.999998, 0.999973, 1, 1};
+  for (int seed = 1; seed <= seeds; ++seed) {
+    InputGenerator generator(static_cast<std::uint64_t>(seed));
+    Tensor64 expected({2, 3, 128});
+    for (double& x : expected.values()) x = generator.normal();
+    Tensor64 answer = expected;
+    for (Index i = 0; i < answer.size(); ++i) answer[i] *= factors[i / 128];
+    const std::string pattern = error_pattern(heads, answer, expected, 5e-6, {});
+    EXPECT_EQ(pattern.find("every entry is"), std::string::npos) << pattern;
+  }
+}
+
 TEST(Pattern, FactorsOfHeads) {
   for (int seed = 1; seed <= seeds; ++seed) {
     const Right right(seed);

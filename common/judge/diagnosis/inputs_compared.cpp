@@ -108,9 +108,9 @@ std::string of_all_wrong_entries(const Output& output, const std::vector<Played>
     return "";
   const auto [least, most] = std::ranges::minmax(values);
   const std::string what = least == most ? fmt::format("{:.6g}", least) : side_words(errors);
-  return what.empty()
-             ? ""
-             : fmt::format("every wrong entry of {}, on whatever input, is {}", output.in_words(), what);
+  if (what.empty()) return "";
+  return fmt::format("every wrong entry of {}{} is {}", output.in_words(),
+                     all.size() > 1 ? ", on whatever input," : "", what);
 }
 
 std::size_t words_in_common(const std::string& a, const std::string& b) {
@@ -170,8 +170,9 @@ std::string right_and_side(const Task& task, const Played& shown, const std::vec
       words.push_back(of_all_wrong_entries(output, all));
       continue;
     }
-    const bool everywhere = std::ranges::all_of(
-        all, [&](const Played& played) { return played.answer.empty() || is_right_in(output, played); });
+    const bool everywhere = all.size() > 1 && std::ranges::all_of(all, [&](const Played& played) {
+                              return played.answer.empty() || is_right_in(output, played);
+                            });
     words.push_back(output.in_words() + (everywhere ? " is right on every input" : " is right here"));
   }
   std::erase(words, "");

@@ -20,7 +20,8 @@ const Played* simplest(const Task& task, const std::vector<const Played*>& faile
 
 /// "lse is right on every input; every wrong entry of o, on whatever input, is too large, by 0.1 to 0.7":
 /// what is right beside the shown input's wrong outputs, and to which side those are off where it is the same
-/// side on every input, or what they are, "is -100", where all are the same. Empty where there is neither.
+/// side on every input, or what they are, "is -100", where all are the same. Of one input alone, as when it
+/// is replayed, nothing is said of others. Empty where there is neither.
 std::string right_and_side(const Task& task, const Played& shown, const std::vector<Played>& all);
 
 /// "wrong is the last rank, and no other, on every wrong input": of outputs with a number a rank, where it is

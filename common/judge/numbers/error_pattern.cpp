@@ -22,6 +22,8 @@ const double proof = std::log(1e6);
 const double most_from_one = std::log(1e4);
 /// What a single entry may be off from what a pattern says, as a multiple of what all may on average.
 constexpr double worst_entry = 4;
+/// A factor nearer to 1 than this many times what may be off fits right entries, too.
+constexpr double far_from_one = 4;
 constexpr std::size_t most_told = 4;
 
 /// An output cut into parts of one kind, each the flat indices of one head, one row or one rank's shard.
@@ -278,7 +280,7 @@ class Reader {
       const std::vector<Index>& entries = cut.parts[part];
       if (!any_wrong(entries)) continue;
       const double by = by_part[part] = best(entries, factor);
-      if (!std::isfinite(by)) return "";
+      if (!std::isfinite(by) || (factor && std::abs(by - 1) <= far_from_one * allowed_)) return "";
       const Fit fit = fit_of(
           entries,
           [&](std::size_t k) { return factor ? by * expected_[entries[k]] : by + expected_[entries[k]]; },

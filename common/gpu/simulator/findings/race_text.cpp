@@ -49,15 +49,18 @@ std::string default_stream_text(OperationNumber a, OperationNumber b) {
   return "; " + name_of(is_in_it(a) ? a : b) + " is in the default stream";
 }
 
-std::string cause(const Access& earlier, const Access& later) {
+std::string cause(const Access& earlier, const Access& later, Region region) {
   if (earlier.operation != later.operation)
     return "neither a stream, nor an event, nor a wait of the host's puts one before the other; called "
            "first: " +
            name_of(first_called(earlier.operation, later.operation)) +
            default_stream_text(earlier.operation, later.operation);
   if (earlier.block != later.block) return "nothing orders the blocks of a launch";
-  if (are_writes(earlier, later)) return "no barrier orders the two, so that either's value may stay";
-  if (source_line(earlier.site) == source_line(later.site))
+  const bool in_a_line = source_line(earlier.site) == source_line(later.site);
+  if (are_writes(earlier, later))
+    return std::string("no barrier orders the two, so that either's value may stay") +
+           (region == Region::Shared && !in_a_line ? "; if these are two arrays, they overlap" : "");
+  if (in_a_line)
     return "no barrier stands within a line: each thread needs an entry of its own there, or a loop around "
            "it "
            "a barrier in every round";
@@ -98,7 +101,7 @@ void tell_race(const Access& earlier_lanes, const Access& later, Region region, 
                                 ? block_text(earlier) + ", " + thread_text(earlier) + on_line(earlier)
                                 : thread_text(earlier) + on_line(earlier);
   note(kind, text_of(later) + verb(later) + " " + name_of(region) + ", and " + other + verb(earlier) +
-                 " the same bytes: " + cause(earlier, later) +
+                 " the same bytes: " + cause(earlier, later, region) +
                  (same_value ? " (both write the same value, which is a race all the same)" : ""));
 }
 

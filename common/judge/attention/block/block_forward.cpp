@@ -171,6 +171,14 @@ QKV second_head_lower(QKV qkv) {
   return qkv;
 }
 
+QKV with_zero_queries(QKV qkv) {
+  const Index numbers = 2 * qkv.q.extent(2);
+  for (Index i = 0; i < qkv.q.size(); ++i) {
+    if (i % numbers < numbers / 2) qkv.q[i] = 0;
+  }
+  return qkv;
+}
+
 std::vector<Example> examples(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, QKV qkv, Index block) {
@@ -211,6 +219,7 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   add("one query, two blocks of one key, the second score half the first", two_keys(generator), 1);
   // Drawn blocks may all begin with their largest score.
   add("scores more than 110 apart in one block", wide_scores_qkv(generator, 1, 5, 24, 4), 24);
+  add("queries of zeros", with_zero_queries(random_qkv(generator, 1, 4, 21, 5)), 12);
   return all;
 }
 

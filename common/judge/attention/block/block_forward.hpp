@@ -10,6 +10,9 @@ namespace course::block_forward {
 /// and empty_block, whether one without keys comes behind the others where the adapter walks them.
 Example make_example(std::string what, QKV qkv, Index block);
 
+/// Every other query, from the first on, made zeros: its scores are all 0, and the keys seen all the same.
+QKV with_zero_queries(QKV qkv);
+
 /// Ordinary and adversarial inputs of all sizes, none of them large.
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 

@@ -10,6 +10,7 @@ namespace course::state_forward {
 namespace {
 
 using block_forward::make_example;
+using block_forward::with_zero_queries;
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
@@ -105,6 +106,8 @@ std::vector<Example> examples(InputGenerator& generator, int) {
           make_example("blocks of one key", random_qkv(generator, 1, 2, 3, 32), 1),
           make_example("no queries", random_qkv(generator, 2, 0, 6, 32), 4),
           make_example("no keys", random_qkv(generator, 2, 4, 0, 32), 4),
+          make_example("no heads", random_qkv(generator, 0, 4, 6, 32), 4),
+          make_example("queries of zeros", with_zero_queries(random_qkv(generator, 1, 4, 21, 32)), 12),
           with_empty_block(make_example("a block without keys behind the others",
                                         random_qkv(generator, 1, 5, 12, 32), 6))};
 }
@@ -134,7 +137,13 @@ std::vector<Example> range_examples(InputGenerator& generator, int) {
       with_ranges(make_example("ranges that are all empty", random_qkv(generator, 1, 3, 12, 32), 12),
                   {12, 5, -4}, {12, 3, 0}),
       with_ranges(make_example("ranges, and no keys", random_qkv(generator, 1, 2, 0, 32), 4), {0, 0}, {0, 3}),
-      with_ranges(make_example("ranges, and no queries", random_qkv(generator, 2, 0, 6, 32), 4), {}, {})};
+      with_ranges(make_example("ranges, and no queries", random_qkv(generator, 2, 0, 6, 32), 4), {}, {}),
+      with_ranges(make_example("ranges, and no heads", random_qkv(generator, 0, 2, 6, 32), 4), {0, 1},
+                  {2, 6}),
+      // In a tile that other queries see, these two see nothing yet.
+      with_ranges(make_example("ranges that begin late, and all scores near -2e4",
+                               very_negative_qkv(generator, 1, 4, 140, 32, -2e4), 140),
+                  {0, 130, 135, 0}, {140, 140, 140, 3})};
 }
 
 }  // namespace course::state_forward
