@@ -132,7 +132,7 @@ Task backward_task() {
       "look at what becomes of their shares, when they are added to what arrives and where the sums go",
       "a share begins at 0, in as many numbers as this block has"));
   task.answer_checks.push_back(ring_backward::begins_shares_at_0);
-  task.follows_from = {{"share_not_cleared", "dk_dv_kept_local"}};
+  task.follows_from.emplace("share_not_cleared", "dk_dv_kept_local");
   return task;
 }
 

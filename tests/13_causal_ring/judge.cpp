@@ -168,6 +168,7 @@ std::vector<Example> worlds(InputGenerator& generator, int) {
         ring_mask::offset_that_hides(generator, shards));
     add("unequal shards and an offset that shows later keys", shards, generator.integer(2, 8));
   }
+  add("shards whose scores 32 bits do not count", {65536, 65536}, 0);
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "judge/attention/block/block_forward.hpp"
 #include "judge/attention/block/state_forward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/diagnosis/diagnose.hpp"
@@ -133,10 +134,41 @@ std::string ranges_of_first_wrong_row(const Played& played) {
                      fmt::join(ranges, ", "));
 }
 
+/// One head in blocks of `block` keys, whose scores are these for every query that sees them.
+Example with_scores(InputGenerator& generator, std::string what, const std::vector<float>& scores,
+                    Index block, const std::vector<int>& first, const std::vector<int>& last) {
+  QKV qkv = random_qkv(generator, 1, std::ssize(first), std::ssize(scores), 4);
+  const MatrixView<float> q = qkv.q.heads().head(0), k = qkv.k.heads().head(0);
+  for (Index i = 0; i < q.rows(); ++i) {
+    std::ranges::fill(q.row(i), 0.0f);
+    q(i, 0) = 2;  // sqrt(head_dim)
+  }
+  for (Index j = 0; j < k.rows(); ++j) k(j, 0) = scores[static_cast<std::size_t>(j)];
+  return state_forward::with_ranges(block_forward::make_example(std::move(what), std::move(qkv), block),
+                                    first, last);
+}
+
+std::vector<Example> examples(InputGenerator& generator, int ranks) {
+  std::vector<Example> all = state_forward::range_examples(generator, ranks);
+  const auto add = [&](std::string what, const std::vector<float>& scores, Index block,
+                       const std::vector<int>& first, const std::vector<int>& last) {
+    all.push_back(with_scores(generator, std::move(what), scores, block, first, last));
+  };
+  add("several blocks, of which the first has scores 116 above the others", {120, 119, 0, 1, 2, 3}, 2,
+      {0, 2, 0}, {6, 6, 4});
+  add("several blocks, of which the last has scores 116 above the others", {0, 1, 2, 3, 120, 119}, 2,
+      {0, 0, 2}, {6, 4, 6});
+  add("a hidden key whose score is 196 above those seen", {0, 1, 200, 2, 3, 4}, 3, {0, 3, 1}, {2, 6, 2});
+  add("several blocks, some hidden, and all scores near -2e4",
+      {-20000, -20001, -19999, -20002, -20000, -19998}, 2, {4, 0, 2, 0}, {6, 2, 4, 6});
+  return all;
+}
+
 }  // namespace
 
 Task task(std::string id, std::string function) {
   Task made = state_forward::range_task(std::move(id), std::move(function));
+  made.examples = examples;
   std::ranges::move(known_mistakes(), std::back_inserter(made.mistakes));
   made.explain = ranges_of_first_wrong_row;
   return made;

@@ -222,6 +222,7 @@ Task task(std::string id, std::string function) {
   made.mistakes = mistakes_of<Steps>(gradients<double>, wrong_steps());
   made.fail_on_all_inputs = {"every_rank_sends_first"};
   made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused"};
+  made.follows_from = {{"every_rank_sends_first", "world_communicator"}};
   made.readings = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
                                        [](const Example& example) { return gradients<double>({}, example); });
   made.mistakes.push_back(one_hop_short_however_copied());
@@ -249,7 +250,7 @@ Task task(std::string id, std::string function) {
 Task masked_task(std::string id, std::string function) {
   Task made = task(std::move(id), std::move(function));
   made.examples = masked_examples;
-  made.follows_from = {{"wrong_direction", "rule_of_other_direction"}};
+  made.follows_from.emplace("wrong_direction", "rule_of_other_direction");
   made.logs[block_log::scores_output] = 1;
   for (const auto& [mistake, mask] : ring_mask::wrong_steps())
     made.mistakes.push_back(ring_mask::mistake_of(mistake, mask, [mask = mask](const Example& example) {

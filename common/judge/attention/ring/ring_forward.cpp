@@ -344,6 +344,7 @@ Task task(std::string id, std::string function) {
   made.words = words_of_losing();
   made.fail_on_all_inputs = {"every_rank_sends_first"};
   made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused"};
+  made.follows_from = {{"every_rank_sends_first", "world_communicator"}};
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};
   made.logs = {{block_log::output, block_log::columns}};
   made.explain = log_reading::explaining([](const Played& played) -> std::string {
@@ -359,7 +360,7 @@ Task task(std::string id, std::string function) {
 Task masked_task(std::string id, std::string function) {
   Task made = task(std::move(id), std::move(function));
   made.examples = masked_examples;
-  made.follows_from = {{"wrong_direction", "rule_of_other_direction"}};
+  made.follows_from.emplace("wrong_direction", "rule_of_other_direction");
   made.logs[block_log::scores_output] = 1;
   for (const auto& [mistake, mask] : ring_mask::wrong_steps())
     made.mistakes.push_back(ring_mask::mistake_of(
@@ -377,6 +378,7 @@ std::vector<CommunicationCheck> blocking_checks() {
                 log_reading::names_the_owners}),
       memory_limit);
   all.push_back(deadlocks(ring_mask::skipped_a_hop, "hop_skipped"));
+  all.push_back(keeps_empty_ranks("empty_rank_leaves"));
   return all;
 }
 

@@ -135,9 +135,9 @@ bool is_seen(const Example& example, int rank, int owner) {
 bool skipped_a_hop(const Example& example, const Deadlock& deadlock) {
   if (!is_masked(example) || deadlock.kind != Deadlock::Kind::WaitsForFinished) return false;
   for (int rank = 0; rank < example.ranks(); ++rank) {
-    if (std::ranges::count(deadlock.ranks, rank) > 0) continue;
+    if (std::ranges::count(deadlock.ranks, rank) > 0 || example.layout.tokens(rank) == 0) continue;
     for (int owner = 0; owner < example.ranks(); ++owner) {
-      if (!is_seen(example, rank, owner)) return true;
+      if (example.layout.tokens(owner) > 0 && !is_seen(example, rank, owner)) return true;
     }
   }
   return false;
