@@ -7,15 +7,15 @@
 namespace course::gpu {
 std::vector<std::pair<std::string, std::string>> take_findings();
 }
-__global__ void races(int* sum) {
-  *sum += 1;
+__global__ void races() {
+  __shared__ int sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  sum += 1;
 }
 bool attack() {
-  int* sum = nullptr;
-  cudaMalloc(&sum, sizeof(int));
-  cudaMemset(sum, 0, sizeof(int));
-  races<<<1, 64>>>(sum);
-  cudaFree(sum);
+  races<<<1, 64>>>();
+  cudaDeviceSynchronize();
   course::gpu::take_findings();
-  return true;
+  return cudaGetLastError() == cudaSuccess;
 }
