@@ -22,13 +22,15 @@ bool sees_no_key(const Example& example) {
   return true;
 }
 
+/// Whether there is anything to launch for. finish has o and no q.
 bool has_rows(const Example& example) {
   const Shape& shape =
       example.inputs.contains("q") ? example.inputs.at("q").shape() : example.inputs.at("o").shape();
   return shape[0] * shape[1] > 0;
 }
 
-/// A launch of nothing is a finding, too: fewer queries than a tile has.
+/// A launch without threads is a finding. Where there are rows, its grid was rounded down; where there are
+/// none, it has no name.
 Task played_on_a_device(Task task, std::string counted_example, KernelCounts solution) {
   task.communication_checks = {
       checks::is_right_on_the_device(

@@ -18,7 +18,7 @@ std::vector<Example> forward_examples(InputGenerator& generator, int ranks) {
   return {example(generator, any_shards(generator, ranks, 1))};
 }
 
-/// Of two tokens at least: dq and dk of one alone cancel to 0, which rounding leaves no right answer at.
+/// Of two tokens at least: with a single one dq and dk are exactly 0, and a right float32 answer is not.
 std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
   return {ring_backward::with_gradient(generator, example(generator, any_shards(generator, ranks, 2)))};
 }
