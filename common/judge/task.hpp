@@ -143,8 +143,9 @@ struct Task {
   /// By the id of a family's mistake, what is said of it where mistakes.md has no section for it: it becomes
   /// a reading then.
   std::map<std::string, std::string> words = {};
-  /// By the id of a mistake that an instrument tells, mistakes that it may be a consequence of. Where one of
-  /// these is named it is not; where one of these explains all answers, that is named in its place.
+  /// By the id of a mistake that an instrument or the answer tells, mistakes that it may be a consequence of.
+  /// Where one of these is named it is not; where one of these explains all answers, that is named in its
+  /// place.
   std::multimap<std::string, std::string> follows_from = {};
   /// Ids of mistakes that instruments tell of any input of several ranks: where one of a test is right, they
   /// are not named in that test.

@@ -83,6 +83,7 @@ Task block_task(std::string id, std::string function, KernelCounts solution) {
   Task task = block_backward::block_task(std::move(id), std::move(function), tiles);
   task.examples = block_examples;
   task.communication_checks = {device_check(), checks::only_launches()};
+  // What clears in another stream overwrites, too.
   for (const char* const overwritten : {"dq_overwritten", "dk_dv_overwritten"})
     task.follows_from.emplace(overwritten, "cleared_in_another_stream");
   return counted(std::move(task), "full tiles", std::move(solution));

@@ -127,7 +127,7 @@ TEST(Tolerance, IsNotLessThanWhatRoundingCosts) {
       << "the baseline's error, if larger";
 }
 
-TEST(Tolerance, IsNoneWhereRightAnswersRoundWhatCancels) {
+TEST(Tolerance, IsRefusedWhereTheExpectedAnswerCancelsToZero) {
   const Tensor64 expected({2, 2}, {3, 4, 0, 0}), rounding({2, 2}, {3e-7, 4e-7, 1e-9, 0});
   EXPECT_THROW(tolerance(expected, expected, rounding), std::invalid_argument);
 }

@@ -10,7 +10,7 @@ namespace course::block_forward {
 /// and empty_block, whether one without keys comes behind the others where the adapter walks them.
 Example make_example(std::string what, QKV qkv, Index block);
 
-/// Every other query, from the first on, made zeros: its scores are all 0, and the keys seen all the same.
+/// Every other query, from the first on, made zeros: its scores are 0, which does not hide a key.
 QKV with_zero_queries(QKV qkv);
 
 /// Ordinary and adversarial inputs of all sizes, none of them large.

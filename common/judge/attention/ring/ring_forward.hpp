@@ -45,7 +45,7 @@ Task task(std::string id, std::string function);
 Task masked_task(std::string id, std::string function);
 
 /// What a ring of blocking calls is held to. Mistakes: world_communicator, wrong_direction, useless_last_hop,
-/// owner_off, hop_skipped and those of checks::blocking_ring.
+/// owner_off, hop_skipped, empty_rank_leaves and those of checks::blocking_ring.
 std::vector<CommunicationCheck> blocking_checks();
 
 }  // namespace course::ring_forward

@@ -69,8 +69,8 @@ bool is_masked(const Example& example);
 /// Whether a query of `rank` sees a key of rank `owner`.
 bool is_seen(const Example& example, int rank, int owner);
 
-/// Recognised: ranks wait for one that has finished, and of some block that one sees nothing. Who skips the
-/// work on a block and with it the hop has sent less than others wait for.
+/// Recognised: ranks wait for one that has finished, that owns tokens, and that sees nothing of some block
+/// with tokens. Who skips the work on a block and with it the hop has sent less than others wait for.
 bool skipped_a_hop(const Example& example, const Deadlock& deadlock);
 
 /// The same example under a causal mask.
