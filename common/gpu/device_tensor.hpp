@@ -10,10 +10,13 @@
 /// What the adapters of CUDA lessons hold on the device, simulated or real.
 namespace course {
 
-/// A stream that waits for no other: what forgets to name it is ordered against nothing in it.
+/// A stream that waits for no other unless `flags` say so: what forgets to name it is ordered against nothing
+/// in it.
 class Stream {
  public:
-  Stream() { cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  explicit Stream(unsigned flags = cudaStreamNonBlocking) {
+    cuda_check(cudaStreamCreateWithFlags(&stream_, flags));
+  }
   ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

@@ -103,7 +103,8 @@ struct Output {
   /// The ranks' pieces are joined along this axis, each row at its position. An output of the whole row that
   /// every rank returns is declared with the axis "rank" and joined along that.
   Index join_axis = 0;
-  std::string called = {};  ///< in a report, where the contract has no such name
+  std::string called = {};            ///< in a report, where the contract has no such name
+  std::optional<double> filler = {};  ///< what stands where a rank has no entry
   const std::string& in_words() const { return called.empty() ? name : called; }
 };
 

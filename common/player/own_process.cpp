@@ -18,6 +18,11 @@ extern "C" const char* __asan_default_options() {
   return "detect_leaks=0:handle_segv=2:handle_sigbus=2:handle_sigfpe=2:handle_sigill=2:handle_abort=2:"
          "quarantine_size_mb=16";
 }
+
+/// An error within the standard library has the line that called it in its stack.
+extern "C" const char* __ubsan_default_options() {
+  return "print_stacktrace=1";
+}
 #endif
 
 namespace course {

@@ -57,13 +57,25 @@ std::string address_report(const std::vector<std::string>& lines, std::size_t i)
   return report;
 }
 
+/// UndefinedBehaviorSanitizer's report, in line `i`. What a library's line did, the first line of the stack
+/// that is the submission's own made it do.
+std::string undefined_report(const std::vector<std::string>& lines, std::size_t i) {
+  const std::string& error = lines[i];
+  if (submission_path(error) != std::string::npos) return shortened(error);
+  for (++i; i < lines.size(); ++i) {
+    if (lines[i].starts_with("    #") && submission_path(lines[i]) != std::string::npos)
+      return error.substr(error.find("runtime error: ")) + "\n" + shortened(lines[i]);
+  }
+  return error;
+}
+
 }  // namespace
 
 std::string sanitizer_report(const std::string& printed) {
   const std::vector<std::string> lines = lines_of(printed);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].find("ERROR: AddressSanitizer: ") != std::string::npos) return address_report(lines, i);
-    if (lines[i].find(": runtime error: ") != std::string::npos) return shortened(lines[i]);
+    if (lines[i].find(": runtime error: ") != std::string::npos) return undefined_report(lines, i);
   }
   return "";
 }

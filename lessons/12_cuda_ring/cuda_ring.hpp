@@ -33,8 +33,8 @@ struct BlockBackward {
       accumulate;
 };
 
-/// Task 1. A communicator of NCCL's for the ranks of `mpi`, each with the rank that it has there. One rank
-/// makes the id, and all the others have to get it, by MPI. The caller destroys the communicator.
+/// Task 1. A communicator of NCCL's for the ranks of `mpi`, each with the rank that it has there. All of them
+/// need the same id, which one of them has made, and get it by MPI. The caller destroys the communicator.
 ncclComm_t connect(MPI_Comm mpi);
 
 /// Task 2. Attention round the ring, each transfer beside the work on the block that is sent on with it. Keys
@@ -42,12 +42,13 @@ ncclComm_t connect(MPI_Comm mpi);
 /// hops.
 ///
 /// k and v are this rank's shard in device memory. Each block is given to block.accumulate once, with its
-/// owner and with `stream`, and block.finish is called with `stream` in the end. For all that is put into
-/// `stream`, the function stands in its place: it begins behind what the caller put there before, and what
-/// the caller puts there next comes behind all of it, its transfers, too. It does not wait for the device,
-/// and frees its memory.
+/// owner and with `stream` (one without tokens need not be), and block.finish is called with `stream` in the
+/// end, once. For all that is put into `stream`, the function stands in its place: it begins behind what the
+/// caller put there before, and what the caller puts there next comes behind all of it, its transfers, too.
+/// It does not wait for the device, and frees its memory.
 ///
-///   - transfers are in a stream of the function's own, each send in one group with a receive;
+///   - transfers beside which there is work are in a stream of the function's own; each send is in one group
+///   with a receive;
 ///   - work on a block waits until the block has arrived and the work before it is over, and for nothing
 ///   else;
 ///   - a transfer waits until nobody reads the room that it fills any more, and until what it sends is there;

@@ -18,14 +18,26 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 using Row = std::span<const float>;
 
-/// Rows that fill no warp or block, those that just do, and one entry more.
+/// Rows that fill no warp or block, those that just do, and one entry more; rows longer than any block, and
+/// more of them than one block has warps.
 std::vector<Example> edges_of_warps(InputGenerator& generator) {
   std::vector<Example> examples;
   for (const int cols : {1, 31, 32, 33, 255, 256, 257, 1000}) {
     examples.push_back(row_softmax::make_example("rows of " + std::to_string(cols) + " entries",
                                                  score_rows(generator, 3, cols)));
   }
+  examples.push_back(row_softmax::make_example("rows of 2500 entries", score_rows(generator, 2, 2500)));
+  examples.push_back(row_softmax::make_example("70 rows", score_rows(generator, 70, 5)));
   return examples;
+}
+
+/// Rows of 1000 entries whose last few decide: one is so large that exp overflows without it, or nothing else
+/// is unmasked.
+Example decided_by_the_last(InputGenerator& generator) {
+  Tensor x = score_rows(generator, 4, 1000);
+  x.matrix()(0, 999) = 120;
+  std::ranges::fill(x.matrix().row(1).first(998), minus_infinity);
+  return row_softmax::make_example("rows whose last entries decide", std::move(x));
 }
 
 /// The lse that lane 0 finds when each lane subtracts the maximum that shuffles down have left it.
@@ -87,7 +99,9 @@ CommunicationCheck device_check() {
   return checks::is_right_on_the_device(
       {{fact_divergent_barrier, "at that on line", "divergent_barrier"},
        {fact_race_in_block, "both write the same value", "many_writers"},
+       {fact_race_in_block, "either's value may stay", "many_writers", "if these are two arrays"},
        {fact_race_in_block, "", "barrier_missing"},
+       {fact_race_between_blocks, "", "block_index_forgotten"},
        {fact_divergent_barrier, "", "divergent_barrier"},
        {fact_absent_lane, "a mask that does not name it", "half_a_mask"},
        {fact_absent_lane, "waits in", "shuffle_in_the_loop"},
@@ -117,6 +131,7 @@ Task played_on_a_device(Task task, checks::ByteLimit (*limit)(const Example&), K
   task.examples = [of_family = task.examples](InputGenerator& generator, int ranks) {
     std::vector<Example> all = of_family(generator, ranks);
     std::ranges::move(edges_of_warps(generator), std::back_inserter(all));
+    all.push_back(decided_by_the_last(generator));
     return all;
   };
   return counted(std::move(task), "rows of 1000 entries", std::move(solution));

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda_ring.hpp"
@@ -28,7 +30,7 @@ course::NamedCalls work_on(int owner) {
 /// NCCL's communicator, as the lesson makes it.
 class Communicator {
  public:
-  explicit Communicator(const course::Call& call) : comm_(lesson12::connect(call.communicator<MPI_Comm>())) {}
+  explicit Communicator(MPI_Comm mpi) : comm_(lesson12::connect(mpi)) {}
   ~Communicator() { ncclCommDestroy(comm_); }
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -38,13 +40,36 @@ class Communicator {
   ncclComm_t comm_;
 };
 
+/// Throws std::invalid_argument on all ranks where any has not the same in both: rings fail then for no fault
+/// of theirs.
+void require_same_rank(ncclComm_t comm, MPI_Comm mpi) {
+  int rank = 0, expected = 0;
+  course::nccl_check(ncclCommUserRank(comm, &rank));
+  MPI_Comm_rank(mpi, &expected);
+  int differs = rank != expected;
+  PMPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, mpi);  // past the layer that counts
+  if (differs != 0)
+    throw std::invalid_argument("task 1, connect, gives rank " + std::to_string(expected) +
+                                " of `mpi` the rank " + std::to_string(rank) +
+                                ": rings of such ranks were not played");
+}
+
 /// What both passes have in common: a rank's stream and shard on its device.
 struct Rank {
   explicit Rank(const course::Call& call)
       : q(call.input("q")),
         tokens(call.integers("shard_tokens")),
+        stream(call.is_set("waits_for_default") ? cudaStreamDefault : cudaStreamNonBlocking),
         log(tokens, q.extent(0), q.extent(2), stream),
-        communicator(call) {}
+        communicator(call.communicator<MPI_Comm>()) {
+    require_same_rank(communicator.get(), call.communicator<MPI_Comm>());
+  }
+
+  /// Throws std::invalid_argument where the ring hands `function` another stream than its own.
+  void require_own(cudaStream_t given, const std::string& function) const {
+    if (given != stream.get())
+      throw std::invalid_argument(function + " is given another stream than the ring has been");
+  }
 
   Shards shards() const { return {tokens, static_cast<int>(q.extent(0)), static_cast<int>(q.extent(2))}; }
   Extents of(int owner) const {
@@ -71,8 +96,8 @@ void write_log(course::Call& call, course::DeviceBlockLog& log) {
 void connect(course::Call& call) {
   course::choose_device(call.communicator<MPI_Comm>());
   const course::Stream stream;
-  const Communicator communicator(call);
   const MPI_Comm mpi = call.communicator<MPI_Comm>();
+  const Communicator communicator(mpi);
   int rank = 0, size = 0;
   MPI_Comm_rank(mpi, &rank);
   MPI_Comm_size(mpi, &size);
@@ -95,6 +120,7 @@ void ring_attention(course::Call& call) {
   const DeviceTensor m(nothing_seen, stream), l(Tensor(lse.shape()), stream), out(Tensor(o.shape()), stream);
   const DeviceTensor device_lse(lse, stream);
   const auto accumulate = [&](const float* block_k, const float* block_v, int owner, cudaStream_t in) {
+    rank.require_own(in, "block.accumulate");
     const course::NamedCalls work = work_on(owner);
     rank.log.enter(block_k, block_v, owner, in);
     if (rank.rows() == 0 || rank.keys(owner) == 0) return;
@@ -102,7 +128,11 @@ void ring_attention(course::Call& call) {
         q.data(), block_k, block_v, m.data(), l.data(), out.data(), rank.of(owner));
     course::cuda_check(cudaGetLastError());
   };
+  bool has_finished = false;
   const auto finish = [&](cudaStream_t in) {
+    rank.require_own(in, "block.finish");
+    if (std::exchange(has_finished, true))
+      throw std::invalid_argument("block.finish is called a second time; it comes once, behind all blocks");
     if (rank.rows() == 0) return;
     course::plain_blocks::finish_rows<<<rank.rows(), rank.cols(), 0, in>>>(
         m.data(), l.data(), out.data(), device_lse.data(), static_cast<int>(rank.cols()));
@@ -139,6 +169,7 @@ void ring_backward(course::Call& call) {
   const Rows rows{q.data(), device_d_o.data(), lse.data(), delta.data()};
   const auto accumulate = [&](const float* block_k, const float* block_v, int owner, float* block_dk,
                               float* block_dv, cudaStream_t in) {
+    rank.require_own(in, "block.accumulate");
     const course::NamedCalls work = work_on(owner);
     rank.log.enter(block_k, block_v, owner, in);
     if (rank.rows() == 0 || rank.keys(owner) == 0) return;

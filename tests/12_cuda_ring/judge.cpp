@@ -44,7 +44,7 @@ CommunicationCheck in_its_world(std::vector<CommunicationCheck> looks) {
 Task connect_task() {
   return {.id = "1",
           .function = "connect",
-          .outputs = {{"ranks", {"rank", "of"}}},
+          .outputs = {{"ranks", {"rank", "place"}}},
           .examples =
               [](InputGenerator&, int ranks) {
                 return std::vector<Example>{{"a number of each rank", {}, {}, std::vector<int>(ranks, 1)}};
@@ -56,12 +56,29 @@ Task connect_task() {
 
 // Inputs of the rings: the simulator looks at every access.
 
+/// For the caller the adapter takes a stream that waits for the default one, as those of cudaStreamCreate()
+/// do.
+Example in_a_waiting_stream(Example example) {
+  example.what += ", in a stream that waits for the default one";
+  example.arguments["waits_for_default"] = {1};
+  return example;
+}
+
+/// More numbers than a block of threads may have threads; of many heads, which cost the least.
+Example long_shards(InputGenerator& generator, int ranks) {
+  const std::vector<int> shards(ranks, 4);
+  const int n = total_tokens(shards);
+  return ring_forward::make_example("more than 1024 numbers a shard", shards,
+                                    random_qkv(generator, 40, n, n, 8));
+}
+
 std::vector<Example> forward_examples(InputGenerator& generator, int ranks) {
   std::vector<Example> all = ring_forward::on_all_kinds_of_shards(generator, ranks, 1);
   const std::vector<int> shards = even_shards(2 * ranks + 1, ranks);
   const int n = total_tokens(shards);
   all.push_back(ring_forward::make_example("a row maximum that comes last", shards,
                                            late_maximum_qkv(generator, 2, n, n, 8)));
+  all.push_back(in_a_waiting_stream(all.front()));
   return all;
 }
 
@@ -69,6 +86,8 @@ std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
   std::vector<Example> all;
   for (Example& forward : ring_forward::on_all_kinds_of_shards(generator, ranks, 2))
     all.push_back(ring_backward::with_gradient(generator, std::move(forward)));
+  all.push_back(ring_backward::with_gradient(generator, long_shards(generator, ranks)));
+  all.push_back(in_a_waiting_stream(all.front()));
   return all;
 }
 
@@ -122,6 +141,7 @@ CommunicationCheck device_check() {
        {fact_missing_dependency, "in the same group", ""},
        {fact_missing_dependency, "is in the default stream", "", "cudaFree"},
        {fact_missing_dependency, "called first: ncclRecv", "does_not_wait_for_arrival", "cudaFree"},
+       {fact_missing_dependency, "called first: ncclSend", "overwrites_what_is_sent", "cudaFree"},
        {fact_missing_dependency, "nccl", "transfer_does_not_wait", "cudaFree"},
        {fact_missing_dependency, "cudaFree", "freed_too_early"},
        {fact_out_of_bounds, "freed", "freed_too_early"},
@@ -164,7 +184,8 @@ std::vector<CommunicationCheck> ring_checks(Hops hops, checks::Limit in_the_open
       {has_one_id(), deadlocks(every_rank_sends, "not_grouped"),
        first_of({device_findings(), hides_its_transfers(std::move(in_the_open))}),
        first_of({of_nccl(named_if(sends_only_to_next(""), sent_only_to_previous, "wrong_direction")),
-                 of_nccl(sends_at_most(limit, "")), log_reading::names_the_owners}),
+                 of_nccl(named_if(sends_at_most(limit, ""), sent_one_hop_more(hops, 4), "useless_last_hop")),
+                 log_reading::names_the_owners}),
        of_nccl(gathers_at_most(nothing, "")), little_by_mpi(), has_rooms_for(2, gradient_rooms)})};
 }
 

@@ -48,6 +48,16 @@ TEST(SanitizerReport, NamesTheStudentsLineOfAnOverflow) {
             "cannot be represented in type 'int'");
 }
 
+TEST(SanitizerReport, NamesTheStudentsLineThatCalledALibrary) {
+  EXPECT_EQ(
+      sanitizer_report("/usr/include/c++/12/bits/stl_iterator.h:1154:45: runtime error: applying non-zero "
+                       "offset 18446744073709551600 to null pointer\n"
+                       "    #0 0x1 in operator- /usr/include/c++/12/bits/stl_iterator.h:1154\n"
+                       "    #1 0x2 in ring /home/me/course/lessons/14_x/ring.cpp:166\n"),
+      "runtime error: applying non-zero offset 18446744073709551600 to null pointer\n"
+      "in ring lessons/14_x/ring.cpp:166");
+}
+
 TEST(SanitizerReport, ManagesWithoutALineOfTheStudents) {
   EXPECT_EQ(
       sanitizer_report(

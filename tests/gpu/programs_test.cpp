@@ -113,6 +113,8 @@ TEST(Gpu, FindingSaysWhatWouldMendItAndInWhichFileACallStands) {
       {"all_threads_change_one_variable", "no barrier stands within a line: each thread needs an entry"},
       {"all_threads_write_one_entry", "writes device memory, and .* so that either's value may stay"},
       {"two_arrays_overlap", "writes shared memory, and .* if these are two arrays, they overlap"},
+      {"one_line_fills_two_arrays_that_overlap",
+       "writes shared memory, and .* if the line fills two arrays, they overlap"},
       {"error_of_a_launch_is_not_asked_for", "it has no threads, since its grid has 0 blocks"},
       {"loop_around_a_shuffle_does_not_end",
        "block .*, thread .* calls __shfl_xor_sync on line .* does not end"},

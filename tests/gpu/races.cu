@@ -71,6 +71,23 @@ PROGRAM(two_arrays_overlap) {
   puts_one_array_into_another<<<1, 64>>>(x.get());
 }
 
+__device__ void fill(float* array, int first) {
+  array[threadIdx.x] = static_cast<float>(first + threadIdx.x);  // expect race_in_block
+}
+
+__global__ void fills_two_arrays_on_one_line(float* x) {
+  __shared__ float room[96];
+  fill(room, 0);
+  fill(room + 32, 100);
+  __syncthreads();
+  x[threadIdx.x] = room[threadIdx.x] + room[threadIdx.x + 32];
+}
+
+PROGRAM(one_line_fills_two_arrays_that_overlap) {
+  Zeros x(64);
+  fills_two_arrays_on_one_line<<<1, 64>>>(x.get());
+}
+
 __global__ void shifts(float* x) {
   __shared__ float tile[64];
   tile[threadIdx.x] = x[threadIdx.x];

@@ -51,7 +51,8 @@ TEST(RingBackward, SaysWhereToLook) {
   EXPECT_EQ(explained(example(3), false, false, false),
             "every rank was given the right blocks: look at delta, which dv does without");
   EXPECT_EQ(explained(example(3), true, false, false),
-            "every rank was given the right blocks: look at where dk and dv go between them, and how they "
+            "every rank was given the right blocks: look at where dk and dv go between them, what is added "
+            "to them, and how they "
             "come home");
   EXPECT_TRUE(explained(example(3), true, false, true)
                   .starts_with(
@@ -103,7 +104,8 @@ TEST(RingBackward, TellsALastHopThatWasMadeFromOneThatIsMissing) {
       "every rank was given the right blocks: every rank sent the bytes of all hops, the last too: look "
       "at what is returned after it");
   const std::string elsewhere =
-      "every rank was given the right blocks: look at where dk and dv go between them, and how they come "
+      "every rank was given the right blocks: look at where dk and dv go between them, what is added to "
+      "them, and how they come "
       "home";
   EXPECT_EQ(explained_one_hop_short(example, checks::bytes_of_block(example, 4 * 3)), elsewhere);
   Outcome uncounted =

@@ -45,8 +45,8 @@ inline ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId i
                                      int line = __builtin_LINE()) {
   return course::gpu::nccl::join(comm, ranks, id, rank, line);
 }
-inline ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  return course::gpu::nccl::leave(comm);
+inline ncclResult_t ncclCommDestroy(ncclComm_t comm, int line = __builtin_LINE()) {
+  return course::gpu::nccl::leave(comm, line);
 }
 inline ncclResult_t ncclCommCount(ncclComm_t comm, int* ranks) {
   return course::gpu::nccl::size_of(comm, ranks);
@@ -60,8 +60,8 @@ inline ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* result) {
   return ncclSuccess;
 }
 
-inline ncclResult_t ncclGroupStart() {
-  return course::gpu::nccl::begin_group();
+inline ncclResult_t ncclGroupStart(int line = __builtin_LINE()) {
+  return course::gpu::nccl::begin_group(line);
 }
 inline ncclResult_t ncclGroupEnd() {
   return course::gpu::nccl::end_group();

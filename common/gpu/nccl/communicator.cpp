@@ -31,6 +31,13 @@ std::uint64_t number_of(const Meeting& meeting) {
   return 1000 + static_cast<std::uint64_t>(tag_of(meeting));
 }
 
+/// A handle that is_known() does not know, in words.
+std::string what_is(const Communicator* comm) {
+  const auto left = std::ranges::find(current.made, comm, &std::unique_ptr<Communicator>::get);
+  if (left == current.made.end()) return "what is no communicator";
+  return "a communicator that " + call_text("ncclCommDestroy", (*left)->left_on_line) + " has ended";
+}
+
 /// Waits for a message between a guest and the rank that made the id.
 void complete(MPI_Request request, bool is_send, int peer, const Meeting& meeting) {
   PendingOperation one{};
@@ -109,21 +116,22 @@ Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int li
   return Result::Success;
 }
 
-Result leave(Communicator* comm) {
-  if (!is_known(comm)) return refuse("ncclCommDestroy is given what is no communicator, or no longer one");
+Result leave(Communicator* comm, int line) {
+  if (!is_known(comm)) return refuse("ncclCommDestroy is given " + what_is(comm));
   run_until_done(comm->last);
   std::erase(current.known, comm);
+  comm->left_on_line = line;
   return Result::Success;
 }
 
 Result size_of(Communicator* comm, int* ranks) {
-  if (!is_known(comm)) return refuse("ncclCommCount is given what is no communicator");
+  if (!is_known(comm)) return refuse("ncclCommCount is given " + what_is(comm));
   *ranks = comm->size();
   return Result::Success;
 }
 
 Result rank_of(Communicator* comm, int* rank) {
-  if (!is_known(comm)) return refuse("ncclCommUserRank is given what is no communicator");
+  if (!is_known(comm)) return refuse("ncclCommUserRank is given " + what_is(comm));
   *rank = comm->rank;
   return Result::Success;
 }
@@ -147,6 +155,7 @@ void begin(MPI_Comm case_comm, std::function<void(const PendingOperation& messag
 
 Traffic end(bool finished) {
   if (!finished) return traffic();  // what other ranks do with the communicators is not known
+  look_for_open_group();
   if (!current.known.empty())
     refuse("communicators that were not destroyed: " + std::to_string(current.known.size()));
   for (const auto& made : current.made) PMPI_Comm_free(&made->mpi);

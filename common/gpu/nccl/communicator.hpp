@@ -20,6 +20,7 @@ class Communicator {
   OperationNumber last = 0;        ///< operations follow one another on it, whatever their streams
   std::vector<int> sent = {};      ///< messages to each rank so far
   std::vector<int> received = {};  ///< and from each
+  int left_on_line = 0;            ///< by ncclCommDestroy
   int size() const { return static_cast<int>(case_ranks.size()); }
 };
 
@@ -40,6 +41,8 @@ Result refuse(const std::string& what, Result result = Result::InvalidArgument);
 
 /// Between ncclGroupStart and ncclGroupEnd.
 bool in_group();
+/// Notes a group that has no end.
+void look_for_open_group();
 /// What was sent and gathered since the last forget_groups().
 Traffic traffic();
 /// Forgets what an earlier case has left.

@@ -19,6 +19,7 @@ class GroupRun;
 
 struct Group {
   int depth = 0;
+  int line = 0;  ///< of the outermost ncclGroupStart
   std::vector<Part> parts = {};
   Result wrong = Result::Success;  ///< what a call in it has returned
 };
@@ -271,8 +272,8 @@ const char* error_text(Result result) {
   return "unknown result code";
 }
 
-Result begin_group() {
-  ++groups.open.depth;
+Result begin_group(int line) {
+  if (groups.open.depth++ == 0) groups.open.line = line;
   return Result::Success;
 }
 
@@ -294,13 +295,19 @@ Result fail(Result result) {
 
 Result add(Part part, int peer) {
   if (const Result result = check_part(part, peer); result != Result::Success) return fail(result);
-  begin_group();
+  begin_group(part.call.line);
   groups.open.parts.push_back(std::move(part));
   return end_group();
 }
 
 bool in_group() {
   return groups.open.depth > 0;
+}
+
+void look_for_open_group() {
+  if (in_group())
+    refuse(call_text("ncclGroupStart", groups.open.line) +
+           " has no ncclGroupEnd: what comes behind it, the caller's calls, too, never begins");
 }
 
 std::vector<PendingOperation> pending() {

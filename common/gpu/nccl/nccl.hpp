@@ -51,13 +51,13 @@ const char* error_text(Result result);
 Result make_unique_id(UniqueId* id);
 /// Returns when all `ranks` have come.
 Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int line);
-Result leave(Communicator* comm);
+Result leave(Communicator* comm, int line);
 Result size_of(Communicator* comm, int* ranks);
 Result rank_of(Communicator* comm, int* rank);
 
 /// What is called in between begins with the outermost end, all of it together; nothing of it waits for
 /// another part. The streams named go on when all of it is done.
-Result begin_group();
+Result begin_group(int line);
 Result end_group();
 
 Result send(const Call& call, const void* from, int peer);

@@ -65,12 +65,15 @@ bool has_relation(const Task& task, const Played& played) {
   });
 }
 
-/// The wrong entries of an output, of every answer: what they are, and by how much they are too large.
+/// The wrong entries of an output, of every answer: what they are, and by how much they are too large. That
+/// has no meaning where a filler stands, or should.
 struct WrongEntries {
   std::vector<double> values, errors;
+  bool any_filler = false;
 };
 
-WrongEntries wrong_entries(const std::string& output, const std::vector<Played>& all) {
+WrongEntries wrong_entries(const Output& declared, const std::vector<Played>& all) {
+  const std::string& output = declared.name;
   WrongEntries wrong;
   for (const Played& played : all) {
     if (played.answer.empty()) continue;
@@ -83,6 +86,7 @@ WrongEntries wrong_entries(const std::string& output, const std::vector<Played>&
       if (off[i] <= tolerance) continue;
       wrong.values.push_back(answer[i]);
       wrong.errors.push_back(answer[i] - expected[i]);
+      wrong.any_filler |= answer[i] == declared.filler || expected[i] == declared.filler;
     }
   }
   return wrong;
@@ -102,8 +106,8 @@ std::string side_words(const std::vector<double>& errors) {
 
 /// What all wrong entries of an output have in common: one value, or the side on which they are.
 std::string of_all_wrong_entries(const Output& output, const std::vector<Played>& all) {
-  const auto& [values, errors] = wrong_entries(output.name, all);
-  if (errors.size() < fewest_in_common ||
+  const auto& [values, errors, any_filler] = wrong_entries(output, all);
+  if (any_filler || errors.size() < fewest_in_common ||
       !std::ranges::all_of(errors, [](double x) { return std::isfinite(x); }))
     return "";
   const auto [least, most] = std::ranges::minmax(values);

@@ -89,7 +89,7 @@ struct Trait {
 };
 
 constexpr Trait traits[] = {
-    {"are masked throughout or have no columns", [](const Rows& x, Index i) { return is_empty(x.row(i)); }},
+    {"have no unmasked score", [](const Rows& x, Index i) { return is_empty(x.row(i)); }},
     {"have a masked score", [](const Rows& x, Index i) { return std::ranges::any_of(x.row(i), is_masked); }},
     {"have masked scores beside others",
      [](const Rows& x, Index i) { return std::ranges::any_of(x.row(i), is_masked) && !is_empty(x.row(i)); }},

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "judge/diagnosis/diagnose.hpp"
 #include "judge/numbers/compare.hpp"
@@ -208,7 +209,7 @@ class Reader {
     std::optional<Source> found;
     for (Index from = 0; from < std::ssize(cut.parts); ++from) {
       const std::vector<Index>& others = cut.parts[from];
-      if (from == part || others.size() != entries.size() || is_constant(others)) continue;
+      if (from == part || others.size() != entries.size() || has_few_values(others)) continue;
       const Fit fit = fit_of(
           entries, [&](std::size_t k) { return expected_[others[k]]; },
           [&](std::size_t k) { return scale_[others[k]]; });
@@ -219,9 +220,11 @@ class Reader {
     return found;
   }
 
-  /// Such as a row that is masked: what is one number throughout belongs in no place in particular.
-  bool is_constant(const std::vector<Index>& entries) const {
-    return std::ranges::all_of(entries, [&](Index i) { return expected_[i] == expected_[entries.front()]; });
+  /// Such as a row that is masked, or counts that are 0 or 1: two numbers in many places are alike by chance.
+  bool has_few_values(const std::vector<Index>& entries) const {
+    std::set<double> values;
+    for (const Index i : entries) values.insert(expected_[i]);
+    return values.size() < std::min<std::size_t>(3, std::max<std::size_t>(2, entries.size()));
   }
 
   static const char* verb(const Cut& cut) { return cut.unit == "rank" ? "returned" : "holds"; }

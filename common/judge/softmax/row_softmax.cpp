@@ -55,11 +55,13 @@ struct Steps {
   bool masked_rows_apart = true;   ///< they get zeros and -inf; else they are computed as all rows are
   bool zeros_without_sum = false;  ///< the weights of a row whose sum is 0 are 0
   float (*exponential)(float) = standard_exp;
-  float epsilon = 0;           ///< added to every sum
-  bool sum_unshifted = false;  ///< of exp(score)
-  bool sum_kept = false;       ///< from one row to the next
-  bool sum_truncated = false;  ///< to a whole number, after every addition
-  bool divides = true;         ///< by the sum
+  float epsilon = 0;               ///< added to every sum
+  bool sum_unshifted = false;      ///< of exp(score)
+  bool sum_reversed = false;       ///< of exp(m - score)
+  bool weights_unshifted = false;  ///< exp(score) / l
+  bool sum_kept = false;           ///< from one row to the next
+  bool sum_truncated = false;      ///< to a whole number, after every addition
+  bool divides = true;             ///< by the sum
   bool along_columns = false;
   bool weights_from_lse = false;  ///< exp(score - lse), lse in float32
   bool lse_without_m = false;
@@ -123,7 +125,8 @@ Answer run(const Steps& steps, const Example& example) {
     const float m = subtracted(steps, x, row_maximum);
     if (!steps.sum_kept) l = steps.epsilon;
     for (const float score : scores) {
-      l += steps.exponential(steps.sum_unshifted ? score : score - m);
+      const float shifted = steps.sum_reversed ? m - score : score - m;
+      l += steps.exponential(steps.sum_unshifted ? score : shifted);
       if (steps.sum_truncated) l = std::trunc(l);
     }
     lse[row] = (steps.lse_without_m ? 0.0f : m) + steps.logarithm(l);
@@ -131,7 +134,8 @@ Answer run(const Steps& steps, const Example& example) {
     for (Index col = 0; col < x.extent(1); ++col) {
       p.matrix()(row, col) = steps.weights_from_lse
                                  ? steps.exponential(scores[col] - lse[row])
-                                 : steps.exponential(scores[col] - m) / (steps.divides ? l : 1.0f);
+                                 : steps.exponential(scores[col] - (steps.weights_unshifted ? 0.0f : m)) /
+                                       (steps.divides ? l : 1.0f);
     }
   }
   return {{"p", cast<double>(steps.along_columns ? transposed(p) : p)}, {"lse", cast<double>(lse)}};
@@ -186,6 +190,12 @@ std::vector<Reading> other_readings() {
   add("every answer is as if l were larger by 1 in every row:\nit starts at 1, or the largest score counts "
       "twice",
       {.epsilon = 1});
+  for (const bool apart : {true, false}) {
+    add("every answer is as if m were subtracted in l and not in the weights: exp(score) / l",
+        {.masked_rows_apart = apart, .weights_unshifted = true});
+    add("every answer is as if l were a sum of exp(m - score): the exponent has the wrong sign",
+        {.masked_rows_apart = apart, .sum_reversed = true});
+  }
   return all;
 }
 

@@ -57,9 +57,12 @@ std::string cause(const Access& earlier, const Access& later, Region region) {
            default_stream_text(earlier.operation, later.operation);
   if (earlier.block != later.block) return "nothing orders the blocks of a launch";
   const bool in_a_line = source_line(earlier.site) == source_line(later.site);
-  if (are_writes(earlier, later))
-    return std::string("no barrier orders the two, so that either's value may stay") +
-           (region == Region::Shared && !in_a_line ? "; if these are two arrays, they overlap" : "");
+  if (are_writes(earlier, later)) {
+    const std::string text = "no barrier orders the two, so that either's value may stay";
+    if (region != Region::Shared) return text;
+    if (!in_a_line) return text + "; if these are two arrays, they overlap";
+    return text + "; each thread needs an entry of its own, or, if the line fills two arrays, they overlap";
+  }
   if (in_a_line)
     return "no barrier stands within a line: each thread needs an entry of its own there, or a loop around "
            "it "

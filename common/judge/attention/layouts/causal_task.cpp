@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/layouts/parts.hpp"
 #include "judge/attention/ring/ring_mask.hpp"
@@ -8,7 +10,7 @@ namespace course::layouts {
 
 namespace {
 
-enum class Work { OfRanges, Right, WholeBlocks, OwnerOff, Swapped };
+enum class Work { OfRanges, Right, WholeBlocks, OwnerOff, Swapped, In32Bits };
 
 struct Seeing {
   ring_mask::Steps mask = {};
@@ -48,6 +50,7 @@ Answer seen(const Seeing& steps, const Example& example) {
                                                    : scores_of(see(rank, owner, {}));
       if (steps.work == Work::WholeBlocks && scores > 0)
         scores = Index{layout.tokens(rank)} * layout.tokens(owner);
+      if (steps.work == Work::In32Bits) scores = static_cast<std::int32_t>(scores);
       answer["work"].matrix()(rank, other) = static_cast<double>(scores);
     }
   }
@@ -57,6 +60,7 @@ Answer seen(const Seeing& steps, const Example& example) {
 std::vector<Mistake> wrong_seeing() {
   std::vector<Mistake> all =
       mistakes_of<Seeing>(seen, {{"whole_blocks_counted", {.work = Work::WholeBlocks}},
+                                 {"overflows_32_bits", {.work = Work::In32Bits}},
                                  {"owner_off", {.work = Work::OwnerOff}},
                                  {"queries_and_keys_swapped", {.work = Work::Swapped}}});
   for (const auto& [id, mask] : ring_mask::wrong_steps()) {
@@ -85,6 +89,7 @@ std::vector<Example> pairs(InputGenerator& generator, int) {
     for (const auto& [kind, layout] : all_kinds(generator, tokens, ranks))
       all.push_back(pairs_example(std::to_string(tokens) + " tokens, " + kind, layout));
   }
+  all.push_back(pairs_example("one rank, whose scores 32 bits do not count", std::vector{65536}));
   return all;
 }
 

@@ -142,12 +142,14 @@ std::vector<WrongSteps<Ownership>> wrong_ownership() {
           {"chunks_cut_otherwise", {.zigzag_by = zigzag_rounded_up}}};
 }
 
+constexpr double no_position = -1;
+
 /// Says what -1 is where a list does not end where it should.
 std::string wrong_length(const Played& played) {
   for (const auto& [name, expected] : played.expected) {
     const Tensor64& answer = played.answer.at(name);
     for (Index i = 0; i < expected.size(); ++i) {
-      if ((answer[i] == -1) != (expected[i] == -1))
+      if ((answer[i] == no_position) != (expected[i] == no_position))
         return "-1 stands where a rank has no more positions: some rank has too few or too many";
     }
   }
@@ -179,8 +181,8 @@ Example world_example(std::string what, int tokens, int ranks) {
 
 Task positions_task(std::string id, std::string function) {
   Task made = exact_task<Ownership>(std::move(id), std::move(function),
-                                    {{"striped", {"rank", "row"}, 0, "striped_positions"},
-                                     {"zigzag", {"rank", "row"}, 0, "zigzag_positions"}},
+                                    {{"striped", {"rank", "row"}, 0, "striped_positions", no_position},
+                                     {"zigzag", {"rank", "row"}, 0, "zigzag_positions", no_position}},
                                     worlds, owned, wrong_ownership());
   made.explain = wrong_length;
   return made;

@@ -242,8 +242,9 @@ Task task(std::string id, std::string function) {
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns},
                {block_log::leftover_output, block_log::leftover_columns}};
-  made.explain = log_reading::explaining(where_to_look(
-      "look at where dk and dv go between them, and how they come home", where_leftovers_belong));
+  made.explain = log_reading::explaining(
+      where_to_look("look at where dk and dv go between them, what is added to them, and how they come home",
+                    where_leftovers_belong));
   return made;
 }
 
