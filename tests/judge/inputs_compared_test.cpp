@@ -38,6 +38,8 @@ class Inputs {
     played.push_back({&example, &outcome, right, right, {{"o", 1e-5}, {"h", 1e-5}}, answer, ""});
   }
 
+  void filled_with(double filler) { task_.outputs[0].filler = filler; }
+
   void less_telling() { examples_.back().less_telling = true; }
 
   std::string simplest(bool relations) const {
@@ -161,6 +163,16 @@ TEST(RightAndSide, SaysWhichSideItIsWhereItIsOne) {
       inputs.right_and_side(),
       "every wrong entry of o, on whatever input, is too large, by 0.1 to 0.7; h is right on every input");
   inputs.play("third", x, {-0.1f});
+  EXPECT_EQ(inputs.right_and_side(), "h is right on every input");
+}
+
+TEST(RightAndSide, SaysNothingOfWhatStandsForNoEntry) {
+  Inputs inputs;
+  inputs.play("first", {1, 2, 3, 4, 5, 6, 7}, {1, 1, 1, 1, 1, 1, 1});
+  inputs.play("second", {8, 9, 10, 11, 12, 13, -1}, {1, 1, 1, 1, 1, 1, 12});
+  EXPECT_EQ(inputs.right_and_side(),
+            "every wrong entry of o, on whatever input, is too large, by 1 to 12; h is right on every input");
+  inputs.filled_with(-1);
   EXPECT_EQ(inputs.right_and_side(), "h is right on every input");
 }
 

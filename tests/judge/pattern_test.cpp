@@ -155,14 +155,17 @@ TEST(Pattern, ConstantOfAllEntries) {
     Tensor64 expected({generator.integer(5, 40)});
     for (double& x : expected.values()) x = generator.normal();
     expected[0] = -infinity;
-    for (const double constant : {0.25, -0.75}) {
+    const auto off_by = [&](double constant) {
       Tensor64 answer = expected;
       for (double& x : answer.values()) x += constant;
-      EXPECT_EQ(error_pattern(entries, returned(answer), expected, tolerated, {}),
-                fmt::format("lse: every entry is {} {} than it should be", std::abs(constant),
-                            constant > 0 ? "more" : "less"))
+      return error_pattern(entries, returned(answer), expected, tolerated, {});
+    };
+    for (const double constant : {0.25, -0.75})
+      EXPECT_EQ(off_by(constant), fmt::format("lse: every entry is {} {} than it should be",
+                                              std::abs(constant), constant > 0 ? "more" : "less"))
           << seed;
-    }
+    EXPECT_EQ(off_by(std::log(2)), "lse: every entry is 0.693147 (log 2) more than it should be") << seed;
+    EXPECT_EQ(off_by(-std::log(32)), "lse: every entry is 3.46574 (log 32) less than it should be") << seed;
   }
 }
 
@@ -190,6 +193,19 @@ TEST(Pattern, HeadsThatHaveChangedPlaces) {
               "o: every head holds what the head before it should, cyclically")
         << seed;
   }
+}
+
+TEST(Pattern, CountsThatAre0Or1AreAlikeByChance) {
+  const Output work{"work", {"rank", "step"}, 0};
+  const auto pattern = [&](const std::vector<double>& counts) {
+    Tensor64 expected({4, 4}), answer({4, 4});
+    std::ranges::copy(counts, expected.values().begin());
+    for (Index i = 0; i < 16; ++i) answer[i] = expected[(i + 4) % 16];
+    return error_pattern(work, answer, expected, tolerated, {});
+  };
+  EXPECT_FALSE(has(pattern({1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1}), "should"));
+  EXPECT_EQ(pattern({1, 3, 0, 9, 4, 1, 6, 0, 7, 2, 1, 8, 5, 9, 2, 1}),
+            "work: every rank returned what the rank after it should, cyclically");
 }
 
 TEST(Pattern, ShardsInAnotherRanksPlace) {

@@ -307,7 +307,7 @@ bool in_group() {
 void look_for_open_group() {
   if (in_group())
     refuse(call_text("ncclGroupStart", groups.open.line) +
-           " has no ncclGroupEnd: what comes behind it, the caller's calls, too, never begins");
+           " has no ncclGroupEnd: neither what comes behind it nor the caller's next calls ever begin");
 }
 
 std::vector<PendingOperation> pending() {

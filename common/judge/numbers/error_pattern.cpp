@@ -334,7 +334,15 @@ class Reader {
     if (factor && std::abs(by) <= allowed_) return "is 0";
     if (factor && std::abs(by + 1) <= allowed_) return "has the wrong sign";
     if (factor) return fmt::format("is {} times what it should be", number(by));
-    return fmt::format("is {} {} than it should be", number(std::abs(by)), by > 0 ? "more" : "less");
+    return fmt::format("is {}{} {} than it should be", number(std::abs(by)), logarithm_words(std::abs(by)),
+                       by > 0 ? "more" : "less");
+  }
+
+  /// " (log 2)" of an lse whose sum is 2 times what it should be, or half of it.
+  std::string logarithm_words(double by) const {
+    const double times = std::round(std::exp(by));
+    const bool is_logarithm = times >= 2 && times <= 64 && std::abs(by - std::log(times)) <= 1e-4;
+    return output_.name == "lse" && is_logarithm ? fmt::format(" (log {})", times) : "";
   }
 
   /// With no more digits than are certain.

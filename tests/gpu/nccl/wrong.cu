@@ -215,6 +215,18 @@ void group_is_ended_twice(course::Call& call) {
   wait(r);
 }
 
+void group_has_no_end(course::Call& call) {
+  Rank r(call);
+  exchange(r, r.x, r.y, r.compute);
+  wait(r);
+  check(ncclGroupStart());  // left_open
+}
+
+void communicator_is_ended_twice(course::Call& call) {
+  Rank r(call);
+  check(ncclCommDestroy(r.comm));  // first_end
+}
+
 void refused_calls(course::Call& call) {
   Rank r(call);
   const auto is_refused = [](ncclResult_t result, ncclResult_t expected = ncclInvalidArgument) {
@@ -326,6 +338,8 @@ course::Adapter wrong_programs() {
           {"beyond_the_end", beyond_the_end},
           {"communicator_is_used_behind_its_end", communicator_is_used_behind_its_end},
           {"group_is_ended_twice", group_is_ended_twice},
+          {"group_has_no_end", group_has_no_end},
+          {"communicator_is_ended_twice", communicator_is_ended_twice},
           {"id_is_not_handed_on", id_is_not_handed_on},
           {"id_is_cut_short", id_is_cut_short},
           {"id_of_an_earlier_case", id_of_an_earlier_case},

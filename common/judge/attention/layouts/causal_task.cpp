@@ -87,7 +87,8 @@ std::vector<Example> pairs(InputGenerator& generator, int) {
   std::vector<Example> all;
   for (const auto& [tokens, ranks] : {std::pair{1, 1}, {24, 4}, {20, 3}, {5, 8}}) {
     for (const auto& [kind, layout] : all_kinds(generator, tokens, ranks))
-      all.push_back(pairs_example(std::to_string(tokens) + " tokens, " + kind, layout));
+      all.push_back(
+          pairs_example(std::to_string(tokens) + (tokens == 1 ? " token, " : " tokens, ") + kind, layout));
   }
   all.push_back(pairs_example("one rank, whose scores 32 bits do not count", std::vector{65536}));
   return all;
