@@ -195,6 +195,16 @@ TEST(Pattern, HeadsThatHaveChangedPlaces) {
   }
 }
 
+TEST(Pattern, RowsOfASecondTileThatAreThoseOfTheFirst) {
+  InputGenerator generator(1);
+  Tensor64 expected({10, 5});
+  for (double& x : expected.values()) x = generator.normal();
+  Tensor64 answer = expected;
+  for (Index i = 0; i < 4 * 5; ++i) answer[6 * 5 + i] = expected[i];
+  EXPECT_EQ(error_pattern(matrix, returned(answer), expected, tolerated, {}),
+            "p: each of rows 6 to 9 of 10 holds what the row 6 places before it should");
+}
+
 TEST(Pattern, CountsThatAre0Or1AreAlikeByChance) {
   const Output work{"work", {"rank", "step"}, 0};
   const auto pattern = [&](const std::vector<double>& counts) {

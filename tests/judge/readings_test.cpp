@@ -391,7 +391,7 @@ TEST(OAndLse, AreConnectedWhereTheSumAloneIsWrong) {
     }
     return answer;
   };
-  expect_told("o before the division is right, and l is not", task, halves);
+  expect_told("o before the division is right; l is not, or is not used", task, halves);
 }
 
 TEST(OAndLse, AreConnectedOnTheInputShownWhereAnotherHidesIt) {

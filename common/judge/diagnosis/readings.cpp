@@ -232,8 +232,7 @@ std::string o_and_lse(const Task& task, const Played& shown, const std::vector<P
   if (!has("o") || !has("lse")) return "";
   const char* const words =
       "in every wrong row{} o is off by one factor, and exp(lse) by one divided by it: o before the division "
-      "is "
-      "right, and l is not";
+      "is right; l is not, or is not used";
   if (are_rows_of_a_wrong_l(std::span(test))) return fmt::format(fmt::runtime(words), "");
   // Elsewhere another mistake may hide it, or a row of which nothing is left.
   if (are_rows_of_a_wrong_l(std::span(&shown, 1))) return fmt::format(fmt::runtime(words), " of this input");

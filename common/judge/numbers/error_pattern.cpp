@@ -236,17 +236,22 @@ class Reader {
     std::vector<Index> shifts;
     for (const auto& [part, from] : source) {
       parts.push_back(part);
-      shifts.push_back((part - from + count) % count);
+      shifts.push_back(part - from);
     }
+    const auto differ = [&] { return std::ranges::count(shifts, shifts.front()) < std::ssize(shifts); };
+    const bool cyclic = differ();
+    for (Index& shift : shifts) {
+      if (cyclic) shift = (shift + count) % count;
+    }
+    if (source.size() < 3 || differ()) return "";
     const Index shift = shifts.front();
-    if (source.size() < 3 || std::ranges::count(shifts, shift) < std::ssize(shifts)) return "";
-    const bool before = 2 * shift <= count;
-    const Index places = before ? shift : count - shift;
+    const bool before = cyclic ? 2 * shift <= count : shift > 0;
+    const Index places = cyclic && !before ? count - shift : std::abs(shift);
     const bool all = std::ssize(parts) == count;
     return fmt::format("{} {} what the {} {}{} it should{}",
                        all ? "every " + cut.unit : "each of " + index_words(cut.unit, parts, count),
                        verb(cut), cut.unit, places > 1 ? fmt::format("{} places ", places) : "",
-                       before ? "before" : "after", all ? ", cyclically" : "");
+                       before ? "before" : "after", cyclic ? ", cyclically" : "");
   }
 
   static std::string source_words(const Cut& cut, const std::map<Index, Index>& source) {
