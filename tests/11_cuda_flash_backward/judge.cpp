@@ -53,6 +53,14 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
   add("no queries", random_qkv(generator, 2, 0, 6, 32), LseGradient::Zero, {64, 64});
   add("no keys", random_qkv(generator, 2, 4, 0, 32), LseGradient::Zero, {64, 64});
   add("no heads", random_qkv(generator, 0, 4, 6, 32), LseGradient::Zero, {64, 64});
+  add("a window of keys, in two blocks of keys", random_qkv(generator, 1, 40, 60, 32), LseGradient::Drawn,
+      {35, 40, 20, 30});
+  add("head_dim 64, two blocks of queries and two of keys", random_qkv(generator, 1, 40, 44, 64),
+      LseGradient::Zero, {30, 25, 4});
+  add("head_dim 128, each query sees one key more than the one before", random_qkv(generator, 1, 40, 40, 128),
+      LseGradient::Zero, {40, 40, 0});
+  add("all scores near -2000", very_negative_qkv(generator, 1, 9, 20, 32, -2000), LseGradient::Zero,
+      {20, 64});
   return all;
 }
 

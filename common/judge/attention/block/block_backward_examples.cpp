@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/forward.hpp"
@@ -103,6 +105,12 @@ reference::Mask mask_of(const Example& example) {
   return moving_ranges(example) & reference::Mask::ranges(std::move(seen));
 }
 
+/// The first head's o, and so D where lse has no gradient, are 0.
+QKV with_zero_values(QKV qkv) {
+  std::ranges::fill(std::span(qkv.v.values()).first(qkv.v.size() / qkv.v.extent(0)), 0.0f);
+  return qkv;
+}
+
 std::vector<Example> rows_examples(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](const char* what, const Tensor& scores, LseGradient lse_gradient) {
@@ -118,6 +126,7 @@ std::vector<Example> rows_examples(InputGenerator& generator, int) {
   add("one row", score_rows(generator, 1, 300), LseGradient::Zero);
   add("no columns", score_rows(generator, 3, 0), LseGradient::Drawn);
   add("no rows", score_rows(generator, 0, 5), LseGradient::Drawn);
+  add("one column, masked in some rows", masked_rows(generator, 8, 1), LseGradient::Drawn);
   return all;
 }
 
@@ -167,6 +176,13 @@ std::vector<Example> examples(InputGenerator& generator, int) {
       Blocks{3, 3}.with_offset(-9));
   add("no queries", random_qkv(generator, 2, 0, 6, 4), LseGradient::Zero, {4, 4});
   add("no keys", random_qkv(generator, 2, 4, 0, 4), LseGradient::Zero, {4, 4});
+  // Sizes that no fixed room, tile or count is likely to hold.
+  add("head_dim 130", random_qkv(generator, 2, 5, 7, 130), LseGradient::Zero, {3, 5});
+  add("a block of hundreds of keys", random_qkv(generator, 1, 3, 400, 3), LseGradient::Zero, {300, 3});
+  add("300 queries, each sees one key more than the one before", random_qkv(generator, 1, 300, 310, 4),
+      LseGradient::Zero, {64, 290, 0});
+  add("values of zeros in one head", with_zero_values(random_qkv(generator, 2, 6, 9, 4)), LseGradient::Zero,
+      {4, 6});
   return all;
 }
 

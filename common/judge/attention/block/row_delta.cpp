@@ -26,6 +26,7 @@ std::vector<Example> row_examples(InputGenerator& generator, int) {
   add("rows of 128 numbers", {1, 35, 128});
   add("one row", {1, 1, 64});
   add("no rows", {2, 0, 32});
+  add("more rows than a block may have threads", {1, 1100, 32});
   return all;
 }
 
