@@ -33,7 +33,7 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
       LseGradient::Drawn, {64, 64, 59, 0, -1});
   add("a window of keys", random_qkv(generator, 1, 40, 60, 32), LseGradient::Zero, {64, 64, 20, 30});
   add("70 queries and 100 keys", random_qkv(generator, 1, 70, 100, 32), LseGradient::Zero, {128, 128});
-  add("a window of 8 keys, 100 queries", random_qkv(generator, 1, 100, 100, 32), LseGradient::Zero,
+  add("a window of 8 keys for 100 queries", random_qkv(generator, 1, 100, 100, 32), LseGradient::Zero,
       {128, 128, 0, 8});
   add("queries in the middle that see no key", random_qkv(generator, 1, 100, 40, 32), LseGradient::Drawn,
       block_backward::Blocks{.block = 64, .query_block = 128, .first_blind = 30, .end_of_blind = 66});

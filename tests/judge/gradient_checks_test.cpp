@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <limits>
+#include <regex>
 #include <set>
 
 #include "judge/numbers/input_generator.hpp"
@@ -49,6 +50,18 @@ Kinds broken(const AttentionProblem& x, const Answer& given, double relative = s
 
 void multiply(Tensor64& tensor, double factor) {
   for (double& value : tensor.values()) value *= factor;
+}
+
+TEST(GradientChecks, PrintTwoNumbersThatDiffer) {
+  const AttentionProblem x = problem(1, LseGradient::Drawn, 5, 7);
+  const GradientSlack slack = slack_of(right_gradients(x), {{"dq", sharp}, {"dk", sharp}, {"dv", sharp}});
+  Answer given = right_gradients(x);
+  multiply(given.at("dv"), 1 + 1e-4);
+  const std::vector<std::string> lines = broken_differences(x, given, slack);
+  ASSERT_EQ(lines.size(), 1u);
+  std::smatch numbers;
+  ASSERT_TRUE(std::regex_search(lines[0], numbers, std::regex("is (.+), should be (.+)"))) << lines[0];
+  EXPECT_NE(numbers[1], numbers[2]) << lines[0];
 }
 
 TEST(GradientChecks, FindNothingInRightGradients) {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
 
 #include "judge/attention/forward.hpp"
 #include "judge/numbers/compare.hpp"
@@ -157,6 +160,14 @@ bool is_finite(const Answer& answer) {
   });
 }
 
+/// Both with as many digits as tell them apart, and four at least.
+std::pair<std::string, std::string> told_apart(double a, double b) {
+  int digits = 4;
+  const auto words = [&](double x) { return fmt::format("{:.{}g}", x, digits); };
+  while (digits < std::numeric_limits<double>::max_digits10 && words(a) == words(b)) ++digits;
+  return {words(a), words(b)};
+}
+
 }  // namespace
 
 AttentionProblem problem_of(const Example& example, Tensor64 d_lse, reference::Mask mask) {
@@ -220,9 +231,9 @@ std::vector<std::string> broken_differences(const AttentionProblem& problem, con
     // Six standard deviations: random signs turn an error into a number of mean 0 and deviation its norm.
     const double allowed = 6 * norm(slack.at(variable.gradient)) + rounding_of_loss / variable.step;
     if (std::abs(given - expected) <= allowed) continue;  // NaN is not
-    lines.push_back(
-        fmt::format("central differences: {} along a random direction is {:.4g}, should be {:.4g}",
-                    variable.gradient, given, expected));
+    const auto [is, should_be] = told_apart(given, expected);
+    lines.push_back(fmt::format("central differences: {} along a random direction is {}, should be {}",
+                                variable.gradient, is, should_be));
   }
   return lines;
 }
