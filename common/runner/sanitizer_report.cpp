@@ -62,8 +62,8 @@ std::string address_report(const std::vector<std::string>& lines, std::size_t i)
 std::string undefined_report(const std::vector<std::string>& lines, std::size_t i) {
   const std::string& error = lines[i];
   if (submission_path(error) != std::string::npos) return shortened(error);
-  for (++i; i < lines.size(); ++i) {
-    if (lines[i].starts_with("    #") && submission_path(lines[i]) != std::string::npos)
+  for (++i; i < lines.size() && lines[i].starts_with("    #"); ++i) {
+    if (submission_path(lines[i]) != std::string::npos)
       return error.substr(error.find("runtime error: ")) + "\n" + shortened(lines[i]);
   }
   return error;

@@ -99,7 +99,7 @@ CommunicationCheck device_check() {
   return checks::is_right_on_the_device(
       {{fact_divergent_barrier, "at that on line", "divergent_barrier"},
        {fact_race_in_block, "both write the same value", "many_writers"},
-       {fact_race_in_block, "either's value may stay", "many_writers", "if these are two arrays"},
+       {fact_race_in_block, "may stay; each thread needs an entry", "many_writers"},
        {fact_race_in_block, "", "barrier_missing"},
        {fact_race_between_blocks, "", "block_index_forgotten"},
        {fact_divergent_barrier, "", "divergent_barrier"},

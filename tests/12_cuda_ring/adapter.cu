@@ -40,18 +40,20 @@ class Communicator {
   ncclComm_t comm_;
 };
 
-/// Throws std::invalid_argument on all ranks where any has not the same in both: rings fail then for no fault
-/// of theirs.
-void require_same_rank(ncclComm_t comm, MPI_Comm mpi) {
-  int rank = 0, expected = 0;
-  course::nccl_check(ncclCommUserRank(comm, &rank));
-  MPI_Comm_rank(mpi, &expected);
-  int differs = rank != expected;
-  PMPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, mpi);  // past the layer that counts
-  if (differs != 0)
-    throw std::invalid_argument("task 1, connect, gives rank " + std::to_string(expected) +
-                                " of `mpi` the rank " + std::to_string(rank) +
+/// Throws std::invalid_argument, the same on all ranks, where one has not the same rank in both: rings fail
+/// then for no fault of theirs.
+void require_same_ranks(ncclComm_t comm, MPI_Comm mpi) {
+  int own = -1, size = 0;
+  if (comm != nullptr) course::nccl_check(ncclCommUserRank(comm, &own));
+  MPI_Comm_size(mpi, &size);
+  std::vector<int> ranks(size);
+  PMPI_Allgather(&own, 1, MPI_INT, ranks.data(), 1, MPI_INT, mpi);  // past the layer that counts
+  for (int rank = 0; rank < size; ++rank) {
+    if (ranks[rank] == rank) continue;
+    const std::string given = ranks[rank] < 0 ? "no communicator" : "the rank " + std::to_string(ranks[rank]);
+    throw std::invalid_argument("task 1, connect, gives rank " + std::to_string(rank) + " of `mpi` " + given +
                                 ": rings of such ranks were not played");
+  }
 }
 
 /// What both passes have in common: a rank's stream and shard on its device.
@@ -62,13 +64,13 @@ struct Rank {
         stream(call.is_set("waits_for_default") ? cudaStreamDefault : cudaStreamNonBlocking),
         log(tokens, q.extent(0), q.extent(2), stream),
         communicator(call.communicator<MPI_Comm>()) {
-    require_same_rank(communicator.get(), call.communicator<MPI_Comm>());
+    require_same_ranks(communicator.get(), call.communicator<MPI_Comm>());
   }
 
   /// Throws std::invalid_argument where the ring hands `function` another stream than its own.
   void require_own(cudaStream_t given, const std::string& function) const {
     if (given != stream.get())
-      throw std::invalid_argument(function + " is given another stream than the ring has been");
+      throw std::invalid_argument(function + " is given another stream than `stream`");
   }
 
   Shards shards() const { return {tokens, static_cast<int>(q.extent(0)), static_cast<int>(q.extent(2))}; }

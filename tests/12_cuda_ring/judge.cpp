@@ -136,6 +136,7 @@ std::vector<Finding> waits_for_its_last_transfer(const Example&, const Outcome& 
 CommunicationCheck device_check() {
   return checks::is_right_on_the_device(
       {no_id,
+       {fact_nccl_call, "", ""},
        {fact_unrecorded_event, "", "waits_before_the_record"},
        {fact_nccl_mismatch, "", ""},
        {fact_missing_dependency, "in the same group", ""},

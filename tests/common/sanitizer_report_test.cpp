@@ -58,6 +58,13 @@ TEST(SanitizerReport, NamesTheStudentsLineThatCalledALibrary) {
       "in ring lessons/14_x/ring.cpp:166");
 }
 
+TEST(SanitizerReport, TakesNoLineOfALaterReport) {
+  const std::string error = "/usr/include/c++/12/a.h:1:2: runtime error: division by zero";
+  EXPECT_EQ(sanitizer_report(error + "\n    #0 0x1 in f /usr/include/c++/12/a.h:1\nnext\n"
+                                     "    #0 0x1 in g /a/lessons/14_x/ring.cpp:166\n"),
+            error);
+}
+
 TEST(SanitizerReport, ManagesWithoutALineOfTheStudents) {
   EXPECT_EQ(
       sanitizer_report(

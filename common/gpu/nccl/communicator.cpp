@@ -31,13 +31,6 @@ std::uint64_t number_of(const Meeting& meeting) {
   return 1000 + static_cast<std::uint64_t>(tag_of(meeting));
 }
 
-/// A handle that is_known() does not know, in words.
-std::string what_is(const Communicator* comm) {
-  const auto left = std::ranges::find(current.made, comm, &std::unique_ptr<Communicator>::get);
-  if (left == current.made.end()) return "what is no communicator";
-  return "a communicator that " + call_text("ncclCommDestroy", (*left)->left_on_line) + " has ended";
-}
-
 /// Waits for a message between a guest and the rank that made the id.
 void complete(MPI_Request request, bool is_send, int peer, const Meeting& meeting) {
   PendingOperation one{};
@@ -72,6 +65,12 @@ Result refuse(const std::string& what, Result result) {
 
 bool is_known(const Communicator* comm) {
   return std::ranges::count(current.known, comm) > 0;
+}
+
+std::string what_is(const Communicator* comm) {
+  const auto left = std::ranges::find(current.made, comm, &std::unique_ptr<Communicator>::get);
+  if (left == current.made.end()) return "what is no communicator";
+  return "a communicator that " + call_text("ncclCommDestroy", (*left)->left_on_line) + " has ended";
 }
 
 Result make_unique_id(UniqueId* id) {

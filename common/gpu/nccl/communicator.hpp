@@ -27,6 +27,9 @@ class Communicator {
 /// Whether the handle is one of this case's communicators that has not been left.
 bool is_known(const Communicator* comm);
 
+/// A handle that is_known() does not know, in words.
+std::string what_is(const Communicator* comm);
+
 /// What the host waits for before it has its communicator.
 std::vector<PendingOperation> pending_joins();
 

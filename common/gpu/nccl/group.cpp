@@ -242,7 +242,7 @@ Result check_buffer(const Part& part, const Range& range, const char* which) {
 
 Result check_part(const Part& part, int peer) {
   if (broken() != Error::Success) return Result::UnhandledCudaError;
-  if (!is_known(part.call.comm)) return refuse(part.name() + " is given no communicator, or one destroyed");
+  if (!is_known(part.call.comm)) return refuse(part.name() + " is given " + what_is(part.call.comm));
   if (peer < 0 || peer >= part.call.comm->size())
     return refuse(part.name() + ": there is no rank " + std::to_string(peer) + " among " +
                   std::to_string(part.call.comm->size()));
@@ -307,7 +307,7 @@ bool in_group() {
 void look_for_open_group() {
   if (in_group())
     refuse(call_text("ncclGroupStart", groups.open.line) +
-           " has no ncclGroupEnd: neither what comes behind it nor the caller's next calls ever begin");
+           " has no ncclGroupEnd: no NCCL call behind it begins, nor any of the caller's");
 }
 
 std::vector<PendingOperation> pending() {

@@ -314,7 +314,7 @@ TEST(WrongPrograms, WhatIsWrongIsToldWithItsLines) {
       {"beyond_the_end", fact_nccl_call, {"on " + line_of("too_long"), "the receive buffer of 768 bytes"}},
       {"communicator_is_used_behind_its_end",
        fact_nccl_call,
-       {"on " + line_of("destroyed"), "one destroyed"}},
+       {"on " + line_of("destroyed"), "is given a communicator that ncclCommDestroy on line"}},
       {"group_has_no_end",
        fact_nccl_call,
        {"ncclGroupStart on " + line_of("left_open") + " has no ncclGroupEnd"}},

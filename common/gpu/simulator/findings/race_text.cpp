@@ -58,10 +58,13 @@ std::string cause(const Access& earlier, const Access& later, Region region) {
   if (earlier.block != later.block) return "nothing orders the blocks of a launch";
   const bool in_a_line = source_line(earlier.site) == source_line(later.site);
   if (are_writes(earlier, later)) {
-    const std::string text = "no barrier orders the two, so that either's value may stay";
-    if (region != Region::Shared) return text;
-    if (!in_a_line) return text + "; if these are two arrays, they overlap";
-    return text + "; each thread needs an entry of its own, or, if the line fills two arrays, they overlap";
+    std::string text = "no barrier orders the two, so that either's value may stay";
+    if (in_a_line)
+      text += "; each thread needs an entry of its own, or a loop around it a barrier in every round";
+    if (region == Region::Shared)
+      text +=
+          std::string("; if ") + (in_a_line ? "the line fills" : "these are") + " two arrays, they overlap";
+    return text;
   }
   if (in_a_line)
     return "no barrier stands within a line: each thread needs an entry of its own there, or a loop around "

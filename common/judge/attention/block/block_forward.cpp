@@ -220,7 +220,7 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   // Drawn blocks may all begin with their largest score.
   add("scores more than 110 apart in one block", wide_scores_qkv(generator, 1, 5, 24, 4), 24);
   add("queries of zeros", with_zero_queries(random_qkv(generator, 1, 4, 21, 5)), 12);
-  // Sizes that no fixed room, tile or count is likely to hold.
+  // Sizes that no fixed room, tile or count is likely to hold, and scores and values at an edge.
   add("five heads, head_dim 130", random_qkv(generator, 5, 3, 7, 130), 3);
   add("more than a thousand queries", random_qkv(generator, 1, 1100, 3, 2), 2);
   add("blocks of hundreds of keys", random_qkv(generator, 1, 2, 1300, 3), 600);
