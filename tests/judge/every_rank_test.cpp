@@ -52,8 +52,7 @@ TEST(RingBackward, SaysWhereToLook) {
             "every rank was given the right blocks: look at delta, which dv does without");
   EXPECT_EQ(explained(example(3), true, false, false),
             "every rank was given the right blocks: look at where dk and dv go between them, what is added "
-            "to them, and how they "
-            "come home");
+            "to them, and how they come home");
   EXPECT_TRUE(explained(example(3), true, false, true)
                   .starts_with(
                       "every rank was given the right blocks: rank 1, block of rank 2: block.accumulate was "
@@ -105,8 +104,7 @@ TEST(RingBackward, TellsALastHopThatWasMadeFromOneThatIsMissing) {
       "at what is returned after it");
   const std::string elsewhere =
       "every rank was given the right blocks: look at where dk and dv go between them, what is added to "
-      "them, and how they come "
-      "home";
+      "them, and how they come home";
   EXPECT_EQ(explained_one_hop_short(example, checks::bytes_of_block(example, 4 * 3)), elsewhere);
   Outcome uncounted =
       returned_with_log(ring_backward::gradients<double>({.gradient_hops = -1}, example), example);
