@@ -23,7 +23,7 @@ grade <"$solution"
 check 'a right answer has all points' has "$out" 'lesson 09 cuda_softmax on the simulated GPU: passed, 100 of 100 points'
 grade < <(awk '!/__syncthreads/ || ++seen != 1' "$solution")
 check 'one without a barrier has the points of the other task' has "$out" 'lesson 09 cuda_softmax on the simulated GPU: failed, 50 of 100 points'
-check 'and is told of it' has "$out" 'a barrier belongs before the reads'
+check 'and is told of it' has "$out" 'a barrier belongs between the writes and the reads'
 grade < <(sed 's/__shfl_xor_sync/__shfl_xor_sink/' "$solution")
 check 'what does not compile is told with its own line' has "$out" "does not compile: cuda_softmax.cu:18:"
 grade < <(sed 's/^__global__ void softmax_rows/__constant__ float c[4];\n&/' "$solution")

@@ -66,10 +66,10 @@ using Tells = std::function<bool(const Round&)>;
 /// With a later seed a task of several ranks is played at one of its world sizes, which take turns, and on
 /// one of its inputs, which is drawn; large examples are left out (Example::large). Of a submission with a
 /// mistake, only the tasks are played that it failed with the first seed, at one of the world sizes at which
-/// it failed: of the larger half, but the largest only where it is the only one. Some mistakes take an odd
-/// ring to show, most show in a large one, and the largest takes longer than the others together. The input
-/// is then drawn, with one rank as well, from those that came out wrong with the first seed; a seed for which
-/// that does not tell is played again on all.
+/// it was named, or failed where none was named: of the larger half, but the largest only where it is the
+/// only one. Some mistakes take an odd ring to show, most show in a large one, and the largest takes longer
+/// than the others together. The input is then drawn, with one rank as well, from those that came out wrong
+/// with the first seed; a seed for which that does not tell is played again on all.
 std::vector<Round> sweep(Session& session, int seeds, const Tells& tells);
 
 }  // namespace course

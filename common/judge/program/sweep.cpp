@@ -30,10 +30,16 @@ Tests of_one_world_size(Tests tests, int index) {
   return tests;
 }
 
+bool names_a_mistake(const PlayedTest* test) {
+  return !test->verdict.mistakes.empty();
+}
+
 /// Of the tests of one task, those that show a mistake.
 Tests showing(Tests tests) {
   std::erase_if(tests, std::not_fn(&PlayedTest::failed));
   if (tests.empty()) return {};
+  // Some mistakes can be named in large worlds alone.
+  if (std::ranges::any_of(tests, names_a_mistake)) std::erase_if(tests, std::not_fn(names_a_mistake));
   std::ranges::stable_sort(tests, {}, ranks_of);
   tests.erase(tests.begin(), tests.begin() + std::ssize(tests) / 2);
   const int largest = ranks_of(tests.back());
