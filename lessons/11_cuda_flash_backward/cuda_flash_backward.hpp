@@ -10,8 +10,8 @@ struct Shape {
 };
 
 /// The keys that each query sees: j with first[i] <= j < last[i], counted in the block; none where
-/// first[i] >= last[i]. A range may begin before the block and end behind it. Both have `queries` entries in
-/// device memory, the same for every head.
+/// first[i] >= last[i]. A range may begin before the block, end behind it, or lie on one side of it. Both
+/// have `queries` entries in device memory, the same for every head.
 struct KeyRange {
   const int* first;
   const int* last;

@@ -61,6 +61,11 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
       LseGradient::Zero, {40, 40, 0});
   add("all scores near -1200", very_negative_qkv(generator, 1, 9, 20, 32, -1200), LseGradient::Zero,
       {20, 64});
+  add("windows before and behind blocks of keys", random_qkv(generator, 1, 40, 128, 32), LseGradient::Drawn,
+      {64, 40, 50, 5});
+  // exp of such a score less lse is infinite: who multiplies it by 0 to hide it makes a NaN.
+  add("hidden scores more than 110 above the others", wide_scores_qkv(generator, 1, 20, 40, 32),
+      LseGradient::Zero, {40, 64, 5});
   return all;
 }
 

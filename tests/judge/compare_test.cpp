@@ -89,6 +89,16 @@ TEST(SideBySide, ShowsTheNeighboursOfTheWorstEntryInTheContractsIndices) {
             "      rank 1: p[row 0, col 3]               12  12\n");
 }
 
+TEST(RelativeError, TakesWhatOverflowedForAMistakesAnswerThatIsBeyondFloat32) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Tensor64 mistaken({3}, {1e47, -1e31, 2});  // a factor of 1e-8 or so may make 1e31 of 1e39
+  EXPECT_EQ(relative_error(Tensor64({3}, {infinity, -infinity, 2}), mistaken), 0);
+  EXPECT_EQ(relative_error(Tensor64({3}, {nan, nan, 2}), mistaken), 0);
+  EXPECT_DOUBLE_EQ(relative_error(Tensor64({3}, {nan, infinity, 3}), mistaken), 0.5);
+  EXPECT_EQ(relative_error(Tensor64({3}, {infinity, -1e31, nan}), mistaken), infinity);
+  EXPECT_EQ(relative_error(Tensor64({1}, {nan}), Tensor64({1}, {-infinity})), infinity);
+}
+
 TEST(RelativeError, IsTheWorstGroups) {
   const Tensor64 column({3, 1}, {100, 1, 1});
   EXPECT_DOUBLE_EQ(relative_error(Tensor64({3, 1}, {100, 1.5, 1}), column), 0.5);

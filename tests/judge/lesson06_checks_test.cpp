@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -43,6 +44,14 @@ bool lse_counts(const Example& example) {
   return std::ranges::any_of(example.inputs.at("d_lse").values(), [](float value) { return value != 0; });
 }
 
+/// Whether what is rounded off an answer is larger than the right gradients, so that no identity holds of it:
+/// one in which hidden scores far above the others have weights.
+bool is_huge(const Answer& answer) {
+  return std::ranges::any_of(answer, [](const auto& output) {
+    return std::ranges::any_of(output.second.values(), [](double value) { return std::abs(value) > 1e8; });
+  });
+}
+
 /// What the checks see of each mistake of a task on any example, by the mistake's id; apart where lse has a
 /// gradient, of which the first identity knows.
 struct Seen {
@@ -56,7 +65,7 @@ Seen seen_by_checks(const Task& task) {
     if (example.large) continue;
     for (const Mistake& mistake : task.mistakes) {
       const std::optional<Answer> answer = mistake.answer(example);
-      if (!answer) continue;
+      if (!answer || is_huge(*answer)) continue;
       const Outcome outcome = returned(*answer);
       const Played played = compare(task, example, task.expected(example), outcome);
       const Kinds kinds = broken(task, played);
@@ -106,7 +115,7 @@ TEST(Lesson06Checks, SeeOfEachMistakeWhatTheReadmeSays) {
                                                 {"not_transposed", "1234kv"},
                                                 {"q_and_k_swapped", "13kq"},
                                                 {"ragged_block_dropped", "1234kqv"},
-                                                {"root_of_queries", "1234kqv"},
+                                                {"root_of_queries", "124kqv"},
                                                 {"scaled_twice", "3kq"},
                                                 {"scores_unscaled", "1234kqv"},
                                                 {"sums_not_cleared", "1234kqv"},
@@ -131,18 +140,18 @@ TEST(Lesson06Checks, SeeOfEachMistakeWhatTheReadmeSays) {
                                              {"ds_from_scores", "1kq"},
                                              {"dv_from_ds", "24v"},
                                              {"gradients_in_first_rows", "34kv"},
-                                             {"hidden_score_zero", "1234kqv"},
+                                             {"hidden_score_zero", "124kqv"},
                                              {"last_query_decides", ""},
-                                             {"lse_in_other_units", "1234kqv"},
-                                             {"mask_ignored", "1234kqv"},
-                                             {"mask_off_by_one", "1234kqv"},
+                                             {"lse_in_other_units", "124kqv"},
+                                             {"mask_ignored", "124kqv"},
+                                             {"mask_off_by_one", "124kqv"},
                                              {"masked_row_nan", "1234kqv"},
                                              {"not_transposed", ""},
                                              {"q_and_k_swapped", "13kq"},
                                              {"ragged_block_dropped", "1234kqv"},
                                              {"root_of_queries", "124kqv"},
                                              {"scaled_twice", "13kq"},
-                                             {"scores_unscaled", "1234kqv"},
+                                             {"scores_unscaled", "124kqv"},
                                              {"sums_not_cleared", "1234kqv"},
                                              {"visible_less_block_number", "124kqv"},
                                              {"visible_not_shifted", "124kqv"},

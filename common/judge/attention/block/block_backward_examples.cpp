@@ -173,6 +173,9 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   add("a block of hundreds of keys", random_qkv(generator, 1, 3, 400, 3), LseGradient::Zero, {300, 3});
   add("300 queries, each sees one key more than the one before", random_qkv(generator, 1, 300, 310, 4),
       LseGradient::Zero, {64, 290, 0});
+  // exp of such a score less lse is infinite: who multiplies it by 0 to hide it makes a NaN.
+  add("hidden scores more than 110 above the others", wide_scores_qkv(generator, 1, 20, 40, 6),
+      LseGradient::Zero, {17, 20, 5});
   return all;
 }
 
