@@ -127,7 +127,7 @@ checks::ByteLimit limit_of_softmax(const Example& example) {
 
 Task played_on_a_device(Task task, checks::ByteLimit (*limit)(const Example&), KernelCounts solution) {
   task.communication_checks = {device_check(), checks::only_launches(),
-                               checks::moves_at_most(limit, "row_not_shared")};
+                               checks::moves_at_most(limit, "row_not_shared", "row_of_one_thread")};
   task.examples = [of_family = task.examples](InputGenerator& generator, int ranks) {
     std::vector<Example> all = of_family(generator, ranks);
     std::ranges::move(edges_of_warps(generator), std::back_inserter(all));

@@ -116,19 +116,29 @@ TEST(KernelCosts, OfTheSolutionMayDifferByATenth) {
 TEST(KernelCosts, MayHaveALimit) {
   const CommunicationCheck look = checks::moves_at_most(
       [](const Example&) {
-        return checks::ByteLimit{100, "twice as many as x has"};
+        return checks::ByteLimit{1280, "twice as many as x has"};
       },
-      "row_not_shared");
+      "row_not_shared", "row_of_one_thread");
   const Example example{.what = "an input", .inputs = {}, .counted = true};
+  const auto found = [&](const KernelCounts& a, const KernelCounts& b) {
+    return look(example, reporting({a, b}));
+  };
   EXPECT_TRUE(look(example, reporting({})).empty());
-  EXPECT_TRUE(look(example, reporting({counts_of("a", 20), counts_of("b", 30)})).empty());
-  const std::vector<Finding> findings = look(example, reporting({counts_of("a", 20), counts_of("b", 31)}));
-  ASSERT_EQ(findings.size(), 1);
-  EXPECT_EQ(findings[0].mistake, "row_not_shared");
-  EXPECT_EQ(
-      findings[0].text,
-      "the kernels read and write 102 bytes of device memory, which is more than 100 bytes: twice as many "
-      "as x has");
+  EXPECT_TRUE(found({.bytes_read = 1000, .requests = 4}, {.bytes_written = 280, .requests = 6}).empty());
+
+  const auto bytes = found({.bytes_read = 1000, .requests = 4}, {.bytes_written = 284, .requests = 7});
+  ASSERT_EQ(bytes.size(), 1);
+  EXPECT_EQ(bytes[0].mistake, "row_not_shared");
+  EXPECT_EQ(bytes[0].text,
+            "the kernels read and write 1284 bytes of device memory, which is more than 1280 bytes: twice as "
+            "many as x has");
+
+  const auto requests = found({.bytes_read = 1000, .requests = 4}, {.bytes_written = 280, .requests = 7});
+  ASSERT_EQ(requests.size(), 1);
+  EXPECT_EQ(requests[0].mistake, "row_of_one_thread");
+  EXPECT_EQ(requests[0].text,
+            "the warps make 11 requests to device memory, which is more than 10: full warps with a float a "
+            "lane move 1280 bytes with so many, twice as many as x has");
 }
 
 }  // namespace

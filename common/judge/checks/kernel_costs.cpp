@@ -94,16 +94,24 @@ std::string drift_from_solution(const Task& task, const std::vector<Played>& pla
 }
 
 CommunicationCheck checks::moves_at_most(std::function<ByteLimit(const Example&)> limit,
-                                         std::string mistake) {
-  return [limit = std::move(limit), mistake = std::move(mistake)](
-             const Example& example, const Outcome& outcome) -> std::vector<Finding> {
-    const std::int64_t bytes = together(kernels_of(outcome)).bytes();
+                                         std::string bytes_mistake, std::string requests_mistake) {
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    const KernelCounts counts = together(kernels_of(outcome));
     const auto [most, words] = limit(example);
-    if (bytes <= most) return {};
+    if (counts.bytes() > most) {
+      return {{bytes_mistake,
+               fmt::format("the kernels read and write {} bytes of device memory, which is more than {} "
+                           "bytes: {}",
+                           counts.bytes(), most, words)}};
+    }
+    constexpr std::int64_t bytes_of_full_warp = 32 * sizeof(float);
+    const std::int64_t most_requests = most / bytes_of_full_warp;
+    if (counts.requests <= most_requests) return {};
     return {
-        {mistake, fmt::format("the kernels read and write {} bytes of device memory, which is more than {} "
-                              "bytes: {}",
-                              bytes, most, words)}};
+        {requests_mistake,
+         fmt::format("the warps make {} requests to device memory, which is more than {}: full warps with "
+                     "a float a lane move {} bytes with so many, {}",
+                     counts.requests, most_requests, most, words)}};
   };
 }
 
