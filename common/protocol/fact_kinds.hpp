@@ -50,6 +50,8 @@ inline constexpr const char* fact_refused_launch = "refused_launch";
 /// A copy beyond an allocation or in the wrong direction, a wrong cudaFree, an allocation that was never
 /// freed.
 inline constexpr const char* fact_device_memory = "device_memory";
+/// Streams and events that a case has made and that nobody destroyed.
+inline constexpr const char* fact_not_destroyed = "not_destroyed";
 /// A kernel, or the host, accesses bytes that are no allocation's, or no longer.
 inline constexpr const char* fact_out_of_bounds = "out_of_bounds";
 /// A kernel was given an address of the host's, or none.

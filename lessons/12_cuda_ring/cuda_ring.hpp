@@ -45,7 +45,7 @@ ncclComm_t connect(MPI_Comm mpi);
 /// owner and with `stream` (one without tokens need not be), and block.finish is called with `stream` in the
 /// end, once. For all that is put into `stream`, the function stands in its place: it begins behind what the
 /// caller put there before, and what the caller puts there next comes behind all of it, its transfers, too.
-/// It does not wait for the device, and frees its memory.
+/// It does not wait for the device, frees its memory, and destroys its streams and events.
 ///
 ///   - transfers beside which there is work are in a stream of the function's own; each send is in one group
 ///   with a receive;

@@ -148,7 +148,8 @@ CommunicationCheck device_check() {
        {fact_out_of_bounds, "freed", "freed_too_early"},
        {fact_unwritten_read, "add_to_", "share_not_cleared"},
        {fact_device_wide_wait, "within the ring", "waits_for_the_device"},
-       {fact_host_wait, "within the ring", "host_waits"}});
+       {fact_host_wait, "within the ring", "host_waits"},
+       {fact_not_destroyed, "", "handles_left"}});
 }
 
 /// What the simulated GPU has found.

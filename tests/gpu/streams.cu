@@ -290,6 +290,20 @@ PROGRAM(stream_is_used_behind_its_end) {
   require(cudaGetLastError() == cudaErrorInvalidResourceHandle && cudaGetLastError() == cudaSuccess);
 }
 
+PROGRAM(stream_is_not_destroyed) {
+  cudaStream_t left, ended;
+  check(cudaStreamCreateWithFlags(&left, cudaStreamNonBlocking));  // expect not_destroyed
+  check(cudaStreamCreate(&ended));
+  check(cudaStreamDestroy(ended));
+}
+
+PROGRAM(event_is_not_destroyed) {
+  cudaEvent_t left, ended;
+  check(cudaEventCreate(&left));  // expect not_destroyed
+  check(cudaEventCreate(&ended));
+  check(cudaEventDestroy(ended));
+}
+
 PROGRAM(operation_waits_for_what_another_stream_does) {
   Stage stage;
   Mail mail;

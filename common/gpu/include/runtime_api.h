@@ -89,11 +89,11 @@ inline cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaS
   return course::gpu::set_in_stream(to, value, bytes, stream, line);
 }
 
-inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return course::gpu::create_stream(stream, true);
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream, int line = COURSE_PLACE) {
+  return course::gpu::create_stream(stream, true, line);
 }
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return course::gpu::create_stream(stream, flags != cudaStreamNonBlocking);
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, int line = COURSE_PLACE) {
+  return course::gpu::create_stream(stream, flags != cudaStreamNonBlocking, line);
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return course::gpu::destroy_stream(stream);
@@ -108,11 +108,11 @@ inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, u
                                        int line = COURSE_PLACE) {
   return course::gpu::wait_for_event(stream, event, line);
 }
-inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return course::gpu::create_event(event);
+inline cudaError_t cudaEventCreate(cudaEvent_t* event, int line = COURSE_PLACE) {
+  return course::gpu::create_event(event, line);
 }
-inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  return course::gpu::create_event(event);
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned, int line = COURSE_PLACE) {
+  return course::gpu::create_event(event, line);
 }
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return course::gpu::destroy_event(event);

@@ -167,7 +167,7 @@ void look_for_overlaps(const std::vector<Part>& parts) {
 class Mark {
  public:
   explicit Mark(Stream* stream, int line) : line_(line) {
-    create_event(&event_);
+    create_event(&event_, line);
     record_event(event_, stream, line);
   }
   ~Mark() { destroy_event(event_); }

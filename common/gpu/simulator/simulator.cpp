@@ -52,6 +52,9 @@ Facts end(bool finished) {
     const std::string left = device_memory_in_use();
     if (!left.empty() && broken() == Error::Success)  // else cudaFree was refused
       note(fact_device_memory, "device memory was not freed: " + left);
+    for (const std::string& handle : handles_left()) {
+      if (broken() == Error::Success) note(fact_not_destroyed, handle + " was not destroyed");
+    }
   }
   tell_pending_race();
   reset_streams(1);

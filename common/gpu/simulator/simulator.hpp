@@ -23,8 +23,8 @@ void begin(std::uint64_t seed, bool checked, bool counted = false);
 /// Carries out what nobody has waited for.
 void run_the_rest();
 /// What was noted since: each kind of protocol/fact_kinds.hpp and text once, the first few of each kind.
-/// Memory that was not freed, and a launch whose error nobody asked for, are told of a case that has
-/// finished.
+/// Memory that was not freed, streams and events that were not destroyed, and a launch whose error nobody
+/// asked for, are told of a case that has finished.
 Facts end(bool finished);
 /// What the kernels of a counted case have asked of memory so far; none after end().
 const CountsByKernel& counts_by_kernel();

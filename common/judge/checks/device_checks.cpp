@@ -14,7 +14,7 @@ constexpr const char* kinds[] = {fact_refused_launch,      fact_nccl_call,      
                                  fact_divergent_barrier,   fact_absent_lane,        fact_spinning,
                                  fact_unrecorded_event,    fact_missing_dependency, fact_race_in_block,
                                  fact_race_between_blocks, fact_nccl_mismatch,      fact_unwritten_read,
-                                 fact_device_memory,       fact_unchecked_error};
+                                 fact_device_memory,       fact_not_destroyed,      fact_unchecked_error};
 
 const std::string* text_of(const Outcome& outcome, const DeviceMistake& mistake) {
   const auto has = [](const std::string& text, const std::string& words) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <numeric>
 #include <random>
+#include <ranges>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -33,6 +34,7 @@ class Stream {
 
   unsigned timeline;
   bool blocking;  ///< joins with the legacy stream
+  int made_on_line = 0;
   std::uint32_t count = 0;
   OperationNumber last = 0;
   Clock clock = {};  ///< behind the last operation
@@ -43,9 +45,12 @@ class Stream {
 class Event {
  public:
   OperationNumber recorded = 0;
+  int made_on_line = 0;
 };
 
 namespace {
+
+constexpr std::size_t default_streams = 2;  ///< the legacy one, and that of cudaStreamPerThread
 
 struct Streams {
   std::vector<std::unique_ptr<Stream>>
@@ -275,9 +280,10 @@ bool is_stream(Stream* handle) {
   return found(handle) != nullptr;
 }
 
-Error create_stream(Stream** stream, bool blocking) {
+Error create_stream(Stream** stream, bool blocking, int line) {
   if (broken() != Error::Success) return broken();
   *stream = &add_stream(blocking);
+  (*stream)->made_on_line = line;
   return Error::Success;
 }
 
@@ -317,10 +323,11 @@ Error wait_for_event(Stream* handle, Event* event, int line) {
   return broken();
 }
 
-Error create_event(Event** event) {
+Error create_event(Event** event, int line) {
   if (broken() != Error::Success) return broken();
   streams.events.push_back(std::make_unique<Event>());
   *event = streams.events.back().get();
+  (*event)->made_on_line = line;
   return Error::Success;
 }
 
@@ -404,11 +411,19 @@ std::uint32_t drawn_number() {
   return static_cast<std::uint32_t>(streams.drawn());
 }
 
+std::vector<std::string> handles_left() {
+  std::vector<std::string> left;
+  for (const Stream* stream : streams.alive | std::views::drop(default_streams))
+    left.push_back("the stream that was made on " + line_text(stream->made_on_line));
+  for (const auto& event : streams.events)
+    left.push_back("the event that was made on " + line_text(event->made_on_line));
+  return left;
+}
+
 void reset_streams(std::uint64_t seed) {
   streams = {};
   streams.drawn.seed(static_cast<std::minstd_rand::result_type>(seed));
-  add_stream(true);
-  add_stream(true);
+  for (std::size_t i = 0; i < default_streams; ++i) add_stream(true);
 }
 
 }  // namespace course::gpu

@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "gpu/simulator/host/errors.hpp"
 #include "gpu/simulator/host/operations.hpp"
@@ -58,16 +60,18 @@ void note_host_wait(const char* call, int line);
 
 /// Whether the handle is one of a stream that has not been destroyed.
 bool is_stream(Stream* handle);
-Error create_stream(Stream** stream, bool blocking);
+Error create_stream(Stream** stream, bool blocking, int line);
 Error destroy_stream(Stream* stream);
 Error synchronize_stream(Stream* stream, int line);
 Error query_stream(Stream* stream, int line);
 Error wait_for_event(Stream* stream, Event* event, int line);
-Error create_event(Event** event);
+Error create_event(Event** event, int line);
 Error destroy_event(Event* event);
 Error record_event(Event* event, Stream* stream, int line);
 Error synchronize_event(Event* event, int line);
 Error query_event(Event* event, int line);
+/// Those that were made and not destroyed: "the stream that was made on line 5".
+std::vector<std::string> handles_left();
 Error synchronize_device(int line);
 
 /// What the host has seen complete, and where it stands itself.
