@@ -62,6 +62,8 @@ const std::vector<WrongSteps<Steps>> of_blocks{
     {"weights_not_normalised", {.weights = Weights::BlockMaximum}},
     {"weights_not_normalised", {.weights = Weights::RowMaximum}},
     {"masked_row_nan", {.weights = Weights::NanInMaskedRow}},
+    {"hidden_times_zero", {.hidden_times_zero = true}},
+    {"hidden_times_zero", {.weights = Weights::NanInMaskedRow, .hidden_times_zero = true}},
     {"mask_ignored", {.weights = Weights::NothingHidden}},
     {"mask_ignored", {.weights = Weights::MaskedRowsToo}},
     {"mask_ignored", {.weights = Weights::FirstIgnored}},

@@ -68,8 +68,8 @@ Task rows_task(std::string id, std::string function);
 /// A function of q, k, v, d_o, lse, delta and the blocks that gives dq, dk and dv, each [heads, tokens,
 /// head_dim]. Mistakes: d_left_out, d_added, d_from_one_block, d_from_block_softmax, dp_from_k, dp_scaled,
 /// dv_from_ds, dq_unscaled, dk_unscaled, dq_and_dk_unscaled, scaled_twice, not_transposed,
-/// q_and_k_swapped, weights_not_normalised, masked_row_nan, mask_ignored, mask_off_by_one,
-/// dq_overwritten, dk_dv_overwritten, scores_unscaled, lse_in_other_units.
+/// q_and_k_swapped, weights_not_normalised, masked_row_nan, hidden_times_zero, mask_ignored,
+/// mask_off_by_one, dq_overwritten, dk_dv_overwritten, scores_unscaled, lse_in_other_units.
 /// @param tiles how many queries, and keys, a function may work on at a time, of a block: what is then done
 /// wrong a tile at a time counts as not_transposed, d_from_one_block, d_from_block_softmax and
 /// weights_not_normalised, too, and as dq_transposed, ragged_tile_dropped, padding_seen, added_every_tile,

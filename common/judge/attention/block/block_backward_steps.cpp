@@ -92,6 +92,12 @@ struct Query {
     return std::exp(score - subtracted);
   }
 
+  T hidden_weight(Index j) const {
+    if (!steps.hidden_times_zero || is_masked()) return 0;
+    const float weight = std::exp(static_cast<float>(head.s(i, j) - head.lse[i]));
+    return std::isinf(weight) ? std::numeric_limits<T>::quiet_NaN() : 0;
+  }
+
   T delta(KeyRange block) const {
     if (steps.delta != Delta::OfBlock && steps.delta != Delta::OfBlockSoftmax)
       return row_delta(steps.delta, head.o.row(i), head.d_o.row(i));
@@ -213,7 +219,7 @@ struct Sums {
     if (steps.padding_seen && !keys.full && seen.last > keys.end_of_block && zero_score_overflows(query))
       std::ranges::fill(dq.row(i), std::numeric_limits<T>::quiet_NaN());  // an infinite ds times a key of 0
     for (Index j = block.first; j < block.last; ++j) {
-      const T p = query.has_weight(j, block) ? query.weight(j, subtracted) : 0;
+      const T p = query.has_weight(j, block) ? query.weight(j, subtracted) : query.hidden_weight(j);
       const T dp = std::pow(head.scale, static_cast<T>(steps.dp_scales)) * head.dp(i, j);
       const T weight = steps.ds_from_scores && p != 0 ? head.s(i, j) : p;
       const T ds = score_gradient(steps, weight, dp, delta, d_lse);
