@@ -9,8 +9,7 @@ using block_backward::LseGradient;
 
 namespace {
 
-/// Blocks of up to 64 queries and keys, so that most of them fill no tile. Where keys are hidden, any 32
-/// queries and 32 keys in a row have some that see each other: who skips what nobody sees skips nothing here.
+/// Most blocks fill no tile. In some examples nobody sees a whole tile.
 std::vector<Example> block_examples(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, QKV qkv, LseGradient lse_gradient, block_backward::Blocks blocks) {

@@ -137,8 +137,8 @@ TEST(KernelCosts, MayHaveALimit) {
   ASSERT_EQ(requests.size(), 1);
   EXPECT_EQ(requests[0].mistake, "row_of_one_thread");
   EXPECT_EQ(requests[0].text,
-            "the warps make 11 requests to device memory, which is more than 10: full warps with a float a "
-            "lane move 1280 bytes with so many, twice as many as x has");
+            "the warps make 11 requests to device memory, which is more than 10: that many requests of "
+            "full warps, a float a lane, move 1280 bytes, twice as many as x has");
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ bool lse_counts(const Example& example) {
   return std::ranges::any_of(example.inputs.at("d_lse").values(), [](float value) { return value != 0; });
 }
 
-/// Whether what is rounded off an answer is larger than the right gradients, so that no identity holds of it:
-/// one in which hidden scores far above the others have weights.
+/// Rounding errors of such an answer exceed the right gradients, so identities say nothing of it. In it
+/// hidden scores far above the others have weights.
 bool is_huge(const Answer& answer) {
   return std::ranges::any_of(answer, [](const auto& output) {
     return std::ranges::any_of(output.second.values(), [](double value) { return std::abs(value) > 1e8; });

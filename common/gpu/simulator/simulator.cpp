@@ -27,6 +27,12 @@ void forget_all() {
   forget_launches();
 }
 
+void note_what_is_left() {
+  if (const std::string memory = device_memory_in_use(); !memory.empty())
+    note(fact_device_memory, "device memory was not freed: " + memory);
+  for (const std::string& handle : handles_left()) note(fact_not_destroyed, handle + " was not destroyed");
+}
+
 }  // namespace
 
 void begin(std::uint64_t seed, bool checked, bool counted) {
@@ -49,12 +55,7 @@ Facts end(bool finished) {
     run_the_rest();
     if (const std::string launch = refused_launch(); !launch.empty())
       note(fact_unchecked_error, "nobody asked for the error (cudaGetLastError): " + launch);
-    const std::string left = device_memory_in_use();
-    if (!left.empty() && broken() == Error::Success)  // else cudaFree was refused
-      note(fact_device_memory, "device memory was not freed: " + left);
-    for (const std::string& handle : handles_left()) {
-      if (broken() == Error::Success) note(fact_not_destroyed, handle + " was not destroyed");
-    }
+    if (broken() == Error::Success) note_what_is_left();  // else cudaFree and the like were refused
   }
   tell_pending_race();
   reset_streams(1);

@@ -107,11 +107,10 @@ CommunicationCheck checks::moves_at_most(std::function<ByteLimit(const Example&)
     constexpr std::int64_t bytes_of_full_warp = 32 * sizeof(float);
     const std::int64_t most_requests = most / bytes_of_full_warp;
     if (counts.requests <= most_requests) return {};
-    return {
-        {requests_mistake,
-         fmt::format("the warps make {} requests to device memory, which is more than {}: full warps with "
-                     "a float a lane move {} bytes with so many, {}",
-                     counts.requests, most_requests, most, words)}};
+    return {{requests_mistake,
+             fmt::format("the warps make {} requests to device memory, which is more than {}: that many "
+                         "requests of full warps, a float a lane, move {} bytes, {}",
+                         counts.requests, most_requests, most, words)}};
   };
 }
 

@@ -39,7 +39,7 @@ struct ByteLimit {
 
 /// All kernels together read and write no more bytes of device memory, on the example that is counted, and in
 /// no more requests than full warps that move a float a lane need for so many bytes.
-/// @param bytes_mistake, requests_mistake their names: the second of an answer that moves no more bytes
+/// @param requests_mistake told only where the bytes are within the limit
 CommunicationCheck moves_at_most(std::function<ByteLimit(const Example&)> limit, std::string bytes_mistake,
                                  std::string requests_mistake);
 

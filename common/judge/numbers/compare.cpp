@@ -22,9 +22,10 @@ bool same_special(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b;
 }
 
-/// A mistake's answer in float64, of which float32 makes infinity on the way, or NaN of infinity.
+/// Of a mistake's answer in float64: float32, whose largest number is 3.4e38, may have overflowed on the way
+/// to it. Its terms may be up to 1e8 times larger.
 bool may_overflow(double expected) {
-  constexpr double large = 1e30;  // of terms that are a little larger, up to float32's largest, 3.4e38
+  constexpr double large = 1e30;
   return std::isfinite(expected) && std::abs(expected) > large;
 }
 
@@ -102,6 +103,7 @@ double relative_error(const Tensor64& answer, const Tensor64& expected, const Te
   std::vector<Norms> scales(groups.size());
   const Index group_size = scale.size() / std::ssize(scales);
   for (Index i = 0; i < scale.size(); ++i) {
+    // The square of what overflowed would excuse every other entry.
     if (std::isfinite(answer[i]) || !may_overflow(scale[i])) scales[i / group_size].add(scale[i], scale[i]);
   }
   double worst = 0;

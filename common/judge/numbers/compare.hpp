@@ -12,8 +12,8 @@ namespace course {
 /// (heads, rows): [heads, rows, cols] has a group for each head and [rows, 1] one for each row, which is then
 /// an entry by itself; a tensor of one axis is one group, in which a small entry may be off by much of
 /// itself. An entry that is NaN or infinite must be so in both, else the error is infinite; but where
-/// `expected`, a mistake's answer, is near the end of float32's range or beyond, the answer may be either.
-/// Where the expected answer's norm is 0 (masked rows), any difference at all is an infinite error.
+/// `expected` is finite and above 1e30 (a mistake's answer), the answer may be either. Where the expected
+/// answer's norm is 0 (masked rows), any difference at all is an infinite error.
 double relative_error(const Tensor64& answer, const Tensor64& expected);
 
 /// The same over the larger norm of `expected` and `scale`, which has its shape: where `expected` cancels to

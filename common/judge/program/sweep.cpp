@@ -41,10 +41,11 @@ Tests showing(Tests tests) {
   // Some mistakes can be named in large worlds alone.
   if (std::ranges::any_of(tests, names_a_mistake)) std::erase_if(tests, std::not_fn(names_a_mistake));
   std::ranges::stable_sort(tests, {}, ranks_of);
-  tests.erase(tests.begin(), tests.begin() + std::ssize(tests) / 2);
+  const auto smaller_half = std::ssize(tests) / 2;
   const int largest = ranks_of(tests.back());
   if (ranks_of(tests.front()) < largest)
     std::erase_if(tests, [&](const PlayedTest* test) { return ranks_of(test) == largest; });
+  tests.erase(tests.begin(), tests.begin() + std::min(smaller_half, std::ssize(tests) - 1));
   return tests;
 }
 

@@ -5,7 +5,6 @@
 #include <exception>
 #include <numeric>
 #include <random>
-#include <ranges>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -30,11 +29,12 @@ struct Queued {
 
 class Stream {
  public:
-  Stream(unsigned timeline_, bool blocking_) : timeline(timeline_), blocking(blocking_) {}
+  Stream(unsigned timeline_, bool blocking_, int made_on_line_)
+      : timeline(timeline_), blocking(blocking_), made_on_line(made_on_line_) {}
 
   unsigned timeline;
   bool blocking;  ///< joins with the legacy stream
-  int made_on_line = 0;
+  int made_on_line;
   std::uint32_t count = 0;
   OperationNumber last = 0;
   Clock clock = {};  ///< behind the last operation
@@ -50,7 +50,7 @@ class Event {
 
 namespace {
 
-constexpr std::size_t default_streams = 2;  ///< the legacy one, and that of cudaStreamPerThread
+constexpr unsigned default_streams = 2;  ///< the legacy one, and that of cudaStreamPerThread
 
 struct Streams {
   std::vector<std::unique_ptr<Stream>>
@@ -69,8 +69,9 @@ struct Streams {
 };
 Streams streams;
 
-Stream& add_stream(bool blocking) {
-  streams.all.push_back(std::make_unique<Stream>(static_cast<unsigned>(streams.all.size()) + 1, blocking));
+Stream& add_stream(bool blocking, int line) {
+  const auto timeline = static_cast<unsigned>(streams.all.size()) + 1;
+  streams.all.push_back(std::make_unique<Stream>(timeline, blocking, line));
   streams.alive.push_back(streams.all.back().get());
   return *streams.all.back();
 }
@@ -282,8 +283,7 @@ bool is_stream(Stream* handle) {
 
 Error create_stream(Stream** stream, bool blocking, int line) {
   if (broken() != Error::Success) return broken();
-  *stream = &add_stream(blocking);
-  (*stream)->made_on_line = line;
+  *stream = &add_stream(blocking, line);
   return Error::Success;
 }
 
@@ -413,8 +413,10 @@ std::uint32_t drawn_number() {
 
 std::vector<std::string> handles_left() {
   std::vector<std::string> left;
-  for (const Stream* stream : streams.alive | std::views::drop(default_streams))
-    left.push_back("the stream that was made on " + line_text(stream->made_on_line));
+  for (const Stream* stream : streams.alive) {
+    if (stream->timeline > default_streams)
+      left.push_back("the stream that was made on " + line_text(stream->made_on_line));
+  }
   for (const auto& event : streams.events)
     left.push_back("the event that was made on " + line_text(event->made_on_line));
   return left;
@@ -423,7 +425,7 @@ std::vector<std::string> handles_left() {
 void reset_streams(std::uint64_t seed) {
   streams = {};
   streams.drawn.seed(static_cast<std::minstd_rand::result_type>(seed));
-  for (std::size_t i = 0; i < default_streams; ++i) add_stream(true);
+  for (unsigned i = 0; i < default_streams; ++i) add_stream(true, 0);
 }
 
 }  // namespace course::gpu

@@ -92,6 +92,7 @@ struct Query {
     return std::exp(score - subtracted);
   }
 
+  /// In float32, as a student's exp has it.
   T hidden_weight(Index j) const {
     if (!steps.hidden_times_zero || is_masked()) return 0;
     const float weight = std::exp(static_cast<float>(head.s(i, j) - head.lse[i]));

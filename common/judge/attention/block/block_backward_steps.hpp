@@ -67,8 +67,8 @@ struct Steps {
   Dropped dropped = {};
   /// Queries that see beyond a block also see the zeros that fill up its last tile.
   bool padding_seen = false;
-  /// The weight of a hidden key is made and multiplied by 0, of infinity, too. Queries that see no key are
-  /// left out, unless `weights` says otherwise.
+  /// exp is taken of hidden scores, too, and multiplied by 0: NaN where it overflows float32. Not where a
+  /// query sees no key; there `weights` decides.
   bool hidden_times_zero = false;
   bool dv_transposed = false;  ///< p where its transpose belongs, within a tile
   bool dk_transposed = false;
