@@ -36,8 +36,8 @@ const std::string* text_of(const Outcome& outcome, const DeviceMistake& mistake)
 CommunicationCheck is_right_on_the_device(std::vector<DeviceMistake> known) {
   for (const char* const kind : kinds) known.push_back({kind, "", ""});
   // A function that fails otherwise may leave more behind.
-  std::ranges::stable_partition(
-      known, [](const DeviceMistake& mistake) { return mistake.kind != fact_not_destroyed; });
+  const auto is_cause = [](const DeviceMistake& mistake) { return mistake.kind != fact_not_destroyed; };
+  std::stable_partition(known.begin(), known.end(), is_cause);
   return [known = std::move(known)](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     for (const DeviceMistake& mistake : known) {
       if (mistake.on && !mistake.on(example)) continue;
