@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "judge/checks/device_checks.hpp"
+
 namespace course {
 
 namespace {
@@ -49,6 +51,20 @@ TEST(CommunicationChecks, CountsOfBytesHaveAName) {
     EXPECT_EQ(mistake(rotation(on_ranks(ranks), moved(ranks * ranks * 8, 0))), "") << "one hop too many";
     EXPECT_EQ(mistake(rotation(on_ranks(ranks), moved(4 * messages(ranks) * 8, 0))), "count_in_bytes");
   }
+}
+
+TEST(DeviceChecks, TellWhatIsLeftBehindLastWithItsName) {
+  const CommunicationCheck look = checks::is_right_on_the_device(
+      {{fact_not_destroyed, "", "handles_left"}, {fact_nccl_call, "refused", "no_id"}});
+  Outcome outcome = moved(0, 0);
+  outcome.facts = {{{fact_not_destroyed, "a stream"}}, {}};
+  EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "handles_left");
+  for (const char* const cause : {fact_race_between_blocks, fact_unchecked_error}) {
+    outcome.facts[1] = {{cause, "a cause without a name"}};
+    EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "") << cause;
+  }
+  outcome.facts[1] = {{fact_nccl_call, "refused"}};
+  EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "no_id");
 }
 
 TEST(CommunicationChecks, BufferedSendsBreakTheRuleThatIsNamed) {

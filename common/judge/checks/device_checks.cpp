@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "protocol/fact_kinds.hpp"
 
@@ -16,7 +17,7 @@ constexpr const char* kinds[] = {fact_refused_launch,      fact_nccl_call,      
                                  fact_divergent_barrier,   fact_absent_lane,        fact_spinning,
                                  fact_unrecorded_event,    fact_missing_dependency, fact_race_in_block,
                                  fact_race_between_blocks, fact_nccl_mismatch,      fact_unwritten_read,
-                                 fact_device_memory,       fact_not_destroyed,      fact_unchecked_error};
+                                 fact_device_memory,       fact_unchecked_error,    fact_not_destroyed};
 
 const std::string* text_of(const Outcome& outcome, const DeviceMistake& mistake) {
   const auto has = [](const std::string& text, const std::string& words) {
@@ -35,8 +36,11 @@ const std::string* text_of(const Outcome& outcome, const DeviceMistake& mistake)
 
 CommunicationCheck is_right_on_the_device(std::vector<DeviceMistake> known) {
   for (const char* const kind : kinds) known.push_back({kind, "", ""});
-  // A function that fails otherwise may leave more behind.
-  const auto is_cause = [](const DeviceMistake& mistake) { return mistake.kind != fact_not_destroyed; };
+  // Whoever fails otherwise may leave streams and events behind for it, so these come last even where they
+  // have a name.
+  const auto is_cause = [](const DeviceMistake& mistake) {
+    return mistake.kind != std::string_view(fact_not_destroyed);
+  };
   std::stable_partition(known.begin(), known.end(), is_cause);
   return [known = std::move(known)](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     for (const DeviceMistake& mistake : known) {

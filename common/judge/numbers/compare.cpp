@@ -100,12 +100,12 @@ double relative_error(const Tensor64& answer, const Tensor64& expected) {
 
 double relative_error(const Tensor64& answer, const Tensor64& expected, const Tensor64& scale) {
   std::vector<Norms> groups = norms_by_group(answer, expected);
-  std::vector<Norms> scales(groups.size());
-  const Index group_size = scale.size() / std::ssize(scales);
+  Tensor64 counted = scale;
   for (Index i = 0; i < scale.size(); ++i) {
     // The square of what overflowed would excuse every other entry.
-    if (std::isfinite(answer[i]) || !may_overflow(scale[i])) scales[i / group_size].add(scale[i], scale[i]);
+    if (!std::isfinite(answer[i]) && may_overflow(scale[i])) counted[i] = 0;
   }
+  const std::vector<Norms> scales = norms_by_group(counted, counted);
   double worst = 0;
   for (std::size_t group = 0; group < groups.size(); ++group) {
     groups[group].magnitude = std::max(groups[group].magnitude, scales[group].magnitude);
