@@ -19,6 +19,7 @@ std::map<std::string, std::string> mpirun_environment() {
   // mpirun closes what a rank's end leaves while libevent still looks at it, and with epoll libevent
   // complains.
   environment["EVENT_NOEPOLL"] = "1";
+  environment["OMPI_MCA_opal_event_include"] = "poll";
   // Ranks that hide from each other (player.cpp) cannot copy out of each other's memory; version 5 names it
   // anew.
   environment["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none";
