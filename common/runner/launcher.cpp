@@ -47,6 +47,14 @@ std::string tail(const fs::path& path, std::size_t bytes) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::string head(const fs::path& path, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(text.data(), static_cast<std::streamsize>(bytes));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
 /// What the C library says of a heap that somebody has written over, in brackets; empty where it says
 /// nothing.
 std::string heap_complaint(const std::string& printed) {
@@ -116,7 +124,7 @@ std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, Exit ex
   if (mpi && exit.code == could_not_start)
     throw Unavailable("mpirun was not found: install Open MPI (./course does that)");
   if (std::ranges::count(ranks, 0, &RankSnapshot::pid) == 0) return std::nullopt;
-  return Outcome{.ending = Outcome::Ending::NotStarted, .text = tail(output, 2000)};
+  return Outcome{.ending = Outcome::Ending::NotStarted, .text = first_complaint(head(output, 8000))};
 }
 
 std::vector<int> own_order(int ranks) {

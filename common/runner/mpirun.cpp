@@ -2,7 +2,28 @@
 
 #include <unistd.h>
 
+#include <sstream>
+
 namespace course {
+
+namespace {
+
+constexpr std::size_t longest_complaint = 700;
+
+/// A line that only sets text apart, such as Open MPI's dashes.
+bool is_rule(const std::string& line) {
+  return line.find_first_not_of("-=*# \t\r") == std::string::npos;
+}
+
+/// Its words with one blank between them.
+std::string on_one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+}  // namespace
 
 std::vector<std::string> mpirun(int ranks) {
   return {"mpirun", "-n", std::to_string(ranks), "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
@@ -17,7 +38,7 @@ std::map<std::string, std::string> mpirun_environment() {
                                                  {"OMPI_MCA_pml", "ob1"},
                                                  {"HWLOC_COMPONENTS", "-pci,-linuxio,-opencl,-gl"}};
   // mpirun closes what a rank's end leaves while libevent still looks at it, and with epoll libevent
-  // complains.
+  // complains. Version 5 asks libevent for epoll and for nothing else unless it is told what to ask for.
   environment["EVENT_NOEPOLL"] = "1";
   environment["OMPI_MCA_opal_event_include"] = "poll";
   // Ranks that hide from each other (player.cpp) cannot copy out of each other's memory; version 5 names it
@@ -38,6 +59,21 @@ std::map<std::string, std::string> temporary_files_in(const std::filesystem::pat
     environment[name] = folder;
   }
   return environment;
+}
+
+std::string first_complaint(const std::string& printed) {
+  std::istringstream lines(printed);
+  std::string said;
+  bool is_whole = false;  // a paragraph has ended, and no colon says that the next one belongs to it
+  for (std::string line; !is_whole && std::getline(lines, line);) {
+    if (is_rule(line)) {
+      is_whole = !said.empty() && !said.ends_with(':');
+    } else {
+      said += (said.empty() ? "" : " ") + on_one_line(line);
+    }
+  }
+  if (said.size() > longest_complaint) said = said.substr(0, said.rfind(' ', longest_complaint)) + " ...";
+  return said;
 }
 
 }  // namespace course

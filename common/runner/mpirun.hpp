@@ -17,4 +17,8 @@ std::map<std::string, std::string> mpirun_environment();
 /// share.
 std::map<std::string, std::string> temporary_files_in(const std::filesystem::path& folder);
 
+/// What mpirun and its ranks complained of first, on one line: the first paragraph of what they printed, with
+/// the next one where it ends in a colon. Empty where they printed nothing.
+std::string first_complaint(const std::string& printed);
+
 }  // namespace course

@@ -62,7 +62,7 @@ std::vector<Outcome> play(const std::vector<Case>& cases, LauncherOptions option
     if (outcome.ending == Ending::Finished || outcome.ending == Ending::NotPlayed) continue;
     if (outcome.ending == Ending::NotStarted) {
       throw Unavailable("this machine could not start " + std::to_string(cases[0].ranks()) +
-                        " MPI ranks, expected fewer (--ranks)\n" + outcome.text);
+                        " MPI ranks: " + outcome.text);
     }
     throw std::runtime_error((outcome.ending == Ending::Deadlock ? "the ring is in a deadlock\n" : "") +
                              outcome.text);
