@@ -73,11 +73,20 @@ function(add_cuda_subject name folder)
   foreach(source ${ARGN})
     cmake_path(GET source STEM stem)
     set(object ${CMAKE_BINARY_DIR}/cuda/${name}/${stem}.o)
+    set(launcher)
+    set(needs)
+    set(lessons ${CMAKE_SOURCE_DIR}/lessons)
+    cmake_path(IS_PREFIX lessons ${source} students)
+    if(students)
+      string(REGEX MATCH "^lesson[0-9]+" lesson ${name})
+      compile_answer(${lesson} launcher ${source})
+      set(needs compile-answer)
+    endif()
     add_custom_command(
-      OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d
+      OUTPUT ${object} DEPENDS ${source} ${needs} DEPFILE ${object}.d
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/cuda/${name}
-      COMMAND ${COURSE_NVCC} -std=c++20 -O2 -Xcompiler -fPIC ${architectures} ${includes} ${system_includes} -MD -MF ${object}.d
-              -c ${source} -o ${object}
+      COMMAND ${launcher} ${COURSE_NVCC} -std=c++20 -O2 -Xcompiler -fPIC ${architectures} ${includes} ${system_includes}
+              -MD -MF ${object}.d -c ${source} -o ${object}
       COMMAND_EXPAND_LISTS VERBATIM)
     list(APPEND objects ${object})
   endforeach()

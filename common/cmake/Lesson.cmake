@@ -255,6 +255,11 @@ function(add_subject lesson kind)
     # A function that is missing or misspelt is a link error with its name, not a failure at load time.
     target_link_options(${target} PRIVATE -Wl,--no-undefined)
   endif()
+  if(kind MATCHES "^(student|drill)$")
+    compile_answer(${lesson} launcher ${ARGN})
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
+    add_dependencies(${target} compile-answer)
+  endif()
   options_of(${kind} options)
   target_compile_options(${target} PRIVATE ${options})
   if(kind MATCHES "^(mutant|combination|variant|answer)_")
@@ -263,6 +268,18 @@ function(add_subject lesson kind)
   if(kind MATCHES "^(mutant|combination|variant)_")
     precompile_headers(${target} ${lesson} "${options}")
   endif()
+endfunction()
+
+# The words before a compiler's command that has it compile these files of an answer as a grade would: without includes that
+# a grade refuses.
+function(compile_answer lesson result)
+  recall(${lesson} folder gpu)
+  set(where cpu)
+  if(gpu)
+    set(where gpu)
+  endif()
+  set(${result} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/compile-answer ${CMAKE_SOURCE_DIR} ${folder} ${where} ${ARGN} --
+      PARENT_SCOPE)
 endfunction()
 
 # What a subject of that kind is compiled with beside the course's flags.

@@ -16,6 +16,7 @@
 #include "course/workspace/judging.hpp"
 #include "gpu/cuda_to_cpp/cuda_to_cpp.hpp"
 #include "grader/audit.hpp"
+#include "includes/answer_includes.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
@@ -80,43 +81,12 @@ Words compile_command(const Checkout& checkout, const fs::path& file) {
   return kept;
 }
 
-/// The headers of the checkout that the lesson's contract and skeleton stand on, and those of the contract,
-/// from the root.
-std::vector<fs::path> contract_headers(const Checkout& checkout, const LessonInfo& lesson, Words compile) {
-  const fs::path folder = checkout.root / Checkout::lesson_folder(lesson);
-  std::string text = "#include \"lesson/not_implemented.hpp\"\n";
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".hpp") text += "#include \"" + entry.path().filename().string() + "\"\n";
-  }
-  for (const std::string& file : lesson.files) {
-    for (const std::string& line : lines_of(checkout.skeleton(lesson, file).value_or(""))) {
-      if (line.starts_with("#include \"")) text += line + "\n";
-    }
-  }
-  const TemporaryFolder temporary;
-  write_text(temporary.path() / "contract.cpp", text);
-  compile.push_back("-I" + folder.string());
-  for (const char* headers : {"common", "common/gpu/include"})
-    compile.push_back("-I" + (checkout.root / headers).string());
-  compile.insert(compile.end(), {"-M", temporary.path() / "contract.cpp"});
-  Captured said = capture({.argv = compile});
-  if (said.exit.code != 0)
-    throw std::runtime_error("the contract of lesson " + lesson.id + " does not compile: " + said.output);
-  std::ranges::replace_if(
-      said.output, [](char c) { return c == '\\' || c == '\n'; }, ' ');
-  std::vector<fs::path> headers;
-  for (const std::string& word : words_of(said.output)) {
-    const fs::path relative = fs::path(word).lexically_relative(checkout.root);
-    if (!relative.empty() && *relative.begin() != "..") headers.push_back(relative);
-  }
-  return headers;
-}
-
 }  // namespace
 
 Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation isolation)
     : checkout_(checkout),
       lesson_(lesson),
+      headers_(checkout.root, lesson.folder(), lesson.needs_gpu()),
       confinement_(isolation, for_compiling),
       compile_(compile_command(checkout, compiled_file(checkout, lesson, lesson.files.front()))) {
   for (const char* folder : {"include", "src", "tools", "objects"}) fs::create_directory(at(folder));
@@ -127,14 +97,15 @@ Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation
   open_to_user();
 }
 
+fs::path Workshop::copy_of(const fs::path& header) const {
+  const bool is_common = *header.begin() == "common";
+  return at("include") / (is_common ? header.lexically_relative("common") : header.filename());
+}
+
 void Workshop::copy_headers() const {
-  for (const fs::path& header : contract_headers(checkout_, lesson_, compile_)) {
-    // As it is included: "tensor/view.hpp", or for the lesson's contract its bare name.
-    const bool is_common = *header.begin() == "common";
-    const fs::path copy =
-        at("include") / (is_common ? header.lexically_relative("common") : header.filename());
-    fs::create_directories(copy.parent_path());
-    fs::copy_file(checkout_.root / header, copy, fs::copy_options::overwrite_existing);
+  for (const fs::path& header : headers_.files) {
+    fs::create_directories(copy_of(header).parent_path());
+    fs::copy_file(checkout_.root / header, copy_of(header));
   }
 }
 
@@ -204,13 +175,37 @@ std::string Workshop::compile(const std::string& file, const std::string& text) 
   Words command = compile_;
   for (const char* headers : {"include", "include/gpu/include"})
     command.push_back("-I" + at(headers).string());
-  command.insert(command.end(), {"-fmax-errors=10", "-o", object_of(file), "-c", source});
+  const fs::path dependencies = at("objects") / "dependencies.txt";
+  command.insert(command.end(),
+                 {"-fmax-errors=10", "-MD", "-MF", dependencies, "-o", object_of(file), "-c", source});
   const ConfinedRun run =
       run_confined(confinement_, command, {{at("include"), at("src")}, at("objects")}, at("compile.txt"));
-  if (run.succeeded()) return "";
+  if (run.succeeded()) return refused_include(command, source, dependencies);
   if (!run.exceeded.empty()) return file + " does not compile: the compiler was ended, " + run.exceeded;
-  const std::string errors = errors_in(without_places(run.output));
+  std::string errors = errors_in(without_places(run.output));
+  if (!errors.empty() && misses_header(run.output)) errors += "\n" + headers_.in_words();
   return "does not compile: " + (errors.empty() ? file + ": the compiler gave up" : errors);
+}
+
+/// Confined code may see more than the headers here, and the build on a student's machine sees more, too:
+/// both refuse the same.
+std::string Workshop::refused_include(const Words& command, const fs::path& source,
+                                      const fs::path& dependencies) const {
+  AnswerCompile compile{
+      .command = command,
+      .folder = at("src"),
+      .source = source,
+      .dependencies = dependencies,
+      .scratch = at("objects") / "assembled.txt",
+      .headers = {},
+      .run = [&](const Words& words) {
+        run_confined(confinement_, words, {{at("include"), at("src")}, at("objects")}, at("look.txt"));
+        return read_text(at("look.txt"));  // all of it
+      }};
+  for (const std::string& file : lesson_.files) compile.headers.insert(at("src") / file);
+  for (const fs::path& header : headers_.files) compile.headers.insert(copy_of(header));
+  const std::string why = refusal(compile, headers_);
+  return why.empty() ? "" : "does not compile: " + without_places(why);
 }
 
 /// What an object may not hold: names that reach the system past what a lesson needs, and ways into the

@@ -6,6 +6,7 @@
 
 #include "course/workspace/checkout.hpp"
 #include "grader/submission.hpp"
+#include "includes/answer_includes.hpp"
 #include "runner/confinement.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
@@ -53,16 +54,21 @@ class Workshop {
 
   std::filesystem::path at(const char* name) const { return temporary_.path() / name; }
   std::filesystem::path object_of(const std::string& file) const;
+  /// As it is included: "tensor/view.hpp", or for the lesson's contract its bare name.
+  std::filesystem::path copy_of(const std::filesystem::path& header) const;
   void copy_headers() const;
   Words link_command() const;
   void open_to_user() const;
   std::string compile(const std::string& file, const std::string& text) const;
+  std::string refused_include(const Words& command, const std::filesystem::path& source,
+                              const std::filesystem::path& dependencies) const;
   std::string examine(const std::string& file) const;
   std::string link() const;
   std::string without_places(std::string text) const;
 
   const Checkout& checkout_;
   const LessonInfo& lesson_;
+  AnswerHeaders headers_;
   Confinement confinement_;
   TemporaryFolder temporary_;
   Words compile_;  ///< compiler and options, without the checkout's include folders and without file names

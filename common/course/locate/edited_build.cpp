@@ -51,6 +51,13 @@ bool compiles(const std::string& command) {
   return command.find(" -c ") != std::string::npos;
 }
 
+/// A compile without the program before it that looks at its includes: the file's own build had it look, and
+/// no edit changes them.
+std::string without_launcher(std::string command) {
+  const std::size_t launched = command.find(" -- ");
+  return launched == std::string::npos ? command : command.substr(launched + 4);
+}
+
 /// The source's own #include lines.
 std::string includes_of(const std::string& source) {
   std::string includes;
@@ -71,7 +78,8 @@ EditedBuild::EditedBuild(const Checkout& checkout, const LessonInfo& lesson, con
   if (listed.exit.code != 0)
     throw std::runtime_error(fmt::format("ninja -t commands {} ended with exit code {}: {}", library,
                                          listed.exit.code, listed.first_line()));
-  for (const std::string& command : lines_of(listed.output)) {
+  for (std::string command : lines_of(listed.output)) {
+    command = without_launcher(std::move(command));
     const bool follows = std::ranges::any_of(
         outputs_, [&](const auto& output) { return command.find(output.first) != std::string::npos; });
     if (!follows && command.find(file_.string()) == std::string::npos) continue;
