@@ -36,6 +36,7 @@ class Guidance : public testing::Test {
   /// Makes lesson 01 one of kernels.
   void on_a_gpu() { checkout_.lessons[0].needs = {"gpu"}; }
 
+  const std::filesystem::path& root() const { return checkout_.root; }
   const LessonInfo& softmax() const { return checkout_.lessons[0]; }
   const LessonInfo& ring() const { return checkout_.lessons[1]; }
   std::string of(const TaskStatus& failure) const {
@@ -105,6 +106,23 @@ TEST_F(Guidance, OfALineThatTheTableQuotesIsItsRowWhateverTheNumbers) {
   EXPECT_NE(of(quoted).find(readme + in_table(9)), std::string::npos) << "an ellipsis stands for anything";
   quoted.diagnosis = "a block overlaps another";
   EXPECT_EQ(of(quoted).find(row), std::string::npos) << "one word may stand in any line";
+}
+
+TEST_F(Guidance, FindsTheRowOnAPageThatTheSectionLinksTo) {
+  write_text(root() / readme,
+             "## Common mistakes\n\nMore: [rings](../../docs/rings.md#common-mistakes)\n\n## Next\n");
+  write_text(root() / "docs/rings.md",
+             "## Common mistakes\n\n| a | b |\n| --- | --- |\n"
+             "| \"waits for a message that nobody sends\" | a hop too many <!-- one_block_short --> |\n");
+  const std::string row = "  explained in docs/rings.md" + in_table(5) +
+                          "    what you see: \"waits for a message that nobody sends\"\n"
+                          "    what it is: a hop too many\n";
+  TaskStatus named = failure("");
+  named.mistakes = {"one_block_short"};
+  EXPECT_NE(of(named).find(row), std::string::npos) << of(named);
+  TaskStatus quoted = failure("deadlock");
+  quoted.diagnosis = "rank 1 waits for a message that nobody sends";
+  EXPECT_NE(of(quoted).find(row), std::string::npos) << of(quoted);
 }
 
 TEST_F(Guidance, SaysWhatToDoNextByHowTheCallEnded) {

@@ -146,6 +146,20 @@ TEST_F(LessonAudit, WantsARowForEveryMistake) {
   expect("README", path, "line 22: 'in_plaice' is no known mistake of this lesson");
 }
 
+TEST_F(LessonAudit, TakesTheRowsOfAPageThatTheSectionLinksTo) {
+  const std::string shared = "docs/kernels.md", table = "## Common mistakes\n\n| a | b |\n| --- | --- |\n";
+  const std::string linked = row_of_no_maximum + "\nMore: [kernels](../../docs/kernels.md#common-mistakes)\n";
+  const fs::path path = lesson_folder / "README.md";
+  write(path, readme(linked));
+  expect("README", path, "no row of 'Common mistakes' explains in_place");
+  write(shared, table + row_of_in_place + "| hangs | another lesson's <!-- divergent --> |\n");
+  EXPECT_EQ(findings(), std::vector<std::string>{});
+  write(shared, table + row_of_in_place + "| | |\n");
+  expect("README", shared, "line 6: a cell of the row is empty");
+  write(path, readme(row_of_no_maximum) + linked);  // in another section
+  expect("README", path, "no row of 'Common mistakes' explains in_place");
+}
+
 TEST_F(LessonAudit, CountsHintsByTask) {
   write(lesson_folder / "hints.md", "## Task 1\n### Hint 1\n### Hint 2\n### Hint 3\n");
   expect("hints", lesson_folder / "hints.md", "task 2 has 0, expected at least 3");

@@ -23,15 +23,9 @@ std::string place_in_readme(const Checkout& checkout, const LessonInfo& lesson, 
   return found == lines.end() ? "" : fmt::format("{}:{}", file.string(), found - lines.begin() + 1);
 }
 
-std::vector<MistakeRow> rows_of_readme(const Checkout& checkout, const LessonInfo& lesson) {
-  const fs::path file = checkout.root / Checkout::lesson_folder(lesson) / "README.md";
-  return fs::exists(file) ? parse_mistake_rows(read_text(file)) : std::vector<MistakeRow>();
-}
-
-std::string row_text(const LessonInfo& lesson, const MistakeRow& row) {
+std::string row_text(const MistakeRow& row) {
   return fmt::format("  explained in {}:{}, a row of \"{}\"\n    what you see: {}\n    what it is: {}\n",
-                     (Checkout::lesson_folder(lesson) / "README.md").string(), row.line, mistakes_section,
-                     row.seen, row.cause);
+                     row.page.string(), row.line, mistakes_section, row.seen, row.cause);
 }
 
 /// Each number as one sign: what a README quotes has the numbers of another input.
@@ -88,8 +82,8 @@ std::string about_mistake(const Checkout& checkout, const LessonInfo& lesson, co
                           const char* where) {
   std::string text = fmt::format("the last check looked{} like: {}\n  it shows on: {}\n", where, mistake.what,
                                  mistake.exposed_by);
-  for (const MistakeRow& row : rows_of_readme(checkout, lesson)) {
-    if (std::ranges::count(row.mistakes, mistake.id) > 0) text += row_text(lesson, row);
+  for (const MistakeRow& row : mistake_rows(checkout, lesson)) {
+    if (std::ranges::count(row.mistakes, mistake.id) > 0) text += row_text(row);
   }
   return text;
 }
@@ -199,7 +193,7 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
     }
     if (!text.empty()) return text;
   }
-  const std::optional<QuotedLine> quoted = quoted_line(rows_of_readme(checkout, lesson), task.diagnosis);
+  const std::optional<QuotedLine> quoted = quoted_line(mistake_rows(checkout, lesson), task.diagnosis);
   // On the simulated GPU a change takes seconds: five minutes try too few.
   const std::string locate =
       breaks_a_rule(task) || lesson.needs_gpu()
@@ -212,7 +206,7 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
   return fmt::format("the last check said: {}\n{}{}{}{}",
                      quoted ? quoted->line : task.diagnosis.substr(0, task.diagnosis.find('\n')),
                      lead.empty() ? "" : "  and: " + lead + "\n",
-                     quoted ? row_text(lesson, quoted->row) : where_the_table_is(checkout, lesson, task),
+                     quoted ? row_text(quoted->row) : where_the_table_is(checkout, lesson, task),
                      next_step_after(checkout, lesson, task), locate);
 }
 

@@ -158,15 +158,16 @@ class Audit {
     const fs::path path = Checkout::lesson_folder(lesson_) / "README.md";
     if (!is_file(path)) return;
     std::set<std::string> explained;
-    for (const MistakeRow& row : parse_mistake_rows(read_text(checkout_.root / path))) {
-      require(!row.seen.empty() && !row.cause.empty(), "README", path,
-              fmt::format("line {}: a cell of the row is empty", row.line));
+    for (const MistakeRow& row : mistake_rows(checkout_, lesson_)) {
+      const bool whole = !row.seen.empty() && !row.cause.empty();
+      require(whole, "README", row.page, fmt::format("line {}: a cell of the row is empty", row.line));
       for (const std::string& id : row.mistakes) {
         const bool known =
             std::ranges::find(lesson_.mistakes, id, &MistakeInfo::id) != lesson_.mistakes.end();
-        require(known, "README", path,
+        // A page that several lessons share has rows on mistakes that this one lacks.
+        require(known || row.page != path, "README", path,
                 fmt::format("line {}: '{}' is no known mistake of this lesson", row.line, id));
-        if (!row.seen.empty() && !row.cause.empty()) explained.insert(id);
+        if (whole) explained.insert(id);
       }
     }
     for (const MistakeInfo& mistake : lesson_.mistakes)

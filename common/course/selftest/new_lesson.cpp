@@ -86,7 +86,7 @@ std::string unsolved(const std::string& solution) {
 }
 
 /// The table of common mistakes, with a row for each that is known and nothing in its cells.
-std::string mistake_rows(const LessonInfo& lesson) {
+std::string empty_mistake_rows(const LessonInfo& lesson) {
   std::string table = "\n| What you see | What it is |\n| --- | --- |\n";
   for (const MistakeInfo& mistake : lesson.mistakes) table += fmt::format("| | <!-- {} --> |\n", mistake.id);
   return table;
@@ -96,7 +96,7 @@ std::string readme(const LessonInfo& lesson) {
   std::string text = "# " + lesson.name + "\n";
   for (const char* section : readme_sections) {
     text += fmt::format("\n## {}\n", section);
-    if (std::string(section) == mistakes_section) text += mistake_rows(lesson);
+    if (std::string(section) == mistakes_section) text += empty_mistake_rows(lesson);
   }
   return text;
 }

@@ -55,6 +55,32 @@ std::vector<std::string> commented_words(const std::string& markdown) {
   return words;
 }
 
+bool opens_mistakes(const std::string& heading) {
+  return heading == std::string("## ") + mistakes_section;
+}
+
+/// The pages, relative to this one's folder, that its section on mistakes links to for rows of theirs.
+std::vector<std::string> pages_of_shared_rows(const std::string& readme) {
+  static const std::regex link(R"(\]\(([^)#]+)#common-mistakes\))");
+  std::vector<std::string> pages;
+  bool in_section = false;
+  for (const std::string& line : lines_of(readme)) {
+    if (line.starts_with("## ")) in_section = opens_mistakes(line);
+    if (!in_section) continue;
+    for (std::sregex_iterator found(line.begin(), line.end(), link), end; found != end; ++found)
+      pages.push_back(found->str(1));
+  }
+  return pages;
+}
+
+/// Empty where there is no such page.
+std::vector<MistakeRow> rows_of_page(const fs::path& root, const fs::path& page) {
+  if (!fs::is_regular_file(root / page)) return {};
+  std::vector<MistakeRow> rows = parse_mistake_rows(read_text(root / page));
+  for (MistakeRow& row : rows) row.page = page;
+  return rows;
+}
+
 }  // namespace
 
 std::string plain_text(const std::string& markdown) {
@@ -124,18 +150,30 @@ std::map<std::string, std::vector<std::string>> parse_hints(const std::string& t
   return hints;
 }
 
-std::vector<MistakeRow> parse_mistake_rows(const std::string& readme) {
+std::vector<MistakeRow> parse_mistake_rows(const std::string& page) {
   constexpr int head_lines = 2;
   std::vector<MistakeRow> rows;
   bool in_section = false;
   int number = 0, line_of_table = 0;
-  for (const std::string& line : lines_of(readme)) {
+  for (const std::string& line : lines_of(page)) {
     ++number;
-    if (line.starts_with("## ")) in_section = line == std::string("## ") + mistakes_section;
+    if (line.starts_with("## ")) in_section = opens_mistakes(line);
     line_of_table = line.starts_with("|") ? line_of_table + 1 : 0;
     const std::vector<std::string> cells = cells_of(line);
     if (!in_section || line_of_table <= head_lines || cells.size() < 2) continue;
     rows.push_back({number, plain_text(cells[0]), plain_text(cells[1]), commented_words(line)});
+  }
+  return rows;
+}
+
+std::vector<MistakeRow> mistake_rows(const Checkout& checkout, const LessonInfo& lesson) {
+  const fs::path readme = Checkout::lesson_folder(lesson) / "README.md";
+  std::vector<MistakeRow> rows = rows_of_page(checkout.root, readme);
+  if (!fs::is_regular_file(checkout.root / readme)) return rows;
+  for (const std::string& page : pages_of_shared_rows(read_text(checkout.root / readme))) {
+    const std::vector<MistakeRow> shared =
+        rows_of_page(checkout.root, (readme.parent_path() / page).lexically_normal());
+    rows.insert(rows.end(), shared.begin(), shared.end());
   }
   return rows;
 }

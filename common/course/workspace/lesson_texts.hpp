@@ -33,22 +33,27 @@ TaskPlace task_place(const Checkout& checkout, const LessonInfo& lesson, const s
 /// `### Hint 1`. Text outside an item is left out.
 std::map<std::string, std::vector<std::string>> parse_hints(const std::string& text);
 
-/// The section of a lesson's README whose table explains known mistakes.
+/// The section of a lesson's README whose tables explain known mistakes.
 inline constexpr const char* mistakes_section = "Common mistakes";
 
 /// Without comments and Markdown's marks; of a link its words.
 std::string plain_text(const std::string& markdown);
 
-/// A row of that table. Both cells are without Markdown's marks.
+/// A row of such a table. Both cells are without Markdown's marks.
 struct MistakeRow {
-  int line = 0;      ///< in the README, from 1
+  int line = 0;      ///< in the page, from 1
   std::string seen;  ///< the first cell: what the student sees
   std::string cause;
   std::vector<std::string> mistakes;  ///< the ids of mistakes.md in the row's comment
+  std::filesystem::path page{};       ///< from the root; empty where a text was parsed
 };
 
-/// The rows of the table in a README's text. A comment names the mistakes that its row explains: `| NaN | no
+/// The rows of the tables in a page's text. A comment names the mistakes that its row explains: `| NaN | no
 /// maximum <!-- no_maximum --> |`.
-std::vector<MistakeRow> parse_mistake_rows(const std::string& readme);
+std::vector<MistakeRow> parse_mistake_rows(const std::string& page);
+
+/// The rows of the lesson's README, then those of the pages that its section links to as
+/// `PAGE#common-mistakes`, where rows that several lessons share stand.
+std::vector<MistakeRow> mistake_rows(const Checkout& checkout, const LessonInfo& lesson);
 
 }  // namespace course::program
