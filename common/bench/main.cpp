@@ -178,25 +178,33 @@ class BenchLine : public program::CommandLine {
                                     });
     CLI::Option* const causal = command->add_flag(
         "--causal", options_.causal, "causal rings on every layout, in place of what sees all keys");
-    command
-        ->add_flag("--simulated", options_.simulated,
-                   "a block on a simulated GPU, against the core's multiply-adds")
-        ->excludes(causal);
+    CLI::Option* const simulated =
+        command
+            ->add_flag("--simulated", options_.simulated,
+                       "a block on a simulated GPU, against the core's multiply-adds")
+            ->excludes(causal);
     command->add_flag("--mine", options_.mine, "my own lessons, where they pass");
     command->add_flag("--peers", options_.peers,
-                      "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers");
+                      "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers")
+        ->excludes(simulated);
+    print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
-    command->add_option("--heads", contest_.heads, "of every problem (8)")->check(CLI::Range(1, 1024));
+    command->add_option("--heads", contest_.heads, "of every problem but a simulated GPU's (8)")
+        ->check(CLI::Range(1, 1024))
+        ->excludes(simulated);
     command->add_option("--tokens", contest_.tokens, "on one core (2048); a ring has twice as many")
         ->check(CLI::Range(1, 1 << 16));
     command->add_option("--head-dims", contest_.head_dims, "on one core (32,64,128)")
         ->delimiter(',')
-        ->check(CLI::Range(1, 1024));
+        ->check(CLI::Range(1, 1024))
+        ->excludes(causal);
     command->add_option("--ring-head-dim", contest_.ring_head_dim, "of a ring's problem (64)")
-        ->check(CLI::Range(1, 1024));
+        ->check(CLI::Range(1, 1024))
+        ->excludes(simulated);
     command->add_option("--ring-ranks", contest_.ring_ranks, "of causal rings (2,4)")
         ->delimiter(',')
-        ->check(CLI::Range(1, 64));
+        ->check(CLI::Range(1, 64))
+        ->needs(causal);
     command->add_option("--repetitions", contest_.repetitions, "of which the median counts (9)")
         ->check(CLI::Range(1, 1000));
     command->add_option("--min-seconds", contest_.min_seconds, "of one repetition (0.1)")

@@ -151,6 +151,7 @@ class DemoLine : public program::CommandLine {
         "--out", options_.out,
         "write o.npy, lse.npy, dq.npy, dk.npy, dv.npy, timeline.svg and trace.json there; of two "
         "rings the tensors are those of the blocking one");
+    print_as_json(&command);
     command.add_flag("--json", json_, "print one JSON object and nothing else");
     command.add_flag("--verbose", options_.verbose, "print every rank's part and the verdicts, too");
   }
@@ -166,6 +167,10 @@ class DemoLine : public program::CommandLine {
   }
 
   int demonstrate(const program::Checkout& checkout) {
+    if (!options_.prepare.empty() && (json_ || options_.verbose || !options_.out.empty()))
+      throw UsageError("--prepare shows nothing yet: --out, --json and --verbose belong to --report");
+    if (json_ && options_.verbose)
+      throw UsageError("--json prints every rank's part as it is; it does not go with --verbose");
     if (!files_.q.empty()) options_.files = files_;
     if (std::ranges::any_of(sizes_given_, [](const CLI::Option* size) { return size->count() > 0; }))
       options_.sizes = sizes_;

@@ -5,11 +5,18 @@
 #include <algorithm>
 #include <chrono>
 #include <list>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
+#include "course/build/file_lock.hpp"
 #include "course/terminal/terminal.hpp"
+#include "grader/beside.hpp"
+#include "grader/deadline.hpp"
 #include "grader/grade_command.hpp"
+#include "grader/readable.hpp"
+#include "grader/roster.hpp"
 #include "grader/submission.hpp"
 #include "protocol/errors.hpp"
 #include "runner/descriptor.hpp"
@@ -27,19 +34,51 @@ namespace {
 /// A grader has limits for all that it waits for; this is for what nobody thought of.
 constexpr std::chrono::minutes longest_grading{30};
 constexpr std::chrono::milliseconds look_interval{50};
+constexpr const char* between_reasons = " | ";
 
 /// A submission and where its results lie.
 struct Item {
   std::string name;
-  fs::path folder;
+  fs::path folder;  ///< empty for a student of the roster who handed in nothing
   fs::path result;
+  fs::path part;  ///< what its grader writes, until that is merged into the result
   fs::path log;
-  std::string files_hash;
+  std::map<std::string, std::string> files_hashes = {};  ///< by lesson id
+  std::vector<std::string> stale = {};                   ///< the ids of lessons to grade
 };
 
+/// Nothing where there is none, or half of one.
 std::optional<Json> read_json(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
-  return Json::parse(read_text(path), nullptr, false);
+  Json json = Json::parse(read_text(path), nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  return json;
+}
+
+/// A report. One of an older version of the course says nothing of single lessons: what it says of all of
+/// them is taken for each, and none of them is taken for up to date.
+std::optional<Json> read_report(const fs::path& path) {
+  std::optional<Json> report = read_json(path);
+  if (!report || !report->contains("lessons")) return std::nullopt;
+  for (Json& lesson : (*report)["lessons"]) {
+    if (lesson.contains("terms")) continue;
+    lesson.update({{"complete", report->at("complete")},
+                   {"seconds", 0},
+                   {"files_hash", ""},
+                   {"terms", report->at("terms")},
+                   {"commit", nullptr}});
+  }
+  if (!report->contains("edited_beside")) (*report)["edited_beside"] = Json::array();
+  return report;
+}
+
+/// Its entry for a lesson; null where it has none.
+const Json* lesson_in(const std::optional<Json>& report, const std::string& id) {
+  if (!report) return nullptr;
+  for (const Json& lesson : report->at("lessons")) {
+    if (lesson.at("id") == id) return &lesson;
+  }
+  return nullptr;
 }
 
 /// An empty file for what a grader prints.
@@ -63,25 +102,25 @@ struct Worker {
   Clock::time_point begin = Clock::now();
 };
 
-/// For a CSV file; a spreadsheet takes a text that begins with = + - @ for a formula.
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  if (!text.empty() && std::string("=+-@").find(text[0]) != std::string::npos) result += "'";
-  for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
-  return result + "\"";
-}
-
-/// "05.2: ..." for the first task that is not passed.
-std::string first_diagnosis(const Json& result) {
-  for (const Json& lesson : result["lessons"]) {
-    for (const Json& task : lesson["tasks"]) {
-      if (task["status"] == "passed") continue;
-      const std::string diagnosis = task["diagnosis"];
-      return fmt::format("{}.{}: {}", lesson["id"].get<std::string>(), task["id"].get<std::string>(),
-                         diagnosis.substr(0, diagnosis.find('\n')));
+/// "05.2: ..." for the tasks that are not passed; those of a lesson that are so for one reason together.
+std::vector<std::string> diagnoses(const Json& result) {
+  std::vector<std::string> all;
+  for (const Json& lesson : result.at("lessons")) {
+    std::vector<std::pair<std::string, std::string>> reasons;  // and the tasks
+    for (const Json& task : lesson.at("tasks")) {
+      if (task.at("status") == "passed") continue;
+      const std::string diagnosis = task.at("diagnosis");
+      const std::string reason = presentable(diagnosis.substr(0, diagnosis.find('\n')));
+      const std::string name = lesson.at("id").get<std::string>() + "." + task.at("id").get<std::string>();
+      const auto same = std::ranges::find(reasons, reason, &std::pair<std::string, std::string>::first);
+      if (same == reasons.end())
+        reasons.emplace_back(reason, name);
+      else
+        same->second += ", " + name;
     }
+    for (const auto& [reason, tasks] : reasons) all.push_back(tasks + ": " + reason);
   }
-  return "";
+  return all;
 }
 
 std::string progress_text(std::size_t ended, std::size_t all, const std::list<Worker>& workers,
@@ -101,37 +140,65 @@ std::string progress_text(std::size_t ended, std::size_t all, const std::list<Wo
 /// One run over a folder of submissions.
 class Batch {
  public:
-  Batch(const Checkout& checkout, const GradeOptions& options, const GradingManifest& manifest)
+  Batch(const Checkout& checkout, const std::vector<LessonInfo>& asked, const GradeOptions& options,
+        const GradingManifest& manifest)
       : checkout_(checkout),
+        asked_(asked),
         options_(options),
         manifest_(manifest),
-        results_(options.output.value_or(fs::absolute(*options.submissions).lexically_normal().string() +
-                                         ".grades")),
-        reports_(results_ / "reports") {
-    fs::create_directories(reports_);
-    keep_seed();
+        results_(results_folder(options)),
+        reports_(results_ / "reports"),
+        parts_(results_ / "parts") {
+    // What is wrong with them is said before anything is written.
+    if (options.roster) read_roster(*options.roster);
+    if (options.due) deadline_from(*options.due);
+    for (const fs::path& folder : {reports_, parts_}) fs::create_directories(folder);
+    lock_.emplace(results_ / ".lock", "another ./course grade to finish with " + results_.string());
+    keep_run();
+    for (const LessonInfo& lesson : asked_) terms_[lesson.id] = terms_of(checkout_, lesson, manifest_);
     collect_items();
   }
 
   int run() {
+    for (Item& item : items_) take_part(item);  // of a run that was interrupted
     std::vector<const Item*> waiting;
-    for (const Item& item : items_) {
-      if (!is_graded(item)) waiting.push_back(&item);
+    std::size_t known = 0;
+    for (Item& item : items_) {
+      if (item.folder.empty()) continue;
+      item.stale = stale_lessons(item);
+      if (item.stale.empty())
+        ++known;
+      else
+        waiting.push_back(&item);
     }
-    const std::size_t known = items_.size() - waiting.size();
     if (known > 0) complain(fmt::format("already graded in {}: {}", results_.string(), known));
     play(waiting);
+    write_reports();
     write_table();
-    const bool complete = std::ranges::all_of(items_, [&](const Item& item) { return is_graded(item); });
+    const bool complete = std::ranges::all_of(
+        items_, [&](const Item& item) { return item.folder.empty() || stale_lessons(item).empty(); });
     return complete ? succeeded : failed;
   }
 
  private:
-  void keep_seed() {
+  /// The seed of the results, the roster and the deadlines of lessons stay those of an earlier run unless
+  /// others are given.
+  void keep_run() {
     const fs::path path = results_ / "run.json";
     const std::optional<Json> kept = read_json(path);
     if (!options_.seed && kept && kept->contains("seed")) manifest_.seed = (*kept)["seed"];
-    write_text(path, to_json(manifest_).dump(2) + "\n");
+    if (kept && kept->contains("due")) due_ = (*kept)["due"];
+    if (options_.roster)
+      ids_ = read_roster(*options_.roster);
+    else if (kept && kept->contains("roster"))
+      ids_ = (*kept)["roster"];
+    if (options_.due) {
+      for (const LessonInfo& lesson : asked_) due_[lesson.id] = *options_.due;
+    }
+    Json run = to_json(manifest_);
+    run["due"] = due_;
+    run["roster"] = ids_;
+    write_text(path, run.dump(2) + "\n");
   }
 
   void collect_items() {
@@ -141,23 +208,42 @@ class Batch {
         complain("not graded: " + presentable(name) + " is not a folder, or is hidden");
         continue;
       }
-      items_.push_back({name, entry.path(), reports_ / (name + ".json"), reports_ / (name + ".log"),
-                        files_hash(entry.path(), checkout_.lessons)});
+      items_.push_back(item_of(name, entry.path()));
+      if (!ids_.empty() && !ids_.contains(name)) complain("not in the roster: " + presentable(name));
     }
     if (items_.empty())
       throw UsageError("--submissions: there is no folder in " + options_.submissions->string());
+    for (const auto& [name, id] : ids_) {
+      if (std::ranges::find(items_, name, &Item::name) == items_.end())
+        items_.push_back({name, {}, {}, {}, {}});
+    }
     std::ranges::sort(items_, {}, &Item::name);
   }
 
-  /// Whether its result is of these files and this manifest.
-  bool is_graded(const Item& item) const {
-    const std::optional<Json> result = read_json(item.result);
-    try {
-      return result && result->at("complete") && result->at("files_hash") == item.files_hash &&
-             manifest_from(result->at("terms")) == manifest_;
-    } catch (const std::exception&) {
-      return false;
+  Item item_of(const std::string& name, const fs::path& folder) const {
+    Item item{name, folder, reports_ / (name + ".json"), parts_ / (name + ".json"),
+              reports_ / (name + ".log")};
+    for (const LessonInfo& lesson : checkout_.lessons)
+      item.files_hashes[lesson.id] = files_hash(take(folder, lesson));
+    return item;
+  }
+
+  /// The asked lessons whose entry in the result is not of these files and on these terms.
+  std::vector<std::string> stale_lessons(const Item& item) const {
+    const std::optional<Json> report = read_report(item.result);
+    std::vector<std::string> stale;
+    for (const LessonInfo& lesson : asked_) {
+      const Json* entry = lesson_in(report, lesson.id);
+      if (entry == nullptr || !entry->at("complete") || !is_of_these_files(*entry, item) ||
+          !manifest_from(entry->at("terms")).decides_as(terms_.at(lesson.id)))
+        stale.push_back(lesson.id);
     }
+    return stale;
+  }
+
+  static bool is_of_these_files(const Json& entry, const Item& item) {
+    const auto hash = item.files_hashes.find(entry.at("id"));
+    return hash == item.files_hashes.end() || entry.at("files_hash") == hash->second;
   }
 
   std::size_t jobs() const {
@@ -170,78 +256,196 @@ class Batch {
     std::list<Worker> workers;
     std::size_t started = 0, ended = 0;
     while (ended < waiting.size()) {
-      for (; workers.size() < jobs() && started < waiting.size(); ++started) {
-        fs::remove(waiting[started]->result);
+      for (; workers.size() < jobs() && started < waiting.size(); ++started)
         workers.emplace_back(*waiting[started], command(*waiting[started]));
-      }
       progress.show(progress_text(ended, waiting.size(), workers, progress.seconds()));
       std::this_thread::sleep_for(look_interval);
-      ended += workers.remove_if([](Worker& worker) { return worker.has_ended(); });
+      ended += workers.remove_if([this](Worker& worker) {
+        if (!worker.has_ended()) return false;
+        take_part(worker.item);
+        return true;
+      });
     }
   }
 
   std::vector<std::string> command(const Item& item) const {
     std::vector<std::string> words{fs::read_symlink("/proc/self/exe"), "grade"};
-    for (const LessonInfo& lesson : checkout_.lessons) words.push_back(lesson.id);
+    words.insert(words.end(), item.stale.begin(), item.stale.end());
     words.insert(words.end(),
-                 {"--prepared", "--submission", item.folder, "--format", "json", "--output", item.result,
+                 {"--prepared", "--submission", item.folder, "--format", "json", "--output", item.part,
                   "--seed", std::to_string(manifest_.seed), "--isolation", to_string(manifest_.isolation)});
     if (options_.points) words.insert(words.end(), {"--points", *options_.points});
     return words;
   }
 
+  /// Puts what a grader wrote into the submission's result.
+  static void take_part(const Item& item) {
+    if (const std::optional<Json> part = read_report(item.part)) {
+      const std::optional<Json> earlier = read_report(item.result);
+      write_text(item.result, dumped(earlier ? merged(*earlier, *part) : *part));
+    }
+    fs::remove(item.part);
+  }
+
+  static std::string dumped(const Json& json) {
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+  // ---- what is written of it ----
+
+  /// The lessons that were asked for, and those that the results have from earlier runs.
+  std::vector<LessonInfo> shown_lessons() const {
+    std::set<std::string> ids;
+    for (const LessonInfo& lesson : asked_) ids.insert(lesson.id);
+    for (const Item& item : items_) {
+      if (const std::optional<Json> report = read_report(item.result)) {
+        for (const Json& lesson : report->at("lessons")) ids.insert(lesson.at("id").get<std::string>());
+      }
+    }
+    std::vector<LessonInfo> shown = checkout_.lessons;
+    std::erase_if(shown, [&](const LessonInfo& lesson) { return !ids.contains(lesson.id); });
+    return shown;
+  }
+
+  /// How late a lesson was handed in; null where that is not known.
+  Json late_hours(const Json& lesson) const {
+    const auto due = due_.find(lesson.at("id"));
+    const Json& commit = lesson.at("commit");
+    if (due == due_.end() || commit.is_null() || commit.at("changed_since")) return nullptr;
+    return hours_late(deadline_from(due->second), commit.at("seconds"));
+  }
+
+  /// Each report with the student's id and lateness, and in the forms for reading.
+  void write_reports() const {
+    for (const Item& item : items_) {
+      std::optional<Json> report = read_report(item.result);
+      if (!report) continue;
+      if (const auto id = ids_.find(item.name); id != ids_.end()) (*report)["id"] = id->second;
+      for (Json& lesson : report->at("lessons")) lesson["late_hours"] = late_hours(lesson);
+      write_text(item.result, dumped(*report));
+      write_text(reports_ / (item.name + ".html"), html_report(*report, checkout_));
+      write_text(reports_ / (item.name + ".md"), markdown_report(*report, checkout_));
+      if (const auto edits = report->at("edited_beside").get<std::vector<std::string>>(); !edits.empty())
+        complain(presentable(item.name) + ": " + edits_in_words(edits));
+      say_outdated(item, *report);
+    }
+  }
+
+  /// Says which lessons, not asked for now, were graded with other files than there are.
+  void say_outdated(const Item& item, const Json& report) const {
+    std::vector<std::string> outdated;
+    for (const Json& lesson : report.at("lessons")) {
+      const bool known = lesson.at("files_hash") != "";
+      if (known && !terms_.contains(lesson.at("id")) && !is_of_these_files(lesson, item))
+        outdated.push_back(lesson.at("id"));
+    }
+    if (!outdated.empty())
+      complain(
+          fmt::format("{}: handed in anew since it was graded: {}; ./course grade {} --submissions ... "
+                      "grades that",
+                      presentable(item.name), joined(outdated), joined(outdated, {}, " ")));
+  }
+
   /// One line a submission, also as grades.csv.
   void write_table() const {
-    const auto& lessons = checkout_.lessons;
-    std::string csv = "submission,points,max_points," +
-                      joined(
-                          lessons, [](const LessonInfo& lesson) { return lesson.tag(); }, ",") +
-                      ",note\n";
-    std::string text = fmt::format(
-        "\n{:<32} {:>7} {:>7} {}\n", "submission", "points", "of",
-        joined(
-            lessons, [](const LessonInfo& lesson) { return fmt::format("{:>5}", lesson.id); }, " "));
-    for (const Item& item : items_) add_row(item, csv, text);
+    const std::vector<LessonInfo> lessons = shown_lessons();
+    std::vector<std::string> kept;
+    std::string csv = "submission,points,max_points";
+    std::string text = fmt::format("\n{:<32} {:>7} {:>7}", "submission", "points", "of");
+    for (const LessonInfo& lesson : lessons) {
+      csv += "," + lesson.tag();
+      text += fmt::format(" {:>5}", lesson.id);
+      if (!terms_.contains(lesson.id)) kept.push_back(lesson.id);
+    }
+    csv += ",note,id,edited_beside";
+    for (const LessonInfo& lesson : lessons) {
+      for (const TaskInfo& task : lesson.tasks) csv += fmt::format(",{}.{}", lesson.id, task.id);
+      csv += fmt::format(",{0}_commit,{0}_handed_in,{0}_late_hours", lesson.id);
+    }
+    csv += "\n";
+    text += "\n";
+    for (const Item& item : items_) add_row(item, lessons, csv, text);
     write_text(results_ / "grades.csv", csv);
+    if (!kept.empty()) text += "\nkept from earlier runs: " + joined(kept) + "\n";
     fmt::print("{}\nreports and grades.csv are in {}\n", text, results_.string());
   }
 
   /// A submission without a result has no points, and says why.
-  void add_row(const Item& item, std::string& csv, std::string& text) const {
-    const std::optional<Json> result = read_json(item.result);
-    const bool graded = result && !result->is_discarded();
+  std::string note_of(const Item& item, const std::optional<Json>& report) const {
     const std::string log = ": see " + item.log.filename().string();
-    const std::string note = !graded                  ? "not graded" + log
-                             : !(*result)["complete"] ? "not graded in full" + log
-                                                      : presentable(first_diagnosis(*result));
+    if (item.folder.empty()) return "nothing handed in";
+    if (!report) return "not graded" + log;
+    if (!report->at("complete")) return "not graded in full" + log;
+    return joined(diagnoses(*report), {}, between_reasons);
+  }
+
+  void add_row(const Item& item, const std::vector<LessonInfo>& lessons, std::string& csv,
+               std::string& text) const {
+    const std::optional<Json> report = read_report(item.result);
+    const std::string note = note_of(item, report), name = presentable(item.name);
     int points = 0, max_points = 0;
-    std::vector<int> of_lessons;
-    for (std::size_t i = 0; i < checkout_.lessons.size(); ++i) {
-      of_lessons.push_back(graded ? (*result)["lessons"][i]["points"].get<int>() : 0);
-      points += of_lessons.back();
-      max_points += checkout_.lessons[i].max_points();
+    std::string of_lessons, of_tasks, columns;
+    for (const LessonInfo& lesson : lessons) {
+      const Json* entry = lesson_in(report, lesson.id);
+      const int gained = entry != nullptr ? entry->at("points").get<int>() : 0;
+      points += gained;
+      // Of what could be graded.
+      if (entry == nullptr || entry->at("status") != "skipped") max_points += lesson.max_points();
+      of_lessons += fmt::format(",{}", gained);
+      columns += entry != nullptr ? fmt::format(" {:>5}", gained) : fmt::format(" {:>5}", "-");
+      of_tasks += task_fields(lesson, entry);
     }
-    if (graded) max_points = (*result)["max_points"];  // of what could be graded
-    csv += fmt::format("{},{},{},{},{}\n", quoted(item.name), points, max_points, fmt::join(of_lessons, ","),
-                       quoted(note));
-    text += fmt::format("{:<32} {:>7} {:>7} {:>5}  {}\n", item.name, points, max_points,
-                        fmt::join(of_lessons, " "), note.substr(0, 100));
+    const auto id = ids_.find(item.name);
+    const auto edits =
+        report ? report->at("edited_beside").get<std::vector<std::string>>() : std::vector<std::string>{};
+    csv += fmt::format("{},{},{}{},{},{},{}{}\n", csv_field(name), points, max_points, of_lessons,
+                       csv_field(note), csv_field(id == ids_.end() ? "" : id->second),
+                       csv_field(presentable(joined(edits))), of_tasks);
+    const std::string first = note.substr(0, note.find(between_reasons));
+    text +=
+        fmt::format("{:<32} {:>7} {:>7}{}  {}\n", name, points, max_points, columns, first.substr(0, 100));
+  }
+
+  /// The columns of a lesson's tasks, and when it was handed in.
+  std::string task_fields(const LessonInfo& lesson, const Json* entry) const {
+    std::string fields;
+    for (const TaskInfo& task : lesson.tasks) {
+      fields += ",";
+      if (entry == nullptr) continue;
+      for (const Json& graded : entry->at("tasks")) {
+        if (graded.at("id") == task.id) fields += std::to_string(graded.at("points").get<int>());
+      }
+    }
+    if (entry == nullptr || entry->at("commit").is_null()) return fields + ",,,";
+    const Json& commit = entry->at("commit");
+    const Json late = late_hours(*entry);
+    return fields + fmt::format(",{}{},{},{}", commit.at("id").get<std::string>(),
+                                commit.at("changed_since") ? "-changed" : "",
+                                commit.at("date").get<std::string>(),
+                                late.is_null() ? "" : fmt::format("{}", late.get<double>()));
   }
 
   const Checkout& checkout_;
+  const std::vector<LessonInfo>& asked_;
   const GradeOptions& options_;
   GradingManifest manifest_;
   fs::path results_;
   fs::path reports_;  ///< in a folder of their own: a submission may have any name
+  fs::path parts_;
+  std::optional<FileLock> lock_;
+  std::map<std::string, std::string> ids_;        ///< by submission
+  std::map<std::string, std::string> due_;        ///< by lesson
+  std::map<std::string, GradingManifest> terms_;  ///< by lesson that was asked for
   std::vector<Item> items_;
 };
 
 }  // namespace
 
-int grade_all(const Checkout& checkout, const GradeOptions& options, const GradingManifest& manifest) {
+int grade_all(const Checkout& checkout, const std::vector<LessonInfo>& lessons, const GradeOptions& options,
+              const GradingManifest& manifest) {
   if (!fs::is_directory(*options.submissions))
     throw UsageError("--submissions: " + options.submissions->string() + " is not a folder");
-  return Batch(checkout, options, manifest).run();
+  return Batch(checkout, lessons, options, manifest).run();
 }
 
 }  // namespace course::program::grader

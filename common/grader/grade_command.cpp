@@ -11,6 +11,9 @@
 #include "course/commands/machine_facts.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
+#include "grader/beside.hpp"
+#include "grader/history.hpp"
+#include "grader/readable.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
 #include "skeleton/skeleton.hpp"
@@ -42,9 +45,9 @@ std::vector<LessonInfo> chosen_lessons(const std::vector<LessonInfo>& all,
 }
 
 /// What grades are played with: everything of a lesson but its student's files.
-void build_tools(const Checkout& checkout) {
+void build_tools(const Checkout& checkout, const std::vector<LessonInfo>& lessons) {
   std::vector<std::string> targets{"tensor", "player_solo"};
-  for (const LessonInfo& lesson : checkout.lessons) {
+  for (const LessonInfo& lesson : lessons) {
     if (!checkout.build_obstacle(lesson).empty()) continue;
     targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.tag() + "_adapter", lesson.player()});
   }
@@ -66,14 +69,34 @@ Isolation chosen_isolation(const std::optional<std::string>& asked) {
   return isolation;
 }
 
-void announce(Isolation isolation, const Checkout& checkout) {
-  complain("isolation: " + to_string(isolation));
-  if (isolation == Isolation::Namespaces) return;
-  const fs::path solutions = checkout.root / "solutions";
-  if (isolation == Isolation::None || readable_confined(Confinement(isolation, {}), solutions)) {
-    complain("submitted code can read " + solutions.string() +
-             (isolation == Isolation::None ? "" : ": chmod o-rx the checkout to prevent it"));
+/// What submissions could copy from: the checkout, unless it is a student's, and the others' answers and
+/// reports.
+std::vector<fs::path> secrets(const Checkout& checkout, const GradeOptions& options) {
+  std::vector<fs::path> folders;
+  if (!checkout.is_handout()) folders.push_back(checkout.root);
+  if (options.submissions) folders.insert(folders.end(), {*options.submissions, results_folder(options)});
+  return folders;
+}
+
+/// Throws Unavailable where another user can enter a folder that holds answers: a submission would need only
+/// to include one by its path.
+void require_closed(const Checkout& checkout, const GradeOptions& options, Isolation isolation) {
+  std::vector<std::string> open;
+  for (const fs::path& folder : secrets(checkout, options)) {
+    if (fs::exists(folder) && readable_confined(Confinement(isolation, {}), fs::absolute(folder)))
+      open.push_back(shell_word(fs::absolute(folder).lexically_normal()));
   }
+  if (!open.empty())
+    throw Unavailable("isolation user: submitted code could read " + joined(open) +
+                      "; close that with: chmod o-rwx " + joined(open, {}, " "));
+}
+
+/// One's own files may read the checkout that they lie in.
+void announce(Isolation isolation, const Checkout& checkout, const GradeOptions& options) {
+  complain("isolation: " + to_string(isolation));
+  if (isolation == Isolation::None) complain("submitted code can read all that you can read");
+  if (isolation == Isolation::User && (options.submission || options.submissions))
+    require_closed(checkout, options, isolation);
 }
 
 /// A seed that nobody can guess, small enough for a number of JavaScript.
@@ -83,25 +106,53 @@ std::uint64_t drawn_seed() {
   return std::uniform_int_distribution<std::uint64_t>(1, exact_in_a_double - 1)(device);
 }
 
-GradingManifest manifest_of(const Checkout& checkout, std::uint64_t seed, Isolation isolation) {
+/// A file's text, or those of the files below a folder; nothing where there is none, as of a lesson that this
+/// machine cannot grade.
+void add_texts(const fs::path& path, std::vector<std::string>& texts) {
+  if (fs::is_regular_file(path)) texts.push_back(read_text(path));
+  if (!fs::is_directory(path)) return;
+  for (const fs::path& file : files_below(path)) texts.push_back(read_text(path / file));
+}
+
+/// Of what decides a lesson's verdicts as it is built, and of how submissions are taken, compiled, examined
+/// and confined. Pages, hints and the texts of mistakes decide nothing.
+std::string deciding_hash(const Checkout& checkout, const LessonInfo& lesson) {
+  const fs::path tree = checkout.build();
+  std::vector<std::string> texts;
+  for (const fs::path& built : {judge_of(tree, lesson), built_in_player(tree, lesson),
+                                tree / "CMakeFiles" / (lesson.tag() + "_adapter.dir")})
+    add_texts(built, texts);
+  if (lesson.needs_gpu()) {
+    for (const char* library : {"lib/libsimulator.so", "lib/libsimulated_nccl.so"})
+      add_texts(tree / library, texts);
+    add_texts(checkout.root / "common/gpu/cuda_to_cpp", texts);
+  }
+  for (const char* source : {"common/grader/allowed_symbols.txt", "common/grader/audit.cpp",
+                             "common/grader/submission.cpp", "common/grader/workshop.cpp", "common/runner"})
+    add_texts(checkout.root / source, texts);
+  return content_hash(texts);
+}
+
+std::string scope_of(const LessonInfo& lesson) {
+  return joined(
+      lesson.tasks,
+      [&](const TaskInfo& task) { return fmt::format("{}.{}={}", lesson.id, task.id, task.points); }, " ");
+}
+
+GradingManifest manifest_of(const Checkout& checkout, const std::vector<LessonInfo>& lessons,
+                            std::uint64_t seed, Isolation isolation) {
   const Captured commit = capture({.argv = {"git", "-c", "safe.directory=*", "-C", checkout.root, "describe",
                                             "--always", "--dirty", "--abbrev=12", "--exclude=*"}});
   const std::string compiler =
       cache_entry(read_text(checkout.build() / "CMakeCache.txt"), "CMAKE_CXX_COMPILER");
-  std::vector<std::string> judges, scope;
-  for (const LessonInfo& lesson : checkout.lessons) {
-    // A lesson that this machine cannot grade may have none.
-    const fs::path judge = judge_of(checkout.build(), lesson);
-    judges.push_back(fs::exists(judge) ? read_text(judge) : "");
-    for (const TaskInfo& task : lesson.tasks)
-      scope.push_back(fmt::format("{}.{}={}", lesson.id, task.id, task.points));
-  }
+  std::vector<std::string> judges;
+  for (const LessonInfo& lesson : lessons) judges.push_back(deciding_hash(checkout, lesson));
   return {seed,
           isolation,
           commit.exit.code == 0 ? commit.first_line() : "unknown",
           content_hash(judges),
           capture({.argv = {compiler, "--version"}}).first_line(),
-          fmt::format("{}", fmt::join(scope, " "))};
+          joined(lessons, scope_of, " ")};
 }
 
 /// A judge that fails takes no other lesson's grade with it.
@@ -116,27 +167,34 @@ LessonGrade graded_or_skipped(const Checkout& checkout, const LessonInfo& lesson
   }
 }
 
-Report grade_submission(const Checkout& checkout, const fs::path& folder, const GradingManifest& manifest) {
+Report grade_submission(const Checkout& checkout, const std::vector<LessonInfo>& lessons,
+                        const fs::path& folder, const GradingManifest& manifest) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   const fs::path whole = fs::absolute(folder).lexically_normal();
-  Report report{whole.has_filename() ? whole.filename() : whole.parent_path().filename(),
-                manifest,
-                files_hash(folder, checkout.lessons),
-                {}};
-  for (const LessonInfo& lesson : checkout.lessons) {
+  Report report{whole.has_filename() ? whole.filename() : whole.parent_path().filename(), manifest, {}};
+  for (const LessonInfo& lesson : lessons) {
     const double before = seconds();
-    report.lessons.push_back(graded_or_skipped(checkout, lesson, folder, manifest));
-    report.lessons.back().seconds = seconds() - before;
+    LessonGrade grade = graded_or_skipped(checkout, lesson, folder, manifest);
+    const HandedIn handed_in = take(folder, lesson);
+    grade.seconds = seconds() - before;
+    grade.terms = terms_of(checkout, lesson, manifest);
+    grade.files_hash = files_hash(handed_in);
+    grade.commit = last_commit(folder, handed_in);
+    report.lessons.push_back(std::move(grade));
   }
+  report.edited_beside = edits_beside(checkout, folder);
   report.seconds = seconds();
   return report;
 }
 
-std::string formatted(const Report& report, const std::string& format) {
+std::string formatted(const Report& report, const std::string& format, const Checkout& checkout) {
+  const auto json = [&] { return nlohmann::ordered_json::parse(json_report(report)); };
   if (format == "json") return json_report(report) + "\n";
+  if (format == "html") return html_report(json(), checkout);
+  if (format == "markdown") return markdown_report(json(), checkout);
   if (format == "junit") return junit_report(report);
   if (format == "gradescope") return gradescope_report(report) + "\n";
   return text_report(report);
@@ -151,13 +209,13 @@ bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const Hand
 
 /// Why nothing of the lesson is played, and as what that counts; Passed: it is played.
 std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInfo& lesson,
-                                       const HandedIn& handed_in) {
+                                       const HandedIn& handed_in, const fs::path& folder) {
   if (const std::string obstacle = checkout.build_obstacle(lesson); !obstacle.empty())
     return {Status::Skipped, obstacle};
   if (!handed_in.refusal.empty()) return {Status::Failed, "not taken: " + handed_in.refusal};
   if (!handed_in.missing.empty()) {
     return {handed_in.texts.empty() ? Status::Todo : Status::Failed,
-            "not handed in: " + handed_in.missing.front()};
+            "not handed in: " + where_it_was_looked_for(folder, lesson, handed_in.missing.front())};
   }
   if (is_untouched(checkout, lesson, handed_in)) return {Status::Todo, "not written yet"};
   return {Status::Passed, ""};
@@ -183,26 +241,54 @@ void override_points(std::vector<LessonInfo>& lessons, const fs::path& file) {
   }
 }
 
-int grade(Checkout checkout, const GradeOptions& options) {
+namespace {
+
+/// Throws UsageError naming an option that would be without effect.
+void refuse_unused(const GradeOptions& options) {
   if (options.submission && options.submissions) throw UsageError("--submission contradicts --submissions");
-  if (options.submissions && (options.format == "junit" || options.format == "gradescope"))
-    throw UsageError("--format " + options.format +
-                     " is of one submission; --submissions writes JSON reports");
+  if (options.submissions && options.format)
+    throw UsageError(
+        "--format " + *options.format +
+        " (--json) is of one submission; --submissions writes each report as JSON, HTML and Markdown");
+  const std::pair<const char*, bool> of_many[] = {{"--jobs", options.jobs > 0},
+                                                  {"--roster", options.roster.has_value()},
+                                                  {"--due", options.due.has_value()}};
+  for (const auto& [name, given] : of_many) {
+    if (given && !options.submissions) throw UsageError(std::string(name) + " needs --submissions");
+  }
+}
+
+}  // namespace
+
+fs::path results_folder(const GradeOptions& options) {
+  return options.output.value_or(fs::absolute(*options.submissions).lexically_normal().string() + ".grades");
+}
+
+GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson,
+                         const GradingManifest& manifest) {
+  GradingManifest terms = manifest;
+  terms.judges = deciding_hash(checkout, lesson);
+  terms.scope = scope_of(lesson);
+  return terms;
+}
+
+int grade(Checkout checkout, const GradeOptions& options) {
+  refuse_unused(options);
   // First, so that one file of points serves assignments of single lessons.
   if (options.points) override_points(checkout.lessons, *options.points);
-  checkout.lessons = chosen_lessons(checkout.lessons, options.lessons);
+  const std::vector<LessonInfo> lessons = chosen_lessons(checkout.lessons, options.lessons);
   const Isolation isolation = chosen_isolation(options.isolation);
   if (!options.prepared) {
-    announce(isolation, checkout);
-    build_tools(checkout);
+    announce(isolation, checkout, options);
+    build_tools(checkout, lessons);
   }
   const GradingManifest manifest =
-      manifest_of(checkout, options.seed ? *options.seed : drawn_seed(), isolation);
-  if (options.submissions) return grade_all(checkout, options, manifest);
+      manifest_of(checkout, lessons, options.seed ? *options.seed : drawn_seed(), isolation);
+  if (options.submissions) return grade_all(checkout, lessons, options, manifest);
   const fs::path folder = options.submission.value_or(checkout.root);
   if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
-  const Report report = grade_submission(checkout, folder, manifest);
-  const std::string text = formatted(report, options.format);
+  const Report report = grade_submission(checkout, lessons, folder, manifest);
+  const std::string text = formatted(report, options.format.value_or("text"), checkout);
   if (options.output) {
     write_text(*options.output, text);
   } else {
@@ -227,7 +313,7 @@ GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson, c
 LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson, const fs::path& submission,
                          const GradingManifest& manifest) {
   const HandedIn handed_in = take(submission, lesson);
-  const auto [status, why] = look_at(checkout, lesson, handed_in);
+  const auto [status, why] = look_at(checkout, lesson, handed_in, submission);
   if (status != Status::Passed) return {lesson_status_as_a_whole(lesson, status, why), {}};
   Workshop workshop(checkout, lesson, manifest.isolation);
   const std::string obstacle = workshop.make(handed_in);

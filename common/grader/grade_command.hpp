@@ -10,24 +10,35 @@ struct GradeOptions {
   std::vector<std::string> lessons;  ///< "05", "03-05"; empty: all
   std::optional<std::filesystem::path> submission;
   std::optional<std::filesystem::path> submissions;
-  std::string format = "text";
+  std::optional<std::string> format;  ///< of one submission's report; "text" without it
   std::optional<std::filesystem::path> output;
   std::optional<std::filesystem::path> points;  ///< a JSON file that overrides the registry's
   std::optional<std::uint64_t> seed;
   std::optional<std::string> isolation;
-  int jobs = 0;           ///< 0: as many as suit this machine
-  bool prepared = false;  ///< the judges are built
+  std::optional<std::filesystem::path> roster;  ///< CSV: the ids of students
+  std::optional<std::string> due;               ///< as deadline_from takes it
+  int jobs = 0;                                 ///< 0: as many as suit this machine
+  bool prepared = false;                        ///< the judges are built
 };
 
 /// The command ./course grade. Returns an exit code: 0 when the report is complete, whatever the score.
 /// Throws UsageError and Unavailable.
 int grade(Checkout checkout, const GradeOptions& options);
 
+/// Where the results of options.submissions lie.
+std::filesystem::path results_folder(const GradeOptions& options);
+
 /// Grades every folder in options.submissions, each in a process of its own, several at once. The results lie
-/// in options.output (by default FOLDER.grades beside it): run.json, reports/NAME.json for each submission,
-/// and grades.csv. Called again with the same results folder it keeps the seed and grades only what is new or
-/// has changed: that is also how an interrupted run goes on. Returns an exit code. Throws UsageError.
-int grade_all(const Checkout& checkout, const GradeOptions& options, const GradingManifest& manifest);
+/// in options.output (by default FOLDER.grades beside it): run.json, reports/NAME.json, .html and .md for
+/// each submission, and grades.csv. Called again with the same results folder it keeps the seed, grades only
+/// what is new or has changed of these lessons, which is also how an interrupted run goes on, and leaves what
+/// is there of other lessons. Returns an exit code. Throws UsageError.
+/// @param checkout with all its lessons
+int grade_all(const Checkout& checkout, const std::vector<LessonInfo>& lessons, const GradeOptions& options,
+              const GradingManifest& manifest);
+
+/// What one lesson is graded on in a run on these terms.
+GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson, const GradingManifest& manifest);
 
 /// How the judge is to play what a workshop has made: confined, with hidden tests.
 GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson, const Workshop& workshop,

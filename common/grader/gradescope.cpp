@@ -84,7 +84,7 @@ std::string summary(const Report& report) {
 /// For the instructor: Gradescope stores it with the result and puts it into no output.
 Json extra_data(const Report& report) {
   return {{"submission", presentable(report.submission)},
-          {"files_hash", report.files_hash},
+          {"files_hash", report.files_hash()},
           {"max_points", report.max_points()},
           {"skipped_max_points", report.skipped_max_points()},
           {"terms", to_json(report.manifest)}};

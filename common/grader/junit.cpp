@@ -44,7 +44,7 @@ void add_properties(pugi::xml_node suite, const Report& report, const LessonStat
     set(property, "value", value);
   };
   add("submission", report.submission);
-  add("files_hash", report.files_hash);
+  add("files_hash", report.files_hash());
   add("points", lesson.points());
   add("max_points", lesson.lesson->max_points());
   add("seed", report.manifest.seed);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
+#include "grader/beside.hpp"
 #include "text/text_file.hpp"
 #include "text/utf8.hpp"
 
@@ -50,6 +52,48 @@ Json tests_json(const LessonGrade& grade) {
   return tests;
 }
 
+Json commit_json(const std::optional<LastCommit>& commit) {
+  if (!commit) return nullptr;
+  return {{"id", commit->id},
+          {"date", commit->date},
+          {"seconds", commit->seconds},
+          {"changed_since", commit->changed_since}};
+}
+
+/// What a report of one lesson says beside its status.
+void add_grade(Json& lesson, const LessonGrade& grade) {
+  lesson["tests"] = tests_json(grade);
+  lesson["complete"] = !grade.failed;
+  lesson["seconds"] = grade.seconds;
+  lesson["files_hash"] = grade.files_hash;
+  lesson["terms"] = to_json(grade.terms);
+  lesson["commit"] = commit_json(grade.commit);
+  for (std::size_t i = 0; i < grade.lesson_status.tasks.size(); ++i)
+    lesson["tasks"][i]["told"] = diagnosis_of(grade, grade.lesson_status.tasks[i]);
+}
+
+/// The numbers of a report that follow from its lessons.
+void add_sums(Json& report) {
+  int points = 0, max_points = 0, skipped_max_points = 0;
+  bool complete = true;
+  double seconds = 0;
+  std::vector<std::string> hashes;
+  for (const Json& lesson : report.at("lessons")) {
+    const bool skipped = lesson.at("status") == to_string(Status::Skipped);
+    points += lesson.at("points").get<int>();
+    (skipped ? skipped_max_points : max_points) += lesson.at("max_points").get<int>();
+    complete = complete && lesson.at("complete").get<bool>();
+    seconds += lesson.at("seconds").get<double>();
+    hashes.push_back(lesson.at("files_hash"));
+  }
+  report.update({{"complete", complete},
+                 {"points", points},
+                 {"max_points", max_points},
+                 {"skipped_max_points", skipped_max_points},
+                 {"seconds", seconds},
+                 {"files_hash", content_hash(hashes)}});
+}
+
 /// What a task's status takes its diagnosis from: the first test that failed, else the first that is still to
 /// do.
 const TaskTest* telling_test(const std::vector<TaskTest>& tests) {
@@ -83,6 +127,19 @@ std::string failing_ranks(const std::vector<TaskTest>& tests) {
 }
 
 }  // namespace
+
+bool GradingManifest::decides_as(const GradingManifest& other) const {
+  const auto decisive = [](const GradingManifest& terms) {
+    return std::tie(terms.seed, terms.isolation, terms.judges, terms.compiler, terms.scope);
+  };
+  return decisive(*this) == decisive(other);
+}
+
+std::string Report::files_hash() const {
+  std::vector<std::string> hashes;
+  for (const LessonGrade& grade : lessons) hashes.push_back(grade.files_hash);
+  return content_hash(hashes);
+}
 
 bool Report::is_complete() const {
   return std::ranges::none_of(lessons, &LessonGrade::failed);
@@ -120,6 +177,7 @@ std::string text_report(const Report& report) {
   text += fmt::format("{}: {} of {} points", report.submission, report.points(), report.max_points());
   if (report.skipped_max_points() > 0)
     text += fmt::format("; {} points could not be graded on this machine", report.skipped_max_points());
+  if (!report.edited_beside.empty()) text += "\n" + presentable(edits_in_words(report.edited_beside));
   return text + fmt::format("\ngraded in {:.1f} s with seed {}, isolation {}, commit {}, {}\n",
                             report.seconds, report.manifest.seed, to_string(report.manifest.isolation),
                             report.manifest.commit, report.manifest.compiler);
@@ -129,17 +187,24 @@ std::string json_report(const Report& report) {
   std::vector<LessonStatus> lesson_statuses;
   for (const LessonGrade& grade : report.lessons) lesson_statuses.push_back(grade.lesson_status);
   Json json = Json::parse(report_json(lesson_statuses));
-  for (std::size_t i = 0; i < report.lessons.size(); ++i)
-    json["lessons"][i]["tests"] = tests_json(report.lessons[i]);
-  json.update({{"submission", report.submission},
-               {"complete", report.is_complete()},
-               {"points", report.points()},
-               {"max_points", report.max_points()},
-               {"skipped_max_points", report.skipped_max_points()},
-               {"seconds", report.seconds},
-               {"files_hash", report.files_hash},
-               {"terms", to_json(report.manifest)}});
+  for (std::size_t i = 0; i < report.lessons.size(); ++i) add_grade(json["lessons"][i], report.lessons[i]);
+  json["submission"] = report.submission;
+  add_sums(json);
+  json["terms"] = to_json(report.manifest);
+  json["edited_beside"] = report.edited_beside;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+Json merged(const Json& report, const Json& newer) {
+  std::map<std::string, Json> lessons;
+  for (const Json* each : {&report, &newer}) {
+    for (const Json& lesson : each->at("lessons")) lessons[lesson.at("id")] = lesson;
+  }
+  Json result = newer;
+  result["lessons"] = Json::array();
+  for (const auto& [id, lesson] : lessons) result["lessons"].push_back(lesson);
+  add_sums(result);
+  return result;
 }
 
 std::string presentable(const std::string& text) {

@@ -3,19 +3,23 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "course/workspace/lesson_status.hpp"
+#include "grader/history.hpp"
 #include "runner/confinement.hpp"
 
 namespace course::program::grader {
 
-/// What all grades of one run have in common: the instructor's report says it, and a student's does not.
+/// What a lesson, or all lessons of one run, are graded on: the instructor's report says it, and a student's
+/// does not.
 struct GradingManifest {
   std::uint64_t seed = 0;  ///< that inputs are drawn with, public and hidden
   Isolation isolation = Isolation::None;
   std::string commit;    ///< of the course that graded, "-dirty" appended when its files differ from it
-  std::string judges;    ///< tells the built judges from those of any other state of the course
+  std::string judges;    ///< tells what decides verdicts, as it is built, from any other state of it
   std::string compiler;  ///< its version line
   std::string scope;     ///< the tasks and their points: "01.1=40 01.2=60"
-  bool operator==(const GradingManifest&) const = default;
+
+  /// Whether a grade on the other terms would be the same: a commit may have changed texts alone.
+  bool decides_as(const GradingManifest& other) const;
 };
 
 nlohmann::ordered_json to_json(const GradingManifest& manifest);
@@ -25,18 +29,23 @@ GradingManifest manifest_from(const nlohmann::ordered_json& json);
 /// What one lesson of a submission is worth.
 struct LessonGrade {
   LessonStatus lesson_status;
-  TestResults tests = {};  ///< hidden ones too; empty when nothing was played
-  double seconds = 0;      ///< that grading took
-  bool failed = false;     ///< the grader, not the submission: skipped
+  TestResults tests = {};                 ///< hidden ones too; empty when nothing was played
+  double seconds = 0;                     ///< that grading took
+  bool failed = false;                    ///< the grader, not the submission: skipped
+  GradingManifest terms = {};             ///< of this lesson alone
+  std::string files_hash = {};            ///< of its files as they were graded
+  std::optional<LastCommit> commit = {};  ///< of its files, where the submission has a git history
 };
 
 /// The grades of one submission.
 struct Report {
   std::string submission;  ///< its folder's name
   GradingManifest manifest;
-  std::string files_hash;  ///< of all that was handed in
   std::vector<LessonGrade> lessons;
-  double seconds = 0;  ///< that grading took
+  double seconds = 0;                           ///< that grading took
+  std::vector<std::string> edited_beside = {};  ///< files without effect that are not the course's
+
+  std::string files_hash() const;  ///< of all that was handed in
 
   bool is_complete() const;  ///< the grader failed at no lesson
   int points() const;
@@ -49,6 +58,9 @@ std::string text_report(const Report& report);
 
 /// One object: lessons[] as everywhere in the course, and what was graded how.
 std::string json_report(const Report& report);
+
+/// A JSON report with the lessons of another in place of its own and beside them, in the order of their ids.
+nlohmann::ordered_json merged(const nlohmann::ordered_json& report, const nlohmann::ordered_json& newer);
 
 /// For continuous integration and for instructors, as Surefire writes and Jenkins reads it: a suite a lesson,
 /// a testcase a task. What is still to do is a failure of type "todo". Only suites have a time, since a

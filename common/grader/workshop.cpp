@@ -276,7 +276,9 @@ ConfinedRun run_confined(const Confinement& confinement, const std::vector<std::
 
 bool readable_confined(const Confinement& confinement, const fs::path& path) {
   const TemporaryFolder temporary;
-  return run_confined(confinement, {"test", "-r", path}, {}, temporary.path() / "output.txt").succeeded();
+  // Of a folder: what lies in it, which can be guessed where it is not listed.
+  const char* what = fs::is_directory(path) ? "-x" : "-r";
+  return run_confined(confinement, {"test", what, path}, {}, temporary.path() / "output.txt").succeeded();
 }
 
 }  // namespace course::program::grader

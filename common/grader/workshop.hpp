@@ -26,7 +26,8 @@ struct ConfinedRun {
 ConfinedRun run_confined(const Confinement& confinement, const std::vector<std::string>& command,
                          const Room& room, const std::filesystem::path& output);
 
-/// Whether code that is confined so, shown nothing but the system's folders, can read a path.
+/// Whether code that is confined so, shown nothing but the system's folders, can read a file or what lies in
+/// a folder.
 bool readable_confined(const Confinement& confinement, const std::filesystem::path& path);
 
 /// Whether objects are searched for what they may not use. Left out only to test what else holds them.

@@ -15,6 +15,8 @@ points=()
 [ ! -s "$source/points.json" ] || points=(--points "$source/points.json")
 chmod +x "$course/course" "$source/run_autograder"
 
+# As run_autograder does: where other users could read the solutions, nothing is graded.
+chmod go-rwx "$source"
 # The image is used on other machines than the one that makes it.
 export COURSE_PORTABLE=1
 find "$course/solutions" \( -name '*.cpp' -o -name '*.cu' \) -exec cp -t "$trial" {} +

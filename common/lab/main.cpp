@@ -126,6 +126,7 @@ class LabLine : public program::CommandLine {
     command->add_flag("--mine", trace_.mine, "your own code, whether or not it passes");
     command->add_option("--out", trace_.out,
                         "write timeline.svg and trace.json there (.course/trace/lesson05)");
+    print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
   }
 
@@ -145,6 +146,7 @@ class LabLine : public program::CommandLine {
     command->add_option("--ranks", lab_.ranks, "MPI ranks, 2 to 16 (4, or 2 on fewer cores)")
         ->check(CLI::Range(2, 16));
     command->add_option("--out", lab_.out, "write the timelines there (.course/lab/NAME)");
+    print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
   }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -94,6 +95,27 @@ bool start_mpi(int* argc, char*** argv) {
   return false;
 }
 
+/// Whether Slurm has several tasks here, and this process was started without what Open MPI would find the
+/// others by. MPI_Init would end the program, or take it for the only rank. Source: srun(1), output
+/// environment variables.
+bool is_lone_task_of_slurm() {
+  for (const char* given : {"PMIX_NAMESPACE", "PMIX_RANK", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE"})
+    if (std::getenv(given) != nullptr) return false;
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  if (tasks == nullptr) tasks = std::getenv("SLURM_NTASKS");
+  return tasks != nullptr && std::atoi(tasks) > 1;
+}
+
+/// By one task for all.
+void tell_of_slurm() {
+  const char* task = std::getenv("SLURM_PROCID");
+  if (task != nullptr && std::atoi(task) != 0) return;
+  std::fprintf(
+      stderr,
+      "player: Slurm has started this task without PMIx, by which it would find the others: use srun "
+      "--mpi=pmix, or another pmix of srun --mpi=list, or mpirun within the job\n");
+}
+
 }  // namespace
 
 MpiStage::MpiStage() {
@@ -169,6 +191,10 @@ std::vector<double> MpiStage::largest(std::vector<double> numbers, const void* c
 }
 
 int play_under_mpi(int argc, char** argv, const std::function<std::unique_ptr<Stage>()>& make_stage) {
+  if (is_lone_task_of_slurm()) {
+    tell_of_slurm();
+    return unavailable;
+  }
   if (!start_mpi(&argc, &argv)) return unavailable;
   int code = 0;
   {

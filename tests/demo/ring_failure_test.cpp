@@ -163,6 +163,28 @@ TEST_F(Prepared, IsForSoManyRanks) {
   EXPECT_TRUE(has(finished.err, "blocking-forward is for 2 ranks, but 1 were started")) << finished.err;
 }
 
+/// As srun starts each task where it is not told --mpi=pmix: alone, with Slurm's variables.
+TEST_F(Prepared, IsNotPlayedBySlurmsTasksWithoutPmix) {
+  const std::string line = prepare(sizes_), count = "-n 2 ";
+  const std::string alone = line.substr(line.find(count) + count.size());
+  const std::string slurm = "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_NODELIST=n1 ";
+  const Finished first = run_shell(slurm + "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 " + alone, folder_);
+  EXPECT_EQ(first.code, 3);
+  EXPECT_TRUE(is_one_line(first.err) && has(first.err, "srun --mpi=pmix")) << first.err;
+  const Finished second = run_shell(slurm + "SLURM_PROCID=1 SLURM_NTASKS=2 " + alone, folder_);
+  EXPECT_EQ(second.code, 3);
+  EXPECT_EQ(second.err, "") << "one task speaks for all";
+}
+
+TEST_F(Prepared, IsPlayedByMpirunWithinASlurmJob) {
+  const std::string line = prepare(sizes_);
+  const Finished played =
+      run_shell("SLURM_PROCID=0 SLURM_NTASKS=2 TMPDIR='" + marker() + "' " + open_mpi_as_root +
+                    "mpirun --map-by :OVERSUBSCRIBE" + line.substr(std::string("mpirun").size()),
+                folder_);
+  EXPECT_EQ(played.code, 0) << played.err;
+}
+
 TEST_F(Prepared, EndsAllRanksWhenOneThrows) {
   checkout_.replace("lesson05_solution", "ring_throws");
   const Finished finished = play(prepare(sizes_));

@@ -80,15 +80,60 @@ TEST_F(TakeTest, NamesAFolderThatIsNotThere) {
 }
 
 TEST_F(TakeTest, KnowsFilesByTheirContent) {
-  const std::string nothing = files_hash(temporary_.path(), {lesson_});
+  const auto hash = [this] { return files_hash(taken()); };
+  const std::string nothing = hash();
   write_text(flat(), "one");
-  const std::string one = files_hash(temporary_.path(), {lesson_});
+  const std::string one = hash();
   write_text(flat(), "two");
-  const std::string two = files_hash(temporary_.path(), {lesson_});
+  const std::string two = hash();
   EXPECT_NE(nothing, one);
   EXPECT_NE(one, two);
   write_text(temporary_.path() / "notes.txt", "three");
-  EXPECT_EQ(files_hash(temporary_.path(), {lesson_}), two);
+  EXPECT_EQ(hash(), two);
+}
+
+// ---- where a missing file is ----
+
+class LookedForTest : public TakeTest {
+ protected:
+  std::string said() const { return where_it_was_looked_for(temporary_.path(), lesson_, "safe_softmax.cpp"); }
+};
+
+TEST_F(LookedForTest, SaysWhereItWouldBeTaken) {
+  EXPECT_EQ(said(),
+            "safe_softmax.cpp, looked for at lessons/01_safe_softmax/safe_softmax.cpp and at the top of the "
+            "submission");
+}
+
+TEST_F(LookedForTest, FindsItInAnotherFolderAndUnderANameLikeIt) {
+  for (const char* place : {"week1/safe_softmax.cpp", "Safe_Softmax.CPP.txt",
+                            "ring/lessons/01/safe_softmax.cpp", "ada_77_safe_softmax (1).cpp"}) {
+    write_text(temporary_.path() / place, "mine");
+    EXPECT_EQ(said(), std::string("safe_softmax.cpp, found at ") + place +
+                          ": move it to lessons/01_safe_softmax/safe_softmax.cpp");
+    fs::remove(temporary_.path() / place);
+  }
+}
+
+TEST_F(LookedForTest, TakesNoCopyThatCameWithTheCourseForIt) {
+  for (const char* place :
+       {"skeletons/01_safe_softmax/safe_softmax.cpp", "build/x/safe_softmax.cpp",
+        "solutions/01_safe_softmax/safe_softmax.cpp", ".course/safe_softmax.cpp", "safe_softmax.hpp"})
+    write_text(temporary_.path() / place, "theirs");
+  EXPECT_EQ(said().find("found"), std::string::npos) << said();
+}
+
+TEST_F(LookedForTest, NamesThreePlacesAndCountsTheRest) {
+  for (const char* place : {"a", "b", "c", "d", "e"})
+    write_text(temporary_.path() / place / "safe_softmax.cpp", "mine");
+  EXPECT_NE(said().find("a/safe_softmax.cpp, b/safe_softmax.cpp, c/safe_softmax.cpp and 2 more"),
+            std::string::npos)
+      << said();
+}
+
+TEST(SameLines, DoNotDependOnTheSystem) {
+  EXPECT_TRUE(same_lines("a\r\nb\n", "a\nb\n"));
+  EXPECT_FALSE(same_lines("a\rb\n", "a\nb\n"));
 }
 
 }  // namespace

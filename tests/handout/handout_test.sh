@@ -226,7 +226,7 @@ test_updates() {
     "$(cat "$student/lessons/04_blockwise_attention/blockwise_attention.cpp")" 'A thought more.'
   in_handout check 01
   check 'the edit still passes' is "$code" 0
-  pull "$work/committed" --rebase
+  pull "$work/committed" --no-rebase --no-edit
   check 'pulled over a committed edit: exit 0' is "$code" 0
   check 'the commit is there' has "$(tail -n 1 "$work/committed/$softmax")" 'my answer'
   check 'the edit beside it, too' has "$(cat "$work/committed/lessons/03_ring_softmax/ring_softmax.cpp")" 'and a thought'

@@ -58,7 +58,7 @@ check 'demo of right answers: exit 0' is "$code" 0
 check 'it says whose they are' has "$out" 'your own'
 
 instructor release 05 "$work/handout"
-git -C "$student" pull --quiet --rebase --autostash
+git -C "$student" pull --quiet --no-rebase --no-edit --autostash
 course show 05
 check 'show of a released solution: exit 0' is "$code" 0
 course test --lesson 05

@@ -31,6 +31,8 @@ class Check {
         tests_(selected_tests(lesson_, choice_.task, options.ranks)) {}
 
   int run() {
+    if (options_.json && options_.problems)
+      throw UsageError("--json prints one object and nothing else; it does not go with --problems");
     if (options_.player && (options_.sanitize || options_.backend))
       throw UsageError(std::string(options_.sanitize ? "--sanitize" : "--backend") +
                        " is about the built-in player; it does not go with --player");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "course/terminal/terminal.hpp"
@@ -45,6 +46,9 @@ class CommandLine {
     return command;
   }
 
+  /// A command that looks at json_: before any other, --json is refused.
+  void print_as_json(const CLI::App* command) { with_json_.insert(command); }
+
   CLI::App app_{"The ring attention course: where you are, and a command for each thing to do."};
   bool json_ = false;
 
@@ -53,6 +57,12 @@ class CommandLine {
   std::optional<int> parse(int argc, char** argv) {
     try {
       app_.parse(argc, argv);
+      for (const CLI::App* command : app_.get_subcommands()) {
+        if (!json_ || with_json_.contains(command)) continue;
+        complain("--json: ./course " + command->get_name() + " prints none; ./course " + command->get_name() +
+                 " --help says more");
+        return wrong_usage;
+      }
       return std::nullopt;
     } catch (const CLI::Success& asked) {
       return app_.exit(asked);
@@ -70,6 +80,7 @@ class CommandLine {
   }
 
   Action action_;  ///< of the command that was chosen
+  std::set<const CLI::App*> with_json_;
 };
 
 }  // namespace course::program

@@ -56,6 +56,7 @@ class StudentLine : public CommandLine {
             "with --backend cuda: nccl, or host for MPI through the host's memory where NCCL will not")
         ->check(CLI::IsMember({"nccl", "host"}));
     command->add_flag("--sanitize", check_.sanitize, "with address and undefined-behaviour sanitizers");
+    print_as_json(command);
     command->add_flag("--json", check_.json, "one JSON object on stdout and nothing else");
     command->add_flag("--problems", check_.problems,
                       "a line of the form FILE:LINE: error: ... a task, for editors");

@@ -150,6 +150,8 @@ int replay(const Checkout& checkout, const ReplayOptions& options) {
     throw UsageError("--gdb-port needs --gdb RANK: the rank to debug");
   if (options.gdb_rank && options.player)
     throw UsageError("--gdb is about the built-in player; it does not go with --player");
+  if (options.gdb_rank && options.limit_s)
+    throw UsageError("--limit ends a case without progress; under --gdb none is ended");
   if (const std::string obstacle = checkout.build_obstacle(lesson); !obstacle.empty())
     throw Unavailable("lesson " + lesson.id + " cannot be played: " + obstacle);
   return options.gdb_rank ? debug(checkout, lesson, folder, options)

@@ -35,6 +35,7 @@ class ToolsLine : public CommandLine {
   void add_doctor() {
     CLI::App* command =
         add_tool("doctor", [this](const Checkout& checkout) { return doctor(checkout, json_); });
+    print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
   }
 
@@ -64,14 +65,19 @@ class ToolsLine : public CommandLine {
 
   void add_grade() {
     CLI::App* command = add_tool("grade", [this](const Checkout& checkout) {
-      if (json_) grade_.format = "json";
+      if (json_) {
+        if (grade_.format.value_or("json") != "json")
+          throw UsageError("--json contradicts --format " + *grade_.format);
+        grade_.format = "json";
+      }
       return grader::grade(checkout, grade_);
     });
+    print_as_json(command);
     command->add_option("lessons", grade_.lessons, "05, ring_attention, ...; without any, all");
     command->add_option("--submission", grade_.submission, "a folder with somebody's files");
     command->add_option("--submissions", grade_.submissions, "a folder of such folders");
     command->add_option("--format", grade_.format, "of one submission's report")
-        ->check(CLI::IsMember({"text", "json", "junit", "gradescope"}));
+        ->check(CLI::IsMember({"text", "json", "html", "markdown", "junit", "gradescope"}));
     command->add_option("--output", grade_.output,
                         "the report's file; with --submissions the results' folder");
     command->add_option("--points", grade_.points, R"(a JSON file that overrides points: {"05": {"2": 80}})");
@@ -79,7 +85,12 @@ class ToolsLine : public CommandLine {
                         "the seed that inputs are drawn with; without it, one is drawn");
     command->add_option("--isolation", grade_.isolation, "what keeps submissions from this machine")
         ->check(CLI::IsMember({"namespaces", "user", "none"}));
-    command->add_option("-j,--jobs", grade_.jobs, "how many submissions at once")->check(CLI::PositiveNumber);
+    command->add_option("--roster", grade_.roster,
+                        "with --submissions: a CSV file with the columns submission and id");
+    command->add_option("--due", grade_.due,
+                        "with --submissions: when these lessons are due, 2026-10-12 or 2026-10-12T18:00");
+    command->add_option("-j,--jobs", grade_.jobs, "with --submissions: how many at once")
+        ->check(CLI::PositiveNumber);
     command->add_flag("--prepared", grade_.prepared)->group("");  // for the graders of --submissions
   }
 

@@ -123,7 +123,7 @@ class HandoutRepository {
       publish_first(message, change);
       fmt::print("{0} holds {1}; students get it with: git clone {0}\n", folder_.string(), what);
     } else if (const int number = publish_next(message, change); number > 0) {
-      fmt::print("{} is at update {}: {}; students get it with: git pull --rebase --autostash\n",
+      fmt::print("{} is at update {}: {}; students get it with: git pull --no-rebase --no-edit --autostash\n",
                  folder_.string(), number, what);
     } else {
       fmt::print("{} is up to date; nothing was changed\n", folder_.string());

@@ -114,6 +114,7 @@ std::string with_lesson(const std::string& text, const LessonInfo& model, const 
   entry["id"] = lesson.id;
   entry["name"] = lesson.name;
   entry["title"] = entry["teaches"] = "";
+  entry["objectives"] = nlohmann::ordered_json::array();
   entry["files"] = lesson.files;
   entry["programs"] = nlohmann::ordered_json::array();
   entry.erase("role");

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <regex>
+#include <utility>
 
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
@@ -90,7 +92,8 @@ std::string plain_text(const std::string& markdown) {
   return trimmed(text);
 }
 
-std::optional<Contract> parse_contract(const std::string& header, const std::string& task) {
+std::vector<Contract> parse_contracts(const std::string& header, const std::string& task) {
+  std::vector<Contract> contracts;
   Contract contract;
   std::string declaration;
   for (const std::string& line : lines_of(header)) {
@@ -100,20 +103,33 @@ std::optional<Contract> parse_contract(const std::string& header, const std::str
     declaration += line + "\n";
     if (line.find(';') == std::string::npos) continue;
     contract.function = declared_name(declaration);
-    return contract;
+    contracts.push_back(std::exchange(contract, {}));
+    declaration.clear();
   }
-  return std::nullopt;
+  return contracts;
+}
+
+std::optional<Contract> parse_contract(const std::string& header, const std::string& task) {
+  const std::vector<Contract> contracts = parse_contracts(header, task);
+  return contracts.empty() ? std::nullopt : std::optional(contracts.front());
+}
+
+std::vector<Contract> contracts_of(const Checkout& checkout, const LessonInfo& lesson,
+                                   const std::string& task) {
+  std::vector<Contract> contracts;
+  std::error_code none;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(checkout.root / Checkout::lesson_folder(lesson), none)) {
+    if (entry.path().extension() == ".hpp")
+      std::ranges::copy(parse_contracts(read_text(entry.path()), task), std::back_inserter(contracts));
+  }
+  return contracts;
 }
 
 std::optional<Contract> contract_of(const Checkout& checkout, const LessonInfo& lesson,
                                     const std::string& task) {
-  std::error_code none;
-  for (const fs::directory_entry& entry :
-       fs::directory_iterator(checkout.root / Checkout::lesson_folder(lesson), none)) {
-    if (entry.path().extension() != ".hpp") continue;
-    if (std::optional<Contract> found = parse_contract(read_text(entry.path()), task)) return found;
-  }
-  return std::nullopt;
+  const std::vector<Contract> contracts = contracts_of(checkout, lesson, task);
+  return contracts.empty() ? std::nullopt : std::optional(contracts.front());
 }
 
 TaskPlace task_place(const Checkout& checkout, const LessonInfo& lesson, const std::string& task) {

@@ -12,10 +12,14 @@ struct Contract {
   std::string function;  ///< the name declared
 };
 
-/// The declaration whose comment starts with "/// Task T." in a header's text; nullopt when there is none.
+/// The declarations whose comment starts with "/// Task T." in a header's text; a task may have several.
+std::vector<Contract> parse_contracts(const std::string& header, const std::string& task);
+/// The first of them; nullopt when there is none.
 std::optional<Contract> parse_contract(const std::string& header, const std::string& task);
 
 /// The same from the headers in the lesson's folder.
+std::vector<Contract> contracts_of(const Checkout& checkout, const LessonInfo& lesson,
+                                   const std::string& task);
 std::optional<Contract> contract_of(const Checkout& checkout, const LessonInfo& lesson,
                                     const std::string& task);
 
