@@ -184,8 +184,9 @@ class BenchLine : public program::CommandLine {
                        "a block on a simulated GPU, against the core's multiply-adds")
             ->excludes(causal);
     command->add_flag("--mine", options_.mine, "my own lessons, where they pass");
-    command->add_flag("--peers", options_.peers,
-                      "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers")
+    command
+        ->add_flag("--peers", options_.peers,
+                   "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers")
         ->excludes(simulated);
     print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");

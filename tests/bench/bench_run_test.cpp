@@ -13,14 +13,16 @@ namespace course::bench {
 
 namespace {
 
+constexpr const char* of_rings = "--heads 2 --ring-head-dim 4";
+
 /// course_bench on small problems.
 class Bench : public testing::Test {
  protected:
-  Finished run(const std::string& options, const std::string& head_dims = "8") const {
+  /// @param sizes those that the options leave a meaning
+  Finished run(const std::string& options,
+               const std::string& sizes = "--heads 2 --ring-head-dim 4 --head-dims 8") const {
     return run_shell(checkout_.environment() + COURSE_BENCH +
-                         " bench --heads 2 --tokens 40 --ring-head-dim 4 --repetitions 1 --min-seconds 0.001 "
-                         "--head-dims " +
-                         head_dims + " " + options,
+                         " bench --tokens 40 --repetitions 1 --min-seconds 0.001 " + sizes + " " + options,
                      folder_);
   }
 
@@ -103,7 +105,7 @@ TEST_F(Bench, ChecksARingsGradients) {
 
 TEST_F(Bench, TimesCausalRings) {
   put_peers();
-  const Finished all = run("--causal --ring-ranks 3 --peers --json");
+  const Finished all = run("--causal --ring-ranks 3 --peers --json", of_rings);
   ASSERT_EQ(all.code, 0) << all.err;
   const nlohmann::json report = nlohmann::json::parse(all.out);
   std::set<std::string> names;
@@ -129,7 +131,7 @@ TEST_F(Bench, TimesCausalRings) {
 }
 
 TEST_F(Bench, TimesASimulatedGpu) {
-  const Finished all = run("--simulated --json", "32");
+  const Finished all = run("--simulated --json", "--head-dims 32");
   ASSERT_EQ(all.code, 0) << all.err;
   const nlohmann::json report = nlohmann::json::parse(all.out);
   std::map<std::string, double> rates;
@@ -141,7 +143,7 @@ TEST_F(Bench, TimesASimulatedGpu) {
 
 TEST_F(Bench, DoesNotTimeAWrongCausalRing) {
   checkout_.replace("lesson14_solution", "lesson14_mutant_exclusive_diagonal");
-  const Finished wrong = run("--causal");
+  const Finished wrong = run("--causal", of_rings);
   EXPECT_EQ(wrong.code, 1);
   EXPECT_NE(wrong.err.find("course: one core, causal: the answer's relative error is"), std::string::npos)
       << wrong.err;
@@ -149,11 +151,18 @@ TEST_F(Bench, DoesNotTimeAWrongCausalRing) {
 
 TEST_F(Bench, TimesNoCausalRingsWithoutTheirLesson) {
   without({"14_striped_and_zigzag"});
-  const Finished nothing = run("--causal");
+  const Finished nothing = run("--causal", of_rings);
   EXPECT_EQ(nothing.code, 3);
   EXPECT_NE(nothing.err.find("there is nothing to time without the causal ring on any layout"),
             std::string::npos)
       << nothing.err;
+}
+
+TEST_F(Bench, RefusesOptionsThatWouldDoNothing) {
+  for (const char* options :
+       {"--ring-ranks 3", "--causal --head-dims 8", "--simulated --peers", "--simulated --heads 2",
+        "--simulated --ring-head-dim 4", "--simulated --causal"})
+    EXPECT_EQ(run(options, "").code, 2) << options;
 }
 
 TEST_F(Bench, RefusesWhatIsNoLesson) {

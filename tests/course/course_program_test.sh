@@ -612,6 +612,15 @@ test_usage() {
   check 'with the commands of course-tools' has "$out" "grade  "
   course check --help
   check 'check --help: exit 0' is "$code" 0
+  local command
+  for command in 'hint 01' 'show 01' 'reset 01' 'drill' 'quiz' 'replay x' 'watch'; do
+    # shellcheck disable=SC2086
+    course --json $command
+    check "--json $command: exit 2" is "$code" 2
+    check 'it is said' has "$err" "course: --json: ./course ${command%% *} prints none"
+  done
+  course check 01 --json --problems
+  check 'check --json --problems: exit 2' is "$code" 2
   copy="$work/nowhere" course
   check 'no course there: exit 3' is "$code" 3
 }

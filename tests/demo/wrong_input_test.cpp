@@ -118,6 +118,9 @@ TEST_F(WrongInput, OfOptions) {
            {"--causal --ring both", "--ring both: with --causal there is one ring"},
            {"--report a --seq 8", "excludes"},
            {"--report a --prepare b", "excludes"},
+           {"--prepare a --out b", "--out, --json and --verbose belong to --report"},
+           {"--prepare a --json", "--out, --json and --verbose belong to --report"},
+           {"--json --verbose", "it does not go with --verbose"},
            {"--bogus", "--bogus"},
            {"q.npy", "q.npy"}})
     expect_refusal(arguments, expected);

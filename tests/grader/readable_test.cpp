@@ -71,8 +71,7 @@ TEST(HtmlReport, ShowsWhatAStudentWroteAsText) {
 TEST(MarkdownReport, KeepsADiagnosisInItsFence) {
   const std::string text =
       markdown_report(json_of(report_with("a\n```\n# not a title\n````\n<b>x</b>")), checkout());
-  EXPECT_NE(text.find("\na\n```\n# not a title\n````\n<b>x</b>\n`````\n"), std::string::npos)
-      << text;
+  EXPECT_NE(text.find("\na\n```\n# not a title\n````\n<b>x</b>\n`````\n"), std::string::npos) << text;
 }
 
 TEST(MarkdownReport, ShowsNamesAsText) {
