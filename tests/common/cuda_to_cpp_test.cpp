@@ -15,9 +15,14 @@ std::string cpp(const std::string& cuda) {
   return cuda_to_cpp(cuda, "a.cu");
 }
 
-std::string kernel(const std::string& name, const std::string& line = "1") {
-  return "::course::gpu::Kernel(\"" + name + "\", " + line +
-         ", [=](auto... course_argument) COURSE_UNSEEN { " + name + "(course_argument...); })";
+/// @param callee as the source has it; a finding's name of it has no blanks
+std::string kernel(const std::string& callee) {
+  std::string name = callee;
+  std::erase(name, ' ');
+  const std::string function = "::course::gpu::function_of(course_call, " + callee + ", 0)";
+  return "::course::gpu::Kernel(\"" + name + "\", 1, [=](auto course_call) -> decltype(" + function +
+         ") { return " + function + "; }, [=](auto... course_argument) COURSE_UNSEEN { " + callee +
+         "(course_argument...); })";
 }
 
 std::string refusal(const std::string& cuda) {
@@ -33,10 +38,9 @@ TEST(CudaToCpp, LaunchBecomesACall) {
 }
 
 TEST(CudaToCpp, TemplateArgumentsAndShiftsEndNoConfiguration) {
-  EXPECT_EQ(
-      cpp("scale<4, A<int>><<<1, 2>>>(x)"),
-      kernel("scale<4,A<int>>").replace(kernel("scale<4,A<int>>").rfind("scale"), 15, "scale<4, A<int>>") +
-          ".configured(1, 2)(x)");
+  EXPECT_EQ(cpp("scale<4, A<int>><<<1, 2>>>(x)"), kernel("scale<4, A<int>>") + ".configured(1, 2)(x)");
+  EXPECT_EQ(cpp("scale<unsigned long><<<1, 2>>>(x)"),
+            kernel("scale<unsigned long>") + ".configured(1, 2)(x)");
   EXPECT_EQ(cpp("k<<<grid<8>(n), block_of<A<B<int>>>::size>>>(x)"),
             kernel("k") + ".configured(grid<8>(n), block_of<A<B<int>>>::size)(x)");
   EXPECT_EQ(cpp("k<<<(n >> 3), (1 << 5)>>>(x)"), kernel("k") + ".configured((n >> 3), (1 << 5))(x)");

@@ -1,3 +1,5 @@
+#include <stdexcept>
+
 #include "gpu/named_calls.hpp"
 #include "programs.hpp"
 
@@ -110,14 +112,134 @@ PROGRAM(more_dynamic_shared_memory_is_allowed) {
   require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
 }
 
+constexpr int much = 100 * 1024;
+
+template <class Kernel>
+void allow_much(Kernel* kernel) {
+  require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, much) == cudaSuccess);
+}
+
+void allow_much_without_type(const void* kernel) {
+  require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, much) == cudaSuccess);
+}
+
+PROGRAM(helper_allows_what_it_is_given) {
+  float* const x = device_memory(32);
+  allow_much(fills_much<16001>);
+  fills_much<16001><<<1, 32, much>>>(x);
+  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(helper_without_the_type_allows_what_it_is_given) {
+  float* const x = device_memory(32);
+  allow_much_without_type((const void*)fills_much<16002>);
+  fills_much<16002><<<1, 32, much>>>(x);
+  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(pointer_to_the_kernel_is_allowed_and_launched) {
+  float* const x = device_memory(32);
+  auto kernel = &fills_much<16003>;
+  allow_much(kernel);
+  kernel<<<1, 32, much>>>(x);
+  void (*const of_table[])(float*) = {fills_much<16003>};
+  of_table[0]<<<1, 32, much>>>(x);
+  fills_much<16003><<<1, 32, much>>>(x);
+  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+}
+
+template <int count>
+void allows_once(float* x) {
+  static const bool allowed = (allow_much(fills_much<count>), true);
+  require(allowed);
+  fills_much<count><<<1, 32, much>>>(x);
+}
+
+// A test plays each program several times in one process.
+PROGRAM(static_initialiser_allows_for_the_process) {
+  float* const x = device_memory(32);
+  allows_once<16004>(x);
+  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+}
+
+const bool allowed_before_main = (allow_much(fills_much<16005>), true);
+
+PROGRAM(initialiser_before_main_allows_for_the_process) {
+  float* const x = device_memory(32);
+  require(allowed_before_main);
+  fills_much<16005><<<1, 32, much>>>(x);
+  require(cudaGetLastError() == cudaSuccess && cudaFree(x) == cudaSuccess);
+}
+
+template <class Number>
+__global__ void fills_by_type(const Number* from, Number* x, int at) {
+  extern __shared__ float tile[];
+  tile[threadIdx.x + at] = from == nullptr ? 1 : from[threadIdx.x];
+  x[threadIdx.x] = tile[threadIdx.x + at];
+}
+
+PROGRAM(template_arguments_are_deduced) {
+  float* const x = device_memory(32);
+  const float* const nothing = nullptr;
+  allow_much(fills_by_type<float>);
+  fills_by_type<<<1, 32, much>>>(nothing, x, 16000);
+  fills_by_type<float><<<1, 32, much>>>(nullptr, x, 16000);
+  require(cudaGetLastError() == cudaSuccess);
+  float* const no_constant = nullptr;
+  fills_by_type<<<1, 32, 128>>>(no_constant, x, 0);
+  require(cudaGetLastError() == cudaSuccess);
+  try {
+    fills_by_type<<<1, 32, much>>>(no_constant, x, 16000);
+    require(false);
+  } catch (const std::invalid_argument&) {
+  }
+  require(cudaFree(x) == cudaSuccess);
+}
+
+__global__ void overloaded(float* x) {
+  x[threadIdx.x] = 1;
+}
+__global__ void overloaded(float* x, int at) {
+  extern __shared__ float tile[];
+  tile[threadIdx.x + at] = 1;
+  x[threadIdx.x] = tile[threadIdx.x + at];
+}
+
+PROGRAM(one_of_two_of_a_name_is_allowed_more) {
+  float* const x = device_memory(32);
+  void (*const kernel)(float*, int) = overloaded;
+  allow_much(kernel);
+  overloaded<<<1, 32, much>>>(x, 16000);
+  require(cudaGetLastError() == cudaSuccess);
+  overloaded<<<1, 32, much>>>(x);  // expect refused_launch
+  require(cudaGetLastError() == cudaErrorInvalidValue && cudaFree(x) == cudaSuccess);
+}
+
 PROGRAM(another_kernel_is_allowed_more) {
   float* const x = device_memory(32);
-  require(cudaFuncSetAttribute(fills_much<16000>, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024) ==
-          cudaSuccess);
+  allow_much(fills_much<16000>);
   require(cudaFuncSetAttribute(fills, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024) ==
           cudaErrorInvalidValue);
   require(cudaGetLastError() == cudaErrorInvalidValue);
-  fills<<<1, 32, 100 * 1024>>>(x);  // expect refused_launch
+  fills<<<1, 32, much>>>(x);  // expect refused_launch
+  require(cudaGetLastError() == cudaErrorInvalidValue && cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(another_kernel_of_the_template_is_allowed_more) {
+  float* const x = device_memory(32);
+  allow_much(fills_much<16000>);
+  fills_much<15999><<<1, 32, much>>>(x);  // expect refused_launch
+  require(cudaGetLastError() == cudaErrorInvalidValue && cudaFree(x) == cudaSuccess);
+}
+
+PROGRAM(another_kernel_under_the_same_pointer_s_name_is_allowed_more) {
+  float* const x = device_memory(32);
+  {
+    auto kernel = &fills_much<16000>;
+    allow_much(kernel);
+  }
+  auto kernel = &fills;
+  kernel<<<1, 32, much>>>(x);  // expect refused_launch
   require(cudaGetLastError() == cudaErrorInvalidValue && cudaFree(x) == cudaSuccess);
 }
 

@@ -158,6 +158,18 @@ class Rewriter {
     return all;
   }
 
+  /// The same on one line, with a blank where the source has any.
+  std::string line_of(std::size_t first, std::size_t behind) const {
+    std::string all;
+    for (std::size_t i = first; i < behind; ++i) {
+      if (tokens_[i].is_code())
+        all += tokens_[i].text;
+      else if (!all.ends_with(' ') && i + 1 < behind)
+        all += ' ';
+    }
+    return all;
+  }
+
   void rewrite_launch(std::size_t launch) {
     const std::size_t callee = callee_of(launch);
     const std::size_t end = configuration_end(launch);
@@ -165,11 +177,15 @@ class Rewriter {
     if (open == none || !tokens_[open].is("("))
       fail(tokens_[launch], "the launch's >>> is not followed by its arguments");
     closing(open);
-    // The lambda's parameters are copies, as a kernel's are, and each thread gets its own. What the callee's
-    // expression names is copied, too: the kernel runs later.
+    // The first lambda finds the kernel's function, where it can be told. The second's parameters are copies,
+    // as a kernel's are, and each thread gets its own. What the callee's expression names is copied, too: the
+    // kernel runs later.
+    const std::string function =
+        "::course::gpu::function_of(course_call, " + line_of(callee, launch) + ", 0)";
     tokens_[callee].text = "::course::gpu::Kernel(\"" + source_of(callee, launch) + "\", " +
-                           std::to_string(tokens_[launch].line) +
-                           ", [=](auto... course_argument) COURSE_UNSEEN { " + tokens_[callee].text;
+                           std::to_string(tokens_[launch].line) + ", [=](auto course_call) -> decltype(" +
+                           function + ") { return " + function +
+                           "; }, [=](auto... course_argument) COURSE_UNSEEN { " + tokens_[callee].text;
     tokens_[launch].text = "(course_argument...); }).configured(";
     tokens_[launch + 1].text.clear();
     tokens_[launch + 2].text.clear();

@@ -134,11 +134,9 @@ inline cudaError_t cudaDeviceSynchronize(int line = COURSE_PLACE) {
 }
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-/// A launch names its kernel as this call does.
-#define cudaFuncSetAttribute(...) course_allow_dynamic_shared(#__VA_ARGS__, __VA_ARGS__)
 template <class Function>
-cudaError_t course_allow_dynamic_shared(const char* arguments, Function*, cudaFuncAttribute, int bytes) {
-  return course::gpu::allow_dynamic_shared(arguments, static_cast<std::size_t>(bytes));
+cudaError_t cudaFuncSetAttribute(Function* kernel, cudaFuncAttribute, int bytes) {
+  return course::gpu::allow_dynamic_shared((const void*)kernel, static_cast<std::size_t>(bytes));
 }
 
 /// Those members that lessons use.

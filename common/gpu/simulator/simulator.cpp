@@ -5,7 +5,6 @@
 
 #include "gpu/simulator/findings/findings.hpp"
 #include "gpu/simulator/host/errors.hpp"
-#include "gpu/simulator/host/launches.hpp"
 #include "gpu/simulator/host/streams.hpp"
 #include "gpu/simulator/kernel/shared_memory.hpp"
 #include "gpu/simulator/memory/memory.hpp"
@@ -24,7 +23,6 @@ void forget_all() {
   reset_memory();
   forget_operations();
   forget_errors();
-  forget_launches();
 }
 
 void note_what_is_left() {

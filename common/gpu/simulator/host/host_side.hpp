@@ -32,12 +32,13 @@ Error copy_in_stream(void* to, const void* from, std::size_t bytes, CopyKind kin
 Error set(void* to, int value, std::size_t bytes, int line);
 Error set_in_stream(void* to, int value, std::size_t bytes, Stream* stream, int line);
 
-/// Lets launches of this kernel, named as they name it, ask for so much dynamic shared memory.
-Error allow_dynamic_shared(const char* arguments, std::size_t bytes);
+/// Lets launches of this kernel ask for so much dynamic shared memory, as long as the process lasts.
+Error allow_dynamic_shared(const void* kernel, std::size_t bytes);
 
 struct Launch {
   const char* kernel;  ///< as the launch names it
   int line;
+  const void* function = nullptr;  ///< the kernel's; null: the compiler does not tell which one is called
   dim3 grid = {}, block = {};
   std::size_t dynamic_shared = 0;
   Stream* stream = nullptr;
@@ -57,13 +58,30 @@ class ThreadCall : public ThreadCode {
   Call call_;
 };
 
-/// A launch as the rewritten source makes it: Kernel("scale", line, body).configured(grid,
+/// A call with arguments of these types.
+template <class... Arguments>
+struct CallWith {};
+
+/// The address of the function that such a call of `callee` calls. C++ tells it where `callee` is one
+/// function, or a pointer to one; and of a template whose arguments are deduced, or of functions of one name,
+/// where one of them has parameters of just these types. The call chooses between the two, the first where
+/// both would do.
+template <class Call, class Function>
+const void* function_of(Call, Function* callee, int) {
+  return reinterpret_cast<const void*>(callee);
+}
+template <class... Arguments>
+const void* function_of(CallWith<Arguments...>, void (*callee)(std::type_identity_t<Arguments>...), long) {
+  return reinterpret_cast<const void*>(callee);
+}
+
+/// A launch as the rewritten source makes it: Kernel("scale", line, function, body).configured(grid,
 /// block)(arguments).
-template <class Body>
+template <class FunctionOf, class Body>
 class Kernel {
  public:
-  Kernel(const char* name, int line, Body body, const char* file = __builtin_FILE())
-      : launch_{name, place_of_call(line, file)}, body_(body) {}
+  Kernel(const char* name, int line, FunctionOf function_of, Body body, const char* file = __builtin_FILE())
+      : launch_{name, place_of_call(line, file)}, function_of_(function_of), body_(body) {}
 
   Kernel& configured(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, Stream* stream = nullptr) {
     launch_.grid = grid;
@@ -78,12 +96,15 @@ class Kernel {
     static_assert((std::is_trivially_copyable_v<Arguments> && ...),
                   "the simulator hands a launch's arguments on as they are: convert this one to the kernel's "
                   "parameter");
+    if constexpr (std::is_invocable_v<FunctionOf, CallWith<Arguments...>>)
+      launch_.function = function_of_(CallWith<Arguments...>{});
     auto call = [body = body_, ... arguments = std::move(arguments)]() COURSE_UNSEEN { body(arguments...); };
     launch_kernel(launch_, std::make_unique<ThreadCall<decltype(call)>>(std::move(call)));
   }
 
  private:
   Launch launch_;
+  FunctionOf function_of_;
   Body body_;
 };
 

@@ -1,9 +1,7 @@
 #include "gpu/simulator/host/launches.hpp"
 
-#include <algorithm>
 #include <map>
 #include <stdexcept>
-#include <string_view>
 
 #include "gpu/simulator/findings/findings.hpp"
 #include "gpu/simulator/findings/source_lines.hpp"
@@ -20,12 +18,15 @@ namespace {
 
 constexpr std::uint64_t most_blocks_x = (1ULL << 31) - 1;
 
-/// What cudaFuncSetAttribute has allowed, by the kernel's name without blanks.
-std::map<std::string, std::size_t, std::less<>> allowed_dynamic_shared;
+/// What cudaFuncSetAttribute has allowed, by the kernel's address. It lasts as long as the process, as on a
+/// device, and an initialiser of a submission's may ask for it before main().
+std::map<const void*, std::size_t>& allowed_dynamic_shared() {
+  static std::map<const void*, std::size_t> allowed;
+  return allowed;
+}
 
-std::size_t most_shared_of(const Launch& launch) {
-  const auto allowed = allowed_dynamic_shared.find(launch.kernel);
-  return allowed == allowed_dynamic_shared.end() ? default_shared_bytes : most_shared_bytes;
+bool is_allowed_more(const Launch& launch) {
+  return allowed_dynamic_shared().contains(launch.function);
 }
 
 /// Why a launch is refused; empty: it is not. Source: CUDA Programming Guide 13, technical specifications.
@@ -41,12 +42,12 @@ std::string wrong_configuration(const Launch& launch) {
 }
 
 std::string too_much_shared(const Launch& launch) {
-  const auto allowed = allowed_dynamic_shared.find(launch.kernel);
-  const std::size_t most = allowed == allowed_dynamic_shared.end() ? default_shared_bytes : allowed->second;
+  const std::size_t most =
+      is_allowed_more(launch) ? allowed_dynamic_shared().at(launch.function) : default_shared_bytes;
   if (launch.dynamic_shared <= most) return "";
   return "it asks for " + std::to_string(launch.dynamic_shared) + " bytes of shared memory, at most " +
          std::to_string(most) + " are there" +
-         (allowed == allowed_dynamic_shared.end() ? " unless cudaFuncSetAttribute allows more" : "");
+         (is_allowed_more(launch) ? "" : " unless cudaFuncSetAttribute allows this kernel more");
 }
 
 std::string text_of(const Launch& launch) {
@@ -63,7 +64,7 @@ class KernelRun : public Operation {
  public:
   KernelRun(const Launch& launch, std::unique_ptr<ThreadCode> code)
       : dynamic_shared_(launch.dynamic_shared),
-        most_shared_(most_shared_of(launch)),
+        most_shared_(is_allowed_more(launch) ? most_shared_bytes : default_shared_bytes),
         code_(std::move(code)) {}
 
   bool carry_out() override {
@@ -83,24 +84,6 @@ class KernelRun : public Operation {
   std::unique_ptr<ThreadCode> code_;
 };
 
-bool is_blank(char c) {
-  return c == ' ' || c == '\n' || c == '\t';
-}
-
-/// The first of the arguments as the source has them, without blanks, an ampersand or a cast before it.
-std::string kernel_named_in(std::string_view arguments) {
-  std::string name;
-  int angles = 0;
-  for (const char c : arguments) {
-    if (c == ',' && angles == 0) break;
-    angles += (c == '<') - (c == '>');
-    if (!is_blank(c)) name += c;
-  }
-  if (name.starts_with('(')) name.erase(0, name.find(')') + 1);
-  if (name.starts_with('&')) name.erase(0, 1);
-  return name;
-}
-
 }  // namespace
 
 void launch_kernel(const Launch& launch, std::unique_ptr<ThreadCode> code) {
@@ -108,6 +91,11 @@ void launch_kernel(const Launch& launch, std::unique_ptr<ThreadCode> code) {
   if (broken() != Error::Success) return;
   if (const std::string why = wrong_configuration(launch); !why.empty())
     return refuse(launch, Error::InvalidConfiguration, why);
+  if (launch.function == nullptr && launch.dynamic_shared > default_shared_bytes)
+    throw std::invalid_argument(
+        "the simulator cannot tell which kernel " + text_of(launch) +
+        " means, and so not whether it is allowed " + std::to_string(launch.dynamic_shared) +
+        " bytes of shared memory: write its template arguments, or launch a pointer to it");
   if (const std::string why = too_much_shared(launch); !why.empty())
     return refuse(launch, Error::InvalidValue, why);
   launch_accepted(text_of(launch));
@@ -120,15 +108,11 @@ void launch_kernel(const Launch& launch, std::unique_ptr<ThreadCode> code) {
           std::make_unique<KernelRun>(launch, std::move(code)));
 }
 
-Error allow_dynamic_shared(const char* arguments, std::size_t bytes) {
+Error allow_dynamic_shared(const void* kernel, std::size_t bytes) {
   if (broken() != Error::Success) return broken();
-  if (bytes > most_shared_bytes) return failed(Error::InvalidValue);
-  allowed_dynamic_shared[kernel_named_in(arguments)] = bytes;
+  if (kernel == nullptr || bytes > most_shared_bytes) return failed(Error::InvalidValue);
+  allowed_dynamic_shared()[kernel] = bytes;
   return Error::Success;
-}
-
-void forget_launches() {
-  allowed_dynamic_shared.clear();
 }
 
 }  // namespace course::gpu

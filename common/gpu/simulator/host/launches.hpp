@@ -11,6 +11,4 @@ inline constexpr std::size_t default_shared_bytes = 48 * 1024;
 inline constexpr std::size_t most_shared_bytes = 163 * 1024;
 inline constexpr std::size_t device_memory_bytes = std::size_t{8} << 30;
 
-void forget_launches();
-
 }  // namespace course::gpu
