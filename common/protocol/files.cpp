@@ -32,7 +32,7 @@ T parse_json(const std::string& text, const fs::path& name) {
 }  // namespace
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelCounts, kernel, launches, bytes_read, bytes_written, requests,
-                                   sectors, shared_requests, bank_conflicts)
+                                   sectors, shared_requests, shared_passes, bank_conflicts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NcclGroup, call, bytes_sent, bytes_received, beside)
 
 /// What only a device and NCCL's calls bring is left out where there were none.

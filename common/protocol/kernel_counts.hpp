@@ -16,7 +16,8 @@ struct KernelCounts {
   std::int64_t requests = 0;  ///< of warps to device memory
   std::int64_t sectors = 0;   ///< of 32 bytes, in these requests
   std::int64_t shared_requests = 0;
-  std::int64_t bank_conflicts = 0;  ///< passes of these beyond those that their extent needs
+  std::int64_t shared_passes = 0;   ///< of shared memory, in these requests
+  std::int64_t bank_conflicts = 0;  ///< of these passes, those beyond what the extent of the requests needs
 
   bool operator==(const KernelCounts&) const = default;
   std::int64_t bytes() const { return bytes_read + bytes_written; }

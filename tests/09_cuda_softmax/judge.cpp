@@ -127,7 +127,8 @@ checks::ByteLimit limit_of_softmax(const Example& example) {
 
 Task played_on_a_device(Task task, checks::ByteLimit (*limit)(const Example&), KernelCounts solution) {
   task.communication_checks = {device_check(), checks::only_launches(),
-                               checks::moves_at_most(limit, "row_not_shared", "row_of_one_thread")};
+                               checks::moves_at_most(limit, "row_not_shared"),
+                               checks::asks_in_full_warps(limit, "row_of_one_thread")};
   task.examples = [of_family = task.examples](InputGenerator& generator, int ranks) {
     std::vector<Example> all = of_family(generator, ranks);
     std::ranges::move(edges_of_warps(generator), std::back_inserter(all));
@@ -158,7 +159,8 @@ Task softmax_task() {
                                   .bytes_written = 12000,
                                   .requests = 384,
                                   .sectors = 1500,
-                                  .shared_requests = 432});
+                                  .shared_requests = 432,
+                                  .shared_passes = 432});
   for (const int threads : {64, 128, 256, 512, 1024}) {
     for (const bool own_maximum : {false, true}) {
       task.mistakes.push_back({"own_warp_only", [=](const Example& example) {

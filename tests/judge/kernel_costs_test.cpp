@@ -9,8 +9,9 @@ namespace course {
 namespace {
 
 constexpr std::int64_t KernelCounts::*every_count[] = {
-    &KernelCounts::bytes_read, &KernelCounts::bytes_written,   &KernelCounts::requests,
-    &KernelCounts::sectors,    &KernelCounts::shared_requests, &KernelCounts::bank_conflicts};
+    &KernelCounts::bytes_read,    &KernelCounts::bytes_written,   &KernelCounts::requests,
+    &KernelCounts::sectors,       &KernelCounts::shared_requests, &KernelCounts::shared_passes,
+    &KernelCounts::bank_conflicts};
 
 KernelCounts counts_of(const std::string& kernel, std::int64_t of_each) {
   KernelCounts counts{.kernel = kernel, .launches = 1};
@@ -74,7 +75,9 @@ TEST(KernelCosts, StandBesideTheSolutions) {
   const std::string text = Costs({counts_of("attend", 77)}).text();
   EXPECT_EQ(lines_of(text), 4) << text;
   EXPECT_NE(text.find("on a large input, simulated"), std::string::npos) << text;
-  EXPECT_NE(text.find("        attend                                77          77        77         1.0"),
+  EXPECT_NE(text.find("shared passes  bank conflicts\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("        attend                                77          77        77         1.0    "
+                      "         77              77\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("        the solution                        1000        1000      1000"),
@@ -113,32 +116,46 @@ TEST(KernelCosts, OfTheSolutionMayDifferByATenth) {
   }
 }
 
-TEST(KernelCosts, MayHaveALimit) {
-  const CommunicationCheck look = checks::moves_at_most(
-      [](const Example&) {
-        return checks::ByteLimit{1280, "twice as many as x has"};
-      },
-      "row_not_shared", "row_of_one_thread");
-  const Example example{.what = "an input", .inputs = {}, .counted = true};
-  const auto found = [&](const KernelCounts& a, const KernelCounts& b) {
-    return look(example, reporting({a, b}));
-  };
-  EXPECT_TRUE(look(example, reporting({})).empty());
-  EXPECT_TRUE(found({.bytes_read = 1000, .requests = 4}, {.bytes_written = 280, .requests = 6}).empty());
+checks::ByteLimit twice_x(const Example&) {
+  return {1280, "twice as many as x has"};
+}
 
-  const auto bytes = found({.bytes_read = 1000, .requests = 4}, {.bytes_written = 284, .requests = 7});
+std::vector<Finding> found(const CommunicationCheck& look, const KernelCounts& a, const KernelCounts& b) {
+  return look({.what = "an input", .inputs = {}, .counted = true}, reporting({a, b}));
+}
+
+TEST(KernelCosts, MayHaveALimitOfBytes) {
+  const CommunicationCheck look = checks::moves_at_most(twice_x, "row_not_shared");
+  EXPECT_TRUE(look({.what = "an input", .inputs = {}}, reporting({})).empty());
+  EXPECT_TRUE(
+      found(look, {.bytes_read = 1000, .requests = 4}, {.bytes_written = 280, .requests = 7}).empty());
+  const auto bytes = found(look, {.bytes_read = 1000}, {.bytes_written = 284});
   ASSERT_EQ(bytes.size(), 1);
   EXPECT_EQ(bytes[0].mistake, "row_not_shared");
   EXPECT_EQ(bytes[0].text,
             "the kernels read and write 1284 bytes of device memory, which is more than 1280 bytes: twice as "
             "many as x has");
+}
 
-  const auto requests = found({.bytes_read = 1000, .requests = 4}, {.bytes_written = 280, .requests = 7});
+TEST(KernelCosts, MayHaveALimitOfRequestsToldWhereTheBytesAreWithinTheirs) {
+  const CommunicationCheck look = checks::asks_in_full_warps(twice_x, "row_of_one_thread");
+  EXPECT_TRUE(
+      found(look, {.bytes_read = 1000, .requests = 4}, {.bytes_written = 280, .requests = 6}).empty());
+  EXPECT_TRUE(
+      found(look, {.bytes_read = 1000, .requests = 4}, {.bytes_written = 284, .requests = 7}).empty());
+  const auto requests =
+      found(look, {.bytes_read = 1000, .requests = 4}, {.bytes_written = 280, .requests = 7});
   ASSERT_EQ(requests.size(), 1);
   EXPECT_EQ(requests[0].mistake, "row_of_one_thread");
   EXPECT_EQ(requests[0].text,
             "the warps make 11 requests to device memory, which is more than 10: that many requests of "
             "full warps, a float a lane, move 1280 bytes, twice as many as x has");
+}
+
+TEST(KernelCosts, MayBeLimitedToFourTimesTheSolutions) {
+  const checks::ByteLimit limit = checks::four_times({.bytes_read = 300, .bytes_written = 20});
+  EXPECT_EQ(limit.bytes, 1280);
+  EXPECT_EQ(limit.words, "four times as many as the course's solution");
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ constexpr std::size_t most_kernels_shown = 3;
 
 /// Which fields are counts.
 constexpr std::int64_t KernelCounts::*fields[] = {
-    &KernelCounts::bytes_read, &KernelCounts::bytes_written,   &KernelCounts::requests,
-    &KernelCounts::sectors,    &KernelCounts::shared_requests, &KernelCounts::bank_conflicts};
+    &KernelCounts::bytes_read,    &KernelCounts::bytes_written,   &KernelCounts::requests,
+    &KernelCounts::sectors,       &KernelCounts::shared_requests, &KernelCounts::shared_passes,
+    &KernelCounts::bank_conflicts};
 
 CountsByKernel kernels_of(const Outcome& outcome) {
   return outcome.reports.empty() ? CountsByKernel{} : outcome.reports.front().kernels;
@@ -29,8 +30,9 @@ const Played* counted_among(const std::vector<Played>& played) {
 }
 
 std::string line(const std::string& name, const KernelCounts& counts) {
-  return fmt::format("        {:28}{:>12}{:>12}{:>10}{:>12.1f}{:>16}\n", name, counts.bytes_read,
-                     counts.bytes_written, counts.sectors, counts.sectors_a_request(), counts.bank_conflicts);
+  return fmt::format("        {:28}{:>12}{:>12}{:>10}{:>12.1f}{:>15}{:>16}\n", name, counts.bytes_read,
+                     counts.bytes_written, counts.sectors, counts.sectors_a_request(), counts.shared_passes,
+                     counts.bank_conflicts);
 }
 
 bool is_near(std::int64_t count, std::int64_t of_solution) {
@@ -65,8 +67,9 @@ std::string costs_text(const Task& task, const std::vector<Played>& played) {
   const CountsByKernel kernels = kernels_of(*counted->outcome);
   if (kernels.empty()) return "";
   std::string text = fmt::format(
-      "      what it costs on {}, simulated:\n        {:28}{:>12}{:>12}{:>10}{:>12}{:>16}\n",
-      counted->example->what, "", "bytes read", "written", "sectors", "a request", "bank conflicts");
+      "      what it costs on {}, simulated:\n        {:28}{:>12}{:>12}{:>10}{:>12}{:>15}{:>16}\n",
+      counted->example->what, "", "bytes read", "written", "sectors", "a request", "shared passes",
+      "bank conflicts");
   if (kernels.size() <= most_kernels_shown) {
     for (const KernelCounts& kernel : kernels) text += line(kernel.kernel, kernel);
   }
@@ -88,29 +91,38 @@ std::string drift_from_solution(const Task& task, const std::vector<Played>& pla
       "the solution's counts of task {} are not those that the judge shows students; in judge.cpp they "
       "should "
       "be\n{{.bytes_read = {}, .bytes_written = {}, .requests = {}, .sectors = {}, .shared_requests = {}, "
-      ".bank_conflicts = {}}}\n",
+      ".shared_passes = {}, .bank_conflicts = {}}}\n",
       task.id, now.bytes_read, now.bytes_written, now.requests, now.sectors, now.shared_requests,
-      now.bank_conflicts);
+      now.shared_passes, now.bank_conflicts);
 }
 
-CommunicationCheck checks::moves_at_most(std::function<ByteLimit(const Example&)> limit,
-                                         std::string bytes_mistake, std::string requests_mistake) {
+checks::ByteLimit checks::four_times(const KernelCounts& solution) {
+  return {4 * solution.bytes(), "four times as many as the course's solution"};
+}
+
+CommunicationCheck checks::moves_at_most(LimitOf limit, std::string mistake) {
+  return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
+    const std::int64_t bytes = together(kernels_of(outcome)).bytes();
+    const auto [most, words] = limit(example);
+    if (bytes <= most) return {};
+    return {
+        {mistake, fmt::format("the kernels read and write {} bytes of device memory, which is more than {} "
+                              "bytes: {}",
+                              bytes, most, words)}};
+  };
+}
+
+CommunicationCheck checks::asks_in_full_warps(LimitOf limit, std::string mistake) {
   return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     const KernelCounts counts = together(kernels_of(outcome));
     const auto [most, words] = limit(example);
-    if (counts.bytes() > most) {
-      return {{bytes_mistake,
-               fmt::format("the kernels read and write {} bytes of device memory, which is more than {} "
-                           "bytes: {}",
-                           counts.bytes(), most, words)}};
-    }
     constexpr std::int64_t bytes_of_full_warp = 32 * sizeof(float);
     const std::int64_t most_requests = most / bytes_of_full_warp;
-    if (counts.requests <= most_requests) return {};
-    return {{requests_mistake,
-             fmt::format("the warps make {} requests to device memory, which is more than {}: that many "
-                         "requests of full warps, a float a lane, move {} bytes, {}",
-                         counts.requests, most_requests, most, words)}};
+    if (counts.bytes() > most || counts.requests <= most_requests) return {};
+    return {
+        {mistake, fmt::format("the warps make {} requests to device memory, which is more than {}: that many "
+                              "requests of full warps, a float a lane, move {} bytes, {}",
+                              counts.requests, most_requests, most, words)}};
   };
 }
 

@@ -37,11 +37,16 @@ struct ByteLimit {
   std::string words;  ///< "eight times as many as x and the result have"
 };
 
-/// All kernels together read and write no more bytes of device memory, on the example that is counted, and in
-/// no more requests than full warps that move a float a lane need for so many bytes.
-/// @param requests_mistake told only where the bytes are within the limit
-CommunicationCheck moves_at_most(std::function<ByteLimit(const Example&)> limit, std::string bytes_mistake,
-                                 std::string requests_mistake);
+using LimitOf = std::function<ByteLimit(const Example&)>;
+
+ByteLimit four_times(const KernelCounts& solution);
+
+/// All kernels together read and write no more bytes of device memory, on the example that is counted.
+CommunicationCheck moves_at_most(LimitOf limit, std::string mistake);
+
+/// On it, their warps make no more requests than full warps that move a float a lane need for so many bytes.
+/// Told only where the bytes are within the limit.
+CommunicationCheck asks_in_full_warps(LimitOf limit, std::string mistake);
 
 }  // namespace checks
 

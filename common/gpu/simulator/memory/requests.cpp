@@ -75,25 +75,26 @@ std::size_t sectors_of(const Request& request) {
   return different(sectors);
 }
 
-/// How often the lanes from `first` to `last` - 1 have to be served beyond the first time: a bank gives one
-/// of its words at a time, to whoever wants it. What a lane wants of further banks lies beside its first
-/// word, as the others' does, so these banks are asked no more often.
-std::int64_t conflicts_among(const Request& request, unsigned first, unsigned last) {
+/// How often the lanes from `first` to `last` - 1 have to be served: a bank gives one of its words at a time,
+/// to each lane that wants it. What a lane wants of further banks lies beside its first word, as the others'
+/// does, so these banks are asked no more often. 0: none of these lanes asks.
+std::int64_t passes_of_lanes(const Request& request, unsigned first, unsigned last) {
   std::array<std::vector<std::uint32_t>, banks> of_bank;
   for (unsigned lane = first; lane < last; ++lane)
     if ((request.lanes >> lane & 1) != 0) of_bank[request.at[lane] % banks].push_back(request.at[lane]);
-  std::size_t passes = 1;
+  std::size_t passes = 0;
   for (std::vector<std::uint32_t>& of_one : of_bank) passes = std::max(passes, different(of_one));
-  return static_cast<std::int64_t>(passes) - 1;
+  return static_cast<std::int64_t>(passes);
 }
 
 /// Lanes that ask for 8 or 16 bytes are served by halves and quarters of a warp.
-std::int64_t bank_conflicts_of(const Request& request, std::size_t bytes) {
+void count_passes(const Request& request, std::size_t bytes, KernelCounts& counts) {
   const auto together = static_cast<unsigned>(warp_lanes * word_bytes / std::max(bytes, word_bytes));
-  std::int64_t conflicts = 0;
-  for (unsigned first = 0; first < warp_lanes; first += together)
-    conflicts += conflicts_among(request, first, first + together);
-  return conflicts;
+  for (unsigned first = 0; first < warp_lanes; first += together) {
+    const std::int64_t passes = passes_of_lanes(request, first, first + together);
+    counts.shared_passes += passes;
+    counts.bank_conflicts += std::max<std::int64_t>(passes - 1, 0);
+  }
 }
 
 void close(Warp& warp) {
@@ -106,7 +107,7 @@ void close(Warp& warp) {
       if (place.is_device)
         counts.sectors += static_cast<std::int64_t>(sectors_of(request));
       else
-        counts.bank_conflicts += bank_conflicts_of(request, place.bytes);
+        count_passes(request, place.bytes, counts);
     }
   }
   warp.open.clear();
