@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <numeric>
 
+#include "judge/attention/block/block_forward.hpp"
 #include "judge/attention/block/state_forward.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/checks/device_checks.hpp"
@@ -50,24 +52,56 @@ Task played_on_a_device(Task task, std::string counted_example, KernelCounts sol
   return counted(std::move(task), std::move(counted_example), std::move(solution));
 }
 
+/// A causal mask on full tiles. K and V outweigh the ranges here: each thread may read all of its tile's.
+Example counted_ranges(InputGenerator& generator, std::string what) {
+  constexpr int rows = 64, head_dim = 128;
+  const std::vector<int> first(rows, 0);
+  std::vector<int> last(rows);
+  std::iota(last.begin(), last.end(), 1);
+  QKV qkv = random_qkv(generator, 1, rows, rows, head_dim);
+  return state_forward::with_ranges(block_forward::make_example(std::move(what), std::move(qkv), rows), first,
+                                    last);
+}
+
+Task range_task(const char* counted_example) {
+  Task task = state_forward::range_task("3", "attend_range");
+  task.examples = [=, of_family = task.examples](InputGenerator& generator, int ranks) {
+    std::vector<Example> all = of_family(generator, ranks);
+    all.push_back(counted_ranges(generator, counted_example));
+    return all;
+  };
+  return task;
+}
+
+/// Of tasks 2 and 3: a kernel without tiles reads K and V once for each query.
+Task with_tiles(Task task) {
+  task.communication_checks.push_back(checks::moves_at_most(
+      [most = checks::four_times(task.solution_counts)](const Example&) { return most; }, "no_tiles"));
+  return task;
+}
+
 }  // namespace
 
 LessonJudge course::lesson_judge() {
   return {"10",
           {played_on_a_device(state_forward::finish_task("1", "finish"), "head_dim 128",
                               {.bytes_read = 9216, .bytes_written = 3096, .requests = 102, .sectors = 246}),
-           played_on_a_device(state_forward::block_task("2", "attend_block"), "lengths that tiles divide",
-                              {.bytes_read = 40960,
-                               .bytes_written = 8704,
-                               .requests = 304,
-                               .sectors = 1536,
-                               .shared_requests = 1840,
-                               .bank_conflicts = 128}),
-           played_on_a_device(state_forward::range_task("3", "attend_range"), "causal ranges",
-                              {.bytes_read = 259840,
-                               .bytes_written = 19040,
-                               .requests = 2064,
-                               .sectors = 4900,
-                               .shared_requests = 5536,
-                               .bank_conflicts = 384})}};
+           with_tiles(played_on_a_device(state_forward::block_task("2", "attend_block"),
+                                         "lengths that tiles divide",
+                                         {.bytes_read = 40960,
+                                          .bytes_written = 8704,
+                                          .requests = 304,
+                                          .sectors = 1536,
+                                          .shared_requests = 1840,
+                                          .shared_passes = 5568,
+                                          .bank_conflicts = 128})),
+           with_tiles(played_on_a_device(range_task("causal ranges of 128 numbers"),
+                                         "causal ranges of 128 numbers",
+                                         {.bytes_read = 221184,
+                                          .bytes_written = 33280,
+                                          .requests = 1472,
+                                          .sectors = 6144,
+                                          .shared_requests = 5440,
+                                          .shared_passes = 15360,
+                                          .bank_conflicts = 128}))}};
 }
