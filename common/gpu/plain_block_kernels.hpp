@@ -19,17 +19,22 @@ inline __device__ float dot(const float* a, const float* b, int count) {
   return sum;
 }
 
-/// A block of threads for each query, a thread for each column.
+/// A block of threads for each query, a thread for each column. Each thread goes over all scores twice: for
+/// the largest, and for the weights.
 static __global__ void see_block(const float* q, const float* k, const float* v, float* m, float* l, float* o,
                                  Extents of) {
   const int row = blockIdx.x, first_key = row / of.queries * of.keys, col = threadIdx.x;
-  float largest = m[row], sum = l[row], out = o[row * of.head_dim + col];
+  const auto score = [&](int j) {
+    return of.scale * dot(q + row * of.head_dim, k + j * of.head_dim, of.head_dim);
+  };
+  float largest = m[row];
+  for (int j = first_key; j < first_key + of.keys; ++j) largest = fmaxf(largest, score(j));
+  const float before = expf(m[row] - largest);
+  float sum = before * l[row], out = before * o[row * of.head_dim + col];
   for (int j = first_key; j < first_key + of.keys; ++j) {
-    const float score = of.scale * dot(q + row * of.head_dim, k + j * of.head_dim, of.head_dim);
-    const float grown = fmaxf(largest, score), keep = expf(largest - grown), weight = expf(score - grown);
-    out = keep * out + weight * v[j * of.head_dim + col];
-    sum = keep * sum + weight;
-    largest = grown;
+    const float weight = expf(score(j) - largest);
+    sum += weight;
+    out += weight * v[j * of.head_dim + col];
   }
   o[row * of.head_dim + col] = out;
   __syncthreads();

@@ -1,13 +1,10 @@
 #include "player/masked_blocks.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 
 #include "player/plain_attention.hpp"
-#include "tensor/exponential.hpp"
-#include "tensor/linear_algebra.hpp"
 
 namespace course::masked {
 
@@ -60,7 +57,7 @@ class Cutter {
       cut(first, queries, {view.by_any.first, whole.first});
       return cut(first, queries, {whole.last, view.by_any.last});
     }
-    if (queries <= ragged_queries) return add_ragged(first, queries, view.by_any);
+    if (queries <= ragged_queries) return add(first, queries, view.by_any, false);
     cut(first, queries / 2, view.by_any);
     cut(first + queries / 2, queries - queries / 2, view.by_any);
   }
@@ -70,10 +67,6 @@ class Cutter {
  private:
   void add(Index first, Index queries, KeyRange keys, bool whole) {
     tiles_.push_back({first, queries, keys.first, length(keys), whole});
-  }
-  void add_ragged(Index first, Index queries, KeyRange keys) {
-    for (; length(keys) > 0; keys.first += ragged_keys)
-      add(first, queries, {keys.first, std::min(keys.first + ragged_keys, keys.last)}, false);
   }
 
   std::span<const KeyRange> seen_;
@@ -108,24 +101,25 @@ KeyRange within(const Tile& tile, KeyRange seen) {
   return length(inside) == 0 ? KeyRange{0, 0} : inside;
 }
 
-/// Zeros for the keys of a row that a query does not see.
-void hide_unseen(std::span<float> row, KeyRange seen) {
-  std::ranges::fill(row.first(seen.first), 0.0f);
-  std::ranges::fill(row.subspan(seen.last), 0.0f);
+/// The ranges of a tile's queries, counted from its first key.
+std::vector<KeyRange> within(const Tile& tile, std::span<const KeyRange> seen) {
+  std::vector<KeyRange> inside;
+  for (const KeyRange& range : seen.subspan(tile.first_query, tile.queries))
+    inside.push_back(within(tile, range));
+  return inside;
 }
 
-/// The queries of a tile whose scores are all computed, with what it needs of one head.
+/// A whole tile is the lesson's, and a ragged one plain. Both take a state of that tile alone: what is copied
+/// is little beside the tile's work.
 struct Forward {
   const TiledBlockAttention& block;
   HeadsView<const float> q, k, v;
   std::span<const KeyRange> seen;
   int owner;
   AttentionState& state;
-  std::vector<float> room = std::vector<float>(ragged_queries * ragged_keys);
   std::map<Index, AttentionState> states = {};  ///< by the number of queries
 
-  /// The lesson takes a state of that tile alone: what is copied is little beside the tile's work.
-  void whole(Index head, const Tile& tile) {
+  void compute(Index head, const Tile& tile) {
     const auto queries = [&](auto x) { return part(x, head, tile.first_query, tile.queries); };
     const auto keys = [&](auto x) { return part(x, head, tile.first_key, tile.keys); };
     AttentionState& own =
@@ -133,36 +127,14 @@ struct Forward {
     copy(queries(state.o()), own.o());
     copy(queries(state.m()), own.m());
     copy(queries(state.l()), own.l());
-    block.accumulate(queries(q), keys(k), keys(v), owner, own, {});
+    if (tile.whole) {
+      block.accumulate(queries(q), keys(k), keys(v), owner, own, {});
+    } else {
+      plain::accumulate_seen(queries(q), keys(k), keys(v), within(tile, seen), own);
+    }
     copy(own.o(), queries(state.o()));
     copy(own.m(), queries(state.m()));
     copy(own.l(), queries(state.l()));
-  }
-
-  void ragged(Index head, const Tile& tile) {
-    const MatrixView<float> scores(room.data(), tile.queries, tile.keys);
-    const MatrixView<float> o = state.o().head(head).rows(tile.first_query, tile.queries);
-    gemm(plain::score_scale(q), q.head(head).rows(tile.first_query, tile.queries),
-         transposed(k.head(head).rows(tile.first_key, tile.keys)), 0.0f, scores);
-    for (Index i = 0; i < tile.queries; ++i) {
-      const KeyRange range = within(tile, seen[tile.first_query + i]);
-      const std::span<float> row = scores.row(i);
-      hide_unseen(row, range);
-      if (length(range) > 0) {
-        see(row.subspan(range.first, length(range)), state.m()(head, tile.first_query + i),
-            state.l()(head, tile.first_query + i), o.row(i));
-      }
-    }
-    gemm(1.0f, scores, v.head(head).rows(tile.first_key, tile.keys), 1.0f, o);
-  }
-
-  /// Scores become weights, and what the query has seen before is rescaled.
-  static void see(std::span<float> scores, float& m, float& l, std::span<float> o) {
-    const float grown = std::max(m, maximum(scores));
-    const float keep = std::exp(m - grown);
-    l = keep * l + exponentiate(scores, grown);
-    scal(keep, o);
-    m = grown;
   }
 };
 
@@ -173,41 +145,17 @@ struct Backward {
   std::span<const KeyRange> seen;
   int owner;
   HeadsView<float> dq, dk, dv;
-  std::vector<float> p_room = std::vector<float>(ragged_queries * ragged_keys), ds_room = p_room;
 
-  void whole(Index head, const Tile& tile) {
+  void compute(Index head, const Tile& tile) {
     const auto queries = [&](auto x) { return part(x, head, tile.first_query, tile.queries); };
     const auto keys = [&](auto x) { return part(x, head, tile.first_key, tile.keys); };
-    block.accumulate(queries(q), keys(k), keys(v), queries(d_o), queries(lse), queries(delta), owner,
-                     queries(dq), keys(dk), keys(dv), {});
-  }
-
-  void ragged(Index head, const Tile& tile) {
-    const auto queries = [&](auto x) { return x.head(head).rows(tile.first_query, tile.queries); };
-    const auto keys = [&](auto x) { return x.head(head).rows(tile.first_key, tile.keys); };
-    const float scale = plain::score_scale(q);
-    const MatrixView<float> p(p_room.data(), tile.queries, tile.keys);
-    const MatrixView<float> ds(ds_room.data(), tile.queries, tile.keys);
-    gemm(scale, queries(q), transposed(keys(k)), 0.0f, p);
-    gemm(1.0f, queries(d_o), transposed(keys(v)), 0.0f, ds);  // so far this is dp
-    for (Index i = 0; i < tile.queries; ++i) {
-      const Index query = tile.first_query + i;
-      const bool sees = lse(head, query) != -std::numeric_limits<float>::infinity();
-      const KeyRange range = sees ? within(tile, seen[query]) : KeyRange{0, 0};
-      hide_unseen(p.row(i), range);
-      hide_unseen(ds.row(i), range);
-      weigh(p.row(i).subspan(range.first, length(range)), ds.row(i).subspan(range.first, length(range)),
-            lse(head, query), delta(head, query));
+    if (tile.whole) {
+      block.accumulate(queries(q), keys(k), keys(v), queries(d_o), queries(lse), queries(delta), owner,
+                       queries(dq), keys(dk), keys(dv), {});
+    } else {
+      plain::accumulate_backward_seen(queries(q), keys(k), keys(v), queries(d_o), queries(lse),
+                                      queries(delta), within(tile, seen), queries(dq), keys(dk), keys(dv));
     }
-    gemm(1.0f, transposed(p), queries(d_o), 1.0f, keys(dv));
-    gemm(scale, ds, keys(k), 1.0f, queries(dq));
-    gemm(scale, transposed(ds), queries(q), 1.0f, keys(dk));
-  }
-
-  /// Scores become weights p, and dp becomes ds = p (dp - delta).
-  static void weigh(std::span<float> p, std::span<float> ds, float lse, float delta) {
-    exponentiate(p, lse);
-    for (std::size_t j = 0; j < p.size(); ++j) ds[j] = p[j] * (ds[j] - delta);
   }
 };
 
@@ -215,7 +163,7 @@ template <class Pass>
 void compute(Pass pass) {
   const std::vector<Tile> all = tiles(pass.seen, pass.k.seq());
   for (Index head = 0; head < pass.q.heads(); ++head) {
-    for (const Tile& tile : all) tile.whole ? pass.whole(head, tile) : pass.ragged(head, tile);
+    for (const Tile& tile : all) pass.compute(head, tile);
   }
 }
 

@@ -5,10 +5,9 @@
 
 #include "player/blocks.hpp"
 
-/// A block computation under a mask as fast as a lesson's own without one. Where every query sees every key
-/// it is the lesson's, on views of that part; only where it is not, scores are computed and thrown away. It
-/// stands with the player, which alone has the lesson's code, and plays no graded case: those are all given
-/// the plain one.
+/// A block computation under a mask. Where every query sees every key it is a lesson's own, on views of that
+/// part, and as fast; only where it is not, it is the plain one. It stands with the player, which alone has
+/// the lesson's code, and plays no graded case: those are all given the plain one.
 namespace course::masked {
 
 /// A rectangle of a block's scores.
@@ -17,14 +16,11 @@ struct Tile {
   bool whole;  ///< every query sees every key
 };
 
-/// Queries of a tile that is not whole, at most. On a triangle half of such a tile is wasted, and products of
-/// fewer rows are slower: at head_dim 64 and 512 to 4096 tokens 16 and 128 were slower, and 32 was as fast.
-inline constexpr Index ragged_queries = 64;
+/// Queries of a tile that is not whole, at most. Fewer leave less to the plain computation, and lesson's own
+/// is slower on products of fewer rows.
+inline constexpr Index ragged_queries = 32;
 /// Keys of a whole tile beside ragged ones, at least: fewer do not pay for a call and a copy of the state.
 inline constexpr Index least_whole_keys = 128;
-/// Keys of such a tile, at most.
-inline constexpr Index ragged_keys = 256;
-
 /// Rectangles that hold every pair of a query i and a key of seen[i] once, and no other pair where they are
 /// whole. Whole ones are as large as halving the queries finds them: a triangle is a square, and two
 /// triangles of half its size.

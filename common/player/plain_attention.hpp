@@ -5,11 +5,12 @@
 #include <string>
 
 #include "player/blocks.hpp"
+#include "reference/softmax.hpp"
 #include "tensor/tensor.hpp"
 
-/// The block computations that players give to a ring, in graded runs the same for everybody. Plain, a query
-/// and a key at a time. Handouts hold it: whoever looks here before the lessons on blocks finds their
-/// formulas, though not their blocks, masks or matrix products.
+/// The block computations that players give to a ring, in graded runs the same for everybody. Handouts hold
+/// them, so they are the definition, a query at a time over all of its scores, and none of the lessons'
+/// algorithms: no running maximum, no tiles, no matrix products.
 namespace course::plain {
 
 inline float dot(std::span<const float> a, std::span<const float> b) {
@@ -79,14 +80,28 @@ inline std::vector<KeyRange> whole_block(HeadsView<const float> q, HeadsView<con
   return std::vector<KeyRange>(std::max<Index>(0, q.seq()), {0, k.seq()});
 }
 
-/// One query sees one key and its value: an online softmax, a score at a time.
-inline void see(float score, std::span<const float> value, float& m, float& l, std::span<float> o) {
-  const float grown = std::max(m, score);
-  const float keep = std::exp(m - grown);
-  const float weight = std::exp(score - grown);
-  for (std::size_t c = 0; c < o.size(); ++c) o[c] = keep * o[c] + weight * value[c];
-  l = keep * l + weight;
-  m = grown;
+/// What a query has seen so far, o and lse, as the state has it: m and l are lse in two numbers, which lose
+/// less than one.
+inline void keep(std::span<const double> o, double lse, float& m, float& l, std::span<float> kept) {
+  m = static_cast<float>(lse);
+  l = static_cast<float>(std::exp(lse - m));
+  for (std::size_t c = 0; c < kept.size(); ++c) kept[c] = static_cast<float>(o[c] * l);
+}
+
+/// One query sees some keys. Its weights are the softmax of all its scores, as the definition has it; what it
+/// has seen before is one key more, whose score is the logsumexp of those before and whose value is their
+/// output.
+inline void see(std::span<const float> query, MatrixView<const float> k, MatrixView<const float> v,
+                float scale, float& m, float& l, std::span<float> o) {
+  std::vector<double> weights{l > 0.0f ? m + std::log(double{l}) : m};
+  for (Index j = 0; j < k.rows(); ++j) weights.push_back(scale * dot(query, k.row(j)));
+  const double lse = reference::softmax_in_place<double>(weights);
+  std::vector<double> sum(o.size());
+  for (std::size_t c = 0; c < o.size(); ++c) sum[c] = l > 0.0f ? weights[0] * (o[c] / l) : 0.0;
+  for (Index j = 0; j < k.rows(); ++j) {
+    for (std::size_t c = 0; c < o.size(); ++c) sum[c] += weights[j + 1] * v(j, c);
+  }
+  keep(sum, lse, m, l, o);
 }
 
 /// MaskedBlockAttention::accumulate. A head is a tile.
@@ -95,13 +110,12 @@ inline void accumulate_seen(HeadsView<const float> q, HeadsView<const float> k, 
                             const BetweenTiles& between_tiles = {}) {
   require_fitting(q, k, v);
   require_ranges(seen, q, k);
-  const float scale = score_scale(q);
   for (Index head = 0; head < q.heads(); ++head) {
     for (Index i = 0; i < q.seq(); ++i) {
-      for (Index j = seen[i].first; j < seen[i].last; ++j) {
-        const float score = scale * dot(q.head(head).row(i), k.head(head).row(j));
-        see(score, v.head(head).row(j), state.m()(head, i), state.l()(head, i), state.o().head(head).row(i));
-      }
+      const Index keys = seen[i].last - seen[i].first;
+      if (keys == 0) continue;
+      see(q.head(head).row(i), k.head(head).rows(seen[i].first, keys), v.head(head).rows(seen[i].first, keys),
+          score_scale(q), state.m()(head, i), state.l()(head, i), state.o().head(head).row(i));
     }
     if (between_tiles) between_tiles();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "blockwise_attention.hpp"
 
@@ -18,40 +19,42 @@ Shape lse_shape(const Tensor& q) {
   return {q.extent(0), q.extent(1)};
 }
 
-/// o / l and m + log l; a query that saw no key keeps its zeros.
-void finish(std::span<const float> m, std::span<const float> l, course::MatrixView<float> o,
-            std::span<float> lse) {
+/// Hands a head's keys to `see` in parts of at most so many, by the first of each and its length; once, and
+/// none, where there are none.
+void in_parts(Index keys, Index at_most, const std::function<void(Index, Index)>& see) {
+  const Index parts = std::max<Index>(1, (keys + at_most - 1) / at_most);
+  for (Index part = 0; part < parts; ++part) see(part * at_most, std::min(at_most, keys - part * at_most));
+}
+
+/// What a block's sums stand for, which the contract says: o / l, or zeros of a query that saw no key, and
+/// m + log l.
+void finish(std::span<const float> m, std::span<const float> l, MatrixView<float> o, std::span<float> lse) {
+  std::ranges::transform(m, l, lse.begin(), [](float top, float sum) { return top + std::log(sum); });
   for (Index i = 0; i < o.rows(); ++i) {
-    lse[i] = m[i] + std::log(l[i]);
-    if (l[i] == 0.0f) continue;
-    for (float& value : o.row(i)) value /= l[i];
+    const float whole = l[i] == 0.0f ? 1.0f : l[i];
+    std::ranges::transform(o.row(i), o.row(i).begin(), [&](float entry) { return entry / whole; });
   }
 }
 
-/// Walks the blocks with the student's attend_block, head by head. With no keys it is called once, without
-/// keys.
+/// The student's attend_block, head by head, for parts of the keys.
 void attend_block(course::Call& call) {
   const Tensor& q = call.input("q");
   const Tensor& k = call.input("k");
   const Tensor& v = call.input("v");
-  const Index block = call.integer("block");
   Tensor& o = call.output("o", q.shape());
   Tensor& lse = call.output("lse", lse_shape(q));
   std::ranges::fill(o.values(), 0.0f);
   for (Index head = 0; head < q.extent(0); ++head) {
     std::vector<float> m(q.extent(1), -std::numeric_limits<float>::infinity());
     std::vector<float> l(q.extent(1), 0.0f);
-    Index first = 0;
-    do {
-      const Index keys = std::min(block, k.extent(1) - first);
+    const auto see = [&](Index first, Index keys) {
       lesson04::attend_block(q.heads().head(head), k.heads().head(head).rows(first, keys),
                              v.heads().head(head).rows(first, keys), m, l, o.heads().head(head));
-      first += block;
-    } while (first < k.extent(1));
+    };
+    in_parts(k.extent(1), call.integer("block"), see);
     if (call.integer("empty_block") != 0) {
       const std::vector<float> m_before = m, l_before = l, o_before = o.values();
-      lesson04::attend_block(q.heads().head(head), k.heads().head(head).rows(0, 0),
-                             v.heads().head(head).rows(0, 0), m, l, o.heads().head(head));
+      see(0, 0);
       if (m != m_before || l != l_before || o.values() != o_before)
         throw std::logic_error("attend_block changes m, l or o on a block without keys");
     }
@@ -83,12 +86,11 @@ constexpr Index keys_at_once = 256;
 void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int,
                 AttentionState& state, const course::BetweenTiles& between_tiles) {
   for (Index head = 0; head < q.heads(); ++head) {
-    for (Index first = 0; first < k.seq(); first += keys_at_once) {
-      const Index keys = std::min(keys_at_once, k.seq() - first);
+    in_parts(k.seq(), keys_at_once, [&](Index first, Index keys) {
       lesson04::attend_block(q.head(head), k.head(head).rows(first, keys), v.head(head).rows(first, keys),
                              state.m().row(head), state.l().row(head), state.o().head(head));
       if (between_tiles) between_tiles();
-    }
+    });
   }
 }
 
