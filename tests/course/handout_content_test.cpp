@@ -53,36 +53,6 @@ TEST(HandoutContent, HasARegistryOfItsLessonsAlone) {
   EXPECT_EQ(nlohmann::ordered_json::parse(registry_text(whole, lessons)).at("lessons").size(), 2);
 }
 
-TEST(HandoutContent, DropsItemsThatLinkToWhatIsNotThere) {
-  const auto there = [](const std::string& target) { return target == "there.md"; };
-  EXPECT_EQ(without_dead_items("![a picture](gone.svg)\n"
-                               "- [gone](gone.md): an item\n"
-                               "  that goes on\n"
-                               "- [there](there.md#part) and [the web](https://example.org/gone.md)\n"
-                               "  goes on, too\n"
-                               "| | **Part one** | |\n"
-                               "| 01 | [gone](gone.md) | row |\n"
-                               "| | **Part two** | |\n"
-                               "| | **Part two** | |\n"
-                               "| 02 | [there](there.md) | row |\n"
-                               "\n"
-                               "Prose stays: [gone](gone.md).\n",
-                               there),
-            "- [there](there.md#part) and [the web](https://example.org/gone.md)\n"
-            "  goes on, too\n"
-            "| | **Part two** | |\n"
-            "| 02 | [there](there.md) | row |\n"
-            "\n"
-            "Prose stays: [gone](gone.md).\n");
-}
-
-TEST(HandoutContent, LeavesOutWhatIsForInstructors) {
-  EXPECT_EQ(without_instructors_parts("a\n<!-- not in a handout -->\nb\n<!-- in a handout, too -->\nc\n"),
-            "a\nc\n");
-  for (const char* one : {"<!-- not in a handout -->\n", "a\n<!-- in a handout, too -->\n"})
-    EXPECT_THROW(without_instructors_parts(one), std::invalid_argument) << one;
-}
-
 }  // namespace
 
 }  // namespace course::program

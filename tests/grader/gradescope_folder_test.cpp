@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "results_shape.hpp"
+#include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 
@@ -132,6 +133,23 @@ TEST_F(Autograder, OthersSeeNeitherSolutionsNorEarlierResults) {
               fs::perms::none)
         << path;
   }
+}
+
+/// Gradescope's image has the zip's files without their run bits.
+TEST(Zip, UnpackedWithoutRunBitsIsTheCommitItself) {
+  if (capture({.argv = {"git", "-C", GRADESCOPE_FOLDER, "rev-parse", "HEAD"}}).exit.code != 0)
+    GTEST_SKIP() << "there is no git, or no history";
+  const TemporaryFolder temporary;
+  const fs::path zip = temporary.path() / "autograder.zip", course = temporary.path() / "course";
+  const Captured packed = capture({.argv = {"bash", GRADESCOPE_FOLDER "/pack.sh", zip, "01"}});
+  ASSERT_EQ(packed.exit.code, 0) << packed.output;
+  ASSERT_EQ(capture({.argv = {"cmake", "-E", "tar", "xf", zip}, .folder = temporary.path()}).exit.code, 0);
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(course)) {
+    if (entry.is_regular_file()) fs::permissions(entry.path(), fs::perms(0644));
+  }
+  const Captured described = capture({.argv = {"git", "-C", course, "describe", "--always", "--dirty"}});
+  EXPECT_EQ(described.exit.code, 0) << described.output;
+  EXPECT_EQ(described.output.find("-dirty"), std::string::npos) << described.output;
 }
 
 }  // namespace

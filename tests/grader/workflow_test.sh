@@ -60,7 +60,8 @@ for step in steps:
     if "uses" in step:
         check(f"{where}: {step['uses']} has no version",
               re.fullmatch(r"[\w.-]+/[\w./-]+@(v\d+|[0-9a-f]{40})", step["uses"]))
-        allowed = {"actions/checkout": ["persist-credentials"],
+        allowed = {"actions/cache": ["path", "key", "restore-keys"],
+                   "actions/checkout": ["persist-credentials"],
                    "actions/upload-artifact": ["name", "path", "if-no-files-found"]}
         only(f"{where}'s with", step.get("with", {}), allowed.get(step["uses"].split("@")[0], []))
     else:
@@ -69,6 +70,12 @@ for step in steps:
         # A name of a branch or a title in ${{ }} would be run as a part of the script.
         check(f"{where} pastes an expression into its script", "${{" not in step["run"])
 check("no step grades", any("./course grade" in step.get("run", "") for step in steps))
+# Nothing that a submission can write goes from one run to the next but what the compiler's cache knows by its content.
+cached = [step["with"]["path"] for step in steps if step.get("uses", "").startswith("actions/cache@")]
+check(f"what is kept is {cached}", cached == [workflow["env"].get("CCACHE_DIR")])
+check("the compiler's cache is not used", workflow["env"].get("CMAKE_CXX_COMPILER_LAUNCHER") == "ccache")
+check("what is kept depends on the machine", workflow["env"].get("COURSE_PORTABLE") == "1")
+check("root does not know of the cache", any("--preserve-env ./course grade" in step.get("run", "") for step in steps))
 check("it uses a secret, which whoever can push could read", "secrets." not in text)
 
 REPORT = """<?xml version="1.0"?><testsuites><testsuite name="lesson01" tests="3" failures="1" errors="0">

@@ -70,7 +70,8 @@ plant_secrets() {
 test_nothing_is_disclosed() {
   check 'three lessons: exit 0' is "$code" 0
   check 'it says which' has "$out" 'lessons 01, 03, 04'
-  check 'an edited lesson is no reason to warn' is "$err" ''
+  check 'it warns of a lesson that others build on, and says how to add it, and of nothing else' is "$err" \
+    "course: these lessons build on lesson 02, which the handout does not hold; ./course handout $handout --lessons 02 adds it"
   check 'one commit' is "$(commits "$handout")" 1
   check 'that is whole' is "$(git -C "$handout" status --porcelain)" ''
   check 'no solution, variant or hidden test' is "$(ever_there "$handout" '(^|/)solutions/|variants|hidden')" ''

@@ -6,9 +6,8 @@
 #include <regex>
 #include <set>
 
+#include "copied_course.hpp"
 #include "course/handout/handout_content.hpp"
-#include "runner/subprocess.hpp"
-#include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 #include "text/tokenizer.hpp"
 
@@ -157,21 +156,10 @@ std::vector<Exception> exceptions_in(const std::string& page) {
   return exceptions;
 }
 
-/// The course as it lies here, tracked and new files, without builds.
 class Handouts : public testing::Test {
  protected:
   void SetUp() override {
-    const fs::path root = COURSE_SOURCE_DIR;
-    const Captured listed = capture(
-        {.argv = {"git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"}});
-    if (listed.exit.code != 0) GTEST_SKIP() << "there is no git, or no history: " << listed.first_line();
-    for (std::size_t at = 0, end; (end = listed.output.find('\0', at)) != std::string::npos; at = end + 1) {
-      const fs::path file = listed.output.substr(at, end - at);
-      if (!fs::exists(root / file)) continue;
-      fs::create_directories((course_.root / file).parent_path());
-      fs::copy(root / file, course_.root / file, fs::copy_options::copy_symlinks);
-    }
-    course_.lessons = read_registry(course_.root / "lessons" / "registry.json");
+    if (!copied_.obstacle.empty()) GTEST_SKIP() << copied_.obstacle;
     for (const LessonInfo& lesson : course_.lessons) {
       for (const std::string& file : lesson.files)
         answers_.add(lesson, read_text(course_.root / Checkout::solution_file(lesson, file)));
@@ -203,8 +191,8 @@ class Handouts : public testing::Test {
     }
   }
 
-  const TemporaryFolder temporary_;
-  Checkout course_{temporary_.path(), {}};
+  const CopiedCourse copied_;
+  const Checkout& course_ = copied_.course;
   Answers answers_;
   std::vector<Exception> exceptions_;
   std::set<std::string> seen_;

@@ -7,6 +7,7 @@
 #include "course/commands/commands.hpp"
 #include "course/handout/git.hpp"
 #include "course/handout/handout_content.hpp"
+#include "course/handout/handout_pages.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "protocol/errors.hpp"
@@ -217,6 +218,20 @@ void warn_of_uncommitted(const Checkout& checkout) {
   complain("changed here but not committed, so they go out as they are committed: " + joined(files) + more);
 }
 
+/// Says on stderr which lessons are built on and not held. No more than that: lessons meet in contracts, so
+/// each works without the others, and a class may have done those elsewhere.
+void warn_of_missing_lessons(const Checkout& course, const std::vector<LessonInfo>& lessons,
+                             const std::string& folder) {
+  const std::vector<std::string> missing =
+      lessons_built_on(read_text(course.root / "lessons" / "registry.json"), lessons);
+  if (missing.empty()) return;
+  complain(
+      fmt::format("these lessons build on lesson{} {}, which the handout does not hold; "
+                  "./course handout {} --lessons {} adds {}",
+                  missing.size() == 1 ? "" : "s", listed(missing), folder, joined(missing, {}, ","),
+                  missing.size() == 1 ? "it" : "them"));
+}
+
 int release_as_patch(const Checkout& checkout, const LessonInfo& lesson) {
   const std::string nothing =
       lines_of(git(checkout.root, {"hash-object", "-t", "tree", "/dev/null"})).front();
@@ -239,6 +254,7 @@ int handout(const Checkout& checkout, const HandoutOptions& options) {
   const Checkout& course = committed.course;
   const std::vector<LessonInfo> lessons = lessons_to_hand_out(course.lessons, repository, options.lessons);
   warn_of_uncommitted(checkout);
+  warn_of_missing_lessons(course, lessons, options.folder);
   const std::string what = (lessons.size() == 1 ? "lesson " : "lessons ") + joined(lessons, &LessonInfo::id);
   repository.publish(what, committed.commit, [&](const fs::path& place) {
     write_all(course, lessons, repository.released(), place);

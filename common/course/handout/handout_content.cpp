@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <regex>
 
+#include "course/handout/handout_pages.hpp"
 #include "protocol/errors.hpp"
 #include "registry/candidates_file.hpp"
 #include "text/text_file.hpp"
@@ -24,6 +24,8 @@ constexpr std::array editor_folders{".devcontainer", ".vscode"};
 /// Pages for those who teach and write lessons.
 constexpr std::array instructors_pages{"docs/instructor.md", "docs/adding-a-lesson.md",
                                        "docs/contributing.md"};
+
+constexpr const char* readme = "README.md";
 
 /// A lesson's further examples, and the folders for those of families of tasks (common/judge/FOLDER/hidden),
 /// which judges are built with where they are.
@@ -85,23 +87,31 @@ void write_skeletons(const Checkout& course, const LessonInfo& lesson, const fs:
   }
 }
 
-bool starts_item(const std::string& line) {
-  return line.starts_with("|") || line.starts_with("- ") || line.starts_with("![");
-}
-
-/// A row that is a title for those below it.
-bool is_title(const std::string& row) {
-  return row.starts_with("| | **");
-}
-
-std::string without_empty_titles(const std::vector<std::string>& lines) {
-  std::string text;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string next = i + 1 < lines.size() ? lines[i + 1] : "";
-    const bool is_empty = is_title(lines[i]) && (!next.starts_with("|") || is_title(next));
-    if (!is_empty) text += lines[i] + "\n";
+/// The interview bank: of its pages what belongs to these lessons.
+void write_interview(const Checkout& course, const std::vector<LessonInfo>& lessons, const fs::path& folder) {
+  const fs::path bank = fs::path("docs") / "interview";
+  for (const fs::path& page : files_below(course.root / bank)) {
+    if (page.extension() != ".md" || page == readme) continue;
+    const std::optional<std::string> kept = with_questions_of(read_text(course.root / bank / page), lessons);
+    if (kept)
+      write_text(folder / bank / page, *kept);
+    else
+      fs::remove(folder / bank / page);
   }
-  return text;
+}
+
+/// Pages do not link to what is not here.
+void mend_links(const fs::path& folder) {
+  for (const fs::path& file : files_below(folder)) {
+    if (file.extension() != ".md" || *file.begin() == ".git") continue;
+    const fs::path beside = (folder / file).parent_path();
+    const auto exists = [&](const std::string& target) { return fs::exists(beside / target); };
+    const std::string page = read_text(folder / file);
+    const bool has_table = file.filename() == readme && *file.begin() != "lessons";
+    const std::string mended =
+        without_dead_links(has_table ? without_dead_items(page, exists) : page, exists);
+    if (mended != page) write_text(folder / file, mended);
+  }
 }
 
 }  // namespace
@@ -126,41 +136,6 @@ std::string registry_text(const std::string& whole, const std::vector<LessonInfo
   return registry.dump(2) + "\n";
 }
 
-std::string without_instructors_parts(const std::string& readme) {
-  std::string text;
-  bool leaving_out = false;
-  for (const std::string& line : lines_of(readme)) {
-    if (const bool begins = line == "<!-- not in a handout -->";
-        begins || line == "<!-- in a handout, too -->") {
-      if (begins == leaving_out)
-        throw std::invalid_argument("README.md: " + line + " stands without its other");
-      leaving_out = begins;
-    } else if (!leaving_out) {
-      text += line + "\n";
-    }
-  }
-  if (leaving_out)
-    throw std::invalid_argument("README.md: <!-- not in a handout --> stands without its other");
-  return text;
-}
-
-std::string without_dead_items(const std::string& readme,
-                               const std::function<bool(const std::string&)>& exists) {
-  static const std::regex link(R"(\]\(([^)#:]+)(#[^)]*)?\))");
-  std::vector<std::string> kept;
-  bool leaving_out = false;
-  for (const std::string& line : lines_of(readme)) {
-    const bool continues_item = line.starts_with("  ");  // as those of an item after its first
-    if (!leaving_out || !continues_item) {
-      leaving_out = false;
-      for (std::sregex_iterator found(line.begin(), line.end(), link), end; found != end; ++found)
-        leaving_out = leaving_out || (starts_item(line) && !exists((*found)[1]));
-    }
-    if (!leaving_out) kept.push_back(line);
-  }
-  return without_empty_titles(kept);
-}
-
 void write_handout(const Checkout& course, const std::vector<LessonInfo>& lessons, const fs::path& folder) {
   for (const fs::path& file : files_below(course.root)) {
     if (goes_along(file, lessons)) copy_to(course.root / file, folder / file);
@@ -172,9 +147,13 @@ void write_handout(const Checkout& course, const std::vector<LessonInfo>& lesson
   }
   const fs::path registry = fs::path("lessons") / "registry.json";
   write_text(folder / registry, registry_text(read_text(course.root / registry), lessons));
-  const auto exists = [&](const std::string& target) { return fs::exists(folder / target); };
-  write_text(folder / "README.md",
-             without_dead_items(without_instructors_parts(read_text(course.root / "README.md")), exists));
+  const std::string front = without_instructors_parts(read_text(course.root / readme), lessons);
+  write_text(folder / readme, with_held_lessons(front, course.lessons, lessons));
+  write_interview(course, lessons, folder);
+  mend_links(folder);
+  const fs::path bank = folder / "docs" / "interview";
+  if (fs::exists(bank / readme))
+    write_text(bank / readme, with_questions_counted(read_text(bank / readme), bank));
 }
 
 void write_solution(const Checkout& course, const LessonInfo& lesson, const fs::path& folder) {

@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <regex>
+#include <set>
+
+#include "copied_course.hpp"
+#include "course/handout/handout_content.hpp"
+#include "course/workspace/lesson_argument.hpp"
+#include "text/text_file.hpp"
+
+// Of handouts of several choices of lessons: every relative link leads somewhere, README.md names a first
+// lesson that is there, and the interview bank asks of these lessons alone.
+
+namespace course::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A page without its code, in which brackets are no links.
+std::string prose_of(const std::string& page) {
+  std::string prose;
+  bool in_code = false;
+  for (const std::string& line : lines_of(page)) {
+    if (line.starts_with("```")) in_code = !in_code;
+    prose += (in_code ? "" : line) + "\n";
+  }
+  return prose;
+}
+
+/// What a page on a code host names its headings, and the places that it names itself.
+std::set<std::string> anchors_of(const std::string& page) {
+  static const std::regex own(R"re( id="([^"]+)")re");
+  std::set<std::string> anchors;
+  for (const std::string& line : lines_of(prose_of(page))) {
+    for (std::sregex_iterator found(line.begin(), line.end(), own), end; found != end; ++found)
+      anchors.insert((*found)[1]);
+    if (!line.starts_with("#")) continue;
+    std::string anchor;
+    for (const char c : line.substr(line.find(' ') + 1)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (std::isalnum(byte) || c == '-' || c == '_') anchor += static_cast<char>(std::tolower(byte));
+      if (c == ' ') anchor += '-';
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
+}
+
+/// The links of a page that lead nowhere.
+std::vector<std::string> dead_links(const fs::path& page) {
+  static const std::regex link(R"re(\]\(([^)\s#]*)(#[^)\s]*)?\)|(?:href|src)="([^"#]+)(#[^"]*)?")re");
+  std::vector<std::string> dead;
+  const std::string prose = prose_of(read_text(page));
+  for (std::sregex_iterator found(prose.begin(), prose.end(), link), end; found != end; ++found) {
+    const std::string target = (*found)[1].str() + (*found)[3].str(),
+                      part = (*found)[2].str() + (*found)[4].str();
+    if (target.find(':') != std::string::npos) continue;  // of the web
+    const fs::path file = target.empty() ? page : page.parent_path() / target;
+    const bool leads = fs::exists(file) && (part.empty() || file.extension() != ".md" ||
+                                            anchors_of(read_text(file)).contains(part.substr(1)));
+    if (!leads) dead.push_back(found->str());
+  }
+  return dead;
+}
+
+class Choices : public testing::TestWithParam<const char*> {};
+
+TEST_P(Choices, FitTogether) {
+  static const CopiedCourse copied;
+  if (!copied.obstacle.empty()) GTEST_SKIP() << copied.obstacle;
+  const Checkout& course = copied.course;
+  const std::vector<LessonInfo> lessons = choose_lessons(course.lessons, GetParam(), "--lessons");
+  const TemporaryFolder folder;
+  write_handout(course, lessons, folder.path());
+  const auto is_held = [&](const std::string& id) {
+    return std::ranges::find(lessons, id, &LessonInfo::id) != lessons.end();
+  };
+
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder.path())) {
+    if (entry.path().extension() != ".md" && entry.path().extension() != ".html") continue;
+    for (const std::string& link : dead_links(entry.path()))
+      ADD_FAILURE() << fs::relative(entry.path(), folder.path()) << " has " << link << ", which is not there";
+  }
+
+  const std::string readme = read_text(folder.path() / "README.md");
+  const LessonInfo& first = lessons.front();
+  EXPECT_NE(readme.find("./course check " + first.id + " "), std::string::npos);
+  EXPECT_NE(readme.find("Lesson " + first.id + " starts as a skeleton, `" +
+                        Checkout::student_file(first, first.files.front()).string() + "`"),
+            std::string::npos);
+  static const std::regex command(R"(\./course (?:check|hint|show|drill|reset|trace|locate) ([0-9]{2}))"),
+      tags(R"(^lesson: ([0-9 ]+)\b)"), id("[0-9]{2}");
+  for (const std::string& line : lines_of(readme)) {
+    if (line.starts_with("FAIL")) continue;
+    for (std::sregex_iterator found(line.begin(), line.end(), command), end; found != end; ++found)
+      EXPECT_TRUE(is_held((*found)[1])) << "README.md has " << found->str();
+  }
+
+  std::size_t questions = 0;
+  for (const fs::directory_entry& page : fs::directory_iterator(folder.path() / "docs" / "interview")) {
+    for (const std::string& line : lines_of(read_text(page.path()))) {
+      std::smatch found;
+      if (page.path().filename() == "README.md" || !std::regex_search(line, found, tags)) continue;
+      ++questions;
+      const std::string ids = found[1];
+      for (std::sregex_iterator each(ids.begin(), ids.end(), id), end; each != end; ++each)
+        EXPECT_TRUE(is_held(each->str())) << page.path().filename() << " asks of " << line;
+    }
+  }
+  EXPECT_NE(read_text(folder.path() / "docs" / "interview" / "README.md")
+                .find("| in all | " + std::to_string(questions) + " |"),
+            std::string::npos)
+      << questions;
+}
+
+INSTANTIATE_TEST_SUITE_P(Handouts, Choices,
+                         testing::Values("01-14", "01", "01-03", "01,03-04", "04", "05", "06-08", "09-12",
+                                         "13"));
+
+}  // namespace
+}  // namespace course::program
