@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -103,7 +104,32 @@ std::string obstacle(Isolation isolation) {
   if (succeeds(trial.wrap({"true"}, {}, {}))) return "";
   if (isolation == Isolation::User) return "setpriv cannot change the user here";
   if (!succeeds({"bwrap", "--version"})) return "bwrap is not installed (Debian: bubblewrap)";
-  return "bwrap may not make namespaces here: a container or the system's settings forbid it";
+  return why_no_namespaces(capture({.argv = trial.wrap({"true"}, {}, {})}).first_line(), is_root(),
+                           "/proc/sys");
+}
+
+std::string why_no_namespaces(const std::string& words, bool as_root, const fs::path& settings) {
+  struct Setting {
+    const char *name, *forbids, *cure;
+  };
+  constexpr std::array<Setting, 3> known{{
+      {"kernel.apparmor_restrict_unprivileged_userns", "1",
+       "AppArmor forbids it to programs without a profile, as Ubuntu has it from 23.10 on. Either give bwrap "
+       "a "
+       "profile (docs/grading.md has it), or let every program: sudo sysctl "
+       "kernel.apparmor_restrict_unprivileged_userns=0"},
+      {"kernel.unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"},
+      {"user.max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=10000"},
+  }};
+  const std::string forbidden = "bwrap may not make namespaces here (" + words + "): ";
+  for (const Setting& setting : known) {
+    std::string path = setting.name, value;
+    std::ranges::replace(path, '.', '/');
+    // They forbid it ordinary users: what forbids it root is a container.
+    if (!as_root && std::ifstream(settings / path) >> value && value == setting.forbids)
+      return fmt::format("{}{} is {}. {}", forbidden, setting.name, value, setting.cure);
+  }
+  return forbidden + "a container or the system's settings forbid it";
 }
 
 Isolation strongest_isolation() {

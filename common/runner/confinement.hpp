@@ -25,6 +25,10 @@ Isolation isolation_named(const std::string& name);
 
 /// Why this machine cannot give it, found by trying; empty where it can.
 std::string obstacle(Isolation isolation);
+/// Why bwrap makes no namespaces, and what lets it.
+/// @param words what it says itself
+/// @param settings the folder of the kernel's settings, /proc/sys
+std::string why_no_namespaces(const std::string& words, bool as_root, const std::filesystem::path& settings);
 /// The strongest that this machine can give.
 Isolation strongest_isolation();
 

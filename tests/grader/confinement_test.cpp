@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "grader/workshop.hpp"
 #include "runner/temporary_folder.hpp"
@@ -29,6 +30,36 @@ class ConfinementTest : public testing::TestWithParam<Isolation> {
 
   TemporaryFolder temporary_;
 };
+
+/// A folder like /proc/sys with one setting.
+std::string told_where(const fs::path& root, const std::string& setting, const std::string& value,
+                       bool as_root = false) {
+  fs::create_directories((root / setting).parent_path());
+  std::ofstream(root / setting) << value << "\n";
+  return why_no_namespaces("bwrap: setting up uid map: Permission denied", as_root, root);
+}
+
+TEST(NoNamespaces, AreExplainedByTheSettingThatForbidsThem) {
+  const auto says = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const TemporaryFolder apparmor, clone, most, allowed;
+  const std::string restricted = "kernel/apparmor_restrict_unprivileged_userns";
+  const std::string ubuntu = told_where(apparmor.path(), restricted, "1");
+  for (const char* part :
+       {"setting up uid map: Permission denied", "AppArmor", "give bwrap a profile (docs/grading.md has it)",
+        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"})
+    EXPECT_TRUE(says(ubuntu, part)) << part << "\n" << ubuntu;
+  EXPECT_TRUE(says(told_where(clone.path(), "kernel/unprivileged_userns_clone", "0"),
+                   "sysctl kernel.unprivileged_userns_clone=1"));
+  EXPECT_TRUE(
+      says(told_where(most.path(), "user/max_user_namespaces", "0"), "sysctl user.max_user_namespaces="));
+  const std::string other = told_where(allowed.path(), restricted, "0");
+  EXPECT_FALSE(says(other, "AppArmor")) << other;
+  EXPECT_TRUE(says(other, "a container or the system's settings forbid it")) << other;
+  EXPECT_FALSE(says(told_where(apparmor.path(), restricted, "1", true), "AppArmor"))
+      << "root needs no user namespace";
+}
 
 TEST_P(ConfinementTest, RunsACommandAndTellsHowItEnded) {
   const ConfinedRun good = run("echo hello; echo $HOME > \"$HOME/here\"");
