@@ -8,6 +8,7 @@
 #include <numeric>
 #include <span>
 
+#include "demo/rounding.hpp"
 #include "judge/numbers/compare.hpp"
 #include "reference/reference.hpp"
 
@@ -21,6 +22,9 @@ namespace {
 constexpr Index most_scores = Index{1} << 26;
 /// Scores of one head that are held at once.
 constexpr Index scores_at_once = Index{1} << 21;
+
+/// Of o in float32: plain attention keeps not three digits of it.
+constexpr double poor_baseline = 1e-3;
 
 template <class T>
 void add(TensorOf<T>& to, const TensorOf<T>& share) {
@@ -83,6 +87,18 @@ NamedTensors gradients(const Input& input, const reference::Mask& mask, const st
   return {{"dq", cast<double>(concatenate(dq, 1))}, {"dk", cast<double>(dk)}, {"dv", cast<double>(dv)}};
 }
 
+NamedTensors gradients_rounding(const Input& input, const reference::Mask& mask,
+                                const std::vector<Index>& heads, Index merges, const Progress& progress) {
+  const auto of_heads = [&](const Tensor& whole) { return cast<double>(take(whole, 0, heads)); };
+  const Index queries = input.seq() * std::ssize(heads);
+  GradientRounding off = rounding_of_gradients(
+      of_heads(input.q), of_heads(input.k), of_heads(input.v), of_heads(*input.d_o), mask, merges,
+      [&](Index done) {
+        progress(fmt::format("adding up what is rounded off, {} %", 100 * done / queries));
+      });
+  return {{"dq", std::move(off.dq)}, {"dk", std::move(off.dk)}, {"dv", std::move(off.dv)}};
+}
+
 double largest_difference(const Tensor64& answer, const Tensor64& expected) {
   double largest = 0;
   for (Index i = 0; i < expected.size(); ++i) {
@@ -93,8 +109,20 @@ double largest_difference(const Tensor64& answer, const Tensor64& expected) {
   return largest;
 }
 
-Deviation deviation(const Tensor64& answer, const Tensor64& expected) {
-  return {largest_difference(answer, expected), relative_error(answer, expected)};
+Deviation deviation(const Tensor64& answer, const Tensor64& expected, const Tensor64& scale) {
+  return {largest_difference(answer, expected), relative_error(answer, expected, scale)};
+}
+
+/// What an error is relative to at least: a thousand times what right answers may be off by. Where the
+/// expected answer cancels to less, float32 keeps no three digits of it.
+Tensor64 least_scale(Tensor64 rounding) {
+  for (double& number : rounding.values()) number *= 1e3 * deviations;
+  return rounding;
+}
+
+Tensor64 sum(Tensor64 a, const Tensor64& b) {
+  add(a, b);
+  return a;
 }
 
 /// `count` of `all`, evenly spread.
@@ -133,38 +161,47 @@ bool Comparison::passed() const {
 
 Reference::Reference(const Input& input, const Layout& layout, const reference::Mask& mask,
                      const Progress& progress) {
-  const Index seq = input.seq(), heads = input.heads();
+  const Index seq = input.seq(), heads = input.heads(), merges = layout.ranks();
   const std::vector<Index> rows = rows_to_compare(layout, most_scores / (heads * seq));
   blank_.rows = static_cast<Index>(rows.size());
   blank_.seq = seq;
-  expect({1, rows, places_by_rank(rows, layout)}, forward_outputs<double>(input, mask, rows, progress),
-         forward_outputs<float>(input, mask, rows, progress));
+  NamedTensors forward = forward_outputs<double>(input, mask, rows, progress);
+  const AttentionRounding off = rounding_of_attention(forward[0].second, forward[1].second, merges);
+  expect({1, rows, places_by_rank(rows, layout)}, {std::move(forward),
+                                                   forward_outputs<float>(input, mask, rows, progress),
+                                                   {{"o", off.o}, {"lse", off.lse}}});
   if (!input.d_o) return;
   const std::vector<Index> some = spread(std::clamp<Index>(most_scores / (seq * seq), 1, heads), heads);
   blank_.gradient_heads = static_cast<Index>(some.size());
   blank_.heads = heads;
   Part whole{0, some, {}};
   for (int rank = 0; rank < layout.ranks(); ++rank) whole.by_rank.push_back(layout.positions(rank));
-  expect(whole, gradients<double>(input, mask, some, progress),
-         gradients<float>(input, mask, some, progress));
+  expect(whole,
+         {gradients<double>(input, mask, some, progress), gradients<float>(input, mask, some, progress),
+          gradients_rounding(input, mask, some, merges, progress)});
 }
 
-void Reference::expect(const Part& part, const NamedTensors& exact, const NamedTensors& baseline) {
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    const auto& [name, value] = exact[i];
-    const Tensor64& plain = baseline[i].second;
-    expected_.push_back({part, value, {name, {}, {}, relative_error(plain, value), tolerance(plain, value)}});
+void Reference::expect(const Part& part, const Computed& computed) {
+  for (std::size_t i = 0; i < computed.exact.size(); ++i) {
+    const auto& [name, value] = computed.exact[i];
+    const Tensor64 &plain = computed.baseline[i].second, &rounding = computed.rounding[i].second;
+    const Tensor64 scale = least_scale(rounding);
+    const double baseline = relative_error(plain, value, scale);
+    const double allowed = tolerance(baseline, relative_error(sum(value, rounding), value, scale));
+    expected_.push_back({part, value, scale, {name, {}, {}, baseline, allowed}});
+    if (name == "o") blank_.beyond_float32 = relative_error(plain, value) > poor_baseline;
   }
 }
 
 Comparison Reference::compare(const std::map<std::string, Tensor>& outputs) const {
   Comparison result = blank_;
-  for (const auto& [part, value, blank] : expected_) {
+  for (const auto& [part, value, scale, blank] : expected_) {
     const Tensor64 answer = cast<double>(take(outputs.at(blank.name), part.axis, part.picked));
     OutputComparison& compared = result.outputs.emplace_back(blank);
-    compared.overall = deviation(answer, value);
+    compared.overall = deviation(answer, value, scale);
     for (const std::vector<Index>& rows : part.by_rank)
-      compared.by_rank.push_back(deviation(take(answer, 1, rows), take(value, 1, rows)));
+      compared.by_rank.push_back(
+          deviation(take(answer, 1, rows), take(value, 1, rows), take(scale, 1, rows)));
   }
   return result;
 }

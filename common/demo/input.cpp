@@ -29,6 +29,17 @@ void require_shape(const fs::path& path, const Shape& shape) {
   if (shape[shape.size() - 2] > most_tokens) refuse(fmt::format("expected at most {} tokens", most_tokens));
 }
 
+/// A line where there are more heads than tokens, which is no fault of itself; empty where there are not.
+std::string doubt_of(const fs::path& path, const Shape& shape) {
+  if (shape.size() < 3) return "";
+  const Index heads = shape[shape.size() - 3], tokens = shape[shape.size() - 2];
+  if (heads <= tokens) return "";
+  const char* const axes = shape.size() == 3 ? "1, 0, 2" : "0, 2, 1, 3";
+  return fmt::format(
+      "{}: {} is read as {} heads of {} token{}. If it is {} heads of {} tokens, save x.transpose({})",
+      path.string(), to_string(shape), heads, tokens, tokens == 1 ? "" : "s", tokens, heads, axes);
+}
+
 Tensor read_tensor(const fs::path& path) {
   Tensor tensor = read_npy<float>(path);
   require_shape(path, tensor.shape());
@@ -82,6 +93,7 @@ Input read_own(const OwnFiles& files, bool backward) {
   input.description = fmt::format("{}, {}, {}", files.q.string(), files.k.string(), files.v.string());
   input.q = read_tensor(files.q);
   input.shape = input.q.shape();
+  input.doubt = doubt_of(files.q, input.shape);
   const auto read_beside = [&](const fs::path& path) {
     Tensor tensor = read_tensor(path);
     if (tensor.shape() == input.shape) return fold_into_heads(std::move(tensor));

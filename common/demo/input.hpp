@@ -48,6 +48,7 @@ struct Input {
   Tensor q, k, v;                  ///< [heads, seq, head_dim], a batch folded into heads
   Shape shape;                     ///< as it was given
   std::string description;         ///< where it comes from, for people
+  std::string doubt = {};          ///< why the shape may be meant otherwise; empty: it may not
   std::optional<Tensor> d_o = {};  ///< the gradient that arrives at the output, as q; none: forward only
 
   Index heads() const { return q.extent(0); }

@@ -52,8 +52,8 @@ void require_memory(const Demonstration& shown, bool prepared, const timed::Exte
   const double available = available_bytes();
   if (available == 0 || needed <= available) return;
   throw Unavailable(
-      fmt::format("{} ranks and [{}, {}, {}] take about {:.1f} GB of memory, of which {:.1f} are free",
-                  shown.ranks, heads, seq, head_dim, needed / 1e9, available / 1e9));
+      fmt::format("{} and [{}, {}, {}] take about {:.1f} GB of memory, of which {:.1f} are free",
+                  timed::plural(shown.ranks, "rank"), heads, seq, head_dim, needed / 1e9, available / 1e9));
 }
 
 void tell_how_to_play(const fs::path& folder, const Demonstration& shown,
@@ -147,7 +147,7 @@ class DemoLine : public program::CommandLine {
     with_prepare_.push_back(
         command.add_flag("--forward", options_.forward, "leave the backward pass out")->excludes(gradient_));
     with_prepare_.push_back(command.add_flag("--mine", options_.mine, "your own lessons, not the solutions"));
-    command.add_option(
+    out_ = command.add_option(
         "--out", options_.out,
         "write o.npy, lse.npy, dq.npy, dk.npy, dv.npy, timeline.svg and trace.json there; of two "
         "rings the tensors are those of the blocking one");
@@ -157,9 +157,12 @@ class DemoLine : public program::CommandLine {
   }
 
   void add_elsewhere(CLI::App& command) {
-    with_prepare_.push_back(command.add_option("--prepare", options_.prepare,
-                                               "run nothing: write what the ranks are to play there, and "
-                                               "print the line that plays it on any machine"));
+    with_prepare_.push_back(command
+                                .add_option("--prepare", options_.prepare,
+                                            "run nothing: write what the ranks are to play there, and "
+                                            "print the line that plays it on any machine; --out goes with "
+                                            "--report")
+                                ->excludes(out_));
     CLI::Option* report = command.add_option("--report", options_.report,
                                              "report on what was prepared there and has been played");
     // What was prepared says itself what is shown.
@@ -185,6 +188,7 @@ class DemoLine : public program::CommandLine {
     const bool prepared = !options_.prepare.empty();
     if (options_.sizes) require_memory(shown, prepared, options_.sizes->extents);
     shown.input = load_input(options_, shown.backward);
+    if (!shown.input.doubt.empty()) program::complain(shown.input.doubt);
     require_memory(shown, prepared, shown.input.extents());
     shown.runs = shown.simulated() ? 1 : worthwhile_runs(shown.input);
     std::vector<timed::Code> codes;
@@ -212,18 +216,19 @@ class DemoLine : public program::CommandLine {
                program::ProgressLine& progress) {
     const RunResult run =
         compared(shown, std::move(rings), [&](const std::string& text) { progress.show(text); });
-    const std::string saved = save(options_.out, checkout.state() / "demo", run);
+    const Saved saved = save(options_.out, checkout.state() / "demo", run);
     progress.clear();
     std::cout << (json_ ? report_json(run)
-                        : report_text(run, timed::page_of_stdout(), options_.verbose) + saved)
+                        : report_text(run, timed::page_of_stdout(), options_.verbose) + saved.line)
               << std::flush;
+    if (json_ && !options_.out.empty() && !saved.written) std::cerr << "course: " << saved.line;
     return run.wrong_rings().empty() ? succeeded : failed;
   }
 
   Options options_;
   OwnFiles files_;
   Sizes sizes_;
-  CLI::Option* gradient_ = nullptr;
+  CLI::Option *gradient_ = nullptr, *out_ = nullptr;
   std::vector<CLI::Option*> sizes_given_, with_prepare_;
 };
 

@@ -26,8 +26,6 @@ using timed::plural;
 using timeline::format_duration;
 using timeline::format_percent;
 
-constexpr double poor_baseline = 1e-3;
-
 /// How many ranks each host has.
 std::map<std::string, int> hosts_of(const RunResult& run) {
   std::map<std::string, int> ranks_on;
@@ -115,12 +113,20 @@ std::string times(const RunResult& run) {
   return fmt::format("{} fastest of {} runs", run.rings.size() == 1 ? "the" : "each ring's", run.shown.runs);
 }
 
+/// "2 x 12 heads of 512 tokens": what the axes of a shape were taken for.
+std::string in_words(const Input& input) {
+  const std::string of_tokens = " of " + plural(input.seq(), "token");
+  if (input.shape.size() < 4) return plural(input.heads(), "head") + of_tokens;
+  return fmt::format("{} x {}{}", input.shape[0], plural(input.shape[1], "head"), of_tokens);
+}
+
 std::string heading(const RunResult& run) {
   return painted(fmt::format("Ring attention, forward{}, {}causal, {} shards: {}{}",
                              run.shown.backward ? " and backward" : "", run.shown.causal ? "" : "not ",
                              run.shown.layout_name, where(run), run.shown.mine ? ", your own code" : ""),
                  Colour::Bold) +
-         fmt::format("\n{}: {}\n", to_string(run.shown.input.shape), run.shown.input.description);
+         fmt::format("\n{}, {}: {}\n", to_string(run.shown.input.shape), in_words(run.shown.input),
+                     run.shown.input.description);
 }
 
 /// What is under a table of times.
@@ -198,7 +204,7 @@ std::string conclusion(const RunResult& run) {
                                    : painted("WRONG", Colour::Red) + ": " + listed(wrong) + ", looking at ";
   text += coverage(first) + ", compared with float64 attention (Eigen)";
   if (run.shown.runs > 1) text += "; times: " + times(run);
-  if (first.outputs.front().baseline > poor_baseline)
+  if (first.beyond_float32)
     text += "\nscores this large are beyond float32, whatever the order of the computation";
   return text + "\n";
 }
@@ -347,8 +353,10 @@ std::string report_json(const RunResult& run) {
   return json.dump(2) + "\n";
 }
 
-std::string save(const fs::path& out, const fs::path& pictures, const RunResult& run) {
-  const auto nothing = [](const std::string& why) { return "Nothing was written: " + why + "\n"; };
+Saved save(const fs::path& out, const fs::path& pictures, const RunResult& run) {
+  const auto nothing = [](const std::string& why) {
+    return Saved{false, "Nothing was written: " + why + "\n"};
+  };
   if (const std::vector<std::string> wrong = run.wrong_rings(); !wrong.empty()) {
     if (run.rings.size() == 1) return nothing("the answer is wrong");
     return nothing("the " + listed(wrong) +
@@ -367,7 +375,7 @@ std::string save(const fs::path& out, const fs::path& pictures, const RunResult&
     std::string written;
     for (const fs::path& file : folder.commit())
       written += written.empty() ? "Written: " + file.string() : ", " + file.filename().string();
-    return written + "\n";
+    return {true, written + "\n"};
   } catch (const std::exception& error) {
     if (!out.empty()) throw;
     return nothing(error.what());

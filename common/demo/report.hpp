@@ -29,11 +29,16 @@ std::string report_text(const RunResult& run, const timed::Page& page, bool verb
 /// is not finite is null.
 std::string report_json(const RunResult& run);
 
+/// What was written, or why nothing was.
+struct Saved {
+  bool written;
+  std::string line;
+};
+
 /// Writes the run's files, with its first ring's answer, into `out`, or its pictures alone into `pictures`
 /// where `out` is empty. Where a ring's answer is wrong nothing is written, and gradients of an earlier run
-/// do not stay beside an output that has none. Returns a line that says what was written, or why nothing was.
+/// do not stay beside an output that has none.
 /// Throws what OutputFolder throws for `out`; that `pictures` cannot be written is only told.
-std::string save(const std::filesystem::path& out, const std::filesystem::path& pictures,
-                 const RunResult& run);
+Saved save(const std::filesystem::path& out, const std::filesystem::path& pictures, const RunResult& run);
 
 }  // namespace course::demo

@@ -48,7 +48,8 @@ Json task_entry(const LessonGrade& grade, const TaskStatus& task) {
 Json hidden_entry(const LessonGrade& grade, const TaskInfo& task, const TaskTest& test, std::size_t place) {
   const LessonInfo& lesson = *grade.lesson_status.lesson;
   const std::vector<int> ranks = test.ranks == 0 ? std::vector<int>{} : std::vector{test.ranks};
-  const std::string on = test.ranks == 0 ? "" : fmt::format(" on {} ranks", test.ranks);
+  const std::string on =
+      test.ranks == 0 ? "" : fmt::format(" on {} rank{}", test.ranks, test.ranks == 1 ? "" : "s");
   const bool passed = test.status == Status::Passed;
   return {{"name", title_of(lesson, task) + ": hidden inputs" + on},
           {"name_format", "text"},

@@ -122,8 +122,8 @@ std::string failing_ranks(const std::vector<TaskTest>& tests) {
     if (test.status != Status::Passed) failing.insert(test.ranks);
   }
   if (failing.empty() || all.contains(0)) return "";
-  return fmt::format("not passed on {} ranks (played on {})\n", fmt::join(failing, ", "),
-                     fmt::join(all, ", "));
+  return fmt::format("not passed on {} rank{} (played on {})\n", fmt::join(failing, ", "),
+                     failing == std::set{1} ? "" : "s", fmt::join(all, ", "));
 }
 
 }  // namespace

@@ -99,9 +99,14 @@ Shape parse_shape(const fs::path& path, const std::string& tuple) {
   return shape;
 }
 
+/// NumPy knows no bfloat16: it is saved as two bytes without a meaning, or its bits as an integer.
+constexpr const char* bfloat16_hint =
+    ". Is it bfloat16? Save x.astype(numpy.float32); of a tensor of PyTorch, x.float().numpy()";
+
 /// Parses the header's Python dictionary.
 Header parse_header(const fs::path& path, const std::string& text) {
-  static const std::regex dictionary(R"(\s*\{([^{}]*)\}\s*)"), dtypes("[<>]f[248]");
+  static const std::regex dictionary(R"(\s*\{([^{}]*)\}\s*)"), dtypes("[<>]f[248]"),
+      two_bytes("[<>|=]?[Viu]2|bfloat16");
   static const std::string extent = R"((?:0|[1-9]\d*)\s*)";
   static const std::string tuple =
       R"(\(\s*(?:(?:)" + extent + ",\\s*)+(?:" + extent + R"()?)?\))";  // not (3)
@@ -128,7 +133,8 @@ Header parse_header(const fs::path& path, const std::string& text) {
   const std::string dtype = descr.substr(1, descr.size() - 2);
   if (!std::regex_match(dtype, dtypes)) {
     fail(path, "has the dtype " + quoted(dtype) +
-                   ", expected float16, float32 or float64 ('<f2', '<f4', '<f8' or with '>')");
+                   ", expected float16, float32 or float64 ('<f2', '<f4', '<f8' or with '>')" +
+                   (std::regex_match(dtype, two_bytes) ? bfloat16_hint : ""));
   }
   return {dtype[0] == '<', dtype[2] - '0', order == "True", parse_shape(path, shape)};
 }

@@ -3,7 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "judge/numbers/input_generator.hpp"
 #include "reference/reference.hpp"
@@ -167,6 +173,109 @@ TEST(CompareGradients, NeverPassesZeros) {
   const Comparison comparison = compare_gradients_quietly(input, {zeros, zeros, zeros}, Layout({12}));
   EXPECT_FALSE(comparison.passed());
   EXPECT_NEAR(output(comparison, "dq").overall.relative, 1, 1e-12);
+}
+
+/// Queries and keys that are all alike, whose lse is near q k sqrt(head_dim): all rounded by the same.
+Input input_of_alike_rows(float q, float k, Index seq, Index head_dim, bool with_alike_gradient) {
+  Input input = random_input_with_gradient(1, seq, head_dim);
+  input.q = Tensor(input.shape, q);
+  input.k = Tensor(input.shape, k);
+  if (with_alike_gradient) input.d_o = Tensor(input.shape, 1.0f);
+  return input;
+}
+
+/// Right but for the lse that the weights are made from, which is rounded to float32 and then `steps` up.
+reference::AttentionGradients<float> gradients_from_a_rounded_lse(const Input& input,
+                                                                  const reference::Mask& mask, int steps) {
+  const Tensor64 q = cast<double>(input.q), k = cast<double>(input.k), v = cast<double>(input.v),
+                 d_o = cast<double>(*input.d_o);
+  auto [o, lse] = reference::attention(q, k, v, mask);
+  Tensor64 off = lse;
+  for (double& one : off.values()) {
+    float rounded = static_cast<float>(one);
+    for (int step = 0; step < steps; ++step) rounded = std::nextafter(rounded, 1e9f);
+    one = rounded - one;
+  }
+  // The weights of query i are exp(-off_i) times too large: so are its shares of dq, dk and dv.
+  Tensor64 dq(q.shape()), dk(k.shape()), dv(v.shape());
+  std::vector<Index> keys(static_cast<std::size_t>(k.extent(1)));
+  std::iota(keys.begin(), keys.end(), Index{0});
+  for (Index i = 0; i < q.extent(1); ++i) {
+    const auto share = reference::attention_gradients(slice(q, 1, i, 1), k, v, slice(d_o, 1, i, 1),
+                                                      mask.among(std::array{i}, keys));
+    const double factor = std::exp(-off[i]);
+    for (Index c = 0; c < q.extent(2); ++c) dq.heads()(0, i, c) = factor * share.dq.heads()(0, 0, c);
+    for (Index entry = 0; entry < dk.size(); ++entry) {
+      dk[entry] += factor * share.dk[entry];
+      dv[entry] += factor * share.dv[entry];
+    }
+  }
+  return {cast<float>(dq), cast<float>(dk), cast<float>(dv)};
+}
+
+Comparison compare_alike(const Input& input, const reference::AttentionGradients<float>& answer,
+                         const Layout& layout, const reference::Mask& mask) {
+  const auto [o, lse] =
+      reference::attention(cast<double>(input.q), cast<double>(input.k), cast<double>(input.v), mask);
+  return Reference(input, layout, mask, [](const std::string&) {})
+      .compare({{"o", cast<float>(o)},
+                {"lse", cast<float>(lse)},
+                {"dq", answer.dq},
+                {"dk", answer.dk},
+                {"dv", answer.dv}});
+}
+
+TEST(CompareGradients, PassesThoseFromAnLseThatIsRounded) {
+  for (const auto& [q, k, seq, head_dim] : {std::tuple{-8.0f, 8.0f, 130, 32},
+                                            {-20.0f, 20.0f, 130, 32},
+                                            {20.0f, 20.0f, 130, 32},
+                                            {-47.5f, 47.3f, 257, 1},
+                                            {0.0f, 8.0f, 130, 32},
+                                            {-8.1f, 8.0f, 300, 4}}) {
+    for (const bool alike : {false, true}) {
+      const Input input = input_of_alike_rows(q, k, seq, head_dim, alike);
+      for (const std::string layout : layout_names) {
+        for (const reference::Mask& mask : {reference::Mask(), reference::Mask::causal()}) {
+          for (const int steps : {0, 1}) {
+            const auto answer = gradients_from_a_rounded_lse(input, mask, steps);
+            const Comparison compared = compare_alike(input, answer, Layout::named(layout, seq, 3), mask);
+            for (const OutputComparison& one : compared.outputs)
+              EXPECT_TRUE(one.right()) << one.name << " of " << q << " * " << k << " in " << layout << ": "
+                                       << one.overall.relative << ", allowed " << one.tolerance;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CompareGradients, FailsWrongOnesWhereLseIsLarge) {
+  const Input input = input_of_alike_rows(-8, 8, 130, 32, false);
+  const Layout layout = even_shards(130, 3);
+  const auto right = gradients_from_a_rounded_lse(input, {}, 0);
+  const auto fails = [&](const char* name, auto change) {
+    auto answer = right;
+    change(answer);
+    EXPECT_FALSE(output(compare_alike(input, answer, layout, {}), name).right()) << name;
+  };
+  fails("dv", [](auto& answer) { std::ranges::fill(answer.dv.heads().head(0).row(7), 0.0f); });
+  fails("dk", [](auto& answer) { std::ranges::fill(answer.dk.heads().head(0).row(7), 0.0f); });
+  fails("dq", [&](auto& answer) { answer.dq = answer.dv; });
+  fails("dv", [](auto& answer) {
+    for (float& one : answer.dv.values()) one *= 1.001f;
+  });
+  fails("dk", [](auto& answer) {
+    for (float& one : answer.dk.values()) one *= 1.001f;
+  });
+}
+
+/// dq is 0 where all keys are alike, and float32 leaves something of any answer.
+TEST(CompareGradients, MeasuresWhatCancelsByWhatIsRoundedOff) {
+  const Input input = input_of_alike_rows(20, 20, 130, 32, true);
+  auto answer = reference::attention_gradients(input.q, input.k, input.v, *input.d_o);
+  const Comparison compared = compare_alike(input, answer, even_shards(130, 3), {});
+  EXPECT_TRUE(output(compared, "dq").right()) << output(compared, "dq").overall.relative;
+  EXPECT_LT(output(compared, "dq").tolerance, 1e-2) << "of another head, too";
 }
 
 TEST(CompareGradients, TakesSomeHeadsOfALongSequence) {

@@ -68,6 +68,46 @@ TEST_F(RingDemo, WritesGradientsInTheShapeOfOwnTensors) {
   EXPECT_FALSE(fs::exists(folder_ / "out/dk.npy")) << "a gradient of another run";
 }
 
+/// All lse are -357.2, half a step of which is more than plain float32 attention is off by.
+TEST_F(RingDemo, PassesGradientsWhereLseIsLarge) {
+  const Shape shape{1, 130, 32};
+  write_npy(folder_ / "q.npy", Tensor(shape, -8.0f));
+  write_npy(folder_ / "k.npy", Tensor(shape, 8.0f));
+  write_npy(folder_ / "v.npy", own_tensor(shape, 3));
+  write_npy(folder_ / "g.npy", own_tensor(shape, 4));
+  write_npy(folder_ / "ones.npy", Tensor(shape, 1.0f));
+  for (const std::string gradient : {"g.npy", "ones.npy"}) {
+    for (const std::string options :
+         {"--ranks 3", "--ranks 3 --causal --layout zigzag", "--ranks 2 --layout striped"}) {
+      const Finished finished =
+          run("--q q.npy --k k.npy --v v.npy --do " + gradient + " --out out " + options);
+      EXPECT_EQ(finished.code, 0) << gradient << ", " << options << "\n" << finished.out;
+      EXPECT_TRUE(has(finished.out, "Written: out/o.npy")) << finished.out;
+      EXPECT_TRUE(fs::exists(folder_ / "out/dk.npy"));
+      fs::remove_all(folder_ / "out");
+    }
+  }
+}
+
+TEST_F(RingDemo, SaysHowItReadsAShape) {
+  write_npy(folder_ / "q.npy", own_tensor({7, 3, 4}, 1));
+  const Finished more_heads = run("--ranks 1 --q q.npy --k q.npy --v q.npy");
+  EXPECT_EQ(more_heads.code, 0);
+  EXPECT_TRUE(has(more_heads.out, "[7, 3, 4], 7 heads of 3 tokens")) << more_heads.out;
+  EXPECT_TRUE(has(more_heads.out, "1 MPI rank on one host")) << more_heads.out;
+  EXPECT_TRUE(has(more_heads.err,
+                  "q.npy: [7, 3, 4] is read as 7 heads of 3 tokens. If it is 3 heads of 7 tokens, save "
+                  "x.transpose(1, 0, 2)"))
+      << more_heads.err;
+  write_npy(folder_ / "q.npy", own_tensor({2, 5, 3, 4}, 1));
+  const Finished batch = run("--ranks 1 --q q.npy --k q.npy --v q.npy");
+  EXPECT_TRUE(has(batch.out, "[2, 5, 3, 4], 2 x 5 heads of 3 tokens")) << batch.out;
+  EXPECT_TRUE(has(batch.err, "save x.transpose(0, 2, 1, 3)")) << batch.err;
+  write_npy(folder_ / "q.npy", own_tensor({3, 7, 4}, 1));
+  const Finished usual = run("--ranks 1 --q q.npy --k q.npy --v q.npy");
+  EXPECT_FALSE(has(usual.err, "is read as")) << usual.err;
+}
+
 TEST_F(RingDemo, ReplacesWhatAnEarlierRunWrote) {
   fs::create_directories(folder_ / "out");
   for (const char* name : {"o.npy", "dq.npy", "dk.npy", "dv.npy", "notes.txt"}) {

@@ -41,8 +41,9 @@ TEST_F(RingDemo, FailsAWrongAnswerAndWritesNothing) {
   EXPECT_TRUE(has(finished.err, "rank 2 stays at home"))
       << "what the code prints is passed on: " << finished.err;
   EXPECT_FALSE(fs::exists(folder_ / "out"));
-  const Finished json = run("--json");
+  const Finished json = run("--json --out out");
   EXPECT_EQ(json.code, 1);
+  EXPECT_TRUE(has(json.err, "course: Nothing was written: the ")) << json.err;
   EXPECT_GT(nlohmann::json::parse(json.out).at("relative_error").at("o"), 0.1);
 }
 

@@ -48,6 +48,10 @@ TEST_F(WrongInput, OfFilesThatCannotBeRead) {
 TEST_F(WrongInput, OfDtypesAndShapes) {
   write_bytes(folder_ / "int.npy", raw_header("<i4", false, {4, 3}) + std::string(48, '\0'));
   expect_file_refusal("int.npy", "int.npy: has the dtype '<i4', expected float16, float32 or float64");
+  for (const char* const bfloat16 : {"<V2", "|V2", "<u2", ">i2"}) {
+    write_bytes(folder_ / "two.npy", raw_header(bfloat16, false, {4, 3}) + std::string(24, '\0'));
+    expect_file_refusal("two.npy", "Is it bfloat16? Save x.astype(numpy.float32)");
+  }
   write_npy(folder_ / "vector.npy", own_tensor({12}, 1));
   expect_refusal("--q vector.npy --k vector.npy --v vector.npy",
                  "vector.npy: has the shape [12], expected [seq, dim]");
@@ -64,6 +68,10 @@ TEST_F(WrongInput, OfDtypesAndShapes) {
                  "longer.npy: has the shape [5, 3], expected [4, 3] like good.npy");
   write_npy(folder_ / "deeper.npy", own_tensor({1, 4, 3}, 1));
   expect_file_refusal("deeper.npy", "deeper.npy: has the shape [1, 4, 3], expected [4, 3]");
+}
+
+TEST_F(WrongInput, OfAFolderThatNothingWouldBeWrittenTo) {
+  expect_refusal("--seq 4 --heads 1 --dim 2 --prepare cases", "--out excludes --prepare");
 }
 
 TEST_F(WrongInput, OfValues) {

@@ -93,7 +93,7 @@ Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int li
                   std::to_string(sizeof(id.internal)) + " bytes have to be handed on");
   if (rank < 0 || rank >= ranks || ranks > current.size)
     return refuse(call + " is given rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
-                  " in a case of " + std::to_string(current.size) + " ranks");
+                  " in a case of " + std::to_string(current.size) + (current.size == 1 ? " rank" : " ranks"));
   const Guest own{rank, ranks, current.rank, meeting.stamp};
   const auto wait = [&](MPI_Request request, bool is_send, int peer) {
     complete(request, is_send, peer, meeting);

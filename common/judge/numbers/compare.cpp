@@ -119,12 +119,7 @@ double tolerance(const Tensor64& baseline, const Tensor64& expected) {
     throw std::invalid_argument("the baseline has the shape " + to_string(baseline.shape()) +
                                 ", and the expected answer " + to_string(expected.shape()));
   }
-  const double error = relative_error(baseline, expected);
-  if (!std::isfinite(error)) {
-    throw std::invalid_argument(
-        "the baseline is not near the expected answer: its relative error is infinite");
-  }
-  return baseline_factor * error + rounding_floor;
+  return tolerance(relative_error(baseline, expected), 0);
 }
 
 double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& rounding) {
@@ -139,7 +134,15 @@ double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tenso
     if (groups[group].magnitude > 0)
       largest = std::max(largest, std::sqrt(off[group].magnitude / groups[group].magnitude));
   }
-  return std::max(tolerance(baseline, expected), deviations * largest + rounding_floor);
+  return std::max(tolerance(baseline, expected), tolerance(0, largest));
+}
+
+double tolerance(double baseline_error, double rounding_error) {
+  if (!std::isfinite(baseline_error)) {
+    throw std::invalid_argument(
+        "the baseline is not near the expected answer: its relative error is infinite");
+  }
+  return std::max(baseline_factor * baseline_error, deviations * rounding_error) + rounding_floor;
 }
 
 std::vector<double> typical_magnitudes(const Tensor64& expected) {

@@ -31,6 +31,10 @@ double tolerance(const Tensor64& baseline, const Tensor64& expected);
 /// @param rounding of each entry the root mean square of what float32 rounds off it (rounding.hpp)
 double tolerance(const Tensor64& baseline, const Tensor64& expected, const Tensor64& rounding);
 
+/// The same of the relative errors of the two: of the float32 baseline, and the root mean square of what is
+/// rounded off.
+double tolerance(double baseline_error, double rounding_error);
+
 /// How many times its own error a right answer may be off where a float32 baseline is, and how many times the
 /// root mean square of what is rounded off.
 inline constexpr double baseline_factor = 8;
