@@ -17,7 +17,7 @@ void row_delta(const float* o, const float* d_o, float* delta, const Shape& shap
 }
 
 void add_key_gradients(const Block& block, float* dk, float* dv, const Shape& shape, cudaStream_t stream) {
-  // A block of threads keeps some keys of one head and walks the queries, a tile at a time: P and dS meet in
+  // A block of threads keeps some keys of one head and walks the queries, a tile at a time: p and ds meet in
   // shared memory, dK and dV grow in registers. Who adds them to device memory, and when?
   throw course::NotImplemented("task 2, add_key_gradients");
 }

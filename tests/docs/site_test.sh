@@ -114,10 +114,10 @@ found() { cat "$site"/search/all_*.js | grep -c "^  \['$1_[0-9]*',\['[^']*',\['.
 check 'the search finds a chapter by a word within its title' is "$(found softmax lesson_02.html)" 1
 check 'and a heading' is "$(found 'softmax_20is_20for' 'lesson_01.html#lesson_01-what-a-softmax-is-for')" 1
 
-# ---- what each chapter's first line says of its length ----
+# ---- what each chapter's first line says of its length, and of what comes before it ----
 
-# Prints the chapters whose minutes (120 words each) or lines (of the answer, without comments and empty ones) are off by more
-# than a quarter of what they say.
+# Prints the chapters whose minutes (120 words each) are off by more than a seventh of what they say, or whose lines (of the
+# answer, without comments and empty ones) by more than a quarter.
 misjudged() {
   local chapter folder said words lines
   for chapter in "$1"/lessons/*/README.md; do
@@ -126,10 +126,24 @@ misjudged() {
     words=$(sed 's/<!--.*-->//' "$chapter" | wc -w)
     lines=$(cat "$1/solutions/$folder"/*.c* | awk '/^ *\/\/>/ { within = 1; next } /^ *\/\/</ { within = 0 } within && !/^ *(\/\/.*)?$/' | wc -l)
     echo "$folder ${said:-0 0} $words $lines"
-  done | awk '{ minutes = $4 / 120 } $2 < 0.8 * minutes || $2 > 1.25 * minutes || $3 < 0.8 * $5 || $3 > 1.25 * $5 {
+  done | awk '{ minutes = $4 / 120 } $2 < 0.86 * minutes || $2 > 1.15 * minutes || $3 < 0.8 * $5 || $3 > 1.25 * $5 {
     printf "%s says %d minutes and %d lines, and has %d and %d\n", $1, $2, $3, minutes, $5 }'
 }
 check 'each chapter says how long it takes' is "$(misjudged "$root")" ''
+
+# Prints the lessons before which the registry, the chapter's first lines or the instructor's table asks for others.
+differently_built_on() {
+  local chapter id registered said listed
+  for chapter in "$1"/lessons/*/README.md; do
+    id=$(basename "$(dirname "$chapter")" | cut -c 1-2)
+    registered=$(sed -n "/\"id\": \"$id\"/,/\"builds_on\"/s/.*\"builds_on\"//p" "$1/lessons/registry.json" | grep -oE '[0-9]{2}' | paste -sd' ')
+    said=$(awk '/^\*About/, /\*$/' "$chapter" | grep -oE '\[[0-9]{2}\]' | tr -d '[]' | paste -sd' ')
+    listed=$(sed -n "s/^| $id [^|]*| \([^|]*\)|.*/\1/p" "$1/docs/instructor.md" | head -n 1 | grep -oE '[0-9]{2}' | paste -sd' ')
+    [ "$said" = "$registered" ] && [ "$listed" = "$registered" ] ||
+      echo "$id builds on '$registered'; its page says '$said', the instructor's table '$listed'"
+  done
+}
+check 'registry, chapters and the instructor ask for the same lessons before a lesson' is "$(differently_built_on "$root")" ''
 
 # ---- what is broken on purpose is found ----
 
