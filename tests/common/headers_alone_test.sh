@@ -7,7 +7,7 @@ cd -- "$1" || exit 1
 IFS=';' read -r -a compilers <<<"$2"
 IFS=';' read -r -a folders <<<"$3"
 shift 3
-options=(-std=c++20 -fsyntax-only -DOMPI_SKIP_MPICXX=1 -Wall -Wextra -Werror -I common -I common/gpu/include "$@")
+options=(-std=c++20 -fsyntax-only -DOMPI_SKIP_MPICXX=1 -I common -I common/gpu/include "$@")
 for folder in "${folders[@]}"; do
   case $folder in '' | /usr/include) ;; *) options+=(-isystem "$folder") ;; esac
 done
