@@ -1,6 +1,7 @@
 #include "judge/diagnosis/failure_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "judge/diagnosis/verdict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
