@@ -48,10 +48,10 @@ Task remembering(Task task) {
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson) {
   for (Task& task : judge.tasks) {
     for (const MistakeInfo& mistake : lesson.mistakes) task.descriptions[mistake.id] = mistake.what;
-    if (!task.of_family) continue;
     const auto is_known = [&](const Mistake& mistake) {
       const auto known = std::ranges::find(lesson.mistakes, mistake.id, &MistakeInfo::id);
-      return known != lesson.mistakes.end() && std::ranges::count(known->tasks, task.id) > 0;
+      return known != lesson.mistakes.end() &&
+             (!task.of_family || std::ranges::count(known->tasks, task.id) > 0);
     };
     const auto others = std::stable_partition(task.mistakes.begin(), task.mistakes.end(), is_known);
     for (auto other = others; other != task.mistakes.end(); ++other) {

@@ -200,8 +200,8 @@ void add_hidden_examples(LessonJudge& judge);
 /// an example that keeps them: so a judge of many submissions works out the right answer once.
 Task remembering(Task task);
 
-/// Gives tasks what is said of mistakes; leaves a family's task the mistakes that fail it as the lesson's
-/// mistakes.md has it, and makes readings of those others that it has words for.
+/// Gives tasks what is said of mistakes; leaves them those that the lesson's mistakes.md has, a family's task
+/// those that fail it there, and makes readings of those others that it has words for.
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson);
 
 /// Throws std::invalid_argument unless judge and registry have the same tasks, mistakes.md has every mistake

@@ -27,6 +27,8 @@ const std::string one_more_variant = "## c\n```diff\n-three\n+four\n```\n";
 const std::string row_of_no_maximum = "| NaN | the maximum is not subtracted <!-- no_maximum --> |\n";
 const std::string row_of_in_place = "| inf | the input is written to <!-- in_place --> |\n";
 
+const std::string judge_text = "{\"1\", {\"no_maximum\", \"in_place\"}}, {\"2\"}";
+
 const std::string title = "# 01 · Safe softmax\n";
 
 std::string readme(const std::string& rows) {
@@ -57,7 +59,7 @@ class LessonAudit : public testing::Test {
     write(solution_folder / "safe_softmax.cpp", solution);
     write(solution_folder / "why.md", "words");
     write(tests / "adapter.cpp", "words");
-    write(tests / "judge.cpp", "words");
+    write(tests / "judge.cpp", judge_text);
     write(mistakes_file, no_maximum + in_place + combinations);
     write(variants_file, variants + one_more_variant);
   }
@@ -92,6 +94,16 @@ TEST_F(LessonAudit, FindsNothingInAWholeLesson) {
   EXPECT_EQ(findings(), std::vector<std::string>{});
 }
 
+TEST_F(LessonAudit, FindsWhatTheJudgeWouldRefuse) {
+  write(tests / "judge.cpp", "{\"1\", {\"no_maximum\", \"in_place\"}}");
+  expect("judge", tests / "judge.cpp", "it has no task 2, which the registry has");
+  for (MistakeInfo& mistake : lesson().mistakes) mistake.by = "answer";
+  write(tests / "judge.cpp", "{\"1\", {\"in_place\"}}, {\"2\"}");
+  expect("mistake no_maximum", mistakes_file, "no judge computes it");
+  write("common/judge/softmax/row_softmax.cpp", "{\"no_maximum\", {}}");
+  EXPECT_EQ(findings(), std::vector<std::string>{});
+}
+
 TEST_F(LessonAudit, FindsFilesThatAreMissing) {
   for (const auto& [field, path] :
        std::vector<std::pair<std::string, fs::path>>{{"contract header", lesson_folder / "safe_softmax.hpp"},
@@ -104,7 +116,10 @@ TEST_F(LessonAudit, FindsFilesThatAreMissing) {
     expect(field, path, "it is missing");
     const std::string task = "### Hint 1\n### Hint 2\n### Hint 3\n";
     const std::string hints = "## Task 1\n" + task + "## Task 2\n" + task;
-    write(path, field == "hints" ? hints : field == "README" ? readme() : "words");
+    write(path, field == "hints"    ? hints
+                : field == "README" ? readme()
+                : field == "judge"  ? judge_text
+                                    : "words");
   }
   remove(lesson_folder / "rows.svg");
   expect("picture", lesson_folder, "no .svg");

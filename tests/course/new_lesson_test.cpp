@@ -42,14 +42,14 @@ class NewLesson : public testing::Test {
 
 TEST_F(NewLesson, IsLikeTheFamilysUnderItsOwnName) {
   const std::size_t lessons = checkout_.lessons.size();
-  ASSERT_EQ(new_lesson(checkout_, "windowed_ring", "ring_forward"), succeeded);
+  ASSERT_EQ(new_lesson(checkout_, "reversed_ring", "ring_forward"), succeeded);
   read();
   ASSERT_EQ(checkout_.lessons.size(), lessons + 1);
   const LessonInfo& lesson = checkout_.lessons.back();
   const LessonInfo& model = find_lesson(checkout_.lessons, "05");
-  EXPECT_EQ(lesson.name, "windowed_ring");
-  EXPECT_EQ(lesson.ring, "windowed_ring");
-  EXPECT_EQ(lesson.files, std::vector<std::string>{"windowed_ring.cpp"});
+  EXPECT_EQ(lesson.name, "reversed_ring");
+  EXPECT_EQ(lesson.ring, "reversed_ring");
+  EXPECT_EQ(lesson.files, std::vector<std::string>{"reversed_ring.cpp"});
   EXPECT_EQ(lesson.tasks.size(), model.tasks.size());
   EXPECT_FALSE(lesson.role.has_value());
   ASSERT_EQ(lesson.mistakes.size(), model.mistakes.size());
@@ -57,14 +57,14 @@ TEST_F(NewLesson, IsLikeTheFamilysUnderItsOwnName) {
   const std::string judge = text(fs::path("tests") / lesson.folder() / "judge.cpp");
   EXPECT_NE(judge.find("\"" + lesson.id + "\""), std::string::npos);
   EXPECT_EQ(judge.find("\"05\""), std::string::npos);
-  const std::string solution = text(Checkout::solution_file(lesson, "windowed_ring.cpp"));
-  EXPECT_NE(solution.find("\n  //| throw course::NotImplemented(\"task 2, windowed_ring\");\n"),
+  const std::string solution = text(Checkout::solution_file(lesson, "reversed_ring.cpp"));
+  EXPECT_NE(solution.find("\n  //| throw course::NotImplemented(\"task 2, reversed_ring\");\n"),
             std::string::npos);
-  EXPECT_NE(solution.find("\n  throw course::NotImplemented(\"task 2, windowed_ring\");\n  //< task 2\n"),
+  EXPECT_NE(solution.find("\n  throw course::NotImplemented(\"task 2, reversed_ring\");\n  //< task 2\n"),
             std::string::npos);
   EXPECT_EQ(solution.find("MPI_Send"), std::string::npos);
   EXPECT_NE(solution.find("namespace " + lesson.tag() + " {"), std::string::npos);
-  EXPECT_EQ(text(Checkout::student_file(lesson, "windowed_ring.cpp")).find("//|"), std::string::npos);
+  EXPECT_EQ(text(Checkout::student_file(lesson, "reversed_ring.cpp")).find("//|"), std::string::npos);
 }
 
 TEST_F(NewLesson, LeavesAFamilyOfJudgesItsName) {
@@ -97,7 +97,7 @@ TEST_F(NewLesson, OfSoftmaxIsJudgedByItsFamily) {
 }
 
 TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {
-  new_lesson(checkout_, "windowed_ring", "ring_forward");
+  new_lesson(checkout_, "reversed_ring", "ring_forward");
   read();
   const LessonInfo& lesson = checkout_.lessons.back();
   const std::vector<std::string> findings = audit(checkout_, lesson);
@@ -119,11 +119,11 @@ TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {
 TEST_F(NewLesson, RefusesNamesAndFamilies) {
   EXPECT_THROW(new_lesson(checkout_, "Causal ring", "ring_forward"), UsageError);
   EXPECT_THROW(new_lesson(checkout_, "ring_attention", "ring_forward"), UsageError);
-  EXPECT_THROW(new_lesson(checkout_, "windowed_ring", "rings"), UsageError);
-  const std::string folder = fmt::format("{:02}_windowed_ring", checkout_.lessons.size() + 1);
+  EXPECT_THROW(new_lesson(checkout_, "reversed_ring", "rings"), UsageError);
+  const std::string folder = fmt::format("{:02}_reversed_ring", checkout_.lessons.size() + 1);
   EXPECT_EQ(fs::exists(checkout_.root / "lessons" / folder), false);
   fs::create_directory(checkout_.root / "tests" / folder);
-  EXPECT_THROW(new_lesson(checkout_, "windowed_ring", "ring_forward"), UsageError);
+  EXPECT_THROW(new_lesson(checkout_, "reversed_ring", "ring_forward"), UsageError);
   EXPECT_EQ(fs::exists(checkout_.root / "lessons" / folder), false);
 }
 

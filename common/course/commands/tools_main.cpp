@@ -56,7 +56,7 @@ class ToolsLine : public CommandLine {
   void add_new_lesson() {
     CLI::App* command = add_tool(
         "new-lesson", [this](const Checkout& checkout) { return new_lesson(checkout, lesson_, family_); });
-    command->add_option("name", lesson_, "such as windowed_ring")->required();
+    command->add_option("name", lesson_, "such as reversed_ring")->required();
     command
         ->add_option("--family", family_,
                      "the role in the registry of the lesson that it is like, such as ring_forward")

@@ -41,6 +41,7 @@ class Audit {
     look_at_rings();
     look_at_tasks();
     look_at_mistakes();
+    look_at_judge();
     look_at_files();
     look_at_readme();
     look_at_mistake_rows();
@@ -123,6 +124,37 @@ class Audit {
       require(!mistake.what.empty() && !mistake.exposed_by.empty(), field, mistakes_,
               "what or exposed by is empty");
     }
+  }
+
+  /// What the judge, once it is built, would refuse: a task that it does not have, and a mistake that is told
+  /// by its answer, which neither it nor a family computes.
+  void look_at_judge() {
+    const fs::path path = tests_ / "judge.cpp";
+    if (!is_file(path)) return;
+    const std::string own = read_text(checkout_.root / path);
+    const auto has = [](const std::string& text, const std::string& id) {
+      return text.find('"' + id + '"') != std::string::npos;
+    };
+    for (const TaskInfo& task : lesson_.tasks)
+      require(has(own, task.id), "judge", path, "it has no task " + task.id + ", which the registry has");
+    std::string families;
+    for (const MistakeInfo& mistake : lesson_.mistakes) {
+      if (mistake.by != "answer" || has(own, mistake.id)) continue;
+      if (families.empty()) families = text_of_families();
+      require(has(families, mistake.id), "mistake " + mistake.id, mistakes_,
+              "it is told by its answer, and no judge computes it: " + path.string() + " does not name it");
+    }
+  }
+
+  std::string text_of_families() const {
+    std::string all;
+    const fs::path folder = checkout_.root / "common/judge";
+    if (!fs::is_directory(folder)) return all;
+    for (const fs::directory_entry& file : fs::recursive_directory_iterator(folder)) {
+      if (file.path().extension() == ".cpp" || file.path().extension() == ".hpp")
+        all += read_text(file.path());
+    }
+    return all;
   }
 
   void look_at_files() {
