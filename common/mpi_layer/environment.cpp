@@ -1,4 +1,6 @@
+#include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 #include "mpi_layer/recorder.hpp"
 
@@ -16,6 +18,15 @@ bool is_ignored(const char* call) {
   return true;
 }
 
+/// Of any handle of MPI's: a pointer in one library, a number in another.
+template <class Handle>
+std::uintptr_t number_of(Handle handle) {
+  if constexpr (std::is_pointer_v<Handle>)
+    return reinterpret_cast<std::uintptr_t>(handle);
+  else
+    return static_cast<std::uintptr_t>(handle);
+}
+
 /// Runs a collective that makes a communicator, and takes that in at once: all ranks number it alike.
 template <auto Library, class... Arguments>
 int make(const char* name, MPI_Comm* made, MPI_Comm comm, Arguments... arguments) {
@@ -25,8 +36,28 @@ int make(const char* name, MPI_Comm* made, MPI_Comm comm, Arguments... arguments
   const Operation operation = recorder->prepare_collective(name, communicator, 0, MPI_PROC_NULL);
   const auto call = [&] { return Library(comm, arguments..., made); };
   check(recorder->waiting.run_blocked({name}, operation, call), name);
-  if (*made != MPI_COMM_NULL) recorder->enter(name, *made);
+  if (*made == MPI_COMM_NULL) return MPI_SUCCESS;
+  recorder->enter(name, *made);
+  recorder->note_made(communicator_handle, number_of(*made), name);
   return MPI_SUCCESS;
+}
+
+/// Makes a group, a datatype or an operation, which ranks make each for themselves. Those that MPI has
+/// predefined are not freed.
+template <auto Library, class Handle, class... Arguments>
+int make_alone(const char* name, const HandleKind& kind, Handle predefined, Handle* made,
+               Arguments... arguments) {
+  const int code = Library(arguments..., made);
+  Recorder* recorder = watching();
+  if (recorder != nullptr && code == MPI_SUCCESS && *made != predefined)
+    recorder->note_made(kind, number_of(*made), name);
+  return code;
+}
+
+template <auto Library, class Handle>
+int free_alone(const HandleKind& kind, Handle* handle) {
+  if (Recorder* recorder = watching()) recorder->note_freed(kind, number_of(*handle));
+  return Library(handle);
 }
 
 }  // namespace
@@ -105,13 +136,92 @@ int MPI_Cart_sub(MPI_Comm comm, const int remaining[], MPI_Comm* made) {
   return make<PMPI_Cart_sub>(__func__, made, comm, remaining);
 }
 
+int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder,
+                     MPI_Comm* made) {
+  return make<PMPI_Graph_create>(__func__, made, comm, nodes, index, edges, reorder);
+}
+
+int MPI_Dist_graph_create(MPI_Comm comm, int count, const int nodes[], const int degrees[],
+                          const int targets[], const int weights[], MPI_Info info, int reorder,
+                          MPI_Comm* made) {
+  return make<PMPI_Dist_graph_create>(__func__, made, comm, count, nodes, degrees, targets, weights, info,
+                                      reorder);
+}
+
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in_degree, const int sources[], const int in_weights[],
+                                   int out_degree, const int targets[], const int out_weights[],
+                                   MPI_Info info, int reorder, MPI_Comm* made) {
+  return make<PMPI_Dist_graph_create_adjacent>(__func__, made, comm, in_degree, sources, in_weights,
+                                               out_degree, targets, out_weights, info, reorder);
+}
+
 int MPI_Comm_free(MPI_Comm* comm) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Comm_free(comm);
   recorder->enter(__func__, *comm);
   recorder->forget(__func__, *comm);
+  recorder->note_freed(communicator_handle, number_of(*comm));
   check(PMPI_Comm_free(comm), __func__);
   return MPI_SUCCESS;
+}
+
+int MPI_Comm_group(MPI_Comm comm, MPI_Group* made) {
+  return make_alone<PMPI_Comm_group>(__func__, group_handle, MPI_GROUP_EMPTY, made, comm);
+}
+
+int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group* made) {
+  return make_alone<PMPI_Group_incl>(__func__, group_handle, MPI_GROUP_EMPTY, made, group, count, ranks);
+}
+
+int MPI_Group_excl(MPI_Group group, int count, const int ranks[], MPI_Group* made) {
+  return make_alone<PMPI_Group_excl>(__func__, group_handle, MPI_GROUP_EMPTY, made, group, count, ranks);
+}
+
+int MPI_Group_free(MPI_Group* group) {
+  return free_alone<PMPI_Group_free>(group_handle, group);
+}
+
+int MPI_Type_contiguous(int count, MPI_Datatype type, MPI_Datatype* made) {
+  return make_alone<PMPI_Type_contiguous>(__func__, datatype_handle, MPI_DATATYPE_NULL, made, count, type);
+}
+
+int MPI_Type_vector(int count, int length, int stride, MPI_Datatype type, MPI_Datatype* made) {
+  return make_alone<PMPI_Type_vector>(__func__, datatype_handle, MPI_DATATYPE_NULL, made, count, length,
+                                      stride, type);
+}
+
+int MPI_Type_create_struct(int count, const int lengths[], const MPI_Aint offsets[],
+                           const MPI_Datatype types[], MPI_Datatype* made) {
+  return make_alone<PMPI_Type_create_struct>(__func__, datatype_handle, MPI_DATATYPE_NULL, made, count,
+                                             lengths, offsets, types);
+}
+
+int MPI_Type_create_hvector(int count, int length, MPI_Aint stride, MPI_Datatype type, MPI_Datatype* made) {
+  return make_alone<PMPI_Type_create_hvector>(__func__, datatype_handle, MPI_DATATYPE_NULL, made, count,
+                                              length, stride, type);
+}
+
+int MPI_Type_create_subarray(int dimensions, const int sizes[], const int part[], const int starts[],
+                             int order, MPI_Datatype type, MPI_Datatype* made) {
+  return make_alone<PMPI_Type_create_subarray>(__func__, datatype_handle, MPI_DATATYPE_NULL, made, dimensions,
+                                               sizes, part, starts, order, type);
+}
+
+int MPI_Type_create_resized(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent, MPI_Datatype* made) {
+  return make_alone<PMPI_Type_create_resized>(__func__, datatype_handle, MPI_DATATYPE_NULL, made, type, lower,
+                                              extent);
+}
+
+int MPI_Type_free(MPI_Datatype* type) {
+  return free_alone<PMPI_Type_free>(datatype_handle, type);
+}
+
+int MPI_Op_create(MPI_User_function* function, int commutes, MPI_Op* made) {
+  return make_alone<PMPI_Op_create>(__func__, operation_handle, MPI_OP_NULL, made, function, commutes);
+}
+
+int MPI_Op_free(MPI_Op* op) {
+  return free_alone<PMPI_Op_free>(operation_handle, op);
 }
 
 }  // extern "C"

@@ -141,6 +141,13 @@ bool BufferGuard::disarm() {
   return written;
 }
 
+bool Operation::may_be_looked_for() const {
+  if (!active || handed_over) return false;
+  if (kind == Kind::Collective) return communicator->size > 1 && (peer == MPI_PROC_NULL || bytes > 0);
+  if (peer == MPI_PROC_NULL || (communicator && peer == communicator->rank)) return false;
+  return kind == Kind::Receive || bytes > 0;
+}
+
 int Operation::case_peer() const {
   const bool known = communicator && peer >= 0 && peer < static_cast<int>(communicator->case_ranks.size());
   return known ? communicator->case_ranks[peer] : outside_peer;

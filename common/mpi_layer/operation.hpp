@@ -119,6 +119,12 @@ struct Description {
   std::string text() const;
 };
 
+/// How many calls have made progress while a block was computed.
+struct ProgressCalls {
+  std::uint64_t all = 0;
+  std::uint64_t beside = 0;  ///< of another thread than the one that computes
+};
+
 /// One operation between its start and its completion, or a persistent one that may be started again.
 struct Operation {
   Kind kind = Kind::Send;
@@ -140,11 +146,17 @@ struct Operation {
   bool misused = false;                     ///< its buffer was, and a fact has said so
   bool handed_over = false;                 ///< its caller knows that it is complete
   int computations = 0;                     ///< begun since it was started
-  std::uint64_t calls_before = 0;           ///< those during computations when it was started
-  int tiles = 0;                            ///< of them, so far
-  int early_tests = 0;                      ///< before the first of them, or since the last of its tiles
+  ProgressCalls progress_before = {};       ///< when it was started
+  int tiles = 0;                            ///< of its computations, so far
+  std::uint64_t progress_at_tile = 0;       ///< ProgressCalls::all after the last of them
+  int tiles_alone = 0;                      ///< the last of them, with no such call in between
+  int most_tiles_alone = 0;
+  int early_tests = 0;  ///< before the first of them, or since the last of its tiles
 
   bool is_message() const { return kind != Kind::Collective && bytes > 0 && peer != MPI_PROC_NULL; }
+  /// Whether a call that waits for it, or tests it, may have to look for it, and so moves what is open: not
+  /// where nothing is sent, where this rank is alone, and where it only gives.
+  bool may_be_looked_for() const;
   /// Under way, as far as its caller knows.
   bool is_awaited() const { return is_message() && !handed_over; }
   /// The peer as a rank of the case's communicator.

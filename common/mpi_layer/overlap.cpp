@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <mutex>
 #include <string>
 
 #include "mpi_layer/recorder.hpp"
@@ -13,6 +17,12 @@ namespace {
 constexpr int tests_until_waiting = 16;
 /// After so many tiles of the first block that hides a message, a test finds it.
 constexpr int tiles_until_due = 16;
+/// In a block of so many tiles or more, calls that make progress have to be spread: no more than half of the
+/// tiles in a row pass without.
+constexpr int tiles_that_want_spread_calls = 8;
+/// A thread that is to make progress gets so long to come to its call before a block ends. Only where no
+/// thread makes one does it pass, and then once in a process.
+std::chrono::milliseconds time_for_a_thread{2000};
 
 /// How many threads this process has; -1 when that cannot be read.
 int threads_of_process() {
@@ -31,9 +41,12 @@ Overlap::Overlap(OpenRequests& open, Journal& journal, bool delay_tests)
 
 void Overlap::begin_computing(std::span<const ComputeBuffer> buffers) {
   const OpenRequests::Guard guard(open_.mutex);
-  look_for_threads();
+  if (!on_owner_thread()) other_threads_ = true;
   computations_.push_back(!on_owner_thread());
+  computing_thread_ = std::this_thread::get_id();
   computing_ = true;
+  idle_call_ = nullptr;
+  if (waiting_ > 0) progress_ = {progress_.all + 1, progress_.beside + 1};
   for (Operation& operation : open_.operations) {
     if (!operation.active || operation.handed_over) continue;
     ++operation.computations;
@@ -48,18 +61,27 @@ void Overlap::pause_computing() {
     if (!operation.active || operation.computations == 0) continue;
     ++operation.tiles;
     operation.early_tests = 0;
+    if (std::exchange(operation.progress_at_tile, progress_.all) != progress_.all) operation.tiles_alone = 0;
+    operation.most_tiles_alone = std::max(operation.most_tiles_alone, ++operation.tiles_alone);
   }
 }
 
+/// Whether a thread makes progress does not depend on when it comes to run: the block lasts until it has.
 void Overlap::end_computing() {
-  const OpenRequests::Guard guard(open_.mutex);
-  look_for_threads();
+  std::unique_lock guard(open_.mutex);
+  const bool is_lacking = std::ranges::any_of(open_.operations, [&](const Operation& operation) {
+    return operation.active && !operation.handed_over && is_left_alone(operation);
+  });
+  if (is_lacking && may_call_from_other_threads()) {
+    const auto has_come = [&, before = progress_.beside] { return progress_.beside != before; };
+    if (!progress_beside_.wait_for(guard, time_for_a_thread, has_come))
+      time_for_a_thread = std::chrono::milliseconds(0);
+  }
   computing_ = false;
 }
 
-void Overlap::look_for_threads() {
-  if (!on_owner_thread()) other_threads_ = true;
-  own_threads_ |= other_threads_ || threads_at_begin_ < 0 || threads_of_process() > threads_at_begin_;
+bool Overlap::may_call_from_other_threads() const {
+  return other_threads_ || threads_at_begin_ < 0 || threads_of_process() > threads_at_begin_;
 }
 
 /// Whether the computation may be given `buffer` while the operation is open.
@@ -77,13 +99,42 @@ void Overlap::look_at(Operation& operation, const ComputeBuffer& buffer) {
   }
 }
 
-void Overlap::see_call() {
+void Overlap::see_call(const char* call) {
   if (!on_owner_thread()) other_threads_ = true;
-  if (computing_) ++calls_while_computing_;
+  if (computing_) idle_call_ = call;
+}
+
+void Overlap::note_progress() {
+  if (!computing_) return;
+  ++progress_.all;
+  idle_call_ = nullptr;
+  if (std::this_thread::get_id() == computing_thread_) return;
+  ++progress_.beside;
+  progress_beside_.notify_all();
+}
+
+void Overlap::begin_waiting() {
+  const OpenRequests::Guard guard(open_.mutex);
+  ++waiting_;
+  note_progress();
+}
+
+void Overlap::end_waiting() {
+  const OpenRequests::Guard guard(open_.mutex);
+  --waiting_;
 }
 
 void Overlap::note_start(Operation& operation) const {
-  operation.calls_before = calls_while_computing_;
+  operation.progress_before = progress_;
+  operation.progress_at_tile = progress_.all;
+  operation.tiles_alone = operation.most_tiles_alone = 0;
+}
+
+/// The requests are locked. One that is not known was started by a call that is not followed.
+bool Overlap::may_be_moved(const Waited& one) {
+  if (one.state != Waited::State::Open) return false;
+  const Operation* const operation = open_.find(*one.request);
+  return operation == nullptr || operation->may_be_looked_for();
 }
 
 /// Whether next to nothing has been computed since the operation was started: no block, or of the first one a
@@ -93,9 +144,10 @@ bool Overlap::is_unhidden(const Operation& operation) const {
   return computing_ ? operation.computations == 1 && operation.tiles == 1 : operation.computations == 0;
 }
 
-void Overlap::look_at_wait(const char* call, const std::vector<Waited>& waited) {
-  if (!on_owner_thread()) return;
+bool Overlap::look_at_wait(const char* call, const std::vector<Waited>& waited) {
   const OpenRequests::Guard guard(open_.mutex);
+  const bool moves = std::ranges::any_of(waited, [&](const Waited& one) { return may_be_moved(one); });
+  if (!on_owner_thread()) return moves;
   for (const Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
     const Operation* operation = open_.find(*one.request);
@@ -104,6 +156,7 @@ void Overlap::look_at_wait(const char* call, const std::vector<Waited>& waited) 
     if (std::string(call) != operation->call) text += std::string(" in ") + call;
     note_wait(text);
   }
+  return moves;
 }
 
 /// Whether a test may find nothing yet: until the first block that is computed meanwhile is over, or many of
@@ -123,8 +176,9 @@ void Overlap::note_wait(const std::string& text) {
 }
 
 void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
-  if (!delay_tests_ || !on_owner_thread()) return;
   const OpenRequests::Guard guard(open_.mutex);
+  if (std::ranges::any_of(waited, [&](const Waited& one) { return may_be_moved(one); })) note_progress();
+  if (!delay_tests_ || !on_owner_thread()) return;
   for (Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
     Operation* operation = open_.find(*one.request);
@@ -137,11 +191,27 @@ void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
   }
 }
 
+/// Whether an operation was under way while a block was computed, and nobody moved it: no call made progress,
+/// or long pauses of the thread that computes were between those that did.
+bool Overlap::is_left_alone(const Operation& operation) const {
+  if (!operation.is_message() || operation.computations == 0) return false;
+  if (progress_.beside != operation.progress_before.beside) return false;
+  const bool is_spread =
+      operation.tiles < tiles_that_want_spread_calls || 2 * operation.most_tiles_alone <= operation.tiles;
+  return progress_.all == operation.progress_before.all || !is_spread;
+}
+
 void Overlap::look_back(const Operation& operation) {
-  if (!operation.is_message() || operation.computations == 0) return;
-  if (operation.calls_before != calls_while_computing_) return;
-  unprogressed_.add(operation.text() +
-                    " was under way while a block was computed, and nobody entered MPI meanwhile");
+  if (is_left_alone(operation)) journal_.note(fact_no_progress, lack_of(operation));
+}
+
+std::string Overlap::lack_of(const Operation& operation) const {
+  const std::string text = operation.text() + " was under way while a block was computed, and ";
+  if (progress_.all != operation.progress_before.all)
+    return fmt::format("{}{} of {} tiles in a row passed without a call that makes progress", text,
+                       operation.most_tiles_alone, operation.tiles);
+  return text + "no call made progress meanwhile" +
+         (idle_call_ == nullptr ? "" : fmt::format("; {} made none", idle_call_));
 }
 
 /// Whether what was waited for after so many computations could have been hidden, and was not. Where a thread
@@ -155,14 +225,10 @@ bool Overlap::could_have_hidden(std::ptrdiff_t computations) const {
 
 void Overlap::note_lack() {
   const OpenRequests::Guard guard(open_.mutex);
-  look_for_threads();
   for (const auto& [computations, texts] : waited_at_once_) {
     for (const std::string& text : texts.all()) {
       if (could_have_hidden(computations)) journal_.note(fact_waited_at_once, text);
     }
-  }
-  for (const std::string& text : unprogressed_.all()) {
-    if (!own_threads_) journal_.note(fact_no_progress, text);
   }
 }
 

@@ -108,6 +108,15 @@ int receive(Recorder& recorder, const Message& message, MPI_Request request, MPI
   return MPI_SUCCESS;
 }
 
+/// What one of MPI_Iprobe and MPI_Improbe has looked for, and `found` or not.
+void note_probe(Recorder& recorder, const Operation& probe, bool found) {
+  if (probe.may_be_looked_for()) {
+    const OpenRequests::Guard guard(recorder.open.mutex);
+    recorder.overlap.note_progress();
+  }
+  recorder.waiting.note_test(found, [&] { return recorder.waiting.pending_with(probe); });
+}
+
 /// Looks for a message and takes it out of the order of receives.
 bool match(Recorder& recorder, const Operation& probe, const Message& wanted, MPI_Message* message,
            MPI_Status* status) {
@@ -273,7 +282,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status
   const Operation probe =
       recorder->prepare(Kind::Receive, {__func__, nullptr, 0, MPI_BYTE, source, tag, comm});
   check(PMPI_Iprobe(source, tag, comm, flag, status), probe);
-  recorder->waiting.note_test(*flag != 0, [&] { return recorder->waiting.pending_with(probe); });
+  note_probe(*recorder, probe, *flag != 0);
   return MPI_SUCCESS;
 }
 
@@ -294,7 +303,7 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mess
   const Message wanted{__func__, nullptr, 0, MPI_BYTE, source, tag, comm};
   const Operation probe = recorder->prepare(Kind::Receive, wanted);
   *flag = match(*recorder, probe, wanted, message, status) ? 1 : 0;
-  recorder->waiting.note_test(*flag != 0, [&] { return recorder->waiting.pending_with(probe); });
+  note_probe(*recorder, probe, *flag != 0);
   return MPI_SUCCESS;
 }
 

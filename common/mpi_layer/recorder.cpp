@@ -102,7 +102,7 @@ Recorder::Recorder(MPI_Comm comm, Options given, RankStatus* watched)
 
 std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
   const OpenRequests::Guard guard(open.mutex);
-  overlap.see_call();
+  overlap.see_call(call);
   std::shared_ptr<Communicator> communicator = communicators_.find(call, comm);
   if (communicator->is_foreign_world) {
     journal.note(fact_world, call + std::string(" was called with MPI_COMM_WORLD, not with the communicator "
@@ -119,6 +119,18 @@ void Recorder::forget(const char* call, MPI_Comm comm) {
         " was called for a communicator that the function did not make: its caller needs it");
   }
   communicators_.forget(comm);
+}
+
+void Recorder::note_made(const HandleKind& kind, std::uintptr_t handle, const char* call) {
+  const OpenRequests::Guard guard(open.mutex);
+  made_.push_back({&kind, handle, call});
+}
+
+void Recorder::note_freed(const HandleKind& kind, std::uintptr_t handle) {
+  const OpenRequests::Guard guard(open.mutex);
+  const auto freed = std::ranges::find_if(
+      made_, [&](const Made& made) { return made.kind == &kind && made.handle == handle; });
+  if (freed != made_.end()) made_.erase(freed);
 }
 
 Operation Recorder::prepare(Kind kind, const Message& message) {
@@ -180,7 +192,13 @@ void Recorder::check_peer(const Operation& operation) {
   const int size = operation.communicator->size;
   const bool receive = operation.kind == Kind::Receive;
   const std::string call = operation.call;
-  if (peer == MPI_PROC_NULL) return;
+  if (peer == MPI_PROC_NULL) {
+    journal.note(receive ? fact_null_source : fact_null_destination,
+                 fmt::format("{} {} MPI_PROC_NULL, {}", call, receive ? "from" : "to",
+                             receive ? "which sends nothing: what was in the room stays in it"
+                                     : "where nobody receives it"));
+    return;
+  }
   if (receive && peer == MPI_ANY_SOURCE) {
     journal.note_now(fact_any_source,
                      fmt::format("{} from source {}, which is MPI_ANY_SOURCE here", call, peer));
@@ -248,7 +266,7 @@ void Recorder::keep_persistent(Operation operation, MPI_Request request) {
 
 void Recorder::activate(const char* call, MPI_Request request) {
   const OpenRequests::Guard guard(open.mutex);
-  overlap.see_call();
+  overlap.see_call(call);
   Operation* known = open.find(request);
   if (known == nullptr || !known->persistent)
     throw std::invalid_argument(std::string(call) + " was given a request that is not persistent");
@@ -387,6 +405,9 @@ void Recorder::close(Operation& operation) {
 
 Report Recorder::finish() {
   overlap.note_lack();
+  for (const Made& left : made_)
+    journal.note(fact_not_freed, fmt::format("{} made a {}, which was never freed with {}", left.call,
+                                             left.kind->name, left.kind->free));
   std::vector<PendingOperation> sending;
   const auto is_unfinished = [](const Operation& one) {
     return one.active && !one.internal && !one.released;

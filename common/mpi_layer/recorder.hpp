@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -121,25 +122,33 @@ class Overlap {
   /// Whether another has called MPI or computed.
   bool other_threads() const { return other_threads_; }
 
-  /// Every MPI call passes here, the requests locked: the library moves what it can.
-  void see_call();
+  /// Every MPI call passes here, the requests locked.
+  void see_call(const char* call);
+  /// A call lets the library look for what is not there yet: it moves what is open. The requests are locked.
+  void note_progress();
+  /// A thread waits in such a call, from the first of these to the second.
+  void begin_waiting();
+  void end_waiting();
   /// The operation is about to be started, perhaps again; the requests are locked.
   void note_start(Operation& operation) const;
   /// Operations are waited for. What was computed since they were started could hide them; what is computed
-  /// later, be it the other tiles of the same block, could have.
-  void look_at_wait(const char* call, const std::vector<Waited>& waited);
+  /// later, be it the other tiles of the same block, could have. Returns whether the wait makes progress.
+  bool look_at_wait(const char* call, const std::vector<Waited>& waited);
   /// Looks at tests of messages that no whole block could have hidden yet: marks those that are to find
   /// nothing (Options::delay_tests), and notes a row of them where next to nothing was computed. After many
   /// tiles of one block a test is to find for certain what it can, as it may with a block that takes long.
+  /// A test of what is open makes progress.
   void look_at_tests(const char* call, std::vector<Waited>& waited);
   /// The operation is complete; the requests are locked.
   void look_back(const Operation& operation);
-  /// What only the end of the case shows: what was computed after a wait, and that no thread made progress.
+  /// What only the end of the case shows: what was computed after a wait.
   void note_lack();
 
  private:
-  /// What has a thread of its own may compute or make progress in it, where no call shows.
-  void look_for_threads();
+  bool may_be_moved(const Waited& one);
+  bool may_call_from_other_threads() const;
+  bool is_left_alone(const Operation& operation) const;
+  std::string lack_of(const Operation& operation) const;
   void look_at(Operation& operation, const ComputeBuffer& buffer);
   bool is_unhidden(const Operation& operation) const;
   bool may_be_under_way(const Operation& operation) const;
@@ -152,12 +161,14 @@ class Overlap {
   const std::thread::id owner_ = std::this_thread::get_id();
   const int threads_at_begin_;
   std::atomic<bool> other_threads_ = false;
-  bool own_threads_ = false;  ///< the case has, or may have, threads of its own
   std::atomic<bool> computing_ = false;
-  std::uint64_t calls_while_computing_ = 0;
+  std::thread::id computing_thread_;
+  int waiting_ = 0;  ///< threads in waits that make progress
+  ProgressCalls progress_ = {};
+  const char* idle_call_ = nullptr;  ///< the last one during a computation that made none
+  std::condition_variable_any progress_beside_;
   std::vector<bool> computations_;  ///< one each: whether a thread of the case's own did it
   std::map<std::ptrdiff_t, FirstTexts> waited_at_once_;  ///< by the computations so far
-  FirstTexts unprogressed_;
 };
 
 /// Waits and tests, which complete operations, while the page shows what is pending.
@@ -224,6 +235,16 @@ struct Matched {
 
 using RequestStarter = std::function<int(MPI_Request*)>;
 
+/// A kind of what a function makes and has to free.
+struct HandleKind {
+  const char* name;
+  const char* free;  ///< the call that frees it
+};
+inline constexpr HandleKind communicator_handle{"communicator", "MPI_Comm_free"};
+inline constexpr HandleKind group_handle{"group", "MPI_Group_free"};
+inline constexpr HandleKind datatype_handle{"datatype", "MPI_Type_free"};
+inline constexpr HandleKind operation_handle{"reduction operation", "MPI_Op_free"};
+
 /// One rank's case between begin() and end(): its operations from their start to their completion, and what
 /// is known of them besides. The locks are taken from the outside inwards: open, then journal.
 class Recorder {
@@ -242,6 +263,10 @@ class Recorder {
   std::shared_ptr<Communicator> enter(const char* call, MPI_Comm comm);
   /// Forgets a communicator that is about to be freed. Throws std::invalid_argument when its caller needs it.
   void forget(const char* call, MPI_Comm comm);
+
+  /// `call` has made a handle that the function has to free. The library may give one handle several times.
+  void note_made(const HandleKind& kind, std::uintptr_t handle, const char* call);
+  void note_freed(const HandleKind& kind, std::uintptr_t handle);
 
   /// A send or a receive about to be started, its peer checked.
   Operation prepare(Kind kind, const Message& message);
@@ -283,7 +308,14 @@ class Recorder {
   void hand_over(Operation& operation);
   void close(Operation& operation);
 
+  struct Made {
+    const HandleKind* kind;
+    std::uintptr_t handle;
+    const char* call;
+  };
+
   Communicators communicators_;
+  std::vector<Made> made_;
   std::map<MPI_Message, Matched> matched_;
   int requests_started_ = 0;  ///< by the caller, who has their handles
 };

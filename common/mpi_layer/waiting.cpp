@@ -65,13 +65,17 @@ bool all_arrived(const std::vector<Waited>& waited) {
 
 }  // namespace
 
-/// One blocking call: its span, and the page's phase while it waits.
+/// One blocking call: its span, the page's phase while it waits, and the progress that it makes.
 class Waiting::Scope {
  public:
-  Scope(Waiting& waiting, CallLabel label) : waiting_(waiting), label_(std::move(label)), begin_s_(now_s()) {}
+  Scope(Waiting& waiting, CallLabel label, bool makes_progress)
+      : waiting_(waiting), label_(std::move(label)), begin_s_(now_s()), makes_progress_(makes_progress) {
+    if (makes_progress_) waiting_.recorder_.overlap.begin_waiting();
+  }
 
   ~Scope() {
     Recorder& recorder = waiting_.recorder_;
+    if (makes_progress_) recorder.overlap.end_waiting();
     if (!recorder.overlap.on_owner_thread()) return;
     waiting_.fruitless_tests_ = 0;
     waiting_.show(Phase::Computing, {});
@@ -86,6 +90,7 @@ class Waiting::Scope {
   Waiting& waiting_;
   CallLabel label_;
   double begin_s_;
+  bool makes_progress_;
 };
 
 Waiting::Waiting(Recorder& recorder) : recorder_(recorder) {
@@ -159,8 +164,8 @@ void Waiting::block(const std::function<bool()>& done, const std::function<void(
 
 void Waiting::wait(CallLabel label, std::vector<Waited>& waited, Need need) {
   const char* call = label.call;
-  recorder_.overlap.look_at_wait(call, waited);
-  const Scope scope(*this, std::move(label));
+  const bool moves = recorder_.overlap.look_at_wait(call, waited);
+  const Scope scope(*this, std::move(label), moves);
   std::size_t first = 0;
   const auto done = [&] {
     return need == Need::Any ? advance_all(waited, need) : advance_from(first, waited);
@@ -173,14 +178,14 @@ void Waiting::wait(CallLabel label, std::vector<Waited>& waited, Need need) {
 
 void Waiting::wait_for_message(CallLabel label, const Operation& probe,
                                const std::function<bool()>& arrived) {
-  const Scope scope(*this, std::move(label));
+  const Scope scope(*this, std::move(label), probe.may_be_looked_for());
   block(
       arrived, [] {}, [&] { return pending_with(probe); });
   recorder_.journal.enter_completion([](RankStatus& own) { ++own.completed; });
 }
 
 void Waiting::wait_for(CallLabel label, const std::function<bool()>& done) {
-  const Scope scope(*this, std::move(label));
+  const Scope scope(*this, std::move(label), false);
   block(
       done, [] {}, [&] { return pending(nullptr, {}, Need::None); });
 }
@@ -203,7 +208,7 @@ void Waiting::come_together(MPI_Comm comm, const Operation& operation) {
 
 int Waiting::run_blocked(CallLabel label, const Operation& operation, const std::function<int()>& call,
                          MPI_Comm collective) {
-  const Scope scope(*this, std::move(label));
+  const Scope scope(*this, std::move(label), operation.may_be_looked_for());
   if (recorder_.beside.progress && collective != MPI_COMM_NULL) come_together(collective, operation);
   show(Phase::Blocked, pending_with(operation));
   const int code = call();
@@ -216,7 +221,7 @@ int Waiting::run_blocked(CallLabel label, const Operation& operation, const std:
 
 std::vector<Waited> Waiting::gather(const char* call, int count, MPI_Request* requests) {
   const OpenRequests::Guard guard(recorder_.open.mutex);
-  recorder_.overlap.see_call();
+  recorder_.overlap.see_call(call);
   std::vector<Waited> waited;
   for (int i = 0; i < count; ++i) {
     Waited& one = waited.emplace_back();

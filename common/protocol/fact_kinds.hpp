@@ -8,6 +8,9 @@ inline constexpr const char* fact_any_source = "any_source";
 inline constexpr const char* fact_world = "world_communicator";
 inline constexpr const char* fact_self_message = "self_message";
 inline constexpr const char* fact_invalid_peer = "invalid_peer";
+/// A receive or a probe from MPI_PROC_NULL, and a send to it: nothing comes, and nothing arrives.
+inline constexpr const char* fact_null_source = "null_source";
+inline constexpr const char* fact_null_destination = "null_destination";
 inline constexpr const char* fact_overlapping_buffers = "overlapping_buffers";
 /// The same of two receives that are open at once.
 inline constexpr const char* fact_shared_room = "shared_room";
@@ -31,10 +34,13 @@ inline constexpr const char* fact_receive_buffer_changed = "receive_buffer_chang
 inline constexpr const char* fact_computed_on_arriving = "computed_on_arriving";
 /// A message was waited for with no computation since its start, and a computation came later.
 inline constexpr const char* fact_waited_at_once = "waited_at_once";
-/// Over the computations between a message's start and its completion nobody entered MPI.
+/// Over the computations between a message's start and its completion no call made progress, or none over
+/// most of a block's tiles.
 inline constexpr const char* fact_no_progress = "no_progress";
 inline constexpr const char* fact_collective = "collective";
 inline constexpr const char* fact_unfinished_request = "unfinished_request";
+/// A communicator, a group, a datatype or an operation that the function made and did not free.
+inline constexpr const char* fact_not_freed = "not_freed";
 /// A call was given a copy of a request that is over (thrown).
 inline constexpr const char* fact_ended_request = "ended_request";
 /// MPI_Init or MPI_Finalize (both ignored) or MPI_Abort (thrown) inside the case.

@@ -25,10 +25,10 @@ struct SoftmaxSteps {
 /// takes the softmax of the whole row at the same places. A state travels the chain 0 -> 1 -> ... -> P - 1;
 /// each rank adds its own scores before it passes the state on. Then the last rank's state reaches every
 /// rank. Returns the whole row's logsumexp, m + log l, on every rank. Uses comm, or a communicator made of it
-/// (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), and no call whose bytes the tests cannot count
-/// (MPI_Win_..., MPI_Neighbor_..., MPI_Alltoallw). Must not rely on MPI_Send returning before its message is
-/// received. All ranks together send at most 2 P - 1 states of two floats each, and collectives bring a rank
-/// at most P states.
+/// (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), and frees each communicator, group, datatype and
+/// operation that it makes; no call whose bytes the tests cannot count (MPI_Win_..., MPI_Neighbor_...,
+/// MPI_Alltoallw). Must not rely on MPI_Send returning before its message is received. All ranks together
+/// send at most 2 P - 1 states of two floats each, and collectives bring a rank at most P states.
 float chain_softmax(std::span<const float> x, std::span<float> p, const SoftmaxSteps& steps, MPI_Comm comm);
 
 /// Task 2. The same result by rotation: at each of P - 1 hops every rank sends the state that it received

@@ -24,11 +24,12 @@ int block_owner(int rank, int hop, int world_size);
 /// block.finish then writes o and lse. P blocks of work, P - 1 hops: a rank sends each block but its
 /// right-hand neighbour's once. A message may be as long as its block or padded to the largest shard's.
 ///
-/// Uses comm, or a communicator made of it (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), no collective for
-/// keys and values (MPI_Alltoallv, too, is one), and no call whose bytes nobody counts (MPI_Win_...,
-/// MPI_Neighbor_..., MPI_Alltoallw); blocking calls will do; must not rely on MPI_Send buffering. Memory for
-/// at most two more blocks of keys and values, of the largest shard's size. Source: Liu et al. 2023 (arXiv
-/// 2310.01889), algorithm 1.
+/// Uses comm, or a communicator made of it (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), and frees each
+/// communicator, group, datatype and operation that it makes; no collective for keys and values
+/// (MPI_Alltoallv, too, is one), and no call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_...,
+/// MPI_Alltoallw); blocking calls will do; must not rely on MPI_Send buffering. Memory for at most two more
+/// blocks of keys and values, of the largest shard's size. Source: Liu et al. 2023 (arXiv 2310.01889),
+/// algorithm 1.
 void ring_attention(course::HeadsView<const float> q, course::HeadsView<const float> k,
                     course::HeadsView<const float> v, course::HeadsView<float> o,
                     course::MatrixView<float> lse, std::span<const int> shard_tokens,

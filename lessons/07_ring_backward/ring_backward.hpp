@@ -39,11 +39,12 @@ Traffic backward_traffic(std::span<const int> shard_tokens, course::Index heads,
 ///
 /// A rank sends keys and values for at most P - 1 hops, and dk and dv for at most P, each message as long as
 /// its block or padded to the largest shard's; nothing at all when P = 1. Uses comm, or a communicator made
-/// of it (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), no collective for keys, values or gradients
-/// (MPI_Alltoallv, too, is one), and no call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_...,
-/// MPI_Alltoallw); blocking calls will do; must not rely on MPI_Send buffering. Memory for at most two more
-/// blocks of keys and values and of their gradients, of the largest shard's size, and one number a head and
-/// query. Source: Liu et al. 2023 (arXiv 2310.01889), section 3; delta: Dao et al. 2022, appendix B.
+/// of it (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), and frees each communicator, group, datatype and
+/// operation that it makes; no collective for keys, values or gradients (MPI_Alltoallv, too, is one), and no
+/// call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_..., MPI_Alltoallw); blocking calls will do;
+/// must not rely on MPI_Send buffering. Memory for at most two more blocks of keys and values and of their
+/// gradients, of the largest shard's size, and one number a head and query. Source: Liu et al. 2023 (arXiv
+/// 2310.01889), section 3; delta: Dao et al. 2022, appendix B.
 void ring_attention_backward(course::HeadsView<const float> q, course::HeadsView<const float> k,
                              course::HeadsView<const float> v, course::HeadsView<const float> o,
                              course::MatrixView<const float> lse, course::HeadsView<const float> d_o,

@@ -47,17 +47,24 @@ TokensToHide tokens_to_hide(const Setup& setup);
 /// rank r holds the block of rank (r - s) mod P. While a block is computed, the next one is on its way:
 ///   - its transfer is started before accumulate, and completed after it, or earlier by a test in
 ///     between_tiles or by a thread of your own, which may also make the transfer with a blocking call;
-///   - the library is entered meanwhile, with any call of MPI's, by the between_tiles that accumulate is
-///     given, or by a thread of your own (MPI was initialised with MPI_THREAD_MULTIPLE);
+///   - meanwhile calls make progress, those of the between_tiles that accumulate is given, or of a thread of
+///     your own (MPI was initialised with MPI_THREAD_MULTIPLE). A call makes progress if it looks for what
+///     may not be there yet: MPI_Test, MPI_Wait and their kind when one of their requests is open,
+///     MPI_Request_get_status of an open request, MPI_Probe, MPI_Iprobe and their kind, a blocking send or
+///     receive, a collective. The peer is another rank. A call that has nothing to look for makes none, such
+///     as MPI_Testall of no requests or of null ones, MPI_Isend, MPI_Comm_rank, or anything with
+///     MPI_PROC_NULL. Where a block has 8 tiles or more, between_tiles makes such a call often enough that no
+///     more than half of the tiles in a row pass without;
 ///   - a buffer is not read, computed on or passed on before what is received into it has arrived, and not
 ///     written to before what is sent from it has been sent;
 ///   - every request is completed before the function returns.
 /// block.finish then writes o and lse. P blocks of work, P - 1 hops. A message may be as long as its block or
 /// padded to the largest shard's, keys and values together or apart. Uses comm, or a communicator made of it
-/// (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), no collective for keys, values or gradients
-/// (MPI_Ialltoallv, too, is one), and no call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_...,
-/// MPI_Alltoallw). Memory for at most two more blocks of keys and values, of the largest shard's size.
-/// Source: Liu et al. 2023 (arXiv 2310.01889), algorithm 1.
+/// (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), and frees each communicator, group, datatype and
+/// operation that it makes; no collective for keys, values or gradients (MPI_Ialltoallv, too, is one), and no
+/// call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_..., MPI_Alltoallw). Memory for at most two more
+/// blocks of keys and values, of the largest shard's size. Source: Liu et al. 2023 (arXiv 2310.01889),
+/// algorithm 1.
 void overlapped_ring_attention(course::HeadsView<const float> q, course::HeadsView<const float> k,
                                course::HeadsView<const float> v, course::HeadsView<float> o,
                                course::MatrixView<float> lse, std::span<const int> shard_tokens,

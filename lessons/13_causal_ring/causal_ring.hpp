@@ -53,11 +53,11 @@ void attend_seen(course::HeadsView<const float> q, course::HeadsView<const float
 ///
 /// A rank sends keys and values for at most P - 1 hops, each message as long as its block or padded to the
 /// largest shard's; a block that nobody ahead sees may stay. Uses comm, or a communicator made of it
-/// (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), no collective for keys, values or gradients
-/// (MPI_Alltoallv, too, is one), and no call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_...,
-/// MPI_Alltoallw); blocking calls will do; must not rely on MPI_Send buffering. Memory for at most two more
-/// blocks of keys and values, of the largest shard's size. Source: Liu et al. 2023 (arXiv 2310.01889),
-/// algorithm 1, under a mask.
+/// (MPI_Comm_dup, MPI_Comm_split, MPI_Cart_create), and frees each communicator, group, datatype and
+/// operation that it makes; no collective for keys, values or gradients (MPI_Alltoallv, too, is one), and no
+/// call whose bytes nobody counts (MPI_Win_..., MPI_Neighbor_..., MPI_Alltoallw); blocking calls will do;
+/// must not rely on MPI_Send buffering. Memory for at most two more blocks of keys and values, of the largest
+/// shard's size. Source: Liu et al. 2023 (arXiv 2310.01889), algorithm 1, under a mask.
 void causal_ring_attention(course::HeadsView<const float> q, course::HeadsView<const float> k,
                            course::HeadsView<const float> v, course::HeadsView<float> o,
                            course::MatrixView<float> lse, std::span<const int> shard_tokens,

@@ -70,8 +70,8 @@ course::Index causal_work(std::span<const Positions> positions, int rank, int st
 /// Each block of which a query of this rank sees a key, and no other, is given to block.accumulate once, with
 /// the keys that each query sees and its owner's rank; block.finish then writes o and lse. All else is as in
 /// lesson 05: at most P - 1 hops, messages as long as their blocks or padded to the largest shard's, comm or
-/// a communicator made of it, no call whose bytes nobody counts, no reliance on MPI_Send buffering, memory
-/// for at most two more blocks.
+/// a communicator made of it, frees what it makes of MPI, no call whose bytes nobody counts, no reliance
+/// on MPI_Send buffering, memory for at most two more blocks.
 void causal_ring_attention(course::HeadsView<const float> q, course::HeadsView<const float> k,
                            course::HeadsView<const float> v, course::HeadsView<float> o,
                            course::MatrixView<float> lse, std::span<const Positions> positions,

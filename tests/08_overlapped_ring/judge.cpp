@@ -106,6 +106,8 @@ std::vector<CommunicationCheck> ring_checks(Hops hops) {
           uses_no_ended_request("tests_a_copy"),
           tells_shard_lengths,
           uses_only_known_calls(),
+          frees_what_it_makes("communicator_not_freed"),
+          tells_null_peers,
           stays_in_its_memory(),
           leaves_open_buffers_alone(),
           deadlocks(every_rank_receives_from_next, "receives_from_next"),

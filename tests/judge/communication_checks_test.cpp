@@ -5,6 +5,7 @@
 #include <set>
 
 #include "judge/checks/device_checks.hpp"
+#include "judge/diagnosis/diagnose.hpp"
 
 namespace course {
 
@@ -51,6 +52,43 @@ TEST(CommunicationChecks, CountsOfBytesHaveAName) {
     EXPECT_EQ(mistake(rotation(on_ranks(ranks), moved(ranks * ranks * 8, 0))), "") << "one hop too many";
     EXPECT_EQ(mistake(rotation(on_ranks(ranks), moved(4 * messages(ranks) * 8, 0))), "count_in_bytes");
   }
+}
+
+/// What a rank of the ring 0 .. 2 noted, and an answer that is right or not.
+std::vector<Finding> of_an_end(const Facts& of_rank_0, bool right, Outcome::Ending ending) {
+  const Example example = on_ranks(3);
+  Outcome outcome = moved(0, 0);
+  outcome.ending = ending;
+  outcome.facts = {of_rank_0, {}, {}};
+  if (ending != Outcome::Ending::Finished) return checks::tells_null_peers(example, outcome);
+  Played played;
+  played.example = &example;
+  played.outcome = &outcome;
+  played.expected = {{"o", Tensor64({1}, std::vector<double>{1})}};
+  played.answer = {{"o", Tensor64({1}, std::vector<double>{right ? 1.0 : 2.0})}};
+  played.tolerance = {{"o", 1e-6}};
+  return checks::joins_its_ends("ends_not_joined")(played);
+}
+
+TEST(CommunicationChecks, EndsThatAreNotJoinedAreToldOfWrongAnswersAlone) {
+  using Ending = Outcome::Ending;
+  const Facts source{{fact_null_source, "MPI_Recv from MPI_PROC_NULL"}};
+  EXPECT_EQ(mistake(of_an_end(source, true, Ending::Finished)), "none") << "a hop that is left out";
+  EXPECT_EQ(mistake(of_an_end(source, false, Ending::Finished)), "ends_not_joined");
+  EXPECT_EQ(mistake(of_an_end({}, false, Ending::Finished)), "none");
+  EXPECT_EQ(mistake(of_an_end(source, false, Ending::Threw)), "");
+  EXPECT_EQ(mistake(of_an_end({}, false, Ending::Threw)), "none");
+}
+
+TEST(CommunicationChecks, WhatIsNotFreedIsToldUnlessTheFunctionThrew) {
+  const CommunicationCheck look = checks::frees_what_it_makes("communicator_not_freed");
+  Outcome outcome = moved(0, 0);
+  outcome.ending = Outcome::Ending::Finished;
+  outcome.facts = {{}, {{fact_not_freed, "MPI_Comm_dup made a communicator"}}};
+  EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "communicator_not_freed");
+  EXPECT_EQ(look(on_ranks(2), outcome)[0].text, "rank 1: MPI_Comm_dup made a communicator");
+  outcome.ending = Outcome::Ending::Threw;
+  EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "none");
 }
 
 TEST(DeviceChecks, TellWhatIsLeftBehindLastWithItsName) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "judge/diagnosis/diagnose.hpp"
 #include "judge/numbers/origin.hpp"
 #include "ring/shards.hpp"
 
@@ -196,10 +197,40 @@ bool traffic_was_measured(const Outcome& outcome) {
                      [](const RankReport& report) { return report.collective_bytes >= 0; });
 }
 
-CommunicationCheck completes_its_requests(std::string mistake) {
-  const CommunicationCheck look = without_fact(fact_unfinished_request, std::move(mistake));
-  return [look](const Example& example, const Outcome& outcome) {
+namespace {
+
+CommunicationCheck unless_thrown(CommunicationCheck look) {
+  return [look = std::move(look)](const Example& example, const Outcome& outcome) {
     return outcome.ending == Outcome::Ending::Threw ? std::vector<Finding>{} : look(example, outcome);
+  };
+}
+
+}  // namespace
+
+CommunicationCheck completes_its_requests(std::string mistake) {
+  return unless_thrown(without_fact(fact_unfinished_request, std::move(mistake)));
+}
+
+CommunicationCheck frees_what_it_makes(std::string mistake) {
+  return unless_thrown(without_fact(fact_not_freed, std::move(mistake)));
+}
+
+std::vector<Finding> tells_null_peers(const Example& example, const Outcome& outcome) {
+  if (outcome.ending == Outcome::Ending::Finished) return {};
+  return first_of({without_fact(fact_null_source, ""), without_fact(fact_null_destination, "")})(example,
+                                                                                                 outcome);
+}
+
+AnswerCheck joins_its_ends(std::string mistake) {
+  return [mistake = std::move(mistake)](const Played& played) {
+    const Outcome& outcome = *played.outcome;
+    for (const char* kind : {fact_null_source, fact_null_destination}) {
+      const auto ends = std::ranges::count_if(
+          outcome.facts, [&](const Facts& facts) { return first_text(facts, kind).has_value(); });
+      if (ends == 0 || is_right(played)) continue;
+      return without_fact(kind, ends < std::ssize(outcome.facts) ? mistake : "")(*played.example, outcome);
+    }
+    return std::vector<Finding>{};
   };
 }
 
@@ -345,6 +376,8 @@ std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory) {
   return {std::move(first),
           uses_only_known_calls(),
+          frees_what_it_makes("communicator_not_freed"),
+          tells_null_peers,
           stays_in_its_memory(),
           has_room_for_every_block("room_too_short"),
           tells_shard_lengths,

@@ -88,6 +88,17 @@ CommunicationCheck stays_in_its_memory();
 /// said: its exception is why.
 CommunicationCheck completes_its_requests(std::string mistake);
 
+/// A communicator, a group, a datatype or an operation that the function made is left. Of a function that
+/// threw nothing is said.
+CommunicationCheck frees_what_it_makes(std::string mistake);
+
+/// Of a wrong answer: a rank received from MPI_PROC_NULL, or sent to it. The mistake's name is for a ring in
+/// which some ranks did, and not all, as its ends do where they are not joined.
+AnswerCheck joins_its_ends(std::string mistake);
+
+/// The same where there is no answer: without a name, since something else may have ended the function.
+std::vector<Finding> tells_null_peers(const Example& example, const Outcome& outcome);
+
 /// A call was given a copy of a request that was over.
 CommunicationCheck uses_no_ended_request(std::string mistake);
 
@@ -159,8 +170,9 @@ CommunicationCheck keeps_empty_ranks(std::string mistake);
 /// What every blocking ring is held to, after what a lesson looks at first: calls that are known, messages
 /// within their tensors, room for every block, requests that are finished, buffers apart, no gathering,
 /// `memory`, not every rank sending first, and none receiving from the next. Names of mistakes:
-/// room_too_short, leaked_request, one_room_for_k_and_v, receives_over_the_send_buffer, send_buffer_reused,
-/// computes_on_arriving, everything_gathered, every_rank_sends_first, receives_from_next.
+/// room_too_short, communicator_not_freed, leaked_request, one_room_for_k_and_v,
+/// receives_over_the_send_buffer, send_buffer_reused, computes_on_arriving, everything_gathered,
+/// every_rank_sends_first, receives_from_next.
 std::vector<CommunicationCheck> blocking_ring(CommunicationCheck first,
                                               std::function<std::int64_t(const Example&)> memory);
 

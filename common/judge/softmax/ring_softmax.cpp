@@ -407,7 +407,8 @@ Task chain_task(std::string id, std::string function) {
                                           {"shared_from_rank_0", {.shares_from_rank_0 = true}},
                                           {"nothing_merged", {.merges = false}},
                                           {"sends_before_merging", {.sends_merged = false}}}));
-  chain.answer_checks = {chain_of_whole_states, collective_on_every_rank};
+  // The ends of a chain have no neighbour: none of its ranks need MPI_PROC_NULL by mistake.
+  chain.answer_checks = {chain_of_whole_states, collective_on_every_rank, checks::joins_its_ends("")};
   return chain;
 }
 
@@ -437,7 +438,8 @@ Task rotation_task(std::string id, std::string function) {
     };
   }
   rotation.fail_on_all_inputs = {"every_rank_sends_first", "every_rank_receives_first"};
-  rotation.answer_checks = {rotation_of_whole_states};
+  rotation.explain_answers = {"ends_not_joined"};
+  rotation.answer_checks = {rotation_of_whole_states, checks::joins_its_ends("ends_not_joined")};
   rotation.follows_from = {{"sends_to_itself_alone", "one_hop_too_many"}};
   return rotation;
 }

@@ -87,6 +87,8 @@ std::vector<CommunicationCheck> checks_and(std::vector<CommunicationCheck> looks
   looks.push_back(sends_nothing_to_itself("sends_to_itself_alone"));
   return {first_of({without_fact(fact_world, "world_communicator"), all_of(std::move(looks))}),
           uses_only_known_calls(),
+          frees_what_it_makes("communicator_not_freed"),
+          tells_null_peers,
           stays_in_its_memory(),
           without_fact(fact_overlapping_buffers, ""),
           without_fact(fact_send_buffer_changed, "send_buffer_reused"),

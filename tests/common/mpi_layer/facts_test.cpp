@@ -21,7 +21,74 @@ void test_bytes_by_neighbour() {
                  MPI_STATUS_IGNORE);
   });
   CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 32}}));
-  CHECK(played.report.facts.empty() && played.report.spans.empty());
+  CHECK(played.has(fact_null_source, "MPI_Sendrecv from MPI_PROC_NULL, which sends nothing"));
+  CHECK(played.has(fact_null_destination, "MPI_Sendrecv to MPI_PROC_NULL, where nobody receives it"));
+  CHECK(played.report.facts.size() == 2 && played.report.spans.empty());
+}
+
+/// The ends of a line.
+void test_messages_beyond_the_ends() {
+  const Played played = play([] {
+    const int apart = 0;
+    char out = 1, in = 0;
+    int before = -1, after = -1;
+    MPI_Comm line = MPI_COMM_NULL;
+    MPI_Cart_create(comm, 1, &ranks, &apart, 0, &line);
+    MPI_Cart_shift(line, 0, 1, &before, &after);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(&out, 1, MPI_CHAR, after, 0, line, &request);
+    MPI_Recv(&in, 1, MPI_CHAR, before, 0, line, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&line);
+  });
+  CHECK(played.has(fact_null_source, "MPI_Recv") == (rank == 0));
+  CHECK(played.has(fact_null_destination, "MPI_Isend") == (rank == ranks - 1));
+  CHECK(played.report.facts.size() == (rank == 1 ? 0 : 1));
+}
+
+void test_what_is_not_freed() {
+  const auto made_by = [](void (*make)()) {
+    const Played played = play(make);
+    CHECK(played.report.facts.size() == 1);
+    return played;
+  };
+  const Played communicator = made_by([] {
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_dup(comm, &made);
+    MPI_Comm_free(&made);
+    MPI_Comm_split(comm, 0, rank, &made);
+  });
+  CHECK(communicator.has(fact_not_freed,
+                         "MPI_Comm_split made a communicator, which was never freed with "
+                         "MPI_Comm_free"));
+  const Played group = made_by([] {
+    MPI_Group made = MPI_GROUP_NULL;
+    MPI_Comm_group(comm, &made);
+    MPI_Comm_group(comm, &made);
+    MPI_Group_free(&made);
+  });
+  CHECK(group.has(fact_not_freed, "MPI_Comm_group made a group"));
+  CHECK(made_by([] {
+          MPI_Datatype made = MPI_DATATYPE_NULL;
+          MPI_Type_contiguous(2, MPI_FLOAT, &made);
+          MPI_Type_commit(&made);
+        })
+            .has(fact_not_freed,
+                 "MPI_Type_contiguous made a datatype, which was never freed with MPI_Type_free"));
+  CHECK(made_by([] {
+          MPI_Op made = MPI_OP_NULL;
+          MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &made);
+        }).has(fact_not_freed, "MPI_Op_create made a reduction operation"));
+  const Played freed = play([] {
+    MPI_Comm half = MPI_COMM_NULL;
+    MPI_Group all = MPI_GROUP_NULL, none = MPI_GROUP_NULL;
+    MPI_Comm_split(comm, rank == 0 ? MPI_UNDEFINED : 0, rank, &half);
+    if (half != MPI_COMM_NULL) MPI_Comm_free(&half);
+    MPI_Comm_group(comm, &all);
+    MPI_Group_incl(all, 0, nullptr, &none);
+    MPI_Group_free(&all);
+  });
+  CHECK(freed.what.empty() && freed.report.facts.empty());
 }
 
 void test_other_communicators_count_by_the_ranks_of_the_case() {
@@ -240,7 +307,7 @@ void test_a_request_that_is_used_again_is_no_copy() {
     MPI_Wait(&nobody[0], MPI_STATUS_IGNORE);
     MPI_Wait(&nobody[1], MPI_STATUS_IGNORE);
   });
-  CHECK(played.what.empty() && played.report.facts.empty());
+  CHECK(played.what.empty() && played.report.facts.size() == 1 && played.has(fact_null_destination));
   CHECK(used_again > 0);
 }
 
@@ -495,6 +562,8 @@ void test_lifecycle_calls() {
 
 void test_facts() {
   test_bytes_by_neighbour();
+  test_messages_beyond_the_ends();
+  test_what_is_not_freed();
   test_other_communicators_count_by_the_ranks_of_the_case();
   test_world_communicator();
   test_any_source();

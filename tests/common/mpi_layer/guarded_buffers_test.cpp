@@ -127,7 +127,7 @@ void test_what_is_not_guarded() {
         CHECK(value == static_cast<float>(previous));
       },
       guarded);
-  CHECK(played.what.empty() && played.report.facts.empty());
+  CHECK(played.what.empty() && played.report.facts.size() == 1 && played.has(fact_null_source));
 }
 
 /// A receive that is left open takes nothing away from what its caller's memory is used for next.

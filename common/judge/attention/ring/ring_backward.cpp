@@ -221,7 +221,8 @@ Task task(std::string id, std::string function) {
   made.baseline = [](const Example& example) { return gradients<float>({}, example); };
   made.mistakes = mistakes_of<Steps>(gradients<double>, wrong_steps());
   made.fail_on_all_inputs = {"every_rank_sends_first"};
-  made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused"};
+  made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused",
+                          "ends_not_joined"};
   made.follows_from = {{"every_rank_sends_first", "world_communicator"}};
   made.readings = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
                                        [](const Example& example) { return gradients<double>({}, example); });
@@ -238,6 +239,7 @@ Task task(std::string id, std::string function) {
       {"dk_and_dv_swapped",
        "every answer is as if dk and dv changed places, in a share, at a hop or at the end"},
       {"keys_and_values_sent_home", "every answer is as if the last hop brought k and v for dk and dv"}};
+  made.answer_checks.insert(made.answer_checks.begin(), checks::joins_its_ends("ends_not_joined"));
   made.answer_checks.push_back(is_right_on_every_rank);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns},

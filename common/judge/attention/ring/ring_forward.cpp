@@ -343,7 +343,9 @@ Task task(std::string id, std::string function) {
   made.mistakes = known_mistakes();
   made.words = words_of_losing();
   made.fail_on_all_inputs = {"every_rank_sends_first"};
-  made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused"};
+  made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused",
+                          "ends_not_joined"};
+  made.answer_checks = {checks::joins_its_ends("ends_not_joined")};
   made.follows_from = {{"every_rank_sends_first", "world_communicator"}};
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};
   made.logs = {{block_log::output, block_log::columns}};
@@ -365,7 +367,7 @@ Task masked_task(std::string id, std::string function) {
   for (const auto& [mistake, mask] : ring_mask::wrong_steps())
     made.mistakes.push_back(ring_mask::mistake_of(
         mistake, mask, [mask = mask](const Example& example) { return see(example, {.mask = mask}); }));
-  made.answer_checks = {log_reading::gives_no_empty_block};
+  made.answer_checks.push_back(log_reading::gives_no_empty_block);
   return made;
 }
 
