@@ -152,6 +152,8 @@ class Batch {
     // What is wrong with them is said before anything is written.
     if (options.roster) read_roster(*options.roster);
     if (options.due) deadline_from(*options.due);
+    // Reports of others are nothing for submitted code to read.
+    if (fs::create_directories(results_)) fs::permissions(results_, fs::perms::owner_all);
     for (const fs::path& folder : {reports_, parts_}) fs::create_directories(folder);
     lock_.emplace(results_ / ".lock", "another ./course grade to finish with " + results_.string());
     keep_run();

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "course/build/file_lock.hpp"
+#include "course/terminal/live_progress.hpp"
 #include "course/terminal/terminal.hpp"
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
@@ -78,12 +79,14 @@ BuildResult build(const BuildOrder& order) {
   command.insert(command.end(), order.targets.begin(), order.targets.end());
   if (order.jobs > 0) command.insert(command.end(), {"-j", std::to_string(order.jobs)});
   NinjaOutput output;
-  ProgressLine progress;
-  progress.show("building " + order.title);
+  LiveProgress progress("building " + order.title);
   const Exit exit = run({.argv = command, .environment = {{"NINJA_STATUS", output.ninja_status}}},
                         [&](const std::string& line) {
                           const std::optional<BuildCount> count = output.add(line);
-                          if (count) progress.show(progress_text(order.title, *count, progress.seconds()));
+                          if (!count) return;
+                          progress.show([title = order.title, count = *count](double seconds) {
+                            return progress_text(title, count, seconds);
+                          });
                         });
   return {exit.code == 0, output.steps()};
 }

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "course/terminal/live_progress.hpp"
 #include "course/terminal/terminal.hpp"
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
@@ -137,14 +138,16 @@ std::vector<TestRow> run_tests(const TestOrder& order) {
   Estimate estimate(tests, known_costs(order.tree));
   CtestOutput output;
   std::vector<TestRow> rows;
-  ProgressLine progress;
+  LiveProgress progress("tests");
   const auto show_progress = [&](const std::string& last) {
-    const double elapsed = progress.seconds();
-    const double left = estimate.left(elapsed);
-    progress.show(fmt::format("tests: {} of {}, {} failed, {}{}{}", rows.size(), tests.size(),
-                              count(rows, Outcome::Failed), duration(elapsed),
-                              left >= 0 ? ", about " + duration(left) + " left" : "",
-                              last.empty() ? "" : "; " + last));
+    const std::string counts =
+        fmt::format("tests: {} of {}, {} failed", rows.size(), tests.size(), count(rows, Outcome::Failed));
+    progress.show([=](double elapsed) {
+      const double left = estimate.left(elapsed);
+      return fmt::format("{}, {}{}{}", counts, duration(elapsed),
+                         left >= 0 ? ", about " + duration(left) + " left" : "",
+                         last.empty() ? "" : "; " + last);
+    });
   };
   const auto keep = [&](TestRow row) {
     row.name = order.prefix + row.name;
