@@ -175,6 +175,7 @@ class Batch {
     }
     if (known > 0) complain(fmt::format("already graded in {}: {}", results_.string(), known));
     play(waiting);
+    fs::remove(parts_);
     write_reports();
     write_table();
     const bool complete = std::ranges::all_of(
