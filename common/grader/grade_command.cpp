@@ -127,8 +127,9 @@ std::string deciding_hash(const Checkout& checkout, const LessonInfo& lesson) {
       add_texts(tree / library, texts);
     add_texts(checkout.root / "common/gpu/cuda_to_cpp", texts);
   }
-  for (const char* source : {"common/grader/allowed_symbols.txt", "common/grader/audit.cpp",
-                             "common/grader/submission.cpp", "common/grader/workshop.cpp", "common/includes", "common/runner"})
+  for (const char* source :
+       {"common/grader/allowed_symbols.txt", "common/grader/audit.cpp", "common/grader/submission.cpp",
+        "common/grader/workshop.cpp", "common/includes", "common/runner"})
     add_texts(checkout.root / source, texts);
   return content_hash(texts);
 }
