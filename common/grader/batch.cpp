@@ -22,6 +22,7 @@
 #include "runner/descriptor.hpp"
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
+#include "text/utf8.hpp"
 
 namespace course::program::grader {
 
@@ -405,8 +406,8 @@ class Batch {
                        csv_field(note), csv_field(id == ids_.end() ? "" : id->second),
                        csv_field(presentable(joined(edits))), of_tasks);
     const std::string first = note.substr(0, note.find(between_reasons));
-    text +=
-        fmt::format("{:<32} {:>7} {:>7}{}  {}\n", name, points, max_points, columns, first.substr(0, 100));
+    text += fmt::format("{:<32} {:>7} {:>7}{}  {}\n", name, points, max_points, columns,
+                        clean_utf8(first.substr(0, 100), ""));
   }
 
   /// The columns of a lesson's tasks, and when it was handed in.
