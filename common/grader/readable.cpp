@@ -119,12 +119,12 @@ constexpr const char* html_head = R"(<!DOCTYPE html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 54rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1 { margin-bottom: 0; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; } h3 { margin-top: 1.8rem; }
 table { border-collapse: collapse; } td, th { padding: .15rem 1.2rem .15rem 0; text-align: left; }
 td.number { text-align: right; }
 pre { background: #f4f4f4; padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem; }
-pre.told { border-left: 4px solid #b3261e; } blockquote { margin: 0; color: #444; white-space: pre-line; }
+pre.told { border-left: 4px solid #b3261e; } blockquote { margin: 0; font-size: .92rem; color: #444; white-space: pre-line; }
 .passed { color: #1b6e2d; } .failed { color: #b3261e; } .todo, .skipped { color: #6b5900; }
 h1, h2, h3, td { overflow-wrap: anywhere; unicode-bidi: isolate; }
 </style>
