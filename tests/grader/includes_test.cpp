@@ -69,6 +69,12 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
+HandedIn handed_in(const LessonInfo& lesson, const std::string& text) {
+  HandedIn answer;
+  answer.texts[lesson.files[0]] = text;
+  return answer;
+}
+
 /// Lesson 01 in a copy of the course, compiled as the build compiles a student's file, and in a grade.
 class Lesson {
  public:
@@ -93,8 +99,7 @@ class Lesson {
   }
 
   std::string said_by_grade(const std::string& before) {
-    return workshop_.make({{{lesson_.files[0], answer(before, checkout_.root)}}, {}, ""},
-                          Examination::Skipped);
+    return workshop_.make(handed_in(lesson_, answer(before, checkout_.root)), Examination::Skipped);
   }
 
  private:
@@ -150,11 +155,9 @@ TEST(IncludesOfAGrade, AreToldByFileAndLine) {
   const LessonInfo& lesson = checkout.lessons.front();
   const std::string said =
       Workshop(checkout, lesson, Isolation::None)
-          .make({{{lesson.files[0], "\n#include \"" +
-                                        (checkout.root / "common/ring/softmax_state.hpp").string() + "\"\n" +
-                                        *checkout.skeleton(lesson, lesson.files[0])}},
-                 {},
-                 ""});
+          .make(handed_in(lesson, "\n#include \"" +
+                                      (checkout.root / "common/ring/softmax_state.hpp").string() + "\"\n" +
+                                      *checkout.skeleton(lesson, lesson.files[0])));
   EXPECT_NE(
       said.find("safe_softmax.cpp:2: error: common/ring/softmax_state.hpp may not be included; an answer to "
                 "lesson 01 may include safe_softmax.hpp, tensor/view.hpp"),
@@ -169,8 +172,7 @@ TEST(IncludesOfAGrade, AreToldByTheLineOfACudaSource) {
     GTEST_SKIP() << "there is no simulated GPU";
   const std::string skeleton = *checkout.skeleton(*lesson, lesson->files[0]);
   const auto said = [&](const std::string& before) {
-    return Workshop(checkout, *lesson, Isolation::None)
-        .make({{{lesson->files[0], before + skeleton}}, {}, ""});
+    return Workshop(checkout, *lesson, Isolation::None).make(handed_in(*lesson, before + skeleton));
   };
   EXPECT_EQ(said("#include <nvtx3/nvToolsExt.h>\n#include \"lesson/cuda_check.hpp\"\n"), "");
   const std::string refused =

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <regex>
 #include <set>
@@ -97,6 +98,8 @@ TEST_P(Choices, FitTogether) {
       EXPECT_TRUE(is_held((*found)[1])) << "README.md has " << found->str();
   }
 
+  if (lessons.size() < course.lessons.size())
+    EXPECT_FALSE(fs::exists(folder.path() / "docs" / "interview" / "sheet"));
   std::size_t questions = 0;
   for (const fs::directory_entry& page : fs::directory_iterator(folder.path() / "docs" / "interview")) {
     for (const std::string& line : lines_of(read_text(page.path()))) {

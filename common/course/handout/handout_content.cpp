@@ -87,7 +87,8 @@ void write_skeletons(const Checkout& course, const LessonInfo& lesson, const fs:
   }
 }
 
-/// The interview bank: of its pages what belongs to these lessons.
+/// The interview bank: of its pages what belongs to these lessons. Its sheet has answers of all of them, and
+/// goes out with all alone.
 void write_interview(const Checkout& course, const std::vector<LessonInfo>& lessons, const fs::path& folder) {
   const fs::path bank = fs::path("docs") / "interview";
   for (const fs::path& page : files_below(course.root / bank)) {
@@ -98,6 +99,7 @@ void write_interview(const Checkout& course, const std::vector<LessonInfo>& less
     else
       fs::remove(folder / bank / page);
   }
+  if (lessons.size() < course.lessons.size()) fs::remove_all(folder / bank / "sheet");
 }
 
 /// Pages do not link to what is not here.
