@@ -102,6 +102,7 @@ TEST_P(Choices, FitTogether) {
     EXPECT_FALSE(fs::exists(folder.path() / "docs" / "interview" / "sheet"));
   std::size_t questions = 0;
   for (const fs::directory_entry& page : fs::directory_iterator(folder.path() / "docs" / "interview")) {
+    if (!page.is_regular_file()) continue;
     for (const std::string& line : lines_of(read_text(page.path()))) {
       std::smatch found;
       if (page.path().filename() == "README.md" || !std::regex_search(line, found, tags)) continue;
