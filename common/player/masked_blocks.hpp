@@ -16,11 +16,11 @@ struct Tile {
   bool whole;  ///< every query sees every key
 };
 
-/// Queries of a tile that is not whole, at most. Fewer leave less to the plain computation, and lesson's own
+/// Queries of a tile that is not whole, at most. Fewer leave less to the plain computation, and a lesson's own
 /// is slower on products of fewer rows.
-inline constexpr Index ragged_queries = 32;
+inline constexpr Index ragged_queries = 16;
 /// Keys of a whole tile beside ragged ones, at least: fewer do not pay for a call and a copy of the state.
-inline constexpr Index least_whole_keys = 128;
+inline constexpr Index least_whole_keys = 32;
 /// Rectangles that hold every pair of a query i and a key of seen[i] once, and no other pair where they are
 /// whole. Whole ones are as large as halving the queries finds them: a triangle is a square, and two
 /// triangles of half its size.
