@@ -1,7 +1,8 @@
 # Builds and tests every lesson of lessons/registry.json. For lesson 05:
 #   judge_lesson05                the judge, from tests/05_*/judge.cpp; unchanged by a student's edit
 #   lesson05_student.so           the student's files        tests lesson05.2.ranks3 ...
-#   lesson05_drill.so             .course/drill/05_*, what ./course drill lets the student write from an empty body
+#   lesson05_drill.so             .course/drill/05_*, what ./course drill lets the student write from an empty body, and the
+#                                 lesson's other functions, solved, in its neighbours/
 #   lesson05_solution.so          solutions/05_*             tests solution.lesson05.2.ranks3 ...
 #   lesson05_skeleton.so          cut from the solution      test  skeleton.lesson05
 #   lesson05_mutant_ID.so         tests/05_*/mistakes.md     test  mutant.lesson05.ID
@@ -79,17 +80,20 @@ function(add_lesson json)
   endif()
   add_judge(${lesson})
   list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/.course/drill/${folder}/ OUTPUT_VARIABLE drill)
+  list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/.course/drill/${folder}/neighbours/ OUTPUT_VARIABLE neighbours)
   list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/solutions/${folder}/ OUTPUT_VARIABLE solution)
   # A file that the student has moved away fails its own build, not everybody's configuration.
-  set_source_files_properties(${student} ${drill} PROPERTIES GENERATED TRUE)
+  set_source_files_properties(${student} ${drill} ${neighbours} PROPERTIES GENERATED TRUE)
   add_subject(${lesson} student ${student})
   if("gpu" IN_LIST needs)
     foreach(kind student solution)
       add_cuda_subject(${lesson}_${kind}_cuda lessons/${folder} ${tests}/adapter.cu ${${kind}})
     endforeach()
   endif()
-  add_subject(${lesson} drill ${drill})
+  add_subject(${lesson} drill ${drill} ${neighbours})
   set_target_properties(${lesson}_drill PROPERTIES EXCLUDE_FROM_ALL ON)
+  # A student may write a neighbour, too, or have a helper of the same name: the first definition, the student's, is taken.
+  target_link_options(${lesson}_drill PRIVATE -Wl,-z,muldefs)
   file(GLOB given_out CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/solutions/${folder}/*.cpp
        ${CMAKE_SOURCE_DIR}/solutions/${folder}/*.cu)
   if(NOT given_out)

@@ -155,6 +155,8 @@ std::vector<LessonInfo> read_registry(const std::filesystem::path& path) {
     for (const nlohmann::json& entry : registry.at("lessons")) {
       LessonInfo lesson = entry.get<LessonInfo>();
       lesson.ring_backward = entry.value("ring_backward", "");
+      for (std::size_t i = 0; i < lesson.tasks.size(); ++i)
+        lesson.tasks[i].rehearsal = entry["tasks"][i].value("rehearsal", 0);
       if (entry.contains("role")) lesson.role = role_named(entry["role"].get<std::string>());
       const LessonInfo* same = lesson.role ? lesson_with(lessons, *lesson.role) : nullptr;
       if (same != nullptr)

@@ -22,6 +22,8 @@ struct TaskInfo {
   std::string name;
   int points = 0;
   std::vector<int> ranks;  ///< world sizes to test at; empty for a task on one rank
+  /// Where it stands among the routines that interviews ask for, from 1, the easiest; 0 where they do not.
+  int rehearsal = 0;
   /// One for each test: the world sizes, or 0 for a task on one rank.
   std::vector<int> test_ranks() const { return ranks.empty() ? std::vector{0} : ranks; }
 };

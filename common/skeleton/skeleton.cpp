@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <stdexcept>
 
 #include "text/text_file.hpp"
@@ -37,36 +36,6 @@ Mark mark_of(const std::string& line) {
 void add_line(std::string& skeleton, const std::string& line) {
   const bool after_blank = skeleton.empty() || skeleton.ends_with("\n\n");
   if (!line.empty() || !after_blank) skeleton += line + "\n";
-}
-
-/// `cut` says of each mark ("task 1") whether what it encloses is cut out.
-std::string cut_skeleton(const std::string& solution, const std::function<bool(const std::string&)>& cut) {
-  std::string skeleton;
-  std::string open;     // what the mark that is open names
-  std::string opening;  // its line, with the number
-  int number = 0;
-  for (const std::string& line : lines_of(solution)) {
-    const std::string place = "line " + std::to_string(++number) + ": a mark without its partner: ";
-    const Mark mark = mark_of(line);
-    const bool misplaced = (mark.sign == '>' && !open.empty()) || (mark.sign == '<' && open != mark.text) ||
-                           (mark.sign == '|' && open.empty());
-    if (misplaced) throw std::invalid_argument(place + trimmed(line));
-    const bool is_cut = !open.empty() && cut(trimmed(open));
-    if (mark.sign == '>') {
-      open = mark.text;
-      opening = place + trimmed(line);
-    } else if (mark.sign == '<') {
-      open.clear();
-    } else if (mark.sign == '|' && is_cut) {
-      const std::string text = mark.text.substr(std::min<std::size_t>(1, mark.text.size()));
-      const std::string indentation = line.substr(0, line.size() - trimmed(line).size());
-      add_line(skeleton, text.empty() ? "" : indentation + text);
-    } else if (mark.sign == 0 && !is_cut) {
-      add_line(skeleton, line);
-    }
-  }
-  if (!open.empty()) throw std::invalid_argument(opening);
-  return skeleton;
 }
 
 /// The end of the comment that starts at `i`, or `i` where none does.
@@ -149,14 +118,31 @@ std::optional<Definition> find_definition(const std::string& text, const std::st
 }  // namespace
 
 std::string skeleton_of(const std::string& solution) {
-  return cut_skeleton(solution, [](const std::string&) { return true; });
-}
-
-std::string skeleton_of(const std::string& solution, const std::set<std::string>& tasks) {
-  return cut_skeleton(solution, [&](const std::string& mark) {
-    return std::any_of(tasks.begin(), tasks.end(),
-                       [&](const std::string& task) { return mark == "task " + task; });
-  });
+  std::string skeleton;
+  std::string open;     // what the mark that is open names
+  std::string opening;  // its line, with the number
+  int number = 0;
+  for (const std::string& line : lines_of(solution)) {
+    const std::string place = "line " + std::to_string(++number) + ": a mark without its partner: ";
+    const Mark mark = mark_of(line);
+    const bool misplaced = (mark.sign == '>' && !open.empty()) || (mark.sign == '<' && open != mark.text) ||
+                           (mark.sign == '|' && open.empty());
+    if (misplaced) throw std::invalid_argument(place + trimmed(line));
+    if (mark.sign == '>') {
+      open = mark.text;
+      opening = place + trimmed(line);
+    } else if (mark.sign == '<') {
+      open.clear();
+    } else if (mark.sign == '|') {
+      const std::string text = mark.text.substr(std::min<std::size_t>(1, mark.text.size()));
+      const std::string indentation = line.substr(0, line.size() - trimmed(line).size());
+      add_line(skeleton, text.empty() ? "" : indentation + text);
+    } else if (open.empty()) {
+      add_line(skeleton, line);
+    }
+  }
+  if (!open.empty()) throw std::invalid_argument(opening);
+  return skeleton;
 }
 
 std::string unmarked(const std::string& solution) {
@@ -175,6 +161,26 @@ std::optional<int> definition_line(const std::string& text, const std::string& f
   const std::optional<Definition> found = find_definition(text, function);
   if (!found) return std::nullopt;
   return 1 + static_cast<int>(std::ranges::count(text.substr(0, found->name), '\n'));
+}
+
+std::string without_definition(const std::string& text, const std::string& function) {
+  const std::optional<Definition> found = find_definition(text, function);
+  if (!found) return text;
+  const std::string mask = masked(text);
+  std::size_t start = text.rfind('\n', found->name) + 1;
+  // Up to a blank line, or to one that ends something else.
+  while (start > 1) {
+    const std::size_t above = text.rfind('\n', start - 2) + 1;
+    const std::string line = text.substr(above, start - 1 - above),
+                      code = trimmed(mask.substr(above, start - 1 - above));
+    const bool ends_something =
+        !code.empty() && std::string(";{}").find(code[code.find_last_not_of(' ')]) != std::string::npos;
+    if (trimmed(line).empty() || ends_something || code.starts_with("#")) break;
+    start = above;
+  }
+  std::size_t end = std::min(text.find('\n', found->close), text.size() - 1) + 1;
+  if (text.substr(end, 1) == "\n" && (start < 2 || text[start - 2] == '\n')) ++end;  // one blank line of two
+  return text.substr(0, start) + text.substr(end);
 }
 
 std::string with_body(const std::string& text, const std::string& function, const std::string& statement) {

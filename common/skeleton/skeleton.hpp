@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 
 namespace course {
@@ -15,9 +14,6 @@ namespace course {
 /// with the line of a mark that has no partner.
 std::string skeleton_of(const std::string& solution);
 
-/// The same with only these tasks ("1", "2") cut out; the others are as solved.
-std::string skeleton_of(const std::string& solution, const std::set<std::string>& tasks);
-
 /// The solution without its marks, for reading.
 std::string unmarked(const std::string& solution);
 
@@ -27,6 +23,10 @@ bool same_code(const std::string& one, const std::string& other);
 /// The line, from 1, on which the definition of the function with this name (without namespaces) has that
 /// name; nullopt when the text has only declarations or calls of it, or nothing.
 std::optional<int> definition_line(const std::string& text, const std::string& function);
+
+/// The text without the definition of that function and the comment right above it, or as it is where it has
+/// none.
+std::string without_definition(const std::string& text, const std::string& function);
 
 /// The text with nothing but `statement` in the body of that function. Throws std::invalid_argument where it
 /// is not defined.

@@ -80,6 +80,8 @@ cmake -D REGISTRY=lessons/registry.json -D "TABLE=$work/lessons.tsv" -P "$here/l
   done
   [ ! -f docs/notation.md ] || printf 'docs/notation.md\tnotation.html\t%s\tnotation\n' "$(title_of docs/notation.md)"
   [ ! -f docs/interview/README.md ] || printf 'docs/interview/README.md\tinterviews.html\tInterview bank\tnotation\n'
+  [ ! -f docs/interview/sheet/README.md ] ||
+    printf 'docs/interview/sheet/README.md\tinterview_sheet.html\t%s\tinterview\n' "$(title_of docs/interview/sheet/README.md)"
   for file in docs/interview/*.md; do
     case $file in */README.md) ;; *) add_pages interview "$file" ;; esac
   done

@@ -45,11 +45,15 @@ TEST(LessonArgument, MayHaveItsTaskApart) {
 
 TEST(LessonArgument, ComplaintNamesWhatThereIs) {
   const std::vector<LessonInfo> lessons = two_lessons();
-  for (const char* spelling : {"", "7", "0", "ring", "softmax.1", "-5", "elsewhere/ring_attention.cpp"}) {
+  for (const char* spelling : {"", "7", "0", "tree", "tree.1", "-5", "elsewhere/ring_attention.cpp"}) {
     EXPECT_EQ(
         complaint_of<UsageError>([&] { choose_lesson(lessons, spelling); }),
         std::string("there is no lesson '") + spelling + "'; there are: 01 safe_softmax, 05 ring_attention");
   }
+  EXPECT_EQ(
+      complaint_of<UsageError>([&] { choose_lesson(lessons, "ring_atention.2"); }),
+      "there is no lesson 'ring_atention.2'; did you mean ring_attention? There are: 01 safe_softmax, 05 "
+      "ring_attention");
   EXPECT_EQ(complaint_of<UsageError>([&] { choose_lesson(lessons, "05.3"); }),
             "lesson 05 has no task '3'; it has: 1 (whose block is it), 2 (ring attention)");
   EXPECT_EQ(complaint_of<UsageError>([&] { choose_whole_lesson(lessons, "5.1", "reset"); }),

@@ -355,6 +355,38 @@ test_together() {
 
 # ---- help on the way ----
 
+# The lines that the check just made said of what failed first, and the hint after it does not say.
+unsaid() {
+  local said=$out line
+  course hint 01 --again
+  awk '/^FAIL / { if (seen++) exit } /^lesson 01/ { exit } seen' <<<"$said" |
+    sed -E 's/^FAIL  [a-z0-9.]* +//; s/^ {6}//; s|\.?   \./course hint .*||; /^\.\/course |again with/d' |
+    while IFS= read -r line; do has "$out" "$line" || printf '%s\n' "$line"; done
+}
+
+test_hint_says_no_less() {
+  local edit
+  for edit in 's/lse\[i\] = m + std::log(l)/lse[i] = std::log(l)/' 's/- m)/)/' 's/if (m == minus_infinity)/if (false)/' \
+    's/throw/std::abort();  throw/' 's/lse\[i\] = m/lse[i + 100000000] = m/' 's/lse\[i\] = m.*/while (true) {}/'; do
+    solve
+    sed -i "$edit" "$student"
+    course check 01
+    check "$edit: the check fails" is "$code" 1
+    check "$edit: the hint says no less than the check" is "$(unsaid)" ''
+  done
+}
+
+# Where a terminal is narrow lines break between words, and elsewhere only if COLUMNS asks for it.
+test_wrapping() {
+  local narrow
+  break_student
+  course check 01
+  check 'no line is broken where it goes to a file' has "$out" '   looks like: '
+  narrow=$(COLUMNS=50 COURSE_ROOT=$copy "$build/bin/course-program" check 01)
+  check 'with COLUMNS no line is wider' is "$(awk 'length($0) > 52 && / .* /' <<<"$narrow" | grep -v '\./course')" ''
+  check 'and every word is there' is "$(tr -s ' \n' '\n' <<<"$narrow")" "$(tr -s ' \n' '\n' <<<"$out")"
+}
+
 test_hints() {
   course reset 01
   course hint 01
@@ -586,12 +618,23 @@ test_quiz() {
   check 'it has asked' has "$out" '1 of '
   check 'and answered nothing' lacks "$out" '[Enter: on the whiteboard'
   check 'nothing is remembered' test ! -e "$copy/.course/quiz.json"
-  printf '\n\n\n3\n' | COURSE_ROOT=$copy timeout 60 "$build/bin/course-program" quiz --topic ring >"$work/out" 2>&1
+  printf '\n\n\n\n3\n' | COURSE_ROOT=$copy timeout 60 "$build/bin/course-program" quiz --topic ring >"$work/out" 2>&1
   check 'a quiz with lines from a pipe' has "$(cat "$work/out")" '1 known, 0 half, 0 missed'
   check 'is remembered' has "$(cat "$copy/.course/quiz.json")" '"box": 2'
   course quiz --history
   check 'the history: exit 0' is "$code" 0
   check 'it counts by topic' grep -qE '^ring +[0-9]+ +1 +0$' "$work/out"
+  course quiz --classic
+  check 'an option misspelt: exit 2' is "$code" 2
+  check 'it says which may be meant' has "$err" 'did you mean --classics?'
+  course quiz --topic rng
+  check 'a topic misspelt' has "$err" "there is no topic 'rng'; did you mean ring? There are: "
+  course check safe_softmx
+  check 'a lesson misspelt' has "$err" "there is no lesson 'safe_softmx'; did you mean safe_softmax? There are: "
+  course quiz --difficulty 4
+  check 'no such difficulty: exit 2' is "$code" 2
+  course quiz --count 0
+  check 'no question at all: exit 2' is "$code" 2
   course quiz 05.1
   check 'a quiz of a task: exit 2' is "$code" 2
   course quiz --topic weather
@@ -657,6 +700,8 @@ test_sanitize
 test_skipped
 test_together
 test_hints
+test_hint_says_no_less
+test_wrapping
 test_show
 test_reset
 test_unreadable_results

@@ -39,23 +39,31 @@ TEST(Contract, IsTheCommentAndTheDeclaration) {
   EXPECT_FALSE(parse_contract("/// Task 2. Cut off", "2"));
 }
 
-TEST(Drill, CanBeMadeOfEveryTaskOfEveryLesson) {
+std::string function_of(const Checkout& checkout, const LessonInfo& lesson, const TaskInfo& task) {
+  const std::optional<Contract> contract = contract_of(checkout, lesson, task.id);
+  return contract ? contract->function : "no function";
+}
+
+TEST(Drill, OfEveryTaskOfEveryLessonShowsThatTaskAlone) {
   const Checkout& checkout = this_checkout();
   if (checkout.is_handout()) GTEST_SKIP() << "a handout has no solutions to make a drill of";
   for (const LessonInfo& lesson : checkout.lessons) {
     for (const TaskInfo& task : lesson.tasks) {
       SCOPED_TRACE(lesson.id + "." + task.id);
-      const std::optional<Contract> contract = contract_of(checkout, lesson, task.id);
-      ASSERT_TRUE(contract);
-      std::string all;
-      for (const DrillFile& file : drill_files(checkout, lesson, task.id, false)) all += file.text;
-      EXPECT_TRUE(definition_line(all, contract->function));
-      EXPECT_NE(all.find("NotImplemented(\"task " + task.id + ","), std::string::npos);
-      for (const TaskInfo& before : lesson.tasks) {
-        if (before.id == task.id) break;
-        EXPECT_EQ(all.find("NotImplemented(\"task " + before.id + ","), std::string::npos);
+      std::string shown, neighbours;
+      for (const DrillFile& file : drill_files(checkout, lesson, task.id, false)) {
+        shown += file.text;
+        neighbours += file.neighbours;
       }
-      EXPECT_EQ(std::count(all.begin(), all.end(), '{'), std::count(all.begin(), all.end(), '}'));
+      EXPECT_NE(shown.find("NotImplemented(\"task " + task.id + ","), std::string::npos);
+      EXPECT_EQ(std::count(shown.begin(), shown.end(), '{'), std::count(shown.begin(), shown.end(), '}'));
+      EXPECT_EQ(neighbours.find("NotImplemented("), std::string::npos);
+      for (const TaskInfo& other : lesson.tasks) {
+        const std::string function = function_of(checkout, lesson, other);
+        EXPECT_EQ(definition_line(shown, function).has_value(), other.id == task.id) << function;
+        EXPECT_EQ(definition_line(neighbours, function).has_value(), other.id != task.id) << function;
+        EXPECT_NE(shown.find(function), std::string::npos) << "it says what can be called";
+      }
     }
   }
 }
@@ -66,26 +74,65 @@ TEST(Drill, StartsFromMyOwnAnswerWhereThereIsNoSolution) {
   const fs::path folder = temporary.path() / "lessons" / "01_safe_softmax";
   write_text(folder / "safe_softmax.hpp",
              "/// Task 1. P.\nvoid softmax(int x);\n/// Task 2. L.\nint lse(int x);\n");
-  write_text(folder / "safe_softmax.cpp",
-             "int helper() { return 1; }\nvoid softmax(int x) { helper(); }\nint lse(int x) { return 2; }\n");
+  write_text(
+      folder / "safe_softmax.cpp",
+      "int helper() { return 1; }\n\n// how I did it\nvoid softmax(int x) { helper(); }\n\nint lse(int x) { "
+      "return 2; }\n");
   EXPECT_THROW(drill_files(checkout, checkout.lessons[0], "2", false), Unavailable);
   const std::vector<DrillFile> files = drill_files(checkout, checkout.lessons[0], "2", true);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0].text,
-            "#include \"lesson/not_implemented.hpp\"\nint helper() { return 1; }\nvoid softmax(int x) { "
-            "helper(); }\n"
-            "int lse(int x) {\n  throw course::NotImplemented(\"task 2, logsumexp\");\n}\n");
+            "// softmax is written elsewhere and can be called.\n\n#include \"lesson/not_implemented.hpp\"\n"
+            "int helper() { return 1; }\n\nint lse(int x) {\n  throw course::NotImplemented(\"task 2, "
+            "logsumexp\");\n}\n");
+  EXPECT_TRUE(files[0].neighbours.ends_with(
+      "\nint helper() { return 1; }\n\n// how I did it\nvoid softmax(int x) { helper(); }\n\n"))
+      << files[0].neighbours;
+}
+
+TEST(Drill, IsOfTheEasiestRoutineThatIsNotDoneWhereNothingIsPassed) {
+  const Checkout& checkout = this_checkout();
+  std::vector<std::string> rehearsed;
+  for (const LessonInfo& lesson : checkout.lessons) {
+    for (const TaskInfo& task : lesson.tasks) {
+      if (task.rehearsal == 0) continue;
+      rehearsed.resize(std::max(rehearsed.size(), static_cast<std::size_t>(task.rehearsal)));
+      std::string& place = rehearsed[static_cast<std::size_t>(task.rehearsal - 1)];
+      EXPECT_EQ(place, "") << "two tasks have one place";
+      place = lesson.id + "." + task.id;
+    }
+  }
+  if (!checkout.is_handout()) {
+    EXPECT_EQ(std::ranges::count(rehearsed, ""), 0) << "a place is left out";
+  }
+  const TemporaryFolder temporary;
+  Checkout none{temporary.path(), two_lessons()};
+  for (const LessonInfo& lesson : none.lessons)
+    write_text(none.root / "tests" / lesson.folder() / "judge.cpp", "");
+  none.lessons[1].needs = {};  // a machine without mpirun will do
+  EXPECT_EQ(drill_to_begin(none, ""), "01.1") << "without a place the first";
+  none.lessons[1].tasks[0].rehearsal = 2;
+  none.lessons[1].tasks[1].rehearsal = 1;
+  EXPECT_EQ(drill_to_begin(none, ""), "05.2");
+  EXPECT_EQ(drill_to_begin(none, "01"), "01.1");
+  remember_drill(none, {"05", "2", "2025-01-31 10:00:00", 20, 1, false});
+  EXPECT_EQ(drill_to_begin(none, ""), "05.2") << "given up is not done";
+  remember_drill(none, {"05", "2", "2025-01-31 10:00:00", 20, 1, true});
+  EXPECT_EQ(drill_to_begin(none, ""), "05.1");
+  remember_drill(none, {"05", "1", "2025-01-31 10:00:00", 20, 1, true});
+  EXPECT_EQ(drill_to_begin(none, ""), "01.1");
 }
 
 TEST(Drill, KeepsWhatWasWrittenBefore) {
   const TemporaryFolder temporary;
   const Checkout checkout{temporary.path(), two_lessons()};
   const LessonInfo& lesson = checkout.lessons[0];
-  EXPECT_TRUE(write_drill(checkout, lesson, {{"safe_softmax.cpp", "one"}}).empty());
-  EXPECT_TRUE(write_drill(checkout, lesson, {{"safe_softmax.cpp", "one"}}).empty());
-  const fs::path kept = write_drill(checkout, lesson, {{"safe_softmax.cpp", "two"}});
+  EXPECT_TRUE(write_drill(checkout, lesson, {{"safe_softmax.cpp", "one", "solved"}}).empty());
+  EXPECT_TRUE(write_drill(checkout, lesson, {{"safe_softmax.cpp", "one", "solved"}}).empty());
+  const fs::path kept = write_drill(checkout, lesson, {{"safe_softmax.cpp", "two", "solved"}});
   EXPECT_EQ(read_text(temporary.path() / kept / "safe_softmax.cpp"), "one");
   EXPECT_EQ(read_text(temporary.path() / drill_folder(lesson) / "safe_softmax.cpp"), "two");
+  EXPECT_EQ(read_text(temporary.path() / drill_folder(lesson) / "neighbours" / "safe_softmax.cpp"), "solved");
 }
 
 TEST(DrillHistory, RemembersTimesAndFindsTheBest) {

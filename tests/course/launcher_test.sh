@@ -372,6 +372,11 @@ test_help() {
   course check --help
   check 'check --help: the program answers' has "$out" '<check><--help> in'
   check '--help builds nothing, nor looks whether it should' is "$(calls)" ''
+  course help check
+  check 'help check is check --help' has "$out" '<check><--help> in'
+  course help
+  check 'help is --help' has "$out" '<--help> in'
+  check 'nor does help build anything' is "$(calls)" ''
   course demo --help
   check '--help: of a program of its own that is not built the commands' has "$out" 'check 05'
   rm "$checkout/build/bin/course-tools"
@@ -467,13 +472,52 @@ test_failing_build() {
   check 'the build lacks a header: packages are checked again' has "$(calls)" dpkg-query
 }
 
+# What is no command builds nothing.
+test_unknown_command() {
+  new_machine "$debian"
+  ln -s "$(command -v awk)" "$machine/bin/awk"
+  local wrong meant
+  while read -r wrong meant; do
+    course "$wrong" 05
+    check "$wrong: exit 2" is "$code" 2
+    check "$wrong: what it may have been meant for" has "$err" "there is no command '$wrong'; did you mean $meant? (./course help lists"
+  done <<'WRONG'
+chekc check
+Hint hint
+quizz quiz
+labb lab
+new_lesson new-lesson
+WRONG
+  course help chekc
+  check 'help on what is no command: exit 2' is "$code" 2
+  course weather
+  check 'nothing near: exit 2' is "$code" 2
+  check 'nothing near: only where the list is' has "$err" "there is no command 'weather' (./course help lists the commands)"
+  check 'nothing was built for it' is "$(calls)" ''
+  rm "$machine/bin/awk"
+  course chekc
+  check 'without awk: exit 2 all the same' is "$code" 2
+}
+
+# Every command of the programs is in the list that the launcher knows.
+test_usage_is_whole() {
+  local name
+  new_machine "$debian"
+  course --help
+  for name in $(sed -nE 's/.*(add_command|add_tool)\("([a-z-]+)".*/\2/p' "$course_root"/common/course/commands/{main,tools_main}.cpp) \
+    $(sed -nE 's/^ *\{?ToolCommand\{"([a-z-]+)".*|^ *\{\{?"([a-z-]+)", .*/\1\2/p' "$course_root/common/course/commands/tools.hpp"); do
+    check "$name is in the list" has "$out" "
+  $name "
+  done
+}
+
 test_two_at_once() {
   new_machine "$debian"
   course demo
   : >"$machine/slow"
   forget_calls
-  (in_machine "$checkout/course" one) >/dev/null 2>&1 &
-  (in_machine "$checkout/course" two) >/dev/null 2>&1 &
+  (in_machine "$checkout/course" check 01) >/dev/null 2>&1 &
+  (in_machine "$checkout/course" hint 01) >/dev/null 2>&1 &
   wait
   out='' err='' code=''
   local build="cmake --build $checkout/build --target course-program"

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "../common/complaint.hpp"
@@ -26,9 +27,11 @@ const Checkout& course_checkout() {
   return checkout;
 }
 
-std::string question(const std::string& id, const std::string& lesson = "05", int difficulty = 2) {
+std::string question(const std::string& id, const std::string& lesson = "05", int difficulty = 2,
+                     bool classic = false) {
   return "## What is " + id + "?\n\nlesson: " + lesson + " · difficulty: " + std::to_string(difficulty) +
-         " · id: " + id + "\n\n<details><summary>Answer</summary>\n\n**In a line.** The line of " + id +
+         (classic ? " · classic" : "") + " · id: " + id +
+         "\n\n<details><summary>Answer</summary>\n\n**In a line.** The line of " + id +
          ".\n\n**On the whiteboard.**\n\n- the board of " + id +
          "\n- more\n\n**And then?** *More?*\n\nThe end of " + id + ".\n\n</details>\n\n";
 }
@@ -78,7 +81,10 @@ TEST(Questions, ArePartsOfAPage) {
   EXPECT_EQ(all[0].difficulty, 3);
   EXPECT_EQ(all[0].line, "The line of hops.\n\n");
   EXPECT_EQ(readable(all[0].whiteboard, 60), "  - the board of hops\n  - more\n");
-  EXPECT_EQ(all[1].follow_up, "*More?*\n\nThe end of owner.\n\n\n");
+  EXPECT_EQ(all[1].follow_up, "*More?*");
+  EXPECT_EQ(all[1].follow_up_answer, "The end of owner.\n\n\n");
+  EXPECT_FALSE(all[1].is_classic);
+  EXPECT_TRUE(parse_questions("p.md", question("hops", "05", 1, true)).at(0).is_classic);
 }
 
 TEST(Questions, SayWhatIsWrongAndWhere) {
@@ -99,6 +105,9 @@ TEST(Questions, SayWhatIsWrongAndWhere) {
   says(with(right, "**In a line.**", "In a line."),
        "rings.md:7: expected **In a line.** and got 'In a line.");
   says(right.substr(0, right.find("**And")) + question("owner"), "has no **And then?**");
+  says(with(right, "*More?*", "More?"), "has no *question in stars* after **And then?**");
+  says(with(right, "The end of hops.", ""), "has no answer below the question after **And then?**");
+  says(with(right, "difficulty: 2", "difficulty: 2 · popular"), "with '· classic' before the id or without");
 }
 
 TEST(Questions, HaveOneIdEach) {
@@ -110,9 +119,11 @@ TEST(Questions, HaveOneIdEach) {
 }
 
 TEST(Questions, ReadWellInATerminal) {
-  EXPECT_EQ(readable("$n \\ge (w/2)(H_{kv}/H)\\,F/B$ and 295<!-- = 1 + 2 --> of **them**", 99),
+  EXPECT_EQ(readable("$n \\ge (w/2)(H_{kv}/H) F/B$ and 295<!-- = 1 + 2 --> of **them**", 99),
             "  n ≥ (w/2)(H_kv/H) F/B and 295 of them\n");
   EXPECT_EQ(readable("$e^{s - \\mathrm{lse}}$, `a { b }`", 99), "  e^(s - lse), a { b }\n");
+  EXPECT_EQ(readable("$2^{20}$ tokens, $2^{-9}$, $n^2 d$, $10^{1/2}$, `2^{20}`", 99),
+            "  2²⁰ tokens, 2⁻⁹, n² d, 10^(1/2), 2^{20}\n");
   EXPECT_EQ(readable("one two\nthree\n\n- four five\n  six\n1. seven", 12),
             "  one two\n  three\n\n  - four\n    five six\n  1. seven\n");
   EXPECT_EQ(readable("Code:\n\n    for s:\n        go\n", 9), "  Code:\n\n    for s:\n        go\n");
@@ -125,8 +136,8 @@ TEST(Bank, IsWellFormedAndReadsWell) {
   for (const Question& question : read_questions(course_checkout())) {
     SCOPED_TRACE(question.topic + ": " + question.id);
     EXPECT_TRUE(lines.insert(question.line).second) << "two questions have one answer";
-    for (const std::string* part :
-         {&question.text, &question.line, &question.whiteboard, &question.follow_up}) {
+    for (const std::string* part : {&question.text, &question.line, &question.whiteboard, &question.follow_up,
+                                    &question.follow_up_answer}) {
       const std::string text = readable(*part, 100);
       for (const char* left : {"\\", "$", "**", "<!--", "-->"}) EXPECT_FALSE(contains(text, left)) << text;
     }
@@ -217,22 +228,23 @@ TEST(QuizOrder, PutsWhatNeedsLaterLessonsBehind) {
 
 TEST(Quiz, ShowsOneDepthAfterAnotherAndRemembers) {
   QuizCourse course(question("hops"));
-  const std::string out = course.play({}, {"", "my answer", "", "what?", "3"});
+  const std::string out = course.play({}, {"", "my answer", "", "", "what?", "3"});
   EXPECT_EQ(course.code, succeeded);
   std::size_t at = 0;
-  for (const char* part : {"1 question: 0 due, 1 never asked", "rings · lesson 05 · difficulty 2",
-                           "What is hops?", "[Enter shows the answer in one line; q ends]",
-                           "The line of hops.", "[Enter shows what to write on the whiteboard; q ends]",
-                           "the board of hops", "[Enter shows a follow-up; q ends]", "More?",
-                           "The end of hops.", "[1 missed, 2 half, 3 knew it; q ends]",
-                           "[expected 1, 2 or 3 and got 'what?': 1 missed, 2 half, 3 knew it; q ends]",
-                           "1 known, 0 half, 0 missed"}) {
+  for (const char* part :
+       {"1 question: 0 due, 1 never asked", "rings · lesson 05 · difficulty 2", "What is hops?",
+        "[Enter shows the answer in one line; q ends]", "The line of hops.",
+        "[Enter shows what to write on the whiteboard; q ends]", "the board of hops",
+        "[Enter asks a follow-up; q ends]", "More?", "[Enter shows its answer; q ends]", "The end of hops.",
+        "[1 missed, 2 half, 3 knew it; q ends]",
+        "[expected 1, 2 or 3 and got 'what?': 1 missed, 2 half, 3 knew it; q ends]",
+        "1 known, 0 half, 0 missed"}) {
     const std::size_t found = out.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " in: " << out;
     at = found;
   }
   EXPECT_EQ(read_cards(course.checkout).at("hops").box, 2);
-  course.play({}, {"", "", "", "1"});
+  course.play({}, {"", "", "", "", "1", "q"});
   EXPECT_EQ(read_cards(course.checkout).at("hops").box, 1);
   EXPECT_TRUE(contains(course.play({}, {}), "1 question: 1 due, 0 never asked"));
 }
@@ -242,13 +254,14 @@ TEST(Quiz, EndsWhereInputEndsAndAtQ) {
   const std::string nothing = course.play({}, {});
   EXPECT_EQ(course.code, succeeded);
   EXPECT_FALSE(contains(nothing, "The line of"));
-  const std::string part = course.play({}, {"", ""});
+  const std::string part = course.play({}, {"", "", ""});
   EXPECT_EQ(course.code, succeeded);
   EXPECT_TRUE(contains(part, "the board of"));
-  EXPECT_FALSE(contains(part, "The end of"));
-  course.play({}, {"", "", "", ""});
+  EXPECT_TRUE(contains(part, "More?"));
+  EXPECT_FALSE(contains(part, "The end of")) << "a follow-up is asked before its answer is shown";
+  course.play({}, {"", "", "", "", ""});
   EXPECT_TRUE(read_cards(course.checkout).empty()) << "an answer that was not rated is remembered";
-  course.play({}, {"", "", "", "2", "", "q", "", "", "3"});
+  course.play({}, {"", "", "", "", "2", "", "q", "", "", "3"});
   EXPECT_EQ(read_cards(course.checkout).size(), 1u);
 }
 
@@ -256,7 +269,7 @@ TEST(Quiz, AsksOnALessonOrATopic) {
   QuizCourse course(question("hops") + question("shift", "01"));
   write_text(course.temporary.path() / "docs" / "interview" / "chips.md",
              "# Chips\n\n" + question("banks", "05"));
-  const std::string five = course.play({.lesson = "5"}, {"", "", "", "3", "", "", "", "3"});
+  const std::string five = course.play({.lesson = "5"}, {"", "", "", "", "3", "", "", "", "", "3"});
   EXPECT_TRUE(contains(five, "2 questions:") && contains(five, "hops") && contains(five, "banks"));
   EXPECT_FALSE(contains(five, "shift"));
   const std::string chips = course.play({.topic = "chips"}, {""});
@@ -279,6 +292,70 @@ TEST(Quiz, BeginsWithWhatNeedsNoLessonToCome) {
   const std::string all = course.play({}, {""});
   EXPECT_TRUE(contains(all, "3 never asked; those that need a lesson that you have not passed come last: 2"));
   EXPECT_TRUE(contains(all, "1 of 3 · rings · lesson 01 · difficulty 3")) << all;
+}
+
+/// Of each question that a quiz asked its number, or "again", and its id.
+std::vector<std::string> asked(const std::string& out) {
+  static const std::regex heading("\n(again|[0-9]+ of [0-9]+) · [^\n]*\n *What is ([a-z]+)\\?");
+  std::vector<std::string> all;
+  for (std::sregex_iterator found(out.begin(), out.end(), heading), end; found != end; ++found)
+    all.push_back(found->str(1) + " " + found->str(2));
+  return all;
+}
+
+/// The lines that are typed where questions go so: "131".
+std::vector<std::string> typed(const std::string& recalls) {
+  std::vector<std::string> lines;
+  for (const char c : recalls) lines.insert(lines.end(), {"", "", "", "", std::string(1, c)});
+  return lines;
+}
+
+TEST(Quiz, BringsBackWhatWasMissedInTheSameSitting) {
+  QuizCourse course(question("a", "05", 1) + question("b", "05", 2) + question("c", "05", 3));
+  const std::string out = course.play({}, typed("13312"));
+  EXPECT_EQ(asked(out), (std::vector<std::string>{"1 of 3 a", "2 of 3 b", "3 of 3 c", "again a", "again a"}));
+  EXPECT_TRUE(contains(out, "2 known, 0 half, 1 missed (1 no longer when asked again)")) << out;
+  EXPECT_EQ(read_cards(course.checkout).at("a").box, 1) << "half known at last: due again";
+  std::string seven;
+  for (const char* id : {"a", "b", "c", "d", "e", "f", "g"}) seven += question(id);
+  QuizCourse longer(seven);
+  const std::vector<std::string> order = asked(longer.play({}, typed("13333333")));
+  ASSERT_EQ(order.size(), 8u);
+  EXPECT_EQ(order[5], "again " + order[0].substr(7)) << "after four others";
+}
+
+TEST(Quiz, AsksAsManyAsAreWantedAndAsHard) {
+  QuizCourse course(question("a", "05", 1) + question("b", "05", 2) + question("c", "05", 3));
+  EXPECT_EQ(asked(course.play({.count = 2}, typed("333"))),
+            (std::vector<std::string>{"1 of 2 a", "2 of 2 b"}));
+  QuizCourse other(question("a", "05", 1) + question("b", "05", 2) + question("c", "05", 3));
+  EXPECT_EQ(asked(other.play({.difficulties = {3}}, typed("333"))), std::vector<std::string>{"1 of 1 c"});
+  EXPECT_EQ(asked(other.play({.difficulties = {1, 2}, .count = 9}, typed("333"))),
+            (std::vector<std::string>{"1 of 2 a", "2 of 2 b"}));
+}
+
+TEST(Quiz, AsksTheClassicsFirst) {
+  const std::string page =
+      question("a", "05", 1) + question("b", "05", 3, true) + question("c", "05", 2, true);
+  QuizCourse course(page);
+  EXPECT_EQ(asked(course.play({}, typed("3"))), std::vector<std::string>({"1 of 3 a", "2 of 3 c"}));
+  QuizCourse classics(page);
+  const std::string out = classics.play({.classics = true}, typed("333"));
+  EXPECT_TRUE(contains(out, "the classics come first: 2") && contains(out, "· classic")) << out;
+  EXPECT_EQ(asked(out), (std::vector<std::string>{"1 of 3 c", "2 of 3 b", "3 of 3 a"}));
+}
+
+TEST(Bank, MarksItsClassics) {
+  std::set<std::string> topics;
+  int classics = 0;
+  for (const Question& question : read_questions(course_checkout())) {
+    if (!question.is_classic) continue;
+    ++classics;
+    topics.insert(question.topic);
+  }
+  EXPECT_GE(classics, 20);
+  EXPECT_LE(classics, 30) << "not everything is a classic";
+  EXPECT_GE(topics.size(), 10u);
 }
 
 TEST(Quiz, CountsWhatIsKnownByTopic) {

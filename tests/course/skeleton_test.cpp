@@ -34,6 +34,10 @@ std::string complaint(const std::string& marked) {
   return complaint_of<std::invalid_argument>([&] { skeleton_of(marked); });
 }
 
+std::string with_nothing_of(std::string text, const std::string& part) {
+  return text.erase(text.find(part), part.size());
+}
+
 TEST(Skeleton, HasTheMarkedLinesInPlaceOfTheAnswer) {
   EXPECT_EQ(skeleton_of(solution), R"(#include "f.hpp"
 
@@ -82,15 +86,18 @@ TEST(SameCode, LooksAtWhatStandsBetweenQuotes) {
   EXPECT_TRUE(same_code("n = 1'000;  // many", "n = 1'000;  // few"));
 }
 
-TEST(Skeleton, CanBeCutOfSomeTasksAlone) {
-  const std::string marked =
-      "//> task 1\nint help();\n//< task 1\nint one() {\n  //> task 1\n  //| throw 1;\n  return help();\n  "
-      "//< task 1\n}\n"
-      "int two() {\n  //> task 2\n  //| throw 2;\n  return 2;\n  //< task 2\n}\n";
-  EXPECT_EQ(skeleton_of(marked, {"2"}),
-            "int help();\nint one() {\n  return help();\n}\nint two() {\n  throw 2;\n}\n");
-  EXPECT_EQ(skeleton_of(marked, {"1"}), "int one() {\n  throw 1;\n}\nint two() {\n  return 2;\n}\n");
-  EXPECT_EQ(skeleton_of(marked, {"1", "2"}), skeleton_of(marked));
+TEST(Definition, GoesWithWhatBelongsToIt) {
+  const std::string text =
+      "#include <a>\n\nint helper();\n// One way\n/* or two */\ntemplate <class T>\nint\none(T x,\n    T y) "
+      "{\n  "
+      "return \"}\";\n}\n\n// Two.\nint two() { return one(1, 2); }\nint three;\n";
+  EXPECT_EQ(without_definition(text, "one"),
+            "#include <a>\n\nint helper();\n\n// Two.\nint two() { return one(1, 2); }\nint three;\n");
+  EXPECT_EQ(without_definition(text, "two"),
+            with_nothing_of(text, "// Two.\nint two() { return one(1, 2); }\n"));
+  EXPECT_EQ(without_definition(text, "helper"), text) << "a declaration is none";
+  EXPECT_EQ(without_definition("int a() {}\n\nint b() {}\n\nint c() {}", "b"), "int a() {}\n\nint c() {}");
+  EXPECT_EQ(without_definition("int a() {}", "a"), "");
 }
 
 TEST(Definition, IsToldFromCallsCommentsAndLiterals) {

@@ -161,12 +161,20 @@ test_drill() {
   check 'with the contract' has "$out" '/// Task 2. lse_i = log sum_j exp(x_ij)'
   check 'and the declaration' has "$out" 'void logsumexp(course::MatrixView<const float> x, std::span<float> lse);'
   check 'the body is empty' has "$(cat "$drilled")" 'throw course::NotImplemented("task 2, logsumexp");'
-  check 'the other task is written' lacks "$(cat "$drilled")" 'task 1'
+  check 'the other task is not shown' lacks "$(cat "$drilled")" 'void softmax('
+  cp "$drilled" "$work/given"
+  check 'and can be called' has "$(cat "$drilled")" '// softmax is written elsewhere and can be called.'
   solution | sed 's/return m;/return n;/' | save_in_place "$drilled"
   check 'what does not compile' complains '.course/drill/01_safe_softmax/safe_softmax.cpp:'
   solution | sed 's/lse\[i\] = m + std::log(l)/lse[i] = std::log(l)/' | save_by_renaming "$drilled"
   check 'what is wrong' says 'FAIL  lesson01.2'
-  solution | save_by_renaming "$drilled"
+  wait_until kept_for_hint
+  printf '## Task 2\n### Hint 1\nThink.\n' >"$copy/lessons/01_safe_softmax/hints.md"
+  hint_of_drill=$(COURSE_ROOT=$copy "$build/bin/course-program" hint 01)
+  check 'a hint knows of it' has "$hint_of_drill" 'the last drill said: '
+  check 'and of all that was said' has "$hint_of_drill" "$(sed -n 's/^ *\(lse\[row.*\)/\1/p' "$work/out" | head -n 1)"
+  check 'and sends to no file of mine' lacks "$hint_of_drill" './course replay'
+  answer_with_neighbour | save_by_renaming "$drilled"
   await_end
   check 'what is right ends it: exit 0' is "$code" 0
   check 'with the time' has "$out" 'drill 01.2 passed in '
@@ -174,6 +182,16 @@ test_drill() {
   check 'no other task was played' lacks "$out" 'lesson01.1'
   check 'my own file is as it was' is "$(cat "$student")" '// mine'
   check 'no case is kept' test ! -e "$copy/.course/cases/lesson01.2"
+}
+
+kept_for_hint() { grep -q '"drilled": *{ *"01"' <(tr -d '\n' <"$copy/.course/results.json"); }
+
+# The drill as it was given, with a body that calls the neighbour and a helper under the name of one that the neighbour has.
+answer_with_neighbour() {
+  printf '#include <algorithm>\n#include <cmath>\n#include <limits>\n#include <vector>\n'
+  sed -e '/^namespace lesson01 {/a static float maximum(std::span<const float> row) { float m = -std::numeric_limits<float>::infinity(); for (const float x : row) m = std::max(m, x); return m; }' \
+    -e 's/throw course::NotImplemented.*/std::vector<float> p(x.rows() * x.cols()); softmax(x, {p.data(), x.rows(), x.cols()}); for (course::Index i = 0; i < x.rows(); ++i) { const float m = maximum(x.row(i)); float l = 0; for (const float s : x.row(i)) l += std::exp(s - m); lse[i] = std::isinf(m) ? m : m + std::log(l); }/' \
+    "$work/given"
 }
 
 test_drill_given_up() {

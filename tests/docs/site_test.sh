@@ -114,6 +114,19 @@ found() { cat "$site"/search/all_*.js | grep -c "^  \['$1_[0-9]*',\['[^']*',\['.
 check 'the search finds a chapter by a word within its title' is "$(found softmax lesson_02.html)" 1
 check 'and a heading' is "$(found 'softmax_20is_20for' 'lesson_01.html#lesson_01-what-a-softmax-is-for')" 1
 
+# ---- the sheet on paper ----
+
+# How many pages the sheet has on paper of this size.
+printed_pages() {
+  sed "s|</head>|<style>@page { size: $1 }</style></head>|" "$site/interview_sheet.html" >"$site/printed.html"
+  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --allow-file-access-from-files --virtual-time-budget=20000 \
+    --no-pdf-header-footer --print-to-pdf="$work/sheet.pdf" "file://$site/printed.html" >/dev/null 2>&1
+  rm "$site/printed.html"
+  grep -a -cE '/Type */Page\b' "$work/sheet.pdf"
+}
+check 'the sheet is in the menu' grep -q interview_sheet.html "$site/menudata.js"
+for size in A4 letter; do check "the sheet prints on two sides of $size" is "$(printed_pages $size)" 2; done
+
 # ---- what each chapter's first line says of its length, and of what comes before it ----
 
 # Prints the chapters whose minutes (120 words each) are off by more than a seventh of what they say, or whose lines (of the

@@ -112,6 +112,7 @@ class Check {
   /// The results become part of what is known of these files; what was known of other contents is forgotten.
   void remember(const LessonRecord& now) const {
     update_progress(checkout_, [&](Progress& progress) {
+      progress.drilled.erase(lesson_.id);
       LessonRecord& known = progress.lessons[lesson_.id];
       if (known.hash != now.hash || !now.build_error.empty() || !known.build_error.empty())
         known = {now.hash, now.build_error, {}};
@@ -169,7 +170,7 @@ class Check {
   int conclude(const LessonStatus& lesson_status, const std::string& verdict,
                const TestResults& results) const {
     if (options_.problems) print_problems(lesson_status);
-    fmt::print("{}", options_.json ? report_json({lesson_status}) + "\n" : verdict);
+    fmt::print("{}", options_.json ? report_json({lesson_status}) + "\n" : fitted(verdict));
     return all_passed(tests_, results) ? succeeded : failed;
   }
 

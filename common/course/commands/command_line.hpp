@@ -3,14 +3,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
+#include <iostream>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/checkout.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
+#include "text/nearest.hpp"
 
 namespace course::program {
 
@@ -65,11 +68,16 @@ class CommandLine {
       }
       return std::nullopt;
     } catch (const CLI::Success& asked) {
-      return app_.exit(asked);
+      std::ostringstream help;
+      const int code = app_.exit(asked, help, std::cerr);
+      std::fputs(fitted(help.str()).c_str(), stdout);
+      return code;
     } catch (const CLI::ParseError& error) {
       std::string text = error.what();
       std::ranges::replace(text, '\n', ' ');
       const std::vector<CLI::App*> chosen = app_.get_subcommands();
+      if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+        text += did_you_mean(text.substr(text.rfind(' ') + 1), words_of(chosen.empty() ? app_ : *chosen[0]));
       const std::string more =
           chosen.empty()
               ? "the commands are " + joined(app_.get_subcommands({}), &CLI::App::get_name) + "; ./course"
@@ -77,6 +85,16 @@ class CommandLine {
       complain(text + "; " + more + " --help says more");
       return wrong_usage;
     }
+  }
+
+  /// What may be typed: commands and options.
+  static std::vector<std::string> words_of(const CLI::App& app) {
+    std::vector<std::string> words;
+    for (const CLI::App* command : app.get_subcommands({})) words.push_back(command->get_name());
+    for (const CLI::Option* option : app.get_options({})) {
+      for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    }
+    return words;
   }
 
   Action action_;  ///< of the command that was chosen

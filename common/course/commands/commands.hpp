@@ -61,12 +61,15 @@ struct DrillOptions {
 int drill(const Checkout& checkout, const DrillOptions& options);
 
 struct QuizOptions {
-  std::string lesson = {};  ///< as choose_lesson understands it; empty: every lesson
-  std::string topic = {};   ///< a page of docs/interview; empty: every page
-  bool history = false;     ///< only print what is remembered
+  std::string lesson = {};                  ///< as choose_lesson understands it; empty: every lesson
+  std::string topic = {};                   ///< a page of docs/interview; empty: every page
+  std::vector<int> difficulties = {};       ///< 1 to 3; none: any
+  bool classics = false;                    ///< the classics before all others
+  std::optional<int> count = std::nullopt;  ///< ask so many at most
+  bool history = false;                     ///< only print what is remembered
 };
-/// Asks the questions of docs/interview one after another until input ends, and remembers how each went. It
-/// reads lines from standard input, whatever that is.
+/// Asks the questions of docs/interview one after another until input ends, those again that were missed, and
+/// remembers how each went. It reads lines from standard input, whatever that is.
 int quiz(const Checkout& checkout, const QuizOptions& options);
 
 struct ReplayOptions {
@@ -141,9 +144,10 @@ std::string problem_line(const TaskPlace& place, const LessonInfo& lesson, const
 /// The text with lines longer than `width` characters cut, what is cut off on lines of its own, indented.
 std::string folded(const std::string& text, std::size_t width);
 
-/// What a failed task looks like and the rows of the README on it; or, where no known mistake explains it,
-/// what the check said and what to do next. Whole lines.
-std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task);
+/// All that the check, or a drill, said of a failed task, and the rows of the README on the mistakes that it
+/// named; or, where it named none, what to do next. Whole lines.
+std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task,
+                     bool in_drill = false);
 
 /// Tells one failure of a task from another, whatever numbers it shows.
 std::string failure_outline(const TaskStatus& task);

@@ -59,33 +59,54 @@ bool has_quotation(const std::string& line, const std::string& quotation) {
   return true;
 }
 
-/// The line of a check that a row quotes, and that row.
-struct QuotedLine {
-  std::string line;
-  MistakeRow row;
-};
-
-std::optional<QuotedLine> quoted_line(const std::vector<MistakeRow>& rows, const std::string& diagnosis) {
-  for (const std::string& line : lines_of(diagnosis)) {
+/// The row that quotes a line of the check's.
+const MistakeRow* quoting_row(const std::vector<MistakeRow>& rows, const std::vector<std::string>& said) {
+  for (const std::string& line : said) {
     for (const MistakeRow& row : rows) {
       const bool quotes = std::ranges::any_of(quotations(row), [&](const std::string& quotation) {
         return has_quotation(without_numbers(line), quotation);
       });
-      if (quotes) return QuotedLine{line, row};
+      if (quotes) return &row;
     }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
-/// What a known mistake is, the input that shows it, and the README's rows on it.
-std::string about_mistake(const Checkout& checkout, const LessonInfo& lesson, const MistakeInfo& mistake,
-                          const char* where) {
-  std::string text = fmt::format("the last check looked{} like: {}\n  it shows on: {}\n", where, mistake.what,
-                                 mistake.exposed_by);
-  for (const MistakeRow& row : mistake_rows(checkout, lesson)) {
+/// The known mistakes that the check named, be it of one output only.
+std::vector<const MistakeInfo*> named_mistakes(const LessonInfo& lesson, const TaskStatus& task,
+                                               const std::vector<std::string>& said) {
+  std::vector<const MistakeInfo*> named;
+  for (const MistakeInfo& mistake : lesson.mistakes) {
+    const bool is_said = std::ranges::any_of(said, [&](const std::string& line) {
+      return line.find("looks like: " + mistake.what) != std::string::npos;
+    });
+    if (is_said ||
+        std::ranges::count(task.mistakes, mistake.id) + std::ranges::count(task.in_part, mistake.id) > 0)
+      named.push_back(&mistake);
+  }
+  return named;
+}
+
+/// The input that shows a known mistake, and the README's rows on it.
+std::string about_mistake(const std::vector<MistakeRow>& rows, const MistakeInfo& mistake) {
+  std::string text = fmt::format("  {}: it shows on {}\n", mistake.what, mistake.exposed_by);
+  for (const MistakeRow& row : rows) {
     if (std::ranges::count(row.mistakes, mistake.id) > 0) text += row_text(row);
   }
   return text;
+}
+
+/// All that the check said of the task, as many lines as it had.
+std::vector<std::string> lines_said(const TaskStatus& task) {
+  std::vector<std::string> said = lines_of(task.diagnosis);
+  for (const auto& [test, text] : task.others) {
+    const std::size_t ranks = test.find("ranks");
+    const std::size_t first = said.size();
+    for (const std::string& line : lines_of(text)) said.push_back("  " + line);
+    said.insert(said.begin() + static_cast<std::ptrdiff_t>(first),
+                ranks == std::string::npos ? test + ":" : "on " + test.substr(ranks + 5) + " ranks:");
+  }
+  return said;
 }
 
 /// Where a deadlock's report is explained: the lesson that teaches it is the first with this heading.
@@ -166,16 +187,14 @@ std::string where_the_table_is(const Checkout& checkout, const LessonInfo& lesso
                            mistakes_section);
 }
 
-/// The line of a check that leads furthest, beside its first: empty where there is none.
-std::string leading_line(const std::string& diagnosis) {
-  for (const char* lead :
-       {"look at ", "was given as K", "attended to ", "should send to rank", "is not launched"}) {
-    const std::vector<std::string> lines = lines_of(diagnosis);
-    const auto found = std::ranges::find_if(
-        lines, [&](const std::string& line) { return line.find(lead) != std::string::npos; });
-    if (found != lines.end()) return found == lines.begin() ? "" : *found;
-  }
-  return "";
+/// How to have the line found. On the simulated GPU a change takes seconds: five minutes try too few.
+std::string where_locate_looks(const LessonInfo& lesson, const TaskStatus& task) {
+  return breaks_a_rule(task) || lesson.needs_gpu() ? ""
+                                                   : fmt::format(
+                                                         "  ./course locate {}.{} looks for the line: it "
+                                                         "tries small changes of your file, for five "
+                                                         "minutes\n",
+                                                         lesson.id, task.task->id);
 }
 
 }  // namespace
@@ -184,30 +203,18 @@ std::string failure_outline(const TaskStatus& task) {
   return task.mistakes.empty() ? task.ending + ": " + task.diagnosis : joined(task.mistakes);
 }
 
-std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
-  std::string text;
-  for (const auto& [ids, where] : {std::pair{&task.mistakes, ""}, {&task.in_part, ", in part,"}}) {
-    for (const std::string& id : *ids) {
-      const auto known = std::ranges::find(lesson.mistakes, id, &MistakeInfo::id);
-      if (known != lesson.mistakes.end()) text += about_mistake(checkout, lesson, *known, where);
-    }
-    if (!text.empty()) return text;
-  }
-  const std::optional<QuotedLine> quoted = quoted_line(mistake_rows(checkout, lesson), task.diagnosis);
-  // On the simulated GPU a change takes seconds: five minutes try too few.
-  const std::string locate =
-      breaks_a_rule(task) || lesson.needs_gpu()
-          ? ""
-          : fmt::format(
-                "  ./course locate {}.{} looks for the line: it tries small changes of "
-                "your file, for five minutes\n",
-                lesson.id, task.task->id);
-  const std::string lead = quoted ? "" : leading_line(task.diagnosis);
-  return fmt::format("the last check said: {}\n{}{}{}{}",
-                     quoted ? quoted->line : task.diagnosis.substr(0, task.diagnosis.find('\n')),
-                     lead.empty() ? "" : "  and: " + lead + "\n",
-                     quoted ? row_text(quoted->row) : where_the_table_is(checkout, lesson, task),
-                     next_step_after(checkout, lesson, task), locate);
+std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task,
+                     bool in_drill) {
+  const std::vector<MistakeRow> rows = mistake_rows(checkout, lesson);
+  const std::vector<std::string> said = lines_said(task);
+  std::string text =
+      fmt::format("the last {} said: {}\n", in_drill ? "drill" : "check", joined(said, {}, "\n  "));
+  const std::vector<const MistakeInfo*> named = named_mistakes(lesson, task, said);
+  for (const MistakeInfo* mistake : named) text += about_mistake(rows, *mistake);
+  if (!named.empty()) return text;
+  const MistakeRow* quoting = quoting_row(rows, said);
+  text += quoting != nullptr ? row_text(*quoting) : where_the_table_is(checkout, lesson, task);
+  return text + (in_drill ? "" : next_step_after(checkout, lesson, task) + where_locate_looks(lesson, task));
 }
 
 }  // namespace course::program

@@ -42,6 +42,13 @@ std::string task_in_need(const LessonStatus& now, const std::optional<LessonStat
   return next == nullptr || begun_again ? open->task->id : next->task->id;
 }
 
+/// What a drill of the lesson failed by since then; nullopt where none did.
+std::optional<LessonStatus> at_last_drill(const LessonInfo& lesson, const Progress& progress) {
+  const auto results = progress.drilled.find(lesson.id);
+  if (results == progress.drilled.end()) return std::nullopt;
+  return lesson_status_of(lesson, results->second);
+}
+
 /// What the last check has against the task; nullptr where it did not fail.
 const TaskStatus* failure_of(const std::optional<LessonStatus>& last, const std::string& id) {
   if (!last || !last->obstacle.empty()) return nullptr;
@@ -51,10 +58,11 @@ const TaskStatus* failure_of(const std::optional<LessonStatus>& last, const std:
 }
 
 /// Prints what to make of the failure, in one line where that has been printed in full. Whether it had not.
-bool tell(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& failure, bool again) {
+bool tell(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& failure, bool in_drill,
+          bool again) {
   const std::string key = lesson.id + "." + failure.task->id;
   const std::string outline = failure_outline(failure);
-  const std::string text = guidance(checkout, lesson, failure);
+  const std::string text = fitted(guidance(checkout, lesson, failure, in_drill));
   bool is_new = false;
   update_progress(checkout, [&](Progress& now) {
     is_new = now.guided[key] != outline;
@@ -71,7 +79,10 @@ int hint(const Checkout& checkout, const HintOptions& options) {
   const LessonInfo& lesson = *chosen;
   const std::string call = "./course hint " + lesson.id + (task.empty() ? "" : "." + task);
   const Progress progress = read_progress(checkout);
-  const std::optional<LessonStatus> last = at_last_check(lesson, progress);
+  const std::optional<LessonStatus> last = at_last_check(lesson, progress),
+                                    drilled = at_last_drill(lesson, progress);
+  // A drill plays one task.
+  if (task.empty() && drilled) task = drilled->next_task()->task->id;
   if (task.empty()) task = task_in_need(lesson_status_of(checkout, lesson, progress), last);
   if (task.empty()) {
     fmt::print("lesson {0} is passed; for a task's hints all the same: ./course hint {0}.{1}\n", lesson.id,
@@ -83,8 +94,10 @@ int hint(const Checkout& checkout, const HintOptions& options) {
   const auto shown = progress.hints.find(key);
   const int count = static_cast<int>(hints.size());
   const int before = shown == progress.hints.end() ? 0 : std::clamp(shown->second, 0, count);
-  const TaskStatus* failure = failure_of(last, task);
-  const bool is_news = failure != nullptr && tell(checkout, lesson, *failure, options.again);
+  const TaskStatus* const in_drill = failure_of(drilled, task);
+  const TaskStatus* failure = in_drill != nullptr ? in_drill : failure_of(last, task);
+  const bool is_news =
+      failure != nullptr && tell(checkout, lesson, *failure, in_drill != nullptr, options.again);
   if (is_news && !options.again && before < count) {
     fmt::print("{} again gives general hint {} of {} for task {}\n", call, before + 1, count, task);
     return succeeded;
@@ -98,7 +111,7 @@ int hint(const Checkout& checkout, const HintOptions& options) {
   const int number = options.again ? std::max(before, 1) : before + 1;
   const std::string title =
       fmt::format("task {}, {}: hint {} of {}", task, lesson.task(task).name, number, count);
-  fmt::print("{}\n\n{}\n", painted(title, Colour::Bold), hints[static_cast<std::size_t>(number - 1)]);
+  fmt::print("{}\n\n{}\n", painted(title, Colour::Bold), fitted(hints[static_cast<std::size_t>(number - 1)]));
   update_progress(checkout, [&](Progress& now) { now.hints[key] = number; });
   return succeeded;
 }

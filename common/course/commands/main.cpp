@@ -106,6 +106,11 @@ class StudentLine : public CommandLine {
                                     [this](const Checkout& checkout) { return quiz(checkout, quiz_); });
     command->add_option("lesson", quiz_.lesson, "05 or ring_attention; without it, questions on any lesson");
     command->add_option("--topic", quiz_.topic, "only a page of docs/interview, such as numerics");
+    command->add_flag("--classics", quiz_.classics, "first those that almost every interview asks");
+    command->add_option("--difficulty", quiz_.difficulties, "only 1, 2 or 3, or several: 1,2")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 3));
+    command->add_option("--count", quiz_.count, "ask so many at most")->check(CLI::PositiveNumber);
     command->add_flag("--history", quiz_.history, "how many are known by topic, and ask nothing");
   }
 

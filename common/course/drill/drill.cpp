@@ -56,8 +56,27 @@ LessonChoice choice_of(const Checkout& checkout, const std::string& argument) {
   return argument.empty() ? LessonChoice() : choose_lesson(checkout.lessons, argument);
 }
 
+/// The easiest that has not been passed yet; nullptr where all have.
+const DrillTask* first_not_done(const std::vector<DrillTask>& tasks, const std::vector<DrillRecord>& done) {
+  const auto is_open = [&](const DrillTask& task) {
+    return std::ranges::none_of(drills_of(done, task.lesson->id, task.task->id), &DrillRecord::passed);
+  };
+  const auto rank = [](const DrillTask& task) {
+    return std::pair(task.task->rehearsal == 0, task.task->rehearsal);
+  };
+  const DrillTask* first = nullptr;
+  for (const DrillTask& task : tasks) {
+    if (is_open(task) && (first == nullptr || rank(task) < rank(*first))) first = &task;
+  }
+  return first;
+}
+
 DrillTask choose_drill(const Checkout& checkout, const std::string& argument) {
   const std::vector<DrillTask> tasks = drillable(checkout, choice_of(checkout, argument));
+  // Of lessons that are passed any routine may be asked.
+  const DrillTask* easiest =
+      tasks.front().lesson_passed ? nullptr : first_not_done(tasks, read_drills(checkout));
+  if (easiest != nullptr) return *easiest;
   std::random_device chance;
   return tasks[std::uniform_int_distribution<std::size_t>(0, tasks.size() - 1)(chance)];
 }
@@ -86,15 +105,19 @@ class Drill {
     fmt::print("{}\n\n",
                painted(fmt::format("drill {}, {}: {}", name(), lesson_.title, task_.name), Colour::Bold));
     const std::optional<Contract> contract = contract_of(checkout_, lesson_, task_.id);
-    if (contract) fmt::print("{}\n", contract->text);
+    if (contract) fmt::print("{}\n", fitted(contract->text));
     for (const fs::path& file : files_)
       fmt::print("write it in {}\n", fs::relative(file, checkout_.root).string());
-    fmt::print("the clock runs; each save is checked; Ctrl-C gives up\n");
+    fmt::print(
+        "the clock runs; each save is checked; ./course hint {} in another terminal explains a failure; "
+        "Ctrl-C gives up\n",
+        name());
     std::fflush(stdout);
   }
 
   /// Returns when a save passes. Throws Interrupted.
   void run() {
+    keep_for_hint({});
     FileWatcher watcher(files_);
     start_ = Clock::now();
     // A line now and then would only disturb where it cannot be rewritten.
@@ -138,11 +161,22 @@ class Drill {
       return false;
     }
     const std::vector<std::string> tests = selected_tests(lesson_, task_.id);
-    return all_passed(tests, grade(checkout_, {.lesson = &lesson_,
-                                               .tests = tests,
-                                               .tree = tree(),
-                                               .subject = subject(),
-                                               .player = {built_in_player(tree(), lesson_)}}));
+    const TestResults results = grade(checkout_, {.lesson = &lesson_,
+                                                  .tests = tests,
+                                                  .tree = tree(),
+                                                  .subject = subject(),
+                                                  .player = {built_in_player(tree(), lesson_)}});
+    const bool passed = all_passed(tests, results);
+    keep_for_hint(passed ? TestResults() : results);
+    return passed;
+  }
+
+  /// ./course hint explains what a drill failed by until the next one or a check.
+  void keep_for_hint(const TestResults& failed) const {
+    update_progress(checkout_, [&](Progress& progress) {
+      progress.drilled.erase(lesson_.id);
+      if (!failed.empty()) progress.drilled[lesson_.id] = failed;
+    });
   }
 
   void conclude(bool passed) const {
@@ -174,27 +208,44 @@ int print_history(const Checkout& checkout, const std::string& argument) {
   return succeeded;
 }
 
-std::set<std::string> from_task_on(const LessonInfo& lesson, const std::string& task) {
-  std::set<std::string> tasks;
-  for (const TaskInfo& info : lesson.tasks) {
-    if (info.id == task || !tasks.empty()) tasks.insert(info.id);
-  }
-  return tasks;
+/// The function that a task's contract declares.
+std::string function_of(const Checkout& checkout, const LessonInfo& lesson, const TaskInfo& task) {
+  const std::optional<Contract> contract = contract_of(checkout, lesson, task.id);
+  if (contract) return contract->function;
+  throw std::runtime_error("no header in " + Checkout::lesson_folder(lesson).string() + " declares task " +
+                           task.id);
 }
 
-/// The student's own text with the task's body emptied; as it is when its function is not in it.
-std::string emptied(const Checkout& checkout, const LessonInfo& lesson, const std::string& file,
-                    const TaskInfo& task) {
+/// The student's own text with the function's body emptied; as it is where the function is not in it.
+std::string emptied(std::string text, const std::string& function, const TaskInfo& task) {
   const std::string not_implemented = "#include \"lesson/not_implemented.hpp\"\n";
-  const std::optional<Contract> contract = contract_of(checkout, lesson, task.id);
-  if (!contract)
-    throw std::runtime_error("no header in " + Checkout::lesson_folder(lesson).string() + " declares task " +
-                             task.id);
-  std::string text = read_text(checkout.root / Checkout::student_file(lesson, file));
-  if (!definition_line(text, contract->function)) return text;
+  if (!definition_line(text, function)) return text;
   if (text.find(not_implemented) == std::string::npos) text = not_implemented + text;
-  return with_body(text, contract->function,
+  return with_body(text, function,
                    "throw course::NotImplemented(\"task " + task.id + ", " + task.name + "\");");
+}
+
+/// Says of a file to drill with which functions are not shown in it.
+std::string note_on(const std::vector<std::string>& neighbours) {
+  return neighbours.empty() ? ""
+                            : "// " + listed(neighbours) + (neighbours.size() == 1 ? " is" : " are") +
+                                  " written elsewhere and can be called.\n\n";
+}
+
+/// A file of the lesson's that is solved, in two: without the other tasks' functions, and with these alone.
+DrillFile drill_file(const std::string& file, std::string to_write, std::string solved,
+                     const std::string& drilled, const std::vector<std::string>& others) {
+  std::vector<std::string> hidden;
+  for (const std::string& function : others) {
+    if (!definition_line(to_write, function)) continue;
+    hidden.push_back(function);
+    to_write = without_definition(to_write, function);
+  }
+  // Helpers that only the drilled function used stay behind there.
+  std::string unused;
+  for (const char* what : {"function", "variable", "const-variable"})
+    unused += fmt::format("#pragma GCC diagnostic ignored \"-Wunused-{}\"\n", what);
+  return {file, note_on(hidden) + to_write, unused + without_definition(solved, drilled)};
 }
 
 }  // namespace
@@ -218,15 +269,28 @@ fs::path drill_folder(const LessonInfo& lesson) {
   return fs::path(".course") / "drill" / lesson.folder();
 }
 
-std::vector<DrillFile> drill_files(const Checkout& checkout, const LessonInfo& lesson,
-                                   const std::string& task, bool passed) {
+std::string drill_to_begin(const Checkout& checkout, const std::string& argument) {
+  const DrillTask chosen = choose_drill(checkout, argument);
+  return chosen.lesson->id + "." + chosen.task->id;
+}
+
+std::vector<DrillFile> drill_files(const Checkout& checkout, const LessonInfo& lesson, const std::string& id,
+                                   bool passed) {
+  const TaskInfo& task = lesson.task(id);
+  const std::string drilled = function_of(checkout, lesson, task);
+  std::vector<std::string> others;
+  for (const TaskInfo& other : lesson.tasks) {
+    if (other.id != id) others.push_back(function_of(checkout, lesson, other));
+  }
   std::vector<DrillFile> files;
   for (const std::string& file : lesson.files) {
     const fs::path solution = Checkout::solution_file(lesson, file);
     if (fs::exists(checkout.root / solution)) {
-      files.push_back({file, skeleton_of(read_text(checkout.root / solution), from_task_on(lesson, task))});
+      const std::string solved = read_text(checkout.root / solution);
+      files.push_back(drill_file(file, skeleton_of(solved), unmarked(solved), drilled, others));
     } else if (passed) {
-      files.push_back({file, emptied(checkout, lesson, file, lesson.task(task))});
+      const std::string own = read_text(checkout.root / Checkout::student_file(lesson, file));
+      files.push_back(drill_file(file, emptied(own, drilled, task), own, drilled, others));
     } else {
       throw Unavailable("a drill starts from the solution or from your own answer; this checkout has no " +
                         solution.string() + ", and lesson " + lesson.id + " is not passed as it stands");
@@ -247,6 +311,7 @@ fs::path write_drill(const Checkout& checkout, const LessonInfo& lesson,
       kept = true;
     }
     write_text(path, file.text);
+    write_text(path.parent_path() / "neighbours" / file.file, file.neighbours);
   }
   return kept ? fs::relative(backup, checkout.root) : fs::path();
 }

@@ -7,15 +7,21 @@ namespace course::program {
 /// A file to drill with.
 struct DrillFile {
   std::string file;  ///< its name in the lesson
-  std::string text;
+  std::string text;  ///< what is shown: the task's function with an empty body
+  /// The lesson's other functions, solved, which are compiled beside it and not shown: they are drills, too.
+  std::string neighbours;
 };
 
-/// The lesson's files with the task's body empty. Cut from the solution: the tasks before it are as solved,
-/// with what they need; those after it are empty too, since they may build on what is to be written. In a
-/// checkout without solutions, the student's own files with that one body emptied. Throws Unavailable when
-/// there is neither a solution nor, with `passed` false, an answer of the student's that passes.
+/// The lesson's files with the task's body empty and without the other tasks' functions. Cut from the
+/// solution; in a checkout without solutions, from the student's own files, of which helpers stay. Throws
+/// Unavailable when there is neither a solution nor, with `passed` false, an answer of the student's that
+/// passes.
 std::vector<DrillFile> drill_files(const Checkout& checkout, const LessonInfo& lesson,
                                    const std::string& task, bool passed);
+
+/// The task ("05.2") that ./course drill begins with this argument: of lessons that are passed any, else the
+/// easiest that has not been drilled to the end, and where all have, any.
+std::string drill_to_begin(const Checkout& checkout, const std::string& argument);
 
 /// Writes them to their folder. What was there and is not the same is kept; returns where, from the root, or
 /// an empty path.

@@ -8,6 +8,7 @@
 #include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
 #include "text/text_file.hpp"
+#include "text/wrapped.hpp"
 
 namespace course::program {
 
@@ -19,7 +20,11 @@ namespace {
 constexpr std::array<std::pair<const char*, std::string Question::*>, 3> answer_parts{
     {{"**In a line.**", &Question::line},
      {"**On the whiteboard.**", &Question::whiteboard},
-     {"**And then?**", &Question::follow_up}}};
+     {"**And then?**", &Question::follow_up_answer}}};
+
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(" \n") == std::string::npos;
+}
 
 /// Reads a page line by line.
 class QuestionPage {
@@ -54,16 +59,22 @@ class QuestionPage {
   }
 
   void take_tags(const std::string& line) {
-    static const std::regex tags("lesson: ([0-9]{2}(?: [0-9]{2})*) · difficulty: ([123]) · id: ([a-z0-9-]+)");
+    static const std::regex tags(
+        "lesson: ([0-9]{2}(?: [0-9]{2})*) · difficulty: ([123])( · classic)? · id: ([a-z0-9-]+)");
     std::smatch found;
     if (!std::regex_match(line, found, tags))
-      complain_at(number_, "expected 'lesson: 05 07 · difficulty: 2 · id: some-name' and got '" + line + "'");
+      complain_at(
+          number_,
+          "expected 'lesson: 05 07 · difficulty: 2 · id: some-name', with '· classic' before the id or "
+          "without, and got '" +
+              line + "'");
     Question& question = questions_.back();
     if (!question.id.empty()) complain_at(number_, "a second line of tags for one question");
     const std::string lessons = found[1];
     for (std::size_t at = 0; at < lessons.size(); at += 3) question.lessons.push_back(lessons.substr(at, 2));
     question.difficulty = std::stoi(found[2]);
-    question.id = found[3];
+    question.is_classic = found[3].matched;
+    question.id = found[4];
   }
 
   void take_answer(const std::string& line) {
@@ -83,14 +94,27 @@ class QuestionPage {
 
   void finish() {
     if (started_at_ == 0) return;
-    const Question& question = questions_.back();
+    Question& question = questions_.back();
     const std::string lacks = "the question '" + question.text + "' has no ";
     if (question.id.empty()) complain_at(started_at_, lacks + "line of tags ('lesson: ...')");
     for (const auto& [mark, part] : answer_parts) {
-      if ((question.*part).find_first_not_of(" \n") == std::string::npos)
-        complain_at(started_at_, lacks + mark);
+      if (is_blank(question.*part)) complain_at(started_at_, lacks + mark);
     }
+    split_follow_up(question, lacks);
     parts_begun_ = 0;
+  }
+
+  /// What stands behind its mark is a question and, in a paragraph of its own, the answer.
+  void split_follow_up(Question& question, const std::string& lacks) const {
+    const std::string whole = question.follow_up_answer;
+    const std::size_t end = std::min(whole.find("\n\n"), whole.size());
+    question.follow_up = whole.substr(0, end);
+    question.follow_up_answer = whole.substr(end);
+    if (!question.follow_up.starts_with("*") || !question.follow_up.ends_with("*"))
+      complain_at(started_at_, lacks + "*question in stars* after **And then?**");
+    if (is_blank(question.follow_up_answer))
+      complain_at(started_at_, lacks + "answer below the question after **And then?**");
+    question.follow_up_answer.erase(0, question.follow_up_answer.find_first_not_of('\n'));
   }
 
   std::string name_;
@@ -100,6 +124,21 @@ class QuestionPage {
   std::vector<Question> questions_;
 };
 
+/// The digits of a whole power set high; any other power stays in brackets.
+std::string with_high_digits(const std::string& formula) {
+  static const std::regex power(R"(\^(?:\{(-?[0-9]+)\}|([0-9])))");
+  static const std::array digits{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text;
+  auto rest = formula.begin();
+  for (std::sregex_iterator found(formula.begin(), formula.end(), power), end; found != end; ++found) {
+    text.append(rest, (*found)[0].first);
+    for (const char c : found->str(1) + found->str(2))
+      text += c == '-' ? "⁻" : digits.at(static_cast<std::size_t>(c - '0'));
+    rest = (*found)[0].second;
+  }
+  return text.append(rest, formula.end());
+}
+
 /// What the pages use of LaTeX as plain text.
 std::string without_latex(const std::string& formula) {
   static const std::regex name(R"(\\mathrm\{([^{}]*)\})"), subscript(R"(_\{([^{}]*)\})");
@@ -108,8 +147,9 @@ std::string without_latex(const std::string& formula) {
       {"\\ge", "≥"},     {"\\le", "≤"},    {"\\infty", "∞"}, {"\\pm", "±"},    {"\\to", "→"},
       {"\\dots", "…"},   {"\\Theta", "Θ"}, {"\\sigma", "σ"}, {"\\tau", "τ"},   {"\\partial", "∂"},
       {"\\bmod", "mod"}, {"\\log", "log"}, {"\\max", "max"}, {"\\min", "min"}, {"\\langle", "⟨"},
-      {"\\rangle", "⟩"}, {"\\,", " "},     {"{", "("},       {"}", ")"}};
-  std::string text = std::regex_replace(std::regex_replace(formula, name, "$1"), subscript, "_$1");
+      {"\\rangle", "⟩"}, {"{", "("},       {"}", ")"}};
+  std::string text =
+      with_high_digits(std::regex_replace(std::regex_replace(formula, name, "$1"), subscript, "_$1"));
   for (const auto& [word, shown] : words) {
     const std::string_view from = word, to = shown;
     for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -129,11 +169,6 @@ std::string with_plain_formulas(const std::string& markdown) {
     rest = (*found)[0].second;
   }
   return text.append(rest, markdown.end());
-}
-
-/// Characters that take a place.
-std::size_t places(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 }  // namespace
@@ -186,8 +221,8 @@ std::string readable(const std::string& markdown, std::size_t width) {
     if (line.empty()) text += "\n";
     if (line.empty() || starts_item) indent = "  ";
     std::istringstream words(line);
-    for (std::string word; words >> word; column += places(word)) {
-      if (column + places(word) + 1 > width) end_line();
+    for (std::string word; words >> word; column += columns_of(word)) {
+      if (column + columns_of(word) + 1 > width) end_line();
       text += column == 0 ? indent : " ";
       column += column == 0 ? indent.size() : 1;
       text += word;

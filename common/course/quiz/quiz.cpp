@@ -9,11 +9,13 @@
 #include <random>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "protocol/errors.hpp"
+#include "text/nearest.hpp"
 
 namespace course::program {
 
@@ -45,13 +47,18 @@ std::vector<Question> chosen_questions(const Checkout& checkout, const QuizOptio
     std::set<std::string> topics;
     for (const Question& question : questions) topics.insert(question.topic);
     if (!topics.contains(options.topic))
-      throw UsageError("there is no topic '" + options.topic + "'; there are: " + joined(topics));
+      throw UsageError(unknown("topic", options.topic, {topics.begin(), topics.end()}) + joined(topics));
     std::erase_if(questions, [&](const Question& question) { return question.topic != options.topic; });
   }
   if (!options.lesson.empty()) {
     const std::string& id = choose_whole_lesson(checkout.lessons, options.lesson, "quiz").id;
     std::erase_if(questions,
                   [&](const Question& question) { return std::ranges::count(question.lessons, id) == 0; });
+  }
+  if (!options.difficulties.empty()) {
+    std::erase_if(questions, [&](const Question& question) {
+      return std::ranges::count(options.difficulties, question.difficulty) == 0;
+    });
   }
   return questions;
 }
@@ -75,32 +82,54 @@ class Quiz {
   Quiz(const Checkout& checkout, const ReadLine& read_line, int today)
       : checkout_(checkout), read_line_(read_line), today_(today) {}
 
-  void ask(const std::vector<const Question*>& questions) {
-    for (const Question* question : questions) {
-      fmt::print("\n{}\n{}",
-                 painted(fmt::format("{} of {} · {} · lesson {} · difficulty {}", ++asked_, questions.size(),
-                                     question->topic, joined(question->lessons), question->difficulty),
-                         Colour::Grey),
-                 painted(shown(question->text), Colour::Bold));
-      if (!show("the answer in one line", question->line) ||
-          !show("what to write on the whiteboard", question->whiteboard) ||
-          !show("a follow-up", question->follow_up)) {
-        return;
-      }
-      const std::optional<Recall> recall = how_it_went();
+  /// Asks them in this order; one that is missed comes again when a few others have been asked.
+  void ask(std::vector<const Question*> questions) {
+    const std::size_t count = questions.size();
+    std::set<const Question*> missed;
+    for (std::size_t i = 0, number = 0; i < questions.size(); ++i) {
+      const Question& question = *questions[i];
+      const bool again = missed.contains(&question);
+      const std::optional<Recall> recall =
+          ask(question, again ? "again" : fmt::format("{} of {}", ++number, count));
       if (!recall) return;
-      remember_answer(checkout_, question->id, *recall, today_);
-      ++count_[static_cast<std::size_t>(*recall)];
+      remember_answer(checkout_, question.id, *recall, today_);
+      if (!again) ++count_[static_cast<std::size_t>(*recall)];
+      if (*recall == Recall::Missed) {
+        missed.insert(&question);
+        const std::size_t place = std::min(i + 1 + others_between, questions.size());
+        questions.insert(questions.begin() + static_cast<std::ptrdiff_t>(place), &question);
+      } else if (again) {
+        ++mended_;
+      }
     }
   }
 
   void conclude() const {
-    fmt::print("\n{} known, {} half, {} missed; ./course quiz --history counts by topic\n",
+    const int missed = count_[static_cast<std::size_t>(Recall::Missed)];
+    fmt::print("\n{} known, {} half, {} missed{}; ./course quiz --history counts by topic\n",
                count_[static_cast<std::size_t>(Recall::Knew)], count_[static_cast<std::size_t>(Recall::Half)],
-               count_[static_cast<std::size_t>(Recall::Missed)]);
+               missed, missed > 0 ? fmt::format(" ({} no longer when asked again)", mended_) : "");
   }
 
  private:
+  /// Between a question that is missed and the same again, where there are as many.
+  static constexpr std::size_t others_between = 4;
+
+  /// Asks one and shows its answer, part by part; nullopt where the quiz is to end.
+  std::optional<Recall> ask(const Question& question, const std::string& which) {
+    fmt::print("\n{}\n{}",
+               painted(fmt::format("{} · {} · lesson {} · difficulty {}{}", which, question.topic,
+                                   joined(question.lessons), question.difficulty,
+                                   question.is_classic ? " · classic" : ""),
+                       Colour::Grey),
+               painted(shown(question.text), Colour::Bold));
+    const bool to_the_end = show("shows the answer in one line", question.line) &&
+                            show("shows what to write on the whiteboard", question.whiteboard) &&
+                            show("asks a follow-up", question.follow_up) &&
+                            show("shows its answer", question.follow_up_answer);
+    return to_the_end ? how_it_went() : std::nullopt;
+  }
+
   static std::string shown(const std::string& markdown) {
     return readable(markdown, static_cast<std::size_t>(std::clamp(columns(stdout, 100), 40, 100)));
   }
@@ -115,8 +144,8 @@ class Quiz {
   }
 
   /// Waits for Enter, then shows a part of the answer. Whether to go on.
-  bool show(const std::string& name, const std::string& part) {
-    if (!answer_to("[Enter shows " + name + "; q ends]")) return false;
+  bool show(const std::string& what, const std::string& part) {
+    if (!answer_to("[Enter " + what + "; q ends]")) return false;
     fmt::print("{}", shown(part));
     return true;
   }
@@ -134,8 +163,8 @@ class Quiz {
   const Checkout& checkout_;
   const ReadLine& read_line_;
   int today_;
-  int asked_ = 0;
-  std::array<int, 4> count_{};  ///< by Recall
+  std::array<int, 4> count_{};  ///< of first answers, by Recall
+  int mended_ = 0;              ///< missed at first and not when they came again
 };
 
 std::optional<std::string> typed_line() {
@@ -162,14 +191,15 @@ QuizCard answered(const QuizCard& card, Recall recall, int today) {
 }
 
 std::vector<const Question*> asking_order(const std::vector<Question>& questions, const QuizCards& cards,
-                                          int today, const IsEarly& is_early) {
+                                          int today, const IsEarly& is_early, bool classics_first) {
   std::vector<const Question*> order;
   for (const Question& question : questions) order.push_back(&question);
   // the group, and the place in it
   const auto rank = [&](const Question* question) {
     const QuizCard& card = card_of(cards, *question);
-    if (card.box == 0) return std::tuple(1, is_early && is_early(*question), question->difficulty);
-    return std::tuple(is_due(card, today) ? 0 : 2, false, due_day(card));
+    const bool behind = classics_first && !question->is_classic;
+    if (card.box == 0) return std::tuple(behind, 1, is_early && is_early(*question), question->difficulty);
+    return std::tuple(behind, is_due(card, today) ? 0 : 2, false, due_day(card));
   };
   std::ranges::stable_sort(order, {}, rank);
   return order;
@@ -221,9 +251,14 @@ int quiz(const Checkout& checkout, const QuizOptions& options, const ReadLine& r
                  options.lesson.empty() ? "a lesson that you have not passed" : "a later lesson, too,",
                  early);
     }
+    if (options.classics)
+      fmt::print("; the classics come first: {}", std::ranges::count(questions, true, &Question::is_classic));
     fmt::print("\n");
+    std::vector<const Question*> order = asking_order(questions, cards, today, is_early, options.classics);
+    if (options.count && std::cmp_less(*options.count, order.size()))
+      order.resize(static_cast<std::size_t>(*options.count));
     Quiz session(checkout, read_line, today);
-    session.ask(asking_order(questions, cards, today, is_early));
+    session.ask(std::move(order));
     session.conclude();
   }
   return succeeded;

@@ -13,7 +13,8 @@ struct Question {
   std::string text;
   std::vector<std::string> lessons;  ///< "05"
   int difficulty = 1;                ///< 1 to 3
-  std::string line, whiteboard, follow_up;
+  bool is_classic = false;           ///< asked in almost every interview
+  std::string line, whiteboard, follow_up, follow_up_answer;
 };
 
 /// The questions of a page, in its order. `name` is the page's path, for messages and the topic. Throws
@@ -49,9 +50,11 @@ using IsEarly = std::function<bool(const Question&)>;
 
 /// In the order to ask them: due ones, the longest due first; then those never asked, easy ones first, but
 /// those behind all others of which `is_early` says that they need a lesson which is still to come; then
-/// those that rest, in the order in which they will be due.
+/// those that rest, in the order in which they will be due. With `classics_first` all classics so, and then
+/// the others.
 std::vector<const Question*> asking_order(const std::vector<Question>& questions, const QuizCards& cards,
-                                          int today, const IsEarly& is_early = nullptr);
+                                          int today, const IsEarly& is_early = nullptr,
+                                          bool classics_first = false);
 
 /// .course/quiz.json. A file that cannot be read is put aside with a word on stderr.
 QuizCards read_cards(const Checkout& checkout);

@@ -9,6 +9,7 @@
 
 #include "protocol/errors.hpp"
 #include "tensor/npy.hpp"
+#include "text/wrapped.hpp"
 
 namespace course::program {
 
@@ -52,6 +53,10 @@ int columns(std::FILE* stream, int otherwise) {
     return size.ws_col;
   }
   return otherwise;
+}
+
+std::string fitted(const std::string& text) {
+  return wrapped(text, static_cast<std::size_t>(columns(stdout, 0)));
 }
 
 void complain(const std::string& text) {

@@ -23,6 +23,9 @@ bool utf8();
 /// The width of the terminal on this stream, else `otherwise`; COLUMNS overrules.
 int columns(std::FILE* stream, int otherwise);
 
+/// The text with lines that do not fit on stdout's terminal broken at blanks; elsewhere only as COLUMNS asks.
+std::string fitted(const std::string& text);
+
 /// One line on stderr: "course: TEXT".
 void complain(const std::string& text);
 

@@ -6,6 +6,7 @@
 
 #include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
+#include "text/nearest.hpp"
 
 namespace course::program {
 
@@ -43,7 +44,9 @@ LessonChoice choose_named(const std::vector<LessonInfo>& lessons, const std::str
   const auto named = [&](const LessonInfo& lesson) { return is_named(lesson, argument.substr(0, dot)); };
   const auto found = std::ranges::find_if(lessons, named);
   if (found == lessons.end()) {
-    throw UsageError("there is no lesson '" + argument + "'; there are: " +
+    std::vector<std::string> names;
+    for (const LessonInfo& lesson : lessons) names.push_back(lesson.name);
+    throw UsageError(unknown("lesson", argument, names) +
                      joined(lessons, [](const LessonInfo& lesson) { return lesson.id + " " + lesson.name; }));
   }
   if (dot == std::string::npos) return {&*found, ""};

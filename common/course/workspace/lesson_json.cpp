@@ -17,17 +17,15 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TestResult, status, text, mistak
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonRecord, hash, build_error, tests)
 
 static void to_json(nlohmann::json& value, const Progress& progress) {
-  value = {{"lessons", progress.lessons},
-           {"passed", progress.passed},
-           {"hints", progress.hints},
-           {"guided", progress.guided},
-           {"current", progress.current}};
+  value = {{"lessons", progress.lessons}, {"passed", progress.passed}, {"drilled", progress.drilled},
+           {"hints", progress.hints},     {"guided", progress.guided}, {"current", progress.current}};
 }
 
 static void from_json(const nlohmann::json& value, Progress& progress) {
   value.at("lessons").get_to(progress.lessons);
   value.at("hints").get_to(progress.hints);
   progress.passed = value.value("passed", progress.passed);
+  progress.drilled = value.value("drilled", progress.drilled);
   progress.guided = value.value("guided", progress.guided);
   progress.current = value.value("current", progress.current);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 
 #include "course/terminal/terminal.hpp"
 #include "protocol/errors.hpp"
@@ -35,6 +36,22 @@ std::vector<std::string> names_of_tests(const TaskInfo& task, const TestResults&
   return names;
 }
 
+/// What was said of the task's other failed tests, each but once.
+std::vector<std::pair<std::string, std::string>> told_apart(const LessonInfo& lesson,
+                                                            const std::vector<std::string>& names,
+                                                            const TestResults& played,
+                                                            const TestResult& shown) {
+  std::set<std::string> told{outline_of(described(lesson, shown))};
+  std::vector<std::pair<std::string, std::string>> others;
+  for (const std::string& name : names) {
+    const auto found = played.find(name);
+    if (found == played.end() || found->second.status != Status::Failed) continue;
+    const std::string text = described(lesson, found->second);
+    if (told.insert(outline_of(text)).second) others.emplace_back(name, text);
+  }
+  return others;
+}
+
 /// A task from what the judge said of its tests.
 TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResults& played) {
   TaskStatus outcome{&task, Status::Passed, "", {}};
@@ -63,6 +80,7 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResu
     outcome.status = todo && worst->status == Status::Todo ? Status::Todo : Status::Failed;
     outcome.diagnosis = described(lesson, *worst);
     outcome.ending = worst->ending;
+    outcome.others = told_apart(lesson, names_of_tests(task, played), played, *worst);
     if (!worst->in_part.empty()) outcome.in_part = worst->in_part;
   } else if (!unplayed.empty()) {
     outcome.status = Status::Failed;

@@ -37,7 +37,9 @@ struct LessonRecord {
 struct Progress {
   std::map<std::string, LessonRecord> lessons;  ///< by lesson id, as the last check found them
   std::map<std::string, LessonRecord> passed;   ///< by lesson id, as they were when they passed last
-  std::map<std::string, int> hints;             ///< by lesson and task ("05.2"): how many were shown
+  /// By lesson id: what a drill since the last check has failed by, at its last save.
+  std::map<std::string, TestResults> drilled = {};
+  std::map<std::string, int> hints;  ///< by lesson and task ("05.2"): how many were shown
   /// By lesson and task: the failure that ./course hint has explained last (failure_outline).
   std::map<std::string, std::string> guided;
   std::string current = {};  ///< the lesson that was checked last, by id
@@ -68,6 +70,8 @@ struct TaskStatus {
   std::string test = {};                  ///< the name of the test that the diagnosis is about
   std::string ending = {};                ///< of that test, as in JudgeReport::Test
   std::vector<std::string> in_part = {};  ///< of that test, as in JudgeReport::Test
+  /// Of the other tests that failed, the name and what was said of each that was not told in the same words.
+  std::vector<std::pair<std::string, std::string>> others = {};
   int points() const { return status == Status::Passed ? task->points : 0; }
   /// Whether it was played and is wrong; not to be asked of a lesson that is stale or has an obstacle.
   bool is_wrong() const { return status == Status::Failed && !unfinished; }

@@ -34,8 +34,8 @@ Failure failure_on(const Task& task, const Played& played, const std::vector<Fin
     if (task.descriptions.contains(finding.mistake)) failure.mistakes.insert(finding.mistake);
     if (!finding.text.empty() && texts++ < most_findings) failure.lines.push_back(finding.text);
   }
-  if (texts > most_findings)
-    failure.lines.push_back(fmt::format("and {} more checks fail", texts - most_findings));
+  if (const std::size_t more = texts - std::min(texts, most_findings); more > 0)
+    failure.lines.push_back(fmt::format("and {} more check{}", more, more == 1 ? " fails" : "s fail"));
   std::erase(failure.lines, "");
   return failure;
 }

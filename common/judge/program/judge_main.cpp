@@ -9,6 +9,7 @@
 #include "judge/candidates/candidates.hpp"
 #include "judge/program/kept_case.hpp"
 #include "protocol/judge_report.hpp"
+#include "text/wrapped.hpp"
 
 namespace course {
 
@@ -196,7 +197,7 @@ int replay(Judge& judge) {
   std::filesystem::remove_all(folder / "out");
   keep_case(folder, *test->task, played.played.front(), drawn);
   if (!options.report.empty()) write_report(judge);
-  fmt::print("{}{}", verdict_texts(judge.lesson, judge.session->first.tests, {}),
+  fmt::print("{}{}", wrapped(verdict_texts(judge.lesson, judge.session->first.tests, {}), options.columns),
              numbers_text(*test->task, played.played.front()));
   return played.verdict.status == TestVerdict::Status::Passed ? 0 : 1;
 }
@@ -239,7 +240,8 @@ int run(int argc, char** argv) {
   if (!judge.options.report.empty()) write_report(judge);
   std::map<std::string, std::string> kept;
   if (!judge.options.keep.empty()) kept = keep_failures(judge);
-  fmt::print("{}", verdict_texts(judge.lesson, judge.session->first.tests, kept));
+  fmt::print("{}",
+             wrapped(verdict_texts(judge.lesson, judge.session->first.tests, kept), judge.options.columns));
   if (judge.options.expect.empty()) return failed == 0 ? 0 : 1;
   const Check check = check_expectation(judge.options.expect, judge.judged, judge.lesson);
   fmt::print("{}", check.text);

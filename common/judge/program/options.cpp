@@ -70,6 +70,8 @@ const std::array options{
            "they fail",
            [](O& o, S& text) { set_number(o.most_ranks, text, 1); }},
     Option{"report", "FILE", "write the verdicts as JSON", set_text<&O::report>},
+    Option{"columns", "N", "break lines that are wider",
+           [](O& o, S& text) { set_number(o.columns, text, std::size_t{1}); }},
     Option{"keep", "FOLDER", "keep the first failing case of each test there", set_text<&O::keep>},
     Option{"replay", "FOLDER", "only play this kept case again, and show the numbers that are wrong",
            set_text<&O::replayed>},

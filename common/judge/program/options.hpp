@@ -25,6 +25,7 @@ struct JudgeOptions {
   std::filesystem::path verdicts;
   int most_ranks = std::numeric_limits<int>::max();
   std::filesystem::path report;
+  std::size_t columns = 0;  ///< lines of verdicts take no more; 0: as many as they need
   std::filesystem::path keep;
   std::string replay_options;
   std::filesystem::path replayed;

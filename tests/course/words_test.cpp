@@ -1,0 +1,51 @@
+#include <gtest/gtest.h>
+
+#include "text/nearest.hpp"
+#include "text/wrapped.hpp"
+
+namespace course {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Wrapped, BreaksAtBlanksWhereALineIsTooWide) {
+  EXPECT_EQ(wrapped("one two three\n", 7), "one two\n  three\n");
+  EXPECT_EQ(wrapped("one two three", 13), "one two three");
+  EXPECT_EQ(wrapped("one two three\n", 0), "one two three\n") << "any width";
+  EXPECT_EQ(wrapped("  in four five six\n\nx", 10), "  in four\n    five\n    six\n\nx");
+  EXPECT_EQ(wrapped("a ./very/long/path b", 6), "a\n  ./very/long/path\n  b") << "a word is never cut";
+}
+
+TEST(Wrapped, KeepsACommentsSignAndAColumn) {
+  EXPECT_EQ(wrapped("/// Task 1. The state of both.\nSoftmaxState merge(SoftmaxState a);", 20),
+            "/// Task 1. The\n/// state of both.\nSoftmaxState\n  merge(SoftmaxState\n  a);");
+  EXPECT_EQ(wrapped("///   lse of a row\n", 12), "///   lse of\n///   a row\n");
+  EXPECT_EQ(wrapped("FAIL  lesson01.1   looks like: no maximum\n", 30),
+            "FAIL  lesson01.1   looks like:\n      no maximum\n");
+}
+
+TEST(Wrapped, CountsCharactersAndNoColours) {
+  EXPECT_EQ(wrapped("ααα βββ", 7), "ααα βββ");
+  EXPECT_EQ(wrapped("\033[1mone two\033[0m", 7), "\033[1mone two\033[0m");
+  EXPECT_EQ(columns_of("\033[31mα→b\033[0m"), 3u);
+}
+
+TEST(Nearest, IsWhatAWordMayHaveBeenMeantFor) {
+  const Words commands{"check", "hint", "quiz", "show", "watch", "drill"};
+  EXPECT_EQ(nearest("chekc", commands), Words{"check"});
+  EXPECT_EQ(nearest("QUIZZ", commands), Words{"quiz"});
+  EXPECT_EQ(nearest("hnt", commands), Words{"hint"});
+  EXPECT_EQ(nearest("weather-forecast", commands), Words());
+  EXPECT_EQ(nearest("wat", {"bat", "cat", "what", "wax"}), (Words{"bat", "cat", "what", "wax"}));
+  EXPECT_EQ(nearest("softmax", {"safe_softmax", "ring_attention", "online_softmax"}),
+            (Words{"safe_softmax", "online_softmax"}));
+  EXPECT_EQ(did_you_mean("drll", commands), "; did you mean drill?");
+  EXPECT_EQ(did_you_mean("weather", {}), "");
+  EXPECT_EQ(unknown("topic", "rng", {"ring"}), "there is no topic 'rng'; did you mean ring? There are: ");
+  EXPECT_EQ(unknown("topic", "weather", {"ring"}), "there is no topic 'weather'; there are: ");
+}
+
+}  // namespace
+
+}  // namespace course
