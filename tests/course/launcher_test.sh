@@ -526,6 +526,38 @@ test_two_at_once() {
   fi
 }
 
+# Another ./course holds the lock of the builds: what builds nothing goes on all the same, if there is a program.
+test_while_another_builds() {
+  new_machine "$debian"
+  [ -e "$machine/bin/flock" ] || return 0
+  course demo
+  exec 8>"$checkout/build/.lock"
+  flock 8
+  local command
+  for command in '' 'quiz 05' 'hint 05' 'show 05' 'reset 05' 'drill --history' --json; do
+    forget_calls
+    # shellcheck disable=SC2086  # two words
+    course $command
+    check "while another builds: '$command' exits with 0" is "$code" 0
+    check "while another builds: '$command' waits for nobody" is "$err$(calls)" ''
+  done
+  (in_machine "$checkout/course" check 05) >"$machine/checked" 2>"$machine/stderr" 8>&- &
+  until grep -q waiting "$machine/stderr"; do sleep 0.1; done
+  check 'while another builds: check waits' is "$(cat "$machine/checked")" ''
+  exec 8>&-
+  wait
+  check 'after it: check goes on' has "$(cat "$machine/checked")" '<check><05>'
+  rm "$checkout/build/bin/course-program"
+  exec 8>"$checkout/build/.lock"
+  flock 8
+  (in_machine "$checkout/course" quiz) >"$machine/asked" 2>"$machine/stderr" 8>&- &
+  until grep -q waiting "$machine/stderr"; do sleep 0.1; done
+  exec 8>&-
+  wait
+  check 'without a program a quiz waits for it' has "$(cat "$machine/asked")" '<quiz>'
+  out='' err='' code=''
+}
+
 # What the launcher sees of root is what the program does: this check follows who runs it.
 test_open_mpi_as_root() {
   new_machine "$debian"
