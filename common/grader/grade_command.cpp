@@ -156,14 +156,14 @@ GradingManifest manifest_of(const Checkout& checkout, const std::vector<LessonIn
           joined(lessons, scope_of, " ")};
 }
 
-/// A judge that fails takes no other lesson's grade with it.
+/// A machine or a judge that fails is no answer's failure, and takes no other lesson's grade with it.
 LessonGrade graded_or_skipped(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder,
                               const GradingManifest& manifest) {
   try {
     return grade_lesson(checkout, lesson, folder, manifest);
   } catch (const std::runtime_error& error) {
-    const std::string why = std::string("could not be graded: ") + error.what();
-    complain("lesson " + lesson.id + " " + why);
+    const std::string why = std::string("cannot grade on this machine: ") + error.what();
+    complain("lesson " + lesson.id + ": " + why);
     return {.lesson_status = lesson_status_as_a_whole(lesson, Status::Skipped, why), .failed = true};
   }
 }

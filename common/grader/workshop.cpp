@@ -17,6 +17,8 @@
 #include "gpu/cuda_to_cpp/cuda_to_cpp.hpp"
 #include "grader/audit.hpp"
 #include "includes/answer_includes.hpp"
+#include "protocol/errors.hpp"
+#include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
@@ -37,6 +39,7 @@ constexpr Limits for_compiling{.launch_limit_s = 120,
                                .written_bytes = std::int64_t{128} << 20,
                                .processes = 64};
 constexpr std::size_t shown_errors = 3;
+constexpr std::uintmax_t room_for_a_workshop = std::uintmax_t{64} << 20;
 
 /// The compiler's first errors, without what surrounds them.
 std::string errors_in(const std::string& output) {
@@ -81,6 +84,18 @@ Words compile_command(const Checkout& checkout, const fs::path& file) {
   return kept;
 }
 
+/// Lets everybody read what lies here, and enter and run it where its owner may: copies have the modes that
+/// the checkout has, new files those that the umask leaves.
+void show(const fs::path& place) {
+  const auto open_one = [](const fs::path& path) {
+    const bool enters = (fs::status(path).permissions() & fs::perms::owner_exec) != fs::perms::none;
+    fs::permissions(path, enters ? fs::perms(0755) : fs::perms(0644));
+  };
+  open_one(place);
+  if (!fs::is_directory(place)) return;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(place)) open_one(entry.path());
+}
+
 }  // namespace
 
 Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation isolation)
@@ -89,10 +104,13 @@ Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation
       headers_(checkout.root, lesson.folder(), lesson.needs_gpu()),
       confinement_(isolation, for_compiling),
       compile_(compile_command(checkout, compiled_file(checkout, lesson, lesson.files.front()))) {
+  temporary_.require_programs();
+  temporary_.require_room(room_for_a_workshop);
   for (const char* folder : {"include", "src", "tools", "objects"}) fs::create_directory(at(folder));
   copy_headers();
   link_ = link_command();
   fs::copy_file(built_in_player(checkout.build(), lesson), player());
+  for (const char* folder : {"include", "src", "tools"}) show(at(folder));
   confinement_.hand_over(at("objects"));
   open_to_user();
 }
@@ -172,15 +190,13 @@ std::string Workshop::compile(const std::string& file, const std::string& text) 
   } catch (const std::invalid_argument& error) {
     return std::string("does not compile: ") + error.what();
   }
-  Words command = compile_;
-  for (const char* headers : {"include", "include/gpu/include"})
-    command.push_back("-I" + at(headers).string());
+  show(source);
   const fs::path dependencies = at("objects") / "dependencies.txt";
-  command.insert(command.end(),
-                 {"-fmax-errors=10", "-MD", "-MF", dependencies, "-o", object_of(file), "-c", source});
-  const ConfinedRun run =
-      run_confined(confinement_, command, {{at("include"), at("src")}, at("objects")}, at("compile.txt"));
+  Words command = compile_words(source, object_of(file));
+  command.insert(command.end(), {"-MD", "-MF", dependencies});
+  const ConfinedRun run = run_compiler(command);
   if (run.succeeded()) return refused_include(command, source, dependencies);
+  require_compiler();
   if (!run.exceeded.empty()) return file + " does not compile: the compiler was ended, " + run.exceeded;
   std::string errors = errors_in(without_places(run.output));
   if (!errors.empty() && misses_header(run.output)) errors += "\n" + headers_.in_words();
@@ -206,6 +222,29 @@ std::string Workshop::refused_include(const Words& command, const fs::path& sour
   for (const fs::path& header : headers_.files) compile.headers.insert(copy_of(header));
   const std::string why = refusal(compile, headers_);
   return why.empty() ? "" : "does not compile: " + without_places(why);
+}
+
+std::vector<std::string> Workshop::compile_words(const fs::path& source, const fs::path& object) const {
+  Words command = compile_;
+  for (const char* headers : {"include", "include/gpu/include"})
+    command.push_back("-I" + at(headers).string());
+  command.insert(command.end(), {"-fmax-errors=10", "-o", object, "-c", source});
+  return command;
+}
+
+ConfinedRun Workshop::run_compiler(const Words& command) const {
+  return run_confined(confinement_, command, {{at("include"), at("src")}, at("objects")}, at("compile.txt"));
+}
+
+/// Throws Unavailable where the compiler fails on an empty file as well: no submission is to blame then.
+void Workshop::require_compiler() const {
+  const fs::path empty = at("src") / "empty.cpp";
+  write_text(empty, "");
+  show(empty);
+  const ConfinedRun run = run_compiler(compile_words(empty, at("objects") / "empty.o"));
+  if (!run.succeeded())
+    throw Unavailable("the compiler fails on an empty file, too: " + first_complaint(run.output) +
+                      run.exceeded);
 }
 
 /// What an object may not hold: names that reach the system past what a lesson needs, and ways into the
@@ -241,6 +280,7 @@ std::string Workshop::link() const {
   if (!run.succeeded()) return "does not link: " + errors_in(without_places(run.output)) + run.exceeded;
   if (!fs::is_regular_file(fs::symlink_status(linked))) return "does not link: the linker made no file";
   fs::copy_file(linked, subject(), fs::copy_options::overwrite_existing);
+  show(subject());
   return "";
 }
 

@@ -38,12 +38,13 @@ enum class Examination { Whole, Skipped };
 /// course.
 class Workshop {
  public:
-  /// Reads off the configured build tree how it compiles and links what a student edits. Throws
+  /// Reads off the configured build tree how it compiles and links what a student edits. Throws Unavailable
+  /// where temporary files have no place that will do, and
   /// std::runtime_error when the course itself cannot be set up, naming what the tree lacks.
   Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation isolation);
 
   /// What was handed in, compiled, examined and linked confined. Returns why there is nothing to play, or an
-  /// empty string.
+  /// empty string. Throws Unavailable where the compiler does not work.
   std::string make(const HandedIn& handed_in, Examination examination = Examination::Whole);
 
   std::filesystem::path subject() const { return at("subject.so"); }
@@ -63,6 +64,9 @@ class Workshop {
   std::string compile(const std::string& file, const std::string& text) const;
   std::string refused_include(const Words& command, const std::filesystem::path& source,
                               const std::filesystem::path& dependencies) const;
+  Words compile_words(const std::filesystem::path& source, const std::filesystem::path& object) const;
+  ConfinedRun run_compiler(const Words& command) const;
+  void require_compiler() const;
   std::string examine(const std::string& file) const;
   std::string link() const;
   std::string without_places(std::string text) const;

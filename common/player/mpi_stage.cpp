@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "player/heap_blocks.hpp"
 #include "player/own_process.hpp"
 #include "protocol/errors.hpp"
+#include "protocol/player_options.hpp"
 #include "protocol/timing.hpp"
 
 namespace course {
@@ -116,6 +118,15 @@ void tell_of_slurm() {
       "--mpi=pmix, or another pmix of srun --mpi=list, or mpirun within the job\n");
 }
 
+/// The MPI library that this program finds, in one line, for mpirun to be compared with.
+int tell_library() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  std::puts(version);
+  return 0;
+}
+
 }  // namespace
 
 MpiStage::MpiStage() {
@@ -191,6 +202,7 @@ std::vector<double> MpiStage::largest(std::vector<double> numbers, const void* c
 }
 
 int play_under_mpi(int argc, char** argv, const std::function<std::unique_ptr<Stage>()>& make_stage) {
+  if (argc == 2 && std::string_view(argv[1]) == mpi_library_option) return tell_library();
   if (is_lone_task_of_slurm()) {
     tell_of_slurm();
     return unavailable;

@@ -89,6 +89,10 @@ void keep_stderr(const std::filesystem::path& status) {
 #endif
 }
 
+void break_seal(const std::filesystem::path& status) {
+  if (!status.empty()) std::filesystem::remove(seal_beside(status));
+}
+
 void report_crashes(RankStatus& page) {
   crashing_page = &page;
   static std::vector<char> stack(64 * 1024);

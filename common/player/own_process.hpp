@@ -20,6 +20,10 @@ void begin_case(RankStatus& page, std::size_t index);
 /// What the function threw, or how far it is.
 void set_text(RankStatus& page, const std::string& text);
 
+/// Tells the judge that submitted code may run from now on (protocol/status_page.hpp). Whichever rank comes
+/// first removes the seal.
+void break_seal(const std::filesystem::path& status);
+
 /// With sanitizers: from now on this process prints its stderr, where they speak, to a file of its own beside
 /// the status file, if that is one.
 void keep_stderr(const std::filesystem::path& status);

@@ -1,8 +1,13 @@
 #include "player/played_case.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 #include "lesson/not_implemented.hpp"
 #include "tensor/npy.hpp"
@@ -35,6 +40,19 @@ const Adapter& Library::adapter() const {
 
 const LessonBlocks& Library::blocks() const {
   return entry<decltype(course_blocks)>("course_blocks")();
+}
+
+void require_loadable(const fs::path& subject) {
+  const auto require = [&](bool holds, const std::string& what) {
+    if (!holds) throw std::system_error(errno, std::generic_category(), what + subject.string());
+  };
+  const int file = open(subject.c_str(), O_RDONLY | O_CLOEXEC);
+  require(file >= 0, "cannot read ");
+  void* page = mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+  require(page != MAP_FAILED,
+          errno == EPERM ? "the file system is mounted noexec that holds " : "cannot run ");
+  munmap(page, 1);
+  close(file);
 }
 
 LoadedCase load_case(const fs::path& folder, const Stage& stage, bool keep_inputs) {

@@ -33,6 +33,10 @@ class Library {
   std::string wrong_;
 };
 
+/// Throws std::runtime_error where this process may not read the file or not run what it holds, as on a file
+/// system that is mounted noexec. Runs nothing of it.
+void require_loadable(const std::filesystem::path& subject);
+
 /// A case as this process has read it.
 struct LoadedCase {
   std::filesystem::path folder;

@@ -228,12 +228,14 @@ int play(int argc, char** argv, Stage& stage) {
     std::vector<LoadedCase> cases;
     for (const PlannedCase& planned : options.cases)
       cases.push_back(load_case(planned.folder, stage, keep_inputs));
+    for (const PlannedCase& planned : options.cases) require_loadable(planned.subject);
     MemoryMeter memory;
     // Nobody of the same user, such as another rank's code, may look into this process; a debugger may.
     if (!keep_inputs) prctl(PR_SET_DUMPABLE, 0);
     stage.barrier();
     report_crashes(page);
     keep_stderr(options.status);
+    break_seal(options.status);
     if (options.timed) return play_timed_or_tell(options, std::move(cases), stage, page);
     play_graded(options, std::move(cases), stage, page, memory);
     set_phase(page, Phase::Done);

@@ -185,7 +185,7 @@ RankTiming parse_timing(const std::string& text, const fs::path& name) {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JudgeReport::Test, task, ranks, hidden, status, text,
                                                 mistakes, in_part, ending)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeReport, lesson, seed, tests)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeReport, lesson, seed, tests, failure)
 
 void write_judge_report(const fs::path& path, const JudgeReport& report) {
   write_json(path, report);

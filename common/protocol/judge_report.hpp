@@ -25,6 +25,7 @@ struct JudgeReport {
   std::string lesson;
   std::uint64_t seed = 0;
   std::vector<Test> tests;
+  std::string failure = {};  ///< why nothing could be judged, which no answer is to blame for; else empty
 };
 
 /// Writes it whole or not at all. Throws std::runtime_error with the path.

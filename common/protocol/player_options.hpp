@@ -15,6 +15,9 @@ struct TimedPlay {
   std::filesystem::path block_backward;
 };
 
+/// All that a player under MPI is given where it is only asked which MPI library it finds.
+inline constexpr const char* mpi_library_option = "--mpi-library";
+
 /// A case's folder, and the shared object that it is played with.
 struct PlannedCase {
   std::filesystem::path folder;

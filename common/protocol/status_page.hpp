@@ -80,6 +80,12 @@ static_assert(sizeof(PendingOperation) == 64 && sizeof(RankStatus) == 5680);
 static_assert(offsetof(RankStatus, pending) == 40 && offsetof(RankStatus, collectives) == 2088);
 static_assert(offsetof(RankStatus, text) == 3120 && offsetof(RankStatus, facts) == 3632);
 
+/// Lies beside the status file until the first rank is about to load the submission. Once it is removed no
+/// code can bring that same file back, so a judge that has it open knows whether submitted code ever ran.
+inline std::filesystem::path seal_beside(std::filesystem::path status) {
+  return status += ".sealed";
+}
+
 /// What a player with sanitizers prints on stderr, as they do: a file of each process's beside the status
 /// file.
 inline std::filesystem::path stderr_beside(std::filesystem::path status, std::int32_t pid) {

@@ -1,7 +1,10 @@
 #include "runner/launcher.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +17,7 @@
 #include <stdexcept>
 
 #include "protocol/errors.hpp"
+#include "runner/descriptor.hpp"
 #include "runner/launch_files.hpp"
 #include "runner/launch_monitor.hpp"
 #include "runner/mpirun.hpp"
@@ -33,6 +37,9 @@ constexpr double look_interval_s = 0.05;
 constexpr std::size_t sanitizers_words = 1 << 16;  ///< bytes at the end of the output that hold a report
 constexpr double case_limit_in_quiet_limits = 6;
 constexpr int could_not_start = 127;  // as a shell has it
+constexpr std::size_t first_words = 1
+                                    << 13;  ///< bytes at the beginning of the output, of a launch that failed
+constexpr std::uintmax_t room_for_a_rank = 8 << 20;  ///< for what MPI keeps of each rank, and for its outputs
 
 /// A launch reads all its cases before it plays the first, and those after one that ends it are written and
 /// read again. Where one did, the next launch has few, and each that comes to its end lets the next have
@@ -76,6 +83,12 @@ std::vector<fs::path> libraries_beside(const fs::path& player) {
   return found;
 }
 
+/// Whether no rank has removed the seal that this is.
+bool is_whole(const Descriptor& seal) {
+  struct stat status {};
+  return fstat(seal.get(), &status) == 0 && status.st_nlink > 0;
+}
+
 /// A player that ended before all its cases: a rank that a signal killed, or one that left without a word.
 Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs::path& status,
                     const fs::path& output) {
@@ -109,22 +122,18 @@ Outcome ended_early(const std::vector<RankSnapshot>& ranks, Exit exit, const fs:
                                      : ": a function returns or throws, it does not exit")};
   }
   const std::string printed = tail(output, 2000);
-  if (exit.code == could_not_start) throw std::runtime_error("the player cannot be started: " + printed);
   return {
       .ending = Outcome::Ending::Lost,
       .text = fmt::format("the program ended with exit code {} before the function returned; it printed:\n{}",
                           exit.code, printed)};
 }
 
-/// A timed launch that is over before its end: what the ranks say of themselves, else that they never came
-/// up.
-std::optional<Outcome> timed_end(const std::vector<RankSnapshot>& ranks, Exit exit, bool mpi,
-                                 const fs::path& output) {
-  if (std::optional<Outcome> thrown = thrown_by(ranks)) return thrown;
-  if (mpi && exit.code == could_not_start)
-    throw Unavailable("mpirun was not found: install Open MPI (./course does that)");
-  if (std::ranges::count(ranks, 0, &RankSnapshot::pid) == 0) return std::nullopt;
-  return Outcome{.ending = Outcome::Ending::NotStarted, .text = first_complaint(head(output, 8000))};
+/// An empty file beside the status file, which the player removes before it loads what was submitted.
+Descriptor sealed(const fs::path& status) {
+  const fs::path seal = seal_beside(status);
+  Descriptor file(open(seal.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file.get() < 0) throw_errno("cannot make " + seal.string());
+  return file;
 }
 
 std::vector<int> own_order(int ranks) {
@@ -142,8 +151,11 @@ class Launch {
     const uid_t owner = options.confinement != nullptr ? options.confinement->user() : geteuid();
     for (const std::size_t i : chosen) world_size_ = std::max(world_size_, cases[i].ranks());
     for (const int rank : options.world_ranks) world_size_ = std::max(world_size_, rank + 1);
+    std::uintmax_t bytes = static_cast<std::uintmax_t>(world_size_) * room_for_a_rank;
     for (const std::size_t i : chosen) {
       const Case& one = cases[i];
+      for (const auto& shard : one.inputs)
+        for (const auto& [name, tensor] : shard) bytes += tensor.values().size() * sizeof(float);
       planned_.push_back({temporary_.path() / (one.name.empty() ? "case" + std::to_string(i) : one.name),
                           one.subject.empty() ? options.subject : one.subject});
       world_ranks_.push_back(!options.world_ranks.empty() ? options.world_ranks
@@ -151,8 +163,10 @@ class Launch {
                                                           : shuffled_world_ranks(one.ranks(), world_size_));
       folders_.push_back({temporary_.path(), planned_.back().folder.filename(), owner});
       outputs_.push_back(&one.outputs);
-      Launcher::write_case(planned_.back().folder, one, world_ranks_.back());
     }
+    temporary_.require_room(bytes);
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      Launcher::write_case(planned_[i].folder, cases[chosen[i]], world_ranks_[i]);
   }
 
   struct Played {
@@ -163,6 +177,7 @@ class Launch {
 
   Played run() {
     WatchedRanks watched(status(), folders_, world_ranks_, world_size_);
+    const Descriptor seal = sealed(status());
     if (options_.confinement != nullptr) options_.confinement->hand_over(temporary_.path());
     Process process(command());
     // A timed case may send large messages over a slow network.
@@ -186,6 +201,7 @@ class Launch {
     const std::optional<Exit> exit = process.poll();
     process.kill();
     if (options_.confinement != nullptr) options_.confinement->sweep(temporary_.path());
+    if (is_whole(seal)) throw Unavailable(why_not_started(failure, exit.value_or(Exit{})));
     const std::vector<RankSnapshot> last = watched.look();
     show(last);
     watch.look(last);
@@ -212,6 +228,34 @@ class Launch {
     if (!exceeded && seconds > limit_s) exceeded = fmt::format("it ran for more than {:.0f} s", limit_s);
     if (!exceeded) return std::nullopt;
     return Outcome{.ending = Outcome::Ending::OverLimit, .text = "ended: " + *exceeded};
+  }
+
+  /// Why no rank came as far as to load what was submitted: the machine's failure, whoever submitted it.
+  std::string why_not_started(const std::optional<Outcome>& failure, Exit exit) const {
+    if (exit.code == could_not_start && options_.confinement == nullptr && options_.mpi && !options_.starter)
+      return "mpirun was not found: install Open MPI (./course does that)";
+    std::vector<std::string> causes;
+    if (failure) causes.push_back(failure->text);
+    causes.push_back(first_complaint(head(output(), first_words)));
+    if (causes.back().empty())
+      causes.back() =
+          fmt::format("{} ended with exit code {} and said nothing", command().argv[0], exit.code);
+    if (options_.mpi) causes.push_back(other_mpi_here());
+    std::erase(causes, "");
+    const std::string who = options_.mpi
+                                ? fmt::format("this machine could not start {} MPI ranks", world_size_)
+                                : "the player did not start";
+    return fmt::format("{}: {}", who, fmt::join(causes, "; "));
+  }
+
+  /// Whether the first mpirun in PATH is another MPI's than the one that the course's own player is linked
+  /// with.
+  std::string other_mpi_here() const {
+    std::vector<std::string> ask{"mpirun", "--version"};
+    if (options_.confinement != nullptr) ask = options_.confinement->wrap(ask, {}, {});
+    const Captured started = capture({.argv = ask}),
+                   linked = capture({.argv = {player_program(true), mpi_library_option}});
+    return started.exit.code == 0 && linked.exit.code == 0 ? other_mpi(started.output, linked.output) : "";
   }
 
   Command command() const {
@@ -259,7 +303,7 @@ class Launch {
       std::optional<Outcome> end = failure;
       const bool crashed = std::ranges::count(ranks, Phase::Crashed, &RankSnapshot::phase) > 0;
       if (options_.timed && crashed) end.reset();  // what the others then wait for says less
-      if (!end && options_.timed) end = timed_end(ranks, exit.value_or(Exit{}), options_.mpi, output());
+      if (!end && options_.timed) end = thrown_by(ranks);
       outcomes.push_back(end ? *std::move(end)
                              : ended_early(ranks, exit.value_or(Exit{}), status(), output()));
       for (const RankSnapshot& rank : ranks) outcomes.back().facts.push_back(rank.facts);

@@ -71,7 +71,8 @@ class Launcher {
  public:
   explicit Launcher(LauncherOptions options) : options_(std::move(options)) {}
 
-  /// A group or a task that ended in an earlier call is not played in a later one.
+  /// A group or a task that ended in an earlier call is not played in a later one. Throws Unavailable where
+  /// no rank came as far as to load what was submitted: that is this machine's failure, and nobody's answer.
   std::vector<Outcome> play(const std::vector<Case>& cases);
 
   /// Writes a case as a folder that a player can be pointed at.

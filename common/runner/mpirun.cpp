@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <regex>
 #include <sstream>
+#include <utility>
 
 namespace course {
 
@@ -21,6 +23,19 @@ std::string on_one_line(const std::string& text) {
   std::string line;
   for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
   return line;
+}
+
+/// "Open MPI 4.1.4" out of what an mpirun or an MPI library says of itself; its first line where that is not
+/// known.
+std::string implementation(const std::string& said) {
+  static const std::regex number("[0-9]+\\.[0-9]+(\\.[0-9]+)?");
+  std::smatch version;
+  const bool numbered = std::regex_search(said, version, number);
+  for (const auto& [word, name] :
+       {std::pair{"Open MPI", "Open MPI"}, {"MPICH", "MPICH"}, {"HYDRA", "MPICH"}, {"Intel", "Intel MPI"}}) {
+    if (numbered && said.find(word) != std::string::npos) return name + (" " + version.str());
+  }
+  return said.substr(0, said.find('\n'));
 }
 
 }  // namespace
@@ -74,6 +89,12 @@ std::string first_complaint(const std::string& printed) {
   }
   if (said.size() > longest_complaint) said = said.substr(0, said.rfind(' ', longest_complaint)) + " ...";
   return said;
+}
+
+std::string other_mpi(const std::string& mpirun_version, const std::string& library_version) {
+  const std::string started = implementation(mpirun_version), linked = implementation(library_version);
+  if (started == linked) return "";
+  return "mpirun is that of " + started + ", and the course was built with " + linked;
 }
 
 }  // namespace course

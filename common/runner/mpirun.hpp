@@ -21,4 +21,8 @@ std::map<std::string, std::string> temporary_files_in(const std::filesystem::pat
 /// the next one where it ends in a colon. Empty where they printed nothing.
 std::string first_complaint(const std::string& printed);
 
+/// How the mpirun that says `mpirun_version` (to --version) differs from the MPI library that says
+/// `library_version` (MPI_Get_library_version), as a clause; empty where it does not.
+std::string other_mpi(const std::string& mpirun_version, const std::string& library_version);
+
 }  // namespace course

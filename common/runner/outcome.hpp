@@ -31,10 +31,9 @@ struct Outcome {
     Threw,
     Crashed,
     Deadlock,
-    Stuck,       ///< no progress for as long as the limit, or no end
-    OverLimit,   ///< of what a confined player may use
-    Lost,        ///< the player ended without a word
-    NotStarted,  ///< of a timed launch: not every rank came up
+    Stuck,      ///< no progress for as long as the limit, or no end
+    OverLimit,  ///< of what a confined player may use
+    Lost,       ///< the player ended without a word
   } ending = Ending::NotPlayed;
   std::string text = {};  ///< one or several lines on anything but Finished
   /// Crashed, and no sanitizer has said where.

@@ -5,16 +5,27 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <system_error>
+
+#include "protocol/errors.hpp"
 
 namespace course {
 
 namespace {
+
+/// Whether the file system of this place is mounted so that programs run from it.
+bool runs_programs(const std::filesystem::path& place) {
+  struct statvfs system {};
+  return statvfs(place.c_str(), &system) != 0 || (system.f_flag & ST_NOEXEC) == 0;
+}
 
 /// Cases are many small files: memory is five times quicker than a disk. A container's /dev/shm may hold only
 /// 64 MB.
@@ -22,8 +33,15 @@ std::filesystem::path parent_folder() {
   constexpr std::uintmax_t enough = std::uintmax_t{1} << 30;
   std::error_code error;
   const std::filesystem::space_info memory = std::filesystem::space("/dev/shm", error);
-  const bool roomy = !error && memory.available >= enough && access("/dev/shm", W_OK) == 0;
-  return getenv("TMPDIR") == nullptr && roomy ? "/dev/shm" : std::filesystem::temp_directory_path();
+  const bool roomy =
+      !error && memory.available >= enough && access("/dev/shm", W_OK) == 0 && runs_programs("/dev/shm");
+  const char* asked = getenv("TMPDIR");
+  if (asked == nullptr) return roomy ? "/dev/shm" : "/tmp";
+  if (!std::filesystem::is_directory(asked, error))
+    throw Unavailable(std::string("TMPDIR is ") + asked + ", which is " +
+                      (std::filesystem::exists(asked, error) ? "no folder" : "not there") +
+                      ": expected a folder for temporary files");
+  return asked;
 }
 
 /// Nobody else's folders are named so: what a killed process has left is removed by name.
@@ -69,7 +87,10 @@ TemporaryFolder::TemporaryFolder() {
   const std::filesystem::path parent = parent_folder();
   remove_leftovers(parent);
   std::string pattern = parent / mkdtemp_pattern;
-  if (mkdtemp(pattern.data()) == nullptr) throw_errno("cannot make a folder like " + pattern);
+  if (mkdtemp(pattern.data()) == nullptr) {
+    throw Unavailable("cannot make a folder for temporary files in " + parent.string() + " (" +
+                      strerror(errno) + "): TMPDIR names another place");
+  }
   path_ = pattern;
   lock_ = locked(path_, LOCK_SH);
 }
@@ -77,6 +98,21 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+void TemporaryFolder::require_room(std::uintmax_t bytes) const {
+  std::error_code unknown;
+  const std::filesystem::space_info space = std::filesystem::space(path_, unknown);
+  if (unknown || space.available >= bytes) return;
+  throw Unavailable("the folder for temporary files, " + path_.parent_path().string() + ", has " +
+                    std::to_string(space.available >> 10) + " KiB left, expected at least " +
+                    std::to_string(bytes >> 10) + " KiB: TMPDIR names another place");
+}
+
+void TemporaryFolder::require_programs() const {
+  if (runs_programs(path_)) return;
+  throw Unavailable("the folder for temporary files, " + path_.parent_path().string() +
+                    ", is on a file system that runs no programs (noexec): TMPDIR names another place");
 }
 
 }  // namespace course

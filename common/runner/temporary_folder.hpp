@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "runner/descriptor.hpp"
@@ -11,13 +12,18 @@ namespace course {
 /// Its path is short: Open MPI makes UNIX sockets below it, whose names end at 108 characters.
 class TemporaryFolder {
  public:
-  /// Throws std::system_error when no folder can be made.
+  /// Throws Unavailable, naming TMPDIR and the place, when no folder can be made.
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+
+  /// Throws Unavailable, naming TMPDIR and the place, where its file system has not so much room left.
+  void require_room(std::uintmax_t bytes) const;
+  /// The same where its file system runs no programs.
+  void require_programs() const;
 
  private:
   std::filesystem::path path_;

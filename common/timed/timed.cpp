@@ -60,10 +60,6 @@ std::vector<Outcome> play(const std::vector<Case>& cases, LauncherOptions option
   std::vector<Outcome> outcomes = Launcher(std::move(options)).play(cases);
   for (const Outcome& outcome : outcomes) {
     if (outcome.ending == Ending::Finished || outcome.ending == Ending::NotPlayed) continue;
-    if (outcome.ending == Ending::NotStarted) {
-      throw Unavailable("this machine could not start " + std::to_string(cases[0].ranks()) +
-                        " MPI ranks: " + outcome.text);
-    }
     throw std::runtime_error((outcome.ending == Ending::Deadlock ? "the ring is in a deadlock\n" : "") +
                              outcome.text);
   }

@@ -41,5 +41,20 @@ TEST(Mpirun, ALongComplaintIsCutBetweenWords) {
   EXPECT_TRUE(said.ends_with(" word ...")) << said;
 }
 
+TEST(Mpirun, IsHeldAgainstTheLibraryThatPlayersFind) {
+  const std::string library = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4";
+  EXPECT_EQ(other_mpi("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n",
+                      library),
+            "");
+  EXPECT_EQ(other_mpi("mpirun (Open MPI) 5.0.11\n", library),
+            "mpirun is that of Open MPI 5.0.11, and the course was built with Open MPI 4.1.4");
+  EXPECT_EQ(other_mpi("HYDRA build details:\n    Version:           4.0.2\n", library),
+            "mpirun is that of MPICH 4.0.2, and the course was built with Open MPI 4.1.4");
+  EXPECT_EQ(other_mpi("Intel(R) MPI Library for Linux* OS, Version 2021.5\n", library),
+            "mpirun is that of Intel MPI 2021.5, and the course was built with Open MPI 4.1.4");
+  EXPECT_EQ(other_mpi("some starter\n", library),
+            "mpirun is that of some starter, and the course was built with Open MPI 4.1.4");
+}
+
 }  // namespace
 }  // namespace course

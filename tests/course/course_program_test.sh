@@ -252,10 +252,13 @@ test_own_player() {
   mkdir -p "$folder"
   printf '#!/bin/sh\necho own >"%s/ran"\nshift 2\nexec "%s/bin/player_solo" --subject "%s" "$@"\n' \
     "$folder" "$build" "$copy/build/lib/lesson01_solution.so" >"$folder/good"
-  printf '#!/bin/sh\nexit 7\n' >"$folder/bad"
+  # It ends after the submission was loaded, as far as the judge can see.
+  # shellcheck disable=SC2016  # expanded by the player
+  printf '#!/bin/sh\nwhile [ "$1" != --status ]; do shift; done\nrm "$2.sealed"\nexit 7\n' >"$folder/bad"
   chmod +x "$folder/good" "$folder/bad"
   course check 01 --player "'$folder/good' --one"
-  check 'a player that is wrongly called is no pass' is "$code" 1
+  check 'a player that is wrongly called is no failure of mine: exit 3' is "$code" 3
+  check 'its words are told' has "$err" 'the player did not start: player: unknown option --one'
   # shellcheck disable=SC2016  # expanded by the player
   printf '#!/bin/sh\necho "$1" >"%s/ran"\nshift 3\nexec "%s/bin/player_solo" --subject "%s" "$@"\n' \
     "$folder" "$build" "$copy/build/lib/lesson01_solution.so" >"$folder/good"
@@ -280,7 +283,7 @@ test_own_player() {
   course replay lesson01.1 --player "'$folder/good'" --gdb 0
   check 'replay with a player of my own under gdb: exit 2 or, without gdb, 3' has '2 3' "$code"
   course check 01 --player /nonexistent
-  check 'a player that is not there: exit 1' is "$code" 1
+  check 'a player that is not there: exit 3' is "$code" 3
   course check 01 --player ''
   check 'an empty command: exit 2' is "$code" 2
 }

@@ -141,7 +141,7 @@ mkdir -p "$work/two/flat" && cp "$course_root"/solutions/0[12]_*/*.cpp "$work/tw
 out=$(COURSE_ROOT=$course_root COURSE_BUILD=$broken "$broken/bin/course-program" grade 01 02 --submission "$work/two/flat" --prepared 2>/dev/null)
 check 'a judge that fails is exit code 1' is $? 1
 check 'its lesson is skipped' has "$out" 'lesson 01 safe_softmax: skipped'
-check 'the report says why' has "$out" 'could not be graded: the judge of lesson 01 ended with exit code 2'
+check 'the report says why' has "$out" 'cannot grade on this machine: the judge of lesson 01 ended with exit code 2'
 check 'another lesson has its grade' has "$out" 'lesson 02 online_softmax: passed, 100 of 100 points'
 for again in first second; do
   COURSE_ROOT=$course_root COURSE_BUILD=$broken "$broken/bin/course-program" grade 01 --submissions "$work/two" --prepared >"$work/out" 2>"$work/err"

@@ -12,7 +12,6 @@ report=$work/report.json
 # shellcheck source=tests/course/checks.sh
 . "$course_root/tests/course/checks.sh"
 
-missing() { [ ! -e "$1" ]; }
 utf8() { iconv -f UTF-8 -t UTF-8 "$1" >/dev/null 2>&1; }
 
 # Runs the judge with the player $1, the registry $2 and what follows; sets code, out and err.
@@ -32,16 +31,46 @@ registry_with() { sed "$1" "$registry" >"$work/lessons/registry.json"; }
 mistakes_with() { sed "$1" "$course_root/tests/01_safe_softmax/mistakes.md" >"$work/tests/01_safe_softmax/mistakes.md"; }
 
 test_nothing_can_be_played() {
+  judge "$work/no player" "$registry"
+  check 'no player: exit 3' is "$code" 3
+  check 'the cause' has "$err" 'judge: the player did not start'
   judge "$work/no player" "$registry" --report "$report"
-  check 'no player: exit 2' is "$code" 2
-  check 'the cause' has "$err" 'judge: the player cannot be started'
-  check 'no report' missing "$report"
-  judge "$work/no player" "$registry" --expect pass
-  check 'nor is it expected: exit 2' is "$code" 2
+  check 'no player, and a report: exit 3' is "$code" 3
+  check 'the report has the cause' has "$(cat "$report")" '"failure": "the player did not start'
+  check 'and no test' has "$(cat "$report")" '"tests": []'
+  judge "$work/no player" "$registry" --expect todo
+  check 'nor is it expected: exit 3' is "$code" 3
+}
+
+# Judges with TMPDIR or the subject on a file system that is mounted with the options $1, and is $2 in the judge's command.
+judge_mounted() {
+  mkdir -p "$work/mounted"
+  out=$(unshare --mount bash -c '
+    mount -t tmpfs -o "$1" tmpfs "$2/mounted" && cp "$3/lib/lesson01_solution.so" "$2/mounted/" 2>/dev/null
+    [ "$5" != TMPDIR ] || export TMPDIR=$2/mounted
+    [ "$5" = TMPDIR ] && subject=$3/lib/lesson01_solution.so || subject=$2/mounted/lesson01_solution.so
+    timeout 60 "$3/bin/judge_lesson01" --subject "$subject" --player "$3/bin/player_solo" --registry "$4"
+  ' mounted "$1" "$work" "$build" "$registry" "$2" 2>&1 </dev/null)
+  code=$?
+}
+
+# What the machine lacks is not told as the answer's failure.
+test_temporary_files() {
+  TMPDIR=$work/nowhere judge "$build/bin/player_solo" "$registry"
+  check 'no TMPDIR: exit 3' is "$code" 3
+  check 'the path' has "$err" "TMPDIR is $work/nowhere, which is not there"
+  unshare --mount true 2>/dev/null || return 0
+  judge_mounted size=200k TMPDIR
+  check 'TMPDIR without room: exit 3' is "$code" 3
+  check 'how much there is' has "$out" 'KiB left, expected at least'
+  judge_mounted noexec subject
+  check 'a file system without programs: exit 3' is "$code" 3
+  check 'the cause' has "$out" "the file system is mounted noexec that holds $work/mounted/lesson01_solution.so"
 }
 
 test_any_bytes() {
-  player_that "printf 'no \\377\\376 text\\n'; exit 3"
+  # It plays what was submitted, as far as the judge can see.
+  player_that 'while [ "$1" != --status ]; do shift; done; rm "$2.sealed"; printf '"'no \\377\\376 text\\n'; exit 3"
   judge "$work/player" "$registry" --report "$report"
   check 'bytes that are no text: exit 1' is "$code" 1
   check 'the report has them' has "$(cat "$report" 2>&1)" 'it printed:\nno '
@@ -120,6 +149,7 @@ test_replay_of_a_deadlock() {
 }
 
 test_nothing_can_be_played
+test_temporary_files
 if [ -e "$build/bin/judge_lesson03" ]; then # a tree with sanitizers has no lessons with ranks to judge
   test_samples
   test_replay_of_a_deadlock

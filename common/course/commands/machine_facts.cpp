@@ -10,6 +10,9 @@
 #include <map>
 #include <regex>
 
+#include "course/build/build.hpp"
+#include "protocol/player_options.hpp"
+#include "runner/launcher.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
 #include "text/text_file.hpp"
@@ -19,6 +22,8 @@ namespace course::program {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* for_ranks = "every lesson that needs MPI, and the demo";
 
 /// What follows the key on the line that begins with it, without quotes and blanks around; empty: no line
 /// does.
@@ -115,13 +120,35 @@ MachineFact python(const std::string& cache) {
   return fact;
 }
 
-/// Whether ranks really start, which a container or a host name that does not resolve can prevent.
-MachineFact two_ranks() {
-  std::vector<std::string> command = mpirun(2);
-  command.push_back("true");
-  return tried("two MPI ranks",
-               {command, mpirun_environment(), "mpirun starts them", "mpirun does not start them: "},
-               "every lesson that needs MPI, and the demo");
+/// mpirun, held against the MPI library that the players find.
+MachineFact mpi(const fs::path& player) {
+  MachineFact fact = program("MPI", {"mpirun", "--version"}, for_ranks);
+  const Captured library = capture({.argv = {player, mpi_library_option}});
+  if (!fact.found || library.exit.code != 0) return fact;
+  const std::string other = other_mpi(fact.value, library.output);
+  return other.empty() ? fact
+                       : MachineFact{fact.name, false, other + ": PATH finds another one first", for_ranks};
+}
+
+/// Whether two ranks of the player meet and come to a case, which a container, a host's name or another MPI's
+/// mpirun can prevent. The case cannot be played: the file that should hold its function is the player.
+MachineFact two_ranks(const fs::path& player) {
+  Case nothing{{"none"}};
+  nothing.inputs.resize(2);
+  MachineFact fact{"two MPI ranks", true, "the player's ranks find each other", for_ranks};
+  try {
+    Launcher({.subject = player, .player = {player}, .mpi = true}).play({nothing});
+  } catch (const std::runtime_error& error) {
+    fact.found = false;
+    fact.value = error.what();
+  }
+  return fact;
+}
+
+/// The player of ranks, built where that is needed; or why it cannot be.
+std::pair<fs::path, std::string> built_player(const Checkout& checkout) {
+  const BuildResult built = build({checkout.root, checkout.build(), {"player_mpi"}, "the player of ranks"});
+  return {checkout.build() / "bin" / "player_mpi", built.succeeded ? "" : failure_text(built)};
 }
 
 /// Something that no lesson of this checkout needs.
@@ -174,6 +201,7 @@ std::string cache_entry(const std::string& cache, const std::string& name) {
 
 std::vector<MachineFact> look_at_machine(const Checkout& checkout) {
   const std::string cache = read_if_there(checkout.build() / "CMakeCache.txt");
+  const auto [player, obstacle] = built_player(checkout);
   std::vector<MachineFact> facts{
       {"system", true, operating_system()},
       {"cores", true, std::to_string(usable_cores())},
@@ -181,8 +209,9 @@ std::vector<MachineFact> look_at_machine(const Checkout& checkout) {
       needed(compiler(cache)),
       needed(program("CMake", {"cmake", "--version"}, "everything")),
       needed(program("Ninja", {"ninja", "--version"}, "everything")),
-      needed(program("MPI", {"mpirun", "--version"}, "every lesson that needs MPI, and the demo")),
-      needed(two_ranks())};
+      needed(mpi(player)),
+      needed(obstacle.empty() ? two_ranks(player)
+                              : MachineFact{"two MPI ranks", false, obstacle, for_ranks})};
   for (const char* package : {"Eigen3", "GTest", "fmt", "nlohmann_json", "CLI11"})
     facts.push_back(needed(library(cache, package)));
   const std::vector<MachineFact> more{

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "course/terminal/terminal.hpp"
+#include "protocol/errors.hpp"
 #include "protocol/judge_report.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
@@ -96,11 +97,13 @@ TestResults grade(const Checkout& checkout, const GradingOrder& order) {
                          // A judge that is interrupted leaves its own temporary folder: inside this one.
                          .environment = {{"TMPDIR", temporary.path()}},
                          .quiet = order.quiet});
-  if (!fs::exists(report)) {
-    throw std::runtime_error("the judge of lesson " + order.lesson->id + " ended with exit code " +
-                             std::to_string(exit.code) + " and no report");
-  }
-  return judged_results(read_text(report));
+  const std::string judge = "the judge of lesson " + order.lesson->id;
+  if (!fs::exists(report))
+    throw Unavailable(judge + " ended with exit code " + std::to_string(exit.code) + " and no report");
+  const std::string text = read_text(report);
+  if (const std::string failure = parse_judge_report(text).failure; !failure.empty())
+    throw Unavailable(failure);
+  return judged_results(text);
 }
 
 bool all_passed(const std::vector<std::string>& tests, const TestResults& results) {

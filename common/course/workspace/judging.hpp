@@ -40,8 +40,8 @@ struct GradingOrder {
   std::string replay_options = {};
 };
 
-/// Plays and judges. The judge prints its verdicts on stdout. Throws std::runtime_error when the judge ends
-/// without a report.
+/// Plays and judges. The judge prints its verdicts on stdout. Throws Unavailable with the cause when nothing
+/// could be judged: this machine failed, or the judge did.
 TestResults grade(const Checkout& checkout, const GradingOrder& order);
 
 /// The results in a judge's --report file. Throws std::runtime_error.

@@ -8,6 +8,7 @@
 
 #include "judge/candidates/candidates.hpp"
 #include "judge/program/kept_case.hpp"
+#include "protocol/errors.hpp"
 #include "protocol/judge_report.hpp"
 #include "text/wrapped.hpp"
 
@@ -202,13 +203,7 @@ int replay(Judge& judge) {
   return played.verdict.status == TestVerdict::Status::Passed ? 0 : 1;
 }
 
-int run(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  // What goes wrong in drawing or judging ends in main, which says what it was.
-  GTEST_FLAG_SET(catch_exceptions, false);
-  Judge judge;
-  judge.options = parse_options(argc, argv);
-  judge.lesson_judge = lesson_judge();
+int judge_lesson(Judge& judge) {
   if (!judge.options.write_case.empty()) return write_case(judge.lesson_judge, judge.options);
   const bool of_many = !judge.options.candidates.empty();
   if (judge.options.hidden || of_many) add_hidden_examples(judge.lesson_judge);
@@ -234,7 +229,7 @@ int run(int argc, char** argv) {
   testing::AddGlobalTestEnvironment(new PlayAll(judge));
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
-  const int failed = RUN_ALL_TESTS();
+  const int wrong = RUN_ALL_TESTS();
   if (judge.not_played != nullptr) std::rethrow_exception(judge.not_played);
   if (!judge.session) return 2;  // --gtest_list_tests, or a filter that fits nothing
   if (!judge.options.report.empty()) write_report(judge);
@@ -242,10 +237,37 @@ int run(int argc, char** argv) {
   if (!judge.options.keep.empty()) kept = keep_failures(judge);
   fmt::print("{}",
              wrapped(verdict_texts(judge.lesson, judge.session->first.tests, kept), judge.options.columns));
-  if (judge.options.expect.empty()) return failed == 0 ? 0 : 1;
+  if (judge.options.expect.empty()) return wrong == 0 ? 0 : 1;
   const Check check = check_expectation(judge.options.expect, judge.judged, judge.lesson);
   fmt::print("{}", check.text);
   return check.holds ? 0 : 1;
+}
+
+/// Tells whoever reads the report, or else this program's user, why nothing could be judged.
+void tell_failure(const Judge& judge, const std::string& why) {
+  if (judge.options.report.empty()) {
+    std::cerr << "judge: " << why << '\n';
+  } else {
+    write_judge_report(judge.options.report, {judge.lesson_judge.id, judge.options.seed, {}, why});
+  }
+}
+
+int run(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  // What goes wrong in drawing or judging is told below.
+  GTEST_FLAG_SET(catch_exceptions, false);
+  Judge judge;
+  judge.options = parse_options(argc, argv);
+  judge.lesson_judge = lesson_judge();
+  try {
+    return judge_lesson(judge);
+  } catch (const Unavailable& error) {
+    tell_failure(judge, error.what());
+    return unavailable;
+  } catch (const std::exception& error) {
+    tell_failure(judge, error.what());
+    return wrong_usage;
+  }
 }
 
 }  // namespace

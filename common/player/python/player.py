@@ -185,6 +185,9 @@ def play(options, stage):
     subject = Subject(options.subject.absolute())
     cases = [Case(folder, stage.world_rank, options.keep_inputs) for folder in options.cases]
     stage.barrier()
+    if options.status:
+        # Tells the judge that the student's code may run from now on; the first rank removes it.
+        options.status.with_name(options.status.name + ".sealed").unlink(missing_ok=True)
     subject.load()
     for case in cases:
         play_case(subject, case, stage)
@@ -204,7 +207,7 @@ def make_stage():
 def main():
     parser = argparse.ArgumentParser(description="plays cases on a lesson's functions written in Python")
     parser.add_argument("--subject", type=Path, required=True, help="a lesson's folder, or a file in one")
-    parser.add_argument("--status", type=Path, help="not used: this player keeps no status page")
+    parser.add_argument("--status", type=Path, help="keeps no page in it, and removes the seal beside it")
     parser.add_argument("--keep-inputs", action="store_true", help="leave the inputs where they are")
     parser.add_argument("cases", type=Path, nargs="+", metavar="CASE", help="a case's folder")
     options = parser.parse_args()
