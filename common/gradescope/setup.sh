@@ -5,7 +5,7 @@
 set -euo pipefail
 root=${AUTOGRADER_ROOT:-/autograder}
 source=$root/source
-course=$source/course
+course=$(CDPATH='' cd -P -- "$source/course" && pwd)
 trial=$(mktemp -d)
 trap 'rm -rf "$trial"' EXIT
 

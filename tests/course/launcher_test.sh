@@ -526,6 +526,25 @@ test_two_at_once() {
   fi
 }
 
+test_a_file_of_the_future() {
+  new_machine "$debian"
+  course demo
+  : >"$checkout/CMakeLists.txt"
+  printf 'build build.ninja: RERUN_CMAKE | /nowhere.cmake %s %s\n' "${checkout// /\$ }/CMakeLists.txt" ../common/packages.tsv >"$checkout/build/build.ninja"
+  course demo
+  check 'files of the past: exit 0' is "$code" 0
+  touch -t 209901010000 "$checkout/CMakeLists.txt"
+  forget_calls
+  course demo
+  check 'a file of the future: exit 3' is "$code" 3
+  check 'a file of the future: named' has "$err" "$checkout/CMakeLists.txt is dated in the future"
+  check 'a file of the future: nothing is built' lacks "$(calls)" cmake
+  touch "$checkout/CMakeLists.txt"
+  touch -t 209901010000 "$checkout/common/packages.tsv"
+  course demo
+  check 'by a relative path, too' has "$err" 'packages.tsv is dated in the future'
+}
+
 # Another ./course holds the lock of the builds: what builds nothing goes on all the same, if there is a program.
 test_while_another_builds() {
   new_machine "$debian"

@@ -109,6 +109,23 @@ TEST_F(Autograder, WhatNeverEndsIsEnded) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(120));
 }
 
+TEST_F(Autograder, WhatWasGradedBeforeTheTimeWasUpKeepsItsPoints) {
+  program_is(R"(echo '{"score": 40, "tests": [], "output": "ended at lesson 05"}' >"$2"; exec sleep 600)");
+  const Json results = run(1);
+  EXPECT_EQ(results.at("score"), 40);
+  EXPECT_EQ(results.at("output"), "ended at lesson 05");
+}
+
+TEST_F(Autograder, TheCourseMayLieElsewhere) {
+  program_is(R"(echo "{\"score\": 7, \"output\": \"$COURSE_ROOT\"}" >"$2")");
+  const fs::path elsewhere = root() / "elsewhere";
+  fs::rename(source() / "course", elsewhere);
+  fs::create_directory_symlink(elsewhere, source() / "course");
+  EXPECT_EQ(run().at("output"), elsewhere.string());
+  EXPECT_EQ(fs::status(elsewhere).permissions() & (fs::perms::group_all | fs::perms::others_all),
+            fs::perms::none);
+}
+
 TEST_F(Autograder, ThereIsAValidResultWhileGradingGoesOn) {
   program_is(R"(cp "${2%/*}/results.json" "${2%/*}/seen"; echo '{"score": 1}' >"$2")");
   run();
