@@ -33,10 +33,13 @@ class NotStarted : public testing::Test {
     return path;
   }
 
+  static LauncherOptions options(bool mpi) {
+    return {.subject = SUBJECT, .player = {mpi ? PLAYER_MPI : PLAYER_SOLO}, .mpi = mpi};
+  }
+
   static std::vector<Outcome> play(LauncherOptions options) {
     Case one{{"no_such_function"}, "1", "1", {{{"x", Tensor({1, 1})}}}};
     if (options.mpi) one.inputs.push_back(one.inputs.front());
-    if (options.player.empty()) options.player = {options.mpi ? PLAYER_MPI : PLAYER_SOLO};
     options.quiet_limit_s = 1;
     return Launcher(std::move(options)).play({one});
   }
@@ -59,9 +62,9 @@ class NotStarted : public testing::Test {
 TEST_F(NotStarted, MpirunSaysWhyFirst) {
   program("mpirun", "echo ------------; echo 'no interface is up'; echo; echo 'more of it'; exit 1");
   for (const bool timed : {false, true}) {
-    LauncherOptions options{.subject = SUBJECT, .mpi = true};
-    if (timed) options.timed.emplace();
-    EXPECT_TRUE(has(machine_failure(options), "could not start 2 MPI ranks: no interface is up")) << timed;
+    LauncherOptions launch = options(true);
+    if (timed) launch.timed.emplace();
+    EXPECT_TRUE(has(machine_failure(launch), "could not start 2 MPI ranks: no interface is up")) << timed;
   }
 }
 
@@ -70,7 +73,7 @@ TEST_F(NotStarted, MpirunIsAnotherMpis) {
   program("mpirun",
           "if [ \"$1\" = --version ]; then echo 'HYDRA build details:'; echo ' Version: 4.0.2'; exit; fi\n"
           "while [ \"$1\" != none ]; do shift; done; shift; \"$@\" & \"$@\"; code=$?; wait; exit $code");
-  const std::string why = machine_failure({.subject = SUBJECT, .mpi = true});
+  const std::string why = machine_failure(options(true));
   EXPECT_TRUE(has(why, "is for 2 ranks, but 1 were started")) << why;
   EXPECT_TRUE(has(why, "mpirun is that of MPICH 4.0.2, and the course was built with")) << why;
 }
@@ -88,14 +91,16 @@ TEST_F(NotStarted, APlayerNeverComesToTheSubmission) {
 }
 
 TEST_F(NotStarted, TheSubmissionCannotBeRead) {
-  EXPECT_TRUE(has(machine_failure({.subject = "/nowhere/subject.so"}), "cannot read /nowhere/subject.so"));
+  LauncherOptions launch = options(false);
+  launch.subject = "/nowhere/subject.so";
+  EXPECT_TRUE(has(machine_failure(launch), "cannot read /nowhere/subject.so"));
 }
 
 TEST_F(NotStarted, WhatASubmissionDoesWhileItIsLoadedIsItsOwnFailure) {
   for (const bool mpi : {false, true}) {
     for (const char* what : {"leaves", "aborts", "sleeps", "seals and leaves"}) {
       setenv("AT_LOAD", what, 1);
-      const std::vector<Outcome> outcomes = play({.subject = SUBJECT, .mpi = mpi});
+      const std::vector<Outcome> outcomes = play(options(mpi));
       ASSERT_EQ(outcomes.size(), 1u);
       EXPECT_NE(outcomes[0].ending, Outcome::Ending::Finished) << what;
       EXPECT_FALSE(outcomes[0].text.empty()) << what;
