@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -136,6 +137,17 @@ Descriptor sealed(const fs::path& status) {
   return file;
 }
 
+/// Open MPI 4.1.4 ends with "stack smashing detected" where the machine's name is longer than this.
+std::string long_host_name() {
+  constexpr std::size_t longest = 56;
+  char bytes[HOST_NAME_MAX + 1] = "";
+  gethostname(bytes, HOST_NAME_MAX);
+  const std::string name = bytes;
+  if (name.size() <= longest) return "";
+  return fmt::format("this machine's name has {} characters, and Open MPI 4.1 needs one of at most {}",
+                     name.size(), longest);
+}
+
 std::vector<int> own_order(int ranks) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
@@ -240,7 +252,7 @@ class Launch {
     if (causes.back().empty())
       causes.back() =
           fmt::format("{} ended with exit code {} and said nothing", command().argv[0], exit.code);
-    if (options_.mpi) causes.push_back(other_mpi_here());
+    if (options_.mpi) causes.insert(causes.end(), {other_mpi_here(), long_host_name()});
     std::erase(causes, "");
     const std::string who = options_.mpi
                                 ? fmt::format("this machine could not start {} MPI ranks", world_size_)
