@@ -185,7 +185,18 @@ RankTiming parse_timing(const std::string& text, const fs::path& name) {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JudgeReport::Test, task, ranks, hidden, status, text,
                                                 mistakes, in_part, ending)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JudgeReport, lesson, seed, tests, failure)
+
+static void to_json(json& value, const JudgeReport& report) {
+  value = {{"lesson", report.lesson}, {"seed", report.seed}, {"tests", report.tests}};
+  if (!report.failure.empty()) value["failure"] = report.failure;
+}
+
+static void from_json(const json& value, JudgeReport& report) {
+  value.at("lesson").get_to(report.lesson);
+  value.at("seed").get_to(report.seed);
+  value.at("tests").get_to(report.tests);
+  report.failure = value.value("failure", report.failure);
+}
 
 void write_judge_report(const fs::path& path, const JudgeReport& report) {
   write_json(path, report);

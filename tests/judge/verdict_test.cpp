@@ -96,6 +96,19 @@ TEST(Verdict, IsTheSameAsOneOtherAlone) {
             "FAIL  lesson05.2.ranks3   rank 0 waits\n      the same on 5 ranks\n");
 }
 
+TEST(Verdict, SaysOfATestThatWasNotPlayedWhichLimitEndedItsTask) {
+  Task task;
+  task.id = "2";
+  const GradedTest graded[] = {{&task, 2, true}, {&task, 3}};
+  const Outcome ended = outcome(Ending::OverLimit, "ended: it ran for more than 120 s"), not_played;
+  const Example example{"an input", {}};
+  std::vector<PlayedTest> tests{{&graded[0], {{&example, &ended, {}, {}, {}, {}, ended.text}}},
+                                {&graded[1], {{&example, &not_played, {}, {}, {}, {}, ""}}}};
+  judge(tests);
+  EXPECT_EQ(tests[1].verdict.status, TestVerdict::Status::NotPlayed);
+  EXPECT_EQ(tests[1].verdict.text, "not played: an earlier input was ended: it ran for more than 120 s");
+}
+
 /// The verdicts of two tasks, of which the second uses the first one's function.
 std::vector<std::string> told_of_two_tasks(Ending first, Ending second) {
   Task owner, ring;

@@ -79,9 +79,6 @@ TestResults judged_results(const std::string& report) {
   for (JudgeReport::Test& test : parse_judge_report(report).tests) {
     TestResult result{status_named(test.status), std::move(test.text), std::move(test.mistakes),
                       std::move(test.ending), std::move(test.in_part)};
-    if (result.text.empty() && result.status == Status::Failed) {
-      result.text = "not played: an earlier input ended the program";
-    }
     results[test_name(test.task, test.ranks, test.hidden)] = std::move(result);
   }
   return results;

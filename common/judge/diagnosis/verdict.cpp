@@ -131,12 +131,26 @@ bool is_same(const TestVerdict& a, const TestVerdict& b) {
          (!a.mistakes.empty() || outline_of(a.text) == outline_of(b.text));
 }
 
-/// Whether one of its cases is why others of its task were not played (Launcher).
+/// Whether a case is why others of its task were not played (Launcher).
+bool ends_its_task(const Played& played) {
+  return played.outcome->ending == Outcome::Ending::Stuck ||
+         played.outcome->ending == Outcome::Ending::OverLimit;
+}
+
 bool ended_its_task(const PlayedTest& test) {
-  return std::ranges::any_of(test.played, [](const Played& played) {
-    return played.outcome->ending == Outcome::Ending::Stuck ||
-           played.outcome->ending == Outcome::Ending::OverLimit;
-  });
+  return std::ranges::any_of(test.played, ends_its_task);
+}
+
+/// What is said of a test of which nothing was played: what ended the input that ended its task.
+std::string why_not_played(const PlayedTest& test, const std::vector<PlayedTest>& tests) {
+  for (const PlayedTest& other : tests) {
+    if (other.test->task != test.test->task) continue;
+    const auto ended = std::ranges::find_if(other.played, ends_its_task);
+    if (ended != other.played.end())
+      return "not played: an earlier input was " +
+             ended->outcome->text.substr(0, ended->outcome->text.find('\n'));
+  }
+  return "not played: an earlier input of this task ended the program";
 }
 
 /// "3, 4, 5 and 8 ranks"
@@ -164,7 +178,10 @@ void judge(std::vector<PlayedTest>& tests, bool alone) {
   });
   for (std::size_t i = 0; i < tests.size(); ++i)
     tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task]);
-  for (PlayedTest& test : tests) test.verdict.before = cause_in_other_task(test, tests);
+  for (PlayedTest& test : tests) {
+    test.verdict.before = cause_in_other_task(test, tests);
+    if (test.verdict.status == Status::NotPlayed) test.verdict.text = why_not_played(test, tests);
+  }
 }
 
 std::string ending_of(const Played& witness) {
@@ -201,7 +218,7 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
     case Status::Todo:
       return fmt::format("TODO  {}   {}\n", title, verdict.text);
     case Status::NotPlayed:
-      return fmt::format("FAIL  {}   not played: an earlier input of this task ended the program\n", title);
+      return fmt::format("FAIL  {}   {}\n", title, verdict.text);
     case Status::Failed:
       break;
   }
