@@ -9,6 +9,7 @@
 #include "course/workspace/lesson_argument.hpp"
 #include "protocol/errors.hpp"
 #include "runner/subprocess.hpp"
+#include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {
@@ -19,6 +20,7 @@ namespace {
 
 /// A sanitizer's report reads the program's debug information before it says anything.
 constexpr std::optional<double> sanitized_quiet_limit_s = 30;
+constexpr std::uintmax_t room_to_compile = std::uintmax_t{64} << 20;
 
 /// One call of ./course check.
 class Check {
@@ -59,6 +61,7 @@ class Check {
     const std::string diagnostics = student_diagnostics(built.steps, target, checkout_.root);
     const bool in_full = built.succeeded || options_.problems;  // warnings; an editor wants every line
     std::fputs((in_full ? diagnostics : abridged(diagnostics, target, checkout_.root)).c_str(), stderr);
+    if (!built.succeeded) require_room_to_compile();
     if (diagnostics.empty()) require_built(built, judge_in_words());
     LessonRecord record{built.hash, "", {}};
     if (built.succeeded) {
@@ -95,6 +98,16 @@ class Check {
       targets = {subject_target(lesson_, "student"), built_in_player(tree(), lesson_).filename()};
     }
     return build_as_saved(build_order(tree(), targets), sources, subject());
+  }
+
+  /// Throws Unavailable where a build may have failed for want of room, for which no answer is to blame.
+  void require_room_to_compile() const {
+    TemporaryFolder().require_room(room_to_compile);
+    std::error_code unknown;
+    const fs::space_info space = fs::space(tree(), unknown);
+    if (unknown || space.available >= room_to_compile) return;
+    throw Unavailable(fmt::format("{} has {} KiB left, expected at least {} KiB to compile in",
+                                  tree().string(), space.available >> 10, room_to_compile >> 10));
   }
 
   GradingOrder order() const {
