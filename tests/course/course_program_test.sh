@@ -362,15 +362,15 @@ test_together() {
 unsaid() {
   local said=$out line
   course hint 01 --again
-  awk '/^FAIL / { if (seen++) exit } /^lesson 01/ { exit } seen' <<<"$said" |
-    sed -E 's/^FAIL  [a-z0-9.]* +//; s/^ {6}//; s|\.?   \./course hint .*||; /^\.\/course |again with/d' |
+  awk '/^FAIL / { if (seen++) exit } /^(PASS|TODO|lesson 01)/ { if (seen) exit } seen' <<<"$said" |
+    sed -E 's/^FAIL  [a-z0-9.]* +//; s/^ {6}//; s|\.?   \./course hint .*||; /^kept in |^\.\/course /d' |
     while IFS= read -r line; do has "$out" "$line" || printf '%s\n' "$line"; done
 }
 
 test_hint_says_no_less() {
   local edit
   for edit in 's/lse\[i\] = m + std::log(l)/lse[i] = std::log(l)/' 's/- m)/)/' 's/if (m == minus_infinity)/if (false)/' \
-    's/throw/std::abort();  throw/' 's/lse\[i\] = m/lse[i + 100000000] = m/' 's/lse\[i\] = m.*/while (true) {}/'; do
+    's/return m;/__builtin_trap();/' 's/lse\[i\] = m/lse[i + 100000000] = m/' 's/lse\[i\] = m.*/while (true) {}/'; do
     solve
     sed -i "$edit" "$student"
     course check 01
