@@ -41,8 +41,13 @@ struct Example {
   /// Of a wrong answer without a name shown after all others: a ring whose tokens are all on one rank makes
   /// every mistake a 0 or a multiple.
   bool less_telling = false;
+  /// Numbers so far out that it is not known what a mistake makes of them, since some of what it computes
+  /// leaves float32's range: wrong is wrong, and no evidence for a name or against one.
+  bool far_out = false;
   bool counted = false;  ///< on a simulated GPU, what kernels ask of memory; of one example a task
-  int direction = 1;     ///< in a ring, ranks send to rank + direction: the task's
+  /// The function is called before, in the same memory with other numbers: one example of each test.
+  bool called_before = false;
+  int direction = 1;  ///< in a ring, ranks send to rank + direction: the task's
   /// What the functions of a remembering() task gave; null: nothing is kept. Whoever changes a copy of an
   /// example has to take this from it.
   std::shared_ptr<WorkedOut> worked = {};

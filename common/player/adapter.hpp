@@ -89,6 +89,10 @@ class Call {
 
   /// Another call's tensor as an input of this one.
   void lend(const std::string& name, const Tensor& tensor) { lent_[name] = &tensor; }
+  /// Other numbers for all inputs, in the memory that they have.
+  void refill(const std::map<std::string, Tensor>& inputs) {
+    for (auto& [name, tensor] : inputs_) std::ranges::copy(inputs.at(name).values(), tensor.data());
+  }
   /// Outputs are NaN again, in the memory that they have.
   void forget_outputs() {
     for (auto& [name, tensor] : outputs_) std::ranges::fill(tensor.values(), poison::unwritten_output());

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "player/earlier_calls.hpp"
 #include "player/gradient_rooms.hpp"
 #include "player/own_process.hpp"
 #include "player/plain_attention.hpp"
@@ -73,6 +74,15 @@ class GradedBlocks : public Blocks {
       plain::accumulate_backward_seen(q, k, v, d_o, lse, delta, seen, dq, dk, dv);
       rooms_.leave(owner, dk, dv);
     }};
+  }
+
+  /// The next call begins: nothing is handed out or logged yet.
+  void forget() {
+    handed_out_ = masked_ = false;
+    entries_.clear();
+    scores_.clear();
+    leftovers_.clear();
+    rooms_ = {};
   }
 
   /// The output `log` [calls, block_log::columns] of a function that was handed one of them.
@@ -163,24 +173,63 @@ std::uint64_t seed_of(const LoadedCase& loaded) {
   return seed % 2'147'483'646 + 1;
 }
 
-void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankStatus& page,
-               MemoryMeter& memory) {
+/// Those whom every call needs.
+struct Watchers {
+  Stage& stage;
+  RankStatus& page;
+  MemoryMeter& memory;
+};
+
+/// One call, with every instrument.
+RankReport call_watched(const Library& subject, const LoadedCase& loaded, const void* communicator,
+                        Call& call, const Watchers& watchers) {
+  auto& [stage, page, memory] = watchers;
+  stage.count_kernels(loaded.manifest.counted);
+  const bool measured = memory.reset();
+  set_phase(page, Phase::Computing);
+  stage.begin_watching(communicator, Watching::Graded, page,
+                       [&call](const void* address) { return call.tensor_at(address).memory; });
+  RankReport report = call_function(subject, loaded.manifest.function, call);
+  if (report.ending == "finished") stage.settle();
+  if (report.ending != "finished") set_text(page, report.what);
+  set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);
+  if (measured) report.peak_bytes = memory.peak();
+  stage.end_watching(report);
+  return report;
+}
+
+/// The calls of a case on one of its ranks, that which counts last; a rank that does not finish one makes no
+/// more. All ranks of the world meet between two, as they do between cases.
+RankReport play_calls(const Library& subject, const LoadedCase& loaded, const void* communicator, Call& call,
+                      GradedBlocks& blocks, std::uint64_t seed, std::size_t index, const Watchers& watchers) {
+  const auto play_one = [&] {
+    watchers.stage.draw_from(seed);
+    return call_watched(subject, loaded, communicator, call, watchers);
+  };
+  if (!loaded.manifest.called_before) return play_one();
+  RankReport report;
+  for (const auto& inputs : earlier_inputs(loaded.inputs)) {
+    call.refill(inputs);
+    if (report.ending == "finished") report = play_one();
+    watchers.stage.barrier();
+    if (report.ending != "finished") continue;
+    begin_case(watchers.page, index);
+    call.forget_outputs();
+    blocks.forget();
+  }
+  call.refill(loaded.inputs);
+  return report.ending == "finished" ? play_one() : report;
+}
+
+void play_case(const Library& subject, LoadedCase& loaded, std::size_t index, const Watchers& watchers) {
+  Stage& stage = watchers.stage;
   const std::shared_ptr<const void> communicator = stage.enter(loaded.rank);
   if (loaded.rank >= 0) {
     GradedBlocks blocks(stage.compute_observer());
-    stage.draw_from(seed_of(loaded));
-    stage.count_kernels(loaded.manifest.counted);
-    Call call(std::move(loaded.inputs), loaded.manifest.arguments, communicator.get(), blocks);
-    const bool measured = memory.reset();
-    set_phase(page, Phase::Computing);
-    stage.begin_watching(communicator.get(), Watching::Graded, page,
-                         [&call](const void* address) { return call.tensor_at(address).memory; });
-    RankReport report = call_function(subject, loaded.manifest.function, call);
-    if (report.ending == "finished") stage.settle();
-    if (report.ending != "finished") set_text(page, report.what);
-    set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);
-    if (measured) report.peak_bytes = memory.peak();
-    stage.end_watching(report);
+    const std::uint64_t seed = seed_of(loaded);
+    Call call(loaded.manifest.called_before ? loaded.inputs : std::move(loaded.inputs),
+              loaded.manifest.arguments, communicator.get(), blocks);
+    RankReport report = play_calls(subject, loaded, communicator.get(), call, blocks, seed, index, watchers);
     if (std::optional<Tensor> log = blocks.log())
       call.output(block_log::output, log->shape()) = *std::move(log);
     if (std::optional<Tensor> scores = blocks.scores())
@@ -188,18 +237,19 @@ void play_case(const Library& subject, LoadedCase& loaded, Stage& stage, RankSta
     if (std::optional<Tensor> leftovers = blocks.leftovers())
       call.output(block_log::leftover_output, leftovers->shape()) = *std::move(leftovers);
     write_outputs(output_folder(loaded.folder, loaded.rank), call.outputs(), std::move(report));
+  } else {
+    for (int i = 0; loaded.manifest.called_before && i < earlier_calls; ++i) stage.barrier();
   }
   stage.barrier();
 }
 
-void play_graded(const PlayerOptions& options, std::vector<LoadedCase> cases, Stage& stage, RankStatus& page,
-                 MemoryMeter& memory) {
+void play_graded(const PlayerOptions& options, std::vector<LoadedCase> cases, const Watchers& watchers) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Library& subject = Library::at(options.cases[i].subject);
-    begin_case(page, i);
-    play_case(subject, cases[i], stage, page, memory);
+    begin_case(watchers.page, i);
+    play_case(subject, cases[i], i, watchers);
   }
-  stage.barrier();
+  watchers.stage.barrier();
 }
 
 /// A rank that cannot go on tells those who watch, or else everybody. Returns the exit code.
@@ -237,7 +287,7 @@ int play(int argc, char** argv, Stage& stage) {
     keep_stderr(options.status);
     break_seal(options.status);
     if (options.timed) return play_timed_or_tell(options, std::move(cases), stage, page);
-    play_graded(options, std::move(cases), stage, page, memory);
+    play_graded(options, std::move(cases), {stage, page, memory});
     set_phase(page, Phase::Done);
     return 0;
   } catch (const std::exception& error) {

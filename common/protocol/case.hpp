@@ -30,6 +30,9 @@ struct FunctionCall {
   /// Of a timed case: whether a simulated GPU looks at every access, as it does when it is graded.
   bool checked = false;
   bool counted = false;  ///< of a graded case: whether a simulated GPU counts what kernels ask of memory
+  /// Of a graded case: whether the function is called before, in the same memory with other numbers. Only the
+  /// last call counts.
+  bool called_before = false;
 };
 
 /// One call on one or more ranks, as it lies in a folder (docs/case-format.md):

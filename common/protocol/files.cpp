@@ -74,6 +74,7 @@ static void to_json(json& value, const CaseManifest& manifest) {
            {"arguments", manifest.arguments},
            {"inputs", manifest.inputs}};
   if (manifest.counted) value["counted"] = true;
+  if (manifest.called_before) value["called_before"] = true;
   if (!manifest.from.empty()) value["from"] = manifest.from;
   if (!manifest.block_mode.empty()) value["block"] = manifest.block_mode;
   if (manifest.apart) value["apart"] = true;
@@ -88,6 +89,7 @@ static void from_json(const json& value, CaseManifest& manifest) {
   value.at("arguments").get_to(manifest.arguments);
   value.at("inputs").get_to(manifest.inputs);
   manifest.counted = value.value("counted", manifest.counted);
+  manifest.called_before = value.value("called_before", manifest.called_before);
   manifest.from = value.value("from", manifest.from);
   manifest.block_mode = value.value("block", manifest.block_mode);
   manifest.apart = value.value("apart", manifest.apart);

@@ -191,7 +191,8 @@ std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& tas
                                                                  const std::vector<Played>& all) {
   std::vector<const Played*> small;
   for (const Played& played : all) {
-    if (!played.answer.empty() && !played.example->large) small.push_back(&played);
+    if (!played.answer.empty() && !played.example->large && !played.example->far_out)
+      small.push_back(&played);
   }
   std::vector<Explained> explained(task.mistakes.size());
   for_each_in_parallel(task.mistakes.size(), [&](std::size_t i) {

@@ -143,6 +143,13 @@ std::string passing_kinds(const PlayedTest& test, const std::vector<Failure>& fa
   return kinds_that_pass(test.played, failed);
 }
 
+/// Where the only failure is the input that is played after other calls, and without them as well.
+std::string kept_between_calls(const std::vector<Failure>& failures, const Failure& shown) {
+  if (failures.size() != 1 || !shown.played->example->called_before) return "";
+  return "by itself the same input is right: something is kept from one call to the next, such as a static "
+         "variable or a result that is known again by an address";
+}
+
 void append(Lines& lines, Lines more) {
   std::ranges::move(more, std::back_inserter(lines));
 }
@@ -173,6 +180,7 @@ std::string failure_text(const PlayedTest& test, const std::vector<Failure>& fai
     append(lines, looks_like_in_part(test, all, verdict.in_part));
   append(lines, shown.lines);
   lines.push_back("on " + shown.played->example->what);
+  lines.push_back(kept_between_calls(failures, shown));
   if (has_name && any_wrong) lines.push_back(reading_beside_name(task, all));
   if (!has_name) append(lines, hints(test, *shown.played, !reading.empty()));
   lines.push_back(count_words(test, *shown.played, failures.size()));

@@ -165,7 +165,9 @@ void judge(std::vector<PlayedTest>& tests, bool alone) {
   std::vector<std::size_t> counts;
   std::vector<Findings> findings;
   for (const PlayedTest& test : tests) {
-    for (const Played& played : test.played) by_task[test.test->task].all.push_back(&played);
+    for (const Played& played : test.played) {
+      if (!played.example->far_out) by_task[test.test->task].all.push_back(&played);
+    }
     counts.push_back(test.played.size());
     findings.emplace_back(test.played.size());
   }

@@ -254,6 +254,53 @@ QKV very_negative_qkv(InputGenerator& generator, Index heads, Index queries, Ind
       [&](Index) { return level; });
 }
 
+QKV exact_scores_qkv(InputGenerator& generator, Index queries, Index head_dim, const KeyScores& scores,
+                     bool both_signs) {
+  const Index heads = std::ssize(scores), keys = std::ssize(scores.front());
+  QKV made = random_qkv(generator, heads, queries, keys, head_dim);
+  double largest = 1;
+  for (const double score : scores.front()) largest = std::max(largest, std::abs(score));
+  // A power of two near the root of the largest score, so that neither q nor k is huge.
+  const double factor = std::ldexp(1.0, std::ilogb(largest) / 2);
+  const double root_dim = std::sqrt(static_cast<double>(head_dim));
+  for (Index head = 0; head < heads; ++head) {
+    const MatrixView<float> q = made.q.heads().head(head), k = made.k.heads().head(head);
+    const Index entry = generator.integer(0, static_cast<int>(head_dim) - 1);
+    for (Index i = 0; i < queries; ++i) {
+      std::ranges::fill(q.row(i), 0.0f);
+      q(i, entry) = static_cast<float>(both_signs && i % 2 == 1 ? -factor : factor);
+    }
+    for (Index j = 0; j < keys; ++j)
+      k(j, entry) = static_cast<float>(scores[head][static_cast<std::size_t>(j)] * root_dim / factor);
+  }
+  return made;
+}
+
+KeyScores deciding_scores(Index keys, double score) {
+  KeyScores scores(2, std::vector<double>(static_cast<std::size_t>(keys), 1.25 * score));
+  scores[0].back() = scores[1].front() = score;
+  return scores;
+}
+
+KeyScores risen_scores(Index block) {
+  KeyScores scores;
+  for (const double more : {86.0, 88.875, 96.0, 103.0}) {
+    std::vector<double>& of_head = scores.emplace_back(static_cast<std::size_t>(2 * block), -40.0);
+    std::fill(of_head.begin() + block, of_head.end(), more - 40);
+  }
+  return scores;
+}
+
+KeyScores climbing_scores() {
+  constexpr int keys = 21;
+  KeyScores scores(2);
+  for (int key = 0; key < keys; ++key) {
+    scores[0].push_back(7.5 * key - 75);
+    scores[1].push_back(60.0 * (4 * key / keys) - 90);
+  }
+  return scores;
+}
+
 QKV minilm_qkv(Index first_token, Index tokens, const std::vector<Index>& heads, float q_factor) {
   const auto real = [&](const char* name) { return excerpt(name, first_token, tokens, heads); };
   QKV made{real("q"), real("k"), real("v")};
@@ -319,6 +366,23 @@ Tensor wide_rows(InputGenerator& generator, Index rows, Index cols) {
     }
   }
   return x;
+}
+
+Tensor rows_of(const KeyScores& scores) {
+  Tensor x({std::ssize(scores), std::ssize(scores.front())});
+  for (Index i = 0; i < x.extent(0); ++i) {
+    for (Index j = 0; j < x.extent(1); ++j) x.matrix()(i, j) = static_cast<float>(scores[i][j]);
+  }
+  return x;
+}
+
+Tensor deciding_rows(Index cols, double score) {
+  KeyScores scores = deciding_scores(cols, score);
+  std::vector<double> masked = scores[0];
+  std::fill_n(masked.begin(), cols / 3, static_cast<double>(kMinusInfinity));
+  scores.insert(scores.end(), 2, masked);
+  std::ranges::reverse(scores.back());
+  return rows_of(scores);
 }
 
 Tensor late_maximum_rows(InputGenerator& generator, Index rows, Index cols) {

@@ -83,6 +83,37 @@ QKV wide_scores_qkv(InputGenerator& generator, Index heads, Index queries, Index
 QKV very_negative_qkv(InputGenerator& generator, Index heads, Index queries, Index keys, Index head_dim,
                       double level);
 
+/// Scores [heads, keys], one for each key of a head. They are exact in float32, whatever they are multiplied
+/// by on the way, where they are powers of two and head_dim is a power of four; and without rounding where
+/// float32 holds them times the square root of head_dim.
+using KeyScores = std::vector<std::vector<double>>;
+
+/// Every query's scores are those of its head, or, in every second row of `both_signs`, these with the other
+/// sign. One entry of q and k makes them; the others of q are 0.
+QKV exact_scores_qkv(InputGenerator& generator, Index queries, Index head_dim, const KeyScores& scores,
+                     bool both_signs = false);
+
+/// Two heads of `keys` keys, one of which has all the weight: in the first head the last, in the second the
+/// first. It scores `score`, a power of two with the sign -, and the others a quarter of that below it.
+/// Far from 0 this is the only input on which all right answers agree: what float32 rounds off two scores
+/// near -1e10 is more than their difference, and so is what it rounds off an lse. Exposes every finite number
+/// that stands for -inf and lies above `score`.
+///
+/// How low `score` may be: -2^127 over the square root of head_dim, else q . k of the other keys is infinite.
+/// A stand-in between that and -FLT_MAX is exposed by no score that all right answers can hold, since
+/// exponents of 2 take 1.44 times as much.
+KeyScores deciding_scores(Index keys, double score);
+
+/// Scores of a block of `block` keys, and of a second one that scores more: head by head 86, 88.875, 96 and
+/// 103 more. exp overflows at 88.72, and 16 times exp(86), too. Exposes a maximum that is only followed when
+/// it has risen by more than a threshold, where that is too high: 80 is right, 89 is not.
+KeyScores risen_scores(Index block);
+
+/// Keys that score 7.5 more, each, than the one before, 150 in all; and in the second head three steps of 60.
+/// Exposes a threshold that a block's maximum is held against the block's before it, not against the maximum
+/// that is subtracted.
+KeyScores climbing_scores();
+
 /// Real input: tokens first_token .. first_token + tokens - 1 of the given heads (0 to 11) of a sentence
 /// encoder's first layer, 512 tokens in all, head_dim 32 (see data/README.md), with q multiplied by q_factor.
 /// Scores span up to 129 in a row; a factor of 2 makes the maximum matter in float32. Throws
@@ -114,6 +145,13 @@ Tensor masked_rows(InputGenerator& generator, Index rows, Index cols);
 /// more); all entries near -150; near -2e4; near +2e4, each within 10. So 4 rows hold all four kinds.
 /// Exposes a missing maximum, one maximum for the whole matrix, and a maximum that starts at 0 or at -1e4.
 Tensor wide_rows(InputGenerator& generator, Index rows, Index cols);
+
+/// Rows of scores as they are given.
+Tensor rows_of(const KeyScores& scores);
+
+/// deciding_scores(), and two rows more that begin with -inf in a third of their columns. Exposes a finite
+/// number in place of a masked score, too.
+Tensor deciding_rows(Index cols, double score);
 
 /// The last few columns (a quarter, at least 1, at most 3) are more than 20 above all others, in every row.
 /// Exposes a running sum that is not rescaled, or rescaled by the wrong maximum.

@@ -122,12 +122,14 @@ Weights weights(std::span<const double> scores, const std::vector<double>& of_sc
   made.lse = m;
   if (m == minus_infinity) return made;
   double l = 0, squares = 0;
+  Index weighty = 0;
   for (const double score : scores) l += std::exp(score - m);
   const double log_l = std::log(l);
   made.lse = m + log_l;
   for (std::size_t j = 0; j < scores.size(); ++j) {
     made.p[j] = std::exp(scores[j] - made.lse);
     if (made.p[j] == 0) continue;
+    ++weighty;
     // A float32 exp is off by its argument's rounding and a step or two of its own.
     made.own[j] = (of_scores.empty() ? 0 : of_scores[j]) + of(std::abs(scores[j] - m) + 2);
     squares += square(made.p[j]);
@@ -136,7 +138,7 @@ Weights weights(std::span<const double> scores, const std::vector<double>& of_sc
   const double of_l = of_sum(std::ssize(scores), squares, 1);
   const double of_merges = static_cast<double>(merges) * of(made.lse);
   made.of_lse += of_l + of(m) + of(log_l) + of(made.lse) + of_merges;
-  made.common = of_l + of_merges;
+  made.common = of_l + (weighty > 1 ? of_merges : 0);
   return made;
 }
 

@@ -43,7 +43,8 @@ struct Weights {
 /// @param scores -inf where masked
 /// @param of_scores what is rounded off each of them already; empty where they are inputs
 /// @param merges how often a right answer may make the weights of what it has merged so far from an lse,
-///   whose rounding is then theirs: 2^-24 of |lse|. 0 where the contract wants them made from the maximum.
+///   whose rounding is then theirs: 2^-24 of |lse|. 0 where the contract wants them made from the maximum. A
+///   score that has all the weight is merged with nothing.
 Weights weights(std::span<const double> scores, const std::vector<double>& of_scores, Index merges);
 
 /// The root mean squares of what is rounded off sum_j p_j v_j for v [n, d], into o [d].

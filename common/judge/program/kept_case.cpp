@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "judge/program/session.hpp"
 #include "tensor/npy.hpp"
 
 namespace course {
@@ -14,9 +15,8 @@ void keep_case(const std::filesystem::path& folder, const Task& task, const Play
                const DrawnCase& drawn) {
   const Example& example = *played.example;
   const Outcome& outcome = *played.outcome;
-  const FunctionCall call{
-      .function = task.function, .arguments = example.arguments, .counted = example.counted};
-  Launcher::write_case(folder, {call, "", task.id, shards_of(task, example)}, outcome.world_ranks);
+  Launcher::write_case(folder, {call_of(task, example), "", task.id, shards_of(task, example)},
+                       outcome.world_ranks);
   write_drawn(folder, drawn);
   for (int rank = 0; rank < std::ssize(outcome.reports); ++rank) {
     const std::filesystem::path out = output_folder(folder, rank);

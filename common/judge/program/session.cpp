@@ -18,20 +18,44 @@ void for_each_example(Round& round, const std::function<void(PlayedTest&, std::s
 Case case_of(const PlayedTest& test, std::size_t example) {
   const Task& task = *test.test->task;
   const Example& input = *test.examples[example];
-  return {{.function = task.function, .arguments = input.arguments, .counted = input.counted},
-          test.test->name(),
-          task.id,
-          shards_of(task, input),
+  return {call_of(task, input), test.test->name(), task.id, shards_of(task, input),
           wanted_outputs(task, test.played[example].expected)};
+}
+
+/// Whether other numbers make another answer: there are some between the first and the last of each input.
+bool can_be_changed(const Example& example) {
+  return !example.large && !example.less_telling && !example.inputs.empty() &&
+         std::ranges::all_of(example.inputs, [](const auto& input) { return input.second.size() > 2; });
+}
+
+/// The first that can be changed, once more: what a function keeps from one call to the next is wrong on it,
+/// and on no other example.
+void add_called_before(std::vector<Example>& examples) {
+  const auto found = std::ranges::find_if(examples, can_be_changed);
+  if (found == examples.end()) return;
+  Example again = *found;
+  again.what += ", after calls with other numbers in the same memory";
+  again.counted = false;
+  again.less_telling = again.called_before = true;
+  examples.push_back(std::move(again));
 }
 
 }  // namespace
 
+FunctionCall call_of(const Task& task, const Example& example) {
+  return {.function = task.function,
+          .arguments = example.arguments,
+          .counted = example.counted,
+          .called_before = example.called_before};
+}
+
 Examples examples_of(const GradedTest& test, std::uint64_t seed, bool kept) {
   InputGenerator stream = InputGenerator(seed).fork(test.name());
   const auto& draw = test.hidden ? test.task->hidden_examples : test.task->examples;
+  std::vector<Example> drawn = draw(stream, std::max(1, test.ranks));
+  add_called_before(drawn);
   Examples all;
-  for (Example& example : draw(stream, std::max(1, test.ranks))) {
+  for (Example& example : drawn) {
     example.direction = test.task->direction;
     if (kept) example.worked = std::make_shared<WorkedOut>();
     all.push_back(std::make_shared<const Example>(std::move(example)));

@@ -17,7 +17,11 @@ struct Round {
   std::vector<PlayedTest> tests = {};
 };
 
-/// The examples that a test has with a seed. `kept`: what is worked out of them is.
+/// How a player is to call the task's function on an example.
+FunctionCall call_of(const Task& task, const Example& example);
+
+/// The examples that a test has with a seed: those that its task draws, and one of them once more, to be
+/// played after calls with other numbers. `kept`: what is worked out of them is.
 Examples examples_of(const GradedTest& test, std::uint64_t seed, bool kept = false);
 
 /// Works out the expected answers; nothing is played yet.

@@ -113,7 +113,7 @@ std::vector<WrongSteps<PassSteps>> wrong_passes() {
   }
   for (const Zeros zeros : {Zeros::WithoutMaximum, Zeros::WithoutSum}) {
     all.push_back({"m_starts_at_zero", {.start = 0.0f, .zeros = zeros}});
-    for (const float start : {-1e4f, -1e9f})
+    for (const float start : {-1e4f, -1e9f, -1e30f})
       all.push_back({"m_starts_at_minus_1e4", {.start = start, .zeros = zeros}});
   }
   return all;
@@ -184,6 +184,12 @@ Example with_values(std::string what, Tensor scores, Tensor values, int block) {
           {{"block", {static_cast<double>(block)}}}};
 }
 
+/// Told after all others.
+Example far(Example example) {
+  example.less_telling = true;
+  return example;
+}
+
 /// Eight rows of a sentence encoder's real scores, with q doubled.
 Example real_rows(InputGenerator& generator) {
   const int first_token = generator.integer(0, 400);
@@ -212,7 +218,13 @@ std::vector<Example> examples(InputGenerator& generator, int) {
       rows("a block longer than the row", ordinary(3, 11), 64),
       rows("one score", ordinary(3, 1), 4),
       rows("no scores", ordinary(3, 0), 4),
-      rows("two scores, the second lower", {{1, 2}, {3, 1}}, 1)};
+      rows("two scores, the second lower", {{1, 2}, {3, 1}}, 1),
+      far(rows("one score near -1e10, and all others far below it or masked", deciding_rows(13, -0x1p33), 4)),
+      far(rows("one score as low as float32 holds it, and all others below it or masked",
+               deciding_rows(13, -0x1p127), 4)),
+      far(rows("a block whose scores are all 86 to 103 above those of the block before",
+               rows_of(risen_scores(16)), 16)),
+      far(rows("scores that rise by 150 or 180 in small steps", rows_of(climbing_scores()), 1))};
 }
 
 }  // namespace

@@ -326,17 +326,23 @@ Example equal_parts(InputGenerator& generator) {
 }
 
 std::vector<Example> merges_of_outputs(InputGenerator& generator, int) {
-  return {parts(generator, "two ordinary parts", 1, 2),
-          equal_parts(generator),
-          parts(generator, "two parts, the later one's lse larger by 20", 3, 23),
-          parts(generator, "two parts, the later one's lse larger by 120", 3, 123),
-          parts(generator, "two parts, the later one's lse smaller by 120", 3, -117),
-          parts(generator, "two parts, lse near -150", -150, -150),
-          parts(generator, "two parts, lse near +2e4", 2e4, 2e4),
-          parts(generator, "two parts, lse near -2e4", -2e4, -2e4),
-          parts(generator, "an accumulator that has seen nothing", minus_infinity, 1),
-          parts(generator, "a later part that has seen nothing", 1, minus_infinity),
-          parts(generator, "two parts that have both seen nothing", minus_infinity, minus_infinity)};
+  return {
+      parts(generator, "two ordinary parts", 1, 2),
+      equal_parts(generator),
+      parts(generator, "two parts, the later one's lse larger by 20", 3, 23),
+      parts(generator, "two parts, the later one's lse larger by 120", 3, 123),
+      parts(generator, "two parts, the later one's lse smaller by 120", 3, -117),
+      parts(generator, "two parts, lse near -150", -150, -150),
+      parts(generator, "two parts, lse near +2e4", 2e4, 2e4),
+      parts(generator, "two parts, lse near -2e4", -2e4, -2e4),
+      parts(generator, "two parts near -1e10, the later one's lse larger by a quarter", -0x1.4p33, -0x1p33),
+      parts(generator, "two parts near -1e10, the later one's lse smaller by a quarter", -0x1p33, -0x1.4p33),
+      parts(generator, "an accumulator that has seen nothing", minus_infinity, 1),
+      parts(generator, "a later part that has seen nothing", 1, minus_infinity),
+      parts(generator, "an accumulator that has seen nothing, and a later part near -1e30", minus_infinity,
+            -0x1p100),
+      parts(generator, "a part near -1e30, and a later one that has seen nothing", -0x1p100, minus_infinity),
+      parts(generator, "two parts that have both seen nothing", minus_infinity, minus_infinity)};
 }
 
 }  // namespace

@@ -306,7 +306,9 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
       levels(generator, "scores that fall by 130 from rank 0 to the last", ranks, from_to(90, -40)),
       levels(generator, "a maximum on the last rank", ranks, [&](int rank) { return rank == last ? 25 : 2; }),
       levels(generator, "scores near -150", ranks, from_to(-150, -145)),
-      levels(generator, "scores near -2e4", ranks, from_to(-20000, -19995))};
+      levels(generator, "scores near -2e4", ranks, from_to(-20000, -19995)),
+      levels(generator, "scores near -1e10", ranks, from_to(-0x1p33, -0x1p33)),
+      levels(generator, "scores as low as float32 holds them", ranks, from_to(-0x1p127, -0x1p127))};
   if (ranks > 1) {
     all.push_back(masked_rank(generator, "rank 0's scores masked", ranks, 0));
     all.push_back(masked_rank(generator, "the last rank's scores masked", ranks, last));

@@ -227,6 +227,26 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   add("150 blocks of one key", random_qkv(generator, 1, 2, 150, 3), 1);
   add("all scores near 2e4", very_negative_qkv(generator, 1, 9, 30, 16, 2e4), 10);
   add("two keys more than 110 apart in one block", wide_scores_qkv(generator, 2, 4, 2, 3), 2);
+  std::ranges::move(far_examples(generator, 1, 16), std::back_inserter(all));
+  return all;
+}
+
+std::vector<Example> far_examples(InputGenerator& generator, Index head_dim, Index block) {
+  const auto add = [&](const char* what, const KeyScores& scores, Index keys_a_block, bool both_signs) {
+    Example made =
+        make_example(what, exact_scores_qkv(generator, 4, head_dim, scores, both_signs), keys_a_block);
+    made.less_telling = true;
+    return made;
+  };
+  const double lowest = -0x1p127 / std::sqrt(static_cast<double>(head_dim));
+  std::vector<Example> all{
+      add("one score near -1e10, and all others far below it", deciding_scores(11, -0x1p33), 3, false),
+      add("a block whose scores are all 86 to 103 above those of the block before, or below",
+          risen_scores(block), block, true),
+      add("scores that rise or fall by 150 or 180 in small steps", climbing_scores(), 1, true),
+      add("one score as low as float32 holds it, and all others below it", deciding_scores(11, lowest), 3,
+          false)};
+  all.back().far_out = true;
   return all;
 }
 

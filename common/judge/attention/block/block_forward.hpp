@@ -16,6 +16,11 @@ QKV with_zero_queries(QKV qkv);
 /// Ordinary and adversarial inputs of all sizes, none of them large.
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 
+/// Inputs whose scores lie so far from 0, or so far apart, that a finite number in place of -inf is exposed,
+/// and a maximum that is followed too seldom (exact_scores_qkv() of the input generator). head_dim has to be
+/// a power of four.
+std::vector<Example> far_examples(InputGenerator& generator, Index head_dim, Index block);
+
 /// These and one whose scores, all of them, would be seen in memory.
 std::vector<Example> with_a_long_one(InputGenerator& generator, int ranks);
 
@@ -32,7 +37,8 @@ std::vector<Mistake> scale_mistakes();
 /// A function of q, k, v and block that gives o [heads, queries, head_dim] and lse [heads, queries].
 /// Mistakes: scale_missing, scale_is_one_over_d, scale_inverted, scale_after_softmax, o_not_rescaled,
 /// l_not_rescaled, neither_rescaled, rescale_inverted, rescale_by_block_maximum, overwritten_not_accumulated,
-/// rescaled_twice, first_rows_every_block, first_block_only, m_starts_at_zero, no_maximum,
+/// rescaled_twice, rescaled_too_seldom, first_rows_every_block, first_block_only, m_starts_at_zero,
+/// m_starts_at_minus_1e4, no_maximum,
 /// divided_every_block, final_division_missing, lse_without_m, lse_without_log,
 /// ragged_block_padded, ragged_block_dropped, no_keys_nan, blocks_normalised.
 Task task(std::string id, std::string function);

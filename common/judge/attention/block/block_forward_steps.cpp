@@ -101,6 +101,7 @@ double run_query(const Loop& loop, const std::vector<Keys>& tiles, std::span<con
     }
     const double m_old = loop.m_stored ? m : loop.start, m_block = maximum(loop.maximum_of, scores, divisor);
     m = std::max(loop.forgets_running_maximum ? -infinity : m_old, m_block);
+    if (m <= m_old + loop.rise_ignored) m = m_old;
     if (loop.without_maximum) m = 0;
     const double shift = m == -infinity && loop.nothing_seen_apart ? 0 : m;
     l *= factor(loop.l, m_old, shift);
@@ -195,6 +196,11 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
       Loop from_zero = loop, no_maximum = loop, new_l = loop, new_l_and_o = loop;
       from_zero.start = 0;
       no_maximum.without_maximum = true;
+      for (const double start : {-1e4, -5e4, -1e9}) {
+        Loop from_finite = loop;
+        from_finite.start = start;
+        all.push_back({"m_starts_at_minus_1e4", from_finite});
+      }
       new_l.l = new_l_and_o.l = new_l_and_o.o = Dropped;
       Loop unscaled = loop, first_score = loop;
       unscaled.maximum_of = MaximumOf::UnscaledScores;
@@ -207,6 +213,9 @@ std::vector<WrongSteps<Loop>> wrong_loops() {
                              {"overwritten_not_accumulated", new_l_and_o}});
     }
   }
+  // Between 89 and 103, a threshold tells itself from others on the inputs where it lies between two rises.
+  for (const double rise : {89.0, 100.0, 104.0})
+    all.push_back({"rescaled_too_seldom", {.rise_ignored = rise}});
   for (const Rescale inverted : {Inverted, InvertedOnceSeen})
     all.push_back({"rescale_inverted", {.l = inverted, .o = inverted}});
   return all;

@@ -37,6 +37,7 @@ struct Loop {
   Rescale o = Rescale::Right;
   double start = -infinity;              ///< of the running maximum
   bool forgets_running_maximum = false;  ///< m becomes the block's own maximum
+  double rise_ignored = 0;               ///< m stays where a block's maximum is higher by no more than this
   bool without_maximum = false;          ///< m stays 0
   bool m_stored = true;                  ///< else every block finds -inf, and so does whoever makes lse
   MaximumOf maximum_of = MaximumOf::Scores;

@@ -78,6 +78,8 @@ std::vector<Example> states(InputGenerator& generator, int) {
           state(generator, "queries of which some have seen nothing", {2, 20, 32}, 0, 0.5),
           state(generator, "queries that have seen nothing", {1, 3, 32}, 0, 0),
           state(generator, "maxima near -2e4", {2, 4, 64}, -2e4, 0.8),
+          state(generator, "maxima near -1e10", {2, 4, 32}, -0x1p33, 0.8),
+          state(generator, "maxima near -1e30", {2, 4, 32}, -0x1p100, 0.8),
           state(generator, "head_dim 128", {2, 3, 128}, 20, 0.8),
           state(generator, "no queries", {2, 0, 32}, 0, 1),
           state(generator, "no heads", {0, 3, 32}, 0, 1)};
@@ -85,7 +87,25 @@ std::vector<Example> states(InputGenerator& generator, int) {
 
 // Where there are several heads, no block has fewer keys than there are queries: whoever takes the one for
 // the other then reads another head's keys, and nothing outside.
-std::vector<Example> examples(InputGenerator& generator, int) {
+namespace {
+
+/// The last key of 12 has all the weight, and of the first blocks some queries see nothing.
+Example far_ranges(InputGenerator& generator, std::string what, double score) {
+  constexpr Index head_dim = 64;
+  Example made = with_ranges(
+      make_example(std::move(what),
+                   exact_scores_qkv(generator, 4, head_dim, {deciding_scores(12, score).front()}), 4),
+      {0, 5, 9, 11}, {12, 12, 12, 12});
+  made.less_telling = true;
+  return made;
+}
+
+std::vector<Example> with_far_ones(InputGenerator& generator, std::vector<Example> all) {
+  std::ranges::move(block_forward::far_examples(generator, 64, 64), std::back_inserter(all));
+  return all;
+}
+
+std::vector<Example> ordinary_examples(InputGenerator& generator) {
   const int keys = generator.integer(39, 44);
   return {make_example("ordinary scores, a shorter last block", random_qkv(generator, 3, 7, keys, 32), 16),
           make_example("a maximum that comes last", late_maximum_qkv(generator, 2, 6, keys, 32), 16),
@@ -112,7 +132,15 @@ std::vector<Example> examples(InputGenerator& generator, int) {
                                         random_qkv(generator, 1, 5, 12, 32), 6))};
 }
 
-std::vector<Example> range_examples(InputGenerator& generator, int) {
+}  // namespace
+
+std::vector<Example> examples(InputGenerator& generator, int) {
+  return with_far_ones(generator, ordinary_examples(generator));
+}
+
+namespace {
+
+std::vector<Example> ordinary_range_examples(InputGenerator& generator) {
   const auto drawn = [&](std::string what, QKV qkv, Index block) {
     return with_drawn_ranges(generator, make_example(std::move(what), std::move(qkv), block));
   };
@@ -144,6 +172,22 @@ std::vector<Example> range_examples(InputGenerator& generator, int) {
       with_ranges(make_example("ranges that begin late, and all scores near -2e4",
                                very_negative_qkv(generator, 1, 4, 140, 32, -2e4), 140),
                   {0, 130, 135, 0}, {140, 140, 140, 3})};
+}
+
+}  // namespace
+
+std::vector<Example> range_examples(InputGenerator& generator, int) {
+  std::vector<Example> all = ordinary_range_examples(generator);
+  all.push_back(far_ranges(generator, "ranges, and one score near -1e10 far above all others", -0x1p33));
+  all.push_back(
+      far_ranges(generator, "ranges, and one score as low as float32 holds it, above all others", -0x1p124));
+  all.back().far_out = true;
+  for (Example& example : block_forward::far_examples(generator, 64, 16)) {
+    const int keys = static_cast<int>(example.inputs.at("k").extent(1));
+    example.what = "ranges of all keys, and " + example.what;
+    all.push_back(with_ranges(std::move(example), {0, 0, 0, 0}, {keys, keys, keys, keys}));
+  }
+  return all;
 }
 
 }  // namespace course::state_forward
