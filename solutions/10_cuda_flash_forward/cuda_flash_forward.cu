@@ -16,7 +16,7 @@ __global__ void finish_rows(State state, float* lse, int head_dim) {
   const int row = blockIdx.x;
   const float m = state.m[row], l = state.l[row];
   float& entry = state.o[static_cast<size_t>(row) * head_dim + threadIdx.x];
-  entry = l == 0.0f ? 0.0f : entry / l;
+  entry = m == -INFINITY ? 0.0f : entry / l;
   if (threadIdx.x == 0) lse[row] = m + logf(l);
 }
 

@@ -65,6 +65,7 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
   // exp of such a score less lse is infinite: who multiplies it by 0 to hide it makes a NaN.
   add("hidden scores more than 110 above the others", wide_scores_qkv(generator, 1, 20, 40, 32),
       LseGradient::Zero, {40, 64, 5, 0, 2});
+  std::ranges::move(block_backward::far_examples(generator, 64), std::back_inserter(all));
   return all;
 }
 

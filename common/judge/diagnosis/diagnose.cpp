@@ -44,7 +44,7 @@ Likeness likeness_of(const std::string& name, const Tensor64& other, const Playe
   const double tolerance = played.tolerance.at(name);
   const double allowed = mistake_factor * tolerance;
   if (other.shape() != answer.shape() || has_what_nobody_computes(other, answer)) return Likeness::Differs;
-  if (relative_error(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
+  if (error_as_mistake(answer, other, mistakes_cancel ? expected : other) > allowed) return Likeness::Differs;
   return relative_error(answer, expected) > tolerance && relative_error(other, expected) > clearly * allowed
              ? Likeness::Supports
              : Likeness::Equals;

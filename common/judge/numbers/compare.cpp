@@ -32,11 +32,12 @@ bool may_overflow(double expected) {
 /// Sums of squares of a group of entries.
 struct Norms {
   double difference = 0;
-  double magnitude = 0;  ///< of the expected entries
-  Index finite = 0;      ///< entries that the sums are of
+  double magnitude = 0;     ///< of the expected entries
+  Index finite = 0;         ///< entries that the sums are of
+  bool of_mistake = false;  ///< the expected entries are a mistake's
   void add(double answer, double expected) {
     if (!std::isfinite(answer) || !std::isfinite(expected)) {
-      if (!same_special(answer, expected) && !may_overflow(expected)) difference = infinity;
+      if (!same_special(answer, expected) && !(of_mistake && may_overflow(expected))) difference = infinity;
       return;
     }
     difference += (answer - expected) * (answer - expected);
@@ -63,8 +64,8 @@ Index group_count(const Tensor64& tensor) {
 }
 
 /// By entry of the first axis; of one axis, all entries together.
-std::vector<Norms> norms_by_group(const Tensor64& answer, const Tensor64& expected) {
-  std::vector<Norms> groups(group_count(expected));
+std::vector<Norms> norms_by_group(const Tensor64& answer, const Tensor64& expected, bool of_mistake = false) {
+  std::vector<Norms> groups(group_count(expected), Norms{.of_mistake = of_mistake});
   const Index group_size = expected.size() / std::ssize(groups);
   for (Index i = 0; i < expected.size(); ++i) groups[i / group_size].add(answer[i], expected[i]);
   return groups;
@@ -95,11 +96,13 @@ std::string place_words(const Output& output, std::vector<Index> position, const
 }  // namespace
 
 double relative_error(const Tensor64& answer, const Tensor64& expected) {
-  return relative_error(answer, expected, expected);
+  double worst = 0;
+  for (const Norms& group : norms_by_group(answer, expected)) worst = std::max(worst, group.error());
+  return worst;
 }
 
-double relative_error(const Tensor64& answer, const Tensor64& expected, const Tensor64& scale) {
-  std::vector<Norms> groups = norms_by_group(answer, expected);
+double error_as_mistake(const Tensor64& answer, const Tensor64& mistaken, const Tensor64& scale) {
+  std::vector<Norms> groups = norms_by_group(answer, mistaken, true);
   Tensor64 counted = scale;
   for (Index i = 0; i < scale.size(); ++i) {
     // The square of what overflowed would excuse every other entry.

@@ -11,14 +11,14 @@ namespace course {
 /// The norm of `answer - expected` over the norm of `expected`, the worst of the groups of the first axis
 /// (heads, rows): [heads, rows, cols] has a group for each head and [rows, 1] one for each row, which is then
 /// an entry by itself; a tensor of one axis is one group, in which a small entry may be off by much of
-/// itself. An entry that is NaN or infinite must be so in both, else the error is infinite; but where
-/// `expected` is finite and above 1e30 (a mistake's answer), the answer may be either. Where the expected
-/// answer's norm is 0 (masked rows), any difference at all is an infinite error.
+/// itself. An entry that is NaN or infinite must be so in both, else the error is infinite. Where the
+/// expected answer's norm is 0 (masked rows), any difference at all is an infinite error.
 double relative_error(const Tensor64& answer, const Tensor64& expected);
 
-/// The same over the larger norm of `expected` and `scale`, which has its shape: where `expected` cancels to
-/// next to nothing, float32 leaves rounding of the size of the terms.
-double relative_error(const Tensor64& answer, const Tensor64& expected, const Tensor64& scale);
+/// The same of what a mistake computes in float64, over the larger norm of `mistaken` and `scale`, which has
+/// its shape: where `mistaken` cancels to next to nothing, float32 leaves rounding of the size of the terms.
+/// Where it is finite and above 1e30, the answer may be infinite or NaN.
+double error_as_mistake(const Tensor64& answer, const Tensor64& mistaken, const Tensor64& scale);
 
 /// How far a right float32 answer may be from the expected answer on this example: a multiple of the float32
 /// baseline's own error, and not less than a few roundings. Throws std::invalid_argument when the baseline

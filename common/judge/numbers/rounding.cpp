@@ -14,6 +14,12 @@ double square(double x) {
   return x * x;
 }
 
+/// What a number times this one is rounded to is that product's digits alone, which two equal ones share.
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::abs(std::frexp(x, &exponent)) == 0.5;
+}
+
 /// A dot product and what is rounded off it.
 struct Product {
   double value = 0;
@@ -22,11 +28,14 @@ struct Product {
 
 Product product(std::span<const double> a, std::span<const double> b) {
   double sum = 0, squares = 0;
+  Index terms = 0;
   for (std::size_t c = 0; c < a.size(); ++c) {
     sum += a[c] * b[c];
     squares += square(a[c] * b[c]);
+    terms += a[c] * b[c] != 0 ? 1 : 0;
   }
-  return {sum, of_sum(std::ssize(a), squares, sum)};
+  const bool exact = terms < 2 && static_cast<float>(sum) == sum;
+  return {sum, exact ? 0 : of_sum(std::ssize(a), squares, sum)};
 }
 
 void add_scaled(std::span<double> to, double factor, std::span<const double> x) {
@@ -38,7 +47,7 @@ double scale_of(Index head_dim) {
 }
 
 /// One query's scores q . k_j / sqrt(d) and what is rounded off them: scaled, and perhaps once more for
-/// exponents of 2. -inf where the mask hides a key.
+/// exponents of 2; nothing off a power of two. -inf where the mask hides a key.
 void write_scores(std::span<const double> q, MatrixView<const double> k, reference::KeyRange seen,
                   std::vector<double>& scores, std::vector<double>& off) {
   const double scale = scale_of(std::ssize(q));
@@ -47,7 +56,7 @@ void write_scores(std::span<const double> q, MatrixView<const double> k, referen
   for (Index j = std::max<Index>(0, seen.first); j < std::min(seen.last, k.rows()); ++j) {
     const Product score = product(q, k.row(j));
     scores[j] = scale * score.value;
-    off[j] = square(scale) * score.off + 2 * of(scores[j]);
+    off[j] = square(scale) * score.off + (is_power_of_two(scores[j]) ? 0 : 2 * of(scores[j]));
   }
 }
 
@@ -84,8 +93,9 @@ struct Head {
     write_scores(q.row(i), k, seen, scores, of_scores);
     const Weights w = weights(scores, of_scores, 1);
     if (w.lse == minus_infinity) return;
-    // The lse is given, rounded; whoever has exponents of 2 rounds it once more.
-    const double of_lse = 2 * of(w.lse);
+    // The lse is given, rounded; whoever has exponents of 2 rounds it once more, as the score that it is
+    // where one has all the weight.
+    const double of_lse = is_power_of_two(w.lse) ? 0 : 2 * of(w.lse);
     std::vector<Product> d_p(scores.size());
     Tensor64 o({1, v.cols()});
     double delta = 0;

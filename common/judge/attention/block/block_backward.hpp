@@ -46,6 +46,10 @@ reference::Mask mask_of(const Example& example);
 /// Ordinary, masked and far apart rows.
 std::vector<Example> rows_examples(InputGenerator& generator, int ranks);
 
+/// Inputs whose scores lie so far below 0 that a finite number in place of -inf is exposed, of a hidden score
+/// or of an lse. head_dim has to be a power of four.
+std::vector<Example> far_examples(InputGenerator& generator, Index head_dim);
+
 /// Ordinary and adversarial inputs of all sizes, some of them masked, none of them large.
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 

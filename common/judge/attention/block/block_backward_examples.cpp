@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "judge/attention/block/block_backward.hpp"
@@ -122,6 +124,20 @@ std::vector<Example> rows_examples(InputGenerator& generator, int) {
   return all;
 }
 
+std::vector<Example> far_examples(InputGenerator& generator, Index head_dim) {
+  std::vector<Example> all;
+  // A key that all queries see has all the weight: the first.
+  for (const auto& [what, score] :
+       {std::pair{"one score near -1e10, and all others far below it or hidden", -0x1p33},
+        {"one score near -1e30, and all others far below it or hidden", -0x1p100}}) {
+    const KeyScores scores{deciding_scores(11, score).back()};
+    all.push_back(drawn_example(generator, what, exact_scores_qkv(generator, 6, head_dim, scores),
+                                LseGradient::Drawn, Blocks{4, 4}.with_offset(0)));
+    all.back().less_telling = all.back().far_out = true;
+  }
+  return all;
+}
+
 std::vector<Example> examples(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, QKV qkv, LseGradient lse_gradient, Blocks blocks) {
@@ -176,6 +192,7 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   // exp of such a score less lse is infinite: who multiplies it by 0 to hide it makes a NaN.
   add("hidden scores more than 110 above the others", wide_scores_qkv(generator, 1, 20, 40, 6),
       LseGradient::Zero, {17, 20, 5, 0, 2});
+  std::ranges::move(far_examples(generator, 4), std::back_inserter(all));
   return all;
 }
 

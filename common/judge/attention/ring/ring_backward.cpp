@@ -111,7 +111,8 @@ bool output_is_right(const Played& played, const char* output) {
 }
 
 bool output_equals(const Played& played, const char* output, const Tensor64& made) {
-  return relative_error(played.answer.at(output), made) <= mistake_factor * played.tolerance.at(output);
+  return error_as_mistake(played.answer.at(output), made, made) <=
+         mistake_factor * played.tolerance.at(output);
 }
 
 /// Where dq holds one block's share alone: which.
