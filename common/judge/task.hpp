@@ -42,7 +42,8 @@ struct Example {
   /// every mistake a 0 or a multiple.
   bool less_telling = false;
   /// Numbers so far out that it is not known what a mistake makes of them, since some of what it computes
-  /// leaves float32's range: wrong is wrong, and no evidence for a name or against one.
+  /// leaves float32's range: wrong is wrong, and no evidence for a name or against one. Answer checks are not
+  /// made of it.
   bool far_out = false;
   bool counted = false;  ///< on a simulated GPU, what kernels ask of memory; of one example a task
   /// The function is called before, in the same memory with other numbers: one example of each test.
