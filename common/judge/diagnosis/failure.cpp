@@ -67,7 +67,8 @@ std::vector<Finding> findings_on(const Task& task, const Played& played) {
   for (const CommunicationCheck& look : task.communication_checks)
     std::ranges::move(look(*played.example, *played.outcome), std::back_inserter(all));
   for (const AnswerCheck& check : task.answer_checks) {
-    if (!played.answer.empty() && !played.example->far_out) std::ranges::move(check(played), std::back_inserter(all));
+    if (!played.answer.empty() && !played.example->far_out)
+      std::ranges::move(check(played), std::back_inserter(all));
   }
   return all;
 }
