@@ -101,7 +101,7 @@ double run_query(const Loop& loop, const std::vector<Keys>& tiles, std::span<con
     }
     const double m_old = loop.m_stored ? m : loop.start, m_block = maximum(loop.maximum_of, scores, divisor);
     m = std::max(loop.forgets_running_maximum ? -infinity : m_old, m_block);
-    if (m <= m_old + loop.rise_ignored) m = m_old;
+    if (loop.rise_ignored > 0 && m <= m_old + loop.rise_ignored) m = m_old;
     if (loop.without_maximum) m = 0;
     const double shift = m == -infinity && loop.nothing_seen_apart ? 0 : m;
     l *= factor(loop.l, m_old, shift);
