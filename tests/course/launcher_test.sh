@@ -517,7 +517,7 @@ test_two_at_once() {
   : >"$machine/slow"
   forget_calls
   (in_machine "$checkout/course" check 01) >/dev/null 2>&1 &
-  (in_machine "$checkout/course" hint 01) >/dev/null 2>&1 &
+  (in_machine "$checkout/course" check 02) >/dev/null 2>&1 &
   wait
   out='' err='' code=''
   local build="cmake --build $checkout/build --target course-program"
