@@ -13,7 +13,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// How many letters are to be added, left out, changed or swapped to make one word of the other.
+/// How many letters are to be added, left out, changed or swapped to make one word of the other. The launcher
+/// ./course, which runs before anything is built, has this and the search by it once more (require_command).
 std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> steps(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {

@@ -34,10 +34,17 @@ TEST(HandoutPages, DropsItemsThatLinkToWhatIsNotThere) {
 }
 
 TEST(HandoutPages, LeavesOutWhatIsForInstructors) {
-  EXPECT_EQ(without_instructors_parts("a\n<!-- not in a handout -->\nb\n<!-- in a handout, too -->\nc\n", {}),
+  EXPECT_EQ(without_instructors_parts("page.md",
+                                      "a\n<!-- not in a handout -->\nb\n<!-- in a handout, too -->\nc\n", {}),
             "a\nc\n");
-  for (const char* one : {"<!-- not in a handout -->\n", "a\n<!-- in a handout, too -->\n"})
-    EXPECT_THROW(without_instructors_parts(one, {}), std::invalid_argument) << one;
+  for (const char* one : {"<!-- not in a handout -->\n", "a\n<!-- in a handout, too -->\n"}) {
+    try {
+      without_instructors_parts("page.md", one, {});
+      ADD_FAILURE() << one;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with("page.md: ")) << error.what();
+    }
+  }
 }
 
 TEST(HandoutPages, HaveThePartsOfTheirLessons) {
@@ -45,10 +52,10 @@ TEST(HandoutPages, HaveThePartsOfTheirLessons) {
   const auto part = [](const std::string& ids) {
     return "a\n<!-- in a handout with lessons " + ids + " -->\nb\n<!-- in a handout, too -->\nc\n";
   };
-  EXPECT_EQ(without_instructors_parts(part("01 05"), lessons), "a\nb\nc\n");
-  EXPECT_EQ(without_instructors_parts(part("05"), lessons), "a\nb\nc\n");
-  EXPECT_EQ(without_instructors_parts(part("05 07"), lessons), "a\nc\n");
-  EXPECT_THROW(without_instructors_parts("<!-- in a handout with lessons 01 -->\n", lessons),
+  EXPECT_EQ(without_instructors_parts("page.md", part("01 05"), lessons), "a\nb\nc\n");
+  EXPECT_EQ(without_instructors_parts("page.md", part("05"), lessons), "a\nb\nc\n");
+  EXPECT_EQ(without_instructors_parts("page.md", part("05 07"), lessons), "a\nc\n");
+  EXPECT_THROW(without_instructors_parts("page.md", "<!-- in a handout with lessons 01 -->\n", lessons),
                std::invalid_argument);
 }
 

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <regex>
+
 #include "text/nearest.hpp"
+#include "text/text_file.hpp"
 #include "text/wrapped.hpp"
 
 namespace course {
@@ -44,6 +48,35 @@ TEST(Nearest, IsWhatAWordMayHaveBeenMeantFor) {
   EXPECT_EQ(did_you_mean("weather", {}), "");
   EXPECT_EQ(unknown("topic", "rng", {"ring"}), "there is no topic 'rng'; did you mean ring? There are: ");
   EXPECT_EQ(unknown("topic", "weather", {"ring"}), "there is no topic 'weather'; there are: ");
+}
+
+/// The commands that the launcher lists.
+Words commands_of_launcher() {
+  static const std::regex listed("  ([a-z-]+) .*");
+  Words commands;
+  for (const std::string& line : lines_of(read_text(std::filesystem::path(COURSE_SOURCE_DIR) / "course"))) {
+    if (line == "TEXT") break;
+    if (std::smatch found; std::regex_match(line, found, listed)) commands.push_back(found[1]);
+  }
+  return commands;
+}
+
+TEST(Nearest, IsWhatTheLauncherFinds) {
+  const Words commands = commands_of_launcher();
+  EXPECT_GE(commands.size(), 20u);
+  std::size_t compared = 0;
+  for (const std::string& line : lines_of(read_text(std::filesystem::path(COURSE_SOURCE_DIR) / "tests" /
+                                                    "course" / "misspelt_commands.tsv"))) {
+    if (line.starts_with("#")) continue;
+    const std::size_t tab = line.find('\t');
+    ASSERT_NE(tab, std::string::npos) << line;
+    const std::string meant = line.substr(tab + 1);
+    EXPECT_EQ(did_you_mean(line.substr(0, tab), commands),
+              meant.empty() ? "" : "; did you mean " + meant + "?")
+        << line;
+    ++compared;
+  }
+  EXPECT_GE(compared, 10u);
 }
 
 }  // namespace

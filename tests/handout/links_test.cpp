@@ -11,7 +11,8 @@
 #include "text/text_file.hpp"
 
 // Of handouts of several choices of lessons: every relative link leads somewhere, README.md names a first
-// lesson that is there, and the interview bank asks of these lessons alone.
+// lesson that is there, the interview bank asks of these lessons alone, and plans and a sheet that are about
+// every lesson are there with all of them.
 
 namespace course::program {
 namespace {
@@ -90,16 +91,27 @@ TEST_P(Choices, FitTogether) {
   EXPECT_NE(readme.find("Lesson " + first.id + " starts as a skeleton, `" +
                         Checkout::student_file(first, first.files.front()).string() + "`"),
             std::string::npos);
-  static const std::regex command(R"(\./course (?:check|hint|show|drill|reset|trace|locate) ([0-9]{2}))"),
-      tags(R"(^lesson: ([0-9 ]+)\b)"), id("[0-9]{2}");
-  for (const std::string& line : lines_of(readme)) {
-    if (line.starts_with("FAIL")) continue;
-    for (std::sregex_iterator found(line.begin(), line.end(), command), end; found != end; ++found)
-      EXPECT_TRUE(is_held((*found)[1])) << "README.md has " << found->str();
+  static const std::regex command(
+      R"(\./course (?:check|hint|show|drill|reset|trace|locate|quiz|replay lesson) ?([0-9]{2}))"),
+      tags(R"(^lesson: ([0-9 ]+)\b)"), id("[0-9]{2}"), sheet(R"(\bsheet\b)");
+  for (const fs::path page : {"README.md", "docs/interview/README.md"}) {
+    for (const std::string& line : lines_of(read_text(folder.path() / page))) {
+      if (line.starts_with("FAIL")) continue;
+      for (std::sregex_iterator found(line.begin(), line.end(), command), end; found != end; ++found)
+        EXPECT_TRUE(is_held((*found)[1])) << page << " has " << found->str();
+    }
   }
 
-  if (lessons.size() < course.lessons.size())
-    EXPECT_FALSE(fs::exists(folder.path() / "docs" / "interview" / "sheet"));
+  const bool is_whole = lessons.size() == course.lessons.size();
+  const fs::path docs = folder.path() / "docs", bank = docs / "interview" / "README.md";
+  EXPECT_EQ(fs::exists(docs / "interview" / "sheet" / "README.md"), is_whole);
+  EXPECT_EQ(fs::exists(docs / "interview" / "sheet"), is_whole);
+  for (const fs::path& page : {folder.path() / "README.md", bank})
+    EXPECT_EQ(std::regex_search(read_text(page), sheet), is_whole) << page << " names the sheet";
+  for (const auto& [page, plan] : {std::pair{bank, "## 90 minutes"}, std::pair{bank, "## Two days"},
+                                   std::pair{docs / "student.md", "### The day before"},
+                                   std::pair{docs / "student.md", "### A week before"}})
+    EXPECT_EQ(read_text(page).find(plan) != std::string::npos, is_whole) << page << ": " << plan;
   std::size_t questions = 0;
   for (const fs::directory_entry& page : fs::directory_iterator(folder.path() / "docs" / "interview")) {
     if (!page.is_regular_file()) continue;

@@ -27,6 +27,8 @@ constexpr std::array instructors_pages{"docs/instructor.md", "docs/adding-a-less
 
 constexpr const char* readme = "README.md";
 
+const fs::path interview_bank = fs::path("docs") / "interview";
+
 /// A lesson's further examples, and the folders for those of families of tasks (common/judge/FOLDER/hidden),
 /// which judges are built with where they are.
 constexpr const char* hidden_examples = "hidden.cpp";
@@ -87,19 +89,30 @@ void write_skeletons(const Checkout& course, const LessonInfo& lesson, const fs:
   }
 }
 
-/// The interview bank: of its pages what belongs to these lessons. Its sheet has answers of all of them, and
-/// goes out with all alone.
+/// Of the pages of the interview bank what belongs to these lessons. Its sheet has answers of all of them,
+/// and goes out with all alone; so do the parts of other pages that send a reader to it.
 void write_interview(const Checkout& course, const std::vector<LessonInfo>& lessons, const fs::path& folder) {
-  const fs::path bank = fs::path("docs") / "interview";
-  for (const fs::path& page : files_below(course.root / bank)) {
+  for (const fs::path& page : files_below(course.root / interview_bank)) {
     if (page.extension() != ".md" || page == readme) continue;
-    const std::optional<std::string> kept = with_questions_of(read_text(course.root / bank / page), lessons);
+    const std::optional<std::string> kept =
+        with_questions_of(read_text(course.root / interview_bank / page), lessons);
     if (kept)
-      write_text(folder / bank / page, *kept);
+      write_text(folder / interview_bank / page, *kept);
     else
-      fs::remove(folder / bank / page);
+      fs::remove(folder / interview_bank / page);
   }
-  if (lessons.size() < course.lessons.size()) fs::remove_all(folder / bank / "sheet");
+  if (lessons.size() < course.lessons.size()) fs::remove_all(folder / interview_bank / "sheet");
+}
+
+/// Pages without their parts on what is not handed out. The commands on the front page and on the bank's are
+/// on lessons that are.
+void cut_pages(const Checkout& course, const std::vector<LessonInfo>& lessons, const fs::path& folder) {
+  for (const fs::path& file : files_below(folder)) {
+    const bool has_commands = file == readme || file == interview_bank / readme;
+    if (file.extension() != ".md" || (!has_commands && *file.begin() != "docs")) continue;
+    const std::string cut = without_instructors_parts(file.string(), read_text(folder / file), lessons);
+    write_text(folder / file, has_commands ? with_held_lessons(cut, course.lessons, lessons) : cut);
+  }
 }
 
 /// Pages do not link to what is not here.
@@ -149,13 +162,11 @@ void write_handout(const Checkout& course, const std::vector<LessonInfo>& lesson
   }
   const fs::path registry = fs::path("lessons") / "registry.json";
   write_text(folder / registry, registry_text(read_text(course.root / registry), lessons));
-  const std::string front = without_instructors_parts(read_text(course.root / readme), lessons);
-  write_text(folder / readme, with_held_lessons(front, course.lessons, lessons));
+  cut_pages(course, lessons, folder);
   write_interview(course, lessons, folder);
   mend_links(folder);
-  const fs::path bank = folder / "docs" / "interview";
-  if (fs::exists(bank / readme))
-    write_text(bank / readme, with_questions_counted(read_text(bank / readme), bank));
+  const fs::path table = folder / interview_bank / readme;
+  if (fs::exists(table)) write_text(table, with_questions_counted(read_text(table), folder / interview_bank));
 }
 
 void write_solution(const Checkout& course, const LessonInfo& lesson, const fs::path& folder) {

@@ -81,21 +81,22 @@ std::vector<std::string> pieces_of(const std::string& page) {
 
 }  // namespace
 
-std::string without_instructors_parts(const std::string& readme, const std::vector<LessonInfo>& held) {
+std::string without_instructors_parts(const std::string& name, const std::string& page,
+                                      const std::vector<LessonInfo>& held) {
   static const std::string with_lessons = "<!-- in a handout with lessons ";
   std::string text;
   bool in_part = false, leaving_out = false;
-  for (const std::string& line : lines_of(readme)) {
+  for (const std::string& line : lines_of(page)) {
     const bool begins = line == "<!-- not in a handout -->" || line.starts_with(with_lessons);
     if (!begins && line != "<!-- in a handout, too -->") {
       if (!leaving_out) text += line + "\n";
       continue;
     }
-    if (begins == in_part) throw std::invalid_argument("README.md: " + line + " stands without its other");
+    if (begins == in_part) throw std::invalid_argument(name + ": " + line + " stands without its other");
     in_part = begins;
     leaving_out = begins && !(line.starts_with(with_lessons) && holds_all(held, line));
   }
-  if (in_part) throw std::invalid_argument("README.md: a part for some handouts has no end");
+  if (in_part) throw std::invalid_argument(name + ": a part for some handouts has no end");
   return text;
 }
 

@@ -12,10 +12,11 @@ namespace course::program {
 
 // What pages say in a handout that holds a part of the course.
 
-/// A README without what stands between a line "<!-- not in a handout -->", or "<!-- in a handout with
+/// A page without what stands between a line "<!-- not in a handout -->", or "<!-- in a handout with
 /// lessons 04 05 -->" where one of these is not held, and the line "<!-- in a handout, too -->". Throws
-/// std::invalid_argument where one stands without the other.
-std::string without_instructors_parts(const std::string& readme, const std::vector<LessonInfo>& held);
+/// std::invalid_argument with the page's name where one stands without the other.
+std::string without_instructors_parts(const std::string& name, const std::string& page,
+                                      const std::vector<LessonInfo>& held);
 
 /// README.md without the table rows, list items and pictures that link to files which `exists` (given the
 /// link's target, from the root) denies, and without the titles of rows that then have none.
@@ -27,8 +28,8 @@ std::string without_dead_items(const std::string& readme,
 std::string without_dead_links(const std::string& page,
                                const std::function<bool(const std::string&)>& exists);
 
-/// README.md, whose examples are of the course's lessons, with commands on lessons that are held: where one
-/// is not, on the first that is.
+/// A page whose examples are of the course's lessons, such as README.md, with commands on lessons that are
+/// held: where one is not, on the first that is.
 std::string with_held_lessons(const std::string& readme, const std::vector<LessonInfo>& all,
                               const std::vector<LessonInfo>& held);
 

@@ -44,7 +44,7 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
     command.insert(command.end(), {"--isolation", isolation, "--user", std::to_string(user)});
     command.insert(command.end(), order.limits.begin(), order.limits.end());
   }
-  if (const int width = columns(stdout, 0); width > 0)
+  if (const int width = order.quiet ? 0 : columns(stdout, 0); width > 0)  // of what it prints
     command.insert(command.end(), {"--columns", std::to_string(width)});
   if (order.hidden) command.push_back("--hidden");
   if (!order.keep.empty()) command.insert(command.end(), {"--keep", order.keep});
