@@ -97,7 +97,17 @@ TEST(RelativeError, TakesWhatOverflowedForAMistakesAnswerThatIsBeyondFloat32) {
   EXPECT_DOUBLE_EQ(error_as_mistake(Tensor64({3}, {nan, infinity, 3}), mistaken, mistaken), 0.5);
   EXPECT_EQ(error_as_mistake(Tensor64({3}, {infinity, -1e31, nan}), mistaken, mistaken), infinity);
   EXPECT_EQ(relative_error(Tensor64({2}, {nan, 1}), Tensor64({2}, {-infinity, 1})), infinity);
-  EXPECT_EQ(relative_error(Tensor64({2}, {-infinity, 1}), Tensor64({2}, {-1e31, 1})), infinity);
+  const Tensor64 large({2}, {-1e31, 1});
+  EXPECT_EQ(relative_error(Tensor64({2}, {-infinity, 1}), large), infinity);
+  EXPECT_EQ(relative_error(Tensor64({2}, {-infinity, 1}), large, large), infinity);
+}
+
+TEST(RelativeError, IsOverAScaleThatIsLarger) {
+  const Tensor64 answer({2, 1}, {3, 4}), expected({2, 1}, {1, 2});
+  EXPECT_DOUBLE_EQ(relative_error(answer, expected), 2);
+  EXPECT_DOUBLE_EQ(relative_error(answer, expected, Tensor64({2, 1}, {0.5, 1})), 2);
+  EXPECT_DOUBLE_EQ(relative_error(answer, expected, Tensor64({2, 1}, {-10, 4})), 0.5);
+  EXPECT_DOUBLE_EQ(error_as_mistake(answer, expected, Tensor64({2, 1}, {-10, 4})), 0.5);
 }
 
 TEST(RelativeError, IsTheWorstGroups) {

@@ -71,6 +71,20 @@ std::vector<Norms> norms_by_group(const Tensor64& answer, const Tensor64& expect
   return groups;
 }
 
+/// The largest error of a group.
+double worst(const std::vector<Norms>& groups) {
+  double largest = 0;
+  for (const Norms& group : groups) largest = std::max(largest, group.error());
+  return largest;
+}
+
+/// The same, over the larger of the magnitudes of a group and its scale.
+double worst(std::vector<Norms> groups, const std::vector<Norms>& scales) {
+  for (std::size_t group = 0; group < groups.size(); ++group)
+    groups[group].magnitude = std::max(groups[group].magnitude, scales[group].magnitude);
+  return worst(groups);
+}
+
 /// The rank that an entry is from, and the row within that rank's piece.
 Place place_of(const Output& output, const std::vector<Index>& position, const Layout& layout) {
   const Index row = position.empty() ? 0 : position[output.join_axis];
@@ -96,25 +110,20 @@ std::string place_words(const Output& output, std::vector<Index> position, const
 }  // namespace
 
 double relative_error(const Tensor64& answer, const Tensor64& expected) {
-  double worst = 0;
-  for (const Norms& group : norms_by_group(answer, expected)) worst = std::max(worst, group.error());
-  return worst;
+  return worst(norms_by_group(answer, expected));
+}
+
+double relative_error(const Tensor64& answer, const Tensor64& expected, const Tensor64& scale) {
+  return worst(norms_by_group(answer, expected), norms_by_group(scale, scale));
 }
 
 double error_as_mistake(const Tensor64& answer, const Tensor64& mistaken, const Tensor64& scale) {
-  std::vector<Norms> groups = norms_by_group(answer, mistaken, true);
   Tensor64 counted = scale;
   for (Index i = 0; i < scale.size(); ++i) {
     // The square of what overflowed would excuse every other entry.
     if (!std::isfinite(answer[i]) && may_overflow(scale[i])) counted[i] = 0;
   }
-  const std::vector<Norms> scales = norms_by_group(counted, counted);
-  double worst = 0;
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    groups[group].magnitude = std::max(groups[group].magnitude, scales[group].magnitude);
-    worst = std::max(worst, groups[group].error());
-  }
-  return worst;
+  return worst(norms_by_group(answer, mistaken, true), norms_by_group(counted, counted));
 }
 
 double tolerance(const Tensor64& baseline, const Tensor64& expected) {

@@ -15,9 +15,12 @@ namespace course {
 /// expected answer's norm is 0 (masked rows), any difference at all is an infinite error.
 double relative_error(const Tensor64& answer, const Tensor64& expected);
 
-/// The same of what a mistake computes in float64, over the larger norm of `mistaken` and `scale`, which has
-/// its shape: where `mistaken` cancels to next to nothing, float32 leaves rounding of the size of the terms.
-/// Where it is finite and above 1e30, the answer may be infinite or NaN.
+/// The same over the larger norm of `expected` and `scale`, which has its shape: where `expected` cancels to
+/// next to nothing, float32 leaves rounding of the size of the terms.
+double relative_error(const Tensor64& answer, const Tensor64& expected, const Tensor64& scale);
+
+/// The same of what a mistake computes in float64, `mistaken`, as `expected`. Where it is finite and above
+/// 1e30, the answer may be infinite or NaN.
 double error_as_mistake(const Tensor64& answer, const Tensor64& mistaken, const Tensor64& scale);
 
 /// How far a right float32 answer may be from the expected answer on this example: a multiple of the float32
