@@ -56,21 +56,73 @@ std::optional<Json> read_json(const fs::path& path) {
   return json;
 }
 
-/// A report. One of an older version of the course says nothing of single lessons: what it says of all of
-/// them is taken for each, and none of them is taken for up to date.
-std::optional<Json> read_report(const fs::path& path) {
-  std::optional<Json> report = read_json(path);
-  if (!report || !report->contains("lessons")) return std::nullopt;
-  for (Json& lesson : (*report)["lessons"]) {
-    if (lesson.contains("terms")) continue;
-    lesson.update({{"complete", report->at("complete")},
+/// Writes a text unless the file has it: a report that says the same stays the file that it was.
+void write_changed(const fs::path& path, const std::string& text) {
+  if (!fs::exists(path) || read_text(path) != text) write_text(path, text);
+}
+
+bool is_alike(const Json& value, const Json& other) {
+  return value.type() == other.type() || (value.is_number() && other.is_number());
+}
+
+/// Whether an object has all fields of another, with values of their types.
+bool is_shaped_as(const Json& object, const Json& shape) {
+  if (!object.is_object()) return false;
+  for (const auto& [key, value] : shape.items()) {
+    if (!object.contains(key) || !is_alike(object.at(key), value)) return false;
+  }
+  return true;
+}
+
+bool are_terms(const Json& terms) {
+  try {
+    manifest_from(terms);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+bool is_whole_task(const Json& task) {
+  static const Json shape = {{"id", ""}, {"name", ""}, {"status", ""}, {"points", 0}, {"max_points", 0}};
+  return is_shaped_as(task, shape) && (task["status"] == "passed" || is_shaped_as(task, {{"diagnosis", ""}}));
+}
+
+/// Whether a report's entry for a lesson has what is read of it.
+bool is_whole(const Json& lesson) {
+  static const Json shape = {{"id", ""},         {"name", ""},      {"status", ""},
+                             {"points", 0},      {"max_points", 0}, {"complete", true},
+                             {"files_hash", ""}, {"seconds", 0},    {"tasks", Json::array()}};
+  static const Json commit_shape = {{"id", ""}, {"date", ""}, {"seconds", 0}, {"changed_since", true}};
+  return is_shaped_as(lesson, shape) && are_terms(lesson.value("terms", Json())) &&
+         std::ranges::all_of(lesson["tasks"], is_whole_task) &&
+         (is_shaped_as(lesson, {{"commit", nullptr}}) ||
+          is_shaped_as(lesson.value("commit", Json()), commit_shape));
+}
+
+/// What a report of an older version of the course says of all lessons, for one of them.
+Json with_terms(const Json& report, Json lesson) {
+  if (lesson.is_object() && !lesson.contains("terms"))
+    lesson.update({{"complete", report.value("complete", false)},
                    {"seconds", 0},
                    {"files_hash", ""},
-                   {"terms", report->at("terms")},
+                   {"terms", report.value("terms", Json())},
                    {"commit", nullptr}});
+  return lesson;
+}
+
+/// A report, perhaps of another version of the course. It has no entry for a lesson of which it lacks
+/// anything: such a lesson is still to be graded.
+std::optional<Json> read_report(const fs::path& path) {
+  std::optional<Json> report = read_json(path);
+  if (!report || !is_shaped_as(*report, {{"submission", ""}, {"lessons", Json::array()}}))
+    return std::nullopt;
+  Json lessons = Json::array();
+  for (const Json& entry : (*report)["lessons"]) {
+    if (Json lesson = with_terms(*report, entry); is_whole(lesson)) lessons.push_back(lesson);
   }
-  if (!report->contains("edited_beside")) (*report)["edited_beside"] = Json::array();
-  return report;
+  (*report)["lessons"] = lessons;
+  return merged({{"lessons", Json::array()}}, *report);
 }
 
 /// Its entry for a lesson; null where it has none.
@@ -151,8 +203,11 @@ class Batch {
         reports_(results_ / "reports"),
         parts_(results_ / "parts") {
     // What is wrong with them is said before anything is written.
-    if (options.roster) read_roster(*options.roster);
-    if (options.due) deadline_from(*options.due);
+    if (options.roster) ids_ = read_roster(*options.roster);
+    if (options.due) {
+      deadline_from(*options.due);
+      for (const LessonInfo& lesson : asked_) due_[lesson.id] = *options.due;
+    }
     // Reports of others are nothing for submitted code to read.
     if (fs::create_directories(results_)) fs::permissions(results_, fs::perms::owner_all);
     for (const fs::path& folder : {reports_, parts_}) fs::create_directories(folder);
@@ -163,7 +218,10 @@ class Batch {
   }
 
   int run() {
-    for (Item& item : items_) take_part(item);  // of a run that was interrupted
+    for (const Item& item : items_) {
+      say_left_out(item);
+      take_part(item);  // of a run that was interrupted
+    }
     std::vector<const Item*> waiting;
     std::size_t known = 0;
     for (Item& item : items_) {
@@ -176,9 +234,9 @@ class Batch {
     }
     if (known > 0) complain(fmt::format("already graded in {}: {}", results_.string(), known));
     play(waiting);
-    fs::remove(parts_);
     write_reports();
     write_table();
+    fs::remove_all(parts_);  // of an interrupted run, too, and of submissions that are gone
     const bool complete = std::ranges::all_of(
         items_, [&](const Item& item) { return item.folder.empty() || stale_lessons(item).empty(); });
     return complete ? succeeded : failed;
@@ -191,13 +249,10 @@ class Batch {
     const fs::path path = results_ / "run.json";
     const std::optional<Json> kept = read_json(path);
     if (!options_.seed && kept && kept->contains("seed")) manifest_.seed = (*kept)["seed"];
-    if (kept && kept->contains("due")) due_ = (*kept)["due"];
-    if (options_.roster)
-      ids_ = read_roster(*options_.roster);
-    else if (kept && kept->contains("roster"))
-      ids_ = (*kept)["roster"];
-    if (options_.due) {
-      for (const LessonInfo& lesson : asked_) due_[lesson.id] = *options_.due;
+    if (!options_.roster && kept && kept->contains("roster")) ids_ = (*kept)["roster"];
+    if (kept && kept->contains("due")) {
+      std::map<std::string, std::string> earlier = (*kept)["due"];
+      due_.merge(earlier);
     }
     Json run = to_json(manifest_);
     run["due"] = due_;
@@ -282,6 +337,22 @@ class Batch {
     return words;
   }
 
+  /// Says what of an earlier report read_report leaves out.
+  static void say_left_out(const Item& item) {
+    const std::optional<Json> whole = read_report(item.result), all = read_json(item.result);
+    if (!whole && fs::exists(item.result))
+      complain(fmt::format("{}: {} is no report, and counts as none", presentable(item.name),
+                           item.result.filename().string()));
+    std::vector<std::string> left_out;
+    for (const Json& lesson : whole ? all->at("lessons") : Json::array()) {
+      const std::string id = is_shaped_as(lesson, {{"id", ""}}) ? lesson.at("id") : Json("without id");
+      if (lesson_in(whole, id) == nullptr) left_out.push_back(presentable(id));
+    }
+    if (!left_out.empty())
+      complain(fmt::format("{}: the report lacks something of lesson {}, which counts as not graded",
+                           presentable(item.name), joined(left_out)));
+  }
+
   /// Puts what a grader wrote into the submission's result.
   static void take_part(const Item& item) {
     if (const std::optional<Json> part = read_report(item.part)) {
@@ -326,10 +397,10 @@ class Batch {
       if (!report) continue;
       if (const auto id = ids_.find(item.name); id != ids_.end()) (*report)["id"] = id->second;
       for (Json& lesson : report->at("lessons")) lesson["late_hours"] = late_hours(lesson);
-      write_text(item.result, dumped(*report));
-      write_text(reports_ / (item.name + ".html"), html_report(*report, checkout_));
-      write_text(reports_ / (item.name + ".md"), markdown_report(*report, checkout_));
-      if (const auto edits = report->at("edited_beside").get<std::vector<std::string>>(); !edits.empty())
+      write_changed(item.result, dumped(*report));
+      write_changed(reports_ / (item.name + ".html"), html_report(*report, checkout_));
+      write_changed(reports_ / (item.name + ".md"), markdown_report(*report, checkout_));
+      if (const Edits edits = edits_of(*report); !edits.paths.empty())
         complain(presentable(item.name) + ": " + edits_in_words(edits));
       say_outdated(item, *report);
     }
@@ -400,14 +471,18 @@ class Batch {
       of_tasks += task_fields(lesson, entry);
     }
     const auto id = ids_.find(item.name);
-    const auto edits =
-        report ? report->at("edited_beside").get<std::vector<std::string>>() : std::vector<std::string>{};
+    const Edits edits = report ? edits_of(*report) : Edits{};
     csv += fmt::format("{},{},{}{},{},{},{}{}\n", csv_field(name), points, max_points, of_lessons,
                        csv_field(note), csv_field(id == ids_.end() ? "" : id->second),
-                       csv_field(presentable(joined(edits))), of_tasks);
+                       csv_field(presentable(edits_for_table(edits))), of_tasks);
     const std::string first = note.substr(0, note.find(between_reasons));
     text += fmt::format("{:<32} {:>7} {:>7}{}  {}\n", name, points, max_points, columns,
                         clean_utf8(first.substr(0, 100), ""));
+  }
+
+  /// The column edited_beside names all files; it says where they may be an older handout's.
+  static std::string edits_for_table(const Edits& edits) {
+    return (edits.are_certain ? "" : "differs from today's course: ") + joined(edits.paths);
   }
 
   /// The columns of a lesson's tasks, and when it was handed in.

@@ -3,13 +3,14 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 
 #include "course/handout/git.hpp"
+#include "course/handout/handout_content.hpp"
 #include "course/terminal/terminal.hpp"
 #include "grader/submission.hpp"
 #include "registry/candidates_file.hpp"
@@ -25,30 +26,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array folders{"common", "lessons", "skeletons", "tests"};
-constexpr std::array files_at_top{"CMakeLists.txt", "CMakePresets.json", "course"};
+using Names = std::set<std::string>;
+const Names folders{"common", "lessons", "skeletons", "tests"};
+const Names files_at_top{"CMakeLists.txt", "CMakePresets.json", "course"};
 /// A file of the student's own with such a name looks as if the course were to compile it.
-constexpr std::array sources{".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".inc"};
+const Names sources{".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".inc"};
 constexpr std::size_t shown_edits = 10;
-
-template <class Names>
-bool is_one_of(const Names& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 /// Text for readers, pictures and data: an edit of them promises nothing.
 bool is_for_readers(const fs::path& path) {
   const std::string extension = path.extension();
   return extension == ".svg" || extension == ".npy" || extension == ".pyc" ||
          (extension == ".md" && path.filename() != "mistakes.md");
-}
-
-/// What students edit; a lesson's answer in Python is no file of its registry.
-bool is_answer(const Checkout& checkout, const fs::path& path) {
-  return std::ranges::any_of(checkout.lessons, [&](const LessonInfo& lesson) {
-    return path.parent_path() == Checkout::lesson_folder(lesson) &&
-           (is_one_of(lesson.files, path.filename()) || path.filename() == lesson.name + ".py");
-  });
 }
 
 /// Where the course has what a handout has at a path, and how the one is made of the other.
@@ -97,6 +86,14 @@ class Past {
  public:
   explicit Past(const fs::path& root) : root_(root) {}
 
+  /// Whether all commits of the course are here: not without git, nor in a clone that is cut off, nor where
+  /// the course lies in a folder of another repository.
+  bool is_known() const {
+    const std::vector<std::string> answers =
+        ask({"rev-parse", "--is-shallow-repository", "--show-prefix", "--verify", "HEAD"});
+    return answers.size() == 3 && answers[0] == "false" && answers[1].empty();
+  }
+
   /// Of these files those that no commit has; each is a path and its text.
   std::vector<std::string> unknown(const std::map<std::string, std::string>& files) const {
     const std::set<std::string> known_ids = known(files);
@@ -108,9 +105,18 @@ class Past {
   }
 
  private:
-  std::vector<std::string> ask(std::vector<std::string> arguments) const {
+  /// What git answers, with a file for its input; without the warnings that it may print beside.
+  Captured answer_to(std::vector<std::string> arguments, const fs::path& input = "/dev/null") const {
     arguments.insert(arguments.begin(), {"-c", "safe.directory=*"});
-    const Captured said = ask_git(root_, arguments);
+    Command command = git_command(root_, arguments);
+    command.argv.insert(command.argv.begin(),
+                        {"sh", "-c", R"(file=$1; shift; exec "$@" <"$file" 2>/dev/null)", "sh", input});
+    return capture(command);
+  }
+
+  std::vector<std::string> ask(const std::vector<std::string>& arguments,
+                               const fs::path& input = "/dev/null") const {
+    const Captured said = answer_to(arguments, input);
     return said.exit.code == 0 ? lines_of(said.output) : std::vector<std::string>{};
   }
 
@@ -124,10 +130,7 @@ class Past {
     }
     const std::vector<std::string> ids = ask(question);
     write_text(temporary.path() / "ids", joined(ids, {}, "\n") + "\n");
-    Command check = git_command(root_, {"-c", "safe.directory=*", "cat-file", "--batch-check"});
-    check.argv.insert(check.argv.begin(),
-                      {"sh", "-c", R"(file=$1; shift; exec "$@" <"$file")", "sh", temporary.path() / "ids"});
-    const std::vector<std::string> answers = lines_of(capture(check).output);
+    const std::vector<std::string> answers = ask({"cat-file", "--batch-check"}, temporary.path() / "ids");
     std::set<std::string> paths;
     if (ids.size() != files.size() || answers.size() != ids.size()) return paths;
     auto answer = answers.begin();
@@ -142,7 +145,7 @@ class Past {
     if (!origin.made && !is_registry(path)) return false;
     const std::string source = origin.source.generic_string();
     return std::ranges::any_of(ask({"log", "--format=%H", "--", source}), [&](const std::string& commit) {
-      const Captured version = ask_git(root_, {"-c", "safe.directory=*", "show", commit + ":" + source});
+      const Captured version = answer_to({"show", commit + ":" + source});
       return version.exit.code == 0 && is_made_of(text, path, version.output);
     });
   }
@@ -152,19 +155,17 @@ class Past {
 
 }  // namespace
 
-std::vector<std::string> edits_beside(const Checkout& checkout, const fs::path& folder) {
+Edits edits_beside(const Checkout& checkout, const fs::path& folder) {
   if (fs::equivalent(folder, checkout.root)) return {};
   const Descriptor top(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  std::vector<std::string> edits;
   std::map<std::string, std::string> others;  // than today's, by path
   for (const fs::path& path : files_below(folder)) {
     const bool at_top = std::next(path.begin()) == path.end();
-    if (at_top ? !is_one_of(files_at_top, path.string()) : !is_one_of(folders, path.begin()->string()))
-      continue;
-    if (is_answer(checkout, path) || is_for_readers(path)) continue;
+    if (at_top ? !files_at_top.contains(path) : !folders.contains(*path.begin())) continue;
+    if (is_answer(path, checkout.lessons) || is_for_readers(path)) continue;
     const fs::path source = checkout.root / origin_of(path).source;
     const bool is_courses = fs::is_regular_file(source);
-    if (!is_courses && !is_one_of(sources, path.extension().string())) continue;
+    if (!is_courses && !sources.contains(path.extension())) continue;
     std::string text;
     try {
       text = read_below(top, path).value_or("");
@@ -173,15 +174,22 @@ std::vector<std::string> edits_beside(const Checkout& checkout, const fs::path& 
     }
     if (!is_courses || !is_made_of(text, path, read_text(source))) others[path.generic_string()] = text;
   }
-  return others.empty() ? edits : Past(checkout.root).unknown(others);
+  if (others.empty()) return {};
+  const Past past(checkout.root);
+  if (past.is_known()) return {past.unknown(others), true};
+  const auto paths = others | std::views::keys;
+  return {{paths.begin(), paths.end()}, false};
 }
 
-std::string edits_in_words(const std::vector<std::string>& edits) {
-  std::vector<std::string> shown(
-      edits.begin(), edits.begin() + static_cast<std::ptrdiff_t>(std::min(edits.size(), shown_edits)));
+std::string edits_in_words(const Edits& edits) {
+  std::vector<std::string> shown = edits.paths;
+  shown.resize(std::min(shown.size(), shown_edits));
   for (std::string& path : shown) path = clean_utf8(path);
-  std::string text = "edited beside the answer, without effect: " + joined(shown);
-  if (edits.size() > shown_edits) text += " and " + std::to_string(edits.size() - shown_edits) + " more";
+  std::string text = edits.are_certain ? "edited beside the answer, without effect: "
+                                       : "differs from today's course, without effect: ";
+  text += joined(shown);
+  if (edits.paths.size() > shown_edits)
+    text += " and " + std::to_string(edits.paths.size() - shown_edits) + " more";
   return text;
 }
 

@@ -8,12 +8,19 @@
 
 namespace course::program::grader {
 
-/// The files of a submission, from its top, that lie where the course has its build, its registry, its tests
-/// and its contracts, and are not the course's of today or of any commit of it: a grade does not look at
-/// them. Ends of lines do not count. Empty for the checkout itself.
-std::vector<std::string> edits_beside(const Checkout& checkout, const std::filesystem::path& folder);
+/// Files of a submission, from its top, without effect on its grade.
+struct Edits {
+  std::vector<std::string> paths = {};
+  /// Whether no commit of the course has them. Else its commits are not here: the files differ from today's
+  /// course, and may be those of an older handout.
+  bool are_certain = true;
+};
+
+/// What lies where the course has its build, its registry, its tests and its contracts, and is not the
+/// course's of today or of any commit of it. Ends of lines do not count. None for the checkout itself.
+Edits edits_beside(const Checkout& checkout, const std::filesystem::path& folder);
 
 /// One sentence about them, which names some.
-std::string edits_in_words(const std::vector<std::string>& edits);
+std::string edits_in_words(const Edits& edits);
 
 }  // namespace course::program::grader

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -107,6 +108,15 @@ std::uint64_t drawn_seed() {
   return std::uniform_int_distribution<std::uint64_t>(1, exact_in_a_double - 1)(device);
 }
 
+/// Of common/grader the sources that only show grades or keep them. The list is made by hand: a file that is
+/// not in it counts as one that decides.
+constexpr std::array show_grades{"batch", "beside",   "deadline", "gradescope", "history",
+                                 "junit", "readable", "report",   "roster"};
+
+bool only_shows_grades(const fs::path& file) {
+  return std::ranges::find(show_grades, file.stem().string()) != show_grades.end();
+}
+
 /// A file's text, or those of the files below a folder; nothing where there is none, as of a lesson that this
 /// machine cannot grade.
 void add_texts(const fs::path& path, std::vector<std::string>& texts) {
@@ -116,7 +126,8 @@ void add_texts(const fs::path& path, std::vector<std::string>& texts) {
 }
 
 /// Of what decides a lesson's verdicts as it is built, and of how submissions are taken, compiled, examined
-/// and confined. Pages, hints and the texts of mistakes decide nothing.
+/// and confined, and their results counted. The list of folders is made by hand. Pages, hints and the texts
+/// of mistakes decide nothing.
 std::string deciding_hash(const Checkout& checkout, const LessonInfo& lesson) {
   const fs::path tree = checkout.build();
   std::vector<std::string> texts;
@@ -128,10 +139,13 @@ std::string deciding_hash(const Checkout& checkout, const LessonInfo& lesson) {
       add_texts(tree / library, texts);
     add_texts(checkout.root / "common/gpu/cuda_to_cpp", texts);
   }
-  for (const char* source :
-       {"common/grader/allowed_symbols.txt", "common/grader/audit.cpp", "common/grader/submission.cpp",
-        "common/grader/workshop.cpp", "common/includes", "common/runner"})
-    add_texts(checkout.root / source, texts);
+  for (const char* sources : {"common/course/workspace", "common/includes", "common/protocol",
+                              "common/runner", "common/skeleton", "common/text"})
+    add_texts(checkout.root / sources, texts);
+  const fs::path grader = checkout.root / "common/grader";
+  for (const fs::path& file : files_below(grader)) {
+    if (!only_shows_grades(file)) add_texts(grader / file, texts);
+  }
   return content_hash(texts);
 }
 
@@ -203,7 +217,7 @@ Report grade_submission(const Checkout& checkout, const std::vector<LessonInfo>&
     grade.commit = last_commit(folder, handed_in);
     report.lessons.push_back(std::move(grade));
   }
-  report.edited_beside = edits_beside(checkout, folder);
+  report.edits = edits_beside(checkout, folder);
   report.seconds = seconds();
   return report;
 }
@@ -233,7 +247,8 @@ std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInf
   if (!handed_in.refusal.empty()) return {Status::Failed, "not taken: " + handed_in.refusal};
   if (!handed_in.missing.empty()) {
     return {handed_in.texts.empty() ? Status::Todo : Status::Failed,
-            "not handed in: " + where_it_was_looked_for(folder, lesson, handed_in.missing.front())};
+            "not handed in: " +
+                where_it_was_looked_for(folder, checkout.root, lesson, handed_in.missing.front())};
   }
   if (is_untouched(checkout, lesson, handed_in)) return {Status::Todo, "not written yet"};
   return {Status::Passed, ""};

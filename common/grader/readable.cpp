@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "course/workspace/lesson_texts.hpp"
-#include "grader/beside.hpp"
 #include "grader/report.hpp"
 #include "text/text_file.hpp"
 
@@ -66,10 +65,6 @@ std::string points_of(const Json& part) {
 
 std::string told(const Json& task) {
   return presentable(task.value("told", ""));
-}
-
-std::vector<std::string> edits_of(const Json& report) {
-  return report.value("edited_beside", std::vector<std::string>{});
 }
 
 /// What follows the points in the report's head.
@@ -204,7 +199,7 @@ std::string html_report(const Json& report, const Checkout& checkout) {
                         html(title_of_lesson(lesson, checkout)), html(lesson.at("status")),
                         html(in_words(lesson.at("status"))), points_of(lesson));
   text += "</table>\n";
-  if (const auto edits = edits_of(report); !edits.empty())
+  if (const Edits edits = edits_of(report); !edits.paths.empty())
     text += "<p>" + html(edits_in_words(edits)) + "</p>\n";
   for (const Json& lesson : report.at("lessons")) text += html_lesson(lesson, checkout);
   return text + "</body>\n</html>\n";
@@ -217,7 +212,8 @@ std::string markdown_report(const Json& report, const Checkout& checkout) {
     text += fmt::format("| {} | {} | {} |\n", markdown(title_of_lesson(lesson, checkout)),
                         in_words(lesson.at("status")), points_of(lesson));
   text += "\n";
-  if (const auto edits = edits_of(report); !edits.empty()) text += markdown(edits_in_words(edits)) + "\n\n";
+  if (const Edits edits = edits_of(report); !edits.paths.empty())
+    text += markdown(edits_in_words(edits)) + "\n\n";
   for (const Json& lesson : report.at("lessons")) text += markdown_lesson(lesson, checkout);
   return text;
 }

@@ -178,7 +178,7 @@ std::string text_report(const Report& report) {
   text += fmt::format("{}: {} of {} points", report.submission, report.points(), report.max_points());
   if (report.skipped_max_points() > 0)
     text += fmt::format("; {} points could not be graded on this machine", report.skipped_max_points());
-  if (!report.edited_beside.empty()) text += "\n" + presentable(edits_in_words(report.edited_beside));
+  if (!report.edits.paths.empty()) text += "\n" + presentable(edits_in_words(report.edits));
   return text + fmt::format("\ngraded in {:.1f} s with seed {}, isolation {}, commit {}, {}\n",
                             report.seconds, report.manifest.seed, to_string(report.manifest.isolation),
                             report.manifest.commit, report.manifest.compiler);
@@ -192,8 +192,13 @@ std::string json_report(const Report& report) {
   json["submission"] = report.submission;
   add_sums(json);
   json["terms"] = to_json(report.manifest);
-  json["edited_beside"] = report.edited_beside;
+  json["edited_beside"] = report.edits.paths;
+  json["edits_are_certain"] = report.edits.are_certain;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+Edits edits_of(const Json& report) {
+  return {report.value("edited_beside", std::vector<std::string>{}), report.value("edits_are_certain", true)};
 }
 
 Json merged(const Json& report, const Json& newer) {

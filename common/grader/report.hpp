@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "course/workspace/lesson_status.hpp"
+#include "grader/beside.hpp"
 #include "grader/history.hpp"
 #include "runner/confinement.hpp"
 
@@ -42,8 +43,8 @@ struct Report {
   std::string submission;  ///< its folder's name
   GradingManifest manifest;
   std::vector<LessonGrade> lessons;
-  double seconds = 0;                           ///< that grading took
-  std::vector<std::string> edited_beside = {};  ///< files without effect that are not the course's
+  double seconds = 0;  ///< that grading took
+  Edits edits = {};    ///< beside the answers
 
   std::string files_hash() const;  ///< of all that was handed in
 
@@ -58,6 +59,10 @@ std::string text_report(const Report& report);
 
 /// One object: lessons[] as everywhere in the course, and what was graded how.
 std::string json_report(const Report& report);
+
+/// What a JSON report says of files beside the answers; nothing where an older version of the course wrote
+/// it.
+Edits edits_of(const nlohmann::ordered_json& report);
 
 /// A JSON report with the lessons of another in place of its own and beside them, in the order of their ids.
 nlohmann::ordered_json merged(const nlohmann::ordered_json& report, const nlohmann::ordered_json& newer);

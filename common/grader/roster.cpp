@@ -67,7 +67,7 @@ std::map<std::string, std::string> read_roster(const std::filesystem::path& file
   }
   if (rows.empty()) throw UsageError("--roster: " + file.string() + " is empty");
   const std::size_t submission = column(rows.front(), "submission"), id = column(rows.front(), "id");
-  std::map<std::string, std::string> ids;
+  std::map<std::string, std::string> ids, submissions;  // by id
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].size() != rows.front().size())
       throw UsageError(fmt::format("--roster: row {}, '{}', has {} fields, expected {}", i + 1,
@@ -75,6 +75,10 @@ std::map<std::string, std::string> read_roster(const std::filesystem::path& file
     if (!ids.emplace(rows[i][submission], rows[i][id]).second)
       throw UsageError(
           fmt::format("--roster: row {} has submission '{}' a second time", i + 1, rows[i][submission]));
+    if (rows[i][id].empty()) continue;  // not known yet, of any number of students
+    if (const auto [other, is_new] = submissions.emplace(rows[i][id], rows[i][submission]); !is_new)
+      throw UsageError(fmt::format("--roster: row {} gives submission '{}' the id '{}' of submission '{}'",
+                                   i + 1, rows[i][submission], rows[i][id], other->second));
   }
   return ids;
 }

@@ -11,11 +11,13 @@ namespace course::program::grader {
 /// std::invalid_argument for a quote that is left open.
 std::vector<std::vector<std::string>> csv_rows(const std::string& text);
 
-/// A field for a CSV file; a spreadsheet takes a text that begins with = + - @ for a formula.
+/// A field for a CSV file; a spreadsheet takes a text that begins with = + - @, a tab or a
+/// carriage return for a formula.
 std::string csv_field(const std::string& text);
 
 /// The ids of students by the names of their submissions, from a CSV file with the columns submission and id
-/// and perhaps others. Throws UsageError naming the line and what is wrong with it.
+/// and perhaps others. Throws UsageError naming the row and what is wrong with it, as where two submissions
+/// have one id.
 std::map<std::string, std::string> read_roster(const std::filesystem::path& file);
 
 }  // namespace course::program::grader

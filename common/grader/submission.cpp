@@ -49,8 +49,9 @@ bool is_like(const std::string& name, const fs::path& file) {
   return stem != std::string::npos && small.find(file.extension(), stem) != std::string::npos;
 }
 
-/// Copies of what students were given lie there, not their answers.
-bool holds_no_answer(const fs::path& path) {
+/// Whether a path is a copy of what students were given, as a submission of the whole handout has.
+bool came_with_the_course(const fs::path& path, const fs::path& root) {
+  if (*path.begin() != "lessons" && fs::exists(root / path)) return true;
   return std::ranges::any_of(path,
                              [](const fs::path& part) { return part == "skeletons" || part == "solutions"; });
 }
@@ -105,12 +106,12 @@ HandedIn take(const fs::path& folder, const LessonInfo& lesson) {
   return taken;
 }
 
-std::string where_it_was_looked_for(const fs::path& folder, const LessonInfo& lesson,
+std::string where_it_was_looked_for(const fs::path& folder, const fs::path& root, const LessonInfo& lesson,
                                     const std::string& file) {
   const fs::path place = Checkout::student_file(lesson, file);
   std::vector<std::string> found;
   for (const fs::path& path : files_below(folder)) {
-    if (!holds_no_answer(path) && is_like(path.filename(), file)) found.push_back(path);
+    if (!came_with_the_course(path, root) && is_like(path.filename(), file)) found.push_back(path);
   }
   const std::string more =
       found.size() > shown_places ? fmt::format(" and {} more", found.size() - shown_places) : "";

@@ -39,9 +39,9 @@ std::vector<std::filesystem::path> files_below(const std::filesystem::path& fold
 HandedIn take(const std::filesystem::path& folder, const LessonInfo& lesson);
 
 /// Of a file of the lesson that is missing: where it was looked for, and what lies elsewhere in the
-/// submission under a name like it. Several lines.
-std::string where_it_was_looked_for(const std::filesystem::path& folder, const LessonInfo& lesson,
-                                    const std::string& file);
+/// submission under a name like it. What the course in `root` has at the same place is no answer.
+std::string where_it_was_looked_for(const std::filesystem::path& folder, const std::filesystem::path& root,
+                                    const LessonInfo& lesson, const std::string& file);
 
 /// Tells what was handed in for a lesson from anything else; a refusal counts like a text.
 std::string files_hash(const HandedIn& handed_in);

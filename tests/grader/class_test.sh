@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A class over several runs of ./course grade --submissions: what a run adds, what it keeps, what it says of each student and
 # in which forms; and what the command refuses.
-#   class_test.sh BUILD      BUILD: where course-tools and the judge of lesson 01 were built
+#   class_test.sh BUILD      BUILD: where course-tools and the judges of lessons 01 and 02 were built
+# Needs git and python3: 77 without them.
 set -u
 course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(cd -P -- "$1" && pwd)
@@ -9,6 +10,9 @@ work=$(mktemp -d) && work=$(cd -P -- "$work" && pwd)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/course/checks.sh
 . "$course_root/tests/course/checks.sh"
+for tool in git python3; do
+  command -v "$tool" >/dev/null || { echo "there is no $tool" && exit 77; }
+done
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 all="$work/handed in"
@@ -84,7 +88,7 @@ check 'nothing was graded' test ! -e "$results/grades.csv"
 
 # ---- the first lesson ----
 
-grade_class 01 --seed 7 --roster "$work/roster.csv" --due 2026-10-12T18:00+02:00
+grade_class 01 --seed 7 --roster <(cat "$work/roster.csv") --due 2026-10-12T18:00+02:00
 check 'a class is graded' is $code 0
 check "ada's points" is "$(field ada points)" 100
 check 'by tasks' is "$(field ada 01.1) $(field ada 01.2)" '60 40'
@@ -94,6 +98,7 @@ check 'with which commit' is "$(field ada 01_commit)" "$(git -C "$all/ada" rev-p
 check 'how late that was' is "$(field ada 01_late_hours)" 2.5
 check 'a file elsewhere is found' has "$(field ben note)" \
   "01.1, 01.2: not handed in: safe_softmax.cpp, found at week 1/Safe_Softmax.cpp: move it to $lessons01/safe_softmax.cpp"
+check 'a roster is read once, as from a pipe' is "$(field cleo id)" 1003
 check 'who handed in nothing has a row' is "$(field zoe note) $(field zoe id)" 'nothing handed in 1004'
 check 'edits without effect are reported, line ends are none' is "$(field cleo edited_beside)" \
   'lessons/registry.json, tests/01_safe_softmax/judge.cpp'
@@ -118,6 +123,11 @@ root=$copy
 grade_class 01
 check 'a hint, a page and the words of a mistake make no report stale' has "$err" 'already graded in '"$results: 3"
 check 'the seed is the first one' grep -q '"seed": 7' "$results/run.json"
+root=$course_root
+written() { stat -c '%n %i' "$results"/reports/*.{json,html,md}; }
+before_again=$(written)
+grade_class 01
+check 'a report that says the same is not written again' is "$(written)" "$before_again"
 rm "$copy/common" && mkdir "$copy/common" && ln -s "$course_root"/common/* "$copy/common/"
 rm "$copy/common/grader" && cp -r "$course_root/common/grader" "$copy/common/"
 echo getpid >>"$copy/common/grader/allowed_symbols.txt"
@@ -128,7 +138,12 @@ root=$course_root
 
 # ---- another lesson, and a lesson handed in anew ----
 
+mkdir -p "$results/parts"
+echo '{"les' >"$results/parts/gone.json.part1"
+rm "$results/grades.csv"
 grade_class 01
+check 'what an interrupted run has left keeps no table from being written' is "$code $(field ada points)" '0 100'
+check 'and is taken away' test ! -e "$results/parts"
 cp "$course_root/solutions/02_online_softmax/online_softmax.cpp" "$all/ada/"
 grade_class 02
 check 'another lesson is added' is "$(field ada lesson01) $(field ada lesson02)" '100 100'
@@ -144,6 +159,26 @@ check 'asked for, it is graded' test "$(field ada lesson01)" != 100
 check 'what is not committed is told from it' is "$(field ada 01_commit)" \
   "$(git -C "$all/ada" rev-parse --short HEAD~1)-changed"
 check 'and has no lateness' is "$(field ada 01_late_hours)" ''
+
+# ---- reports that lack something, as another version of the course may write them ----
+
+# without FIELD: takes it from the entry for lesson 02 of ada's report.
+without() {
+  python3 - "$results/reports/ada.json" "$1" <<'PYTHON'
+import json, sys
+report = json.load(open(sys.argv[1]))
+del next(lesson for lesson in report["lessons"] if lesson["id"] == "02")[sys.argv[2]]
+json.dump(report, open(sys.argv[1], "w"))
+PYTHON
+}
+for gone in points tasks commit terms; do
+  without "$gone"
+  grade_class 01
+  check "a report without the $gone of a lesson ends no run" is "$code $(field ada lesson01)" "0 $(field ada lesson01)"
+  check 'the lesson is named' has "$err" 'ada: the report lacks something of lesson 02, which counts as not graded'
+  grade_class 02
+  check 'asked for, it is graded anew' is "$code $(field ada lesson02)" '0 100'
+done
 
 # ---- a repository that would run a command ----
 
@@ -163,7 +198,7 @@ check "another's repository is nobody's own" is "$(field ben 01_commit)" ''
 # ---- a checkout that submissions could read ----
 
 if [ "$(id -u)" = 0 ]; then
-  chmod 755 "$work"
+  chmod 755 "$work" "$all"
   grade 01 --isolation user --submissions "$all"
   check 'is refused where another user can enter it' has "$code $err" '3 course: isolation: user'
   check 'with the cure' has "$err" 'chmod o-rwx '

@@ -34,5 +34,35 @@ TEST(OverridePoints, RefusesWhatIsNotThereOrNoNumber) {
   }
 }
 
+// ---- what makes a grade stale ----
+
+TEST(Terms, ChangeWithTheSourcesThatDecide) {
+  const TemporaryFolder temporary;
+  const Checkout checkout{temporary.path(), {}};
+  const auto judges = [&] { return terms_of(checkout, LessonInfo{}, {}).judges; };
+  std::string before = judges();
+  for (const char* source :
+       {"common/grader/grade_command.cpp", "common/grader/submission.cpp",
+        "common/grader/allowed_symbols.txt", "common/grader/a_new_source.cpp", "common/skeleton/skeleton.cpp",
+        "common/runner/confinement.cpp", "common/course/workspace/lesson_status.cpp",
+        "common/includes/answer_includes.cpp"}) {
+    ASSERT_TRUE(std::string(source).find("new") != std::string::npos ||
+                std::filesystem::exists(std::filesystem::path(COURSE_SOURCE_DIR) / source));
+    write_text(temporary.path() / source, "changed");
+    EXPECT_NE(judges(), before) << source;
+    before = judges();
+  }
+}
+
+TEST(Terms, StayWhereGradesAreOnlyShownAnotherWay) {
+  const TemporaryFolder temporary;
+  const Checkout checkout{temporary.path(), {}};
+  const std::string before = terms_of(checkout, LessonInfo{}, {}).judges;
+  for (const char* source : {"common/grader/readable.cpp", "common/grader/batch.cpp",
+                             "common/grader/report.hpp", "lessons/01_safe_softmax/hints.md"})
+    write_text(temporary.path() / source, "changed");
+  EXPECT_EQ(terms_of(checkout, LessonInfo{}, {}).judges, before);
+}
+
 }  // namespace
 }  // namespace course::program::grader

@@ -27,6 +27,10 @@ TEST(Roster, TakesWhatASpreadsheetSaves) {
   EXPECT_EQ(roster("\xEF\xBB\xBFsubmission,id\r\nada,1001\r\n\r\n"), (Ids{{"ada", "1001"}}));
 }
 
+TEST(Roster, MayLackIds) {
+  EXPECT_EQ(roster("submission,id\nada,\nben,\n"), (Ids{{"ada", ""}, {"ben", ""}}));
+}
+
 TEST(Roster, SaysWhatIsWrong) {
   for (const auto& [text, why] : std::map<std::string, std::string>{
            {"", "is empty"},
@@ -35,6 +39,7 @@ TEST(Roster, SaysWhatIsWrong) {
            {"submission,name\nada,Ada\n", "'submission' and 'id' among them"},
            {"submission,id\nada\n", "row 2, 'ada', has 1 fields, expected 2"},
            {"submission,id\nada,1\nada,2\n", "row 3 has submission 'ada' a second time"},
+           {"submission,id\nada,1\nben,1\n", "row 3 gives submission 'ben' the id '1' of submission 'ada'"},
            {"submission,id\n\"ada,1\n", "a quote is left open"}}) {
     try {
       roster(text);
@@ -46,7 +51,8 @@ TEST(Roster, SaysWhatIsWrong) {
 }
 
 TEST(CsvField, IsNoFormulaAndIsReadBack) {
-  EXPECT_EQ(csv_field("=1+1"), "\"'=1+1\"");
+  for (const char* formula : {"=1+1", "+1", "-1", "@A1", "\t=1", "\r=1"})
+    EXPECT_EQ(csv_field(formula), std::string("\"'") + formula + "\"");
   EXPECT_EQ(csv_rows(csv_field("a,\"b\"\nc"))[0][0], "a,\"b\"\nc");
 }
 

@@ -96,7 +96,9 @@ TEST_F(TakeTest, KnowsFilesByTheirContent) {
 
 class LookedForTest : public TakeTest {
  protected:
-  std::string said() const { return where_it_was_looked_for(temporary_.path(), lesson_, "safe_softmax.cpp"); }
+  std::string said() const {
+    return where_it_was_looked_for(temporary_.path(), COURSE_SOURCE_DIR, lesson_, lesson_.files.front());
+  }
 };
 
 TEST_F(LookedForTest, SaysWhereItWouldBeTaken) {
@@ -121,6 +123,20 @@ TEST_F(LookedForTest, TakesNoCopyThatCameWithTheCourseForIt) {
         "solutions/01_safe_softmax/safe_softmax.cpp", ".course/safe_softmax.cpp", "safe_softmax.hpp"})
     write_text(temporary_.path() / place, "theirs");
   EXPECT_EQ(said().find("found"), std::string::npos) << said();
+}
+
+TEST_F(LookedForTest, TakesNoFileOfTheCoursesOwnForIt) {
+  const fs::path theirs = "common/judge/softmax/online_softmax.cpp";
+  ASSERT_TRUE(fs::exists(COURSE_SOURCE_DIR / theirs));
+  lesson_.id = "02";
+  lesson_.name = "online_softmax";
+  lesson_.files = {"online_softmax.cpp"};
+  write_text(temporary_.path() / theirs, "theirs");
+  EXPECT_EQ(said().find("found"), std::string::npos) << said();
+  write_text(temporary_.path() / "common/online_softmax.cpp", "mine");
+  EXPECT_EQ(said(),
+            "online_softmax.cpp, found at common/online_softmax.cpp: move it to "
+            "lessons/02_online_softmax/online_softmax.cpp");
 }
 
 TEST_F(LookedForTest, NamesThreePlacesAndCountsTheRest) {

@@ -55,13 +55,6 @@ bool goes_along_from_tests(const std::vector<std::string>& parts, const std::vec
          parts[2] != variants_file;
 }
 
-bool is_edited(const fs::path& file, const std::vector<LessonInfo>& lessons) {
-  return std::ranges::any_of(lessons, [&](const LessonInfo& lesson) {
-    return file.parent_path() == Checkout::lesson_folder(lesson) &&
-           (is_one_of(lesson.files, file.filename().string()) || file.filename() == lesson.name + ".py");
-  });
-}
-
 /// The files of a folder, from it.
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -131,12 +124,19 @@ void mend_links(const fs::path& folder) {
 
 }  // namespace
 
+bool is_answer(const fs::path& file, const std::vector<LessonInfo>& lessons) {
+  return std::ranges::any_of(lessons, [&](const LessonInfo& lesson) {
+    return file.parent_path() == Checkout::lesson_folder(lesson) &&
+           (is_one_of(lesson.files, file.filename().string()) || file.filename() == lesson.name + ".py");
+  });
+}
+
 bool goes_along(const fs::path& file, const std::vector<LessonInfo>& lessons) {
   const std::vector<std::string> parts(file.begin(), file.end());
   if (parts[0] == "common" && is_one_of(parts, hidden_folder)) return false;
   if (parts.size() == 1 || parts[0] == "common" || is_one_of(editor_folders, parts[0])) return true;
   if (parts[0] == "docs") return !is_one_of(instructors_pages, file.string());
-  if (parts[0] == "lessons") return is_lesson_folder(parts[1], lessons) && !is_edited(file, lessons);
+  if (parts[0] == "lessons") return is_lesson_folder(parts[1], lessons) && !is_answer(file, lessons);
   return parts[0] == "tests" && goes_along_from_tests(parts, lessons);
 }
 

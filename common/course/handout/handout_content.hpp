@@ -11,6 +11,9 @@ namespace course::program {
 /// registry and README.md are made anew; of tests/ only what is known to disclose nothing goes along.
 bool goes_along(const std::filesystem::path& file, const std::vector<LessonInfo>& lessons);
 
+/// Whether students edit a file of these lessons; an answer in Python is no file of the registry.
+bool is_answer(const std::filesystem::path& file, const std::vector<LessonInfo>& lessons);
+
 /// The text of lessons/registry.json with these lessons alone.
 std::string registry_text(const std::string& whole, const std::vector<LessonInfo>& lessons);
 
