@@ -162,19 +162,24 @@ check 'and has no lateness' is "$(field ada 01_late_hours)" ''
 
 # ---- reports that lack something, as another version of the course may write them ----
 
-# without FIELD: takes it from the entry for lesson 02 of ada's report.
+# without FIELD: takes it, as "terms.scope", from the entry for lesson 02 of ada's report.
 without() {
   python3 - "$results/reports/ada.json" "$1" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
-del next(lesson for lesson in report["lessons"] if lesson["id"] == "02")[sys.argv[2]]
+part = next(lesson for lesson in report["lessons"] if lesson["id"] == "02")
+*folders, field = sys.argv[2].split(".")
+for folder in folders:
+    part = part[folder]
+del part[field]
 json.dump(report, open(sys.argv[1], "w"))
 PYTHON
 }
-for gone in points tasks commit terms; do
+points01=$(field ada lesson01)
+for gone in points tasks commit terms.scope; do
   without "$gone"
   grade_class 01
-  check "a report without the $gone of a lesson ends no run" is "$code $(field ada lesson01)" "0 $(field ada lesson01)"
+  check "a report without the $gone of a lesson ends no run" is "$code $(field ada lesson01)" "0 $points01"
   check 'the lesson is named' has "$err" 'ada: the report lacks something of lesson 02, which counts as not graded'
   grade_class 02
   check 'asked for, it is graded anew' is "$code $(field ada lesson02)" '0 100'
