@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -20,9 +22,26 @@ constexpr int tiles_until_due = 16;
 /// In a block of so many tiles or more, calls that make progress have to be spread: no more than half of the
 /// tiles in a row pass without.
 constexpr int tiles_that_want_spread_calls = 8;
-/// A thread that is to make progress gets so long to come to its call before a block ends. Only where no
-/// thread makes one does it pass, and then once in a process.
-std::chrono::milliseconds time_for_a_thread{2000};
+/// A thread that is to make progress gets so long to come to its call before a block ends. Only where none
+/// makes one does it pass, and then once in a case.
+constexpr std::chrono::seconds time_for_a_thread{2};
+/// It is up sooner where all other threads sleep when looked at so often, a millisecond apart: a thread that
+/// waits for a core does not sleep. A lesson's cases are many, and each may lack a call.
+constexpr int looks_at_sleepers = 100;
+
+/// Whether the other threads of this process sleep; no where that cannot be read.
+bool others_sleep() {
+  std::error_code unreadable;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", unreadable)) {
+    if (task.path().filename() == std::to_string(gettid())) continue;
+    std::ifstream file(task.path() / "stat");
+    std::string text;
+    if (!std::getline(file, text)) continue;  // it has ended
+    // "ID (NAME) STATE ...": the name may have brackets of its own.
+    if (text.substr(text.rfind(')') + 1, 2) != " S") return false;
+  }
+  return !unreadable;
+}
 
 /// How many threads this process has; -1 when that cannot be read.
 int threads_of_process() {
@@ -68,16 +87,23 @@ void Overlap::pause_computing() {
 
 /// Whether a thread makes progress does not depend on when it comes to run: the block lasts until it has.
 void Overlap::end_computing() {
-  std::unique_lock guard(open_.mutex);
+  const OpenRequests::Guard guard(open_.mutex);
   const bool is_lacking = std::ranges::any_of(open_.operations, [&](const Operation& operation) {
     return operation.active && !operation.handed_over && is_left_alone(operation);
   });
-  if (is_lacking && may_call_from_other_threads()) {
-    const auto has_come = [&, before = progress_.beside] { return progress_.beside != before; };
-    if (!progress_beside_.wait_for(guard, time_for_a_thread, has_come))
-      time_for_a_thread = std::chrono::milliseconds(0);
-  }
+  if (is_lacking && !no_thread_came_ && may_call_from_other_threads()) wait_for_a_thread();
   computing_ = false;
+}
+
+/// The requests are locked, but while this waits.
+void Overlap::wait_for_a_thread() {
+  using Clock = std::chrono::steady_clock;
+  const auto has_come = [&, before = progress_.beside] { return progress_.beside != before; };
+  const Clock::time_point end = Clock::now() + time_for_a_thread;
+  for (int asleep = 0; asleep < looks_at_sleepers && Clock::now() < end; asleep += others_sleep() ? 1 : 0) {
+    if (progress_beside_.wait_for(open_.mutex, std::chrono::milliseconds(1), has_come)) return;
+  }
+  no_thread_came_ = true;
 }
 
 bool Overlap::may_call_from_other_threads() const {

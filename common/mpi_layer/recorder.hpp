@@ -147,6 +147,7 @@ class Overlap {
  private:
   bool may_be_moved(const Waited& one);
   bool may_call_from_other_threads() const;
+  void wait_for_a_thread();
   bool is_left_alone(const Operation& operation) const;
   std::string lack_of(const Operation& operation) const;
   void look_at(Operation& operation, const ComputeBuffer& buffer);
@@ -167,6 +168,7 @@ class Overlap {
   ProgressCalls progress_ = {};
   const char* idle_call_ = nullptr;  ///< the last one during a computation that made none
   std::condition_variable_any progress_beside_;
+  bool no_thread_came_ = false;     ///< of this case: what one lacks says nothing of the next
   std::vector<bool> computations_;  ///< one each: whether a thread of the case's own did it
   std::map<std::ptrdiff_t, FirstTexts> waited_at_once_;  ///< by the computations so far
 };
