@@ -16,11 +16,14 @@ struct Tile {
   bool whole;  ///< every query sees every key
 };
 
-/// Queries of a tile that is not whole, at most. Fewer leave less to the plain computation, and a lesson's own
-/// is slower on products of fewer rows.
+/// Queries of a tile that is not whole, at most. The plain computation goes a score at a time, much slower
+/// than a lesson's products, so little may be left to it: with these two numbers, of a triangle of n queries
+/// only the triangles of 32 along its diagonal, 33 / (n + 1) of its pairs. Smaller numbers would leave less,
+/// and cut the rest into smaller products.
 inline constexpr Index ragged_queries = 16;
-/// Keys of a whole tile beside ragged ones, at least: fewer do not pay for a call and a copy of the state.
+/// Keys of a whole tile beside ragged ones, at least: each such tile costs a call and a copy of the state.
 inline constexpr Index least_whole_keys = 32;
+
 /// Rectangles that hold every pair of a query i and a key of seen[i] once, and no other pair where they are
 /// whole. Whole ones are as large as halving the queries finds them: a triangle is a square, and two
 /// triangles of half its size.

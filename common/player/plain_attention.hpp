@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "player/blocks.hpp"
@@ -90,10 +91,10 @@ inline void keep(std::span<const double> o, double lse, float& m, float& l, std:
 
 /// One query sees some keys. Its weights are the softmax of all its scores, as the definition has it; what it
 /// has seen before is one key more, whose score is the logsumexp of those before and whose value is their
-/// output.
+/// output. Where l is 0 nothing has been seen, whatever m is.
 inline void see(std::span<const float> query, MatrixView<const float> k, MatrixView<const float> v,
                 float scale, float& m, float& l, std::span<float> o) {
-  std::vector<double> weights{l > 0.0f ? m + std::log(double{l}) : m};
+  std::vector<double> weights{l > 0.0f ? m + std::log(double{l}) : -std::numeric_limits<double>::infinity()};
   for (Index j = 0; j < k.rows(); ++j) weights.push_back(scale * dot(query, k.row(j)));
   const double lse = reference::softmax_in_place<double>(weights);
   std::vector<double> sum(o.size());

@@ -40,6 +40,20 @@ TEST(PlainAttention, SeesRangesOfKeysFromAnEmptyState) {
   EXPECT_EQ(o.heads()(1, 3, 2), 0.0f);
 }
 
+/// With l = 0 every m says the same: nothing was seen.
+TEST(PlainAttention, TakesAnyMaximumOfAStateThatHasSeenNothing) {
+  Drawn drawn;
+  AttentionState fresh(2, 5, 3), zeros(2, 5, 3);
+  for (Index head = 0; head < 2; ++head) std::ranges::fill(zeros.m().row(head), 0.0f);
+  for (AttentionState* state : {&fresh, &zeros})
+    plain::accumulate_seen(drawn.x.q.heads(), drawn.x.k.heads(), drawn.x.v.heads(), seen_in_all, *state);
+  Tensor expected(drawn.x.q.shape()), expected_lse({2, 5}), o(drawn.x.q.shape()), lse({2, 5});
+  plain::finish(fresh, expected.heads(), expected_lse.matrix());
+  plain::finish(zeros, o.heads(), lse.matrix());
+  EXPECT_TRUE(std::ranges::equal(o.values(), expected.values()));
+  EXPECT_TRUE(std::ranges::equal(lse.values(), expected_lse.values()));
+}
+
 TEST(PlainAttention, HasFiniteGradientsUnderRangesOfKeys) {
   Drawn drawn;
   const Tensor lse = cast<float>(drawn.right.lse);
