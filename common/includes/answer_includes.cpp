@@ -36,22 +36,46 @@ fs::path normal(const fs::path& file, const fs::path& folder) {
   return (folder / file).lexically_normal();
 }
 
-/// The folders whose headers are the system's: its own, the compiler's installation, and what the command
-/// names, such as MPI's and Eigen's.
+/// A compile's command without what it writes, and with other options.
+Words with_options(const AnswerCompile& compile, const Words& options) {
+  Words words;
+  for (auto word = compile.command.begin(); word != compile.command.end(); ++word) {
+    const bool takes_next = *word == "-o" || *word == "-MF" || *word == "-MT" || *word == "-MQ";
+    if (takes_next && word + 1 != compile.command.end())
+      ++word;
+    else if (*word != "-c" && *word != "-MD" && *word != "-MMD")
+      words.push_back(*word);
+  }
+  words.insert(words.end(), options.begin(), options.end());
+  return words;
+}
+
+/// Where the compiler looks for headers: the folders that its command, its environment (CPATH,
+/// CPLUS_INCLUDE_PATH) and its own installation name.
+std::vector<fs::path> searched_folders(const AnswerCompile& compile) {
+  Words command = with_options(compile, {"-E", "-x", "c++", "/dev/null", "-o", "/dev/null"});
+  std::erase(command, compile.source.string());
+  // nvcc's own -v says nothing of folders; the compiler behind it does.
+  if (fs::path(command.front()).filename() == "nvcc") command.push_back("-Xcompiler");
+  command.push_back("-v");
+  std::vector<fs::path> folders;
+  bool listed = false;
+  for (const std::string& line : lines_of(compile.run(command))) {
+    const bool is_folder = listed && line.starts_with(" ");
+    if (is_folder) folders.push_back(normal(line.substr(1), compile.folder));
+    listed = is_folder || line.starts_with("#include <...>");
+  }
+  return folders;
+}
+
+/// The folders whose headers are the system's: its own, the compiler's installation, and all that the
+/// compiler searches, such as MPI's and Eigen's.
 std::vector<fs::path> system_folders(const AnswerCompile& compile) {
-  std::vector<fs::path> folders{"/usr", "/lib", "/lib32", "/lib64"};
+  std::vector<fs::path> folders = searched_folders(compile);
+  folders.insert(folders.end(), {"/usr", "/lib", "/lib32", "/lib64"});
   std::error_code none;
   const fs::path compiler = fs::canonical(compile.command.front(), none).parent_path().parent_path();
   if (compiler.has_relative_path()) folders.push_back(compiler);
-  for (auto word = compile.command.begin(); word != compile.command.end(); ++word) {
-    for (const std::string option : {"-isystem", "-I"}) {
-      if (!word->starts_with(option)) continue;
-      std::string folder = word->substr(option.size());
-      if (folder.empty() && word + 1 != compile.command.end()) folder = *(word + 1);
-      if (folder.starts_with("=")) folder.erase(0, 1);
-      folders.push_back(normal(folder, compile.folder));
-    }
-  }
   return folders;
 }
 
@@ -71,20 +95,6 @@ fs::path refused_file(const AnswerCompile& compile, const AnswerHeaders& allowed
     if (courses || !systems) return file;
   }
   return {};
-}
-
-/// A compile's command without what it writes, and with other options.
-Words with_options(const AnswerCompile& compile, const Words& options) {
-  Words words;
-  for (auto word = compile.command.begin(); word != compile.command.end(); ++word) {
-    const bool takes_next = *word == "-o" || *word == "-MF" || *word == "-MT" || *word == "-MQ";
-    if (takes_next && word + 1 != compile.command.end())
-      ++word;
-    else if (*word != "-c" && *word != "-MD" && *word != "-MMD")
-      words.push_back(*word);
-  }
-  words.insert(words.end(), options.begin(), options.end());
-  return words;
 }
 
 /// "FILE:LINE" of the #include that led to a file, by what the preprocessor notes: `# 1 "FILE" 1` where it

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "course/terminal/terminal.hpp"
@@ -88,12 +89,14 @@ class Lesson {
     write_text(file().parent_path() / "mine.hpp", "#pragma once\n");
   }
 
-  std::string said_by_build(const std::string& before) const {
+  std::string said_by_build(const std::string& before,
+                            const std::map<std::string, std::string>& environment = {}) const {
     write_text(file(), answer(before, root_));
     std::vector<std::string> command{
         checkout_.build() / "bin" / "compile-answer", root_, lesson_.folder(), "cpu", file(), "--"};
     command.insert(command.end(), compile_.begin(), compile_.end());
-    const Captured compiled = capture({.argv = command, .folder = temporary_.path()});
+    const Captured compiled =
+        capture({.argv = command, .folder = temporary_.path(), .environment = environment});
     EXPECT_EQ(fs::remove(object()), compiled.exit.code == 0);
     return compiled.exit.code == 0 ? "" : compiled.output;
   }
@@ -148,6 +151,18 @@ TEST_P(Includes, AreTheSameInTheBuildAndInAGrade) {
 
 INSTANTIATE_TEST_SUITE_P(Attempts, Includes, testing::ValuesIn(attempts()),
                          [](const auto& attempt) { return attempt.param.name; });
+
+/// As environment modules do where Eigen and MPI are installed under a folder of their own.
+TEST(IncludesOfABuild, MayBeInFoldersThatTheEnvironmentHasTheCompilerSearch) {
+  const Lesson lesson;
+  const TemporaryFolder elsewhere;
+  const fs::path header = elsewhere.path() / "a library" / "library.hpp";
+  write_text(header, "#pragma once\n");
+  const std::string by_path = "#include \"" + header.string() + "\"";
+  EXPECT_NE(lesson.said_by_build(by_path).find("library.hpp may not be included"), std::string::npos);
+  for (const char* name : {"CPATH", "CPLUS_INCLUDE_PATH"})
+    EXPECT_EQ(lesson.said_by_build("#include <library.hpp>", {{name, header.parent_path()}}), "") << name;
+}
 
 /// A grade without isolation sees the whole course, as the build does.
 TEST(IncludesOfAGrade, AreToldByFileAndLine) {
