@@ -42,14 +42,19 @@ std::string task_in_need(const LessonStatus& now, const std::optional<LessonStat
   return next == nullptr || begun_again ? open->task->id : next->task->id;
 }
 
-/// What a drill of the lesson failed by since then; nullopt where none did.
-std::optional<LessonStatus> at_last_drill(const LessonInfo& lesson, const Progress& progress) {
+/// What a drill of the lesson failed by since then; empty where none did.
+TestResults at_last_drill(const LessonInfo& lesson, const Progress& progress) {
   const auto results = progress.drilled.find(lesson.id);
-  if (results == progress.drilled.end()) return std::nullopt;
-  return lesson_status_of(lesson, results->second);
+  return results == progress.drilled.end() ? TestResults() : results->second;
 }
 
-/// What the last check has against the task; nullptr where it did not fail.
+/// The task of a drill, which plays no other: its tests are named after it, be they wrong or not written yet.
+std::string task_of(const TestResults& drilled) {
+  const std::string& test = drilled.begin()->first;
+  return test.substr(0, test.find('.'));
+}
+
+/// What these tests have against the task; nullptr where it did not fail.
 const TaskStatus* failure_of(const std::optional<LessonStatus>& last, const std::string& id) {
   if (!last || !last->obstacle.empty()) return nullptr;
   const auto task =
@@ -79,10 +84,9 @@ int hint(const Checkout& checkout, const HintOptions& options) {
   const LessonInfo& lesson = *chosen;
   const std::string call = "./course hint " + lesson.id + (task.empty() ? "" : "." + task);
   const Progress progress = read_progress(checkout);
-  const std::optional<LessonStatus> last = at_last_check(lesson, progress),
-                                    drilled = at_last_drill(lesson, progress);
-  // A drill plays one task.
-  if (task.empty() && drilled) task = drilled->next_task()->task->id;
+  const std::optional<LessonStatus> last = at_last_check(lesson, progress);
+  const TestResults drilled = at_last_drill(lesson, progress);
+  if (task.empty() && !drilled.empty()) task = task_of(drilled);
   if (task.empty()) task = task_in_need(lesson_status_of(checkout, lesson, progress), last);
   if (task.empty()) {
     fmt::print("lesson {0} is passed; for a task's hints all the same: ./course hint {0}.{1}\n", lesson.id,
@@ -94,7 +98,8 @@ int hint(const Checkout& checkout, const HintOptions& options) {
   const auto shown = progress.hints.find(key);
   const int count = static_cast<int>(hints.size());
   const int before = shown == progress.hints.end() ? 0 : std::clamp(shown->second, 0, count);
-  const TaskStatus* const in_drill = failure_of(drilled, task);
+  const std::optional<LessonStatus> drilled_status = lesson_status_of(lesson, drilled);
+  const TaskStatus* const in_drill = failure_of(drilled_status, task);
   const TaskStatus* failure = in_drill != nullptr ? in_drill : failure_of(last, task);
   const bool is_news =
       failure != nullptr && tell(checkout, lesson, *failure, in_drill != nullptr, options.again);

@@ -104,8 +104,8 @@ class Drill {
   void introduce() const {
     fmt::print("{}\n\n",
                painted(fmt::format("drill {}, {}: {}", name(), lesson_.title, task_.name), Colour::Bold));
-    const std::optional<Contract> contract = contract_of(checkout_, lesson_, task_.id);
-    if (contract) fmt::print("{}\n", fitted(contract->text));
+    for (const Contract& contract : contracts_of(checkout_, lesson_, task_.id))
+      fmt::print("{}\n", fitted(contract.text));
     for (const fs::path& file : files_)
       fmt::print("write it in {}\n", fs::relative(file, checkout_.root).string());
     fmt::print(
@@ -208,21 +208,27 @@ int print_history(const Checkout& checkout, const std::string& argument) {
   return succeeded;
 }
 
-/// The function that a task's contract declares.
-std::string function_of(const Checkout& checkout, const LessonInfo& lesson, const TaskInfo& task) {
-  const std::optional<Contract> contract = contract_of(checkout, lesson, task.id);
-  if (contract) return contract->function;
+/// The functions that a task's contracts declare.
+std::vector<std::string> functions_of(const Checkout& checkout, const LessonInfo& lesson,
+                                      const TaskInfo& task) {
+  std::vector<std::string> functions;
+  for (const Contract& contract : contracts_of(checkout, lesson, task.id))
+    functions.push_back(contract.function);
+  if (!functions.empty()) return functions;
   throw std::runtime_error("no header in " + Checkout::lesson_folder(lesson).string() + " declares task " +
                            task.id);
 }
 
-/// The student's own text with the function's body emptied; as it is where the function is not in it.
-std::string emptied(std::string text, const std::string& function, const TaskInfo& task) {
+/// The student's own text with the functions' bodies emptied; as it is where none is in it.
+std::string emptied(std::string text, const std::vector<std::string>& functions, const TaskInfo& task) {
   const std::string not_implemented = "#include \"lesson/not_implemented.hpp\"\n";
-  if (!definition_line(text, function)) return text;
-  if (text.find(not_implemented) == std::string::npos) text = not_implemented + text;
-  return with_body(text, function,
-                   "throw course::NotImplemented(\"task " + task.id + ", " + task.name + "\");");
+  for (const std::string& function : functions) {
+    if (!definition_line(text, function)) continue;
+    if (text.find(not_implemented) == std::string::npos) text = not_implemented + text;
+    text = with_body(text, function,
+                     "throw course::NotImplemented(\"task " + task.id + ", " + task.name + "\");");
+  }
+  return text;
 }
 
 /// Says of a file to drill with which functions are not shown in it.
@@ -234,18 +240,19 @@ std::string note_on(const std::vector<std::string>& neighbours) {
 
 /// A file of the lesson's that is solved, in two: without the other tasks' functions, and with these alone.
 DrillFile drill_file(const std::string& file, std::string to_write, std::string solved,
-                     const std::string& drilled, const std::vector<std::string>& others) {
+                     const std::vector<std::string>& drilled, const std::vector<std::string>& others) {
   std::vector<std::string> hidden;
   for (const std::string& function : others) {
     if (!definition_line(to_write, function)) continue;
     hidden.push_back(function);
     to_write = without_definition(to_write, function);
   }
-  // Helpers that only the drilled function used stay behind there.
+  for (const std::string& function : drilled) solved = without_definition(solved, function);
+  // Helpers that only the drilled functions used stay behind there.
   std::string unused;
   for (const char* what : {"function", "variable", "const-variable"})
     unused += fmt::format("#pragma GCC diagnostic ignored \"-Wunused-{}\"\n", what);
-  return {file, note_on(hidden) + to_write, unused + without_definition(solved, drilled)};
+  return {file, note_on(hidden) + to_write, unused + solved};
 }
 
 }  // namespace
@@ -277,10 +284,10 @@ std::string drill_to_begin(const Checkout& checkout, const std::string& argument
 std::vector<DrillFile> drill_files(const Checkout& checkout, const LessonInfo& lesson, const std::string& id,
                                    bool passed) {
   const TaskInfo& task = lesson.task(id);
-  const std::string drilled = function_of(checkout, lesson, task);
+  const std::vector<std::string> drilled = functions_of(checkout, lesson, task);
   std::vector<std::string> others;
   for (const TaskInfo& other : lesson.tasks) {
-    if (other.id != id) others.push_back(function_of(checkout, lesson, other));
+    if (other.id != id) std::ranges::copy(functions_of(checkout, lesson, other), std::back_inserter(others));
   }
   std::vector<DrillFile> files;
   for (const std::string& file : lesson.files) {

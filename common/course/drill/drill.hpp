@@ -7,15 +7,15 @@ namespace course::program {
 /// A file to drill with.
 struct DrillFile {
   std::string file;  ///< its name in the lesson
-  std::string text;  ///< what is shown: the task's function with an empty body
+  std::string text;  ///< what is shown: the task's functions with empty bodies
   /// The lesson's other functions, solved, which are compiled beside it and not shown: they are drills, too.
   std::string neighbours;
 };
 
-/// The lesson's files with the task's body empty and without the other tasks' functions. Cut from the
-/// solution; in a checkout without solutions, from the student's own files, of which helpers stay. Throws
-/// Unavailable when there is neither a solution nor, with `passed` false, an answer of the student's that
-/// passes.
+/// The lesson's files with the bodies of the task's functions empty and without the other tasks' functions.
+/// Cut from the solution; in a checkout without solutions, from the student's own files, of which helpers
+/// stay. Throws Unavailable when there is neither a solution nor, with `passed` false, an answer of the
+/// student's that passes.
 std::vector<DrillFile> drill_files(const Checkout& checkout, const LessonInfo& lesson,
                                    const std::string& task, bool passed);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 #include <stdexcept>
 
 #include "course/terminal/terminal.hpp"
@@ -51,13 +52,6 @@ bool compiles(const std::string& command) {
   return command.find(" -c ") != std::string::npos;
 }
 
-/// A compile without the program before it that looks at its includes: the file's own build had it look, and
-/// no edit changes them.
-std::string without_launcher(std::string command) {
-  const std::size_t launched = command.find(" -- ");
-  return launched == std::string::npos ? command : command.substr(launched + 4);
-}
-
 /// The source's own #include lines.
 std::string includes_of(const std::string& source) {
   std::string includes;
@@ -69,6 +63,13 @@ std::string includes_of(const std::string& source) {
 
 }  // namespace
 
+std::string without_launcher(const std::string& command) {
+  // A custom command's own words are behind others: "cd FOLDER && ... && compile-answer ...".
+  static const std::regex launcher(
+      R"re(^(.* && )?("[^"]*/compile-answer"|[^" ]*/compile-answer)( ("[^"]*"|[^" ]+))*? -- )re");
+  return std::regex_replace(command, launcher, "");
+}
+
 EditedBuild::EditedBuild(const Checkout& checkout, const LessonInfo& lesson, const fs::path& file,
                          const fs::path& folder)
     : tree_(checkout.build()), file_(checkout.root / file) {
@@ -79,7 +80,7 @@ EditedBuild::EditedBuild(const Checkout& checkout, const LessonInfo& lesson, con
     throw std::runtime_error(fmt::format("ninja -t commands {} ended with exit code {}: {}", library,
                                          listed.exit.code, listed.first_line()));
   for (std::string command : lines_of(listed.output)) {
-    command = without_launcher(std::move(command));
+    command = without_launcher(command);
     const bool follows = std::ranges::any_of(
         outputs_, [&](const auto& output) { return command.find(output.first) != std::string::npos; });
     if (!follows && command.find(file_.string()) == std::string::npos) continue;

@@ -33,4 +33,8 @@ class EditedBuild {
   std::string options_;  ///< added to the compiler's
 };
 
+/// A compile without compile-answer before it, which looks at its includes: the file's own build had it look,
+/// and no edit changes them. Every other command as it is.
+std::string without_launcher(const std::string& command);
+
 }  // namespace course::program
