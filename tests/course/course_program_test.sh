@@ -238,7 +238,7 @@ test_replay() {
   check 'and no outputs of before' test ! -e "$copy/.course/cases/lesson01.1/out"
   rm "$copy/.course/cases/lesson01.1/drawn.json"
   course replay lesson01.1
-  check 'a case of an older version: exit 1' is "$code" 1
+  check 'a case of an older version: exit 3' is "$code" 3
   check 'it is said' has "$err" 'drawn.json'
   course replay lesson01.9
   check 'a case that is not there: exit 2' is "$code" 2
@@ -250,7 +250,7 @@ test_replay() {
 test_own_player() {
   local folder="$work/own players"
   mkdir -p "$folder"
-  printf '#!/bin/sh\necho own >"%s/ran"\nshift 2\nexec "%s/bin/player_solo" --subject "%s" "$@"\n' \
+  printf '#!/bin/sh\necho own >"%s/ran"\nexec "%s/bin/player_solo" --subject "%s" "$@"\n' \
     "$folder" "$build" "$copy/build/lib/lesson01_solution.so" >"$folder/good"
   # It ends after the submission was loaded, as far as the judge can see.
   # shellcheck disable=SC2016  # expanded by the player
@@ -418,8 +418,8 @@ test_hints() {
   break_student
   course check 01
   course hint 01 --again
-  check 'the last mistake comes first' has "$out" 'the last check looked like: the softmax runs down the columns'
-  check 'with the input that shows it' has "$out" 'it shows on: any matrix with more than one row and column'
+  check 'the last mistake comes first' has "$out" 'the last check said: looks like: the softmax runs down the columns'
+  check 'with the input that shows it' has "$out" ': it shows on any matrix with more than one row and column'
   local row
   row=$(grep -n '<!-- along_columns -->' "$copy/lessons/01_safe_softmax/README.md" | cut -d: -f1)
   check 'and where it is explained' has "$out" "explained in lessons/01_safe_softmax/README.md:$row"
