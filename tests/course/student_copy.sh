@@ -16,8 +16,9 @@ student="$copy/lessons/01_safe_softmax/safe_softmax.cpp"
 # ---- a student's machine ----
 
 make_copy() {
-  mkdir -p "$copy/tests"
+  mkdir -p "$copy/tests" "$copy/docs"
   cp -r "$course_root/common" "$course_root/lessons" "$course_root/solutions" "$course_root/CMakePresets.json" "$copy/"
+  cp -r "$course_root/docs/primers" "$copy/docs/" # whose rows of mistakes several lessons share
   cp "$course_root/tests/course/miniature/CMakeLists.txt" "$copy/"
   local folder
   for folder in "$course_root"/tests/[0-9]* "$course_root"/tests/mistakes.md; do cp -r "$folder" "$copy/tests/"; done

@@ -176,7 +176,7 @@ Totals check_folder(const fs::path& folder) {
   Totals totals;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const fs::path name = entry.path().filename();
-    if (name != "README.md" && name != "numbers.md")
+    if (entry.is_regular_file() && name != "README.md" && name != "numbers.md")
       check_page(name.string(), course::read_text(entry.path()), values, totals);
   }
   return totals;
