@@ -48,10 +48,11 @@ std::vector<LessonInfo> chosen_lessons(const std::vector<LessonInfo>& all,
 
 /// What grades are played with: everything of a lesson but its student's files.
 void build_tools(const Checkout& checkout, const std::vector<LessonInfo>& lessons) {
-  std::vector<std::string> targets{"tensor", "player_solo"};
+  std::vector<std::string> targets{"player_solo"};
   for (const LessonInfo& lesson : lessons) {
     if (!checkout.build_obstacle(lesson).empty()) continue;
-    targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.tag() + "_adapter", lesson.player()});
+    targets.insert(targets.end(), {"judge_" + lesson.tag(), lesson.player()});
+    for (const std::string& input : link_inputs(checkout, lesson)) targets.push_back(input);
   }
   require_built(build({checkout.root, checkout.build(), targets, "what grades"}), "the judges");
 }
@@ -125,20 +126,21 @@ void add_texts(const fs::path& path, std::vector<std::string>& texts) {
   for (const fs::path& file : files_below(path)) texts.push_back(read_text(path / file));
 }
 
-/// Of what decides a lesson's verdicts as it is built, and of how submissions are taken, compiled, examined
-/// and confined, and their results counted. The list of folders is made by hand. Pages, hints and the texts
-/// of mistakes decide nothing.
+/// Of what decides a lesson's verdicts as it is built, of what answers are linked with, and of how
+/// submissions are taken, compiled, examined and confined, and their results counted. The list of folders is
+/// made by hand. Pages, hints and the texts of mistakes decide nothing.
 std::string deciding_hash(const Checkout& checkout, const LessonInfo& lesson) {
   const fs::path tree = checkout.build();
   std::vector<std::string> texts;
-  for (const fs::path& built : {judge_of(tree, lesson), built_in_player(tree, lesson),
-                                tree / "CMakeFiles" / (lesson.tag() + "_adapter.dir")})
+  for (const fs::path& built : {judge_of(tree, lesson), built_in_player(tree, lesson)})
     add_texts(built, texts);
-  if (lesson.needs_gpu()) {
-    for (const char* library : {"lib/libsimulator.so", "lib/libsimulated_nccl.so"})
-      add_texts(tree / library, texts);
-    add_texts(checkout.root / "common/gpu/cuda_to_cpp", texts);
+  if (checkout.build_obstacle(lesson).empty()) {
+    for (const std::string& input : link_inputs(checkout, lesson)) {
+      texts.push_back(input);
+      add_texts(tree / input, texts);
+    }
   }
+  if (lesson.needs_gpu()) add_texts(checkout.root / "common/gpu/cuda_to_cpp", texts);
   for (const char* sources : {"common/course/workspace", "common/includes", "common/protocol",
                               "common/runner", "common/skeleton", "common/text"})
     add_texts(checkout.root / sources, texts);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -53,6 +54,19 @@ std::string errors_in(const std::string& output) {
   return joined(errors, {}, "\n");
 }
 
+/// The linker's first lines on what it lacks, without where in which function and without what the compiler
+/// says of its end.
+std::string link_errors_in(const std::string& output) {
+  std::vector<std::string> errors;
+  for (const std::string& line : lines_of(output)) {
+    const bool says_why = line.find("collect2: ") == std::string::npos &&
+                          line.find("linker command failed") == std::string::npos &&
+                          line.find(": warning: ") == std::string::npos && !line.ends_with(":");
+    if (says_why && errors.size() < shown_errors) errors.push_back(line.substr(0, 300));
+  }
+  return errors.empty() ? first_complaint(output) : joined(errors, {}, "\n");
+}
+
 bool is_cuda(const fs::path& file) {
   return file.extension() == ".cu";
 }
@@ -96,7 +110,44 @@ void show(const fs::path& place) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(place)) open_one(entry.path());
 }
 
+/// What a word of the build's command for an answer stands for.
+enum class LinkWord { Output, AnswersObject, FromBuild, Other };
+
+bool is_linkable(const fs::path& path) {
+  return path.extension() == ".o" || path.extension() == ".a" || path.extension() == ".so";
+}
+
+/// The command by which the build links what a student edits, word by word.
+std::vector<std::pair<LinkWord, std::string>> link_words(const Checkout& checkout, const LessonInfo& lesson) {
+  const std::string name = subject_target(lesson, "student"), target = "lib/" + name + ".so";
+  const Captured said = capture({.argv = {"ninja", "-C", checkout.build(), "-t", "commands", target}});
+  const std::vector<std::string> commands = lines_of(said.output);
+  if (said.exit.code != 0 || commands.empty())
+    throw std::runtime_error("the build does not say how " + target + " is linked: " + said.first_line());
+  std::vector<std::pair<LinkWord, std::string>> words;
+  for (const std::string& word : words_of(commands.back())) {
+    if (word == ":" || word == "&&") continue;
+    LinkWord kind = LinkWord::Other;
+    if (word == target)
+      kind = LinkWord::Output;
+    else if (word.find(name + ".dir/") != std::string::npos)
+      kind = LinkWord::AnswersObject;
+    else if (!word.starts_with("-") && fs::path(word).is_relative() && is_linkable(word))
+      kind = LinkWord::FromBuild;
+    words.emplace_back(kind, word);
+  }
+  return words;
+}
+
 }  // namespace
+
+std::vector<std::string> link_inputs(const Checkout& checkout, const LessonInfo& lesson) {
+  std::set<std::string> inputs;
+  for (const auto& [kind, word] : link_words(checkout, lesson)) {
+    if (kind == LinkWord::FromBuild) inputs.insert(word);
+  }
+  return {inputs.begin(), inputs.end()};
+}
 
 Workshop::Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation isolation)
     : checkout_(checkout),
@@ -130,33 +181,29 @@ void Workshop::copy_headers() const {
 /// The command by which the build links the lesson's shared object, with the submission's objects in place of
 /// the student's, and with copies of the other files that come from the build: the adapter, libraries.
 Words Workshop::link_command() const {
-  const std::string target = "lib/" + subject_target(lesson_, "student") + ".so";
-  const Captured said = capture({.argv = {"ninja", "-C", checkout_.build(), "-t", "commands", target}});
-  const std::vector<std::string> commands = lines_of(said.output);
-  if (said.exit.code != 0 || commands.empty())
-    throw std::runtime_error("the build does not say how " + target + " is linked: " + said.first_line());
   Words link;
   bool with_objects = false;
-  for (const std::string& word : words_of(commands.back())) {
-    const fs::path in_build = checkout_.build() / word;
-    if (word == ":" || word == "&&") continue;
-    if (word == target) {
+  for (const auto& [kind, word] : link_words(checkout_, lesson_)) {
+    if (kind == LinkWord::Output) {
       link.push_back(at("objects") / "subject.so");
-    } else if (word.find(subject_target(lesson_, "student") + ".dir/") != std::string::npos) {
+    } else if (kind == LinkWord::AnswersObject) {
       if (std::exchange(with_objects, true)) continue;
       for (const std::string& file : lesson_.files) link.push_back(object_of(file));
-    } else if (!word.starts_with("-") && fs::path(word).is_relative() && fs::exists(in_build)) {
+    } else if (kind == LinkWord::FromBuild) {
+      const fs::path in_build = checkout_.build() / word;
+      if (!fs::exists(in_build))
+        throw Unavailable("what every answer is linked with is not built: " + word +
+                          "; the same command without --prepared builds it");
       // A shared library keeps its name, by which the player finds it beside itself.
       const std::string name = in_build.filename();
-      link.push_back(at("tools") /
-                     (in_build.extension() == ".so" ? name : fmt::format("{}-{}", link.size(), name)));
+      const std::string copy = in_build.extension() == ".so" ? name : fmt::format("{}-{}", link.size(), name);
+      link.push_back(at("tools") / copy);
       fs::copy_file(in_build, link.back());
     } else {
       link.push_back(word);
     }
   }
-  if (!with_objects)
-    throw std::runtime_error("the build's command for " + target + " links none of its objects");
+  if (!with_objects) throw std::runtime_error("the build's command for an answer links none of its objects");
   return link;
 }
 
@@ -176,7 +223,9 @@ std::string Workshop::make(const HandedIn& handed_in, Examination examination) {
     if (problem.empty() && examination == Examination::Whole) problem = examine(file);
     if (!problem.empty()) return problem;
   }
-  return link();
+  const std::string problem = link();
+  if (!problem.empty()) require_linker();
+  return problem;
 }
 
 fs::path Workshop::object_of(const std::string& file) const {
@@ -247,6 +296,19 @@ void Workshop::require_compiler() const {
                       run.exceeded);
 }
 
+/// Throws Unavailable where the lesson's skeleton, which defines all and does nothing, does not link as well:
+/// no submission is to blame then.
+void Workshop::require_linker() const {
+  std::string problem;
+  for (const std::string& file : lesson_.files) {
+    const std::optional<std::string> skeleton = checkout_.skeleton(lesson_, file);
+    if (!skeleton) throw std::runtime_error("the course has no skeleton of " + file);
+    if (problem.empty()) problem = compile(file, *skeleton);
+  }
+  if (problem.empty()) problem = link();
+  if (!problem.empty()) throw Unavailable("the lesson's skeleton " + problem);
+}
+
 /// What an object may not hold: names that reach the system past what a lesson needs, and ways into the
 /// kernel that need no name.
 std::string Workshop::examine(const std::string& file) const {
@@ -277,7 +339,7 @@ std::string Workshop::examine(const std::string& file) const {
 std::string Workshop::link() const {
   const fs::path linked = at("objects") / "subject.so";
   const ConfinedRun run = run_confined(confinement_, link_, {{at("tools")}, at("objects")}, at("link.txt"));
-  if (!run.succeeded()) return "does not link: " + errors_in(without_places(run.output)) + run.exceeded;
+  if (!run.succeeded()) return "does not link: " + link_errors_in(without_places(run.output)) + run.exceeded;
   if (!fs::is_regular_file(fs::symlink_status(linked))) return "does not link: the linker made no file";
   fs::copy_file(linked, subject(), fs::copy_options::overwrite_existing);
   show(subject());

@@ -33,18 +33,23 @@ bool readable_confined(const Confinement& confinement, const std::filesystem::pa
 /// Whether objects are searched for what they may not use. Left out only to test what else holds them.
 enum class Examination { Whole, Skipped };
 
+/// What the build links with a student's files into what is graded, by its paths in the build tree, which are
+/// also the names that build it: the adapter, libraries. Throws std::runtime_error where the build has no
+/// such command.
+std::vector<std::string> link_inputs(const Checkout& checkout, const LessonInfo& lesson);
+
 /// Where one lesson of one submission is made into something that can be played: a folder that the confined
 /// user may enter, with copies of the headers, tools and player that it needs, and nothing else of the
 /// course.
 class Workshop {
  public:
   /// Reads off the configured build tree how it compiles and links what a student edits. Throws Unavailable
-  /// where temporary files have no place that will do, and
-  /// std::runtime_error when the course itself cannot be set up, naming what the tree lacks.
+  /// where temporary files have no place that will do and where something that answers are linked with is not
+  /// built, and std::runtime_error when the course itself cannot be set up, naming what the tree lacks.
   Workshop(const Checkout& checkout, const LessonInfo& lesson, Isolation isolation);
 
   /// What was handed in, compiled, examined and linked confined. Returns why there is nothing to play, or an
-  /// empty string. Throws Unavailable where the compiler does not work.
+  /// empty string. Throws Unavailable where the compiler or the linker does not work.
   std::string make(const HandedIn& handed_in, Examination examination = Examination::Whole);
 
   std::filesystem::path subject() const { return at("subject.so"); }
@@ -67,6 +72,7 @@ class Workshop {
   Words compile_words(const std::filesystem::path& source, const std::filesystem::path& object) const;
   ConfinedRun run_compiler(const Words& command) const;
   void require_compiler() const;
+  void require_linker() const;
   std::string examine(const std::string& file) const;
   std::string link() const;
   std::string without_places(std::string text) const;

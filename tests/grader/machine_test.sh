@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Grades right answers on machines that lack something: a grade is then full, or the lesson is skipped with the cause, and
 # never has no points. Also with the modes that a strict umask leaves.
-#   machine_test.sh BUILD      BUILD: where the program, judge and player of lesson 01 were built
+#   machine_test.sh BUILD      BUILD: where the programs, judge and player of lesson 01 were built; no other
+#                              test may use it meanwhile
 set -u
 course_root=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(cd -P -- "$1" && pwd)
@@ -46,6 +47,35 @@ mkdir "$work/broken build" && ln -s "$build"/* "$work/broken build/" && rm "$wor
 sed 's/"command": "[^"]*c++ /"command": "\/bin\/false /' "$build/compile_commands.json" >"$work/broken build/compile_commands.json"
 grade 01 env COURSE_BUILD="$work/broken build"
 skipped 'no compiler' 'the compiler fails on an empty file, too'
+
+# What answers are linked with: built by a grade, and where a grade that builds nothing lacks it, that is the machine's failure.
+library=common/liblinear_algebra.a
+mv "$build/$library" "$work/library.a"
+out=$("$build/bin/course-tools" grade 01 --submission "$work/answer" 2>"$work/err" </dev/null)
+check 'a library that is not built: exit 0' is "$?" 0
+check 'a library that is not built is built' test -e "$build/$library"
+check 'a library that is not built: all points' has "$out" 'passed, 100 of 100 points'
+[ -e "$build/$library" ] || mv "$work/library.a" "$build/$library"
+
+mkdir "$work/part" && ln -s "$build"/* "$work/part/" && rm "$work/part/common"
+mkdir "$work/part/common" && ln -s "$build"/common/* "$work/part/common/" && rm "$work/part/$library"
+grade 01 env COURSE_BUILD="$work/part"
+skipped 'no library' "what every answer is linked with is not built: $library"
+hash_of() { COURSE_BUILD=$1 "$build/bin/course-program" grade 01 --prepared --seed 1 --format json --submission "$work/answer" 2>/dev/null | grep -m 1 '"judges"'; }
+check 'a grade without the library is not on the terms of one with it' test "$(hash_of "$work/part")" != "$(hash_of "$build")"
+ln -s "$build/$library" "$work/part/$library" && rm "$work/part/build.ninja"
+sed 's/-Wl,--no-undefined/-Wl,--no-such-option/' "$build/build.ninja" >"$work/part/build.ninja"
+grade 01 env COURSE_BUILD="$work/part"
+skipped 'a linker that links nothing' "the lesson's skeleton does not link: "
+check 'a linker that links nothing says why' has "$out" 'no-such-option'
+
+mkdir "$work/lacking"
+sed 's/\bsoftmax\b\(.*{\)$/soft_max\1/' "$work/answer/safe_softmax.cpp" >"$work/lacking/safe_softmax.cpp"
+out=$("$build/bin/course-program" grade 01 --prepared --submission "$work/lacking" 2>/dev/null </dev/null)
+check 'a function that is misspelt: exit 0' is "$?" 0
+check 'a function that is misspelt: the answer has failed' has "$out" ': failed'
+check 'a function that is misspelt is named' has "$out" 'undefined reference to `'
+check 'a function that is misspelt: the compiler driver has nothing to add' lacks "$out" 'collect2'
 
 if unshare --mount true 2>/dev/null; then
   grade 01 mounted size=200k
