@@ -294,6 +294,15 @@ TEST(Quiz, BeginsWithWhatNeedsNoLessonToCome) {
   EXPECT_TRUE(contains(all, "1 of 3 · rings · lesson 01 · difficulty 3")) << all;
 }
 
+TEST(Quiz, AsksOnlyWhatSomeLessonsAreEnoughFor) {
+  QuizCourse course(question("later", "01 05", 1) + question("now", "01", 3) + question("ring", "05", 1));
+  const std::string one = course.play({.within = "01"}, {""});
+  EXPECT_TRUE(contains(one, "1 question:") && contains(one, "What is now?")) << one;
+  EXPECT_TRUE(contains(course.play({.within = "01-05"}, {""}), "3 questions:"));
+  EXPECT_THROW(course.play({.within = "1-99"}, {}), UsageError);
+  testing::internal::GetCapturedStdout();
+}
+
 /// Of each question that a quiz asked its number, or "again", and its id.
 std::vector<std::string> asked(const std::string& out) {
   static const std::regex heading("\n(again|[0-9]+ of [0-9]+) · [^\n]*\n *What is ([a-z]+)\\?");

@@ -50,9 +50,10 @@ while read -r _ command rest; do
         check "quiz --topic $topic: there is such a page" test -f "$bank/$topic.md"
         count=$(grep -c '^lesson: ' "$bank/$topic.md")
         [[ ! $rest =~ --count\ ([0-9]+) ]] || check "$topic has ${BASH_REMATCH[1]} questions" test "$count" -ge "${BASH_REMATCH[1]}"
-      elif [[ $rest =~ --classics.*--difficulty\ ([0-9]).*--count\ ([0-9]+) ]]; then
-        count=$(cat "$bank"/*.md | grep -c "^lesson: .* difficulty: ${BASH_REMATCH[1]} · classic")
-        check "there are ${BASH_REMATCH[2]} classics so easy" test "$count" -ge "${BASH_REMATCH[2]}"
+      elif [[ $rest =~ --lessons\ 0([0-9])-0([0-9])\ --classics\ --count\ ([0-9]+) ]]; then
+        within=0[${BASH_REMATCH[1]}-${BASH_REMATCH[2]}]
+        count=$(cat "$bank"/*.md | grep -cE "^lesson: $within( $within)* · difficulty: [1-3] · classic")
+        check "there are ${BASH_REMATCH[3]} classics on these lessons" test "$count" -ge "${BASH_REMATCH[3]}"
       fi
       ;;
     hint | '') ;;

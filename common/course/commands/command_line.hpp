@@ -17,6 +17,15 @@
 
 namespace course::program {
 
+/// For options that count something.
+inline const CLI::Validator whole_number_from_1{
+    [](std::string& text) {
+      const bool counts = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos &&
+                          text.find_first_not_of('0') != std::string::npos;
+      return counts ? std::string() : "expected a whole number from 1, found '" + text + "'";
+    },
+    ""};
+
 /// What the command lines of the programs that ./course is made of have in common.
 class CommandLine {
  public:

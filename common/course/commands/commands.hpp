@@ -62,6 +62,7 @@ int drill(const Checkout& checkout, const DrillOptions& options);
 
 struct QuizOptions {
   std::string lesson = {};                  ///< as choose_lesson understands it; empty: every lesson
+  std::string within = {};                  ///< as choose_lessons understands it: questions that need no other
   std::string topic = {};                   ///< a page of docs/interview; empty: every page
   std::vector<int> difficulties = {};       ///< 1 to 3; none: any
   bool classics = false;                    ///< the classics before all others

@@ -26,6 +26,7 @@ class StudentLine : public CommandLine {
     add_quiz();
     add_replay();
     for (const ToolCommand& tool : tool_commands) app_.add_subcommand(tool.name, tool.what);
+    app_.add_subcommand("docs", "all of this as pages for a browser, offline");  // the launcher's own
   }
 
  private:
@@ -105,12 +106,13 @@ class StudentLine : public CommandLine {
     CLI::App* command = add_command("quiz", "interview questions, spaced by what was missed",
                                     [this](const Checkout& checkout) { return quiz(checkout, quiz_); });
     command->add_option("lesson", quiz_.lesson, "05 or ring_attention; without it, questions on any lesson");
+    command->add_option("--lessons", quiz_.within, "only what these lessons are enough for: 02-05 or 02,04");
     command->add_option("--topic", quiz_.topic, "only a page of docs/interview, such as numerics");
     command->add_flag("--classics", quiz_.classics, "first those that almost every interview asks");
     command->add_option("--difficulty", quiz_.difficulties, "only 1, 2 or 3, or several: 1,2")
         ->delimiter(',')
         ->check(CLI::Range(1, 3));
-    command->add_option("--count", quiz_.count, "ask so many at most")->check(CLI::PositiveNumber);
+    command->add_option("--count", quiz_.count, "ask so many at most")->check(whole_number_from_1);
     command->add_flag("--history", quiz_.history, "how many are known by topic, and ask nothing");
   }
 

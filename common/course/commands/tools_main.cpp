@@ -46,11 +46,11 @@ class ToolsLine : public CommandLine {
     command
         ->add_option("--soak", test_.soak,
                      "only play all that is known to be right or wrong with so many seeds, such as 200")
-        ->check(CLI::PositiveNumber)
+        ->check(whole_number_from_1)
         ->excludes(all);
     command->add_option("--lesson", test_.lesson, "only what is about this lesson");
     command->add_flag("--record", test_.record, "write what comes of the lesson into tests/ledger");
-    command->add_option("-j,--jobs", test_.jobs, "how many at once")->check(CLI::PositiveNumber);
+    command->add_option("-j,--jobs", test_.jobs, "how many at once")->check(whole_number_from_1);
   }
 
   void add_new_lesson() {
@@ -90,7 +90,7 @@ class ToolsLine : public CommandLine {
     command->add_option("--due", grade_.due,
                         "with --submissions: when these lessons are due, 2026-10-12 or 2026-10-12T18:00");
     command->add_option("-j,--jobs", grade_.jobs, "with --submissions: how many at once")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_number_from_1);
     command->add_flag("--prepared", grade_.prepared)->group("");  // for the graders of --submissions
   }
 

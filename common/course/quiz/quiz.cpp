@@ -55,6 +55,15 @@ std::vector<Question> chosen_questions(const Checkout& checkout, const QuizOptio
     std::erase_if(questions,
                   [&](const Question& question) { return std::ranges::count(question.lessons, id) == 0; });
   }
+  if (!options.within.empty()) {
+    std::set<std::string> read;
+    for (const LessonInfo& lesson : choose_lessons(checkout.lessons, options.within, "--lessons"))
+      read.insert(lesson.id);
+    std::erase_if(questions, [&](const Question& question) {
+      return std::ranges::any_of(question.lessons,
+                                 [&](const std::string& lesson) { return !read.contains(lesson); });
+    });
+  }
   if (!options.difficulties.empty()) {
     std::erase_if(questions, [&](const Question& question) {
       return std::ranges::count(options.difficulties, question.difficulty) == 0;
