@@ -152,6 +152,7 @@ struct Operation {
   int tiles_alone = 0;                      ///< the last of them, with no such call in between
   int most_tiles_alone = 0;
   int early_tests = 0;  ///< before the first of them, or since the last of its tiles
+  bool tested = false;  ///< since it was started
 
   bool is_message() const { return kind != Kind::Collective && bytes > 0 && peer != MPI_PROC_NULL; }
   /// Whether a call that waits for it, or tests it, may have to look for it, and so moves what is open: not

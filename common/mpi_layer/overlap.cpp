@@ -19,6 +19,9 @@ namespace {
 constexpr int tests_until_waiting = 16;
 /// After so many tiles of the first block that hides a message, a test finds it.
 constexpr int tiles_until_due = 16;
+/// After so many tiles, where tests have asked for some messages and for others never, those asked for have
+/// come. Who goes on asking for them alone then looks for nothing, and leaves the others where they are.
+constexpr int tiles_until_asked_in_part = 4;
 /// In a block of so many tiles or more, calls that make progress have to be spread: no more than half of the
 /// tiles in a row pass without.
 constexpr int tiles_that_want_spread_calls = 8;
@@ -201,17 +204,29 @@ void Overlap::note_wait(const std::string& text) {
   }
 }
 
+/// Whether tests have asked for some of what is under way and never for the rest of it.
+bool Overlap::is_asked_in_part() const {
+  return computing_ && std::ranges::any_of(open_.operations, [&](const Operation& operation) {
+           return operation.active && may_be_under_way(operation) && !operation.tested &&
+                  operation.tiles >= tiles_until_asked_in_part;
+         });
+}
+
 void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
   const OpenRequests::Guard guard(open_.mutex);
   if (std::ranges::any_of(waited, [&](const Waited& one) { return may_be_moved(one); })) note_progress();
   if (!delay_tests_ || !on_owner_thread()) return;
+  for (const Waited& one : waited) {
+    if (Operation* operation = open_.find(*one.request)) operation->tested = true;
+  }
+  const int due_at = is_asked_in_part() ? tiles_until_asked_in_part : tiles_until_due;
   for (Waited& one : waited) {
     if (one.state != Waited::State::Open) continue;
     Operation* operation = open_.find(*one.request);
     if (operation == nullptr || !may_be_under_way(*operation)) continue;
     ++operation->early_tests;
-    one.due = computing_ && operation->tiles == tiles_until_due && operation->early_tests == 1;
-    one.delayed = operation->tiles < tiles_until_due && operation->early_tests <= tests_until_waiting;
+    one.due = computing_ && operation->tiles == due_at && operation->early_tests == 1;
+    one.delayed = operation->tiles < due_at && operation->early_tests <= tests_until_waiting;
     if (operation->early_tests != tests_until_waiting + 1 || !is_unhidden(*operation)) continue;
     note_wait(operation->text() + " was waited for with one " + call + " after another");
   }

@@ -136,8 +136,9 @@ class Overlap {
   bool look_at_wait(const char* call, const std::vector<Waited>& waited);
   /// Looks at tests of messages that no whole block could have hidden yet: marks those that are to find
   /// nothing (Options::delay_tests), and notes a row of them where next to nothing was computed. After many
-  /// tiles of one block a test is to find for certain what it can, as it may with a block that takes long.
-  /// A test of what is open makes progress.
+  /// tiles of one block a test is to find for certain what it can, as it may with a block that takes long;
+  /// after few where tests ask for some messages and never for the others. A test of what is open makes
+  /// progress.
   void look_at_tests(const char* call, std::vector<Waited>& waited);
   /// The operation is complete; the requests are locked.
   void look_back(const Operation& operation);
@@ -153,6 +154,7 @@ class Overlap {
   void look_at(Operation& operation, const ComputeBuffer& buffer);
   bool is_unhidden(const Operation& operation) const;
   bool may_be_under_way(const Operation& operation) const;
+  bool is_asked_in_part() const;
   void note_wait(const std::string& text);
   bool could_have_hidden(std::ptrdiff_t computations) const;
 

@@ -273,6 +273,36 @@ void test_calls_that_are_not_spread() {
   CHECK(called_after([](int tile) { return tile == 20; }).has(fact_no_progress, "20 of 20"));
 }
 
+/// Tests that ask for some of a hop's requests find them after a few tiles, and are tests of nothing then.
+/// Those that ask for one after another, or for the next where one is complete, come to all of them.
+void test_calls_that_ask_for_a_part() {
+  const auto asking_for = [](const std::function<void(Hop&, int tile)>& asks) {
+    return play(
+        [=] {
+          Hop hop;
+          hop.start();
+          compute_tiles([&](int tile) { asks(hop, tile); }, 20);
+          hop.wait();
+        },
+        delayed);
+  };
+  const auto test_one = [](MPI_Request& request) {
+    int done = 0;
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  };
+  for (const std::size_t one : {0, 1}) {
+    const Played asked = asking_for([=](Hop& hop, int) { test_one(hop.requests[one]); });
+    CHECK(asked.has(fact_no_progress, "of 20 tiles in a row passed without a call that makes progress"));
+  }
+  CHECK(asking_for([=](Hop& hop, int tile) { test_one(hop.requests[tile % 2]); }).report.facts.empty());
+  CHECK(asking_for([=](Hop& hop, int) {
+          test_one(hop.requests[hop.requests[0] == MPI_REQUEST_NULL ? 1 : 0]);
+        }).report.facts.empty());
+  CHECK(asking_for([=](Hop& hop, int) {
+          for (MPI_Request& request : hop.requests) test_one(request);
+        }).report.facts.empty());
+}
+
 /// What a thread does beside a block that hides a hop.
 Played beside_a_block(const std::function<void(Hop&)>& thread) {
   return play([=] {
@@ -413,6 +443,7 @@ void test_overlap() {
   test_progress_while_computing();
   test_calls_that_make_no_progress();
   test_calls_that_are_not_spread();
+  test_calls_that_ask_for_a_part();
   test_threads_make_progress_by_calls();
   test_computing_on_open_buffers();
   test_sending_what_has_not_arrived();
