@@ -53,8 +53,9 @@ TokensToHide tokens_to_hide(const Setup& setup);
 ///     MPI_Request_get_status of an open request, MPI_Probe, MPI_Iprobe and their kind, a blocking send or
 ///     receive, a collective. The peer is another rank. A call that has nothing to look for makes none, such
 ///     as MPI_Testall of no requests or of null ones, MPI_Isend, MPI_Comm_rank, or anything with
-///     MPI_PROC_NULL; a request that has completed is null, so test all that may be open. Where a block has 8 tiles or more, between_tiles makes such a call often enough that no
-///     more than half of the tiles in a row pass without;
+///     MPI_PROC_NULL; a request that has completed is null, so test all that may be open. Where a block has 8
+///     tiles or more, between_tiles makes such a call often enough that no more than half of the tiles in a
+///     row pass without;
 ///   - a buffer is not read, computed on or passed on before what is received into it has arrived, and not
 ///     written to before what is sent from it has been sent;
 ///   - every request is completed before the function returns.
