@@ -243,21 +243,38 @@ class Batch {
   }
 
  private:
-  /// The seed of the results, the roster and the deadlines of lessons stay those of an earlier run unless
-  /// others are given.
+  /// The seeds and the deadlines of lessons and the roster stay those of an earlier run unless others are
+  /// given. A lesson without a seed gets this run's.
   void keep_run() {
-    const fs::path path = results_ / "run.json";
+    const fs::path path = results_ / run_file;
     const std::optional<Json> kept = read_json(path);
-    if (!options_.seed && kept && kept->contains("seed")) manifest_.seed = (*kept)["seed"];
+    if (kept) manifest_.seeds = seeds_in(*kept);
+    for (const LessonInfo& lesson : asked_) {
+      if (options_.seed) manifest_.seeds[lesson.id] = *options_.seed;
+      manifest_.seeds.try_emplace(lesson.id, manifest_.seed);
+    }
+    manifest_.seed = manifest_.seed_of(asked_.front());
     if (!options_.roster && kept && kept->contains("roster")) ids_ = (*kept)["roster"];
     if (kept && kept->contains("due")) {
       std::map<std::string, std::string> earlier = (*kept)["due"];
       due_.merge(earlier);
     }
     Json run = to_json(manifest_);
+    run.erase("seed");
+    run["seeds"] = manifest_.seeds;
     run["due"] = due_;
     run["roster"] = ids_;
     write_text(path, run.dump(2) + "\n");
+  }
+
+  /// By lesson; an older version of the course kept one for all.
+  std::map<std::string, std::uint64_t> seeds_in(const Json& run) const {
+    if (run.contains("seeds")) return run["seeds"];
+    std::map<std::string, std::uint64_t> seeds;
+    for (const LessonInfo& lesson : checkout_.lessons) {
+      if (run.contains("seed")) seeds[lesson.id] = run["seed"];
+    }
+    return seeds;
   }
 
   void collect_items() {
@@ -333,6 +350,8 @@ class Batch {
     words.insert(words.end(),
                  {"--prepared", "--submission", item.folder, "--format", "json", "--output", item.part,
                   "--seed", std::to_string(manifest_.seed), "--isolation", to_string(manifest_.isolation)});
+    for (const std::string& id : item.stale)
+      words.insert(words.end(), {"--lesson-seed", id, std::to_string(manifest_.seeds.at(id))});
     if (options_.points) words.insert(words.end(), {"--points", *options_.points});
     return words;
   }
@@ -522,8 +541,6 @@ class Batch {
 
 int grade_all(const Checkout& checkout, const std::vector<LessonInfo>& lessons, const GradeOptions& options,
               const GradingManifest& manifest) {
-  if (!fs::is_directory(*options.submissions))
-    throw UsageError("--submissions: " + options.submissions->string() + " is not a folder");
   return Batch(checkout, lessons, options, manifest).run();
 }
 

@@ -198,6 +198,13 @@ Report ended_at_next(Report report, const std::vector<LessonInfo>& lessons) {
   return report;
 }
 
+bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
+  return std::ranges::all_of(handed_in.texts, [&](const auto& entry) {
+    const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
+    return skeleton && same_code(entry.second, *skeleton);
+  });
+}
+
 /// Before each lesson `so_far` is given the report that ends there.
 Report grade_submission(const Checkout& checkout, const std::vector<LessonInfo>& lessons,
                         const fs::path& folder, const GradingManifest& manifest,
@@ -216,7 +223,8 @@ Report grade_submission(const Checkout& checkout, const std::vector<LessonInfo>&
     grade.seconds = seconds() - before;
     grade.terms = terms_of(checkout, lesson, manifest);
     grade.files_hash = files_hash(handed_in);
-    grade.commit = last_commit(folder, handed_in);
+    // The commit that brought a skeleton is no answer's.
+    if (!is_untouched(checkout, lesson, handed_in)) grade.commit = last_commit(folder, handed_in);
     report.lessons.push_back(std::move(grade));
   }
   report.edits = edits_beside(checkout, folder);
@@ -234,11 +242,16 @@ std::string formatted(const Report& report, const std::string& format, const Che
   return text_report(report);
 }
 
-bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
-  return std::ranges::all_of(handed_in.texts, [&](const auto& entry) {
-    const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
-    return skeleton && same_code(entry.second, *skeleton);
-  });
+/// "; ring_softmax.cpp, found at ..." of files that lie beside untouched skeletons; empty where there are
+/// none.
+std::string written_elsewhere(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder) {
+  std::string text;
+  for (const std::string& file : lesson.files) {
+    const std::string found =
+        found_elsewhere(folder, checkout.root, lesson, file, checkout.skeleton(lesson, file));
+    if (!found.empty()) text += "; " + found;
+  }
+  return text;
 }
 
 /// Why nothing of the lesson is played, and as what that counts; Passed: it is played.
@@ -252,7 +265,8 @@ std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInf
             "not handed in: " +
                 where_it_was_looked_for(folder, checkout.root, lesson, handed_in.missing.front())};
   }
-  if (is_untouched(checkout, lesson, handed_in)) return {Status::Todo, "not written yet"};
+  if (is_untouched(checkout, lesson, handed_in))
+    return {Status::Todo, "not written yet" + written_elsewhere(checkout, lesson, folder)};
   return {Status::Passed, ""};
 }
 
@@ -293,6 +307,32 @@ void refuse_unused(const GradeOptions& options) {
   }
 }
 
+bool lies_in(const fs::path& path, const fs::path& folder) {
+  const fs::path inside = fs::weakly_canonical(path).lexically_relative(fs::canonical(folder));
+  return !inside.empty() && *inside.begin() != "..";
+}
+
+bool holds_results(const fs::path& folder) {
+  return fs::is_regular_file(folder / run_file) && fs::is_directory(folder / "reports");
+}
+
+/// Throws UsageError where there are no submissions, and where results would lie among what they are not.
+void refuse_places(const fs::path& submissions, const fs::path& results) {
+  const std::string all = "--submissions: " + submissions.string(), place = "--output: " + results.string();
+  if (!fs::is_directory(submissions)) throw UsageError(all + " is not a folder");
+  if (fs::exists(submissions / "lessons/registry.json"))
+    throw UsageError(all + " is a copy of the course; that is one submission: --submission");
+  if (lies_in(results, submissions))
+    throw UsageError(place + " lies in " + submissions.string() +
+                     ", which is for submissions; expected a folder elsewhere");
+  if (!fs::exists(results)) return;
+  if (!fs::is_directory(results)) throw UsageError(place + " is a file; --submissions needs a folder");
+  if (!fs::is_empty(results) && !holds_results(results))
+    throw UsageError(place +
+                     " is not empty and holds no earlier results (run.json, reports/); expected a new "
+                     "folder, an empty one or one with results");
+}
+
 }  // namespace
 
 fs::path results_folder(const GradeOptions& options) {
@@ -302,6 +342,8 @@ fs::path results_folder(const GradeOptions& options) {
 GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson,
                          const GradingManifest& manifest) {
   GradingManifest terms = manifest;
+  terms.seed = manifest.seed_of(lesson);
+  terms.seeds.clear();
   terms.judges = deciding_hash(checkout, lesson);
   terms.scope = scope_of(lesson);
   return terms;
@@ -309,6 +351,7 @@ GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson,
 
 int grade(Checkout checkout, const GradeOptions& options) {
   refuse_unused(options);
+  if (options.submissions) refuse_places(*options.submissions, results_folder(options));
   // First, so that one file of points serves assignments of single lessons.
   if (options.points) override_points(checkout.lessons, *options.points);
   const std::vector<LessonInfo> lessons = chosen_lessons(checkout.lessons, options.lessons);
@@ -317,8 +360,9 @@ int grade(Checkout checkout, const GradeOptions& options) {
     announce(isolation, checkout, options);
     build_tools(checkout, lessons);
   }
-  const GradingManifest manifest =
+  GradingManifest manifest =
       manifest_of(checkout, lessons, options.seed ? *options.seed : drawn_seed(), isolation);
+  manifest.seeds = {options.lesson_seeds.begin(), options.lesson_seeds.end()};
   if (options.submissions) return grade_all(checkout, lessons, options, manifest);
   const fs::path folder = options.submission.value_or(checkout.root);
   if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
@@ -345,7 +389,7 @@ GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson, c
           .tree = checkout.build(),
           .subject = workshop.subject(),
           .player = {workshop.player()},
-          .seed = manifest.seed,
+          .seed = manifest.seed_of(lesson),
           .quiet = true,
           .confined_as = {{to_string(manifest.isolation), workshop.user()}},
           .hidden = true};

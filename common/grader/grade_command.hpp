@@ -14,6 +14,7 @@ struct GradeOptions {
   std::optional<std::filesystem::path> output;
   std::optional<std::filesystem::path> points;  ///< a JSON file that overrides the registry's
   std::optional<std::uint64_t> seed;
+  std::vector<std::pair<std::string, std::uint64_t>> lesson_seeds;  ///< by lesson id, before `seed`
   std::optional<std::string> isolation;
   std::optional<std::filesystem::path> roster;  ///< CSV: the ids of students
   std::optional<std::string> due;               ///< as deadline_from takes it
@@ -25,14 +26,17 @@ struct GradeOptions {
 /// Throws UsageError and Unavailable.
 int grade(Checkout checkout, const GradeOptions& options);
 
+/// In a results' folder: the seeds, the deadlines and the roster.
+inline constexpr const char* run_file = "run.json";
+
 /// Where the results of options.submissions lie.
 std::filesystem::path results_folder(const GradeOptions& options);
 
 /// Grades every folder in options.submissions, each in a process of its own, several at once. The results lie
 /// in options.output (by default FOLDER.grades beside it): run.json, reports/NAME.json, .html and .md for
-/// each submission, and grades.csv. Called again with the same results folder it keeps the seed, grades only
-/// what is new or has changed of these lessons, which is also how an interrupted run goes on, and leaves what
-/// is there of other lessons. Returns an exit code. Throws UsageError.
+/// each submission, and grades.csv. Called again with the same results folder it keeps each lesson's seed,
+/// grades only what is new or has changed of these lessons, which is also how an interrupted run goes on, and
+/// leaves what is there of other lessons. Returns an exit code. Throws UsageError.
 /// @param checkout with all its lessons
 int grade_all(const Checkout& checkout, const std::vector<LessonInfo>& lessons, const GradeOptions& options,
               const GradingManifest& manifest);

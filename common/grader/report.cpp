@@ -129,6 +129,11 @@ std::string failing_ranks(const std::vector<TaskTest>& tests) {
 
 }  // namespace
 
+std::uint64_t GradingManifest::seed_of(const LessonInfo& lesson) const {
+  const auto own = seeds.find(lesson.id);
+  return own == seeds.end() ? seed : own->second;
+}
+
 bool GradingManifest::decides_as(const GradingManifest& other) const {
   const auto decisive = [](const GradingManifest& terms) {
     return std::tie(terms.seed, terms.isolation, terms.judges, terms.compiler, terms.scope);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 
 #include "course/workspace/lesson_status.hpp"
@@ -19,6 +20,9 @@ struct GradingManifest {
   std::string compiler;  ///< its version line
   std::string scope;     ///< the tasks and their points: "01.1=40 01.2=60"
 
+  std::map<std::string, std::uint64_t> seeds = {};  ///< by lesson id, of lessons with a seed of their own
+
+  std::uint64_t seed_of(const LessonInfo& lesson) const;
   /// Whether a grade on the other terms would be the same: a commit may have changed texts alone.
   bool decides_as(const GradingManifest& other) const;
 };

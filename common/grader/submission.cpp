@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "course/workspace/checkout.hpp"
+#include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program::grader {
@@ -54,6 +55,15 @@ bool came_with_the_course(const fs::path& path, const fs::path& root) {
   if (*path.begin() != "lessons" && fs::exists(root / path)) return true;
   return std::ranges::any_of(path,
                              [](const fs::path& part) { return part == "skeletons" || part == "solutions"; });
+}
+
+/// Whether the file is nothing but the skeleton. One that is not read is something else.
+bool is_copy(const Descriptor& top, const fs::path& path, const std::optional<std::string>& skeleton) {
+  try {
+    return skeleton && same_code(read_below(top, path).value_or(""), *skeleton);
+  } catch (const NotTaken&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -106,19 +116,28 @@ HandedIn take(const fs::path& folder, const LessonInfo& lesson) {
   return taken;
 }
 
-std::string where_it_was_looked_for(const fs::path& folder, const fs::path& root, const LessonInfo& lesson,
-                                    const std::string& file) {
-  const fs::path place = Checkout::student_file(lesson, file);
+std::string found_elsewhere(const fs::path& folder, const fs::path& root, const LessonInfo& lesson,
+                            const std::string& file, const std::optional<std::string>& skeleton) {
+  const Descriptor top(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::vector<std::string> found;
   for (const fs::path& path : files_below(folder)) {
-    if (!came_with_the_course(path, root) && is_like(path.filename(), file)) found.push_back(path);
+    if (!came_with_the_course(path, root) && is_like(path.filename(), file) && !is_copy(top, path, skeleton))
+      found.push_back(path);
   }
+  if (found.empty()) return "";
   const std::string more =
       found.size() > shown_places ? fmt::format(" and {} more", found.size() - shown_places) : "";
   found.resize(std::min(found.size(), shown_places));
-  if (found.empty())
-    return fmt::format("{}, looked for at {} and at the top of the submission", file, place.string());
-  return fmt::format("{}, found at {}{}: move it to {}", file, fmt::join(found, ", "), more, place.string());
+  return fmt::format("{}, found at {}{}: move it to {}", file, fmt::join(found, ", "), more,
+                     Checkout::student_file(lesson, file).string());
+}
+
+std::string where_it_was_looked_for(const fs::path& folder, const fs::path& root, const LessonInfo& lesson,
+                                    const std::string& file) {
+  const std::string found = found_elsewhere(folder, root, lesson, file, std::nullopt);
+  return found.empty() ? fmt::format("{}, looked for at {} and at the top of the submission", file,
+                                     Checkout::student_file(lesson, file).string())
+                       : found;
 }
 
 std::string files_hash(const HandedIn& handed_in) {

@@ -38,8 +38,15 @@ std::vector<std::filesystem::path> files_below(const std::filesystem::path& fold
 /// `folder` itself cannot be opened.
 HandedIn take(const std::filesystem::path& folder, const LessonInfo& lesson);
 
-/// Of a file of the lesson that is missing: where it was looked for, and what lies elsewhere in the
-/// submission under a name like it. What the course in `root` has at the same place is no answer.
+/// What lies in the submission under a name like that of a lesson's file, and where it has to be moved; empty
+/// where there is none. Left out are copies of the skeleton, and what the course in `root` has at the same
+/// place.
+std::string found_elsewhere(const std::filesystem::path& folder, const std::filesystem::path& root,
+                            const LessonInfo& lesson, const std::string& file,
+                            const std::optional<std::string>& skeleton);
+
+/// Of a file of the lesson that is missing: where it was looked for, or
+/// found_elsewhere.
 std::string where_it_was_looked_for(const std::filesystem::path& folder, const std::filesystem::path& root,
                                     const LessonInfo& lesson, const std::string& file);
 

@@ -39,6 +39,9 @@ print(next(row[sys.argv[3]] for row in rows if row["submission"] == sys.argv[2])
 PYTHON
 }
 
+# The seed that is kept of a lesson.
+seed_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["seeds"].get(sys.argv[2]))' "$results/run.json" "$1"; }
+
 commit() {
   git -C "$1" add --all &&
     GIT_COMMITTER_DATE=$2 git -C "$1" -c user.name=a -c user.email=a@localhost commit --quiet --message "$3"
@@ -84,6 +87,20 @@ grade 01 --prepared --submission "$all/ada" --jobs 2
 check '--jobs of one submission is refused' has "$code $err" '2 course: --jobs needs --submissions'
 grade_class 01 --due tomorrow
 check 'a deadline that is no date is refused' has "$code $err" "2 course: --due: 'tomorrow' is no date"
+mkdir "$work/others" && echo mine >"$work/others/notes.txt"
+for place in "$all" "$all/ada" "$all/ada/grades" "$all/grades/of" "$work/others" "$work/roster.csv"; do
+  before_refusal=$(find "$work" | sort)
+  grade_class 01 --output "$place"
+  check "results do not go to $place" has "$code $err" "2 course: --output: $place "
+  check 'which stays as it is' is "$(find "$work" | sort)" "$before_refusal"
+done
+ln -s "$all" "$work/link to all"
+grade_class 01 --output "$work/link to all/grades"
+check 'nor there by a link' has "$code $err" '2 course: --output: '
+grade 01 --prepared --submissions "$all/cleo"
+check 'one copy of the course is no folder of submissions' has "$code $err" 'is a copy of the course; that is one submission: --submission'
+grade 01 --prepared --submissions "$all/nobody"
+check 'a folder that is not there is named' has "$code $err" "2 course: --submissions: $all/nobody is not a folder"
 check 'nothing was graded' test ! -e "$results/grades.csv"
 
 # ---- the first lesson ----
@@ -110,6 +127,22 @@ check 'with the id' grep -q '<h1>ada, 1001</h1>' "$results/reports/ada.html"
 check 'and the lateness' grep -q '2.5 hours late' "$results/reports/ada.md"
 check 'no report for reading has the seed' lacks "$(grep -lw 7 "$results"/reports/*.html)" ada
 
+# ---- a skeleton that nobody touched ----
+
+git init --quiet "$all/dan"
+mkdir -p "$all/dan/$lessons01/mine"
+cp "$all/cleo/$lessons01/safe_softmax.cpp" "$all/dan/$lessons01/"
+commit "$all/dan" 2026-10-20T10:00:00+02:00 begin
+grade_class 01
+check 'has no date' is "$(field dan 01_handed_in)$(field dan 01_late_hours)" ''
+check 'and is not written' is "$(field dan note)" '01.1, 01.2: not written yet'
+cp "$solution" "$all/dan/$lessons01/mine/"
+rm "$results/reports/dan.json"
+grade_class 01
+check 'an answer beside it is named' is "$(field dan note)" \
+  "01.1, 01.2: not written yet; safe_softmax.cpp, found at $lessons01/mine/safe_softmax.cpp: move it to $lessons01/safe_softmax.cpp"
+rm -r "$all/dan" "$results/reports"/dan.*
+
 # ---- texts decide nothing ----
 
 copy=$work/copy
@@ -122,7 +155,7 @@ sed -i 's/^- what: .*/- what: other words/' "$copy/tests/01_safe_softmax/mistake
 root=$copy
 grade_class 01
 check 'a hint, a page and the words of a mistake make no report stale' has "$err" 'already graded in '"$results: 3"
-check 'the seed is the first one' grep -q '"seed": 7' "$results/run.json"
+check 'the seed is the first one' is "$(seed_of 01)" 7
 root=$course_root
 written() { stat -c '%n %i' "$results"/reports/*.{json,html,md}; }
 before_again=$(written)
@@ -149,6 +182,20 @@ grade_class 02
 check 'another lesson is added' is "$(field ada lesson01) $(field ada lesson02)" '100 100'
 check 'that is said' has "$out" 'kept from earlier runs: 01'
 check 'the roster and the deadline are kept' is "$(field ada id) $(field ada 01_late_hours)" '1001 2.5'
+seed02=$(seed_of 02)
+check 'a lesson has a seed of its own, which nobody knows' test "$(seed_of 01) $seed02" != '7 7'
+grade_class 01 --seed 8
+check 'a seed that is given is the seed of the lessons that are asked for' is "$(seed_of 01) $(seed_of 02)" "8 $seed02"
+grade_class 02
+check 'and makes no report of another lesson stale' has "$err" 'already graded in '"$results: 3"
+grade_class 01 02
+check 'each keeps its own' is "$(seed_of 01) $(seed_of 02)" "8 $seed02"
+check 'so nothing is stale' has "$err" 'already graded in '"$results: 3"
+rm "$results/reports/ada.json"
+grade_class 01 02
+check 'lessons with two seeds are graded at once' is "$code $(field ada lesson01) $(field ada lesson02)" '0 100 100'
+grade_class 02
+check 'with the seed of each' has "$err" 'already graded in '"$results: 3"
 check 'a file that is not committed has no date' is "$(field ada 02_commit)" ''
 sed -i 's/return /return 2 * /' "$all/ada/$lessons01/safe_softmax.cpp"
 grade_class 02

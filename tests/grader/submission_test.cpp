@@ -147,6 +147,25 @@ TEST_F(LookedForTest, NamesThreePlacesAndCountsTheRest) {
       << said();
 }
 
+// ---- an answer that lies beside an untouched skeleton ----
+
+TEST_F(TakeTest, AnAnswerBesideASkeletonIsFoundAndCopiesOfTheSkeletonAreNone) {
+  const std::string skeleton = "int skeleton;\n";
+  const auto found = [&] {
+    return found_elsewhere(temporary_.path(), COURSE_SOURCE_DIR, lesson_, lesson_.files.front(), skeleton);
+  };
+  write_text(deep(), skeleton);
+  write_text(temporary_.path() / "backup/safe_softmax.cpp", "int   skeleton;  // kept\n");
+  EXPECT_EQ(found(), "");
+  for (const char* place : {"lessons/01_safe_softmax/mine/safe_softmax.cpp", "safe_softmax.cpp",
+                            "lessons/01_safe_softmax/safe_softmax (1).cpp"}) {
+    write_text(temporary_.path() / place, "int answer;");
+    EXPECT_EQ(found(), std::string("safe_softmax.cpp, found at ") + place +
+                           ": move it to lessons/01_safe_softmax/safe_softmax.cpp");
+    fs::remove(temporary_.path() / place);
+  }
+}
+
 TEST(SameLines, DoNotDependOnTheSystem) {
   EXPECT_TRUE(same_lines("a\r\nb\n", "a\nb\n"));
   EXPECT_FALSE(same_lines("a\rb\n", "a\nb\n"));

@@ -83,6 +83,7 @@ class ToolsLine : public CommandLine {
     command->add_option("--points", grade_.points, R"(a JSON file that overrides points: {"05": {"2": 80}})");
     command->add_option("--seed", grade_.seed,
                         "the seed that inputs are drawn with; without it, one is drawn");
+    command->add_option("--lesson-seed", grade_.lesson_seeds)->group("");  // of --submissions, as --prepared
     command->add_option("--isolation", grade_.isolation, "what keeps submissions from this machine")
         ->check(CLI::IsMember({"namespaces", "user", "none"}));
     command->add_option("--roster", grade_.roster,
