@@ -106,7 +106,7 @@ class Played {
   program::TaskStatus play(Isolation isolation, std::uint64_t seed, bool hidden) const {
     Workshop workshop(checkout_, lesson_, isolation);
     const std::string obstacle =
-        workshop.make({{{lesson_.files.front(), text_}}, {}, ""}, Examination::Skipped);
+        workshop.make({{{lesson_.files.front(), text_}}, {}, {}, ""}, Examination::Skipped);
     if (!obstacle.empty())
       return task_of(program::lesson_status_as_a_whole(lesson_, program::Status::Failed, obstacle));
     program::GradingOrder order =
