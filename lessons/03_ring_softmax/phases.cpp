@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <vector>
 
 constexpr std::chrono::milliseconds message_time{50};
 
@@ -26,19 +27,34 @@ void receive(int from) {
   std::this_thread::sleep_for(message_time);
 }
 
+struct Message {
+  int from;
+  int to;
+};
+
+/// The messages of a hop: those of the even ranks, then those of the odd ones. A rank takes its part in them
+/// in this order.
+std::vector<Message> messages_of_a_hop(int world_size) {
+  std::vector<Message> messages;
+  for (const int first : {0, 1}) {
+    for (int from = first; from < world_size; from += 2) messages.push_back({from, (from + 1) % world_size});
+  }
+  return messages;
+}
+
 /// What every rank does after each hop. Work lasts as long as a message, and is not counted.
 enum class After { Nothing, Work, Barrier };
 
 /// Message times until every rank has made `hops` hops, for each of them.
 double message_times(int hops, After after, int rank, int world_size) {
-  const int next = (rank + 1) % world_size;
-  const int previous = (rank - 1 + world_size) % world_size;
+  const std::vector<Message> messages = messages_of_a_hop(world_size);
   MPI_Barrier(MPI_COMM_WORLD);
   const double start_s = MPI_Wtime();
   for (int hop = 0; hop < hops; ++hop) {
-    if (rank % 2 == 0) send(next);
-    receive(previous);
-    if (rank % 2 != 0) send(next);
+    for (const Message& message : messages) {
+      if (message.from == rank) send(message.to);
+      if (message.to == rank) receive(message.from);
+    }
     if (after == After::Work) std::this_thread::sleep_for(message_time);
     if (after == After::Barrier) MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -90,6 +90,17 @@ TEST(HandoutPages, NameLessonsThatAreHeld) {
             "FAIL  lesson01.1   ./course hint 01\n      of lesson 01\n");
 }
 
+TEST(HandoutPages, SayOfACommandOnlyWhatItDoes) {
+  const std::vector<LessonInfo> all = two_lessons();
+  const auto with_01 = [&](const std::string& page) { return with_held_lessons(page, all, {all[0]}); };
+  EXPECT_EQ(with_01("```\nctest -L lesson05 -L student    # grade your lesson 05\n```\nLesson 05 is hard.\n"),
+            "```\nctest -L lesson01 -L student    # grade your lesson 01\n```\nLesson 05 is hard.\n");
+  EXPECT_EQ(with_01("`grade 01 05`, `grade 05`, `./course trace 05`, `drill 05.2`\n"),
+            "`grade 01`, `grade 01`, `./course trace 01`, `drill 01.1`\n");
+  EXPECT_EQ(with_01("```\nlessons/05_ring_attention/ring_attention.cpp:7: printed\n```\n"),
+            "```\nlessons/05_ring_attention/ring_attention.cpp:7: printed\n```\n");
+}
+
 TEST(HandoutPages, HaveTheQuestionsOfTheirLessons) {
   const std::vector<LessonInfo> lessons = two_lessons();
   const std::string intro = "# The ring\n\n",

@@ -67,6 +67,22 @@ plant_secrets() {
   echo '// a secret that is not committed' >>"$instructor/$softmax"
 }
 
+# Prints the modes of the files and folders of the handout $1, each once.
+modes() { find "$1" -name .git -prune -o -printf '%y%m\n' | sort -u | xargs; }
+
+test_modes() {
+  local here="$work/with a mask"
+  umask 077
+  instructor handout "$here" --lessons 01
+  check 'whatever the mask: folders, programs and other files have one mode each' is "$(modes "$here")" 'd755 f644 f755'
+  check 'and programs are those of the course' is "$(find "$here" -name .git -prune -o -type f -perm 755 -print | wc -l)" \
+    "$(git -C "$here" ls-files --stage | grep -c '^100755')"
+  instructor handout "$here" --lessons 02
+  umask 022
+  check 'an update keeps them' is "$(modes "$here")" 'd755 f644 f755'
+  rm -rf "$here"
+}
+
 test_nothing_is_disclosed() {
   check 'three lessons: exit 0' is "$code" 0
   check 'it says which' has "$out" 'lessons 01, 03, 04'
@@ -315,6 +331,7 @@ make_instructor
 plant_secrets
 instructor handout "$handout" --lessons 01,03-04
 test_nothing_is_disclosed
+test_modes
 test_refusals
 test_interruption
 make_student

@@ -12,8 +12,9 @@
 #include "text/tokenizer.hpp"
 
 // No handout holds a passage of an answer, under whatever names: four statements in a row with the calls,
-// operators and numbers that four statements of a solution have. What comes near to an answer all the same is
-// named, with the reason, in the table of docs/instructor.md: the one list, for this test and for
+// operators and numbers that four statements of a solution have. No page quotes three lines in a row of one,
+// word for word, whatever stands between them, such as a debugger's prompt. What comes near to an answer all
+// the same is named, with the reason, in the table of docs/instructor.md: the one list, for this test and for
 // instructors.
 
 namespace course::program {
@@ -22,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t passage_statements = 4;
+/// A shorter line, such as "return sum;", says too little.
+constexpr std::size_t least_line = 12;
 /// Fewer calls, or calls, operators and numbers, say too little: any loop has them.
 constexpr int least_calls = 2;
 constexpr std::size_t least_signs = 8;
@@ -109,12 +112,55 @@ std::string marked_regions(const std::string& solution) {
   return text;
 }
 
+/// A line of code as a page quotes it, without blanks around it and the number that gdb or a compiler puts
+/// before it; empty where it says little.
+std::string quoted_code(const std::string& line) {
+  static const std::regex quoted(R"(^[ \t]*(?:[0-9]+[ \t]+(?:\|[ \t]*)?)?(.*?)[ \t]*$)");
+  std::smatch found;
+  std::regex_match(line, found, quoted);
+  const std::string code = found[1];
+  return code.size() < least_line || code.starts_with("//") ? "" : code;
+}
+
+constexpr std::size_t quoted_lines = 3;
+
+/// Lines in a row, in one text.
+std::string row_of_lines(const std::vector<std::string>& lines, std::size_t first) {
+  std::string row;
+  for (std::size_t i = first; i < first + quoted_lines; ++i) row += lines[i] + "\n";
+  return row;
+}
+
 /// Where the passages of the solutions are, as "lesson 04, line 33", by passage.
 class Answers {
  public:
   void add(const LessonInfo& lesson, const std::string& solution) {
     for (const auto& [passage, line] : passages_of(marked_regions(solution)))
       places_.emplace(passage, std::pair(lesson.id, line));
+    std::vector<std::string> lines;
+    for (const std::string& line : lines_of(marked_regions(solution))) {
+      if (const std::string code = quoted_code(line); !code.empty()) lines.push_back(code);
+    }
+    Quotable& quotable = quotable_[lesson.id];
+    quotable.lines.insert(lines.begin(), lines.end());
+    for (std::size_t first = 0; first + quoted_lines <= lines.size(); ++first)
+      quotable.rows.insert(row_of_lines(lines, first));
+  }
+
+  /// What a page quotes of the answers word for word, by lesson.
+  std::map<std::string, std::vector<std::string>> quoted_in(const std::string& page) const {
+    std::map<std::string, std::vector<std::string>> found;
+    for (const auto& [lesson, quotable] : quotable_) {
+      std::vector<std::string> lines;
+      for (const std::string& line : lines_of(page)) {
+        if (const std::string code = quoted_code(line); quotable.lines.contains(code)) lines.push_back(code);
+      }
+      for (std::size_t first = 0; first + quoted_lines <= lines.size(); ++first) {
+        const std::string row = row_of_lines(lines, first);
+        if (quotable.rows.contains(row)) found[lesson].push_back(row);
+      }
+    }
+    return found;
   }
 
   /// "LINE as lesson 04's LINE" of each passage of an answer in a text, by lesson.
@@ -132,7 +178,13 @@ class Answers {
   }
 
  private:
+  struct Quotable {
+    std::set<std::string> lines = {};
+    std::set<std::string> rows = {};
+  };
+
   std::multimap<std::string, std::pair<std::string, int>> places_;
+  std::map<std::string, Quotable> quotable_;
 };
 
 /// A row of the table: | `file` | lessons | passages of | why |. Most rows come near in what they compute,
@@ -190,6 +242,9 @@ class Handouts : public testing::Test {
         ADD_FAILURE() << file << " holds " << places.size() << " passages of lesson " << lesson
                       << "'s answer, and docs/instructor.md does not name it:\n  " << places.front();
       }
+      if (entry.path().extension() != ".md") continue;
+      for (const auto& [lesson, quotes] : answers_.quoted_in(text))
+        ADD_FAILURE() << file << " quotes lesson " << lesson << "'s answer:\n" << quotes.front();
     }
   }
 
@@ -234,6 +289,16 @@ TEST_F(Handouts, WouldBeSeenToHoldAnAnswerUnderOtherNames) {
   EXPECT_EQ(answers_.found_in(excerpt).count("06"), 1U);
   EXPECT_TRUE(
       answers_.found_in("for (int i = 0; i < n; ++i) x[i] = std::max(x[i], y); a = b; c = d;").empty());
+}
+
+/// docs/student.md once showed six lines of lesson 03's answer as gdb steps through them.
+TEST_F(Handouts, WouldBeSeenToQuoteAnAnswer) {
+  const std::string listing =
+      "58\t  const int rank = rank_in(comm);\n(gdb) next\n"
+      "59\t  const int world_size = size_of(comm);\n(gdb) next\n"
+      "60\t  const int next = (rank + 1) % world_size;\n(gdb) print rank\n$1 = 2\n";
+  EXPECT_EQ(answers_.quoted_in(listing).count("03"), 1U);
+  EXPECT_TRUE(answers_.quoted_in(listing.substr(0, listing.find("60"))).empty());
 }
 
 }  // namespace

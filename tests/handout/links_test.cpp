@@ -10,9 +10,10 @@
 #include "course/workspace/lesson_argument.hpp"
 #include "text/text_file.hpp"
 
-// Of handouts of several choices of lessons: every relative link leads somewhere, README.md names a first
-// lesson that is there, the interview bank asks of these lessons alone, and plans and a sheet that are about
-// every lesson are there with all of them.
+// Of handouts of several choices of lessons: every relative link leads somewhere, no page but a lesson's own
+// has a command on a lesson that is not there, README.md names a first lesson that is there, the interview
+// bank asks of these lessons alone, and plans and a sheet that are about every lesson are there with all of
+// them.
 
 namespace course::program {
 namespace {
@@ -66,6 +67,49 @@ std::vector<std::string> dead_links(const fs::path& page) {
   return dead;
 }
 
+/// The lessons that a page's commands name, `drill 05.2` among them, and those that a comment beside a
+/// command in a block of code names. A line that a command has printed is an example.
+std::set<std::string> lessons_of_commands(const std::string& page) {
+  static const std::regex command(
+      R"((?:\./course [a-z]+|`[a-z]+|-L)(?: |(?: | \.course/cases/)?lesson)((?:[0-9]{2}\b(?:\.[0-9])? ?)+))"),
+      beside(R"(# .*\blesson ([0-9]{2})\b)"), id(R"((?:^| )([0-9]{2}))"), tasks(R"(`([0-9]{2})\.[0-9]`)");
+  std::set<std::string> lessons;
+  bool in_code = false;
+  for (const std::string& line : lines_of(page)) {
+    if (line.starts_with("```")) in_code = !in_code;
+    if (line.starts_with("FAIL") || line.starts_with("      ")) continue;
+    const auto add = [&](const std::string& text, const std::regex& what, const auto& then) {
+      for (std::sregex_iterator found(text.begin(), text.end(), what), end; found != end; ++found)
+        then((*found)[1].str());
+    };
+    const auto insert = [&](const std::string& lesson) { lessons.insert(lesson); };
+    add(line, command, [&](const std::string& ids) { add(ids, id, insert); });
+    add(line, tasks, insert);
+    if (in_code) add(line, beside, insert);
+  }
+  return lessons;
+}
+
+/// The topics of `quiz --topic` in a page.
+std::set<std::string> topics_of_commands(const std::string& page) {
+  static const std::regex topic(R"(--topic ([a-z-]+))");
+  std::set<std::string> topics;
+  for (std::sregex_iterator found(page.begin(), page.end(), topic), end; found != end; ++found)
+    topics.insert((*found)[1]);
+  return topics;
+}
+
+TEST(Commands, AreFoundInAPage) {
+  EXPECT_EQ(lessons_of_commands(
+                "`./course drill 02.1`, `04.1` and `locate 05.2`; ./course grade 06 07 --jobs 1\n"
+                "`./course replay lesson08.2.ranks3`\n```\nctest -L lesson09 -L student # of lesson 10\n"
+                "./course watch    # lesson 11\n```\nFAIL  lesson12.1   ./course hint 12\n"
+                "      ./course replay lesson12.1\nlesson 13\n"),
+            (std::set<std::string>{"02", "04", "05", "06", "07", "08", "09", "10", "11"}));
+  EXPECT_EQ(topics_of_commands("`./course quiz --topic flash-attention --count 6`, `--topic NAME`"),
+            std::set<std::string>{"flash-attention"});
+}
+
 class Choices : public testing::TestWithParam<const char*> {};
 
 TEST_P(Choices, FitTogether) {
@@ -91,15 +135,15 @@ TEST_P(Choices, FitTogether) {
   EXPECT_NE(readme.find("Lesson " + first.id + " starts as a skeleton, `" +
                         Checkout::student_file(first, first.files.front()).string() + "`"),
             std::string::npos);
-  static const std::regex command(
-      R"(\./course (?:check|hint|show|drill|reset|trace|locate|quiz|replay lesson) ?([0-9]{2}))"),
-      tags(R"(^lesson: ([0-9 ]+)\b)"), id("[0-9]{2}"), sheet(R"(\bsheet\b)");
-  for (const fs::path page : {"README.md", "docs/interview/README.md"}) {
-    for (const std::string& line : lines_of(read_text(folder.path() / page))) {
-      if (line.starts_with("FAIL")) continue;
-      for (std::sregex_iterator found(line.begin(), line.end(), command), end; found != end; ++found)
-        EXPECT_TRUE(is_held((*found)[1])) << page << " has " << found->str();
-    }
+  static const std::regex tags(R"(^lesson: ([0-9 ]+)\b)"), id("[0-9]{2}"), sheet(R"(\bsheet\b)");
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder.path())) {
+    const fs::path page = fs::relative(entry.path(), folder.path());
+    if (page.extension() != ".md" || *page.begin() == "lessons" || *page.begin() == "tests") continue;
+    for (const std::string& lesson : lessons_of_commands(read_text(entry.path())))
+      EXPECT_TRUE(is_held(lesson)) << page << " has a command on lesson " << lesson;
+    for (const std::string& topic : topics_of_commands(read_text(entry.path())))
+      EXPECT_TRUE(fs::exists(folder.path() / "docs" / "interview" / (topic + ".md")))
+          << page << ": " << topic;
   }
 
   const bool is_whole = lessons.size() == course.lessons.size();
@@ -132,7 +176,7 @@ TEST_P(Choices, FitTogether) {
 
 INSTANTIATE_TEST_SUITE_P(Handouts, Choices,
                          testing::Values("01-14", "01", "01-03", "01,03-04", "04", "05", "06-08", "09-12",
-                                         "13"));
+                                         "13", "01,03", "02,04"));
 
 }  // namespace
 }  // namespace course::program

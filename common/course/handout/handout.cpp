@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ struct CommittedCourse {
     }
     commit = head.first_line();
     const fs::path archive = folder.path() / "course.tar";
-    git(checkout.root, {"archive", "--format=tar", "--output=" + archive.string(), "HEAD"});
+    git(checkout.root,
+        {"-c", "tar.umask=022", "archive", "--format=tar", "--output=" + archive.string(), "HEAD"});
     stop_if_interrupted();
     course.root = folder.path() / "course";
     fs::create_directory(course.root);
@@ -92,8 +94,11 @@ bool commit(const fs::path& place, int last, const std::string& message) {
 /// one before, so that students pull them.
 class HandoutRepository {
  public:
-  /// Throws UsageError where `folder` is neither an earlier handout nor free to become one.
+  /// What is written from here on may be read by everybody and written by its owner, whatever this user's
+  /// mask is: students clone it. Throws UsageError where `folder` is neither an earlier handout nor free to
+  /// become one.
   explicit HandoutRepository(const fs::path& folder) : folder_(plain_path(folder)) {
+    umask(S_IWGRP | S_IWOTH);
     if (!fs::is_directory(folder_.parent_path()))
       throw UsageError("there is no folder " + folder_.parent_path().string() + " to make a handout in");
     if (!fs::exists(folder_)) return;

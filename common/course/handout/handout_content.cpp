@@ -97,14 +97,12 @@ void write_interview(const Checkout& course, const std::vector<LessonInfo>& less
   if (lessons.size() < course.lessons.size()) fs::remove_all(folder / interview_bank / "sheet");
 }
 
-/// Pages without their parts on what is not handed out. The commands on the front page and on the bank's are
-/// on lessons that are.
+/// Pages without their parts on what is not handed out. Their commands are on lessons that are.
 void cut_pages(const Checkout& course, const std::vector<LessonInfo>& lessons, const fs::path& folder) {
   for (const fs::path& file : files_below(folder)) {
-    const bool has_commands = file == readme || file == interview_bank / readme;
-    if (file.extension() != ".md" || (!has_commands && *file.begin() != "docs")) continue;
+    if (file.extension() != ".md" || (file != readme && *file.begin() != "docs")) continue;
     const std::string cut = without_instructors_parts(file.string(), read_text(folder / file), lessons);
-    write_text(folder / file, has_commands ? with_held_lessons(cut, course.lessons, lessons) : cut);
+    write_text(folder / file, with_held_lessons(cut, course.lessons, lessons));
   }
 }
 

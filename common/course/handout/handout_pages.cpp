@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "course/terminal/terminal.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {
@@ -133,10 +134,11 @@ std::string without_dead_links(const std::string& page,
   return text;
 }
 
-std::string with_held_lessons(const std::string& readme, const std::vector<LessonInfo>& all,
+std::string with_held_lessons(const std::string& page, const std::vector<LessonInfo>& all,
                               const std::vector<LessonInfo>& held) {
-  static const std::regex named(
-      R"(((?:check|drill|hint|locate|quiz|reset|show) |replay lesson|-L lesson)([0-9]{2})(\.[0-9])?)"),
+  static const std::regex graded(R"(\b(grade )([0-9]{2}(?: [0-9]{2})*)\b)"),
+      named(
+          R"((\b(?:check|drill|hint|locate|quiz|release|reset|show|trace) |\breplay lesson|-L lesson)([0-9]{2})(\.[0-9])?)"),
       first_named(R"(([Ll]esson )([0-9]{2}))"), file(R"(lessons/([0-9]{2})_[a-z_]+/[a-z_]+\.(cpp|cu))");
   const LessonInfo& first = held.front();
   const auto other = [&](const std::string& id) {
@@ -146,17 +148,26 @@ std::string with_held_lessons(const std::string& readme, const std::vector<Lesso
     if (!other(found[2])) return found.str();
     return found[1].str() + first.id + (found[3].matched ? "." + first.tasks.front().id : "");
   };
+  const auto held_alone = [&](const std::smatch& found) {
+    std::vector<std::string> ids = ids_in(found[2]);
+    std::erase_if(ids, other);
+    return found[1].str() + (ids.empty() ? first.id : joined(ids, {}, " "));
+  };
   std::string text;
-  bool of_first = false;
-  for (std::string line : lines_of(readme)) {
+  bool of_first = false, in_code = false;
+  for (std::string line : lines_of(page)) {
     if (line.starts_with("## ")) of_first = line == "## A first lesson";
+    if (is_fence(line)) in_code = !in_code;
     // What a command has printed is an example, of whatever lesson.
     if (!line.starts_with("FAIL") && !line.starts_with("      ")) {
-      line = replaced(line, named, first_instead);
-      if (of_first) line = replaced(line, first_named, first_instead);
-      line = replaced(line, file, [&](const std::smatch& found) {
-        return other(found[1]) ? "lessons/" + first.folder() + "/" + first.files.front() : found.str();
-      });
+      const std::string with_commands = replaced(replaced(line, named, first_instead), graded, held_alone);
+      const bool is_commented = in_code && with_commands != line;  // "./course check 05  # grade lesson 05"
+      line = with_commands;
+      if (of_first || is_commented) line = replaced(line, first_named, first_instead);
+      if (!in_code)
+        line = replaced(line, file, [&](const std::smatch& found) {
+          return other(found[1]) ? "lessons/" + first.folder() + "/" + first.files.front() : found.str();
+        });
     }
     text += line + "\n";
   }

@@ -29,8 +29,8 @@ std::string without_dead_links(const std::string& page,
                                const std::function<bool(const std::string&)>& exists);
 
 /// A page whose examples are of the course's lessons, such as README.md, with commands on lessons that are
-/// held: where one is not, on the first that is.
-std::string with_held_lessons(const std::string& readme, const std::vector<LessonInfo>& all,
+/// held: where one is not, on the first that is. A comment beside a command names the same lesson.
+std::string with_held_lessons(const std::string& page, const std::vector<LessonInfo>& all,
                               const std::vector<LessonInfo>& held);
 
 /// A page of the interview bank with the questions that need lessons of these alone; nullopt where none is
