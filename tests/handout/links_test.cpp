@@ -72,7 +72,8 @@ std::vector<std::string> dead_links(const fs::path& page) {
 std::set<std::string> lessons_of_commands(const std::string& page) {
   static const std::regex command(
       R"((?:\./course [a-z]+|`[a-z]+|-L)(?: |(?: | \.course/cases/)?lesson)((?:[0-9]{2}\b(?:\.[0-9])? ?)+))"),
-      beside(R"(# .*\blesson ([0-9]{2})\b)"), id(R"((?:^| )([0-9]{2}))"), tasks(R"(`([0-9]{2})\.[0-9]`)");
+      beside(R"(# .*\blesson ([0-9]{2})\b)"), id(R"((?:^| )([0-9]{2}))"), tasks(R"(`([0-9]{2})\.[0-9]`)"),
+      option(R"(--lessons ([0-9,-]+))"), any_id("([0-9]{2})");
   std::set<std::string> lessons;
   bool in_code = false;
   for (const std::string& line : lines_of(page)) {
@@ -85,6 +86,7 @@ std::set<std::string> lessons_of_commands(const std::string& page) {
     const auto insert = [&](const std::string& lesson) { lessons.insert(lesson); };
     add(line, command, [&](const std::string& ids) { add(ids, id, insert); });
     add(line, tasks, insert);
+    add(line, option, [&](const std::string& ids) { add(ids, any_id, insert); });
     if (in_code) add(line, beside, insert);
   }
   return lessons;
@@ -104,8 +106,8 @@ TEST(Commands, AreFoundInAPage) {
                 "`./course drill 02.1`, `04.1` and `locate 05.2`; ./course grade 06 07 --jobs 1\n"
                 "`./course replay lesson08.2.ranks3`\n```\nctest -L lesson09 -L student # of lesson 10\n"
                 "./course watch    # lesson 11\n```\nFAIL  lesson12.1   ./course hint 12\n"
-                "      ./course replay lesson12.1\nlesson 13\n"),
-            (std::set<std::string>{"02", "04", "05", "06", "07", "08", "09", "10", "11"}));
+                "      ./course replay lesson12.1\nlesson 13, quiz --lessons 03,14\n"),
+            (std::set<std::string>{"02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "14"}));
   EXPECT_EQ(topics_of_commands("`./course quiz --topic flash-attention --count 6`, `--topic NAME`"),
             std::set<std::string>{"flash-attention"});
 }
