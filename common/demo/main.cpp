@@ -147,7 +147,7 @@ class DemoLine : public program::CommandLine {
     with_prepare_.push_back(
         command.add_flag("--forward", options_.forward, "leave the backward pass out")->excludes(gradient_));
     with_prepare_.push_back(command.add_flag("--mine", options_.mine, "your own lessons, not the solutions"));
-    out_ = command.add_option(
+    command.add_option(
         "--out", options_.out,
         "write o.npy, lse.npy, dq.npy, dk.npy, dv.npy, timeline.svg and trace.json there; of two "
         "rings the tensors are those of the blocking one");
@@ -157,12 +157,10 @@ class DemoLine : public program::CommandLine {
   }
 
   void add_elsewhere(CLI::App& command) {
-    with_prepare_.push_back(command
-                                .add_option("--prepare", options_.prepare,
-                                            "run nothing: write what the ranks are to play there, and "
-                                            "print the line that plays it on any machine; --out goes with "
-                                            "--report")
-                                ->excludes(out_));
+    with_prepare_.push_back(command.add_option("--prepare", options_.prepare,
+                                               "run nothing: write what the ranks are to play there, and "
+                                               "print the line that plays it on any machine; --out goes with "
+                                               "--report"));
     CLI::Option* report = command.add_option("--report", options_.report,
                                              "report on what was prepared there and has been played");
     // What was prepared says itself what is shown.
@@ -228,7 +226,7 @@ class DemoLine : public program::CommandLine {
   Options options_;
   OwnFiles files_;
   Sizes sizes_;
-  CLI::Option *gradient_ = nullptr, *out_ = nullptr;
+  CLI::Option* gradient_ = nullptr;
   std::vector<CLI::Option*> sizes_given_, with_prepare_;
 };
 

@@ -71,7 +71,7 @@ void require_agreement(const LessonJudge& judge, const LessonInfo& lesson) {
     for (const Mistake& mistake : task.mistakes) computed.insert(lesson.mistake(mistake.id).id);
   }
   for (const MistakeInfo& mistake : lesson.mistakes) {
-    if (mistake.by != "answer" || computed.contains(mistake.id)) continue;
+    if (mistake.by == "instrument" || computed.contains(mistake.id)) continue;
     throw std::invalid_argument("mistakes.md of lesson " + lesson.id + " has " + mistake.id +
                                 ", told by its answer, which the judge computes for none of its tasks");
   }

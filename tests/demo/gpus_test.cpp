@@ -33,7 +33,7 @@ TEST_F(Gpus, SimulatedOnesAreCalledSimulatedWhereverTheyAreShown) {
   const Finished finished = run("--backend sim");
   ASSERT_EQ(finished.code, 0) << finished.err;
   for (const char* part : {"4 MPI ranks with simulated GPUs",
-                           "[2, 64, 32]: cut short, since simulated GPUs are slow: the real Q",
+                           "[2, 64, 32], 2 heads of 64 tokens: cut short, since simulated GPUs are slow",
                            "model's time", "simulated GPUs: the answer is computed, the time is a model's",
                            "rank 3/2 │", "their lengths are a model's, not a device's"})
     EXPECT_TRUE(has(finished.out, part)) << part << "\n" << finished.out;

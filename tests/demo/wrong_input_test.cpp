@@ -71,7 +71,8 @@ TEST_F(WrongInput, OfDtypesAndShapes) {
 }
 
 TEST_F(WrongInput, OfAFolderThatNothingWouldBeWrittenTo) {
-  expect_refusal("--seq 4 --heads 1 --dim 2 --prepare cases", "--out excludes --prepare");
+  expect_refusal("--seq 4 --heads 1 --dim 2 --prepare cases",
+                 "--out, --json and --verbose belong to --report");
 }
 
 TEST_F(WrongInput, OfValues) {
@@ -126,7 +127,6 @@ TEST_F(WrongInput, OfOptions) {
            {"--causal --ring both", "--ring both: with --causal there is one ring"},
            {"--report a --seq 8", "excludes"},
            {"--report a --prepare b", "excludes"},
-           {"--prepare a --out b", "--out, --json and --verbose belong to --report"},
            {"--prepare a --json", "--out, --json and --verbose belong to --report"},
            {"--json --verbose", "it does not go with --verbose"},
            {"--bogus", "--bogus"},

@@ -92,7 +92,7 @@ test_registry() {
   mistakes_with 's/^## no_maximum$/## no_maximun/'
   judge "$build/bin/player_solo" "$work/lessons/registry.json"
   check "a mistake that the judge does not compute: exit 2" is "$code" 2
-  check 'its name' has "$err" 'there is no mistake of lesson 01 called no_maximum; there are: no_maximun, global_maximum'
+  check 'its name' has "$err" 'mistakes.md of lesson 01 has no_maximun, told by its answer, which the judge computes for none of its tasks'
   mistakes_with 's/^ *```$//'
   judge "$build/bin/player_solo" "$work/lessons/registry.json"
   check 'a fence without an end: exit 2' is "$code" 2
