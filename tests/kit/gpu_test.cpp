@@ -132,7 +132,8 @@ TEST(Gpu, WhatKernelsAskForIsReportedOfTheExampleThatIsCounted) {
                             .bytes_written = 512,
                             .requests = 8,
                             .sectors = 32,
-                            .shared_requests = 16};
+                            .shared_requests = 16,
+                            .shared_passes = 16};
   const Task task = counted(toy_task(), "whole blocks", counts);
   for (const int ranks : {0, 3}) {
     const PlayedTest test = played({&task, ranks}, "right");
