@@ -214,7 +214,8 @@ class Launch {
     process.kill();
     if (options_.confinement != nullptr) options_.confinement->sweep(temporary_.path());
     // A player that knows no seal has told of a case.
-    if (is_whole(seal) && watched.first_unreported() == 0) throw Unavailable(why_not_started(failure, exit.value_or(Exit{})));
+    if (is_whole(seal) && watched.first_unreported() == 0)
+      throw Unavailable(why_not_started(failure, exit.value_or(Exit{})));
     const std::vector<RankSnapshot> last = watched.look();
     show(last);
     watch.look(last);
