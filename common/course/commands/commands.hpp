@@ -61,11 +61,11 @@ struct DrillOptions {
 int drill(const Checkout& checkout, const DrillOptions& options);
 
 struct QuizOptions {
-  std::string lesson = {};                  ///< as choose_lesson understands it; empty: every lesson
-  std::string within = {};                  ///< as choose_lessons understands it: questions that need no other
-  std::string topic = {};                   ///< a page of docs/interview; empty: every page
-  std::vector<int> difficulties = {};       ///< 1 to 3; none: any
-  bool classics = false;                    ///< the classics before all others
+  std::string lesson = {};             ///< as choose_lesson understands it; empty: every lesson
+  std::string within = {};             ///< as choose_lessons understands it: questions that need no other
+  std::string topic = {};              ///< a page of docs/interview; empty: every page
+  std::vector<int> difficulties = {};  ///< 1 to 3; none: any
+  bool classics = false;               ///< the classics before all others
   std::optional<int> count = std::nullopt;  ///< ask so many at most
   bool history = false;                     ///< only print what is remembered
 };

@@ -292,10 +292,10 @@ KeyScores risen_scores(Index block) {
 }
 
 KeyScores climbing_scores() {
-  constexpr int keys = 21;
+  constexpr int keys = 24, last = 20;  // whole blocks of 4
   KeyScores scores(2);
   for (int key = 0; key < keys; ++key) {
-    scores[0].push_back(7.5 * key - 75);
+    scores[0].push_back(7.5 * std::min(key, last) - 75);
     scores[1].push_back(60.0 * (4 * key / keys) - 90);
   }
   return scores;

@@ -109,9 +109,9 @@ KeyScores deciding_scores(Index keys, double score);
 /// it has risen by more than a threshold, where that is too high: 80 is right, 89 is not.
 KeyScores risen_scores(Index block);
 
-/// Keys that score 7.5 more, each, than the one before, 150 in all; and in the second head three steps of 60.
-/// Exposes a threshold that a block's maximum is held against the block's before it, not against the maximum
-/// that is subtracted.
+/// 24 keys that score 7.5 more, each, than the one before, up to 150 in all; and in the second head three
+/// steps of 60. Exposes a threshold that a block's maximum is held against the block's before it, not against
+/// the maximum that is subtracted.
 KeyScores climbing_scores();
 
 /// Real input: tokens first_token .. first_token + tokens - 1 of the given heads (0 to 11) of a sentence

@@ -279,6 +279,14 @@ Example real_row(InputGenerator& generator, int ranks) {
                       even_shards(tokens, ranks));
 }
 
+/// The last rank's last score is the largest by far: nothing that an lse so far from 0 rounds off changes a
+/// weight.
+Example deciding_score(std::string what, int ranks, double score) {
+  Tensor x({3 * ranks}, static_cast<float>(1.25 * score));
+  x[3 * ranks - 1] = static_cast<float>(score);
+  return make_example(std::move(what), std::move(x), even_shards(3 * ranks, ranks));
+}
+
 std::vector<Example> examples(InputGenerator& generator, int ranks) {
   const int last = ranks - 1;
   const auto on = [&](std::string what, std::vector<int> shards) {
@@ -308,7 +316,7 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
       levels(generator, "scores near -150", ranks, from_to(-150, -145)),
       levels(generator, "scores near -2e4", ranks, from_to(-20000, -19995)),
       levels(generator, "scores near -1e10", ranks, from_to(-0x1p33, -0x1p33)),
-      levels(generator, "scores as low as float32 holds them", ranks, from_to(-0x1p127, -0x1p127))};
+      deciding_score("one score as low as float32 holds it, and all others below it", ranks, -0x1p127)};
   if (ranks > 1) {
     all.push_back(masked_rank(generator, "rank 0's scores masked", ranks, 0));
     all.push_back(masked_rank(generator, "the last rank's scores masked", ranks, last));
