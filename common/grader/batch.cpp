@@ -336,7 +336,7 @@ class Batch {
         workers.emplace_back(*waiting[started], command(*waiting[started]));
       progress.show(progress_text(ended, waiting.size(), workers, progress.seconds()));
       std::this_thread::sleep_for(look_interval);
-      ended += workers.remove_if([this](Worker& worker) {
+      ended += workers.remove_if([](Worker& worker) {
         if (!worker.has_ended()) return false;
         take_part(worker.item);
         return true;

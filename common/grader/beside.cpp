@@ -177,8 +177,9 @@ Edits edits_beside(const Checkout& checkout, const fs::path& folder) {
   if (others.empty()) return {};
   const Past past(checkout.root);
   if (past.is_known()) return {past.unknown(others), true};
-  const auto paths = others | std::views::keys;
-  return {{paths.begin(), paths.end()}, false};
+  Edits different{{}, false};
+  for (const auto& [path, text] : others) different.paths.push_back(path);
+  return different;
 }
 
 std::string edits_in_words(const Edits& edits) {
