@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <set>
 
 #include "course/handout/git.hpp"
