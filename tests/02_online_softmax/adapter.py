@@ -21,7 +21,7 @@ def online_attention(lesson, call):
     """scores [rows, n] and values [n, d], row by row."""
     scores, values = call.input("scores"), call.input("values")
     o = call.output("o", (len(scores), values.shape[1]))
-    lse = call.output("lse", len(scores))
+    lse = call.output("lse", scores.shape[:1])
     for row in range(len(scores)):
         lse[row] = lesson.online_attention_row(scores[row], values, call.integer("block"), o[row])
 

@@ -30,7 +30,7 @@ def player_of(function):
     def play(lesson, call):
         x = call.input("x")
         p = call.output("p", x.shape)
-        call.output("lse", 1)[0] = getattr(lesson, function)(x, p, Steps, call.comm)
+        call.output("lse", (1,))[0] = getattr(lesson, function)(x, p, Steps, call.comm)
 
     return play
 

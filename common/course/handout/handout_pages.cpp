@@ -101,12 +101,12 @@ std::string without_instructors_parts(const std::string& name, const std::string
   return text;
 }
 
-std::string without_dead_items(const std::string& readme,
+std::string without_dead_items(const std::string& page,
                                const std::function<bool(const std::string&)>& exists) {
   static const std::regex link(R"(\]\(([^)#:]+)(#[^)]*)?\))");
   std::vector<std::string> kept;
   bool leaving_out = false;
-  for (const std::string& line : lines_of(readme)) {
+  for (const std::string& line : lines_of(page)) {
     const bool continues_item = line.starts_with("  ");  // as those of an item after its first
     if (!leaving_out || !continues_item) {
       leaving_out = false;
@@ -194,12 +194,12 @@ std::optional<std::string> with_questions_of(const std::string& page, const std:
   return text;
 }
 
-std::string with_questions_counted(const std::string& readme, const fs::path& folder) {
+std::string with_questions_counted(const std::string& page, const fs::path& folder) {
   static const std::regex row(R"(^(\| \[.*\]\(([a-z-]+\.md)\) \| )[0-9]+( \|)$)"),
       sum(R"(^(\| in all \| )[0-9]+( \|)$)");
   std::string text;
   std::size_t all = 0;
-  for (const std::string& line : lines_of(readme)) {
+  for (const std::string& line : lines_of(page)) {
     std::smatch found;
     if (std::regex_match(line, found, row)) {
       const std::vector<std::string> lines = lines_of(read_text(folder / found[2].str()));

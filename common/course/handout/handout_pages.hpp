@@ -20,7 +20,7 @@ std::string without_instructors_parts(const std::string& name, const std::string
 
 /// README.md without the table rows, list items and pictures that link to files which `exists` (given the
 /// link's target, from the root) denies, and without the titles of rows that then have none.
-std::string without_dead_items(const std::string& readme,
+std::string without_dead_items(const std::string& page,
                                const std::function<bool(const std::string&)>& exists);
 
 /// A page whose links to files that `exists` (given the target, from the page's folder) denies are plain
@@ -38,7 +38,7 @@ std::string with_held_lessons(const std::string& page, const std::vector<LessonI
 std::optional<std::string> with_questions_of(const std::string& page, const std::vector<LessonInfo>& held);
 
 /// The bank's own page, whose table counts the questions of each page as they are in `folder`.
-std::string with_questions_counted(const std::string& readme, const std::filesystem::path& folder);
+std::string with_questions_counted(const std::string& page, const std::filesystem::path& folder);
 
 /// The lessons that these build on, directly or not, and that are not among them, in the registry's order.
 /// @param registry the text of lessons/registry.json
