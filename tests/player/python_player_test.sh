@@ -78,7 +78,7 @@ test_wrong_calls() {
   check 'without NumPy: exit 3' is "$code" 3
   check 'it is named, with its package' has "$out" 'python3-numpy'
   judge 01 "$softmax" '*' /bin/true
-  check 'a player that does nothing is no pass' is "$code" 1
+  check 'a player that does nothing has not started' is "$code" 3
 }
 
 test_deadlock() {
