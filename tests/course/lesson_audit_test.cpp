@@ -180,6 +180,13 @@ TEST_F(LessonAudit, CountsHintsByTask) {
   expect("hints", lesson_folder / "hints.md", "task 2 has 0, expected at least 3");
 }
 
+TEST_F(LessonAudit, WantsHintsThatATerminalCanShow) {
+  const std::string hints = "### Hint 1\na\n### Hint 2\nb\n### Hint 3\n";
+  write(lesson_folder / "hints.md", "## Task 1\n" + hints + "c\n## Task 2\n" + hints + "$n^2$\n");
+  expect("hints", lesson_folder / "hints.md",
+         "task 2 has a formula in LaTeX, which ./course hint prints as it stands");
+}
+
 TEST_F(LessonAudit, WantsAFormOfEveryMistake) {
   write(mistakes_file, no_maximum + "## in_place\n\n## third + no_maximum\n" + combinations);
   const std::vector<std::string> found = findings();

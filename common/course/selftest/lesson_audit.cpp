@@ -216,6 +216,11 @@ class Audit {
       const std::size_t count = hints[task.id].size();
       require(count >= fewest_hints, "hints", path,
               fmt::format("task {} has {}, expected at least {}", task.id, count, fewest_hints));
+      const bool plain = std::ranges::all_of(
+          hints[task.id], [](const std::string& text) { return text.find('$') == std::string::npos; });
+      require(
+          plain, "hints", path,
+          fmt::format("task {} has a formula in LaTeX, which ./course hint prints as it stands", task.id));
     }
   }
 
