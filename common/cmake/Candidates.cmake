@@ -108,10 +108,45 @@ function(add_mistakes_and_variants lesson solution)
       make_candidate(${tests}/${file}.md ${solution} ${id} ${source})
       string(REPLACE "+" "_and_" target ${kind}_${id})
       add_subject(${lesson} ${target} ${source})
+      if(kind STREQUAL "mutant" AND NOT section IN_LIST ${lesson}_instruments)
+        add_form(${lesson} ${id} ${source})
+      endif()
       add_compiled_candidate(${lesson} mistakes ${kind}.${lesson}.${id} ${target} ${expected} ${hidden}
                              "${lesson};course;${kind}")
     endforeach()
   endforeach()
+endfunction()
+
+# A form whose outcomes are recorded (common/judge/outcomes), where the lesson is named by them: compiled also as a
+# student's file is.
+function(add_form lesson id source)
+  recall(${lesson} tests)
+  if(NOT COURSE_FORMS OR NOT EXISTS ${tests}/outcomes.tsv)
+    return()
+  endif()
+  add_subject(${lesson} recorded_${id} ${source})
+  set_target_properties(${lesson}_recorded_${id} PROPERTIES EXCLUDE_FROM_ALL ON)
+  set_property(GLOBAL APPEND PROPERTY ${lesson}.recorded ${lesson}_recorded_${id} ${lesson}_mutant_${id})
+  set_property(GLOBAL APPEND_STRING PROPERTY ${lesson}.forms
+               "${id}\t$<TARGET_FILE:${lesson}_mutant_${id}>\t$<TARGET_FILE:${lesson}_recorded_${id}>\n")
+endfunction()
+
+# Adds the test that records what comes of the lesson's forms, which runs for `./course test --record` alone.
+function(record_forms lesson)
+  recall(${lesson} tests forms recorded player)
+  if(NOT recorded)
+    return()
+  endif()
+  set(file ${CMAKE_BINARY_DIR}/candidates/${lesson}/forms.tsv)
+  file(GENERATE OUTPUT ${file} CONTENT "${forms}")
+  add_custom_target(${lesson}_recorded DEPENDS judge_${lesson} player_solo player_mpi ${player} ${recorded})
+  add_test(NAME record.${lesson}.build COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ${lesson}_recorded)
+  set_tests_properties(record.${lesson}.build PROPERTIES FIXTURES_SETUP ${lesson}.recorded LABELS "${lesson};record"
+                       RESOURCE_LOCK ninja TIMEOUT 1800)
+  add_test(NAME record.${lesson} COMMAND judge_${lesson} --registry ${COURSE_REGISTRY} --player $<TARGET_FILE:${player}>
+                                         --forms ${file} --record-outcomes ${tests}/outcomes.tsv)
+  set_tests_properties(record.${lesson} PROPERTIES FIXTURES_REQUIRED ${lesson}.recorded LABELS "${lesson};record"
+                       TIMEOUT 1800)
 endfunction()
 
 # Writes the source of a candidate at build time.

@@ -113,6 +113,7 @@ function(add_lesson json)
     add_python_tests(${lesson} ${name})
   endif()
   play_candidates(${lesson})
+  record_forms(${lesson})
   if("gpu" IN_LIST needs)
     add_nvcc_test(${lesson})
   endif()
@@ -288,7 +289,7 @@ endfunction()
 # What a subject of that kind is compiled with beside the course's flags.
 function(options_of kind result)
   set(options)
-  if(kind MATCHES "^(student|drill|solution|eigen_maps|variant_.*)$") # all that is graded as right, as it is graded
+  if(kind MATCHES "^(student|drill|solution|eigen_maps|variant_.*|recorded_.*)$") # all that is graded as right, as it is graded
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # Else -O2 leaves a plain loop over a row as it is, one number at a time, which clang++ does not.
       set(options -fvect-cost-model=dynamic)
@@ -298,7 +299,7 @@ function(options_of kind result)
     # longer than -O0, whose code is far slower.
     set(options -O1 -DEIGEN_DONT_VECTORIZE)
   endif()
-  if(kind MATCHES "^(mutant|combination|answer)_")
+  if(kind MATCHES "^(mutant|combination|answer|recorded)_")
     list(APPEND options -w) # a mistake often leaves something unused, and an old answer may displease a new compiler
     if(COURSE_SANITIZE)
       list(APPEND options -fno-sanitize=all) # the judge that names them is what the sanitizers look at

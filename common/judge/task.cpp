@@ -70,8 +70,9 @@ void require_agreement(const LessonJudge& judge, const LessonInfo& lesson) {
     lesson.task(task.id);
     for (const Mistake& mistake : task.mistakes) computed.insert(lesson.mistake(mistake.id).id);
   }
+  const bool by_outcomes = std::ranges::any_of(judge.tasks, &Task::named_by_outcomes);
   for (const MistakeInfo& mistake : lesson.mistakes) {
-    if (mistake.by == "instrument" || computed.contains(mistake.id)) continue;
+    if (by_outcomes || mistake.by == "instrument" || computed.contains(mistake.id)) continue;
     throw std::invalid_argument("mistakes.md of lesson " + lesson.id + " has " + mistake.id +
                                 ", told by its answer, which the judge computes for none of its tasks");
   }

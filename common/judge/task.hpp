@@ -49,6 +49,9 @@ struct Example {
   /// The function is called before, in the same memory with other numbers: one example of each test.
   bool called_before = false;
   int direction = 1;  ///< in a ring, ranks send to rank + direction: the task's
+  /// What tells it from every other example of its task; empty where nothing is recorded of such examples:
+  /// large, hidden or far out.
+  std::string fingerprint = {};
   /// What the functions of a remembering() task gave; null: nothing is kept. Whoever changes a copy of an
   /// example has to take this from it.
   std::shared_ptr<WorkedOut> worked = {};
@@ -64,15 +67,34 @@ struct Example {
 /// leave float32's range or nobody writes them, or where it does not apply: such an example is no evidence.
 using WrongAnswer = std::function<std::optional<Answer>(const Example&)>;
 
+struct Played;  // diagnosis/diagnose.hpp
+
+/// What an answer says of a mistake: that it is another one; that it may be this one; that it is wrong, and
+/// as this mistake would have it.
+enum class Likeness { Differs, Equals, Supports };
+
+/// What came of a mistake's mutant on examples: in place of a computation of the mistake.
+class KnownOutcomes {
+ public:
+  virtual ~KnownOutcomes() = default;
+  virtual Likeness likeness(const Played& played) const = 0;
+  /// Of one output of an answer.
+  virtual Likeness likeness(const Played& played, const std::string& output) const = 0;
+  /// Whether the mutant is wrong on this example.
+  virtual bool is_wrong_on(const Played& played) const = 0;
+};
+
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
 struct Mistake {
-  std::string id;  ///< in mistakes.md
-  WrongAnswer answer;
+  std::string id;      ///< in mistakes.md
+  WrongAnswer answer;  ///< none where outcomes are known
   /// Of a mistake by which the function throws on some examples: whether it would throw this on one. The
   /// answer is that of the others.
   std::function<bool(const Example&, const std::string& thrown)> throws = {};
   /// Of a mistake in what ranks send: whether what instruments saw of an example agrees with it.
   std::function<bool(const Example&, const Outcome&)> agrees = {};
+  std::shared_ptr<const KnownOutcomes> outcomes = {};
+  std::string form = {};  ///< of which the outcomes are: "v_left_behind.2"
 };
 
 /// A mistake as the steps of a computation, some of them set wrong.
@@ -122,8 +144,6 @@ struct Finding {
 
 /// A look at one example's outcome, finished or not.
 using CommunicationCheck = std::function<std::vector<Finding>(const Example&, const Outcome&)>;
-
-struct Played;  // diagnosis/diagnose.hpp
 
 /// A look at one example's answer beside the expected answer; there is one to look at.
 using AnswerCheck = std::function<std::vector<Finding>(const Played&)>;
@@ -187,6 +207,9 @@ struct Task {
   /// A wrong answer in words, from its inputs or what else the player returned; may be empty.
   std::function<std::string(const Played&)> explain = {};
   std::vector<Reading> readings = {};
+  /// Whether the mistakes' outcomes are recorded (outcomes/recorded.hpp), with the first seed, and nothing is
+  /// computed of them.
+  bool named_by_outcomes = false;
   /// What the numbers of a wrong answer without a name say that only this task's arithmetic can tell: of the
   /// input that is shown, from all answers of its test; may be empty.
   std::function<std::string(const Played& shown, const std::vector<Played>& test)> look = {};
@@ -211,7 +234,7 @@ Task remembering(Task task);
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson);
 
 /// Throws std::invalid_argument unless judge and registry have the same tasks, mistakes.md has every mistake
-/// of the judge, and the judge computes every mistake that is told by its answer.
+/// of the judge, and the judge computes every mistake that is told by its answer, unless outcomes are recorded.
 void require_agreement(const LessonJudge& judge, const LessonInfo& lesson);
 
 /// Every rank's inputs, cut from the example's.

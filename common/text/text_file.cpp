@@ -58,6 +58,13 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
 std::string outline_of(const std::string& text) {
   std::string words = text.substr(0, text.find('\n'));
   std::erase_if(words,

@@ -18,6 +18,9 @@ std::string content_hash(const std::vector<std::string>& texts);
 
 std::vector<std::string> lines_of(const std::string& text);
 
+/// The parts of a text between separators.
+std::vector<std::string> split(const std::string& text, char separator);
+
 /// The first line without its numbers: two texts with one outline say the same of different numbers.
 std::string outline_of(const std::string& text);
 

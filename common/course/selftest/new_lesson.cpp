@@ -173,6 +173,7 @@ int new_lesson(const Checkout& checkout, const std::string& name, const std::str
       write(tests / path.filename(), text_of(path));
   }
   write(tests / "mistakes.md", without_forms(text_of(fs::path("tests") / model.folder() / "mistakes.md")));
+  write(tests / "outcomes.tsv", "forms\n");  // ./course test --record fills it
   write(tests / "variants.md",
         fmt::format("# Variants of lesson {}: different answers, and right\n", lesson.id));
   write(registry_file, entries);

@@ -57,6 +57,9 @@ class Tests {
     }
     if (options_.all) check_sources();
     if (options_.record) setenv("COURSE_RECORD_LEDGER", lesson_->tag().c_str(), 1);
+    if (options_.record && records_outcomes())
+      run_tree(tree_for_tests(), "build", targets(), {"-L", "^record$", "-L", "^" + lesson_->tag() + "$"},
+               "");
     const bool built = run_tree(tree_for_tests(), "build", targets(), filter(), "");
     if (options_.all) run_the_rest();
     if (options_.record && built) record_the_rest();
@@ -98,12 +101,17 @@ class Tests {
     return all;
   }
 
+  /// Whether the lesson's mistakes are named by what is recorded of them (common/judge/outcomes).
+  bool records_outcomes() const {
+    return fs::exists(checkout_.root / "tests" / lesson_->folder() / "outcomes.tsv");
+  }
+
   std::vector<std::string> filter() const {
     // The tests with several seeds begin with the one seed of those that they are named after.
     if (options_.all)
       return {"-L", "^(solution|course|seeds|slow|docs)$", "-LE", "^(student|mutant|variant|combination)$"};
     std::vector<std::string> filter{"-L", "^(solution|course)$", "-LE", "^student$"};
-    if (options_.record) filter = {"-LE", "^student$"};
+    if (options_.record) filter = {"-LE", "^(student|record)$"};
     if (options_.soak > 0) filter = {"-L", "^seeds$", "-LE", "^handout$"};
     if (lesson_ != nullptr) filter.insert(filter.end(), {"-L", "^" + lesson_->tag() + "$"});
     return filter;

@@ -12,6 +12,7 @@
 
 #include "judge/candidates/ledger.hpp"
 #include "judge/checks/kernel_costs.hpp"
+#include "text/text_file.hpp"
 
 namespace course {
 
@@ -60,7 +61,10 @@ struct Verdicts {
     const std::set<std::string> named = names();
     const bool complete =
         std::ranges::none_of(round.tests, [&](const PlayedTest& test) { return ended_earlier(test); });
-    if (named == std::set{mistake.id} || (named.empty() && !complete)) return "";
+    const bool unnamed = later && std::ranges::any_of(round.tests, [](const PlayedTest& test) {
+                           return test.test->task->named_by_outcomes;  // which are those of the first seed
+                         });
+    if (named == std::set{mistake.id} || (named.empty() && (unnamed || !complete))) return "";
     return fmt::format("it should be named {}, and is named [{}]", mistake.id, fmt::join(named, ", "));
   }
 
@@ -167,9 +171,29 @@ Check check_costs(const Round& round) {
   return check;
 }
 
+/// Whether the other forms of its mistake alone would earn a mutant its name, as somebody's own form of it
+/// would have to; nullopt where there are none, or where its outcomes are not recorded.
+std::optional<bool> named_by_other_forms(const std::string& form, const Round& round) {
+  const std::string id = form.substr(0, form.find('.'));
+  std::map<const Task*, std::vector<const Played*>> by_task;
+  for (const PlayedTest& test : round.tests) {
+    for (const Played& played : test.played) by_task[test.test->task].push_back(&played);
+  }
+  std::optional<bool> named;
+  for (const auto& [task, all] : by_task) {
+    Task others = *task;
+    std::erase_if(others.mistakes, [&](const Mistake& mistake) { return mistake.form == form; });
+    if (std::ranges::count(others.mistakes, id, &Mistake::id) == 0) continue;
+    const std::vector<std::string> explaining = explaining_mistakes(others, all);
+    named = named.value_or(false) || explaining == std::vector{id};
+  }
+  return named;
+}
+
 /// What came of one, which is written down graded test by graded test where it should pass.
 Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vector<GradedTest>& all_tests,
-           const JudgeOptions& options, std::map<std::string, Examples>& shared) {
+           const JudgeOptions& options, const RecordedOutcomes* recorded,
+           std::map<std::string, Examples>& shared) {
   LauncherOptions launcher = options.launcher;
   launcher.subject = candidate.subject;
   SessionOptions how = session_options(options.seed, candidate.expect);
@@ -195,6 +219,15 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
     all.nearest = near.nearest;
   }
   if (candidate.ledger_entry == "solution") checks.push_back(check_costs(session.first));
+  if (recorded != nullptr && candidate.expect.starts_with("mistake:") &&
+      candidate.ledger_entry.starts_with("mutant.")) {
+    const std::string form = candidate.ledger_entry.substr(std::string("mutant.").size());
+    const std::string stale = stale_outcomes(*recorded, form, session.first);
+    if (lesson.mistake(candidate.expect.substr(8)).by == "answer") {
+      checks.push_back({stale.empty(), stale});
+      all.named_by_others = named_by_other_forms(form, session.first);
+    }
+  }
   if (!options.ledger.empty() && !candidate.ledger_entry.empty()) {
     checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front(), chosen.left_out,
                                   checks.front().holds));
@@ -300,14 +333,15 @@ std::vector<Round> judged(Session& session, int seeds, const std::string& expect
 }
 
 void test_candidates(const LessonInfo& lesson, const std::vector<GradedTest>& tests,
-                     const JudgeOptions& options) {
+                     const JudgeOptions& options, const RecordedOutcomes* recorded) {
   fs::remove_all(options.verdicts);
   fs::create_directories(options.verdicts);
   std::map<std::string, Examples> shared;
+  int recalled = 0, not_recalled = 0;
   for (const Candidate& candidate : listed_candidates(options.candidates)) {
     Check check;
     try {
-      check = play(candidate, lesson, tests, options, shared);
+      check = play(candidate, lesson, tests, options, recorded, shared);
     } catch (const std::exception& error) {
       check = {false, fmt::format("it could not be judged: {}\n", error.what())};
     }
@@ -315,7 +349,11 @@ void test_candidates(const LessonInfo& lesson, const std::vector<GradedTest>& te
     fmt::print("{}  {}{}{}\n", check.holds ? "holds" : "fails", candidate.name,
                check.nearest.empty() ? "" : ": ", check.nearest);
     std::fflush(stdout);
+    if (check.named_by_others) ++(*check.named_by_others ? recalled : not_recalled);
   }
+  if (recalled + not_recalled > 0)
+    fmt::print("{} of {} forms would be named by the other forms of their mistake\n", recalled,
+               recalled + not_recalled);
 }
 
 }  // namespace course

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "judge/outcomes/recorder.hpp"
 #include "judge/program/options.hpp"
 #include "judge/program/session.hpp"
 
@@ -50,6 +52,8 @@ struct Check {
   bool holds = true;
   std::string text;          ///< lines
   std::string nearest = {};  ///< of a right answer: how near it came to a tolerance
+  /// Of a mutant: whether the other forms of its mistake alone would earn it its name.
+  std::optional<bool> named_by_others = {};
 };
 
 /// In which tests of a wrong submission each name was given, "failed without a name: 2.ranks3; named off:
@@ -73,7 +77,9 @@ std::vector<Round> judged(Session& session, int seeds, const std::string& expect
 /// the tests named after the candidates have to say: a file NAME for each, and NAME.TEST for each graded test
 /// of one that should pass. The first line is "holds" or "fails".
 /// @param tests the lesson's graded tests with the hidden ones, of tasks that are remembering()
+/// @param recorded the outcomes of the lesson's mistakes, with which mutants are compared; null: there are
+/// none
 void test_candidates(const LessonInfo& lesson, const std::vector<GradedTest>& tests,
-                     const JudgeOptions& options);
+                     const JudgeOptions& options, const RecordedOutcomes* recorded);
 
 }  // namespace course

@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "runner/descriptor.hpp"
+#include "text/text_file.hpp"
 
 namespace course {
 
@@ -119,13 +119,6 @@ void write(const std::filesystem::path& file, const Ledger& ledger) {
 }
 
 }  // namespace
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
-}
 
 Ledger read_ledger(const std::filesystem::path& file) {
   Ledger ledger;

@@ -36,7 +36,4 @@ std::string differences(const Ledger& ledger, const std::string& submission, con
 /// processes may do so at once.
 void record(const std::filesystem::path& file, const std::string& submission, const Round& round);
 
-/// The parts of a text between separators.
-std::vector<std::string> split(const std::string& text, char separator);
-
 }  // namespace course

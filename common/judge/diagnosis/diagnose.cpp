@@ -15,13 +15,6 @@ namespace course {
 
 namespace {
 
-/// How much farther from the expected answer than from the student a mistake must lie to explain anything.
-constexpr double clearly = 4;
-
-/// What an answer says of a mistake: that it is another one; that it may be this one; that it is wrong, and
-/// as this mistake would have it.
-enum class Likeness { Differs, Equals, Supports };
-
 /// Nobody computes what was never written or had not arrived, but a mistake may be to write nothing; and a
 /// NaN that arithmetic makes is another than one that was computed from what was never written.
 bool has_what_nobody_computes(const Tensor64& mistaken, const Tensor64& answer) {
@@ -60,6 +53,23 @@ Likeness likeness_of(const Answer& mistaken, const Played& played, bool mistakes
   return likeness;
 }
 
+/// By output; nullopt where it is not known what the mistake computes.
+std::optional<std::map<std::string, Likeness>> likeness_by_output(const Mistake& mistake,
+                                                                  const Played& played,
+                                                                  bool mistakes_cancel) {
+  std::optional<Answer> mistaken;
+  if (!mistake.outcomes) {
+    mistaken = mistake.answer(*played.example);
+    if (!mistaken) return std::nullopt;
+  }
+  std::map<std::string, Likeness> all;
+  for (const auto& [name, answer] : played.answer) {
+    all[name] = mistake.outcomes ? mistake.outcomes->likeness(played, name)
+                                 : likeness_of(name, mistaken->at(name), played, mistakes_cancel);
+  }
+  return all;
+}
+
 /// Of an example without an answer.
 Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
   if (!mistake.throws || played.outcome->ending != Outcome::Ending::Threw) return Likeness::Equals;
@@ -68,6 +78,7 @@ Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
 
 /// Of any example.
 Likeness likeness(const Mistake& mistake, const Played& played, bool mistakes_cancel) {
+  if (mistake.outcomes) return mistake.outcomes->likeness(played);
   if (mistake.agrees && !mistake.agrees(*played.example, *played.outcome)) return Likeness::Differs;
   if (played.answer.empty()) return likeness_of_ending(mistake, played);
   const std::optional<Answer> mistaken = mistake.answer(*played.example);
@@ -87,14 +98,17 @@ bool explains(const Mistake& mistake, const std::vector<const Played*>& all, boo
 }
 
 /// Whether a mistake's answer is clearly wrong.
-bool is_clearly_wrong(const Answer& mistaken, const Played& played) {
-  return std::ranges::any_of(played.expected, [&](const auto& output) {
-    const auto& [name, expected] = output;
-    const auto tolerance = played.tolerance.find(name);  // none of an output that the task does not have
-    return tolerance != played.tolerance.end() &&
-           (mistaken.at(name).shape() != expected.shape() ||
-            relative_error(mistaken.at(name), expected) > clearly * mistake_factor * tolerance->second);
-  });
+bool is_clearly_wrong(const Mistake& mistake, const Played& played) {
+  if (mistake.outcomes) return mistake.outcomes->is_wrong_on(played);
+  const std::optional<Answer> mistaken = mistake.answer(*played.example);
+  return mistaken && std::ranges::any_of(played.expected, [&](const auto& output) {
+           const auto& [name, expected] = output;
+           const auto tolerance =
+               played.tolerance.find(name);  // none of an output that the task does not have
+           return tolerance != played.tolerance.end() && (mistaken->at(name).shape() != expected.shape() ||
+                                                          relative_error(mistaken->at(name), expected) >
+                                                              clearly * mistake_factor * tolerance->second);
+         });
 }
 
 /// The kinds of input on which the answers are as a mistake would have them.
@@ -111,10 +125,7 @@ Explained explained_kinds(const Mistake& mistake, const std::vector<const Played
   for (const Played* played : all) {
     const Likeness found = likeness(mistake, *played, mistakes_cancel);
     if (found == Likeness::Differs && is_right(*played)) return {};
-    if (found == Likeness::Differs) {
-      const std::optional<Answer> mistaken = mistake.answer(*played->example);
-      explained.fails_elsewhere |= mistaken && is_clearly_wrong(*mistaken, *played);
-    }
+    if (found == Likeness::Differs) explained.fails_elsewhere |= is_clearly_wrong(mistake, *played);
     Likeness& kind = by_kind.try_emplace(played->example->what, found).first->second;
     if (kind != Likeness::Differs) kind = found == Likeness::Differs ? found : std::max(kind, found);
   }
@@ -244,10 +255,9 @@ std::map<std::string, OutputLook> mistakes_by_output(const Task& task,
     std::set<std::string> alike = wrong, supported;
     for (const Played* played : all) {
       if (played->answer.empty() || alike.empty()) continue;
-      const std::optional<Answer> mistaken = mistake.answer(*played->example);
-      if (!mistaken) return;
-      for (const auto& [name, answer] : played->answer) {
-        const Likeness found = likeness_of(name, mistaken->at(name), *played, task.mistakes_cancel);
+      const auto by_output = likeness_by_output(mistake, *played, task.mistakes_cancel);
+      if (!by_output) return;
+      for (const auto& [name, found] : *by_output) {
         if (found == Likeness::Supports) supported.insert(name);
         if (found == Likeness::Differs && alike.erase(name) == 0 && !wrong.contains(name))
           looks[i].right_ones.insert(name);

@@ -11,6 +11,9 @@ namespace course {
 /// computed in another order than the student's, often in float64.
 inline constexpr double mistake_factor = 8;
 
+/// How much farther from the expected answer than from the student a mistake must lie to explain anything.
+inline constexpr double clearly = 4;
+
 /// An example that was played, with the right answer beside it.
 struct Played {
   const Example* example = nullptr;

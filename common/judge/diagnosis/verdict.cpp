@@ -180,8 +180,17 @@ void judge(std::vector<PlayedTest>& tests, bool alone) {
   });
   for (std::size_t i = 0; i < tests.size(); ++i)
     tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task]);
-  for (PlayedTest& test : tests) {
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    PlayedTest& test = tests[i];
     test.verdict.before = cause_in_other_task(test, tests);
+    Evidence& evidence = by_task[test.test->task];
+    if (!test.verdict.before.empty() && test.test->task->named_by_outcomes && !evidence.explaining.empty()) {
+      // What the other task's function gets wrong is in this one's answers, too.
+      evidence.explaining.clear();
+      std::string before = std::move(test.verdict.before);
+      test.verdict = verdict_on(test, findings[i], evidence);
+      test.verdict.before = std::move(before);
+    }
     if (test.verdict.status == Status::NotPlayed) test.verdict.text = why_not_played(test, tests);
   }
 }

@@ -18,15 +18,6 @@ constexpr double kLateMargin = 60;  // what the late keys are planted above the 
 constexpr double kWideLevel = 140;  // wide rows span -140 to 140; 110 apart, one above 89 is promised
 constexpr double kRowVariation = 0.25;
 
-/// Mixes the bits of x: seeds that differ in one bit give streams that have nothing in common.
-/// Source: the finaliser of SplitMix64, Steele et al. 2014.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
-
 /// How many keys at the end hold the maximum.
 Index late_count(Index keys) {
   return std::min(keys, std::clamp<Index>(keys / 4, 1, 3));
@@ -156,6 +147,13 @@ void mask_start(InputGenerator& generator, std::span<float> row) {
 constexpr int kKinds = 4;  // of rows that masked_rows and wide_rows take in turn
 
 }  // namespace
+
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
 
 int InputGenerator::integer(int low, int high) {
   if (low > high) {

@@ -9,6 +9,10 @@
 
 namespace course {
 
+/// Mixes the bits of x: numbers that differ in one bit give such as have nothing in common. Source: the
+/// finaliser of SplitMix64, Steele et al. 2014.
+std::uint64_t mixed(std::uint64_t x);
+
 /// Random numbers that are the same for the same seed with every compiler and standard library, up to the
 /// last bit of std::log and std::cos: only std::mt19937_64 itself is used, whose output the C++ standard
 /// fixes, and none of the standard's distributions.

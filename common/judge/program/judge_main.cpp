@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "judge/candidates/candidates.hpp"
+#include "judge/outcomes/recorder.hpp"
 #include "judge/program/kept_case.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/judge_report.hpp"
@@ -23,6 +24,7 @@ struct Judge {
   LessonInfo lesson;
   std::vector<GradedTest> all_tests;
   std::vector<const testing::TestInfo*> registered;  ///< beside all_tests
+  std::optional<RecordedOutcomes> outcomes;          ///< of the lesson's mistakes, where they are recorded
   std::optional<Confinement> confinement;
   std::optional<Session> session;
   std::vector<Round> judged;      ///< with every seed
@@ -203,12 +205,37 @@ int replay(Judge& judge) {
   return played.verdict.status == TestVerdict::Status::Passed ? 0 : 1;
 }
 
+/// Reads what is recorded of the lesson's mistakes, beside their texts, and has tasks named by it.
+void take_outcomes(Judge& judge) {
+  namespace fs = std::filesystem;
+  fs::path file = judge.options.outcomes;
+  if (file.empty())
+    file =
+        judge.options.registry.parent_path().parent_path() / "tests" / judge.lesson.folder() / "outcomes.tsv";
+  if (judge.options.outcomes.empty() && !fs::exists(file)) return;
+  judge.outcomes = read_outcomes(file);
+  name_by_outcomes(judge.lesson_judge, *judge.outcomes);
+}
+
+int record(Judge& judge) {
+  std::vector<GradedTest> open;
+  std::ranges::copy_if(judge.all_tests, std::back_inserter(open), std::not_fn(&GradedTest::hidden));
+  write_outcomes(judge.options.record_outcomes,
+                 record_outcomes(open, listed_forms(judge.options.forms), judge.options));
+  return 0;
+}
+
 int judge_lesson(Judge& judge) {
   if (!judge.options.write_case.empty()) return write_case(judge.lesson_judge, judge.options);
-  const bool of_many = !judge.options.candidates.empty();
+  const bool records = !judge.options.record_outcomes.empty();
+  const bool of_many = !judge.options.candidates.empty() || records;
   if (judge.options.hidden || of_many) add_hidden_examples(judge.lesson_judge);
   judge.lesson = find_lesson(read_registry(judge.options.registry), judge.lesson_judge.id);
   keep_known_mistakes(judge.lesson_judge, judge.lesson);
+  if (records)
+    name_by_outcomes(judge.lesson_judge, {});
+  else
+    take_outcomes(judge);
   require_agreement(judge.lesson_judge, judge.lesson);
   judge.options.launcher.mpi = judge.lesson.needs_mpi();
   if (!judge.options.isolation.empty()) {
@@ -220,8 +247,10 @@ int judge_lesson(Judge& judge) {
     for (Task& task : judge.lesson_judge.tasks) task = remembering(std::move(task));
   }
   judge.all_tests = tests_of(judge.lesson_judge, judge.lesson);
+  if (records) return record(judge);
   if (of_many) {
-    test_candidates(judge.lesson, judge.all_tests, judge.options);
+    test_candidates(judge.lesson, judge.all_tests, judge.options,
+                    judge.outcomes ? &*judge.outcomes : nullptr);
     return 0;  // what failed, the tests say that are named after the candidates
   }
   if (!judge.options.replayed.empty()) return replay(judge);

@@ -65,6 +65,14 @@ const std::array options{
            set_text<&O::verdicts>},
     Option{"ledger", "FILE", "with --candidates: the recorded verdicts, which the first seed's must equal",
            set_text<&O::ledger>},
+    Option{"outcomes", "FILE", "the recorded outcomes of known mistakes, in place of the lesson's own",
+           set_text<&O::outcomes>},
+    Option{"record-outcomes", "FILE", "in place of --subject: record what comes of --forms there",
+           set_text<&O::record_outcomes>},
+    Option{"forms", "FILE",
+           "with --record-outcomes: a line a form: its name, and its subjects as mutants and as a student's "
+           "file are compiled",
+           set_text<&O::forms>},
     Option{"most-ranks", "N",
            "with --candidates: those with mistakes are played on so many ranks at most, in the tasks that "
            "they fail",
@@ -146,12 +154,14 @@ JudgeOptions parse_options(int argc, char** argv) {
   for (const auto& [option, needed] : {std::pair{"task", "write-case"},
                                        {"ranks", "write-case"},
                                        {"ledger", "candidates"},
+                                       {"record-outcomes", "forms"},
+                                       {"forms", "record-outcomes"},
                                        {"candidates", "verdicts"}}) {
     if (given.contains(option)) require(given, needed);
   }
   if (!given.contains("write-case")) {
     require(given, "player");
-    if (!given.contains("candidates")) require(given, "subject");
+    if (!given.contains("candidates") && !given.contains("forms")) require(given, "subject");
   }
   return result;
 }

@@ -23,6 +23,9 @@ struct JudgeOptions {
   std::filesystem::path ledger;
   std::filesystem::path candidates;
   std::filesystem::path verdicts;
+  std::filesystem::path outcomes;  ///< of known mistakes; empty: the lesson's own, if it has them
+  std::filesystem::path record_outcomes;
+  std::filesystem::path forms;
   int most_ranks = std::numeric_limits<int>::max();
   std::filesystem::path report;
   std::size_t columns = 0;  ///< lines of verdicts take no more; 0: as many as they need

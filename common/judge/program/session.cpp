@@ -1,7 +1,9 @@
 #include "judge/program/session.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "judge/outcomes/recorded.hpp"
 #include "judge/parallel.hpp"
 
 namespace course {
@@ -57,6 +59,8 @@ Examples examples_of(const GradedTest& test, std::uint64_t seed, bool kept) {
   Examples all;
   for (Example& example : drawn) {
     example.direction = test.task->direction;
+    if (!test.hidden && !example.large && !example.far_out)
+      example.fingerprint = fingerprint(*test.task, example);
     if (kept) example.worked = std::make_shared<WorkedOut>();
     all.push_back(std::make_shared<const Example>(std::move(example)));
   }
@@ -98,6 +102,36 @@ void play(std::vector<Round>& rounds, const Chosen& chosen, Launcher& launcher, 
   }
 }
 
+namespace {
+
+/// Gives failed tests the names that the seed earns which mistakes' outcomes are recorded with.
+void add_recorded_names(Session& session) {
+  std::vector<Round> rounds{{recorded_seed}};
+  std::set<const Task*> failed;
+  for (const PlayedTest& test : session.first.tests) {
+    if (test.failed() && test.test->task->named_by_outcomes) failed.insert(test.test->task);
+  }
+  for (const GradedTest& test : session.tests) {
+    if (!test.hidden && failed.contains(test.task))
+      rounds[0].tests.push_back({.test = &test, .examples = examples_of(test, recorded_seed)});
+  }
+  if (rounds[0].tests.empty()) return;
+  prepare(rounds);
+  play(
+      rounds, [](const PlayedTest& test, std::size_t i) { return !test.examples[i]->large; },
+      session.launcher, session.options.must_be_sharp);
+  judge(rounds[0].tests);
+  for (PlayedTest& test : session.first.tests) {
+    const auto recorded = std::ranges::find_if(rounds[0].tests, [&](const PlayedTest& other) {
+      return other.test->task == test.test->task && other.test->ranks == test.test->ranks;
+    });
+    if (test.failed() && recorded != rounds[0].tests.end())
+      test.verdict.mistakes.merge(recorded->verdict.mistakes);
+  }
+}
+
+}  // namespace
+
 void Session::play() {
   std::vector<Round> rounds{{options.seed}};
   for (const GradedTest& test : tests) {
@@ -122,6 +156,7 @@ void Session::play() {
     judge(rounds[0].tests);
   }
   first = std::move(rounds[0]);
+  if (options.seed != recorded_seed) add_recorded_names(*this);
 }
 
 void Session::play_alone(std::shared_ptr<const Example> example) {

@@ -54,7 +54,8 @@ struct Session {
   SessionOptions options;
   Round first = {};
 
-  /// Plays and judges the first seed.
+  /// Plays and judges the first seed, and of a task that fails and whose mistakes' outcomes are recorded also
+  /// the seed that these are of, which alone tells its names.
   void play();
 
   /// Plays and judges one example of the only test by itself.

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge/diagnosis/diagnose.hpp"
+#include "judge/outcomes/projections.hpp"
+#include "judge/task.hpp"
+
+namespace course {
+
+/// The seed of the examples on which outcomes are recorded.
+inline constexpr std::uint64_t recorded_seed = 1;
+
+/// How a call of a known mistake came out.
+struct RecordedOutcome {
+  std::string ending;                          ///< ending_kind(): "returned", "threw", "deadlock", ...
+  std::map<std::string, Projections> outputs;  ///< by name; empty unless it returned what can be compared
+};
+
+/// What the forms of a lesson's mistakes make of the examples of seed 1: tests/NN_name/outcomes.tsv, which
+/// `./course test --lesson NN --record` writes. An answer is named by it, see name_by_outcomes().
+struct RecordedOutcomes {
+  /// An example with a fingerprint.
+  struct Known {
+    std::string test, what;  ///< for who reads the file
+    Grain grain = Grain::Whole;
+    /// By form, "v_left_behind.2"; a form that is not here is right on the example. nullopt: the form comes
+    /// out in one way as mutants are compiled and in another as a student's file is, or was not played.
+    std::map<std::string, std::optional<RecordedOutcome>> by_form;
+  };
+
+  std::vector<std::string> forms;  ///< all that were recorded
+  /// By task, and by fingerprint().
+  std::map<std::string, std::map<std::string, Known>> examples;
+};
+
+/// What tells an example of a task from every other: a few digits that its inputs, arguments and layout make.
+std::string fingerprint(const Task& task, const Example& example);
+
+/// The kind of an ending, never its text: "returned" where there is an answer to compare.
+std::string ending_kind(const Played& played);
+
+/// Throws std::runtime_error with the path, the line and what is wrong with it.
+RecordedOutcomes read_outcomes(const std::filesystem::path& path);
+/// Writes the file whole or not at all. Throws std::runtime_error where it would be larger than 200 KB.
+void write_outcomes(const std::filesystem::path& path, const RecordedOutcomes& outcomes);
+
+/// What an answer says of a form, as name_by_outcomes() has it.
+Likeness form_likeness(const Task& task, const std::string& form, const RecordedOutcomes& outcomes,
+                       const Played& played);
+
+/// Gives tasks the recorded forms as their mistakes, in place of those that they compute, and takes their
+/// readings.
+/// @param outcomes outlive the judge, but where there are none
+void name_by_outcomes(LessonJudge& judge, const RecordedOutcomes& outcomes);
+
+}  // namespace course
