@@ -6,6 +6,7 @@
 #   candidates.lesson05.seeds       all of these with COURSE_SEEDS seeds, and with COURSE_FORMS a mistake's further
 #                                   forms, on all ranks, for the tests seeds.* (label seeds)
 #   candidates.lesson05.answers     tests/ledger/answers, compiled by the test answer.lesson05.build
+#   candidates.lesson05.corpus      tests/corpus, compiled by the test corpus.lesson05.build
 #   candidates.lesson05.python      what Python.cmake adds
 # The judge writes what came of each into verdicts/LESSON/SET/, where the test that is named after it reads it.
 
@@ -209,15 +210,12 @@ endfunction()
 # Answers to the headers as they once were, which have to compile and to be judged for ever: right.cpp, and what the
 # edits of mistakes.md make of it. Like a student's file they are compiled by a test, and only where slow tests run.
 function(add_answers lesson)
-  recall(${lesson} folder ending player)
+  recall(${lesson} folder ending)
   set(answers ${CMAKE_SOURCE_DIR}/tests/ledger/answers/${folder})
   if(NOT EXISTS ${answers}/right${ending} OR COURSE_SANITIZE)
     return()
   endif()
-  add_custom_target(${lesson}_answers DEPENDS judge_${lesson} player_solo player_mpi ${player})
-  add_test(NAME answer.${lesson}.build COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ${lesson}_answers)
-  set_tests_properties(answer.${lesson}.build PROPERTIES FIXTURES_SETUP ${lesson}.answers.build LABELS "${lesson};slow"
-                       RESOURCE_LOCK ninja TIMEOUT 600)
+  compile_when_tested(${lesson} answers answer)
   candidates_in(${answers}/mistakes.md diff mistakes)
   foreach(id right ${mistakes})
     set(source ${answers}/right${ending})
@@ -229,12 +227,52 @@ function(add_answers lesson)
       set(expected mistake:${id})
       set(hidden public)
     endif()
-    add_subject(${lesson} answer_${id} ${source})
-    set_target_properties(${lesson}_answer_${id} PROPERTIES EXCLUDE_FROM_ALL ON)
-    add_dependencies(${lesson}_answers ${lesson}_answer_${id})
-    add_candidate(${lesson} answers answer.${lesson}.${id} $<TARGET_FILE:${lesson}_answer_${id}> ${expected} ${hidden}
-                  answer.${id} "${lesson};slow")
+    add_late_candidate(${lesson} answers answer ${id} ${source} ${expected} ${hidden})
   endforeach()
+endfunction()
+
+# What people have written who read a lesson's page alone, right and wrong: whole files, of which a wrong one has to fail,
+# and is named as the ids behind "// mistake:" or not.
+function(add_corpus lesson)
+  recall(${lesson} ending)
+  set(corpus ${CMAKE_SOURCE_DIR}/tests/corpus/${lesson})
+  if(NOT EXISTS ${corpus} OR COURSE_SANITIZE)
+    return()
+  endif()
+  compile_when_tested(${lesson} corpus corpus)
+  file(GLOB sources CONFIGURE_DEPENDS ${corpus}/right/*${ending} ${corpus}/wrong/*${ending})
+  foreach(source ${sources})
+    cmake_path(GET source STEM name)
+    if(source MATCHES "/right/[^/]*$")
+      add_late_candidate(${lesson} corpus corpus right.${name} ${source} pass hidden)
+    else()
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+      file(STRINGS ${source} mistakes REGEX "^// mistake: ")
+      string(REGEX REPLACE "^// mistake: " ":" mistakes "${mistakes}")
+      string(REPLACE " " "," mistakes "${mistakes}")
+      add_late_candidate(${lesson} corpus corpus wrong.${name} ${source} fails${mistakes} public)
+    endif()
+  endforeach()
+endfunction()
+
+# The target LESSON_SET, which the test KIND.LESSON.build builds before the set is played: so submissions are compiled as a
+# student's file is, and only where slow tests run.
+function(compile_when_tested lesson set kind)
+  recall(${lesson} player)
+  add_custom_target(${lesson}_${set} DEPENDS judge_${lesson} player_solo player_mpi ${player})
+  add_test(NAME ${kind}.${lesson}.build COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ${lesson}_${set})
+  set_tests_properties(${kind}.${lesson}.build PROPERTIES FIXTURES_SETUP ${lesson}.${set}.build LABELS "${lesson};slow"
+                       RESOURCE_LOCK ninja TIMEOUT 600)
+endfunction()
+
+# The test KIND.LESSON.ID of a set that compile_when_tested() has begun.
+function(add_late_candidate lesson set kind id source expected hidden)
+  string(REPLACE "." "_" target ${kind}_${id})
+  add_subject(${lesson} ${target} ${source})
+  set_target_properties(${lesson}_${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(${lesson}_${set} ${lesson}_${target})
+  add_candidate(${lesson} ${set} ${kind}.${lesson}.${id} $<TARGET_FILE:${lesson}_${target}> ${expected} ${hidden}
+                ${kind}.${id} "${lesson};slow")
 endfunction()
 
 # Adds the tests that play the lesson's sets.
@@ -255,7 +293,7 @@ function(play_candidates lesson)
     elseif(set STREQUAL "mistakes")
       list(APPEND labels mutant) # what leaves mutants out need not play them
       list(APPEND options --most-ranks ${COURSE_MOST_RANKS})
-    elseif(set STREQUAL "answers")
+    elseif(set MATCHES "^(answers|corpus)$")
       set(labels slow)
     elseif(set STREQUAL "python")
       list(APPEND labels python)
@@ -268,8 +306,8 @@ function(play_candidates lesson)
     add_test(NAME ${test} COMMAND judge_${lesson} --registry ${COURSE_REGISTRY} ${players} --seeds ${seeds} ${options})
     math(EXPR limit "900 + 60 * ${seeds}")
     set_tests_properties(${test} PROPERTIES FIXTURES_SETUP ${lesson}.${set} LABELS "${lesson};${labels}" TIMEOUT ${limit})
-    if(set STREQUAL "answers")
-      set_tests_properties(${test} PROPERTIES FIXTURES_REQUIRED ${lesson}.answers.build)
+    if(set MATCHES "^(answers|corpus)$")
+      set_tests_properties(${test} PROPERTIES FIXTURES_REQUIRED ${lesson}.${set}.build)
     endif()
   endforeach()
 endfunction()

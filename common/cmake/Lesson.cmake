@@ -9,9 +9,10 @@
 #   lesson05_variant_ID.so        tests/05_*/variants.md     test  variant.lesson05.ID
 #   lesson05_combination_A_and_B.so      mistakes.md         test  combination.lesson05.A+B
 #   lesson05_answer_ID.so         tests/ledger/answers/05_*  test  answer.lesson05.ID
+#   lesson05_corpus_right_ID.so          tests/corpus        test  corpus.lesson05.right.ID; and wrong for right
 #   lesson04_eigen_maps.so        the variant eigen_maps with a student's options, for ./course bench
 #   bin/PROGRAM                   lessons/05_*/PROGRAM.cpp   test  program.lesson05.PROGRAM, of lessons on one rank
-# Candidates.cmake has what tests solutions, skeletons, mutants, variants, combinations and answers.
+# Candidates.cmake has what tests solutions, skeletons, mutants, variants, combinations, answers and the corpus.
 # A handout has no solution of a lesson until it is released, no variants, and no edits in mistakes.md: what follows from
 # them is then left out, and the skeleton is the kept copy in skeletons/05_*.
 # The target lesson05_tests builds what these tests need, and course_tests what every test of the course needs.
@@ -110,6 +111,7 @@ function(add_lesson json)
       set_target_properties(${lesson}_eigen_maps PROPERTIES EXCLUDE_FROM_ALL ON)
     endif()
     add_answers(${lesson})
+    add_corpus(${lesson})
     add_python_tests(${lesson} ${name})
   endif()
   play_candidates(${lesson})
@@ -266,10 +268,10 @@ function(add_subject lesson kind)
   endif()
   options_of(${kind} options)
   target_compile_options(${target} PRIVATE ${options})
-  if(kind MATCHES "^(mutant|combination|variant|answer)_")
+  if(kind MATCHES "^(mutant|combination|variant|answer|corpus)_")
     target_link_options(${target} PRIVATE ${COURSE_QUICK_LINKER})
   endif()
-  if(kind MATCHES "^(mutant|combination|variant)_")
+  if(kind MATCHES "^(mutant|combination|variant|corpus)_")
     precompile_headers(${target} ${lesson} "${options}")
   endif()
 endfunction()
@@ -299,7 +301,7 @@ function(options_of kind result)
     # longer than -O0, whose code is far slower.
     set(options -O1 -DEIGEN_DONT_VECTORIZE)
   endif()
-  if(kind MATCHES "^(mutant|combination|answer|recorded)_")
+  if(kind MATCHES "^(mutant|combination|answer|recorded|corpus)_")
     list(APPEND options -w) # a mistake often leaves something unused, and an old answer may displease a new compiler
     if(COURSE_SANITIZE)
       list(APPEND options -fno-sanitize=all) # the judge that names them is what the sanitizers look at

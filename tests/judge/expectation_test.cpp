@@ -94,6 +94,35 @@ TEST_F(Expectations, WantANameWithTheFirstSeed) {
   EXPECT_TRUE(holds("mistakes:deadlock,off"));
 }
 
+TEST_F(Expectations, OfAnAnswerToFailSayHowItIsNamed) {
+  round({failed, deadlock, passed});
+  EXPECT_EQ(text_of("fails:deadlock,off"),
+            "failed without a name: 1.ranks1; named deadlock: 1.ranks3; passed: 2\n"
+            "as expected: fails:deadlock,off, and is named\n");
+  EXPECT_TRUE(text_of("fails").ends_with("\nas expected: fails, and is misnamed deadlock\n"));
+  EXPECT_TRUE(text_of("fails:off").ends_with("\nas expected: fails:off, and is misnamed deadlock\n"));
+  EXPECT_THROW(holds("fails:unknown"), std::invalid_argument);
+  EXPECT_THROW(holds("failsafe"), std::invalid_argument);
+}
+
+TEST_F(Expectations, OfAnAnswerToFailHoldWithoutAName) {
+  round({passed, failed, passed});
+  EXPECT_TRUE(text_of("fails:off").ends_with("\nas expected: fails:off, and has no name\n"));
+}
+
+TEST_F(Expectations, OfAnAnswerToFailAskForAFailure) {
+  round({passed, passed, passed});
+  EXPECT_FALSE(holds("fails"));
+  EXPECT_FALSE(holds("fails:off"));
+  EXPECT_TRUE(text_of("fails").starts_with("passed: 1.ranks1 1.ranks3 2\nexpected fails, but "));
+}
+
+TEST_F(Expectations, OfAnAnswerToFailTellTwoNamesFromOne) {
+  round({verdict(Status::Failed, {"off"}), deadlock, verdict(Status::Failed, {"off", "other"})});
+  EXPECT_TRUE(text_of("fails:off").ends_with(", and is misnamed deadlock, other\n"));
+  EXPECT_TRUE(text_of("fails:off,deadlock,other").ends_with(", and is named\n"));
+}
+
 TEST_F(Expectations, TakeNoTestThatWasNotPlayedForPassed) {
   round({passed, not_played, passed});
   EXPECT_FALSE(holds("pass"));

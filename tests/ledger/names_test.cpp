@@ -87,9 +87,10 @@ void add_tests_of(const std::string& lesson, const std::string& needs,
     if (kind == "hidden" || kind == "skeleton") continue;
     const std::string id = entry == kind ? "" : entry.substr(kind.size());
     const std::string name = kind + "." + lesson + id;
-    if (kind == "answer") {
+    if (kind == "answer" || kind == "corpus") {
       add(name, {"slow"}, needs);
-      add("answer." + lesson + ".build", {"slow"}, needs);
+      add(kind + "." + lesson + ".build", {"slow"}, needs);
+      if (kind == "corpus") add("candidates." + lesson + ".corpus", {"slow"}, needs);
     } else if (kind == "python") {
       add(name, {"course", "python"}, "python");
     } else if (id.find_last_of('.') == 0 || id.empty()) {  // else a further form, which few builds have
@@ -112,7 +113,7 @@ std::map<std::string, Recorded> with_submissions(std::map<std::string, Recorded>
 /// Whether the test is one of a lesson's that verdicts tell of, or will when they are recorded.
 bool is_of_submission(const std::string& name) {
   static const std::regex of_submission(
-      R"((seeds\.)?(mutant|variant|combination|solution|answer|python|candidates)\.lesson\d\d.*|lesson\d\d\..*)");
+      R"((seeds\.)?(mutant|variant|combination|solution|answer|corpus|python|candidates)\.lesson\d\d.*|lesson\d\d\..*)");
   return std::regex_match(name, of_submission);
 }
 

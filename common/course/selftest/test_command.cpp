@@ -9,6 +9,7 @@
 #include "course/commands/commands.hpp"
 #include "course/commands/machine_facts.hpp"
 #include "course/handout/git.hpp"
+#include "course/selftest/corpus_table.hpp"
 #include "course/selftest/ledger_changes.hpp"
 #include "course/selftest/test_steps.hpp"
 #include "course/terminal/terminal.hpp"
@@ -172,8 +173,10 @@ class Tests {
 
   int conclude() const {
     const auto failures = std::ranges::count(rows_, Outcome::Failed, &TestRow::outcome);
-    fmt::print("\n{}\nthe slowest:\n{}\n", test_table(checkout_.lessons, rows_),
-               slowest_tests(rows_, slowest_shown));
+    const std::string corpus =
+        corpus_table(checkout_.lessons, rows_, corpus_ratings(checkout_.root, checkout_.lessons));
+    fmt::print("\n{}{}{}\nthe slowest:\n{}\n", test_table(checkout_.lessons, rows_),
+               corpus.empty() ? "" : "\n", corpus, slowest_tests(rows_, slowest_shown));
     for (const TestRow& row : rows_) {
       if (row.outcome == Outcome::Failed) fmt::print("failed: {}\n", row.name);
     }

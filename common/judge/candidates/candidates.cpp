@@ -22,6 +22,13 @@ namespace {
 
 using Status = TestVerdict::Status;
 
+std::set<std::string> names_in(const Round& round) {
+  std::set<std::string> all;
+  for (const PlayedTest& test : round.tests)
+    all.insert(test.verdict.mistakes.begin(), test.verdict.mistakes.end());
+  return all;
+}
+
 /// The verdicts of one seed.
 struct Verdicts {
   const Round& round;
@@ -29,13 +36,6 @@ struct Verdicts {
 
   bool ended_earlier(const PlayedTest& test) const {
     return later && test.verdict.status == Status::NotPlayed;
-  }
-
-  std::set<std::string> names() const {
-    std::set<std::string> all;
-    for (const PlayedTest& test : round.tests)
-      all.insert(test.verdict.mistakes.begin(), test.verdict.mistakes.end());
-    return all;
   }
 
   /// Whether a test of the task fails, or was ended by an earlier seed; an empty task stands for all of them.
@@ -58,7 +58,7 @@ struct Verdicts {
     for (const std::string& task : mistake.tasks) {
       if (!fails(task)) return fmt::format("task {} does not fail", task);
     }
-    const std::set<std::string> named = names();
+    const std::set<std::string> named = names_in(round);
     const bool complete =
         std::ranges::none_of(round.tests, [&](const PlayedTest& test) { return ended_earlier(test); });
     const bool unnamed = later && std::ranges::any_of(round.tests, [](const PlayedTest& test) {
@@ -68,9 +68,11 @@ struct Verdicts {
     return fmt::format("it should be named {}, and is named [{}]", mistake.id, fmt::join(named, ", "));
   }
 
+  std::string unless_failed() const { return fails("") ? "" : "no test fails"; }
+
   std::string unless_combination(const std::vector<std::string>& allowed) const {
-    if (!fails("")) return "no test fails";
-    for (const std::string& name : names()) {
+    if (!fails("")) return unless_failed();
+    for (const std::string& name : names_in(round)) {
       if (std::ranges::find(allowed, name) == allowed.end()) return fmt::format("it is misnamed {}", name);
     }
     return "";
@@ -244,10 +246,15 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
 
 }  // namespace
 
+std::vector<std::string> Expectation::mistakes() const {
+  const std::size_t colon = text.find(':');
+  return colon == std::string::npos ? std::vector<std::string>{} : split(text.substr(colon + 1), ',');
+}
+
 std::set<std::string> Expectation::failed_tasks(const LessonInfo& lesson) const {
   std::set<std::string> tasks;
   if (!of_mistakes()) return tasks;
-  for (const std::string& id : split(text.substr(text.find(':') + 1), ',')) {
+  for (const std::string& id : mistakes()) {
     const std::vector<std::string>& failed = lesson.mistake(id).tasks;
     tasks.insert(failed.begin(), failed.end());
   }
@@ -259,9 +266,13 @@ std::string Expectation::unmet(const Round& round, bool later, const LessonInfo&
   if (text == "pass") return verdicts.unless_all(Status::Passed, "passed");
   if (text == "todo") return verdicts.unless_all(Status::Todo, "todo");
   if (text.starts_with("mistake:")) return verdicts.unless_named(lesson.mistake(text.substr(8)));
-  if (text.starts_with("mistakes:")) return verdicts.unless_combination(split(text.substr(9), ','));
+  if (text.starts_with("mistakes:")) return verdicts.unless_combination(mistakes());
+  if (of_failing()) {
+    for (const std::string& id : mistakes()) lesson.mistake(id);
+    return verdicts.unless_failed();
+  }
   throw std::invalid_argument("cannot expect " + text +
-                              "; expected pass, todo, mistake:ID or mistakes:ID,ID");
+                              "; expected pass, todo, mistake:ID, mistakes:ID,ID, fails or fails:ID,ID");
 }
 
 std::string Expectation::unmet(const std::vector<Round>& rounds, const LessonInfo& lesson) const {
@@ -306,12 +317,22 @@ std::string where_named(const Round& round) {
   return text;
 }
 
+std::string naming(const Round& round, const std::vector<std::string>& known) {
+  std::set<std::string> unknown = names_in(round);
+  if (unknown.empty()) return "has no name";
+  for (const std::string& id : known) unknown.erase(id);
+  return unknown.empty() ? "is named" : fmt::format("is misnamed {}", fmt::join(unknown, ", "));
+}
+
 Check check_expectation(const std::string& expect, const std::vector<Round>& rounds,
                         const LessonInfo& lesson) {
   const Expectation expectation{expect};
   const std::string amiss = expectation.unmet(rounds, lesson);
-  const std::string where = expectation.of_mistakes() ? where_named(rounds.front()) + "\n" : "";
-  if (amiss.empty()) return {true, fmt::format("{}as expected: {}\n", where, expect)};
+  const bool is_wrong = expectation.of_mistakes() || expectation.of_failing();
+  const std::string where = is_wrong ? where_named(rounds.front()) + "\n" : "";
+  const std::string how =
+      expectation.of_failing() ? ", and " + naming(rounds.front(), expectation.mistakes()) : "";
+  if (amiss.empty()) return {true, fmt::format("{}as expected: {}{}\n", where, expect, how)};
   return {false, fmt::format("{}expected {}, but {}\n", where, expect, amiss)};
 }
 

@@ -17,10 +17,15 @@ namespace course {
 ///   todo                  a skeleton: no test passes, every one says that it is not written yet
 ///   mistake:ID            a mutant: each task that mistakes.md names fails, and ID alone is named
 ///   mistakes:ID,ID        a combination: it fails, and only these may be named
+///   fails                 an answer whose mistake has no name: some test fails, whatever is named
+///   fails:ID,ID           the same, where each of these says what is wrong
 struct Expectation {
   std::string text;
 
   bool of_mistakes() const { return text.starts_with("mistake"); }
+  bool of_failing() const { return text == "fails" || text.starts_with("fails:"); }
+  /// The ids behind the colon.
+  std::vector<std::string> mistakes() const;
   /// The tasks that these mistakes fail; empty for what has none. Throws std::invalid_argument for a mistake
   /// that the lesson does not have.
   std::set<std::string> failed_tasks(const LessonInfo& lesson) const;
@@ -60,8 +65,12 @@ struct Check {
 /// 2.ranks4 2.ranks5; passed: 1".
 std::string where_named(const Round& round);
 
+/// Of a submission that fails, how it is named where `known` say what is wrong with it: "is named", when all
+/// names that it earned are among them; "is misnamed off, other" with those that are not; "has no name".
+std::string naming(const Round& round, const std::vector<std::string>& known);
+
 /// Compares what came of a submission with what is expected of it; of a wrong one it says first where it was
-/// named.
+/// named, and at the end, where no name is expected, its naming().
 Check check_expectation(const std::string& expect, const std::vector<Round>& rounds,
                         const LessonInfo& lesson);
 

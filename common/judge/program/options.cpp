@@ -57,7 +57,7 @@ const std::array options{
            [](O& o, S& text) { set_number(o.seed, text, std::uint64_t{0}); }},
     Option{"seeds", "N", "how many seeds, counted up from --seed; after the first one world size each",
            [](O& o, S& text) { set_number(o.seeds, text, 1); }},
-    Option{"expect", "WHAT", "pass, todo, mistake:ID or mistakes:ID,ID: exit 0 if that is so",
+    Option{"expect", "WHAT", "pass, todo, mistake:ID, mistakes:ID,ID, fails or fails:ID,ID: exit 0 if so",
            set_text<&O::expect>},
     Option{"candidates", "FILE", "in place of --subject: a file with many, and what to expect of each",
            set_text<&O::candidates>},

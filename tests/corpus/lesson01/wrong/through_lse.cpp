@@ -1,0 +1,53 @@
+// wrong: the weights are exp(x - lse), with the lse rounded to float32
+// line: const float z = m + std::log(l); for (course::Index j = 0; j < x.cols(); ++j) p(i, j) = std::exp(x(i, j) - z);
+// mistake: weights_from_rounded_lse
+#include "safe_softmax.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lesson/not_implemented.hpp"
+
+namespace lesson01 {
+
+namespace {
+
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+float maximum(std::span<const float> row) {
+  float m = minus_infinity;
+  for (const float score : row) m = std::max(m, score);
+  return m;
+}
+
+}  // namespace
+
+void softmax(course::MatrixView<const float> x, course::MatrixView<float> p) {
+  for (course::Index i = 0; i < x.rows(); ++i) {
+    const float m = maximum(x.row(i));
+    if (m == minus_infinity) {
+      std::ranges::fill(p.row(i), 0.0f);
+      continue;
+    }
+    float l = 0.0f;
+    for (course::Index j = 0; j < x.cols(); ++j) {
+      p(i, j) = std::exp(x(i, j) - m);
+      l += p(i, j);
+    }
+    const float z = m + std::log(l); for (course::Index j = 0; j < x.cols(); ++j) p(i, j) = std::exp(x(i, j) - z);
+  }
+}
+
+void logsumexp(course::MatrixView<const float> x, std::span<float> lse) {
+  for (course::Index i = 0; i < x.rows(); ++i) {
+    const float m = maximum(x.row(i));
+    float l = 0.0f;
+    if (m != minus_infinity) {
+      for (const float score : x.row(i)) l += std::exp(score - m);
+    }
+    lse[i] = m + std::log(l);
+  }
+}
+
+}  // namespace lesson01
