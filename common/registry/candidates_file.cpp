@@ -68,6 +68,38 @@ Form form_of(const std::string& opening, const std::vector<std::string>& inside,
   return form;
 }
 
+/// A word in an edit, "$tile", and what is to stand there; empty: there is none.
+struct Constant {
+  std::string word, value;
+};
+
+/// What opens the form without its constants, and these: "```diff tile = 8, 16" has the constants tile = 8
+/// and tile = 16, of which each makes a form.
+std::pair<std::string, std::vector<Constant>> constants_of(const std::string& opening, int line) {
+  static const std::regex listed("(```(?:diff|cpp|diff python)) ([a-z_]+) = (.+)");
+  std::smatch parts;
+  if (!std::regex_match(opening, parts, listed)) return {opening, {Constant{}}};
+  std::vector<Constant> constants;
+  for (const std::string& value : split(parts[3], ',')) {
+    const std::size_t first = value.find_first_not_of(' ');
+    if (first == std::string::npos) fail(line, "'" + opening + "' has an empty constant");
+    constants.push_back({"$" + parts[2].str(), value.substr(first)});
+  }
+  return {parts[1], constants};
+}
+
+std::vector<std::string> with_constant(const Constant& constant,
+                                       std::vector<std::string>::const_iterator line,
+                                       std::vector<std::string>::const_iterator end) {
+  std::vector<std::string> lines(line, end);
+  if (constant.word.empty()) return lines;
+  for (std::string& text : lines) {
+    for (std::size_t at = 0; (at = text.find(constant.word, at)) != std::string::npos;)
+      text.replace(at, constant.word.size(), constant.value);
+  }
+  return lines;
+}
+
 /// How often whole lines occur.
 int occurrences(const std::string& text, const std::string& lines) {
   int count = 0;
@@ -147,7 +179,9 @@ std::vector<CandidateSection> parse_candidates(const std::string& markdown) {
       const auto end = std::find(line + 1, lines.end(), fence);
       if (sections.empty()) fail(number, "a form stands before the first heading");
       if (end == lines.end()) fail(number, "the fence is not closed");
-      sections.back().forms.push_back(form_of(*line, {line + 1, end}, number));
+      const auto [info, constants] = constants_of(*line, number);
+      for (const Constant& constant : constants)
+        sections.back().forms.push_back(form_of(info, with_constant(constant, line + 1, end), number));
       line = end;
     } else if (!sections.empty() && std::regex_match(*line, parts, field)) {
       if (!sections.back().fields.emplace(parts[1], parts[2]).second)
@@ -208,7 +242,8 @@ std::string without_forms(const std::string& markdown) {
   std::string text;
   bool inside = false, combination = false;
   for (const std::string& line : lines_of(markdown)) {
-    if (line.starts_with(heading)) combination = line.find('+') != std::string::npos;
+    if (line.starts_with(heading))
+      combination = line.find('+') != std::string::npos || line.substr(heading.size()) == unnamed_section;
     const bool is_fence = line.starts_with(fence);
     const bool second_blank = line.empty() && text.ends_with("\n\n");
     if (!is_fence && !inside && !combination && !second_blank) text += line + "\n";

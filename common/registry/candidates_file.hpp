@@ -21,6 +21,9 @@ struct Form {
   std::string file;  ///< used where there are no edits
 };
 
+/// The section of a mistakes.md whose forms have to fail, and have no name and no text.
+inline constexpr const char* unnamed_section = "unnamed";
+
 /// A candidate for grading: a known mistake, a combination of mistakes ("a+b"), or a variant.
 struct CandidateSection {
   std::string id;

@@ -71,7 +71,7 @@ std::vector<MistakeInfo> read_mistakes(const std::filesystem::path& tests, const
   const std::vector<CandidateSection> shared = read_candidates(tests / "mistakes.md");
   std::vector<MistakeInfo> mistakes;
   for (const CandidateSection& own : read_candidates(tests / lesson_folder / "mistakes.md")) {
-    if (own.id.find('+') != std::string::npos) continue;
+    if (own.id.find('+') != std::string::npos || own.id == unnamed_section) continue;
     const auto field = [&](const char* name) { return field_of(own, shared, name); };
     mistakes.push_back({own.id, listed(field("tasks")), field("by"), field("what"), field("exposed by")});
   }

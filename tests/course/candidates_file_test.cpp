@@ -172,6 +172,22 @@ TEST(CandidatesFile, RefusesWhatItCannotRead) {
   EXPECT_EQ(made("one", 3), "line 5: one has no form 3");
 }
 
+TEST(CandidatesFile, MakesAFormOfEachConstant) {
+  const std::vector<CandidateSection> sections = parse_candidates(
+      "## a\n```diff tile = 8, 16\n-x = 4;\n+x = $tile + $tile;\n```\n```diff\n-x = 4;\n+x = 5;\n```\n");
+  ASSERT_EQ(sections.at(0).forms.size(), 3u);
+  for (const auto& [form, made] : {std::pair{1u, "x = 8 + 8;\n"}, {2u, "x = 16 + 16;\n"}, {3u, "x = 5;\n"}})
+    EXPECT_EQ(candidate_source("x = 4;\n", sections, "a", form, false), made);
+  EXPECT_EQ(
+      complaint_of<std::runtime_error>([] { parse_candidates("## a\n```diff tile = 8, \n-x\n+y\n```\n"); }),
+      "line 2: '```diff tile = 8, ' has an empty constant");
+}
+
+TEST(CandidatesFile, IsHandedOutWithoutFormsThatHaveNoName) {
+  EXPECT_EQ(without_forms("# Known\n\n## a\n\n- tasks: 1\n\n## unnamed\n\nWhy.\n\n```diff\n-x\n+y\n```\n"),
+            "# Known\n\n## a\n\n- tasks: 1\n");
+}
+
 TEST(CandidatesFile, IsHandedOutWithoutForms) {
   EXPECT_EQ(without_forms(markdown), R"(# Known mistakes of lesson 99
 
