@@ -53,6 +53,8 @@ endfunction()
 # Which GPUs code is made for, and what that takes. In what goes to another machine, code is small and CUDA's runtime one library
 # that is packed once; nvcc 12.8 is the first that can make code smaller than its own default.
 set(COURSE_CUDA_OPTIONS)
+set(COURSE_CUDA_LINK_OPTIONS)
+set(COURSE_SMALL_LINK -Wl,--exclude-libs,ALL)
 if(COURSE_NVCC)
   foreach(architecture ${COURSE_CUDA_ARCHITECTURES})
     list(APPEND COURSE_CUDA_OPTIONS -gencode=arch=compute_${architecture},code=sm_${architecture})
@@ -61,6 +63,7 @@ if(COURSE_NVCC)
   list(APPEND COURSE_CUDA_OPTIONS -gencode=arch=compute_${latest},code=compute_${latest})
   if(COURSE_PORTABLE)
     list(APPEND COURSE_CUDA_OPTIONS -cudart=shared)
+    set(COURSE_CUDA_LINK_OPTIONS -Xlinker=--gc-sections,--exclude-libs,ALL)
     execute_process(COMMAND ${COURSE_NVCC} --help OUTPUT_VARIABLE help)
     if(help MATCHES "--compress-mode")
       list(APPEND COURSE_CUDA_OPTIONS --compress-mode=size)
@@ -117,7 +120,7 @@ function(add_cuda_subject name folder)
   set(library ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${name}.so)
   add_custom_command(
     OUTPUT ${library} DEPENDS ${compiled} ${objects} tensor
-    COMMAND ${COURSE_NVCC} -shared ${COURSE_CUDA_OPTIONS} -Xlinker=-Bsymbolic,--no-undefined,--as-needed -o ${library} ${compiled}
+    COMMAND ${COURSE_NVCC} -shared ${COURSE_CUDA_OPTIONS} ${COURSE_CUDA_LINK_OPTIONS} -Xlinker=-Bsymbolic,--no-undefined,--as-needed -o ${library} ${compiled}
             ${objects} $<TARGET_FILE:tensor> ${MPI_CXX_LIBRARIES} $<$<BOOL:${COURSE_NCCL_LIBRARY}>:${COURSE_NCCL_LIBRARY}>
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name} DEPENDS ${library})
@@ -186,7 +189,7 @@ function(add_cuda_program name includes mpi)
   add_custom_command(
     OUTPUT ${program} DEPENDS ${objects} ${libraries} tensor
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
-    COMMAND ${COURSE_NVCC} ${COURSE_CUDA_OPTIONS} -Xlinker=--as-needed -o ${program} ${objects} ${files}
+    COMMAND ${COURSE_NVCC} ${COURSE_CUDA_OPTIONS} ${COURSE_CUDA_LINK_OPTIONS} -Xlinker=--as-needed -o ${program} ${objects} ${files}
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name} DEPENDS ${program})
 endfunction()

@@ -258,6 +258,9 @@ function(add_subject lesson kind)
   target_link_libraries(${target} PRIVATE ${lesson}_adapter tensor)
   # Its own definitions before the player's: both hold inline functions of common/, with and without bounds checks.
   target_link_options(${target} PRIVATE -Wl,-Bsymbolic)
+  if(COURSE_PORTABLE)
+    target_link_options(${target} PRIVATE ${COURSE_SMALL_LINK}) # what it does not use of a library of the course's own
+  endif()
   if(NOT COURSE_SANITIZE)
     # A function that is missing or misspelt is a link error with its name, not a failure at load time.
     target_link_options(${target} PRIVATE -Wl,--no-undefined)

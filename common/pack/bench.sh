@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Times the kernels and rings of lessons 09 to 12 on this machine's first CUDA device, beside PyTorch where that is.
 #   ./bench [--backend cuda|sim] [--subject solution|student] [--part kernels|ring|pytorch]... [--json] [--out FOLDER]
-#   without --part: all three; --out: a folder for the rows as they come, KIND.rows.json; sim: the same path on a simulated GPU,
-#   whose rates mean nothing
+#   without --subject: the solutions where they are here; without --part: all three; --out: where rows go as they come
+#   (PART.rows.json); --backend sim: the same path on simulated GPUs, whose rates mean nothing
 # Exit code: 0 timed, 1 something failed, 2 wrong usage, 3 this machine lacks a device or what was to be timed.
 set -uo pipefail
 here=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=common/pack/environment.sh
 . "$here/environment.sh"
 
-backend=cuda subject=solution parts=() json='' out='' build=''
+backend=cuda subject='' parts=() json='' out='' build=''
 while [ $# -gt 0 ]; do
   case $1 in
     --help | -h) sed -n '2,6s/^# *//p' "$0" && exit 0 ;;
@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
 done
 [ ${#parts[@]} -gt 0 ] || parts=(kernels ring pytorch)
 case $backend in sim | cuda) ;; *) fail 2 "--backend $backend: expected sim or cuda" ;; esac
-case $subject in solution | student) ;; *) fail 2 "--subject $subject: expected solution or student" ;; esac
+case $subject in '' | solution | student) ;; *) fail 2 "--subject $subject: expected solution or student" ;; esac
 for part in "${parts[@]}"; do
   case $part in kernels | ring | pytorch) ;; *) fail 2 "--part $part: expected kernels, ring or pytorch" ;; esac
 done
@@ -37,6 +37,11 @@ else
   programs=$here/bin staged=$here/staged
   use_packed
 fi
+if [ -z "$subject" ]; then
+  subject=student
+  ! compgen -G "$programs/device_*_solution" >/dev/null || subject=solution
+fi
+[ -e "$programs/device_report" ] || fail 3 "$programs has no benchmark: no lesson was packed that needs a GPU"
 ending='' size=(--tiny)
 [ "$backend" = sim ] || ending=_cuda size=()
 if [ -z "$out" ]; then
@@ -58,9 +63,10 @@ kernels() {
 
 # One way to carry messages; returns whether it did.
 ring_through() { # NAME COUNT WORDS WORD...
-  local name=$1 count=$2 words=$3
+  local name=$1 count=$2 words=$3 one
   shift 3
-  ranks 18 "$count" "$@" "$ring_program" "${size[@]}" --rows "$out/ring$count.$name.rows.json" --transport "$words"
+  one=${CUDA_VISIBLE_DEVICES:-0}
+  CUDA_VISIBLE_DEVICES=${one%%,*} ranks 18 "$count" "$@" "$ring_program" "${size[@]}" --rows "$out/ring$count.$name.rows.json" --transport "$words"
 }
 
 # NCCL, if it can be brought to have two ranks on one device: newer ones by a setting, others where each rank passes for a host of

@@ -79,3 +79,8 @@ mapfile -t libraries < <(libraries_of "$folder"/bin/* "$folder"/lib/*.so "$folde
 cp -L "${libraries[@]}" "$folder/libraries/"
 # Lines are told of answers alone, in which a simulated GPU finds mistakes.
 strip "$folder"/bin/* "$folder"/staged/*.so* "$folder"/libraries/* "$folder"/lib/*_cuda.so 2>/dev/null || true
+
+# What a machine is lent with may take no more.
+most_bytes=$((60 << 20))
+bytes=$(du -sb "$folder" | cut -f1)
+[ "$bytes" -le $most_bytes ] || echo "pack.sh: $folder has $((bytes >> 20)) MiB, expected $((most_bytes >> 20)) at most; --lessons packs fewer" >&2

@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -5,6 +6,8 @@
 #include "bench/device/shared_passes.hpp"
 #include "bench/device/stopwatch.hpp"
 #include "bench/device/timings.hpp"
+#include "cuda_flash_backward.hpp"
+#include "cuda_flash_forward.hpp"
 
 namespace course::bench::device {
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "bench/device/numbers.hpp"
 #include "bench/device/reference.hpp"
-#include "cuda_flash_backward.hpp"
-#include "cuda_flash_forward.hpp"
 
 namespace course::bench::device {
 

@@ -1,10 +1,10 @@
 #include <mpi.h>
 
-#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
