@@ -49,7 +49,7 @@ if [ -z "$out" ]; then
   trap 'rm -rf "$out"' EXIT
 fi
 mkdir -p "$out"
-result=0
+result=0 no_device=''
 
 # The exit code that counts: that this machine lacks something only where nothing else was wrong.
 note_code() { [ "$1" = 0 ] || [ "$result" = 1 ] || result=$1; }
@@ -59,6 +59,7 @@ kernels() {
   [ -e "$program" ] || { echo "kernels: $(basename "$program") was not packed" && note_code 3 && return; }
   "$program" "${size[@]}" --rows "$out/kernels.rows.json"
   note_code $?
+  [ "$result" != 3 ] || no_device=yes
 }
 
 # One way to carry messages; returns whether it did.
@@ -95,7 +96,7 @@ ring() {
   ring_program=$programs/device_ring_$subject$ending
   [ -e "$ring_program" ] || { echo "ring: $(basename "$ring_program") was not packed" && note_code 3 && return; }
   local count through_nccl=yes
-  for count in 2 4; do ring_of $count; done
+  for count in 2 4; do ring_of "$count"; done
 }
 
 pytorch() {
@@ -108,6 +109,7 @@ pytorch() {
 # With --json stdout is for the report alone.
 for part in "${parts[@]}"; do
   if [ -n "$json" ]; then $part >&2; else $part; fi
+  [ -z "$no_device" ] || break
 done
 [ -z "$json" ] || "$programs/device_report" "$out"
 exit $result

@@ -1,4 +1,5 @@
 # What play, bench and everything have in common; they set `here`, their folder, and source this.
+# shellcheck shell=bash disable=SC2034,SC2154
 
 # The name that messages begin with.
 myself=$(basename -- "$0")

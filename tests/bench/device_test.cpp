@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "../demo/test_checkout.hpp"
+#include "../demo/running.hpp"
 #include "bench/device/reference.hpp"
 #include "bench/device/shared_passes.hpp"
 #include "bench/device/timings.hpp"
