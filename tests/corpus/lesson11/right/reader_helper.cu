@@ -53,7 +53,8 @@ __device__ bool tile_seen(const KeyRange& range, int i0, int queries, int j0, in
 
 // p and ds of the tile in shared memory, [query][key].
 template <int D>
-__device__ void make_p_ds(const Tiles<D>& t, const Block& block, int head, int i0, int j0, const Shape& shape) {
+__device__ void make_p_ds(const Tiles<D>& t, const Block& block, int head, int i0, int j0,
+                          const Shape& shape) {
   const float scale = 1.0f / sqrtf((float)D);
   for (int e = threadIdx.x; e < kTile * kTile; e += kThreads) {
     const int a = e / kTile, b = e % kTile;
@@ -146,11 +147,12 @@ __global__ void query_gradients(Block block, float* dq, Shape shape) {
   }
   if (i0 + a >= shape.queries) return;
   const float scale = 1.0f / sqrtf((float)D);
-  for (int n = 0; n < columns; ++n)
-    dq[query_rows + (size_t)(i0 + a) * D + c0 + 8 * n] += sum[n] * scale;
+  for (int n = 0; n < columns; ++n) dq[query_rows + (size_t)(i0 + a) * D + c0 + 8 * n] += sum[n] * scale;
 }
 
-int tiles(int rows) { return (rows + kTile - 1) / kTile; }
+int tiles(int rows) {
+  return (rows + kTile - 1) / kTile;
+}
 
 template <class Kernel>
 void allow_shared(Kernel kernel, size_t bytes) {
