@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "bench/contest.hpp"
+#include "bench/on_device.hpp"
 #include "bench/subjects.hpp"
 #include "course/build/file_lock.hpp"
 #include "course/commands/command_line.hpp"
@@ -28,6 +29,7 @@ struct Options {
   bool mine = false;
   bool peers = false;
   bool json = false;
+  std::string backend = {};  ///< of kernels and rings on a GPU; empty: of this machine's cores
 };
 
 std::vector<Role> roles_of(const Options& options) {
@@ -144,10 +146,12 @@ std::vector<Row> rows_of(const Checkout& checkout, const Contest& contest, const
 }
 
 /// Builds and times blocks and the blocking ring, causal rings, or a simulated GPU, or those of them that
-/// there are; exit 0 whatever the ratios are. Throws Unavailable when nothing can be timed, or when there is
-/// no way to get the peers.
+/// there are, or kernels on a GPU; exit 0 whatever the ratios are. Throws Unavailable when nothing can be
+/// timed, or when there is no way to get the peers.
 int bench(const Checkout& checkout, Contest contest, const Options& options) {
   const Interruptible interruptible;
+  if (!options.backend.empty())
+    return time_on_device(checkout, {options.backend, options.mine, options.json});
   const Subjects subjects = subjects_here(checkout, options);
   for (const std::string& why : subjects.left_out) program::complain(why);
   require_something(subjects, options);
@@ -183,10 +187,20 @@ class BenchLine : public program::CommandLine {
             ->add_flag("--simulated", options_.simulated,
                        "a block on a simulated GPU, against the core's multiply-adds")
             ->excludes(causal);
+    CLI::Option* const backend =
+        command
+            ->add_option(
+                "--backend", options_.backend,
+                "cuda: lessons 09 to 12 on this machine's GPU, beside PyTorch where that is; sim: the "
+                "same path on simulated GPUs, whose rates mean nothing")
+            ->check(CLI::IsMember({"sim", "cuda"}))
+            ->excludes(causal)
+            ->excludes(simulated);
     command->add_flag("--mine", options_.mine, "my own lessons, where they pass");
     command
         ->add_flag("--peers", options_.peers,
                    "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers")
+        ->excludes(backend)
         ->excludes(simulated);
     print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");

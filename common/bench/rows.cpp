@@ -46,23 +46,51 @@ std::string table_text(const std::vector<Row>& rows) {
   std::size_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.name.size());
   std::string text;
-  for (const Row& row : rows)
-    text += fmt::format("{:<{}}  {:7.1f} GFLOP/s{}\n", row.name, width, row.rate, ratio_cells(row));
+  for (const Row& row : rows) {
+    text += fmt::format("{:<{}}  {:7.1f} {}{}\n", row.name, width, row.rate, row.unit, ratio_cells(row));
+    if (!row.limited_by.empty()) text += fmt::format("  limited by {}\n", row.limited_by);
+  }
   return text;
 }
 
-std::string rows_json(const std::vector<Row>& rows) {
-  Json all = Json::array();
+std::string rows_json(const std::vector<Row>& rows,
+                      const std::vector<std::pair<std::string, std::string>>& about) {
+  Json report = Json::object();
+  for (const auto& [name, value] : about) report[name] = value;
+  Json& all = report["rows"] = Json::array();
   for (const Row& row : rows) {
     Json& one = all.emplace_back(Json{{"name", row.name},
                                       {"value", row.rate},
-                                      {"unit", "GFLOP/s"},
+                                      {"unit", row.unit},
                                       {"against", row.against.empty() ? Json() : Json(row.against)},
                                       {"ratio", or_null(row.ratio)},
                                       {"bound", or_null(row.bound)}});
     if (!row.published.empty()) one["published"] = row.published;
+    if (!row.limited_by.empty()) one["limited_by"] = row.limited_by;
   }
-  return Json{{"rows", all}}.dump(2) + "\n";
+  return report.dump(2) + "\n";
+}
+
+std::vector<Row> rows_in(const std::string& json) {
+  const auto text = [](const Json& one, const char* name) {
+    const auto found = one.find(name);
+    return found == one.end() || found->is_null() ? std::string() : found->get<std::string>();
+  };
+  const auto number = [](const Json& value) {
+    return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+  };
+  std::vector<Row> rows;
+  const Json report = Json::parse(json);
+  for (const Json& one : report.at("rows"))
+    rows.push_back({.name = one.at("name"),
+                    .against = text(one, "against"),
+                    .bound = number(one.at("bound")),
+                    .published = text(one, "published"),
+                    .unit = one.at("unit"),
+                    .limited_by = text(one, "limited_by"),
+                    .rate = one.at("value"),
+                    .ratio = number(one.at("ratio"))});
+  return rows;
 }
 
 }  // namespace course::bench

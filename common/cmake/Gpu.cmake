@@ -50,22 +50,34 @@ function(add_simulated_program name path)
   link_simulator(${name})
 endfunction()
 
-# The target NAME: the shared object lib/NAME.so of CUDA sources, an adapter among them, as nvcc makes it, linked as
-# add_subject() links others. It is built when it is asked for.
-function(add_cuda_subject name folder)
-  if(NOT COURSE_NVCC)
-    return()
-  endif()
-  set(architectures)
+# Which GPUs code is made for, and what that takes. In what goes to another machine, code is small and CUDA's runtime one library
+# that is packed once; nvcc 12.8 is the first that can make code smaller than its own default.
+set(COURSE_CUDA_OPTIONS)
+set(COURSE_CUDA_LINK_OPTIONS)
+set(COURSE_SMALL_LINK -Wl,--exclude-libs,ALL)
+if(COURSE_NVCC)
   foreach(architecture ${COURSE_CUDA_ARCHITECTURES})
-    list(APPEND architectures -gencode=arch=compute_${architecture},code=sm_${architecture})
+    list(APPEND COURSE_CUDA_OPTIONS -gencode=arch=compute_${architecture},code=sm_${architecture})
   endforeach()
   list(GET COURSE_CUDA_ARCHITECTURES -1 latest)
-  list(APPEND architectures -gencode=arch=compute_${latest},code=compute_${latest})
-  set(includes ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/${folder})
+  list(APPEND COURSE_CUDA_OPTIONS -gencode=arch=compute_${latest},code=compute_${latest})
+  if(COURSE_PORTABLE)
+    list(APPEND COURSE_CUDA_OPTIONS -cudart=shared)
+    set(COURSE_CUDA_LINK_OPTIONS -Xlinker=--gc-sections,--exclude-libs,ALL)
+    execute_process(COMMAND ${COURSE_NVCC} --help OUTPUT_VARIABLE help)
+    if(help MATCHES "--compress-mode")
+      list(APPEND COURSE_CUDA_OPTIONS --compress-mode=size)
+    endif()
+  endif()
+endif()
+
+# Sets RESULT to the objects that nvcc makes of CUDA sources, in the folder cuda/NAME of the build; a source that a name has
+# already is not compiled again.
+function(cuda_objects result name includes)
   if(COURSE_NCCL_INCLUDE)
     list(APPEND includes ${COURSE_NCCL_INCLUDE})
   endif()
+  list(PREPEND includes ${CMAKE_SOURCE_DIR}/common)
   list(TRANSFORM includes PREPEND -I)
   set(system_includes ${MPI_CXX_INCLUDE_DIRS})
   list(TRANSFORM system_includes PREPEND -isystem=)
@@ -78,25 +90,108 @@ function(add_cuda_subject name folder)
     set(lessons ${CMAKE_SOURCE_DIR}/lessons)
     cmake_path(IS_PREFIX lessons ${source} students)
     if(students)
-      string(REGEX MATCH "^lesson[0-9]+" lesson ${name})
-      compile_answer(${lesson} launcher ${source})
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${lessons} OUTPUT_VARIABLE inside)
+      string(REGEX MATCH "^[0-9]+" lesson ${inside})
+      compile_answer(lesson${lesson} launcher ${source})
       set(needs compile-answer)
     endif()
     add_custom_command(
       OUTPUT ${object} DEPENDS ${source} ${needs} DEPFILE ${object}.d
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/cuda/${name}
-      COMMAND ${launcher} ${COURSE_NVCC} -std=c++20 -O2 -Xcompiler -fPIC ${architectures} ${includes} ${system_includes}
+      COMMAND ${launcher} ${COURSE_NVCC} -std=c++20 -O2 -Xcompiler -fPIC ${COURSE_CUDA_OPTIONS} ${includes} ${system_includes}
               -MD -MF ${object}.d -c ${source} -o ${object}
       COMMAND_EXPAND_LISTS VERBATIM)
     list(APPEND objects ${object})
   endforeach()
+  set(${result} ${objects} PARENT_SCOPE)
+endfunction()
+
+# The target NAME: the shared object lib/NAME.so of CUDA sources, an adapter among them or its object, as nvcc makes it, linked as
+# add_subject() links others. It is built when it is asked for.
+function(add_cuda_subject name folder)
+  if(NOT COURSE_NVCC)
+    return()
+  endif()
+  set(compiled ${ARGN})
+  list(FILTER compiled INCLUDE REGEX "[.]o$")
+  set(sources ${ARGN})
+  list(FILTER sources EXCLUDE REGEX "[.]o$")
+  cuda_objects(objects ${name} ${CMAKE_SOURCE_DIR}/${folder} ${sources})
   set(library ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${name}.so)
   add_custom_command(
-    OUTPUT ${library} DEPENDS ${objects} tensor
-    COMMAND ${COURSE_NVCC} -shared ${architectures} -Xlinker=-Bsymbolic,--no-undefined,--as-needed -o ${library} ${objects}
-            $<TARGET_FILE:tensor> ${MPI_CXX_LIBRARIES} $<$<BOOL:${COURSE_NCCL_LIBRARY}>:${COURSE_NCCL_LIBRARY}>
+    OUTPUT ${library} DEPENDS ${compiled} ${objects} tensor
+    COMMAND ${COURSE_NVCC} -shared ${COURSE_CUDA_OPTIONS} ${COURSE_CUDA_LINK_OPTIONS} -Xlinker=-Bsymbolic,--no-undefined,--as-needed -o ${library} ${compiled}
+            ${objects} $<TARGET_FILE:tensor> ${MPI_CXX_LIBRARIES} $<$<BOOL:${COURSE_NCCL_LIBRARY}>:${COURSE_NCCL_LIBRARY}>
     COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name} DEPENDS ${library})
+endfunction()
+
+# The target LESSON_KIND_cuda: a lesson's sources for devices. All of a lesson's share the object of its adapter.
+function(add_cuda_answer lesson kind)
+  recall(${lesson} folder tests)
+  get_property(adapter GLOBAL PROPERTY ${lesson}.cuda_adapter)
+  if(NOT adapter AND COURSE_NVCC)
+    cuda_objects(adapter ${lesson}_adapter ${CMAKE_SOURCE_DIR}/lessons/${folder} ${tests}/adapter.cu)
+    set_property(GLOBAL PROPERTY ${lesson}.cuda_adapter ${adapter})
+  endif()
+  add_cuda_subject(${lesson}_${kind}_cuda lessons/${folder} ${adapter} ${ARGN})
+endfunction()
+
+# What tests/corpus/device.tsv has of a lesson, for the simulator and for devices, is part of LESSON_packed. A handout has no such
+# answers.
+function(add_packed_answers lesson)
+  recall(${lesson} ending)
+  set(corpus ${CMAKE_SOURCE_DIR}/tests/corpus)
+  if(NOT EXISTS ${corpus}/device.tsv)
+    return()
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${corpus}/device.tsv)
+  string(REPLACE lesson "" number ${lesson})
+  file(STRINGS ${corpus}/device.tsv lines REGEX "^${number}\t")
+  foreach(line ${lines})
+    string(REPLACE "\t" ";" cells ${line})
+    list(GET cells 1 kind)
+    list(GET cells 2 id)
+    set(source ${CMAKE_BINARY_DIR}/candidates/${lesson}/${kind}/${id}${ending})
+    if(kind STREQUAL "right")
+      set(source ${corpus}/${lesson}/right/${id}${ending})
+      add_subject(${lesson} right_${id} ${source})
+      set_target_properties(${lesson}_right_${id} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+    add_cuda_answer(${lesson} ${kind}_${id} ${source})
+    foreach(target ${lesson}_${kind}_${id} ${lesson}_${kind}_${id}_cuda)
+      if(TARGET ${target})
+        add_dependencies(${lesson}_packed ${target})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# The target NAME: the program bin/NAME for devices. After the includes and whether it uses MPI and NCCL come libraries of this
+# build, "--" and the CUDA sources.
+function(add_cuda_program name includes mpi)
+  if(NOT COURSE_NVCC OR (mpi AND NOT COURSE_NCCL_LIBRARY))
+    return()
+  endif()
+  list(FIND ARGN -- end)
+  list(SUBLIST ARGN 0 ${end} libraries)
+  math(EXPR begin "${end} + 1")
+  list(SUBLIST ARGN ${begin} -1 sources)
+  cuda_objects(objects ${name} "${includes}" ${sources})
+  set(files)
+  foreach(library ${libraries} tensor)
+    list(APPEND files $<TARGET_FILE:${library}>)
+  endforeach()
+  if(mpi)
+    list(APPEND files ${MPI_CXX_LIBRARIES} ${COURSE_NCCL_LIBRARY})
+  endif()
+  set(program ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name})
+  add_custom_command(
+    OUTPUT ${program} DEPENDS ${objects} ${libraries} tensor
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+    COMMAND ${COURSE_NVCC} ${COURSE_CUDA_OPTIONS} ${COURSE_CUDA_LINK_OPTIONS} -Xlinker=--as-needed -o ${program} ${objects} ${files}
+    COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(${name} DEPENDS ${program})
 endfunction()
 
 # The target staged_nccl: lib/staged/libnccl.so.2, which stands in for NCCL's where ranks share a device. Like NCCL's it

@@ -70,6 +70,17 @@ TEST_F(Bench, TimesEveryLesson) {
   EXPECT_EQ(against.count("backward with Eigen's maps, d = 8"), 1u);
 }
 
+TEST_F(Bench, NeedsADeviceForItsRates) {
+  const Finished none = run_shell(
+      checkout_.environment() + "CUDA_VISIBLE_DEVICES=-1 " + COURSE_BENCH + " bench --backend cuda --json",
+      folder_);
+  EXPECT_EQ(none.code, 3) << none.out;
+  EXPECT_NE(none.err.find("--backend cuda: "), std::string::npos) << none.err;
+  EXPECT_EQ(none.out, "");
+  const Finished wrong = run("--backend tpu");
+  EXPECT_EQ(wrong.code, 2) << wrong.out;
+}
+
 TEST_F(Bench, LeavesOutWhatIsNotHere) {
   without({"05_ring_attention", "06_attention_backward"});
   const Finished some = run("");

@@ -54,6 +54,27 @@ TEST(Rows, InTheTableSayWhereTheyAreBelowTheirBound) {
             "torch       40.0 GFLOP/s\n");
 }
 
+TEST(Rows, TellUnitsAndWhatLimitsThem) {
+  const std::vector<Row> rows =
+      with_rates({{.name = "copy", .unit = "GB/s", .limited_by = "memory"}}, {{"copy", 3}});
+  EXPECT_EQ(table_text(rows),
+            "copy      3.0 GB/s\n"
+            "  limited by memory\n");
+  const std::string json = rows_json(rows, {{"device", "one"}});
+  const nlohmann::json report = nlohmann::json::parse(json);
+  EXPECT_EQ(report.at("device"), "one");
+  EXPECT_EQ(report.at("rows")[0].at("unit"), "GB/s");
+  EXPECT_EQ(report.at("rows")[0].at("limited_by"), "memory");
+}
+
+TEST(Rows, ComeBackFromJson) {
+  const std::vector<Row> rows = with_rates(
+      {{.name = "copy", .unit = "GB/s", .limited_by = "memory"}, {"softmax", "copy", 0.9, "80 % there"}},
+      {{"copy", 3}, {"softmax", 2}});
+  EXPECT_EQ(rows_json(rows_in(rows_json(rows))), rows_json(rows));
+  EXPECT_ANY_THROW(rows_in("{}"));
+}
+
 TEST(Rows, TellWhatIsPublishedBesideTheRatio) {
   const std::vector<Row> rows = with_rates(
       {{"ring", "one", {}, "90 % there"}, {"ring", "one", 0.9, "90 % there"}}, {{"ring", 8}, {"one", 10}});

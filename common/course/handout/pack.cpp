@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is built of a lesson: its judge, its players and what they play.
+/// What is built of a lesson: its judge, its players and what they play; and what times it on a device.
 std::vector<std::string> targets_of(const Checkout& checkout, const LessonInfo& lesson) {
   std::vector<std::string> targets{"judge_" + lesson.tag(), lesson.player(), lesson.player(Backend::Cuda)};
   const bool for_devices = lesson.needs_gpu() && has_nvcc();
@@ -31,6 +31,7 @@ std::vector<std::string> targets_of(const Checkout& checkout, const LessonInfo& 
     if (for_devices) targets.push_back(subject_target(lesson, subject + "_cuda"));
   }
   if (for_devices && lesson.needs_mpi()) targets.push_back(staged_nccl_target);
+  if (lesson.needs_gpu()) targets.insert(targets.end(), {lesson.tag() + "_packed", "device_programs"});
   return targets;
 }
 
@@ -76,7 +77,8 @@ int pack(const Checkout& checkout, const PackOptions& options) {
     fs::remove_all(folder);
     throw Unavailable("nothing was packed:\n" + said.output);
   }
-  fmt::print("{} holds lessons {}; on the other machine: ./play --help\n", folder.string(),
+  fmt::print("{}", said.output);
+  fmt::print("{} holds lessons {}; on the other machine read README first\n", folder.string(),
              joined(lessons, &LessonInfo::id));
   return succeeded;
 }

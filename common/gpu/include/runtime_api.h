@@ -143,7 +143,7 @@ cudaError_t cudaFuncSetAttribute(Function* kernel, cudaFuncAttribute, int bytes)
 struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
-  int major, minor, warpSize, maxThreadsPerBlock, multiProcessorCount, regsPerBlock;
+  int major, minor, warpSize, maxThreadsPerBlock, multiProcessorCount, regsPerBlock, l2CacheSize;
 };
 cudaError_t inline cudaGetDeviceCount(int* count) {
   *count = 1;
@@ -168,6 +168,7 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int devic
                  32,
                  static_cast<int>(course::gpu::most_threads_of_a_block),
                  108,
-                 65536};
+                 65536,
+                 40 << 20};
   return cudaSuccess;
 }
