@@ -308,7 +308,7 @@ function(options_of kind result)
     # longer than -O0, whose code is far slower.
     set(options -O1 -DEIGEN_DONT_VECTORIZE)
   endif()
-  if(kind MATCHES "^(mutant|unnamed|combination|answer|recorded|corpus|right)_")
+  if(kind MATCHES "^(mutant|unnamed|combination|answer|recorded|corpus)_")
     list(APPEND options -w) # a mistake often leaves something unused, and an old answer may displease a new compiler
     if(COURSE_SANITIZE)
       list(APPEND options -fno-sanitize=all) # the judge that names them is what the sanitizers look at

@@ -107,7 +107,7 @@ right_answer() {
 
 right_answers() {
   local result=0
-  for_each_candidate 'variant right' right_answer
+  for_each_candidate 'variant corpus_right' right_answer
   return $result
 }
 
