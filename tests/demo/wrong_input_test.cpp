@@ -99,17 +99,17 @@ TEST_F(WrongInput, OfValues) {
 TEST_F(WrongInput, OfOptions) {
   const std::string own = "--q good.npy --k good.npy --v good.npy ";
   for (const auto& [arguments, expected] : std::vector<std::pair<std::string, std::string>>{
-           {"--ranks 0", "--ranks: Value 0 not in range 1 to"},
-           {"--ranks -1", "--ranks: Value -1 not in range 1 to"},
+           {"--ranks 0", "--ranks: Value 0 not in range"},
+           {"--ranks -1", "--ranks: Value -1 not in range"},
            {"--ranks 3.5", "--ranks"},
-           {"--ranks abc", "--ranks: Value abc not in range 1 to"},
+           {"--ranks abc", "--ranks: Value abc not in range"},
            {"--ranks 99999999999999999999", "--ranks"},
            {"--ranks ''", "--ranks"},
            {"--ranks", "--ranks"},
            {"--ranks 2 --ranks 3", "--ranks"},
-           {"--heads 0", "--heads: Value 0 not in range 1 to"},
+           {"--heads 0", "--heads: Value 0 not in range"},
            {"--seq 1e3", "--seq"},
-           {"--dim -4", "--dim: Value -4 not in range 1 to"},
+           {"--dim -4", "--dim: Value -4 not in range"},
            {"--seq 8 --seed -1", "--seed"},
            {"--q good.npy", "--q requires --"},
            {"--v good.npy --k good.npy", " requires --"},

@@ -166,6 +166,10 @@ std::string differences(const Ledger& ledger, const std::string& submission, con
     const std::string name = test.test->name();
     const std::string verdict = recorded_as(test.verdict);
     const auto recorded = missing.extract(name);
+    // A mutant that reads what is not its own may end its task sooner than it did when it was recorded.
+    const bool is_ended = test.verdict.status == TestVerdict::Status::NotPlayed && !recorded.empty() &&
+                          !admits(recorded.mapped(), passed);
+    if (is_ended) continue;
     if (recorded.empty()) {
       text += fmt::format("  {}: the ledger does not have it, and it came out as: {}\n", name, verdict);
     } else if (!admits(recorded.mapped(), verdict)) {
