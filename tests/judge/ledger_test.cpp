@@ -63,8 +63,7 @@ TEST_F(Ledgers, CompareEveryTest) {
 TEST_F(Ledgers, TakeAFailureThatAnEarlierOneHasEnded) {
   write("mutant.off\tfailed: off\t1.ranks3\n");
   EXPECT_EQ(differences(round(not_played, passed)), "");
-  EXPECT_EQ(differences(round(off, not_played)),
-            "  2: the ledger has: passed, and it came out as: failed\n");
+  EXPECT_EQ(differences(round(off, not_played)), "  2: the ledger has: passed, and it came out as: failed\n");
 }
 
 TEST_F(Ledgers, MissWhatWasNotPlayed) {
