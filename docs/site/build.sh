@@ -88,7 +88,7 @@ cmake -D REGISTRY=lessons/registry.json -D "TABLE=$work/lessons.tsv" -P "$here/l
   for file in docs/*.md; do
     case $file in docs/notation.md) ;; *) add_pages guide "$file" ;; esac
   done
-  for file in common/data/README.md common/gradescope/README.md tests/ledger/README.md; do
+  for file in common/data/README.md common/gradescope/README.md tests/corpus/README.md tests/ledger/README.md; do
     [ ! -f "$file" ] || printf '%s\t%s\t%s\t%s\n' "$file" "aside_$(dirname "$file" | tr -c 'a-zA-Z0-9\n' _).html" "$(title_of "$file")" aside
   done
 } >"$work/pages.tsv"

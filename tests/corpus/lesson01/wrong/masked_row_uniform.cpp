@@ -1,5 +1,6 @@
 // wrong: a row that is -inf throughout gets equal weights, not 0
 // line: std::ranges::fill(p.row(i), 1.0f / x.cols());
+// rating: led
 #include "safe_softmax.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the maximum is that of the magnitudes
 // line: for (const float score : row) m = std::max(m, std::abs(score));
+// rating: led
 #include "safe_softmax.hpp"
 
 #include <algorithm>

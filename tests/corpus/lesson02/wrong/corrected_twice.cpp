@@ -1,5 +1,6 @@
 // wrong: o is multiplied by the correction's square
 // line: for (float& component : o) component *= correction * correction;
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

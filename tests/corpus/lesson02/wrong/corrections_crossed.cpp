@@ -1,5 +1,6 @@
 // wrong: the corrections of the two states are crossed
 // line: return {m, a.l * std::exp(b.m - m) + b.l * std::exp(a.m - m)};
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

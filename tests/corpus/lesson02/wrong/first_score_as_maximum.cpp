@@ -1,5 +1,6 @@
 // wrong: a block's first score is taken for its maximum
 // line: const float m = std::max(state.m, scores[0]);
+// rating: not led
 #include "online_softmax.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: lse is m + l, without the logarithm
 // line: return state.m + state.l;
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

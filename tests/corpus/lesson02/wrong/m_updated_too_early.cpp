@@ -1,5 +1,6 @@
 // wrong: the new maximum is stored before the correction is made of the old one, so that the correction is 1
 // line: state.m = m;
+// rating: not led
 #include "online_softmax.hpp"
 
 #include <algorithm>

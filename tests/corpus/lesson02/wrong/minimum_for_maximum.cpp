@@ -1,5 +1,6 @@
 // wrong: merged states take the smaller maximum
 // line: const float m = std::min(a.m, b.m);
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: states are received from rank + 1, to which they are sent
 // line: travelling = receive(next, comm);
+// rating: led
 #include "ring_softmax.hpp"
 
 #include <cmath>

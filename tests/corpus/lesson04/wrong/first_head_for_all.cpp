@@ -1,5 +1,6 @@
 // wrong: every head takes the queries of head 0
 // line: attend_block(q.head(0), k.head(head).rows(first, keys), v.head(head).rows(first, keys), m, l,
+// rating: led
 #include "blockwise_attention.hpp"
 
 #include <algorithm>

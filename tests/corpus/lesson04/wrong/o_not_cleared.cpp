@@ -1,5 +1,6 @@
 // wrong: o is not cleared before the first block
 // line: (left out) std::fill_n(o_head.data(), o_head.size(), 0.0f);
+// rating: led
 #include "blockwise_attention.hpp"
 
 #include <algorithm>

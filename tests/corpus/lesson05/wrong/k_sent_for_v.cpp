@@ -1,5 +1,6 @@
 // wrong: the keys are sent in the values' place, too
 // line: pass_on(ring, held_k, arriving_v);
+// rating: led
 #include "ring_attention.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: every block is taken to be as long as the rank's own
 // line: course::HeadsView<float> arriving_k(k_room[hop % 2].data(), q.heads(), shard_tokens[ring.rank], q.head_dim());
+// rating: led
 #include "ring_attention.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the block's owner is taken to be the hop's number
 // line: block.accumulate(q, held_k, held_v, hop, state);
+// rating: led
 #include "ring_attention.hpp"
 
 #include <algorithm>

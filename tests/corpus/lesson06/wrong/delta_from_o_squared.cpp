@@ -1,5 +1,6 @@
 // wrong: D is made of o and o, not of o and d_o
 // line: delta[i] = course::dot(o.head(head).row(i), o.head(head).row(i)) - d_lse(head, i);
+// rating: led
 #include "attention_backward.hpp"
 
 #include <algorithm>

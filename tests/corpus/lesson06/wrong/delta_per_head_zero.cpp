@@ -1,5 +1,6 @@
 // wrong: D takes d_o of head 0 for every head
 // line: delta[i] = course::dot(o.head(head).row(i), d_o.head(0).row(i)) - d_lse(head, i);
+// rating: led
 #include "attention_backward.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: dk is made of ds and d_o, not of ds and q
 // line: course::gemm(scale, course::transposed(ds), d_o_tile, 1.0f, dk);
+// rating: led
 #include "attention_backward.hpp"
 
 #include <algorithm>

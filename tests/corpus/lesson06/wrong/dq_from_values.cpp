@@ -1,5 +1,6 @@
 // wrong: dq is made of ds and v, not of ds and k
 // line: course::gemm(scale, ds, v, 1.0f, dq.rows(first, queries));
+// rating: led
 #include "attention_backward.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: delta takes o of head 0 for every head
 // line: const float* first = o.data() + (row % o.seq()) * o.head_dim();
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: delta has the wrong sign
 // line: delta[row] = -delta[row];
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

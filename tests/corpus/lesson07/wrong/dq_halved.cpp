@@ -1,5 +1,6 @@
 // wrong: dq is halved
 // line: for (Index i = 0; i < dq.size(); ++i) dq.data()[i] *= 0.5f;
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

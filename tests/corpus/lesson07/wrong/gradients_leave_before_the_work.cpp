@@ -1,5 +1,6 @@
 // wrong: the block of the first hop is not worked on, and K and V are taken over before dK and dV are passed on
 // line: if (hop > 1) work_on(held, owner);
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

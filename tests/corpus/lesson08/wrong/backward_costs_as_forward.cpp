@@ -1,5 +1,6 @@
 // wrong: 4 operations are counted backwards, where there are 10
 // line: return {tokens(4, setup.element_bytes), tokens(4, setup.element_bytes + setup.gradient_bytes)};
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the sums that are sent lie in the other room
 // line: Room& summed = sums[hop % 2];
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

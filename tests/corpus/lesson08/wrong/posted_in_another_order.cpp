@@ -1,5 +1,6 @@
 // wrong: K is received into the room of V and V into that of K, both with one tag
 // line: transfers.start(held_k, arriving_v, keys);
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the last hop sends as many numbers of dK as the own shard has, not the block's
 // line: send(dk_room[sent].data(), dk.size(), tag_dk);
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the wrong rooms are swapped after a step: what arrived is sent on, without the own share
 // line: std::swap(arrived, sent);  // what was the share is sent next
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

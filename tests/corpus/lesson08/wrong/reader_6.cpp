@@ -1,5 +1,6 @@
 // wrong: delta takes d_o of head 0 for every head
 // line: const auto a = o.head(h).row(i), b = d_o.head(0).row(i);
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: there is no case for one rank: it sends its gradients to itself
 // line: if (ring.size == 0) {
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

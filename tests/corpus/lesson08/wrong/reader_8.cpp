@@ -1,6 +1,7 @@
 // wrong: dK's sum and share are added into the room that arrived; the room that is sent keeps the share alone
 // line: for (Index i = 0; i < size; ++i) dk_room[arrived][i] += dk_room[share][i];
 // mistake: overwritten_not_accumulated
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: lse is read without the head: every head gets head 0's
 // line: p = expf(s * scale - block.lse[i]);
+// rating: led
 #include "cuda_flash_backward.hpp"
 #include "lesson/cuda_check.hpp"
 #include "lesson/not_implemented.hpp"

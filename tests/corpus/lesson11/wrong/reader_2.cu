@@ -1,5 +1,6 @@
 // wrong: dV is multiplied by 1/sqrt(d), too
 // line: dv[at] += sum_v[n] * scale;
+// rating: led
 #include "cuda_flash_backward.hpp"
 #include "lesson/cuda_check.hpp"
 #include "lesson/not_implemented.hpp"

@@ -1,5 +1,6 @@
 // wrong: blockIdx.x counts threads, not warps: most rows of D are left out
 // line: const int row = blockIdx.x * blockDim.x + threadIdx.x / 32;
+// rating: led
 #include "cuda_flash_backward.hpp"
 #include "lesson/cuda_check.hpp"
 #include "lesson/not_implemented.hpp"

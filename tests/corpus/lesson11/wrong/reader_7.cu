@@ -1,5 +1,6 @@
 // wrong: the launch asks for p and ds without their padding
 // line: return (4 * kTile * kPitch<D> + 2 * kTile * kTile) * sizeof(float);
+// rating: led
 #include "cuda_flash_backward.hpp"
 #include "lesson/cuda_check.hpp"
 #include "lesson/not_implemented.hpp"
