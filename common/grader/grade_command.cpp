@@ -173,12 +173,22 @@ GradingManifest manifest_of(const Checkout& checkout, const std::vector<LessonIn
           joined(lessons, scope_of, " ")};
 }
 
+bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
+  return std::ranges::all_of(handed_in.texts, [&](const auto& entry) {
+    const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
+    return skeleton && same_code(entry.second, *skeleton);
+  });
+}
+
 /// A machine or a judge that fails is no answer's failure, and takes no other lesson's grade with it.
 LessonGrade graded_or_skipped(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder,
-                              const GradingManifest& manifest) {
+                              const HandedIn& handed_in, const GradingManifest& manifest) {
   try {
-    return grade_lesson(checkout, lesson, folder, manifest);
-  } catch (const std::runtime_error& error) {
+    LessonGrade grade = grade_lesson(checkout, lesson, folder, manifest);
+    // The commit that brought a skeleton is no answer's.
+    if (!is_untouched(checkout, lesson, handed_in)) grade.commit = last_commit(folder, handed_in);
+    return grade;
+  } catch (const std::exception& error) {
     const std::string why = std::string("cannot grade on this machine: ") + error.what();
     complain("lesson " + lesson.id + ": " + why);
     return {.lesson_status = lesson_status_as_a_whole(lesson, Status::Skipped, why), .failed = true};
@@ -198,11 +208,14 @@ Report ended_at_next(Report report, const std::vector<LessonInfo>& lessons) {
   return report;
 }
 
-bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
-  return std::ranges::all_of(handed_in.texts, [&](const auto& entry) {
-    const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
-    return skeleton && same_code(entry.second, *skeleton);
-  });
+/// They decide nothing: a machine on which they cannot be looked for grades all the same.
+Edits edits_or_none(const Checkout& checkout, const fs::path& folder) {
+  try {
+    return edits_beside(checkout, folder);
+  } catch (const std::exception& error) {
+    complain(std::string("files beside the answers were not looked at: ") + error.what());
+    return {};
+  }
 }
 
 /// Before each lesson `so_far` is given the report that ends there.
@@ -218,16 +231,14 @@ Report grade_submission(const Checkout& checkout, const std::vector<LessonInfo>&
   for (const LessonInfo& lesson : lessons) {
     const double before = seconds();
     so_far(ended_at_next(report, lessons));
-    LessonGrade grade = graded_or_skipped(checkout, lesson, folder, manifest);
     const HandedIn handed_in = take(folder, lesson);
+    LessonGrade grade = graded_or_skipped(checkout, lesson, folder, handed_in, manifest);
     grade.seconds = seconds() - before;
     grade.terms = terms_of(checkout, lesson, manifest);
     grade.files_hash = files_hash(handed_in);
-    // The commit that brought a skeleton is no answer's.
-    if (!is_untouched(checkout, lesson, handed_in)) grade.commit = last_commit(folder, handed_in);
     report.lessons.push_back(std::move(grade));
   }
-  report.edits = edits_beside(checkout, folder);
+  report.edits = edits_or_none(checkout, folder);
   report.seconds = seconds();
   return report;
 }
@@ -272,10 +283,12 @@ std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInf
 
 }  // namespace
 
-void override_points(std::vector<LessonInfo>& lessons, const fs::path& file) {
+std::string override_points(std::vector<LessonInfo>& lessons, const fs::path& file) {
   nlohmann::json all;
+  std::string text;
   try {
-    all = nlohmann::json::parse(read_text(file));
+    text = read_text(file);
+    all = nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
     throw UsageError("--points: " + file.string() + " is no JSON: " + error.what());
   } catch (const std::runtime_error& error) {
@@ -288,6 +301,7 @@ void override_points(std::vector<LessonInfo>& lessons, const fs::path& file) {
     if (!tasks.is_object()) throw UsageError("--points: lesson " + id + R"( is not like {"2": 80})");
     for (const auto& [task, points] : tasks.items()) override_one(*lesson, task, points);
   }
+  return text;
 }
 
 namespace {
@@ -349,11 +363,15 @@ GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson,
   return terms;
 }
 
-int grade(Checkout checkout, const GradeOptions& options) {
+int grade(Checkout checkout, GradeOptions options) {
   refuse_unused(options);
-  if (options.submissions) refuse_places(*options.submissions, results_folder(options));
+  if (options.submissions) {
+    const fs::path results = results_folder(options);
+    refuse_places(*options.submissions, results);
+    if (!options.points && fs::exists(results / points_file)) options.points = results / points_file;
+  }
   // First, so that one file of points serves assignments of single lessons.
-  if (options.points) override_points(checkout.lessons, *options.points);
+  if (options.points) options.points_text = override_points(checkout.lessons, *options.points);
   const std::vector<LessonInfo> lessons = chosen_lessons(checkout.lessons, options.lessons);
   const Isolation isolation = chosen_isolation(options.isolation);
   if (!options.prepared) {
