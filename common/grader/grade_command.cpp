@@ -41,9 +41,7 @@ void override_one(LessonInfo& lesson, const std::string& task_id, const nlohmann
 std::vector<LessonInfo> chosen_lessons(const std::vector<LessonInfo>& all,
                                        const std::vector<std::string>& arguments) {
   if (arguments.empty()) return all;
-  std::vector<LessonInfo> chosen;
-  for (const std::string& argument : arguments) chosen.push_back(choose_whole_lesson(all, argument, "grade"));
-  return chosen;
+  return choose_lessons(all, joined(arguments, {}, ","), "grade");
 }
 
 /// What grades are played with: everything of a lesson but its student's files.
@@ -326,6 +324,29 @@ bool lies_in(const fs::path& path, const fs::path& folder) {
   return !inside.empty() && *inside.begin() != "..";
 }
 
+/// Throws UsageError where a folder is no submission, and two that lie in it hand in the same file.
+void refuse_class(const fs::path& folder, const std::vector<LessonInfo>& lessons) {
+  const auto hands_in = [](const fs::path& place, const LessonInfo& lesson) {
+    return std::ranges::any_of(lesson.files, [&](const std::string& file) {
+      return fs::exists(place / Checkout::student_file(lesson, file)) || fs::exists(place / file);
+    });
+  };
+  for (const LessonInfo& lesson : lessons) {
+    if (hands_in(folder, lesson)) return;
+  }
+  for (const LessonInfo& lesson : lessons) {
+    const auto count =
+        std::ranges::count_if(fs::directory_iterator(folder), [&](const fs::directory_entry& entry) {
+          return fs::is_directory(entry.symlink_status()) && hands_in(entry.path(), lesson);
+        });
+    if (count > 1)
+      throw UsageError(
+          fmt::format("--submission: {0} holds no file of a lesson, and {1} folders in it hold "
+                      "lesson {2}'s; for a folder of submissions: --submissions {0}",
+                      shell_word(folder), count, lesson.id));
+  }
+}
+
 bool holds_results(const fs::path& folder) {
   return fs::is_regular_file(folder / run_file) && fs::is_directory(folder / "reports");
 }
@@ -370,6 +391,11 @@ int grade(Checkout checkout, GradeOptions options) {
     refuse_places(*options.submissions, results);
     if (!options.points && fs::exists(results / points_file)) options.points = results / points_file;
   }
+  if (options.submission) {
+    const fs::path& folder = *options.submission;
+    if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
+    if (!options.prepared) refuse_class(folder, checkout.lessons);  // else that is somebody's grader
+  }
   // First, so that one file of points serves assignments of single lessons.
   if (options.points) options.points_text = override_points(checkout.lessons, *options.points);
   const std::vector<LessonInfo> lessons = chosen_lessons(checkout.lessons, options.lessons);
@@ -383,7 +409,6 @@ int grade(Checkout checkout, GradeOptions options) {
   manifest.seeds = {options.lesson_seeds.begin(), options.lesson_seeds.end()};
   if (options.submissions) return grade_all(checkout, lessons, options, manifest);
   const fs::path folder = options.submission.value_or(checkout.root);
-  if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
   const std::string format = options.format.value_or("text");
   // Gradescope ends a run that takes too long, and has to show something then.
   const auto keep = [&](const Report& so_far) {
