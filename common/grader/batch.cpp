@@ -126,12 +126,8 @@ std::optional<Json> read_report(const fs::path& path) {
 }
 
 /// Its entry for a lesson; null where it has none.
-const Json* lesson_in(const std::optional<Json>& report, const std::string& id) {
-  if (!report) return nullptr;
-  for (const Json& lesson : report->at("lessons")) {
-    if (lesson.at("id") == id) return &lesson;
-  }
-  return nullptr;
+const Json* entry_of(const std::optional<Json>& report, const std::string& id) {
+  return report ? lesson_in(*report, id) : nullptr;
 }
 
 /// An empty file for what a grader prints.
@@ -148,6 +144,15 @@ struct Worker {
   bool has_ended() {
     if (Clock::now() - begin > longest_grading) ::kill(process.pid(), SIGKILL);
     return process.poll().has_value();
+  }
+
+  /// How it ended, and the last that it printed.
+  std::string ending() {
+    const Exit exit = process.poll().value_or(Exit{});
+    const std::vector<std::string> printed = lines_of(read_text(item.log));
+    return (exit.signal != 0 ? fmt::format("the grader was ended by signal {}", exit.signal)
+                             : fmt::format("the grader ended with exit code {}", exit.code)) +
+           (printed.empty() ? "" : ": " + printed.back());
   }
 
   const Item& item;
@@ -212,9 +217,11 @@ class Batch {
     if (fs::create_directories(results_)) fs::permissions(results_, fs::perms::owner_all);
     for (const fs::path& folder : {reports_, parts_}) fs::create_directories(folder);
     lock_.emplace(results_ / ".lock", "another ./course grade to finish with " + results_.string());
-    keep_run();
+    recall_run();
     for (const LessonInfo& lesson : asked_) terms_[lesson.id] = terms_of(checkout_, lesson, manifest_);
     collect_items();
+    write_run();
+    if (!options_.points_text.empty()) write_changed(results_ / points_file, options_.points_text);
   }
 
   int run() {
@@ -233,22 +240,21 @@ class Batch {
         waiting.push_back(&item);
     }
     if (known > 0) complain(fmt::format("already graded in {}: {}", results_.string(), known));
-    play(waiting);
+    play_or_stop(waiting);
+    forget_unused_seeds();
     write_reports();
     write_table();
     fs::remove_all(parts_);  // of an interrupted run, too, and of submissions that are gone
-    const bool complete = std::ranges::all_of(
-        items_, [&](const Item& item) { return item.folder.empty() || stale_lessons(item).empty(); });
+    const bool complete = std::ranges::all_of(items_, [&](const Item& item) { return is_settled(item); });
     return complete ? succeeded : failed;
   }
 
  private:
   /// The seeds and the deadlines of lessons and the roster stay those of an earlier run unless others are
   /// given. A lesson without a seed gets this run's.
-  void keep_run() {
-    const fs::path path = results_ / run_file;
-    const std::optional<Json> kept = read_json(path);
-    if (kept) manifest_.seeds = seeds_in(*kept);
+  void recall_run() {
+    const std::optional<Json> kept = read_json(results_ / run_file);
+    if (kept) earlier_seeds_ = manifest_.seeds = seeds_in(*kept);
     for (const LessonInfo& lesson : asked_) {
       if (options_.seed) manifest_.seeds[lesson.id] = *options_.seed;
       manifest_.seeds.try_emplace(lesson.id, manifest_.seed);
@@ -259,12 +265,36 @@ class Batch {
       std::map<std::string, std::string> earlier = (*kept)["due"];
       due_.merge(earlier);
     }
+  }
+
+  void write_run() const {
     Json run = to_json(manifest_);
     run.erase("seed");
     run["seeds"] = manifest_.seeds;
     run["due"] = due_;
     run["roster"] = ids_;
-    write_text(path, run.dump(2) + "\n");
+    write_text(results_ / run_file, run.dump(2) + "\n");
+  }
+
+  bool was_graded_with(const std::string& id, std::uint64_t seed) const {
+    return std::ranges::any_of(items_, [&](const Item& item) {
+      const std::optional<Json> report = read_report(item.result);
+      const Json* entry = entry_of(report, id);
+      return entry != nullptr && is_graded(*entry) && entry->at("terms").at("seed") == seed;
+    });
+  }
+
+  /// A seed that nobody was graded with, where the machine failed, is not a lesson's: it has its earlier one,
+  /// or none.
+  void forget_unused_seeds() {
+    for (const auto& [id, terms] : terms_) {
+      if (was_graded_with(id, terms.seed)) continue;
+      manifest_.seeds.erase(id);
+      const auto earlier = earlier_seeds_.find(id);
+      if (earlier != earlier_seeds_.end() && was_graded_with(id, earlier->second))
+        manifest_.seeds.insert(*earlier);
+    }
+    write_run();
   }
 
   /// By lesson; an older version of the course kept one for all.
@@ -309,12 +339,22 @@ class Batch {
     const std::optional<Json> report = read_report(item.result);
     std::vector<std::string> stale;
     for (const LessonInfo& lesson : asked_) {
-      const Json* entry = lesson_in(report, lesson.id);
+      const Json* entry = entry_of(report, lesson.id);
       if (entry == nullptr || !entry->at("complete") || !is_of_these_files(*entry, item) ||
           !manifest_from(entry->at("terms")).decides_as(terms_.at(lesson.id)))
         stale.push_back(lesson.id);
     }
     return stale;
+  }
+
+  /// Whether its row has all that it can have: every lesson asked for now is graded on these terms, and no
+  /// lesson at all was left without its grade by a machine that failed.
+  bool is_settled(const Item& item) const {
+    if (item.folder.empty()) return true;
+    const std::optional<Json> report = read_report(item.result);
+    return report && report->at("complete") && stale_lessons(item).empty() &&
+           std::ranges::none_of(report->at("lessons"),
+                                [](const Json& lesson) { return lesson.contains(kept_because); });
   }
 
   static bool is_of_these_files(const Json& entry, const Item& item) {
@@ -327,6 +367,17 @@ class Batch {
     return std::max(1u, std::thread::hardware_concurrency() / 2);
   }
 
+  void play_or_stop(const std::vector<const Item*>& waiting) {
+    const Interruptible interruptible;
+    try {
+      play(waiting);
+    } catch (const Interrupted&) {
+      complain("interrupted; what was graded is kept in " + results_.string() +
+               ", and the same command goes on");
+      throw;
+    }
+  }
+
   void play(const std::vector<const Item*>& waiting) {
     ProgressLine progress;
     std::list<Worker> workers;
@@ -335,10 +386,10 @@ class Batch {
       for (; workers.size() < jobs() && started < waiting.size(); ++started)
         workers.emplace_back(*waiting[started], command(*waiting[started]));
       progress.show(progress_text(ended, waiting.size(), workers, progress.seconds()));
-      std::this_thread::sleep_for(look_interval);
-      ended += workers.remove_if([](Worker& worker) {
+      pause_for(look_interval);
+      ended += workers.remove_if([this](Worker& worker) {
         if (!worker.has_ended()) return false;
-        take_part(worker.item);
+        if (!take_part(worker.item)) take_in(worker.item, part_of_failure(worker.item, worker.ending()));
         return true;
       });
     }
@@ -352,7 +403,7 @@ class Batch {
                   "--seed", std::to_string(manifest_.seed), "--isolation", to_string(manifest_.isolation)});
     for (const std::string& id : item.stale)
       words.insert(words.end(), {"--lesson-seed", id, std::to_string(manifest_.seeds.at(id))});
-    if (options_.points) words.insert(words.end(), {"--points", *options_.points});
+    if (options_.points) words.insert(words.end(), {"--points", results_ / points_file});
     return words;
   }
 
@@ -365,20 +416,39 @@ class Batch {
     std::vector<std::string> left_out;
     for (const Json& lesson : whole ? all->at("lessons") : Json::array()) {
       const std::string id = is_shaped_as(lesson, {{"id", ""}}) ? lesson.at("id") : Json("without id");
-      if (lesson_in(whole, id) == nullptr) left_out.push_back(presentable(id));
+      if (entry_of(whole, id) == nullptr) left_out.push_back(presentable(id));
     }
     if (!left_out.empty())
       complain(fmt::format("{}: the report lacks something of lesson {}, which counts as not graded",
                            presentable(item.name), joined(left_out)));
   }
 
-  /// Puts what a grader wrote into the submission's result.
-  static void take_part(const Item& item) {
-    if (const std::optional<Json> part = read_report(item.part)) {
-      const std::optional<Json> earlier = read_report(item.result);
-      write_text(item.result, dumped(earlier ? merged(*earlier, *part) : *part));
-    }
+  /// Puts what a grader wrote into the submission's result. Returns whether it wrote anything.
+  static bool take_part(const Item& item) {
+    const std::optional<Json> part = read_report(item.part);
+    if (part) take_in(item, *part);
     fs::remove(item.part);
+    return part.has_value();
+  }
+
+  static void take_in(const Item& item, const Json& part) {
+    const std::optional<Json> earlier = read_report(item.result);
+    write_text(item.result, dumped(earlier ? merged_over_grades(*earlier, part) : part));
+  }
+
+  /// What stands for the report of a grader that wrote none.
+  Json part_of_failure(const Item& item, const std::string& why) const {
+    Report report{item.name, manifest_, {}};
+    for (const LessonInfo& lesson : asked_) {
+      if (std::ranges::find(item.stale, lesson.id) == item.stale.end()) continue;
+      report.lessons.push_back({.lesson_status = lesson_status_as_a_whole(
+                                    lesson, Status::Skipped, "cannot grade on this machine: " + why),
+                                .failed = true,
+                                .terms = terms_.at(lesson.id),
+                                .files_hash = item.files_hashes.at(lesson.id)});
+    }
+    if (const std::optional<Json> earlier = read_report(item.result)) report.edits = edits_of(*earlier);
+    return Json::parse(json_report(report));
   }
 
   static std::string dumped(const Json& json) {
@@ -401,11 +471,30 @@ class Batch {
     return shown;
   }
 
+  /// Whether its commit is only where the history of a shallow clone begins.
+  static bool is_cut_off(const Json& lesson) {
+    const Json& commit = lesson.at("commit");
+    return !commit.is_null() && commit.value("cut_off", false);
+  }
+
+  /// What a clone says that may have been made full since; the grade is the same.
+  void look_again(const Item& item, Json& lesson) const {
+    const auto known =
+        std::ranges::find(checkout_.lessons, lesson.at("id").get<std::string>(), &LessonInfo::id);
+    if (!is_cut_off(lesson) || known == checkout_.lessons.end() || !is_of_these_files(lesson, item)) return;
+    try {
+      lesson["commit"] = commit_json(last_commit(item.folder, take(item.folder, *known)));
+    } catch (const std::exception& error) {
+      complain(presentable(item.name) + ": its clone was not looked at again: " + error.what());
+    }
+  }
+
   /// How late a lesson was handed in; null where that is not known.
   Json late_hours(const Json& lesson) const {
     const auto due = due_.find(lesson.at("id"));
     const Json& commit = lesson.at("commit");
-    if (due == due_.end() || commit.is_null() || commit.at("changed_since")) return nullptr;
+    if (due == due_.end() || commit.is_null() || commit.at("changed_since") || is_cut_off(lesson))
+      return nullptr;
     return hours_late(deadline_from(due->second), commit.at("seconds"));
   }
 
@@ -415,14 +504,33 @@ class Batch {
       std::optional<Json> report = read_report(item.result);
       if (!report) continue;
       if (const auto id = ids_.find(item.name); id != ids_.end()) (*report)["id"] = id->second;
-      for (Json& lesson : report->at("lessons")) lesson["late_hours"] = late_hours(lesson);
+      const std::vector<std::string> stale = stale_lessons(item);
+      for (Json& lesson : report->at("lessons")) {
+        const std::string id = lesson.at("id");
+        if (terms_.contains(id) && std::ranges::find(stale, id) == stale.end()) lesson.erase(kept_because);
+        look_again(item, lesson);
+        lesson["late_hours"] = late_hours(lesson);
+      }
       write_changed(item.result, dumped(*report));
       write_changed(reports_ / (item.name + ".html"), html_report(*report, checkout_));
       write_changed(reports_ / (item.name + ".md"), markdown_report(*report, checkout_));
       if (const Edits edits = edits_of(*report); !edits.paths.empty())
         complain(presentable(item.name) + ": " + edits_in_words(edits));
       say_outdated(item, *report);
+      for (const Json& lesson : report->at("lessons")) say_ungraded(item, lesson);
     }
+  }
+
+  static void say_ungraded(const Item& item, const Json& lesson) {
+    const std::string name = presentable(item.name) + ": ";
+    if (lesson.contains(kept_because)) complain(name + in_words_kept(lesson));
+    if (!lesson.at("complete"))
+      complain(name + "not graded: " + lesson.at("id").get<std::string>() + ": " + why_not_graded(lesson));
+  }
+
+  static std::string in_words_kept(const Json& lesson) {
+    return lesson.at("id").get<std::string>() +
+           ": graded before and kept; now: " + lesson.at(kept_because).get<std::string>();
   }
 
   /// Says which lessons, not asked for now, were graded with other files than there are.
@@ -464,39 +572,81 @@ class Batch {
     fmt::print("{}\nreports and grades.csv are in {}\n", text, results_.string());
   }
 
-  /// A submission without a result has no points, and says why.
-  std::string note_of(const Item& item, const std::optional<Json>& report) const {
+  /// What else there is to say of a lesson than why its tasks are not passed.
+  static void add_remarks(const Json& lesson, std::vector<std::string>& notes) {
+    if (lesson.contains(kept_because)) notes.push_back(in_words_kept(lesson));
+    if (is_cut_off(lesson))
+      notes.push_back(lesson.at("id").get<std::string>() +
+                      ": when it was handed in is not known, since the clone is shallow: git fetch "
+                      "--unshallow makes it full");
+  }
+
+  /// What could not be graded is said first.
+  static std::string note_of(const Item& item, const std::optional<Json>& report,
+                             const std::vector<LessonInfo>& lessons) {
     const std::string log = ": see " + item.log.filename().string();
     if (item.folder.empty()) return "nothing handed in";
     if (!report) return "not graded" + log;
-    if (!report->at("complete")) return "not graded in full" + log;
-    return joined(diagnoses(*report), {}, between_reasons);
+    std::vector<std::string> notes;
+    if (!report->at("complete"))
+      notes.push_back(
+          (std::ranges::any_of(report->at("lessons"), is_graded) ? "not graded in full" : "not graded") +
+          log);
+    for (const Json& lesson : report->at("lessons")) add_remarks(lesson, notes);
+    for (const LessonInfo& lesson : lessons) {
+      if (entry_of(report, lesson.id) == nullptr) notes.push_back(lesson.id + ": not graded yet");
+    }
+    for (const std::string& diagnosis : diagnoses(*report)) notes.push_back(diagnosis);
+    return joined(notes, {}, between_reasons);
+  }
+
+  /// A row's points in a lesson, of how many. Without points: it was not graded, which is not 0.
+  struct Cell {
+    std::optional<int> points;
+    int max_points = 0;
+  };
+
+  static Cell cell_of(const Item& item, const LessonInfo& lesson, const Json* entry) {
+    if (item.folder.empty()) return {0, lesson.max_points()};
+    if (entry == nullptr || !is_graded(*entry)) return {};
+    return {entry->at("points"), entry->at("max_points")};
+  }
+
+  static std::string number_or(const std::optional<int>& number, const std::string& otherwise) {
+    return number ? std::to_string(*number) : otherwise;
   }
 
   void add_row(const Item& item, const std::vector<LessonInfo>& lessons, std::string& csv,
                std::string& text) const {
     const std::optional<Json> report = read_report(item.result);
-    const std::string note = note_of(item, report), name = presentable(item.name);
-    int points = 0, max_points = 0;
+    const std::string note = note_of(item, report, lessons), name = presentable(item.name);
+    std::optional<int> points;
+    int max_points = 0;
     std::string of_lessons, of_tasks, columns;
     for (const LessonInfo& lesson : lessons) {
-      const Json* entry = lesson_in(report, lesson.id);
-      const int gained = entry != nullptr ? entry->at("points").get<int>() : 0;
-      points += gained;
-      // Of what could be graded.
-      if (entry == nullptr || entry->at("status") != "skipped") max_points += lesson.max_points();
-      of_lessons += fmt::format(",{}", gained);
-      columns += entry != nullptr ? fmt::format(" {:>5}", gained) : fmt::format(" {:>5}", "-");
+      const Json* entry = entry_of(report, lesson.id);
+      const Cell cell = cell_of(item, lesson, entry);
+      if (cell.points) points = points.value_or(0) + *cell.points;
+      max_points += cell.max_points;
+      of_lessons += "," + number_or(cell.points, "");
+      columns += fmt::format(" {:>5}", number_or(cell.points, "-"));
       of_tasks += task_fields(lesson, entry);
     }
     const auto id = ids_.find(item.name);
     const Edits edits = report ? edits_of(*report) : Edits{};
-    csv += fmt::format("{},{},{}{},{},{},{}{}\n", csv_field(name), points, max_points, of_lessons,
-                       csv_field(note), csv_field(id == ids_.end() ? "" : id->second),
+    csv += fmt::format("{},{},{}{},{},{},{}{}\n", csv_field(name), number_or(points, ""), max_points,
+                       of_lessons, csv_field(note), csv_field(id == ids_.end() ? "" : id->second),
                        csv_field(presentable(edits_for_table(edits))), of_tasks);
-    const std::string first = note.substr(0, note.find(between_reasons));
-    text += fmt::format("{:<32} {:>7} {:>7}{}  {}\n", name, points, max_points, columns,
-                        clean_utf8(first.substr(0, 100), ""));
+    text += fmt::format("{:<32} {:>7} {:>7}{}  {}\n", name, number_or(points, "-"), max_points, columns,
+                        shortened(note.substr(0, note.find(between_reasons))));
+  }
+
+  /// Cut between two words, which is shown.
+  static std::string shortened(const std::string& text) {
+    constexpr std::size_t longest = 100;
+    if (text.size() <= longest) return text;
+    const std::size_t blank = text.rfind(' ', longest);
+    return clean_utf8(text.substr(0, blank == std::string::npos ? longest : blank), "") + " …";
   }
 
   /// The column edited_beside names all files; it says where they may be an older handout's.
@@ -509,7 +659,7 @@ class Batch {
     std::string fields;
     for (const TaskInfo& task : lesson.tasks) {
       fields += ",";
-      if (entry == nullptr) continue;
+      if (entry == nullptr || !is_graded(*entry)) continue;
       for (const Json& graded : entry->at("tasks")) {
         if (graded.at("id") == task.id) fields += std::to_string(graded.at("points").get<int>());
       }
@@ -517,9 +667,9 @@ class Batch {
     if (entry == nullptr || entry->at("commit").is_null()) return fields + ",,,";
     const Json& commit = entry->at("commit");
     const Json late = late_hours(*entry);
-    return fields + fmt::format(",{}{},{},{}", commit.at("id").get<std::string>(),
-                                commit.at("changed_since") ? "-changed" : "",
-                                commit.at("date").get<std::string>(),
+    const std::string more = is_cut_off(*entry) ? "-shallow" : commit.at("changed_since") ? "-changed" : "";
+    return fields + fmt::format(",{}{},{},{}", commit.at("id").get<std::string>(), more,
+                                is_cut_off(*entry) ? "" : commit.at("date").get<std::string>(),
                                 late.is_null() ? "" : fmt::format("{}", late.get<double>()));
   }
 
@@ -531,9 +681,10 @@ class Batch {
   fs::path reports_;  ///< in a folder of their own: a submission may have any name
   fs::path parts_;
   std::optional<FileLock> lock_;
-  std::map<std::string, std::string> ids_;        ///< by submission
-  std::map<std::string, std::string> due_;        ///< by lesson
-  std::map<std::string, GradingManifest> terms_;  ///< by lesson that was asked for
+  std::map<std::string, std::uint64_t> earlier_seeds_;  ///< by lesson
+  std::map<std::string, std::string> ids_;              ///< by submission
+  std::map<std::string, std::string> due_;              ///< by lesson
+  std::map<std::string, GradingManifest> terms_;        ///< by lesson that was asked for
   std::vector<Item> items_;
 };
 

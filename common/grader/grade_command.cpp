@@ -41,9 +41,7 @@ void override_one(LessonInfo& lesson, const std::string& task_id, const nlohmann
 std::vector<LessonInfo> chosen_lessons(const std::vector<LessonInfo>& all,
                                        const std::vector<std::string>& arguments) {
   if (arguments.empty()) return all;
-  std::vector<LessonInfo> chosen;
-  for (const std::string& argument : arguments) chosen.push_back(choose_whole_lesson(all, argument, "grade"));
-  return chosen;
+  return choose_lessons(all, joined(arguments, {}, ","), "grade");
 }
 
 /// What grades are played with: everything of a lesson but its student's files.
@@ -173,12 +171,22 @@ GradingManifest manifest_of(const Checkout& checkout, const std::vector<LessonIn
           joined(lessons, scope_of, " ")};
 }
 
+bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
+  return std::ranges::all_of(handed_in.texts, [&](const auto& entry) {
+    const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
+    return skeleton && same_code(entry.second, *skeleton);
+  });
+}
+
 /// A machine or a judge that fails is no answer's failure, and takes no other lesson's grade with it.
 LessonGrade graded_or_skipped(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder,
-                              const GradingManifest& manifest) {
+                              const HandedIn& handed_in, const GradingManifest& manifest) {
   try {
-    return grade_lesson(checkout, lesson, folder, manifest);
-  } catch (const std::runtime_error& error) {
+    LessonGrade grade = grade_lesson(checkout, lesson, folder, manifest);
+    // The commit that brought a skeleton is no answer's.
+    if (!is_untouched(checkout, lesson, handed_in)) grade.commit = last_commit(folder, handed_in);
+    return grade;
+  } catch (const std::exception& error) {
     const std::string why = std::string("cannot grade on this machine: ") + error.what();
     complain("lesson " + lesson.id + ": " + why);
     return {.lesson_status = lesson_status_as_a_whole(lesson, Status::Skipped, why), .failed = true};
@@ -198,11 +206,14 @@ Report ended_at_next(Report report, const std::vector<LessonInfo>& lessons) {
   return report;
 }
 
-bool is_untouched(const Checkout& checkout, const LessonInfo& lesson, const HandedIn& handed_in) {
-  return std::ranges::all_of(handed_in.texts, [&](const auto& entry) {
-    const std::optional<std::string> skeleton = checkout.skeleton(lesson, entry.first);
-    return skeleton && same_code(entry.second, *skeleton);
-  });
+/// They decide nothing: a machine on which they cannot be looked for grades all the same.
+Edits edits_or_none(const Checkout& checkout, const fs::path& folder) {
+  try {
+    return edits_beside(checkout, folder);
+  } catch (const std::exception& error) {
+    complain(std::string("files beside the answers were not looked at: ") + error.what());
+    return {};
+  }
 }
 
 /// Before each lesson `so_far` is given the report that ends there.
@@ -218,16 +229,14 @@ Report grade_submission(const Checkout& checkout, const std::vector<LessonInfo>&
   for (const LessonInfo& lesson : lessons) {
     const double before = seconds();
     so_far(ended_at_next(report, lessons));
-    LessonGrade grade = graded_or_skipped(checkout, lesson, folder, manifest);
     const HandedIn handed_in = take(folder, lesson);
+    LessonGrade grade = graded_or_skipped(checkout, lesson, folder, handed_in, manifest);
     grade.seconds = seconds() - before;
     grade.terms = terms_of(checkout, lesson, manifest);
     grade.files_hash = files_hash(handed_in);
-    // The commit that brought a skeleton is no answer's.
-    if (!is_untouched(checkout, lesson, handed_in)) grade.commit = last_commit(folder, handed_in);
     report.lessons.push_back(std::move(grade));
   }
-  report.edits = edits_beside(checkout, folder);
+  report.edits = edits_or_none(checkout, folder);
   report.seconds = seconds();
   return report;
 }
@@ -272,10 +281,12 @@ std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInf
 
 }  // namespace
 
-void override_points(std::vector<LessonInfo>& lessons, const fs::path& file) {
+std::string override_points(std::vector<LessonInfo>& lessons, const fs::path& file) {
   nlohmann::json all;
+  std::string text;
   try {
-    all = nlohmann::json::parse(read_text(file));
+    text = read_text(file);
+    all = nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
     throw UsageError("--points: " + file.string() + " is no JSON: " + error.what());
   } catch (const std::runtime_error& error) {
@@ -288,6 +299,7 @@ void override_points(std::vector<LessonInfo>& lessons, const fs::path& file) {
     if (!tasks.is_object()) throw UsageError("--points: lesson " + id + R"( is not like {"2": 80})");
     for (const auto& [task, points] : tasks.items()) override_one(*lesson, task, points);
   }
+  return text;
 }
 
 namespace {
@@ -310,6 +322,29 @@ void refuse_unused(const GradeOptions& options) {
 bool lies_in(const fs::path& path, const fs::path& folder) {
   const fs::path inside = fs::weakly_canonical(path).lexically_relative(fs::canonical(folder));
   return !inside.empty() && *inside.begin() != "..";
+}
+
+/// Throws UsageError where a folder is no submission, and two that lie in it hand in the same file.
+void refuse_class(const fs::path& folder, const std::vector<LessonInfo>& lessons) {
+  const auto hands_in = [](const fs::path& place, const LessonInfo& lesson) {
+    return std::ranges::any_of(lesson.files, [&](const std::string& file) {
+      return fs::exists(place / Checkout::student_file(lesson, file)) || fs::exists(place / file);
+    });
+  };
+  for (const LessonInfo& lesson : lessons) {
+    if (hands_in(folder, lesson)) return;
+  }
+  for (const LessonInfo& lesson : lessons) {
+    const auto count =
+        std::ranges::count_if(fs::directory_iterator(folder), [&](const fs::directory_entry& entry) {
+          return fs::is_directory(entry.symlink_status()) && hands_in(entry.path(), lesson);
+        });
+    if (count > 1)
+      throw UsageError(
+          fmt::format("--submission: {0} holds no file of a lesson, and {1} folders in it hold "
+                      "lesson {2}'s; for a folder of submissions: --submissions {0}",
+                      shell_word(folder), count, lesson.id));
+  }
 }
 
 bool holds_results(const fs::path& folder) {
@@ -349,11 +384,20 @@ GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson,
   return terms;
 }
 
-int grade(Checkout checkout, const GradeOptions& options) {
+int grade(Checkout checkout, GradeOptions options) {
   refuse_unused(options);
-  if (options.submissions) refuse_places(*options.submissions, results_folder(options));
+  if (options.submissions) {
+    const fs::path results = results_folder(options);
+    refuse_places(*options.submissions, results);
+    if (!options.points && fs::exists(results / points_file)) options.points = results / points_file;
+  }
+  if (options.submission) {
+    const fs::path& folder = *options.submission;
+    if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
+    if (!options.prepared) refuse_class(folder, checkout.lessons);  // else that is somebody's grader
+  }
   // First, so that one file of points serves assignments of single lessons.
-  if (options.points) override_points(checkout.lessons, *options.points);
+  if (options.points) options.points_text = override_points(checkout.lessons, *options.points);
   const std::vector<LessonInfo> lessons = chosen_lessons(checkout.lessons, options.lessons);
   const Isolation isolation = chosen_isolation(options.isolation);
   if (!options.prepared) {
@@ -365,7 +409,6 @@ int grade(Checkout checkout, const GradeOptions& options) {
   manifest.seeds = {options.lesson_seeds.begin(), options.lesson_seeds.end()};
   if (options.submissions) return grade_all(checkout, lessons, options, manifest);
   const fs::path folder = options.submission.value_or(checkout.root);
-  if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
   const std::string format = options.format.value_or("text");
   // Gradescope ends a run that takes too long, and has to show something then.
   const auto keep = [&](const Report& so_far) {

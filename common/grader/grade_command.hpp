@@ -13,6 +13,7 @@ struct GradeOptions {
   std::optional<std::string> format;  ///< of one submission's report; "text" without it
   std::optional<std::filesystem::path> output;
   std::optional<std::filesystem::path> points;  ///< a JSON file that overrides the registry's
+  std::string points_text = {};                 ///< what that file has, which may be a pipe
   std::optional<std::uint64_t> seed;
   std::vector<std::pair<std::string, std::uint64_t>> lesson_seeds;  ///< by lesson id, before `seed`
   std::optional<std::string> isolation;
@@ -24,10 +25,12 @@ struct GradeOptions {
 
 /// The command ./course grade. Returns an exit code: 0 when the report is complete, whatever the score.
 /// Throws UsageError and Unavailable.
-int grade(Checkout checkout, const GradeOptions& options);
+int grade(Checkout checkout, GradeOptions options);
 
 /// In a results' folder: the seeds, the deadlines and the roster.
 inline constexpr const char* run_file = "run.json";
+/// Beside it, once points were given.
+inline constexpr const char* points_file = "points.json";
 
 /// Where the results of options.submissions lie.
 std::filesystem::path results_folder(const GradeOptions& options);
@@ -55,7 +58,7 @@ LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson,
                          const std::filesystem::path& submission, const GradingManifest& manifest);
 
 /// Sets points of tasks as a JSON file says: {"05": {"1": 20, "2": 80}}. What it does not name stays. Throws
-/// UsageError naming the lesson, the task or the value that is wrong.
-void override_points(std::vector<LessonInfo>& lessons, const std::filesystem::path& file);
+/// UsageError naming the lesson, the task or the value that is wrong. Returns what the file has.
+std::string override_points(std::vector<LessonInfo>& lessons, const std::filesystem::path& file);
 
 }  // namespace course::program::grader

@@ -82,13 +82,27 @@ std::string summary(const Report& report) {
   return presentable(text);
 }
 
+/// Why lessons could not be graded; empty where all were.
+std::string reason(const Report& report) {
+  std::string text;
+  for (const LessonGrade& grade : report.lessons) {
+    if (grade.lesson_status.status != Status::Skipped) continue;
+    text += (text.empty() ? "" : "\n") + ("lesson " + grade.lesson_status.lesson->id) + ": " +
+            grade.lesson_status.tasks.front().diagnosis;
+  }
+  return presentable(text);
+}
+
 /// For the instructor: Gradescope stores it with the result and puts it into no output.
 Json extra_data(const Report& report) {
-  return {{"submission", presentable(report.submission)},
-          {"files_hash", report.files_hash()},
-          {"max_points", report.max_points()},
-          {"skipped_max_points", report.skipped_max_points()},
-          {"terms", to_json(report.manifest)}};
+  Json data{{"submission", presentable(report.submission)},
+            {"files_hash", report.files_hash()},
+            {"max_points", report.max_points()},
+            {"skipped_max_points", report.skipped_max_points()},
+            {"terms", to_json(report.manifest)}};
+  // The word that run_autograder uses for a submission without any grade.
+  if (const std::string why = reason(report); !why.empty()) data["reason"] = why;
+  return data;
 }
 
 }  // namespace

@@ -111,8 +111,9 @@ std::optional<LastCommit> last_commit(const fs::path& folder, const HandedIn& ha
   const Descriptor repository(open(git.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   const std::string head = head_commit(repository);
   if (!is_commit_id(head) || handed_in.places.empty()) return std::nullopt;
-  const Objects history(objects, read_own(repository, "shallow"));
-  std::vector<std::string> question{"log", "-1", "--no-show-signature", "--format=%h %cI %ct", head, "--"};
+  const std::string shallow = read_own(repository, "shallow");
+  const Objects history(objects, shallow);
+  std::vector<std::string> question{"log", "-1", "--no-show-signature", "--format=%h %cI %ct %H", head, "--"};
   bool changed = false;
   for (const auto& [file, place] : handed_in.places) {
     question.push_back(place.generic_string());
@@ -123,7 +124,9 @@ std::optional<LastCommit> last_commit(const fs::path& folder, const HandedIn& ha
   if (!answer || answer->empty()) return std::nullopt;
   LastCommit commit;
   commit.changed_since = changed;
-  std::istringstream(*answer) >> commit.id >> commit.date >> commit.seconds;
+  std::string whole_id;
+  std::istringstream(*answer) >> commit.id >> commit.date >> commit.seconds >> whole_id;
+  commit.cut_off = shallow.find(whole_id) != std::string::npos;
   return commit;
 }
 

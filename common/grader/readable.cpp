@@ -51,6 +51,8 @@ std::string in_words(const std::string& status) {
 std::string handing_in(const Json& lesson) {
   const Json commit = lesson.value("commit", Json(nullptr));
   if (commit.is_null()) return "";
+  if (commit.value("cut_off", false))
+    return "when this was committed is not known: the clone that was graded has not its whole history";
   std::string text = fmt::format("commit {} of {}", commit.at("id").get<std::string>(),
                                  commit.at("date").get<std::string>());
   if (commit.at("changed_since")) text += ", with changes that are not committed";

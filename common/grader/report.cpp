@@ -53,14 +53,6 @@ Json tests_json(const LessonGrade& grade) {
   return tests;
 }
 
-Json commit_json(const std::optional<LastCommit>& commit) {
-  if (!commit) return nullptr;
-  return {{"id", commit->id},
-          {"date", commit->date},
-          {"seconds", commit->seconds},
-          {"changed_since", commit->changed_since}};
-}
-
 /// What a report of one lesson says beside its status.
 void add_grade(Json& lesson, const LessonGrade& grade) {
   lesson["tests"] = tests_json(grade);
@@ -177,6 +169,15 @@ GradingManifest manifest_from(const Json& json) {
           json.at("compiler"), json.at("scope")};
 }
 
+Json commit_json(const std::optional<LastCommit>& commit) {
+  if (!commit) return nullptr;
+  return {{"id", commit->id},
+          {"date", commit->date},
+          {"seconds", commit->seconds},
+          {"changed_since", commit->changed_since},
+          {"cut_off", commit->cut_off}};
+}
+
 std::string text_report(const Report& report) {
   std::string text;
   for (const LessonGrade& grade : report.lessons) text += lesson_text(grade.lesson_status);
@@ -216,6 +217,38 @@ Json merged(const Json& report, const Json& newer) {
   for (const auto& [id, lesson] : lessons) result["lessons"].push_back(lesson);
   add_sums(result);
   return result;
+}
+
+const Json* lesson_in(const Json& report, const std::string& id) {
+  for (const Json& lesson : report.at("lessons")) {
+    if (lesson.at("id") == id) return &lesson;
+  }
+  return nullptr;
+}
+
+bool is_graded(const Json& lesson) {
+  return lesson.at("status") != to_string(Status::Skipped);
+}
+
+std::string why_not_graded(const Json& lesson) {
+  const Json& tasks = lesson.at("tasks");
+  const std::string why = tasks.empty() ? "" : tasks.front().value("diagnosis", "");
+  return presentable(why.substr(0, why.find('\n')));
+}
+
+Json merged_over_grades(const Json& report, Json newer) {
+  for (Json& lesson : newer.at("lessons")) {
+    const Json* earlier = lesson_in(report, lesson.at("id"));
+    if (is_graded(lesson) || earlier == nullptr || !is_graded(*earlier)) continue;
+    if (earlier->at("files_hash") == lesson.at("files_hash")) {
+      const std::string why = why_not_graded(lesson);
+      lesson = *earlier;
+      lesson[kept_because] = why;
+    } else {
+      lesson["complete"] = false;
+    }
+  }
+  return merged(report, newer);
 }
 
 std::string presentable(const std::string& text) {

@@ -58,6 +58,9 @@ struct Report {
   int skipped_max_points() const;  ///< of lessons that this machine cannot grade
 };
 
+/// Null for none.
+nlohmann::ordered_json commit_json(const std::optional<LastCommit>& commit);
+
 /// For an instructor's terminal.
 std::string text_report(const Report& report);
 
@@ -70,6 +73,22 @@ Edits edits_of(const nlohmann::ordered_json& report);
 
 /// A JSON report with the lessons of another in place of its own and beside them, in the order of their ids.
 nlohmann::ordered_json merged(const nlohmann::ordered_json& report, const nlohmann::ordered_json& newer);
+
+/// A JSON report's entry for a lesson; null where it has none.
+const nlohmann::ordered_json* lesson_in(const nlohmann::ordered_json& report, const std::string& id);
+
+/// Whether such an entry is a grade: not where the lesson was skipped.
+bool is_graded(const nlohmann::ordered_json& lesson);
+
+/// Of an entry that is no grade, in one line.
+std::string why_not_graded(const nlohmann::ordered_json& lesson);
+
+/// In a grade that is kept: why a later run could not grade the same files.
+inline constexpr const char* kept_because = "kept_because";
+
+/// As `merged`, but a grade stays where the other report has none for the same files. One of other files
+/// goes, and what stands in its place is not complete.
+nlohmann::ordered_json merged_over_grades(const nlohmann::ordered_json& report, nlohmann::ordered_json newer);
 
 /// For continuous integration and for instructors, as Surefire writes and Jenkins reads it: a suite a lesson,
 /// a testcase a task. What is still to do is a failure of type "todo". Only suites have a time, since a

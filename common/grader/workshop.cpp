@@ -40,6 +40,7 @@ constexpr Limits for_compiling{.launch_limit_s = 120,
                                .written_bytes = std::int64_t{128} << 20,
                                .processes = 64};
 constexpr std::size_t shown_errors = 3;
+constexpr std::size_t longest_error = 600;  ///< in bytes
 constexpr std::uintmax_t room_for_a_workshop = std::uintmax_t{64} << 20;
 
 /// The compiler's first errors, without what surrounds them.
@@ -49,7 +50,7 @@ std::string errors_in(const std::string& output) {
     const bool is_error = line.find("error: ") != std::string::npos ||
                           line.find("undefined reference") != std::string::npos ||
                           line.find("multiple definition") != std::string::npos;
-    if (is_error && errors.size() < shown_errors) errors.push_back(line.substr(0, 300));
+    if (is_error && errors.size() < shown_errors) errors.push_back(line.substr(0, longest_error));
   }
   return joined(errors, {}, "\n");
 }
@@ -62,7 +63,7 @@ std::string link_errors_in(const std::string& output) {
     const bool says_why = line.find("collect2: ") == std::string::npos &&
                           line.find("linker command failed") == std::string::npos &&
                           line.find(": warning: ") == std::string::npos && !line.ends_with(":");
-    if (says_why && errors.size() < shown_errors) errors.push_back(line.substr(0, 300));
+    if (says_why && errors.size() < shown_errors) errors.push_back(line.substr(0, longest_error));
   }
   return errors.empty() ? first_complaint(output) : joined(errors, {}, "\n");
 }
@@ -247,8 +248,9 @@ std::string Workshop::compile(const std::string& file, const std::string& text) 
   if (run.succeeded()) return refused_include(command, source, dependencies);
   require_compiler();
   if (!run.exceeded.empty()) return file + " does not compile: the compiler was ended, " + run.exceeded;
-  std::string errors = errors_in(without_places(run.output));
-  if (!errors.empty() && misses_header(run.output)) errors += "\n" + headers_.in_words();
+  const std::string output = with_refusals(without_places(run.output), headers_);
+  std::string errors = errors_in(output);
+  if (!errors.empty() && misses_header(output)) errors += "\n" + headers_.in_words();
   return "does not compile: " + (errors.empty() ? file + ": the compiler gave up" : errors);
 }
 

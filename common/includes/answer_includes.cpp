@@ -117,6 +117,22 @@ std::string place_of_include(const AnswerCompile& compile, const fs::path& file)
   return compile.source;
 }
 
+/// "FILE:LINE: error: HEADER may not be included", and what may.
+std::string refused_at(const std::string& place, const fs::path& file, const AnswerHeaders& allowed) {
+  const fs::path name = is_inside(file, allowed.root) ? file.lexically_relative(allowed.root) : file;
+  return place + ": error: " + name.string() + " may not be included; " + allowed.in_words();
+}
+
+/// The file that an answer in the course's own folder would include by this name; an empty path where the
+/// course has none.
+fs::path file_of_course(const std::string& name, const AnswerHeaders& allowed) {
+  for (const fs::path& folder : {allowed.files.front().parent_path(), fs::path("common")}) {
+    const fs::path file = normal(name, allowed.root / folder);
+    if (is_inside(file, allowed.root) && fs::is_regular_file(file)) return file;
+  }
+  return {};
+}
+
 /// Whether the assembler may be told to read files, of which the compiler knows nothing.
 bool may_assemble(const std::string& text) {
   return std::ranges::any_of(std::array{"asm", "##", "%:", "\\\n"},
@@ -259,9 +275,20 @@ std::string refusal(const AnswerCompile& compile, const AnswerHeaders& allowed) 
   if (may_assemble(text)) std::ranges::copy(assembled_files(compile), std::back_inserter(read));
   const fs::path refused = refused_file(compile, allowed, read);
   if (refused.empty()) return "";
-  const fs::path name = is_inside(refused, allowed.root) ? refused.lexically_relative(allowed.root) : refused;
-  return place_of_include(compile, refused) + ": error: " + name.string() + " may not be included; " +
-         allowed.in_words();
+  return refused_at(place_of_include(compile, refused), refused, allowed);
+}
+
+std::string with_refusals(const std::string& output, const AnswerHeaders& allowed) {
+  static const std::regex misses(
+      "^(.+:[0-9]+):[0-9]+: fatal error: (?:(.+): No such file or directory|'(.+)' file not found)$");
+  std::string text;
+  for (const std::string& line : lines_of(output)) {
+    std::smatch found;
+    const bool is_missing = std::regex_match(line, found, misses);
+    const fs::path file = is_missing ? file_of_course(found[2].str() + found[3].str(), allowed) : "";
+    text += (file.empty() ? line : refused_at(found[1], file, allowed)) + "\n";
+  }
+  return text;
 }
 
 bool misses_header(const std::string& output) {

@@ -48,6 +48,10 @@ struct AnswerCompile {
 /// __has_include for one. Empty when there is nothing to say.
 std::string refusal(const AnswerCompile& compile, const AnswerHeaders& allowed);
 
+/// What a compiler says that sees the listed headers alone, where it does not find a header of the course: as
+/// refusal() says it where the whole course is to be seen.
+std::string with_refusals(const std::string& output, const AnswerHeaders& allowed);
+
 /// Whether a compiler complains of a header that it does not find.
 bool misses_header(const std::string& output);
 

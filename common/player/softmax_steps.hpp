@@ -31,9 +31,12 @@ inline SoftmaxState local(std::span<const float> scores) {
   return state;
 }
 
-inline SoftmaxState merge(SoftmaxState a, SoftmaxState b) {
-  const float m = std::max(a.m, b.m);
-  return {m, a.l * weight(a.m, m) + b.l * weight(b.m, m)};
+/// The state of all these states' scores, by its definition: the largest of them, and all weights from there.
+inline SoftmaxState merged(std::span<const SoftmaxState> parts) {
+  SoftmaxState all{minus_infinity, 0.0f};
+  for (const SoftmaxState& part : parts) all.m = std::max(all.m, part.m);
+  for (const SoftmaxState& part : parts) all.l += part.l * weight(part.m, all.m);
+  return all;
 }
 
 inline float logsumexp(SoftmaxState state) {

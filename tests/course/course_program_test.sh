@@ -207,16 +207,34 @@ test_locate() {
   solve
 }
 
+# The program with which lesson 01's README opens.
+opening_program() {
+  printf '#include "safe_softmax.hpp"\n#include <cmath>\nnamespace lesson01 {\n'
+  sed -n '/^void softmax(/,/^}/p' "$copy/lessons/01_safe_softmax/README.md"
+  printf 'void logsumexp(course::MatrixView<const float>, std::span<float>) {}\n}\n'
+}
+
 test_replay() {
   break_student
   course check 01
   course replay lesson01.1
   check 'replay of a wrong answer: exit 1' is "$code" 1
-  check 'it says what the judge says of that case' has "$out" 'it looks like: the softmax runs down the columns'
+  check 'it says what the check said of all' has "$out" 'of all its inputs the check said: looks like: the softmax runs down the columns'
   check 'and shows the numbers side by side' has "$(printf '%s' "$out" | tr -s ' ')" 'right yours'
   check 'in the words of the contract' has "$out" '* p[row '
   check 'it says where the outputs are' has "$out" "$copy/.course/cases/lesson01.1/out"
   check 'and they are there' test -f "$copy/.course/cases/lesson01.1/out/rank0/p.npy"
+  opening_program >"$student"
+  course check 01
+  course replay lesson01.1
+  check 'one case alone says no cause that the check did not say' lacks "$out" 'as if'
+  check 'and the one that it said' has "$out" 'of all its inputs the check said: looks like: the row maximum is not subtracted'
+  echo >>"$student"
+  echo 'int other;' >>"$student"
+  course replay lesson01.1
+  check 'which is not said of other files' lacks "$out" 'the check said'
+  break_student
+  course check 01
   check 'the inputs are kept' test -f "$copy/.course/cases/lesson01.1/rank0/x.npy"
   course replay "$copy/.course/cases/lesson01.1" --subject solution
   check 'on the solution: exit 0' is "$code" 0

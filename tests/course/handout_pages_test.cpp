@@ -73,6 +73,15 @@ TEST(HandoutPages, MakeTextOfLinksToWhatIsNotThere) {
       "```\n[code](gone.md)\n```\ngone\n");
 }
 
+TEST(HandoutPages, FillTheLinesOfWhichLinksAreGone) {
+  EXPECT_EQ(
+      without_dead_links("A paragraph of some words has a [link\nof two](gone.md), [and](gone.md)\nmore.\n\n"
+                         "- a [list](gone.md)\n- stays\n\nA second\nparagraph.\n",
+                         [](const std::string&) { return false; }),
+      "A paragraph of some words has a link\nof two, and more.\n\n- a list\n- stays\n\nA "
+      "second\nparagraph.\n");
+}
+
 TEST(HandoutPages, NameLessonsThatAreHeld) {
   const std::vector<LessonInfo> all = two_lessons();
   const std::string page =

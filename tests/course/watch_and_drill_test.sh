@@ -186,12 +186,15 @@ test_drill() {
 
 kept_for_hint() { grep -q '"drilled": *{ *"01"' <(tr -d '\n' <"$copy/.course/results.json"); }
 
-# The drill as it was given, with a body that calls the neighbour and a helper under the name of one that the neighbour has.
+# The drill as it was given, with a body that calls the neighbour and a helper under the name of one that the neighbour has:
+# both the solution's, since handouts hold this file and no answer.
 answer_with_neighbour() {
+  solution >"$work/solved"
+  sed -n '/^namespace {/,/^}.*namespace$/p' "$work/solved" >"$work/helper"
+  echo 'std::vector<float> p(x.rows() * x.cols()); softmax(x, {p.data(), x.rows(), x.cols()});' >"$work/body"
+  sed -n '/^void logsumexp(/,/^}/p' "$work/solved" | sed '1d;$d' >>"$work/body"
   printf '#include <algorithm>\n#include <cmath>\n#include <limits>\n#include <vector>\n'
-  sed -e '/^namespace lesson01 {/a static float maximum(std::span<const float> row) { float m = -std::numeric_limits<float>::infinity(); for (const float x : row) m = std::max(m, x); return m; }' \
-    -e 's/throw course::NotImplemented.*/std::vector<float> p(x.rows() * x.cols()); softmax(x, {p.data(), x.rows(), x.cols()}); for (course::Index i = 0; i < x.rows(); ++i) { const float m = maximum(x.row(i)); float l = 0; for (const float s : x.row(i)) l += std::exp(s - m); lse[i] = std::isinf(m) ? m : m + std::log(l); }/' \
-    "$work/given"
+  sed -e "/^namespace lesson01 {/r $work/helper" -e "/throw course::NotImplemented/{r $work/body" -e 'd;}' "$work/given"
 }
 
 test_drill_given_up() {

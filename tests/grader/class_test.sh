@@ -101,6 +101,15 @@ grade 01 --prepared --submissions "$all/cleo"
 check 'one copy of the course is no folder of submissions' has "$code $err" 'is a copy of the course; that is one submission: --submission'
 grade 01 --prepared --submissions "$all/nobody"
 check 'a folder that is not there is named' has "$code $err" "2 course: --submissions: $all/nobody is not a folder"
+grade 01 --prepared --submission "$all/ada" --seed -1
+check 'a seed below 0 is refused' has "$code $err" "2 course: --seed: expected a whole number from 0, at most 19 digits, found '-1'"
+cp -r "$all/ada" "$all/eve"
+grade 01 --isolation none --submission "$all"
+check 'a folder of submissions is no submission' has "$code $err" '2 course: --submission: '
+check 'the other option is named' has "$err" "for a folder of submissions: --submissions '$all'"
+rm -r "$all/eve"
+grade_class 02-01
+check 'a range that runs backwards is refused' has "$code $err" "2 course: '02-01' runs backwards"
 check 'nothing was graded' test ! -e "$results/grades.csv"
 
 # ---- the first lesson ----
@@ -188,8 +197,8 @@ grade_class 01 --seed 8
 check 'a seed that is given is the seed of the lessons that are asked for' is "$(seed_of 01) $(seed_of 02)" "8 $seed02"
 grade_class 02
 check 'and makes no report of another lesson stale' has "$err" 'already graded in '"$results: 3"
-grade_class 01 02
-check 'each keeps its own' is "$(seed_of 01) $(seed_of 02)" "8 $seed02"
+grade_class 01-02
+check 'of a range each keeps its own' is "$(seed_of 01) $(seed_of 02)" "8 $seed02"
 check 'so nothing is stale' has "$err" 'already graded in '"$results: 3"
 rm "$results/reports/ada.json"
 grade_class 01 02

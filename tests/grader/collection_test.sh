@@ -62,7 +62,7 @@ submit_hostile() {
   for path in "$course_root"/tests/grader/hostile/solo/*.cpp; do
     graded=$(sed -n 's/^\/\/ graded: //p' "$path")
     points=40
-    case $graded in *'no answer to this lesson needs'* | *'may find another answer'* | *compile* | *'No such file'* | *definition* | *instruction*) points=0 ;; esac
+    case $graded in *'no answer to this lesson needs'* | *'may find another answer'* | *compile* | *'No such file'* | *'may not be included'* | *definition* | *instruction*) points=0 ;; esac
     hostile_text "$path" | submit "hostile.$(basename "${path%.cpp}")" "$points"
   done
 }

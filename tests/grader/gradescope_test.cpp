@@ -142,6 +142,9 @@ TEST(Gradescope, SkippedIsNoPassAndTheStudentIsTold) {
   EXPECT_EQ(results.at("score"), 100);
   EXPECT_NE(results.at("output").get<std::string>().find("lesson 05 was skipped: its 100 points"),
             std::string::npos);
+  // What instructors search for before they publish.
+  EXPECT_EQ(results.at("extra_data").at("reason"), "lesson 05: there is no mpirun");
+  EXPECT_FALSE(Json::parse(gradescope_report(report_with("")))["extra_data"].contains("reason"));
 }
 
 TEST(Gradescope, ATaskWithoutPointsIsNoPassEither) {

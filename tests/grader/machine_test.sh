@@ -80,6 +80,15 @@ check 'a function that is misspelt: the compiler driver has nothing to add' lack
 if unshare --mount true 2>/dev/null; then
   grade 01 mounted size=200k
   skipped 'TMPDIR without room' "the folder for temporary files, $work/mounted, has"
+  git -C "$work/answer" init --quiet
+  git -C "$work/answer" add --all
+  git -C "$work/answer" -c user.name=a -c user.email=a@localhost commit --quiet --message softmax
+  mkdir "$work/answer/tests"
+  echo '// mine' >"$work/answer/tests/mine.cpp"
+  grade 01 mounted size=4k
+  skipped 'TMPDIR without any room, for a clone' "the folder for temporary files, $work/mounted, has"
+  check 'what lies beside the answers was not looked at, which is said' has "$err" 'files beside the answers were not looked at: '
+  rm -r "$work/answer/.git" "$work/answer/tests"
   grade 01 mounted noexec
   skipped 'TMPDIR without programs' "the folder for temporary files, $work/mounted, is on a file system that runs no programs"
 fi

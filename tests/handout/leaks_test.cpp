@@ -187,6 +187,15 @@ class Answers {
   std::map<std::string, Quotable> quotable_;
 };
 
+/// A text as its code is to be read. What a shell's quotes hold may be an answer, which no quotes make a
+/// string.
+std::string code_in(std::string text, const fs::path& file) {
+  if (file.extension() == ".sh")
+    std::ranges::replace_if(
+        text, [](char c) { return c == '\'' || c == '"'; }, ' ');
+  return text;
+}
+
 /// A row of the table: | `file` | lessons | passages of | why |. Most rows come near in what they compute,
 /// and hold no passage: they excuse nothing.
 struct Exception {
@@ -237,7 +246,7 @@ class Handouts : public testing::Test {
       if (!entry.is_regular_file() || !sources.contains(entry.path().extension())) continue;
       const std::string file = fs::relative(entry.path(), handout.path()), text = read_text(entry.path());
       if (!seen_.insert(file + content_hash({text})).second) continue;
-      for (const auto& [lesson, places] : answers_.found_in(text)) {
+      for (const auto& [lesson, places] : answers_.found_in(code_in(text, file))) {
         if (is_excepted(file, lesson)) continue;
         ADD_FAILURE() << file << " holds " << places.size() << " passages of lesson " << lesson
                       << "'s answer, and docs/instructor.md does not name it:\n  " << places.front();
@@ -289,6 +298,18 @@ TEST_F(Handouts, WouldBeSeenToHoldAnAnswerUnderOtherNames) {
   EXPECT_EQ(answers_.found_in(excerpt).count("06"), 1U);
   EXPECT_TRUE(
       answers_.found_in("for (int i = 0; i < n; ++i) x[i] = std::max(x[i], y); a = b; c = d;").empty());
+}
+
+/// A test's sed script once wrote a whole function of lesson 01.
+TEST_F(Handouts, WouldBeSeenToHoldAnAnswerInAShellScript) {
+  const std::string script =
+      "sed -e '/^namespace/a float largest(Row row) { float top = low; for (float x : row) top = "
+      "std::max(top, x); "
+      "return top; }' -e 's/throw.*/for (Index r = 0; r < x.rows(); ++r) { const float top = "
+      "maximum(x.row(r)); "
+      "float sum = 0; if (top != low) { for (float s : x.row(r)) sum += std::exp(s - top); } }/' given";
+  EXPECT_EQ(answers_.found_in(code_in(script, "test.sh")).count("01"), 1U);
+  EXPECT_TRUE(answers_.found_in(script).empty());
 }
 
 /// docs/student.md once showed six lines of lesson 03's answer as gdb steps through them.

@@ -26,6 +26,16 @@ inline const CLI::Validator whole_number_from_1{
     },
     ""};
 
+/// For seeds, which have 64 bits.
+inline const CLI::Validator whole_number_from_0{
+    [](std::string& text) {
+      const bool counts =
+          !text.empty() && text.size() <= 19 && text.find_first_not_of("0123456789") == std::string::npos;
+      return counts ? std::string()
+                    : "expected a whole number from 0, at most 19 digits, found '" + text.substr(0, 40) + "'";
+    },
+    ""};
+
 /// What the command lines of the programs that ./course is made of have in common.
 class CommandLine {
  public:

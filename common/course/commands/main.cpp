@@ -40,7 +40,7 @@ class StudentLine : public CommandLine {
     command->add_option("--task", check_.task, "only this task");
     command->add_option("--ranks", check_.ranks, "only on so many ranks");
     command->add_option("--seed", check_.seed, "the seed that inputs are drawn with")
-        ->check(CLI::NonNegativeNumber);
+        ->check(whole_number_from_0);
     command->add_option("--player", check_.player,
                         "a command that plays cases in place of the built-in player");
     command

@@ -73,7 +73,7 @@ class ToolsLine : public CommandLine {
       return grader::grade(checkout, grade_);
     });
     print_as_json(command);
-    command->add_option("lessons", grade_.lessons, "05, ring_attention, ...; without any, all");
+    command->add_option("lessons", grade_.lessons, "05, 03-05, ring_attention, ...; without any, all");
     command->add_option("--submission", grade_.submission, "a folder with somebody's files");
     command->add_option("--submissions", grade_.submissions, "a folder of such folders");
     command->add_option("--format", grade_.format, "of one submission's report")
@@ -81,8 +81,9 @@ class ToolsLine : public CommandLine {
     command->add_option("--output", grade_.output,
                         "the report's file; with --submissions the results' folder");
     command->add_option("--points", grade_.points, R"(a JSON file that overrides points: {"05": {"2": 80}})");
-    command->add_option("--seed", grade_.seed,
-                        "the seed that inputs are drawn with; without it, one is drawn");
+    command
+        ->add_option("--seed", grade_.seed, "the seed that inputs are drawn with; without it, one is drawn")
+        ->check(whole_number_from_0);
     command->add_option("--lesson-seed", grade_.lesson_seeds)->group("");  // of --submissions, as --prepared
     command->add_option("--isolation", grade_.isolation, "what keeps submissions from this machine")
         ->check(CLI::IsMember({"namespaces", "user", "none"}));

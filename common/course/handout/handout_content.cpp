@@ -97,12 +97,14 @@ void write_interview(const Checkout& course, const std::vector<LessonInfo>& less
   if (lessons.size() < course.lessons.size()) fs::remove_all(folder / interview_bank / "sheet");
 }
 
-/// Pages without their parts on what is not handed out. Their commands are on lessons that are.
+/// Pages without their parts on what is not handed out. Their commands are on lessons that are; a lesson's
+/// own page names its lesson's.
 void cut_pages(const Checkout& course, const std::vector<LessonInfo>& lessons, const fs::path& folder) {
   for (const fs::path& file : files_below(folder)) {
-    if (file.extension() != ".md" || (file != readme && *file.begin() != "docs")) continue;
+    const bool is_lessons = file.filename() == readme && *file.begin() == "lessons";
+    if (file.extension() != ".md" || (file != readme && *file.begin() != "docs" && !is_lessons)) continue;
     const std::string cut = without_instructors_parts(file.string(), read_text(folder / file), lessons);
-    write_text(folder / file, with_held_lessons(cut, course.lessons, lessons));
+    write_text(folder / file, is_lessons ? cut : with_held_lessons(cut, course.lessons, lessons));
   }
 }
 

@@ -4,10 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "course/terminal/terminal.hpp"
 #include "text/text_file.hpp"
+#include "text/wrapped.hpp"
 
 namespace course::program {
 
@@ -80,6 +82,39 @@ std::vector<std::string> pieces_of(const std::string& page) {
   return pieces;
 }
 
+/// With the empty lines behind each.
+std::vector<std::string> paragraphs_of(const std::string& text) {
+  std::vector<std::string> paragraphs{""};
+  for (const std::string& line : lines_of(text)) {
+    if (!line.empty() && paragraphs.back().ends_with("\n\n")) paragraphs.emplace_back();
+    if (line.empty() && paragraphs.back().empty())
+      paragraphs.back() = "\n";
+    else
+      paragraphs.back() += line + "\n";
+  }
+  return paragraphs;
+}
+
+/// A paragraph of prose with lines as long as its longest; anything else, such as a table or a list, as it
+/// is.
+std::string filled_again(const std::string& paragraph) {
+  static const std::regex no_prose(R"((^|\n)(\s|[-*|#>!<$]|[0-9]+\.))");
+  const std::string words = paragraph.substr(0, paragraph.find_last_not_of('\n') + 1);
+  if (words.find('\n') == std::string::npos || std::regex_search(words, no_prose)) return paragraph;
+  std::size_t longest = 0;
+  for (const std::string& line : lines_of(words)) longest = std::max(longest, columns_of(line));
+  std::string text;
+  std::size_t column = 0;
+  std::istringstream all(words);
+  for (std::string word; all >> word;) {
+    const bool fits = column + 1 + columns_of(word) <= longest;
+    if (column > 0) text += fits ? " " : "\n";
+    column = columns_of(word) + (column > 0 && fits ? column + 1 : 0);
+    text += word;
+  }
+  return text + paragraph.substr(words.size());
+}
+
 }  // namespace
 
 std::string without_instructors_parts(const std::string& name, const std::string& page,
@@ -122,14 +157,19 @@ std::string without_dead_links(const std::string& page,
                                const std::function<bool(const std::string&)>& exists) {
   // A link's words may go over a line's end, and hold code in brackets of its own.
   static const std::regex link(R"((!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s#:]+)(#[^)\s]*)?\))");
+  const auto mended = [&](const std::string& paragraph) {
+    const std::string text = replaced(paragraph, link, [&](const std::smatch& found) {
+      if (exists(found[3])) return found.str();
+      return found[1].length() > 0 ? std::string() : found[2].str();
+    });
+    return text == paragraph ? text : filled_again(text);
+  };
   const std::vector<std::string> pieces = pieces_of(page);
   std::string text;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const bool is_code = i % 2 == 1;
-    text += is_code ? pieces[i] : replaced(pieces[i], link, [&](const std::smatch& found) {
-      if (exists(found[3])) return found.str();
-      return found[1].length() > 0 ? std::string() : found[2].str();
-    });
+    for (const std::string& paragraph : paragraphs_of(pieces[i]))
+      text += is_code ? paragraph : mended(paragraph);
   }
   return text;
 }

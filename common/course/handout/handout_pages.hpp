@@ -24,7 +24,8 @@ std::string without_dead_items(const std::string& page,
                                const std::function<bool(const std::string&)>& exists);
 
 /// A page whose links to files that `exists` (given the target, from the page's folder) denies are plain
-/// text, and without such pictures. What is code stays as it is.
+/// text, and without such pictures; the lines of their paragraphs are filled again. What is code stays as it
+/// is.
 std::string without_dead_links(const std::string& page,
                                const std::function<bool(const std::string&)>& exists);
 

@@ -90,7 +90,8 @@ std::vector<LessonInfo> choose_lessons(const std::vector<LessonInfo>& lessons, c
   std::set<const LessonInfo*> chosen;  // in the order of `lessons`
   std::istringstream parts(argument + ",");
   for (std::string part; std::getline(parts, part, ',');) {
-    const std::size_t dash = part.find('-');
+    const bool is_path = part.find('/') != std::string::npos;
+    const std::size_t dash = is_path ? std::string::npos : part.find('-');
     const LessonInfo* first = &choose_whole_lesson(lessons, part.substr(0, dash), command);
     const LessonInfo* last =
         dash == std::string::npos ? first : &choose_whole_lesson(lessons, part.substr(dash + 1), command);

@@ -168,6 +168,13 @@ std::string without_values(const Task& task, const Played& played) {
   return wrong.empty() ? "a rule is broken " + where : wrong + " is wrong " + where;
 }
 
+std::string failure_text_alone(const Failure& shown) {
+  Lines lines = shown.lines;
+  lines.push_back("on " + shown.played->example->what);
+  std::erase(lines, "");
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
 std::string failure_text(const PlayedTest& test, const std::vector<Failure>& failures, const Failure& shown,
                          const std::vector<const Played*>& all, TestVerdict& verdict) {
   const Task& task = *test.test->task;

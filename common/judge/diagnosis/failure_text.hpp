@@ -11,6 +11,10 @@ namespace course {
 /// quote its input.
 std::string without_values(const Task& task, const Played& played);
 
+/// What is wrong with one example that was played by itself, and no word on why: a computation that explains
+/// one answer may contradict the others, which a check has played.
+std::string failure_text_alone(const Failure& shown);
+
 /// What a person reads of a test that failed: what its answers look like where none of the verdict's mistakes
 /// is a name for them, the failure that is shown, and what its numbers and the other inputs tell. Adds to the
 /// verdict what it looks like in part.

@@ -82,7 +82,8 @@ std::set<std::string> names_of(const Task& task, const std::vector<Failure>& fai
   return names;
 }
 
-TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const Evidence& evidence) {
+TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const Evidence& evidence,
+                       bool alone) {
   const Task& task = *test.test->task;
   const std::vector<Failure> failures = failures_of(test, findings);
   if (failures.empty()) return verdict_without_failure(test);
@@ -93,6 +94,7 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   const Failure& shown = most_telling(task, failures, verdict.mistakes);
   verdict.witness = shown.played;
   verdict.text = test.test->hidden ? without_values(task, *shown.played)
+                 : alone           ? failure_text_alone(shown)
                                    : failure_text(test, failures, shown, evidence.all, verdict);
   return verdict;
 }
@@ -179,7 +181,7 @@ void judge(std::vector<PlayedTest>& tests, bool alone) {
     findings[i][j] = findings_on(*tests[i].test->task, tests[i].played[j]);
   });
   for (std::size_t i = 0; i < tests.size(); ++i)
-    tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task]);
+    tests[i].verdict = verdict_on(tests[i], findings[i], by_task[tests[i].test->task], alone);
   for (std::size_t i = 0; i < tests.size(); ++i) {
     PlayedTest& test = tests[i];
     test.verdict.before = cause_in_other_task(test, tests);
@@ -188,7 +190,7 @@ void judge(std::vector<PlayedTest>& tests, bool alone) {
       // What the other task's function gets wrong is in this one's answers, too.
       evidence.explaining.clear();
       std::string before = std::move(test.verdict.before);
-      test.verdict = verdict_on(test, findings[i], evidence);
+      test.verdict = verdict_on(test, findings[i], evidence, alone);
       test.verdict.before = std::move(before);
     }
     if (test.verdict.status == Status::NotPlayed) test.verdict.text = why_not_played(test, tests);

@@ -54,8 +54,8 @@ struct PlayedTest {
 
 /// Gives all tests that were played with one seed their verdicts. Tests of a task share evidence: a mistake
 /// is named only if it explains them all.
-/// @param alone one example was played by itself: too little to name a mistake by its answer, so it is only
-/// said what the answer looks like on that input
+/// @param alone one example was played by itself: too little to say what the answer looks like, so it is only
+/// said what is wrong
 void judge(std::vector<PlayedTest>& tests, bool alone = false);
 
 /// How the call ended that a failed test's text is about, as JudgeReport::Test has it.

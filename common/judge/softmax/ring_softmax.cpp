@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -82,8 +83,7 @@ Answer local_weights(const Example& example) {
 
 Answer without_m(const Example& example) {
   const std::size_t ranks = example.ranks();
-  SoftmaxState whole;
-  for (const SoftmaxState& state : local_states(example)) whole = softmax_steps::merge(whole, state);
+  const SoftmaxState whole = softmax_steps::merged(local_states(example));
   return answer_from(example, States(ranks, whole), log_of_sum);
 }
 
@@ -182,7 +182,8 @@ Answer run_chain(const ChainSteps& steps, const Example& example) {
   const States own = local_states(example);
   States states = own;
   for (std::size_t rank = 1; steps.merges && rank < states.size(); ++rank)
-    states[rank] = softmax_steps::merge((steps.sends_merged ? states : own)[rank - 1], own[rank]);
+    states[rank] =
+        softmax_steps::merged(std::array{(steps.sends_merged ? states : own)[rank - 1], own[rank]});
   if (steps.shares) states = States(states.size(), steps.shares_from_rank_0 ? states.front() : states.back());
   const Answer answer = answer_from(example, states);
   return *steps.late == '\0' ? answer : right_but_for(steps.late, answer, example);
@@ -229,7 +230,7 @@ Answer run_rotation(const RotationSteps& steps, const Example& example) {
       if (replaced) merged[rank] = arrived[rank];
       if (steps.merging == Merging::ArrivedAlone) continue;
       const States& from = steps.merging == Merging::Arrived ? arrived : leaving;
-      merged[rank] = softmax_steps::merge(merged[rank], from[rank]);
+      merged[rank] = softmax_steps::merged(std::array{merged[rank], from[rank]});
     }
   }
   Answer answer = answer_from(example, merged);
