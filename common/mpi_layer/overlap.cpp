@@ -25,11 +25,10 @@ constexpr int tiles_until_asked_in_part = 4;
 constexpr int tiles_that_want_spread_calls = 8;
 /// Whoever waits for other threads to do something gives up after so long, and then once in a case.
 constexpr std::chrono::seconds time_for_a_thread{2};
-/// So many looks have to find that the other threads have had their chance (Chances) before a lack is told: a
-/// lesson's cases are many, and each may lack a call; the second where a test of the thread that computes may
-/// be waiting for what is due.
+/// So many looks have to find that the other threads have had their chance (Chances) before it is told that
+/// no call makes progress, and that no block is computed: a lesson's cases are many, and each may lack it.
 constexpr int looks_before_a_lack = 100;
-constexpr int looks_while_computing = 300;
+constexpr int looks_in_vain = 50;
 /// The same where nothing seems to be lacking, at the beginning and at the end of each block.
 constexpr int looks_at_each_block = 10;
 /// As long as another thread waits for a message beside the block.
@@ -261,7 +260,7 @@ bool Overlap::is_in_vain(Hold& hold) {
   }
   const auto in_wait = [](const auto& held) { return held.second.in_wait; };
   if (others_act_ || blocked_ > std::ranges::count_if(holds_, in_wait)) return false;
-  return hold.chances.look(!computing_) >= (computing_ ? looks_while_computing : looks_before_a_lack);
+  return hold.chances.look(!computing_) >= looks_in_vain;
 }
 
 /// Whether a test may find nothing yet: until the first block that is computed meanwhile is over, or many of

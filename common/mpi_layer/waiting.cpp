@@ -315,10 +315,12 @@ void Waiting::finish(Waited& waited, MPI_Request left, const MPI_Status& status)
 /// Where a rank is late, the test goes on without its message: it may be waiting for this rank.
 void Waiting::await_due(const std::vector<Waited>& waited) const {
   if (std::ranges::count(waited, true, &Waited::due) == 0) return;
+  recorder_.overlap.begin_waiting(false);
   const auto deadline = std::chrono::steady_clock::now() + time_for_what_is_due;
   for (Idle idle(more_ranks_than_cores_);
        !all_arrived(waited) && std::chrono::steady_clock::now() < deadline;)
     idle.pause([] {});
+  recorder_.overlap.end_waiting(false);
 }
 
 bool Waiting::test(const char* call, std::vector<Waited>& waited, Need need) {
