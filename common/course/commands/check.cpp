@@ -176,7 +176,7 @@ class Check {
   int report(const TestResults& results) const {
     update_progress(checkout_, [&](Progress& progress) { progress.current = lesson_.id; });
     const LessonStatus lesson_status = lesson_status_of(checkout_, lesson_, read_progress(checkout_));
-    return conclude(lesson_status, verdict_text(checkout_, lesson_status), results);
+    return conclude(lesson_status, verdict_text(checkout_, lesson_status, choice_.task), results);
   }
 
   /// The exit code is for what was asked for, which may be less than the lesson.
