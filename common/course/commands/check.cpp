@@ -145,7 +145,7 @@ class Check {
   /// remembered.
   int check_with_own_player(const std::string& player) const {
     GradingOrder own = order();
-    own.player = words_of(player);
+    own.player = own_player(player);
     own.replay_options = "--player " + shell_word(player);
     build_judge();
     own.subject = Checkout::lesson_folder(lesson_);

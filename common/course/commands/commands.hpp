@@ -139,7 +139,8 @@ std::string open_tasks(const LessonStatus& lesson_status);
 /// The end of a check: how many tasks passed and the points, or, where only a part of the lesson was checked,
 /// how it stands with each task; and the next step.
 /// `task` is the one that was asked for; may be empty.
-std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status, const std::string& task);
+std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status,
+                         const std::string& task = "");
 
 /// The same of a verdict that is not remembered; `how` it came about: "with your own player".
 std::string apart_text(const LessonStatus& lesson_status, const std::string& how);

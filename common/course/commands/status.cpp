@@ -68,9 +68,8 @@ std::string step_in(const LessonStatus& lesson_status, const std::string& task) 
   const TaskStatus& open = *lesson_status.open_task();
   const std::string& obstacle = lesson_status.obstacle;
   if (lesson_status.status == Status::Todo) {
-    const auto chosen = std::ranges::find(lesson_status.tasks, task, [](const TaskStatus& one) {
-      return one.task->id;
-    });
+    const auto chosen =
+        std::ranges::find(lesson_status.tasks, task, [](const TaskStatus& one) { return one.task->id; });
     const bool is_chosen = chosen != lesson_status.tasks.end();
     return fmt::format("read {}, write {} in {}, then: ./course check {}{}", readme(lesson),
                        named(is_chosen ? *chosen : open), file_to_edit(lesson), lesson.id,
@@ -184,7 +183,7 @@ int show_status(const Checkout& checkout, bool json) {
   for (const LessonStatus& lesson_status : lesson_statuses) {
     if (std::exchange(part, lesson_status.lesson->part) != lesson_status.lesson->part)
       fmt::print("{}\n", painted(part, Colour::Bold));
-    fmt::print("{}", lesson_line(lesson_status));
+    fmt::print("{}", fitted(lesson_line(lesson_status)));
     points += lesson_status.points();
     // What this machine cannot play is counted apart.
     if (lesson_status.status != Status::Skipped) max_points += lesson_status.lesson->max_points();
