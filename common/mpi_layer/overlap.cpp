@@ -93,7 +93,8 @@ bool Overlap::let_others_act(const std::function<int()>& looks_wanted) {
   Chances chances;
   std::uint64_t before = progress_.beside;
   others_act_ = true;
-  while (chances.look(true) < looks_wanted() && Clock::now() < end) {
+  for (int wanted = looks_wanted(); wanted > 0; wanted = looks_wanted()) {
+    if (chances.look(true) >= wanted || Clock::now() > end) break;
     progress_beside_.wait_for(open_.mutex, std::chrono::milliseconds(1));
     if (std::exchange(before, progress_.beside) != before) chances = {};
   }
