@@ -134,10 +134,7 @@ class DemoLine : public program::CommandLine {
                                             "each, which is slow; cuda, this "
                                             "machine's devices (mpi)")
                                 ->check(CLI::IsMember({"mpi", "sim", "cuda"})));
-    std::vector<std::string> names{"both"};
-    for (const RingKind& kind : ring_kinds) {
-      if (!kind.causal && !kind.on_gpu) names.push_back(kind.name);
-    }
+    const std::vector<std::string> names = compared_rings();
     with_prepare_.push_back(
         command
             .add_option(

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "course/commands/command_line.hpp"
+#include "course/commands/tools.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
 #include "lab/network.hpp"
@@ -139,7 +140,8 @@ class LabLine : public program::CommandLine {
                                     });
     command->add_option("name", lab_.name, "slow-network: one host; two-hosts: two, as Open MPI sees them")
         ->required()
-        ->check(CLI::IsMember({"slow-network", "two-hosts"}));
+        ->check(CLI::IsMember(
+            std::vector<std::string>(program::laboratories.begin(), program::laboratories.end())));
     command->add_option("--bandwidth", lab_.bandwidth,
                         "of the link: 200Mbit, 2Gbit (100Mbit for each rank that shares it)");
     command->add_option("--latency", lab_.latency, "one way, beyond the link's own: 200us, 2ms (0ms)");

@@ -36,7 +36,10 @@ struct Options {
   bool guard_buffers = false;
   /// The first tests of a message after its start, and again after each tile of the first block that is
   /// computed meanwhile, find it open, however fast it was. A program that goes on testing is seen to wait,
-  /// and one that reads before its wait never finds what it reads.
+  /// and one that reads before its wait never finds what it reads. On a thread of the case's own a message is
+  /// complete no sooner than the block is that was computed meanwhile, or where none was, than all other
+  /// threads have had the chance to begin one; and a block begins and ends when those threads have had the
+  /// chance to begin and to end what they do beside it.
   bool delay_tests = false;
   /// The memory of the tensor that has this address, among those that the function is given; empty where none
   /// has. A message, or what a collective reads or fills, must not leave the tensor that it begins in.

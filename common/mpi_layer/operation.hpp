@@ -8,6 +8,7 @@
 #include <memory>
 #include <memory_resource>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -151,8 +152,9 @@ struct Operation {
   std::uint64_t progress_at_tile = 0;       ///< ProgressCalls::all after the last of them
   int tiles_alone = 0;                      ///< the last of them, with no such call in between
   int most_tiles_alone = 0;
-  int early_tests = 0;  ///< before the first of them, or since the last of its tiles
-  bool tested = false;  ///< since it was started
+  int early_tests = 0;            ///< before the first of them, or since the last of its tiles
+  bool tested = false;            ///< since it was started
+  std::thread::id asked_by = {};  ///< the last thread that waited for it or tested it
 
   bool is_message() const { return kind != Kind::Collective && bytes > 0 && peer != MPI_PROC_NULL; }
   /// Whether a call that waits for it, or tests it, may have to look for it, and so moves what is open: not

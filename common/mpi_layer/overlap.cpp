@@ -1,10 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
+#include <limits>
 #include <mutex>
 #include <string>
 
@@ -25,45 +23,34 @@ constexpr int tiles_until_asked_in_part = 4;
 /// In a block of so many tiles or more, calls that make progress have to be spread: no more than half of the
 /// tiles in a row pass without.
 constexpr int tiles_that_want_spread_calls = 8;
-/// A thread that is to make progress gets so long to come to its call before a block ends. Only where none
-/// makes one does it pass, and then once in a case.
+/// Whoever waits for other threads to do something gives up after so long, and then once in a case.
 constexpr std::chrono::seconds time_for_a_thread{2};
-/// It is up sooner where all other threads sleep when looked at so often, a millisecond apart: a thread that
-/// waits for a core does not sleep. A lesson's cases are many, and each may lack a call.
-constexpr int looks_at_sleepers = 100;
+/// So many looks have to find that the other threads have had their chance (Chances) before it is told that
+/// no call makes progress, and that no block is computed: a lesson's cases are many, and each may lack it.
+constexpr int looks_before_a_lack = 100;
+constexpr int looks_in_vain = 50;
+/// The same where nothing seems to be lacking, at the beginning and at the end of each block.
+constexpr int looks_at_each_block = 10;
+/// As long as another thread waits for a message beside the block.
+constexpr int looks_without_end = std::numeric_limits<int>::max();
 
-/// Whether the other threads of this process sleep; no where that cannot be read.
-bool others_sleep() {
-  std::error_code unreadable;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", unreadable)) {
-    if (task.path().filename() == std::to_string(gettid())) continue;
-    std::ifstream file(task.path() / "stat");
-    std::string text;
-    if (!std::getline(file, text)) continue;  // it has ended
-    // "ID (NAME) STATE ...": the name may have brackets of its own.
-    if (text.substr(text.rfind(')') + 1, 2) != " S") return false;
-  }
-  return !unreadable;
+std::string waited_for(const Operation& operation, const std::string& call) {
+  return operation.text() + " was waited for" + (call == operation.call ? "" : " in " + call);
 }
 
-/// How many threads this process has; -1 when that cannot be read.
-int threads_of_process() {
-  const std::string field = "Threads:";
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(field)) return std::stoi(line.substr(field.size()));
-  }
-  return -1;
+std::string tested_for(const Operation& operation, const std::string& call) {
+  return operation.text() + " was waited for with one " + call + " after another";
 }
 
 }  // namespace
 
 Overlap::Overlap(OpenRequests& open, Journal& journal, bool delay_tests)
-    : open_(open), journal_(journal), delay_tests_(delay_tests), threads_at_begin_(threads_of_process()) {}
+    : open_(open), journal_(journal), delay_tests_(delay_tests) {}
 
 void Overlap::begin_computing(std::span<const ComputeBuffer> buffers) {
   const OpenRequests::Guard guard(open_.mutex);
   if (!on_owner_thread()) other_threads_ = true;
+  if (looks_at_threads()) let_others_begin();
   computations_.push_back(!on_owner_thread());
   computing_thread_ = std::this_thread::get_id();
   computing_ = true;
@@ -91,26 +78,59 @@ void Overlap::pause_computing() {
 /// Whether a thread makes progress does not depend on when it comes to run: the block lasts until it has.
 void Overlap::end_computing() {
   const OpenRequests::Guard guard(open_.mutex);
-  const bool is_lacking = std::ranges::any_of(open_.operations, [&](const Operation& operation) {
-    return operation.active && !operation.handed_over && is_left_alone(operation);
-  });
-  if (is_lacking && !no_thread_came_ && may_call_from_other_threads()) wait_for_a_thread();
+  finishing_ = true;
+  let_others_finish();
+  finishing_ = false;
+  beside_.clear();
   computing_ = false;
 }
 
-/// The requests are locked, but while this waits.
-void Overlap::wait_for_a_thread() {
+/// Until they have had the chance at so many looks; those begin anew with each call that makes progress.
+/// Returns false where that takes too long. The requests are locked, but while this waits.
+bool Overlap::let_others_act(const std::function<int()>& looks_wanted) {
   using Clock = std::chrono::steady_clock;
-  const auto has_come = [&, before = progress_.beside] { return progress_.beside != before; };
   const Clock::time_point end = Clock::now() + time_for_a_thread;
-  for (int asleep = 0; asleep < looks_at_sleepers && Clock::now() < end; asleep += others_sleep() ? 1 : 0) {
-    if (progress_beside_.wait_for(open_.mutex, std::chrono::milliseconds(1), has_come)) return;
+  Chances chances;
+  std::uint64_t before = progress_.beside;
+  others_act_ = true;
+  for (int wanted = looks_wanted(); wanted > 0; wanted = looks_wanted()) {
+    if (chances.look(true) >= wanted || Clock::now() > end) break;
+    progress_beside_.wait_for(open_.mutex, std::chrono::milliseconds(1));
+    if (std::exchange(before, progress_.beside) != before) chances = {};
   }
-  no_thread_came_ = true;
+  others_act_ = false;
+  return Clock::now() < end;
 }
 
-bool Overlap::may_call_from_other_threads() const {
-  return other_threads_ || threads_at_begin_ < 0 || threads_of_process() > threads_at_begin_;
+/// What a thread was started for before a block is under way when the block begins.
+void Overlap::let_others_begin() {
+  const auto looks_wanted = [&] { return blocked_ < threads_.known() ? looks_at_each_block : 0; };
+  if (!let_others_act(looks_wanted)) threads_are_settled_ = true;
+}
+
+void Overlap::let_others_finish() {
+  const bool in_time = let_others_act([&] { return looks_until_end(); });
+  no_thread_came_ |= is_lacking() && threads_.may_be_there();
+  threads_are_settled_ |= !in_time;
+}
+
+/// How long a block lasts: at how many looks the other threads are to have had their chance.
+int Overlap::looks_until_end() const {
+  if (is_lacking() && !no_thread_came_) return threads_.may_be_there() ? looks_before_a_lack : 0;
+  if (!looks_at_threads()) return 0;
+  const bool is_asked_for = std::ranges::any_of(open_.operations, [&](const Operation& operation) {
+    const bool by_another =
+        operation.asked_by != std::thread::id() && operation.asked_by != computing_thread_;
+    return operation.active && operation.is_awaited() && operation.computations > 0 && by_another;
+  });
+  if (is_asked_for) return blocked_ > 0 ? looks_without_end : looks_before_a_lack;
+  return threads_.known() > 0 ? looks_at_each_block : 0;
+}
+
+bool Overlap::is_lacking() const {
+  return std::ranges::any_of(open_.operations, [&](const Operation& operation) {
+    return operation.active && !operation.handed_over && is_left_alone(operation);
+  });
 }
 
 /// Whether the computation may be given `buffer` while the operation is open.
@@ -142,21 +162,29 @@ void Overlap::note_progress() {
   progress_beside_.notify_all();
 }
 
-void Overlap::begin_waiting() {
+void Overlap::begin_waiting(bool makes_progress) {
   const OpenRequests::Guard guard(open_.mutex);
+  ++blocked_;
+  if (!makes_progress) return;
   ++waiting_;
   note_progress();
 }
 
-void Overlap::end_waiting() {
+void Overlap::end_waiting(bool makes_progress) {
   const OpenRequests::Guard guard(open_.mutex);
-  --waiting_;
+  --blocked_;
+  holds_.erase(std::this_thread::get_id());
+  if (makes_progress) --waiting_;
 }
 
-void Overlap::note_start(Operation& operation) const {
+/// What a thread does after another beside a block is beside it, too.
+void Overlap::note_start(Operation& operation) {
   operation.progress_before = progress_;
   operation.progress_at_tile = progress_.all;
   operation.tiles_alone = operation.most_tiles_alone = 0;
+  const std::thread::id own = std::this_thread::get_id();
+  if (!computing_) beside_.insert(own);
+  if (computing_ && own != computing_thread_ && beside_.contains(own)) operation.computations = 1;
 }
 
 /// The requests are locked. One that is not known was started by a call that is not followed.
@@ -173,19 +201,67 @@ bool Overlap::is_unhidden(const Operation& operation) const {
   return computing_ ? operation.computations == 1 && operation.tiles == 1 : operation.computations == 0;
 }
 
-bool Overlap::look_at_wait(const char* call, const std::vector<Waited>& waited) {
+bool Overlap::look_at_wait(const char* call, std::vector<Waited>& waited) {
   const OpenRequests::Guard guard(open_.mutex);
   const bool moves = std::ranges::any_of(waited, [&](const Waited& one) { return may_be_moved(one); });
-  if (!on_owner_thread()) return moves;
-  for (const Waited& one : waited) {
-    if (one.state != Waited::State::Open) continue;
-    const Operation* operation = open_.find(*one.request);
-    if (operation == nullptr || !(computing_ ? operation->is_awaited() : is_unhidden(*operation))) continue;
-    std::string text = operation->text() + " was waited for";
-    if (std::string(call) != operation->call) text += std::string(" in ") + call;
-    note_wait(text);
+  const bool is_alone = looks_at_threads() && !threads_.may_be_there();
+  for (Waited& one : waited) {
+    Operation* const operation = one.state == Waited::State::Open ? open_.find(*one.request) : nullptr;
+    if (operation == nullptr) continue;
+    operation->asked_by = std::this_thread::get_id();
+    one.held = looks_at_threads() && !is_alone && is_to_be_held(*operation);
+    if (!on_owner_thread() || !(computing_ ? operation->is_awaited() : is_unhidden(*operation))) continue;
+    note_wait(waited_for(*operation, call), is_alone ? waited_alone_ : waited_at_once_);
   }
   return moves;
+}
+
+bool Overlap::is_to_be_held(const Operation& operation) const {
+  if (!operation.is_awaited() || (computing_ && computing_thread_ == std::this_thread::get_id()))
+    return false;
+  return operation.computations == 0 || (computing_ && !finishing_);
+}
+
+void Overlap::hold_wait(const char* call, std::vector<Waited>& waited) {
+  const OpenRequests::Guard guard(open_.mutex);
+  hold(call, waited, true);
+}
+
+void Overlap::hold(const char* call, std::vector<Waited>& waited, bool in_wait) {
+  std::vector<const Operation*> held;
+  for (Waited& one : waited) {
+    const Operation* const operation =
+        one.held && one.state == Waited::State::Open ? open_.find(*one.request) : nullptr;
+    one.delayed = operation != nullptr && looks_at_threads() && is_to_be_held(*operation);
+    if (one.delayed) held.push_back(operation);
+  }
+  const std::thread::id own = std::this_thread::get_id();
+  if (held.empty()) {
+    holds_.erase(own);
+    return;
+  }
+  if (!computing_) beside_.insert(own);
+  Hold& hold = holds_[own];
+  hold.in_wait = in_wait;
+  if (!is_in_vain(hold)) return;
+  threads_are_settled_ = true;
+  for (Waited& one : waited) one.delayed = false;
+  for (const Operation* operation : held) {
+    const std::string text = in_wait ? waited_for(*operation, call) : tested_for(*operation, call);
+    note_wait(text + (on_owner_thread() ? "" : " on another thread"), waited_alone_);
+  }
+}
+
+/// Whether nobody computes, or the thread that does waits between two tiles: all others have had the chance,
+/// and none of them is in a call of MPI's that lasts for another reason.
+bool Overlap::is_in_vain(Hold& hold) {
+  if (std::chrono::steady_clock::now() > hold.begin + time_for_a_thread) {
+    threads_are_settled_ = true;
+    return false;
+  }
+  const auto in_wait = [](const auto& held) { return held.second.in_wait; };
+  if (others_act_ || blocked_ > std::ranges::count_if(holds_, in_wait)) return false;
+  return hold.chances.look(!computing_) >= looks_in_vain;
 }
 
 /// Whether a test may find nothing yet: until the first block that is computed meanwhile is over, or many of
@@ -196,11 +272,11 @@ bool Overlap::may_be_under_way(const Operation& operation) const {
 }
 
 /// Kept until it is known whether a computation follows, as the rest of one does that has paused.
-void Overlap::note_wait(const std::string& text) {
+void Overlap::note_wait(const std::string& text, WaitTexts& waits) const {
   if (computing_) {
-    waited_at_once_[std::ssize(computations_) - 1].add(text + " between two tiles of a block");
+    waits[std::ssize(computations_) - 1].add(text + " between two tiles of a block");
   } else {
-    waited_at_once_[std::ssize(computations_)].add(text + " before the next block was computed");
+    waits[std::ssize(computations_)].add(text + " before the next block was computed");
   }
 }
 
@@ -215,9 +291,17 @@ bool Overlap::is_asked_in_part() const {
 void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
   const OpenRequests::Guard guard(open_.mutex);
   if (std::ranges::any_of(waited, [&](const Waited& one) { return may_be_moved(one); })) note_progress();
-  if (!delay_tests_ || !on_owner_thread()) return;
-  for (const Waited& one : waited) {
-    if (Operation* operation = open_.find(*one.request)) operation->tested = true;
+  if (!delay_tests_) return;
+  for (Waited& one : waited) {
+    Operation* const operation = open_.find(*one.request);
+    if (operation == nullptr) continue;
+    operation->asked_by = std::this_thread::get_id();
+    operation->tested |= on_owner_thread();
+    one.held = !on_owner_thread();
+  }
+  if (!on_owner_thread()) {
+    hold(call, waited, false);
+    return;
   }
   const int due_at = is_asked_in_part() ? tiles_until_asked_in_part : tiles_until_due;
   for (Waited& one : waited) {
@@ -228,7 +312,7 @@ void Overlap::look_at_tests(const char* call, std::vector<Waited>& waited) {
     one.due = computing_ && operation->tiles == due_at && operation->early_tests == 1;
     one.delayed = operation->tiles < due_at && operation->early_tests <= tests_until_waiting;
     if (operation->early_tests != tests_until_waiting + 1 || !is_unhidden(*operation)) continue;
-    note_wait(operation->text() + " was waited for with one " + call + " after another");
+    note_wait(tested_for(*operation, call), waited_at_once_);
   }
 }
 
@@ -266,11 +350,14 @@ bool Overlap::could_have_hidden(std::ptrdiff_t computations) const {
 
 void Overlap::note_lack() {
   const OpenRequests::Guard guard(open_.mutex);
-  for (const auto& [computations, texts] : waited_at_once_) {
-    for (const std::string& text : texts.all()) {
-      if (could_have_hidden(computations)) journal_.note(fact_waited_at_once, text);
+  const auto note = [&](const WaitTexts& waits, const auto& is_lack) {
+    for (const auto& [computations, texts] : waits) {
+      if (!is_lack(computations)) continue;
+      for (const std::string& text : texts.all()) journal_.note(fact_waited_at_once, text);
     }
-  }
+  };
+  note(waited_at_once_, [&](std::ptrdiff_t computations) { return could_have_hidden(computations); });
+  note(waited_alone_, [&](std::ptrdiff_t computations) { return computations < std::ssize(computations_); });
 }
 
 ComputeObserver& compute_observer() {

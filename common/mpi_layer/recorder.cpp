@@ -272,6 +272,7 @@ void Recorder::activate(const char* call, MPI_Request request) {
     throw std::invalid_argument(std::string(call) + " was given a request that is not persistent");
   known->computations = known->tiles = known->early_tests = 0;
   known->tested = false;
+  known->asked_by = {};
   known->misused = known->summed = known->handed_over = false;
   overlap.note_start(*known);
   check_overlap(*known);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -22,6 +23,7 @@
 #include "mpi_layer/journal.hpp"
 #include "mpi_layer/mpi_layer.hpp"
 #include "mpi_layer/operation.hpp"
+#include "mpi_layer/other_threads.hpp"
 #include "mpi_layer/own_memory.hpp"
 #include "trace/trace.hpp"
 
@@ -39,8 +41,9 @@ struct Waited {
   MPI_Request* request;
   State state = State::Open;
   MPI_Status status{};
-  bool delayed = false;   ///< a test of it finds nothing this time
+  bool delayed = false;   ///< it is not found complete this time
   bool due = false;       ///< a test of it gives it time to complete, to find it for certain
+  bool held = false;      ///< it stays open until a block has been computed meanwhile: Overlap::hold_wait()
   const char* call = "";  ///< that waits for it or tests it; of one that its caller never sees ""
 };
 
@@ -126,19 +129,24 @@ class Overlap {
   void see_call(const char* call);
   /// A call lets the library look for what is not there yet: it moves what is open. The requests are locked.
   void note_progress();
-  /// A thread waits in such a call, from the first of these to the second.
-  void begin_waiting();
-  void end_waiting();
+  /// A thread waits in a call, from the first of these to the second, and so perhaps makes progress.
+  void begin_waiting(bool makes_progress);
+  void end_waiting(bool makes_progress);
   /// The operation is about to be started, perhaps again; the requests are locked.
-  void note_start(Operation& operation) const;
+  void note_start(Operation& operation);
   /// Operations are waited for. What was computed since they were started could hide them; what is computed
-  /// later, be it the other tiles of the same block, could have. Returns whether the wait makes progress.
-  bool look_at_wait(const char* call, const std::vector<Waited>& waited);
+  /// later, be it the other tiles of the same block, could have. Marks those that hold_wait() is to look
+  /// at. Returns whether the wait makes progress.
+  bool look_at_wait(const char* call, std::vector<Waited>& waited);
+  /// Of the operations that are marked `held` delays those that no whole block has been computed beside yet.
+  /// A thread that transfers beside a block sees that at the block's end, whoever is quicker. Where nobody
+  /// computes although all other threads have had the chance, nothing is hidden: that is noted.
+  void hold_wait(const char* call, std::vector<Waited>& waited);
   /// Looks at tests of messages that no whole block could have hidden yet: marks those that are to find
   /// nothing (Options::delay_tests), and notes a row of them where next to nothing was computed. After many
   /// tiles of one block a test is to find for certain what it can, as it may with a block that takes long;
   /// after few where tests ask for some messages and never for the others. A test of what is open makes
-  /// progress.
+  /// progress. Tests of another thread are held.
   void look_at_tests(const char* call, std::vector<Waited>& waited);
   /// The operation is complete; the requests are locked.
   void look_back(const Operation& operation);
@@ -146,33 +154,56 @@ class Overlap {
   void note_lack();
 
  private:
+  /// A thread that is held, since when.
+  struct Hold {
+    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+    Chances chances = {};
+    bool in_wait = false;  ///< else it tests
+  };
+  /// Waits by the computations so far.
+  using WaitTexts = std::map<std::ptrdiff_t, FirstTexts>;
+
   bool may_be_moved(const Waited& one);
-  bool may_call_from_other_threads() const;
-  void wait_for_a_thread();
+  bool looks_at_threads() const { return delay_tests_ && !threads_are_settled_; }
+  bool let_others_act(const std::function<int()>& looks_wanted);
+  void let_others_begin();
+  void let_others_finish();
+  int looks_until_end() const;
+  bool is_lacking() const;
+  bool is_to_be_held(const Operation& operation) const;
+  void hold(const char* call, std::vector<Waited>& waited, bool in_wait);
+  bool is_in_vain(Hold& hold);
   bool is_left_alone(const Operation& operation) const;
   std::string lack_of(const Operation& operation) const;
   void look_at(Operation& operation, const ComputeBuffer& buffer);
   bool is_unhidden(const Operation& operation) const;
   bool may_be_under_way(const Operation& operation) const;
   bool is_asked_in_part() const;
-  void note_wait(const std::string& text);
+  void note_wait(const std::string& text, WaitTexts& waits) const;
   bool could_have_hidden(std::ptrdiff_t computations) const;
 
   OpenRequests& open_;
   Journal& journal_;
   const bool delay_tests_;
   const std::thread::id owner_ = std::this_thread::get_id();
-  const int threads_at_begin_;
+  const OtherThreads threads_;
   std::atomic<bool> other_threads_ = false;
   std::atomic<bool> computing_ = false;
+  bool others_act_ = false;  ///< the thread that computes waits for them
+  bool finishing_ = false;   ///< it does at the end of a block
   std::thread::id computing_thread_;
-  int waiting_ = 0;  ///< threads in waits that make progress
+  int blocked_ = 0;  ///< threads in waits
+  int waiting_ = 0;  ///< those of them that make progress
   ProgressCalls progress_ = {};
   const char* idle_call_ = nullptr;  ///< the last one during a computation that made none
   std::condition_variable_any progress_beside_;
-  bool no_thread_came_ = false;     ///< of this case: what one lacks says nothing of the next
+  bool no_thread_came_ = false;       ///< of this case: what one lacks says nothing of the next
+  bool threads_are_settled_ = false;  ///< of this case it is known, or never will be, what they hide
+  std::set<std::thread::id> beside_;  ///< those that began a transfer before this block, or the next one
+  std::map<std::thread::id, Hold> holds_;
   std::vector<bool> computations_;  ///< one each: whether a thread of the case's own did it
-  std::map<std::ptrdiff_t, FirstTexts> waited_at_once_;  ///< by the computations so far
+  WaitTexts waited_at_once_;
+  WaitTexts waited_alone_;  ///< while nobody computed for certain
 };
 
 /// Waits and tests, which complete operations, while the page shows what is pending.

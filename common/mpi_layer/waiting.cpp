@@ -70,12 +70,12 @@ class Waiting::Scope {
  public:
   Scope(Waiting& waiting, CallLabel label, bool makes_progress)
       : waiting_(waiting), label_(std::move(label)), begin_s_(now_s()), makes_progress_(makes_progress) {
-    if (makes_progress_) waiting_.recorder_.overlap.begin_waiting();
+    waiting_.recorder_.overlap.begin_waiting(makes_progress_);
   }
 
   ~Scope() {
     Recorder& recorder = waiting_.recorder_;
-    if (makes_progress_) recorder.overlap.end_waiting();
+    recorder.overlap.end_waiting(makes_progress_);
     if (!recorder.overlap.on_owner_thread()) return;
     waiting_.fruitless_tests_ = 0;
     waiting_.show(Phase::Computing, {});
@@ -166,8 +166,10 @@ void Waiting::wait(CallLabel label, std::vector<Waited>& waited, Need need) {
   const char* call = label.call;
   const bool moves = recorder_.overlap.look_at_wait(call, waited);
   const Scope scope(*this, std::move(label), moves);
+  const bool is_held = std::ranges::count(waited, true, &Waited::held) > 0;
   std::size_t first = 0;
   const auto done = [&] {
+    if (is_held) recorder_.overlap.hold_wait(call, waited);
     return need == Need::Any ? advance_all(waited, need) : advance_from(first, waited);
   };
   const auto look_round = [&] {
@@ -313,10 +315,12 @@ void Waiting::finish(Waited& waited, MPI_Request left, const MPI_Status& status)
 /// Where a rank is late, the test goes on without its message: it may be waiting for this rank.
 void Waiting::await_due(const std::vector<Waited>& waited) const {
   if (std::ranges::count(waited, true, &Waited::due) == 0) return;
+  recorder_.overlap.begin_waiting(false);
   const auto deadline = std::chrono::steady_clock::now() + time_for_what_is_due;
   for (Idle idle(more_ranks_than_cores_);
        !all_arrived(waited) && std::chrono::steady_clock::now() < deadline;)
     idle.pause([] {});
+  recorder_.overlap.end_waiting(false);
 }
 
 bool Waiting::test(const char* call, std::vector<Waited>& waited, Need need) {

@@ -96,6 +96,14 @@ const RingKind& ring_kind(const std::string& name) {
   throw std::invalid_argument("there is no ring called " + name);
 }
 
+std::vector<std::string> compared_rings() {
+  std::vector<std::string> names{"both"};
+  for (const RingKind& kind : ring_kinds) {
+    if (!kind.causal && !kind.on_gpu) names.push_back(kind.name);
+  }
+  return names;
+}
+
 std::string test_name(const std::string& task, int ranks, bool hidden) {
   return task + (ranks > 0 ? ".ranks" + std::to_string(ranks) : "") + (hidden ? hidden_suffix : "");
 }

@@ -76,6 +76,9 @@ inline constexpr RingKind ring_kinds[] = {
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);
 
+/// What the demo is asked for: "both", or one of those that it compares.
+std::vector<std::string> compared_rings();
+
 /// What plays a lesson that needs a GPU.
 enum class Backend { Simulator, Cuda };
 

@@ -46,16 +46,17 @@ TokensToHide tokens_to_hide(const Setup& setup);
 /// Each block, this rank's own first, is given to block.accumulate once, with its owner's rank: after s hops
 /// rank r holds the block of rank (r - s) mod P. While a block is computed, the next one is on its way:
 ///   - its transfer is started before accumulate, and completed after it, or earlier by a test in
-///     between_tiles or by a thread of your own, which may also make the transfer with a blocking call;
+///     between_tiles or by a thread of your own, which may also make the transfer with a blocking call. Such
+///     a thread is started, and has work, before accumulate, and nobody waits for it until that is over;
 ///   - meanwhile calls make progress, those of the between_tiles that accumulate is given, or of a thread of
 ///     your own (MPI was initialised with MPI_THREAD_MULTIPLE). A call makes progress if it looks for what
 ///     may not be there yet: MPI_Test, MPI_Wait and their kind when one of their requests is open,
 ///     MPI_Request_get_status of an open request, MPI_Probe, MPI_Iprobe and their kind, a blocking send or
-///     receive, a collective. The peer is another rank. A call that has nothing to look for makes none, such
-///     as MPI_Testall of no requests or of null ones, MPI_Isend, MPI_Comm_rank, or anything with
-///     MPI_PROC_NULL; a request that has completed is null, so test all that may be open. Where a block has 8
-///     tiles or more, between_tiles makes such a call often enough that no more than half of the tiles in a
-///     row pass without;
+///     receive, a collective. Its peer is another rank, or MPI_ANY_SOURCE. A call that has nothing to look
+///     for makes none, such as MPI_Testall of no requests or of null ones, MPI_Isend, MPI_Comm_rank, or
+///     anything with MPI_PROC_NULL; a request that has completed is null, so test all that may be open. Where
+///     a block has 8 tiles or more, between_tiles makes such a call often enough that no more than half of
+///     the tiles in a row pass without;
 ///   - a buffer is not read, computed on or passed on before what is received into it has arrived, and not
 ///     written to before what is sent from it has been sent;
 ///   - every request is completed before the function returns.

@@ -10,7 +10,7 @@ namespace course::program {
 namespace {
 
 /// What ./course hint 01 prints after a drill's tests went so.
-std::string hint_after(const TestResults& drilled) {
+std::string hint_after(const TestResults& drilled, bool again = false) {
   const TemporaryFolder temporary;
   const Checkout checkout{temporary.path(), two_lessons()};
   const LessonInfo& lesson = checkout.lessons[0];
@@ -18,7 +18,7 @@ std::string hint_after(const TestResults& drilled) {
              "## Task 1\n### Hint 1\nThe first.\n## Task 2\n### Hint 1\nThe second.\n");
   update_progress(checkout, [&](Progress& progress) { progress.drilled[lesson.id] = drilled; });
   testing::internal::CaptureStdout();
-  hint(checkout, {.lesson = lesson.id, .task = ""});
+  hint(checkout, {.lesson = lesson.id, .task = "", .again = again});
   return testing::internal::GetCapturedStdout();
 }
 
@@ -32,6 +32,14 @@ TEST(HintAfterADrill, ExplainsWhatItFailedBy) {
   const std::string wrong = hint_after({{"2", {Status::Failed, "lse is 1, should be 2", {}}}});
   EXPECT_NE(wrong.find("lse is 1, should be 2"), std::string::npos) << wrong;
   EXPECT_NE(wrong.find("general hint 1 of 1 for task 2"), std::string::npos) << wrong;
+}
+
+TEST(HintAgain, GivesNoneThatHasNotBeenGiven) {
+  const std::string none = hint_after({}, true);
+  EXPECT_NE(none.find("no hint for 01.1 has been given yet; ./course hint 01 gives the first"),
+            std::string::npos)
+      << none;
+  EXPECT_EQ(none.find("The first."), std::string::npos) << none;
 }
 
 }  // namespace

@@ -41,6 +41,12 @@ TEST(Judging, TellsTheJudgeTheWidthOfWhatItShows) {
     unsetenv("COLUMNS");
 }
 
+TEST(Judging, RefusesAPlayerThatThereIsNot) {
+  EXPECT_EQ(own_player("sh -c 'a b'"), (std::vector<std::string>{"sh", "-c", "a b"}));
+  EXPECT_THROW(own_player("no-such-player"), UsageError);
+  EXPECT_THROW(own_player(""), UsageError);
+}
+
 }  // namespace
 
 }  // namespace course::program

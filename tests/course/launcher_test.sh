@@ -90,6 +90,7 @@ case "$*" in
 esac
 FAKE
   fake "$machine/program" <<'FAKE'
+case "$*$COURSE_NO_WAIT" in *0[1-9]yes) exit 75 ;; esac
 printf '<%s>' "$@"
 echo " in $(pwd) of $COURSE_ROOT as root: ${OMPI_ALLOW_RUN_AS_ROOT:-no}${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM:-}${PRTE_ALLOW_RUN_AS_ROOT:-}${PRTE_ALLOW_RUN_AS_ROOT_CONFIRM:-}"
 case "$*" in *fail*) exit 7 ;; esac
@@ -561,6 +562,12 @@ test_while_another_builds() {
   (in_machine "$checkout/course" check 05) >"$machine/checked" 2>"$machine/stderr" 8>&- &
   until grep -q waiting "$machine/stderr"; do sleep 0.1; done
   check 'while another builds: check waits' is "$(cat "$machine/checked")" ''
+  for command in 'check fail' 'drill fail' 'replay fail' 'locate fail'; do
+    # shellcheck disable=SC2086  # two words
+    course $command
+    check "while another builds: '$command' is refused by the program" is "$code" 7
+    check "while another builds: '$command' waits for nobody" is "$err" ''
+  done
   exec 8>&-
   wait
   check 'after it: check goes on' has "$(cat "$machine/checked")" '<check><05>'

@@ -60,6 +60,20 @@ TEST(Standing, SaysWhichTestsWereNotPlayed) {
   EXPECT_FALSE(partial.open_task()->unplayed);
 }
 
+TEST(Standing, TellsWhatFailedFromWhatWasNotPlayed) {
+  EXPECT_EQ(open_tasks(lesson_status({{"2.ranks1", wrong()}})), "task 2 failed, task 1 not checked");
+  EXPECT_EQ(open_tasks(lesson_status({{"1", todo()}, {"2.ranks3", passed()}})),
+            "task 1 todo, task 2 checked in part");
+}
+
+TEST(Standing, OfASkeletonTheTaskThatWasAskedForIsNext) {
+  const std::vector<LessonStatus> skeleton{lesson_status_of(ring(), {{}, true, "abc"}, nullptr, "")};
+  const std::string id = ring().id;
+  EXPECT_NE(next_step(skeleton, id, "2").find("write task 2 ("), std::string::npos);
+  EXPECT_NE(next_step(skeleton, id, "2").find("./course check " + id + ".2"), std::string::npos);
+  EXPECT_NE(next_step(skeleton, id).find("write task 1 ("), std::string::npos);
+}
+
 TEST(Standing, IsTodoOnlyWhereNothingWasWritten) {
   const LessonStatus half = lesson_status({{"1", passed()}, {"2.ranks1", todo()}, {"2.ranks3", todo()}});
   EXPECT_EQ(half.tasks[1].status, Status::Todo);

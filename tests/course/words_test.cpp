@@ -25,6 +25,11 @@ TEST(Wrapped, KeepsACommentsSignAndAColumn) {
   EXPECT_EQ(wrapped("/// Task 1. The state of both.\nSoftmaxState merge(SoftmaxState a);", 20),
             "/// Task 1. The\n/// state of both.\nSoftmaxState\n  merge(SoftmaxState\n  a);");
   EXPECT_EQ(wrapped("///   lse of a row\n", 12), "///   lse of\n///   a row\n");
+  EXPECT_EQ(wrapped("/// one two three four\n/// five six. Seven\n/// eight.\n/// Nine.\n", 14),
+            "/// one two\n/// three four\n/// five six.\n/// Seven\n/// eight.\n/// Nine.\n")
+      << "a paragraph flows on, where its lines were broken for their length";
+  EXPECT_EQ(wrapped("///   - one two three\n///     four five six\n///   - a\n", 18),
+            "///   - one two\n///     three four\n///     five six\n///   - a\n");
   EXPECT_EQ(wrapped("FAIL  lesson01.1   looks like: no maximum\n", 30),
             "FAIL  lesson01.1   looks like:\n      no maximum\n");
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "course/build/file_lock.hpp"
@@ -19,7 +20,8 @@ namespace {
 
 /// Every tree lies in build/, and one lock, the launcher's too, keeps two builds apart.
 FileLock lock_builds(const fs::path& root) {
-  return FileLock(root / "build" / ".lock", "another ./course to finish building");
+  return FileLock(root / "build" / ".lock", "another ./course to finish building",
+                  std::getenv("COURSE_NO_WAIT") == nullptr);
 }
 
 std::string progress_text(const std::string& title, const BuildCount& count, double seconds) {

@@ -29,7 +29,7 @@ bool try_lock(int file) {
 
 }  // namespace
 
-FileLock::FileLock(const std::filesystem::path& path, const std::string& whom) {
+FileLock::FileLock(const std::filesystem::path& path, const std::string& whom, bool may_wait) {
   std::error_code ignored;  // opening says more
   std::filesystem::create_directories(path.parent_path(), ignored);
   file_ = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
@@ -38,6 +38,7 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& whom) {
                       "): it must belong to you");
   }
   if (try_lock(file_.get())) return;
+  if (!may_wait) throw WouldWait();
   complain("waiting for " + whom);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!try_lock(file_.get())) {

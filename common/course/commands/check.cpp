@@ -145,7 +145,7 @@ class Check {
   /// remembered.
   int check_with_own_player(const std::string& player) const {
     GradingOrder own = order();
-    own.player = words_of(player);
+    own.player = own_player(player);
     own.replay_options = "--player " + shell_word(player);
     build_judge();
     own.subject = Checkout::lesson_folder(lesson_);
@@ -176,7 +176,7 @@ class Check {
   int report(const TestResults& results) const {
     update_progress(checkout_, [&](Progress& progress) { progress.current = lesson_.id; });
     const LessonStatus lesson_status = lesson_status_of(checkout_, lesson_, read_progress(checkout_));
-    return conclude(lesson_status, verdict_text(checkout_, lesson_status), results);
+    return conclude(lesson_status, verdict_text(checkout_, lesson_status, choice_.task), results);
   }
 
   /// The exit code is for what was asked for, which may be less than the lesson.

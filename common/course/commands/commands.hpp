@@ -129,11 +129,18 @@ int pack(const Checkout& checkout, const PackOptions& options);
 const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& current);
 
 /// What to read, edit and type now, in the next open lesson: one line. A check and ./course both end with it.
-std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& current);
+/// `task` is one of `current`'s that was asked for.
+std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& current,
+                      const std::string& task = "");
+
+/// How it stands with the tasks that are not passed: "task 1 failed, tasks 2, 3 not checked".
+std::string open_tasks(const LessonStatus& lesson_status);
 
 /// The end of a check: how many tasks passed and the points, or, where only a part of the lesson was checked,
 /// how it stands with each task; and the next step.
-std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status);
+/// `task` is the one that was asked for; may be empty.
+std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status,
+                         const std::string& task = "");
 
 /// The same of a verdict that is not remembered; `how` it came about: "with your own player".
 std::string apart_text(const LessonStatus& lesson_status, const std::string& how);

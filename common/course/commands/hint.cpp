@@ -107,13 +107,17 @@ int hint(const Checkout& checkout, const HintOptions& options) {
     fmt::print("{} again gives general hint {} of {} for task {}\n", call, before + 1, count, task);
     return succeeded;
   }
+  if (options.again && before == 0) {
+    fmt::print("no hint for {} has been given yet; {} gives the first\n", key, call);
+    return succeeded;
+  }
   if (before == count && !options.again) {
     fmt::print(
         "there are no more hints for {0}; the last again: ./course hint {0} --again{1}\n", key,
         checkout.has_solution(lesson) ? "; the solution: ./course show " + lesson.id + " --spoil" : "");
     return succeeded;
   }
-  const int number = options.again ? std::max(before, 1) : before + 1;
+  const int number = options.again ? before : before + 1;
   const std::string title =
       fmt::format("task {}, {}: hint {} of {}", task, lesson.task(task).name, number, count);
   fmt::print("{}\n\n{}\n", painted(title, Colour::Bold), fitted(hints[static_cast<std::size_t>(number - 1)]));

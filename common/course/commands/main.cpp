@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -8,6 +9,7 @@
 #include "course/commands/command_line.hpp"
 #include "course/commands/commands.hpp"
 #include "course/commands/tools.hpp"
+#include "course/workspace/lesson_argument.hpp"
 
 namespace course::program {
 
@@ -150,8 +152,27 @@ int become_tools(const std::string& command, char** argv) {
   return unavailable;
 }
 
-/// Throws Unavailable where the demo would refuse these arguments for lessons that are missing or not passed:
-/// its program, which reads them in earnest, takes a minute or two to build.
+/// The first argument after the command that is neither an option nor an option's value; may be empty.
+std::string first_argument(const std::vector<std::string>& words) {
+  constexpr std::array with_value{"--task", "--seconds", "--ranks", "--out", "--bandwidth", "--latency"};
+  std::vector<std::string> arguments;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (std::ranges::find(with_value, words[i]) != with_value.end()) {
+      ++i;
+    } else if (!words[i].starts_with("-")) {
+      arguments.push_back(words[i]);
+    }
+  }
+  return arguments.size() < 2 ? "" : arguments[1];
+}
+
+/// Throws UsageError where a word that is not empty is none of these.
+void require_known(const std::string& what, const std::string& word, const std::vector<std::string>& known) {
+  if (!word.empty() && std::ranges::find(known, word) == known.end())
+    throw UsageError(unknown(what, word, known) + joined(known));
+}
+
+/// Throws Unavailable where the demo would refuse these arguments for lessons that are missing or not passed.
 void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::string>& words) {
   const auto given = [&](const std::string& option) {
     return std::ranges::any_of(
@@ -166,6 +187,7 @@ void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::st
   };
   if (given("--help") || given("-h") || given("--report")) return;
   const std::string backend = value("--backend"), ring = value("--ring");
+  require_known("ring", ring, compared_rings());
   const bool on_gpu = backend == "sim" || backend == "cuda";
   const auto kind = std::ranges::find_if(ring_kinds, [&](const RingKind& one) {
     return one.causal == given("--causal") && one.on_gpu == on_gpu &&
@@ -175,11 +197,23 @@ void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::st
   demo_runs_own_lessons(checkout, read_progress(checkout), kind->needed(), given("--mine"));
 }
 
+/// Throws what a command's program would refuse these arguments with, as far as names go: the program, which
+/// reads them in earnest, takes a minute or two to build.
+void look_at_arguments(std::string_view tool, const Checkout& checkout,
+                       const std::vector<std::string>& words) {
+  const auto given = [&](const char* option) { return std::ranges::count(words, option) > 0; };
+  if (given("--help") || given("-h")) return;
+  const std::string argument = first_argument(words);
+  if (tool == "demo") require_lessons_of_demo(checkout, words);
+  if (tool == "lab") require_known("laboratory", argument, {laboratories.begin(), laboratories.end()});
+  if ((tool == "locate" || tool == "trace") && !argument.empty()) choose_lesson(checkout.lessons, argument);
+}
+
 /// Builds the program of a command and becomes it. Returns an exit code where that fails.
 int become_built(const ToolCommand& tool, int argc, char** argv) {
   try {
     const Checkout checkout = Checkout::find();
-    if (std::string_view(tool.name) == "demo") require_lessons_of_demo(checkout, {argv + 1, argv + argc});
+    look_at_arguments(tool.name, checkout, {argv + 1, argv + argc});
     const std::string what = std::string("./course ") + tool.name;
     require_built(build({checkout.root, checkout.build(), {tool.program}, what}), what);
     execv((checkout.build() / "bin" / tool.program).c_str(), argv);

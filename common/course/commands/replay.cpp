@@ -71,7 +71,7 @@ int judge_again(const Checkout& checkout, const LessonInfo& lesson, const fs::pa
                      .quiet_limit_s = options.limit_s};
   std::vector<std::string> targets{judge_of(tree, lesson).filename()};
   if (options.player) {
-    order.player = words_of(*options.player);
+    order.player = own_player(*options.player);
     order.subject = Checkout::lesson_folder(lesson);
   } else {
     targets.insert(targets.end(), {target, built_in_player(tree, lesson).filename()});

@@ -23,18 +23,9 @@ constexpr std::array marks{Mark{"✓", "+", Colour::Green, "passed"},
                            Mark{"-", "-", Colour::Grey, "skipped"}};  // in the order of Status
 constexpr Mark stale_mark{"~", "~", Colour::Yellow, "not checked since it changed"};
 
-/// "task 1 failed, tasks 2, 3 todo"
-std::string open_tasks(const LessonStatus& lesson_status) {
-  std::vector<std::string> parts;
-  for (const Status status : {Status::Failed, Status::Todo}) {
-    std::vector<std::string> ids;
-    for (const TaskStatus& task : lesson_status.tasks) {
-      if (task.status == status) ids.push_back(task.task->id);
-    }
-    if (!ids.empty())
-      parts.push_back(fmt::format("task{} {} {}", ids.size() > 1 ? "s" : "", joined(ids), to_string(status)));
-  }
-  return joined(parts);
+std::string state_of_open(const TaskStatus& task) {
+  if (task.unplayed) return "not checked";
+  return task.unfinished ? "checked in part" : to_string(task.status);
 }
 
 std::string lesson_line(const LessonStatus& lesson_status) {
@@ -71,14 +62,18 @@ std::string named(const TaskStatus& status) {
   return fmt::format("task {} ({})", status.task->id, status.task->name);
 }
 
-/// What to do about a lesson that is not passed.
-std::string step_in(const LessonStatus& lesson_status) {
+/// What to do about a lesson that is not passed. `task` is the one that was asked for; may be empty.
+std::string step_in(const LessonStatus& lesson_status, const std::string& task) {
   const LessonInfo& lesson = *lesson_status.lesson;
   const TaskStatus& open = *lesson_status.open_task();
   const std::string& obstacle = lesson_status.obstacle;
   if (lesson_status.status == Status::Todo) {
-    return fmt::format("read {}, write {} in {}, then: ./course check {}", readme(lesson), named(open),
-                       file_to_edit(lesson), lesson.id);
+    const auto chosen =
+        std::ranges::find(lesson_status.tasks, task, [](const TaskStatus& one) { return one.task->id; });
+    const bool is_chosen = chosen != lesson_status.tasks.end();
+    return fmt::format("read {}, write {} in {}, then: ./course check {}{}", readme(lesson),
+                       named(is_chosen ? *chosen : open), file_to_edit(lesson), lesson.id,
+                       is_chosen ? "." + task : "");
   }
   if (lesson_status.stale) return fmt::format("./course check {} (its file has changed)", lesson.id);
   if (obstacle.ends_with(" is missing"))
@@ -125,6 +120,19 @@ std::string score(const LessonStatus& lesson_status) {
 
 }  // namespace
 
+std::string open_tasks(const LessonStatus& lesson_status) {
+  std::vector<std::string> parts;
+  for (const char* state : {"failed", "todo", "checked in part", "not checked"}) {
+    std::vector<std::string> ids;
+    for (const TaskStatus& task : lesson_status.tasks) {
+      if (task.status != Status::Passed && state_of_open(task) == state) ids.push_back(task.task->id);
+    }
+    if (!ids.empty())
+      parts.push_back(fmt::format("task{} {} {}", ids.size() > 1 ? "s" : "", joined(ids), state));
+  }
+  return joined(parts);
+}
+
 const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& current) {
   const auto is_open = [](const LessonStatus& lesson_status) {
     return lesson_status.status != Status::Passed && lesson_status.status != Status::Skipped;
@@ -137,10 +145,12 @@ const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, 
   return next == lesson_statuses.end() ? nullptr : &*next;
 }
 
-std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& current) {
+std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const std::string& current,
+                      const std::string& task) {
   const LessonStatus* next = next_open(lesson_statuses, current);
   if (next == nullptr) return "every lesson that this machine can play is passed";
-  return fmt::format("next: lesson {}: {}", next->lesson->id, step_in(*next));
+  return fmt::format("next: lesson {}: {}", next->lesson->id,
+                     step_in(*next, next->lesson->id == current ? task : ""));
 }
 
 std::string apart_text(const LessonStatus& lesson_status, const std::string& how) {
@@ -150,14 +160,15 @@ std::string apart_text(const LessonStatus& lesson_status, const std::string& how
          (next == nullptr ? "" : fmt::format("next: {}; a hint: ./course hint {}\n", named(*next), id));
 }
 
-std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status) {
+std::string verdict_text(const Checkout& checkout, const LessonStatus& lesson_status,
+                         const std::string& task) {
   const std::string& id = lesson_status.lesson->id;
   const bool passed = lesson_status.status == Status::Passed;
   const std::string where = lesson_status.lesson->needs_gpu() ? " on the simulated GPU" : "";
   const std::string title = fmt::format("lesson {}{}{}:", id, passed ? " passed" : "", where);
   return fmt::format("{} {}\n{}\n", painted(title, passed ? Colour::Green : Colour::Bold),
                      lesson_status.status == Status::Todo ? "it is still the skeleton" : score(lesson_status),
-                     next_step(all_lesson_statuses(checkout), id));
+                     next_step(all_lesson_statuses(checkout), id, task));
 }
 
 int show_status(const Checkout& checkout, bool json) {
@@ -172,13 +183,13 @@ int show_status(const Checkout& checkout, bool json) {
   for (const LessonStatus& lesson_status : lesson_statuses) {
     if (std::exchange(part, lesson_status.lesson->part) != lesson_status.lesson->part)
       fmt::print("{}\n", painted(part, Colour::Bold));
-    fmt::print("{}", lesson_line(lesson_status));
+    fmt::print("{}", fitted(lesson_line(lesson_status)));
     points += lesson_status.points();
     // What this machine cannot play is counted apart.
     if (lesson_status.status != Status::Skipped) max_points += lesson_status.lesson->max_points();
   }
-  fmt::print("\n{} {} of {} points\n{}\n", bar(points, max_points), points, max_points,
-             next_step(lesson_statuses, read_progress(checkout).current));
+  fmt::print("\n{} {} of {} points\n{}", bar(points, max_points), points, max_points,
+             fitted(next_step(lesson_statuses, read_progress(checkout).current) + "\n"));
   return succeeded;
 }
 

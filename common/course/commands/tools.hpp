@@ -29,6 +29,9 @@ inline constexpr std::array<ToolCommand, 12> tool_commands{{
     {"new-lesson", "begin a lesson like one that there is"},
 }};
 
+/// What ./course lab knows.
+inline constexpr std::array laboratories{"slow-network", "two-hosts"};
+
 /// The one among the arguments, before which stand only flags; null where there is none.
 inline const ToolCommand* tool_among(int argc, char** argv) {
   const auto word =

@@ -103,16 +103,17 @@ class Drill {
   }
 
   void introduce() const {
-    fmt::print("{}\n\n",
-               painted(fmt::format("drill {}, {}: {}", name(), lesson_.title, task_.name), Colour::Bold));
+    const std::string title = fmt::format("drill {}, {}: {}", name(), lesson_.title, task_.name);
+    fmt::print("{}\n\n", fitted(painted(title, Colour::Bold)));
     for (const Contract& contract : contracts_of(checkout_, lesson_, task_.id))
       fmt::print("{}\n", fitted(contract.text));
     for (const fs::path& file : files_)
       fmt::print("write it in {}\n", fs::relative(file, checkout_.root).string());
-    fmt::print(
+    const std::string rules = fmt::format(
         "the clock runs; each save is checked; ./course hint {} in another terminal explains a failure; "
         "Ctrl-C gives up\n",
         name());
+    fmt::print("{}", fitted(rules));
     std::fflush(stdout);
   }
 
@@ -205,7 +206,7 @@ int print_history(const Checkout& checkout, const std::string& argument) {
   const std::vector<DrillRecord> drills =
       drills_of(read_drills(checkout), choice.lesson == nullptr ? "" : choice.lesson->id, choice.task);
   fmt::print("{}", drills.empty() ? fmt::format("no drill yet; ./course drill {} starts one\n", argument)
-                                  : drill_table(drills, checkout.lessons));
+                                  : fitted(drill_table(drills, checkout.lessons)));
   return succeeded;
 }
 

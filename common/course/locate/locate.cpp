@@ -179,8 +179,9 @@ class Locator {
       for (std::size_t i = next_++; i < trials.size() && Clock::now() < end && !over_; i = next_++) {
         fs::remove_all(folder);
         fs::create_directories(folder);
-        const Outcome outcome = outcome_of(trials[i], folder);
+        const Outcome outcome = outcome_of(trials[i], folder, end);
         const std::scoped_lock lock(mutex_);
+        if (outcome != Outcome::Passes && Clock::now() >= end) break;  // it may have been cut short
         ++tried_;
         progress_.show(
             fmt::format("tried {} of {} changes, {}", tried_, trials.size(), duration(progress_.seconds())));
@@ -196,7 +197,8 @@ class Locator {
     }
   }
 
-  Outcome outcome_of(const Trial& trial, const fs::path& folder) const {
+  /// What is played ends at `end`.
+  Outcome outcome_of(const Trial& trial, const fs::path& folder, Clock::time_point end) const {
     const fs::path made = trial.build->make(trial.edit.applied_to(trial.code->source()), folder);
     if (made.empty()) return Outcome::Fails;
     // A copy under the name that tells the lesson: what is returned is written into it.
@@ -204,16 +206,18 @@ class Locator {
     fs::copy(failure_.kept, kept, fs::copy_options::recursive);
     GradingOrder alone = order(*failure_.lesson, {}, made);
     alone.replayed = kept;
-    if (!passes(alone)) return Outcome::Fails;
+    if (!passes(alone, end)) return Outcome::Fails;
     for (const std::uint64_t seed : {1u, 2u}) {
       GradingOrder all = order(*failure_.lesson, failure_.tests, made);
       all.seed = seed;
-      if (!passes(all)) return Outcome::RightOnOneInput;
+      if (!passes(all, end)) return Outcome::RightOnOneInput;
     }
     return Outcome::Passes;
   }
 
-  bool passes(const GradingOrder& asked) const {
+  bool passes(GradingOrder asked, Clock::time_point end) const {
+    asked.limit_s = std::chrono::duration<double>(end - Clock::now()).count();
+    if (asked.limit_s <= 0) return false;
     try {
       const TestResults results = grade(checkout_, asked);
       return !results.empty() && std::ranges::all_of(results, [](const auto& test) {

@@ -628,7 +628,8 @@ std::vector<SmallEdit> small_edits(const Code& code, const std::string& function
   constexpr int sooner = 4;
   std::vector<SmallEdit> all;
   const std::vector<int> far = distances(code, function);
-  for (std::size_t i = 0; i < far.size(); ++i) Editor(code, code.definitions()[i], 2 * far[i], all).run();
+  for (std::size_t i = 0; i < far.size(); ++i)
+    Editor(code, code.definitions()[i], far[i] == 0 ? -sooner : 2 * far[i], all).run();
   const std::vector<bool> leads = lines_of_words(code, words);
   for (SmallEdit& edit : all) {
     const auto first = code.source().begin();

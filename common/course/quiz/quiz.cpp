@@ -72,6 +72,18 @@ std::vector<Question> chosen_questions(const Checkout& checkout, const QuizOptio
   return questions;
 }
 
+/// What leaves questions out: "lesson 05", "--topic ring".
+std::vector<std::string> filters_of(const QuizOptions& options) {
+  std::vector<std::string> filters;
+  if (!options.lesson.empty()) filters.push_back("lesson " + options.lesson);
+  if (!options.topic.empty()) filters.push_back("--topic " + options.topic);
+  if (!options.within.empty()) filters.push_back("--lessons " + options.within);
+  if (!options.difficulties.empty())
+    filters.push_back(fmt::format("--difficulty {}",
+                                  joined(options.difficulties, [](int one) { return std::to_string(one); })));
+  return filters;
+}
+
 /// Of a lesson's questions those are early that need a later lesson, too; of all, those of which a lesson has
 /// not been passed in this checkout.
 IsEarly early_questions(const Checkout& checkout, const QuizOptions& options) {
@@ -240,8 +252,11 @@ int quiz(const Checkout& checkout, const QuizOptions& options, const ReadLine& r
   const int today = local_day();
   const QuizCards cards = read_cards(checkout);
   if (questions.empty()) {
-    fmt::print("there is no question on that\n");
-  } else if (options.history) {
+    fmt::print("there is no question on that: none is left with {}\n",
+               joined(filters_of(options), {}, " and "));
+    return failed;
+  }
+  if (options.history) {
     fmt::print("{}", quiz_table(questions, cards, today));
   } else {
     std::ranges::shuffle(questions, std::mt19937(std::random_device()()));

@@ -71,6 +71,8 @@ int report_exception() {
   };
   try {
     throw;
+  } catch (const WouldWait&) {
+    return WouldWait::exit_code;
   } catch (const UsageError& error) {
     return say(error.what(), wrong_usage);
   } catch (const NpyError& error) {

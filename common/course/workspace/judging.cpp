@@ -84,6 +84,15 @@ TestResults judged_results(const std::string& report) {
   return results;
 }
 
+std::vector<std::string> own_player(const std::string& command) {
+  std::vector<std::string> words = words_of(command);
+  const std::string program = words.empty() ? "" : words.front();
+  const bool is_path = program.find('/') != std::string::npos;
+  if (program.empty() || (!is_path && find_program(program).empty()))
+    throw UsageError("there is no program '" + program + "' (--player)");
+  return words;
+}
+
 TestResults grade(const Checkout& checkout, const GradingOrder& order) {
   const TemporaryFolder temporary;
   // A confined player's folder lies in it, and may belong to another user.
@@ -93,7 +102,8 @@ TestResults grade(const Checkout& checkout, const GradingOrder& order) {
                          .folder = checkout.root,
                          // A judge that is interrupted leaves its own temporary folder: inside this one.
                          .environment = {{"TMPDIR", temporary.path()}},
-                         .quiet = order.quiet});
+                         .quiet = order.quiet,
+                         .limit_s = order.limit_s});
   const std::string judge = "the judge of lesson " + order.lesson->id;
   if (!fs::exists(report))
     throw Unavailable(judge + " ended with exit code " + std::to_string(exit.code) + " and no report");

@@ -36,9 +36,14 @@ struct GradingOrder {
   bool hidden = false;                   ///< the lesson's hidden tests, too
   std::filesystem::path replayed = {};   ///< a kept case, which is played alone
   std::optional<double> quiet_limit_s = std::nullopt;  ///< after which a case without progress is ended
+  double limit_s = 0;                                  ///< after which the judge is ended; 0: never
   /// What has to follow `./course replay CASE`, as typed in a shell, for these cases to be played as here.
   std::string replay_options = {};
 };
+
+/// The words of a command of someone's own that plays cases. Throws UsageError where there is no such
+/// program.
+std::vector<std::string> own_player(const std::string& command);
 
 /// Plays and judges. The judge prints its verdicts on stdout. Throws Unavailable with the cause when nothing
 /// could be judged: this machine failed, or the judge did.

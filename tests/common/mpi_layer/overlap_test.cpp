@@ -2,8 +2,11 @@
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "hop.hpp"
@@ -374,6 +377,164 @@ void test_threads_make_progress_by_calls() {
         }).has(fact_no_progress, "and no call made progress meanwhile"));
 }
 
+/// Round the ring and back to its caller, in one blocking call.
+void blocking_hop() {
+  const float out = 1;
+  float in = 0;
+  MPI_Sendrecv(&out, 1, MPI_FLOAT, next, 0, &in, 1, MPI_FLOAT, previous, 0, comm, MPI_STATUS_IGNORE);
+}
+
+/// Plays two blocks with `hop` before each, in a graded run.
+Played twice(const std::function<void()>& hop) {
+  return play(
+      [&] {
+        for (int i = 0; i < 2; ++i) hop();
+      },
+      delayed);
+}
+
+/// However a thread transfers while nobody computes, it hides nothing, as little as the thread that computes.
+void test_threads_that_hide_nothing() {
+  const auto joined = [](const std::function<void()>& act) { std::thread(act).join(); };
+  const std::string before_a_block = " was waited for on another thread before the next block was computed";
+  const auto is_told = [](const Played& played, const std::string& text) {
+    return played.has(fact_waited_at_once, text) && played.report.facts.size() == 2;
+  };
+  CHECK(is_told(twice([&] {
+                  joined(blocking_hop);
+                  compute_tiles([](int) {});
+                }),
+                before_a_block));
+  CHECK(is_told(twice([&] {
+                  compute_tiles([](int) {});
+                  joined(blocking_hop);
+                }),
+                before_a_block));
+  CHECK(is_told(twice([&] {
+                  Hop hop;
+                  hop.start();
+                  joined([&] { hop.wait(); });
+                  compute_tiles([](int) {});
+                }),
+                " was waited for in MPI_Waitall on another thread before the next block was computed"));
+  CHECK(
+      is_told(twice([&] {
+                Hop hop;
+                hop.start();
+                joined([&] {
+                  while (!hop.test()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                });
+                compute_tiles([](int) {});
+              }),
+              " was waited for with one MPI_Testall after another on another thread before the next block"));
+  CHECK(is_told(twice([] {
+                  std::thread thread(blocking_hop);
+                  compute_tiles([&](int tile) {
+                    if (tile == 1) thread.join();
+                  });
+                }),
+                " was waited for on another thread between two tiles of a block"));
+  CHECK(is_told(twice([] {
+                  std::thread thread;
+                  compute_tiles([&](int tile) {
+                    if (tile == 1) thread = std::thread(blocking_hop);
+                  });
+                  thread.join();
+                }),
+                before_a_block));
+  CHECK(is_told(play(
+                    [] {
+                      std::thread([] {
+                        for (int i = 0; i < 2; ++i) {
+                          blocking_hop();
+                          compute_tiles([](int) {});
+                        }
+                      }).join();
+                    },
+                    delayed),
+                before_a_block));
+}
+
+/// A worker that stays, as long as it is not told to end.
+class Worker {
+ public:
+  ~Worker() {
+    give(nullptr);
+    thread_.join();
+  }
+  void give(std::function<void()> job) {
+    const std::lock_guard guard(mutex_);
+    job_ = std::move(job);
+    is_idle_ = false;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_idle_; });
+  }
+
+ private:
+  void work() {
+    for (std::unique_lock lock(mutex_);;) {
+      changed_.wait(lock, [&] { return !is_idle_; });
+      if (!job_) return;
+      lock.unlock();
+      job_();
+      lock.lock();
+      is_idle_ = true;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> job_;
+  bool is_idle_ = true;
+  std::thread thread_{[this] { work(); }};
+};
+
+/// A thread need not be quick, neither to begin nor to go on, and the last hop has nothing to hide behind.
+void test_threads_that_transfer_beside_a_block() {
+  const auto two_hops = [] {
+    blocking_hop();
+    blocking_hop();
+  };
+  CHECK(twice([&] {
+          std::thread thread(two_hops);
+          compute_tiles([](int) {}, 1);
+          thread.join();
+        }).report.facts.empty());
+  CHECK(twice([] {
+          Hop hop;
+          hop.start();
+          std::thread thread([&] {
+            while (!hop.test()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          });
+          compute_tiles([](int) {});
+          thread.join();
+        }).report.facts.empty());
+  CHECK(play(
+            [&] {
+              Worker worker;
+              for (int i = 0; i < 2; ++i) {
+                worker.give(two_hops);
+                compute_tiles([](int) {}, 1);
+                worker.wait();
+              }
+              worker.give(blocking_hop);
+              worker.wait();
+            },
+            delayed)
+            .report.facts.empty());
+  CHECK(twice([] {
+          Hop hop;
+          hop.start();
+          std::thread thread([] { compute_tiles([](int) {}); });
+          hop.wait();
+          thread.join();
+        }).report.facts.empty());
+}
+
 void test_computing_on_open_buffers() {
   const auto given = [](float* (*buffer)(Hop&), bool written) {
     return play([=] {
@@ -445,6 +606,8 @@ void test_overlap() {
   test_calls_that_are_not_spread();
   test_calls_that_ask_for_a_part();
   test_threads_make_progress_by_calls();
+  test_threads_that_hide_nothing();
+  test_threads_that_transfer_beside_a_block();
   test_computing_on_open_buffers();
   test_sending_what_has_not_arrived();
   test_a_rank_that_tests_while_it_computes_does_not_poll();
