@@ -164,7 +164,8 @@ class Locator {
 
   void try_all(const std::vector<Trial>& trials) {
     const Interruptible until_ctrl_c;
-    const Clock::time_point end = Clock::now() + std::chrono::seconds(options_.seconds);
+    begin_ = Clock::now();
+    const Clock::time_point end = begin_ + std::chrono::seconds(options_.seconds);
     std::vector<std::thread> workers;
     for (unsigned worker = 0; worker < std::max(1u, std::thread::hardware_concurrency()); ++worker)
       workers.emplace_back([&, worker] { work(trials, end, worker); });
@@ -183,8 +184,8 @@ class Locator {
         const std::scoped_lock lock(mutex_);
         if (outcome != Outcome::Passes && Clock::now() >= end) break;  // it may have been cut short
         ++tried_;
-        progress_.show(
-            fmt::format("tried {} of {} changes, {}", tried_, trials.size(), duration(progress_.seconds())));
+        progress_.show(fmt::format("tried {} of {} changes, {}", tried_, trials.size(),
+                                   duration(std::chrono::duration<double>(Clock::now() - begin_).count())));
         if (outcome == Outcome::RightOnOneInput) partial_.push_back(i);
         if (outcome != Outcome::Passes) continue;
         if (!found_ || i < *found_) found_ = i;
@@ -294,6 +295,7 @@ class Locator {
   std::vector<std::unique_ptr<EditedBuild>> builds_;
   std::vector<std::unique_ptr<Code>> codes_;
 
+  Clock::time_point begin_;  ///< of the trials
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> over_ = false;
   std::mutex mutex_;  ///< of all below
