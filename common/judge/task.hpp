@@ -234,7 +234,8 @@ Task remembering(Task task);
 void keep_known_mistakes(LessonJudge& judge, const LessonInfo& lesson);
 
 /// Throws std::invalid_argument unless judge and registry have the same tasks, mistakes.md has every mistake
-/// of the judge, and the judge computes every mistake that is told by its answer, unless outcomes are recorded.
+/// of the judge, and the judge computes every mistake that is told by its answer, unless outcomes are
+/// recorded.
 void require_agreement(const LessonJudge& judge, const LessonInfo& lesson);
 
 /// Every rank's inputs, cut from the example's.

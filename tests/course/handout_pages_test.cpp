@@ -75,10 +75,10 @@ TEST(HandoutPages, MakeTextOfLinksToWhatIsNotThere) {
 
 TEST(HandoutPages, FillTheLinesOfWhichLinksAreGone) {
   EXPECT_EQ(
-      without_dead_links("A paragraph of some words has a [link\nof two](gone.md), [and](gone.md)\nmore.\n\n"
+      without_dead_links("A paragraph of some words has a [link\nof two](gone.md), [and\n11](gone.md).\n\n"
                          "- a [list](gone.md)\n- stays\n\nA second\nparagraph.\n",
                          [](const std::string&) { return false; }),
-      "A paragraph of some words has a link\nof two, and more.\n\n- a list\n- stays\n\nA "
+      "A paragraph of some words has a link\nof two, and 11.\n\n- a list\n- stays\n\nA "
       "second\nparagraph.\n");
 }
 

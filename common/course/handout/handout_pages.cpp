@@ -95,12 +95,15 @@ std::vector<std::string> paragraphs_of(const std::string& text) {
   return paragraphs;
 }
 
-/// A paragraph of prose with lines as long as its longest; anything else, such as a table or a list, as it
-/// is.
-std::string filled_again(const std::string& paragraph) {
+/// Not a table, a list or a heading.
+bool is_prose(const std::string& paragraph) {
   static const std::regex no_prose(R"((^|\n)(\s|[-*|#>!<$]|[0-9]+\.))");
+  return !std::regex_search(paragraph.substr(0, paragraph.find_last_not_of('\n') + 1), no_prose);
+}
+
+/// A paragraph with lines as long as its longest.
+std::string filled_again(const std::string& paragraph) {
   const std::string words = paragraph.substr(0, paragraph.find_last_not_of('\n') + 1);
-  if (words.find('\n') == std::string::npos || std::regex_search(words, no_prose)) return paragraph;
   std::size_t longest = 0;
   for (const std::string& line : lines_of(words)) longest = std::max(longest, columns_of(line));
   std::string text;
@@ -162,7 +165,7 @@ std::string without_dead_links(const std::string& page,
       if (exists(found[3])) return found.str();
       return found[1].length() > 0 ? std::string() : found[2].str();
     });
-    return text == paragraph ? text : filled_again(text);
+    return text == paragraph || !is_prose(paragraph) ? text : filled_again(text);
   };
   const std::vector<std::string> pieces = pieces_of(page);
   std::string text;
