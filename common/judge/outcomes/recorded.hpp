@@ -22,8 +22,9 @@ struct RecordedOutcome {
   std::map<std::string, Projections> outputs;  ///< by name; empty unless it returned what can be compared
 };
 
-/// What the forms of a lesson's mistakes make of the examples of seed 1: tests/NN_name/outcomes.tsv, which
-/// `./course test --lesson NN --record` writes. An answer is named by it, see name_by_outcomes().
+/// What the forms of a lesson's mistakes make of the examples of seed 1, as tests/NN_name/outcomes.tsv has
+/// it; the course's test command writes it where it is to record. An answer is named by it:
+/// name_by_outcomes().
 struct RecordedOutcomes {
   /// An example with a fingerprint.
   struct Known {
