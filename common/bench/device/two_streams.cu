@@ -1,4 +1,6 @@
+#include <memory>
 #include <string>
+#include <type_traits>
 
 #include "bench/device/attention.hpp"
 #include "bench/device/stopwatch.hpp"
@@ -11,18 +13,24 @@ namespace {
 /// The least share of the copies that the course sets itself to hide.
 constexpr double hidden_bound = 0.97;
 
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+
 /// What one stream has come to, for another to wait for.
 class Event {
  public:
-  Event() { cuda_check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record(const Stream& stream) const { cuda_check(cudaEventRecord(event_, stream.get())); }
-  void hold(const Stream& stream) const { cuda_check(cudaStreamWaitEvent(stream.get(), event_, 0)); }
+  void record(const Stream& stream) const { cuda_check(cudaEventRecord(event_.get(), stream.get())); }
+  void hold(const Stream& stream) const { cuda_check(cudaStreamWaitEvent(stream.get(), event_.get(), 0)); }
 
  private:
-  cudaEvent_t event_ = nullptr;
+  static cudaEvent_t made() {
+    cudaEvent_t event = nullptr;
+    cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    return event;
+  }
+
+  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent> event_{made()};
 };
 
 /// Page-locked memory of the host, through which blocks travel.

@@ -88,8 +88,8 @@ Projections projected(const Grouping& grouping, const Tensor64& answer,
   return made;
 }
 
-constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-constexpr int digits_a_sum = 5;  // 30 bits: a sign, 9 of the exponent, 20 of the fraction
+constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr int characters_a_sum = 5;  // 30 bits: a sign, 9 of the exponent, 20 of the fraction
 constexpr int fraction_bits = 20, exponent_bits = 9;
 constexpr int exponent_offset = 1 << (exponent_bits - 1);
 
@@ -114,7 +114,7 @@ double unpacked(std::uint32_t bits) {
 }
 
 void append(std::string& text, std::uint32_t number, int count) {
-  for (int i = count - 1; i >= 0; --i) text += digits[number >> (6 * i) & 63];
+  for (int i = count - 1; i >= 0; --i) text += alphabet[number >> (6 * i) & 63];
 }
 
 }  // namespace
@@ -156,8 +156,8 @@ bool are_alike(const Projections& recorded, const Output& output, const Layout& 
 std::string to_text(const Projections& projections) {
   std::string text;
   for (const Projections::Group& group : projections.groups) {
-    append(text, packed(group.sums[0]), digits_a_sum);
-    append(text, packed(group.sums[1]), digits_a_sum);
+    append(text, packed(group.sums[0]), characters_a_sum);
+    append(text, packed(group.sums[1]), characters_a_sum);
     if (group.others != 0) {
       text += '!';
       append(text, group.others, 2);
@@ -171,7 +171,7 @@ Projections projections_from(const std::string& text) {
   const auto take = [&](int count) {
     std::uint32_t number = 0;
     for (int i = 0; i < count; ++i) {
-      const std::size_t digit = at < text.size() ? digits.find(text[at++]) : std::string_view::npos;
+      const std::size_t digit = at < text.size() ? alphabet.find(text[at++]) : std::string_view::npos;
       if (digit == std::string_view::npos)
         throw std::invalid_argument("'" + text + "' holds no projections of an output");
       number = number << 6 | static_cast<std::uint32_t>(digit);
@@ -181,7 +181,7 @@ Projections projections_from(const std::string& text) {
   Projections projections;
   while (at < text.size()) {
     Projections::Group& group = projections.groups.emplace_back();
-    for (double& sum : group.sums) sum = unpacked(take(digits_a_sum));
+    for (double& sum : group.sums) sum = unpacked(take(characters_a_sum));
     if (at < text.size() && text[at] == '!') {
       ++at;
       group.others = static_cast<std::uint8_t>(take(2));
