@@ -82,6 +82,7 @@ void Overlap::end_computing() {
   let_others_finish();
   finishing_ = false;
   beside_.clear();
+  holds_.clear();  // who was held beside this block begins anew
   computing_ = false;
 }
 

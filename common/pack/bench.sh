@@ -52,7 +52,13 @@ mkdir -p "$out"
 result=0 no_device=''
 
 # The exit code that counts: that this machine lacks something only where nothing else was wrong.
-note_code() { [ "$1" = 0 ] || [ "$result" = 1 ] || result=$1; }
+note_code() {
+  case $1 in
+    0) ;;
+    3) [ "$result" != 0 ] || result=3 ;;
+    *) result=1 ;; # a crash and a timeout, too
+  esac
+}
 
 kernels() {
   local program=$programs/device_bench_$subject$ending
@@ -62,12 +68,18 @@ kernels() {
   [ "$result" != 3 ] || no_device=yes
 }
 
-# One way to carry messages; returns whether it did.
+# One way to carry messages; returns whether it did. A wrong answer is one however it came, and what an attempt that failed has
+# measured does not count.
 ring_through() { # NAME COUNT WORDS WORD...
-  local name=$1 count=$2 words=$3 one
+  local name=$1 count=$2 words=$3 one rows code
   shift 3
   one=${CUDA_VISIBLE_DEVICES:-0}
-  CUDA_VISIBLE_DEVICES=${one%%,*} ranks 18 "$count" "$@" "$ring_program" "${size[@]}" --rows "$out/ring$count.$name.rows.json" --transport "$words"
+  rows=$out/ring$count.$name.rows.json
+  CUDA_VISIBLE_DEVICES=${one%%,*} ranks 18 "$count" "$@" "$ring_program" "${size[@]}" --rows "$rows" --transport "$words"
+  code=$?
+  [ $code != 1 ] || note_code 1
+  [ $code = 0 ] || rm -f "$rows"
+  return $code
 }
 
 # NCCL, if it can be brought to have two ranks on one device: newer ones by a setting, others where each rank passes for a host of

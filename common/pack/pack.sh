@@ -55,6 +55,7 @@ while read -r id name player cuda_player ranks; do
   pack_candidates "$id"
   mkdir "$folder/tests/$name"
   cp "$root/tests/$name/mistakes.md" "$folder/tests/$name/"
+  copy_if_there "$root/tests/$name/outcomes.tsv" "$folder/tests/$name/"
 done <"$table"
 cp "$root/lessons/registry.json" "$folder/lessons/"
 cp "$root/tests/mistakes.md" "$folder/tests/"

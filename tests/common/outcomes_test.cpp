@@ -190,6 +190,16 @@ TEST(NamesByOutcomes, TakeWhatIsNotKnownForNoEvidence) {
   EXPECT_EQ(recorded.names({{2, 2, 3}, {7, 7, 7}}), Names{"a"});
 }
 
+TEST(NamesByOutcomes, AreOfOneOutputWhereTheRestIsNotKnown) {
+  Recorded recorded;
+  recorded.outcomes.examples["1"]["second"].by_form["a"] = std::nullopt;
+  LessonJudge judge{"99", {task_of_o({1, 2, 3}, {})}};
+  name_by_outcomes(judge, recorded.outcomes);
+  Sitting sitting(judge.tasks[0]);
+  sitting.play(Recorded::example("second"), returned(only_o({7, 7, 7})));
+  EXPECT_EQ(judge.tasks[0].mistakes[0].outcomes->likeness(sitting.played.front(), "o"), Likeness::Equals);
+}
+
 TEST(NamesByOutcomes, AreNotEarnedByAnEndingAlone) {
   Recorded recorded;
   recorded.outcomes.examples["1"]["first"].by_form = {{"a", RecordedOutcome{"threw", {}}}};

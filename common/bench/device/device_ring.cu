@@ -17,6 +17,7 @@
 #include "cuda_ring.hpp"
 #include "gpu/rank_device.hpp"
 #include "lesson/nccl_check.hpp"
+#include "lesson/not_implemented.hpp"
 #include "protocol/errors.hpp"
 
 namespace course::bench::device {
@@ -191,6 +192,10 @@ int main(int argc, char** argv) {
     return bench::device::run(mpi, bench::device::parse_options(argc, argv));
   } catch (const std::invalid_argument& error) {
     bench::device::end_all(error, wrong_usage);
+  } catch (const bench::device::WrongAnswer& error) {
+    bench::device::end_all(error, failed);
+  } catch (const NotImplemented& error) {
+    bench::device::end_all(error, failed);
   } catch (const std::exception& error) {
     bench::device::end_all(error, unavailable);
   }

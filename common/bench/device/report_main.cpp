@@ -18,9 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Seconds and exit codes; a lesson's id is a name.
-bool is_number(const std::string& cell) {
-  return !cell.empty() && cell.size() < 9 && (cell == "0" || cell[0] != '0') &&
+/// Seconds and exit codes; "cut off" is none.
+bool is_number(const std::string& column, const std::string& cell) {
+  const bool may_be = column == "limit_s" || column == "seconds" || column == "exit_code";
+  return may_be && !cell.empty() && cell.size() < 9 &&
          cell.find_first_not_of("0123456789") == std::string::npos;
 }
 
@@ -34,7 +35,7 @@ Json lines_of_table(const fs::path& file, const std::vector<std::string>& column
     for (const std::string& column : columns) {
       std::string cell;
       std::getline(cells, cell, '\t');
-      one[column] = is_number(cell) ? Json(std::stoi(cell)) : Json(cell);
+      one[column] = is_number(column, cell) ? Json(std::stoi(cell)) : Json(cell);
     }
   }
   return lines;

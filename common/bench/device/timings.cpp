@@ -21,8 +21,8 @@ void Timings::add(Row row, double rate) {
 
 void require_right(const std::string& name, double relative_error) {
   if (relative_error <= most_error) return;  // not so of NaN
-  throw std::runtime_error(name + ": the answer's relative error is " + std::to_string(relative_error) +
-                           ", expected 0.001 at most");
+  throw WrongAnswer(name + ": the answer's relative error is " + std::to_string(relative_error) +
+                    ", expected 0.001 at most");
 }
 
 }  // namespace course::bench::device

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +38,12 @@ class Timings {
 inline constexpr const char* copy_row = "copy on the device";
 inline constexpr const char* multiply_adds_row = "multiply-adds without memory";
 
-/// @param relative_error of an answer. Throws std::runtime_error with `name` where it is too large: what is
+/// What require_right() throws.
+struct WrongAnswer : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// @param relative_error of an answer. Throws WrongAnswer with `name` where it is too large: what is
 /// wrong is not timed.
 void require_right(const std::string& name, double relative_error);
 

@@ -58,9 +58,11 @@ class Tests {
     }
     if (options_.all) check_sources();
     if (options_.record) setenv("COURSE_RECORD_LEDGER", lesson_->tag().c_str(), 1);
-    if (options_.record && records_outcomes())
+    if (options_.record && records_outcomes()) {
       run_tree(tree_for_tests(), "build", targets(), {"-L", "^record$", "-L", "^" + lesson_->tag() + "$"},
                "");
+      if (std::ranges::count(rows_, Outcome::Failed, &TestRow::outcome) > 0) return conclude();
+    }
     const bool built = run_tree(tree_for_tests(), "build", targets(), filter(), "");
     if (options_.all) run_the_rest();
     if (options_.record && built) record_the_rest();
@@ -104,7 +106,8 @@ class Tests {
 
   /// Whether the lesson's mistakes are named by what is recorded of them (common/judge/outcomes).
   bool records_outcomes() const {
-    return fs::exists(checkout_.root / "tests" / lesson_->folder() / "outcomes.tsv");
+    return fs::exists(checkout_.root / "tests" / lesson_->folder() / "outcomes.tsv") &&
+           std::ranges::count(lesson_->mistakes, "answer", &MistakeInfo::by) > 0;
   }
 
   std::vector<std::string> filter() const {

@@ -221,14 +221,14 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
     all.nearest = near.nearest;
   }
   if (candidate.ledger_entry == "solution") checks.push_back(check_costs(session.first));
-  if (recorded != nullptr && candidate.expect.starts_with("mistake:") &&
-      candidate.ledger_entry.starts_with("mutant.")) {
+  const bool is_recorded = recorded != nullptr && options.seed == recorded_seed &&
+                           candidate.ledger_entry.starts_with("mutant.") &&
+                           lesson.mistake(candidate.expect.substr(8)).by == "answer";
+  if (is_recorded) {
     const std::string form = candidate.ledger_entry.substr(std::string("mutant.").size());
     const std::string stale = stale_outcomes(*recorded, form, session.first);
-    if (lesson.mistake(candidate.expect.substr(8)).by == "answer") {
-      checks.push_back({stale.empty(), stale});
-      all.named_by_others = named_by_other_forms(form, session.first);
-    }
+    checks.push_back({stale.empty(), stale});
+    all.named_by_others = named_by_other_forms(form, session.first);
   }
   if (!options.ledger.empty() && !candidate.ledger_entry.empty()) {
     checks.push_back(check_ledger(options.ledger, candidate.ledger_entry, rounds.front(), chosen.left_out,

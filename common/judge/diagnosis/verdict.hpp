@@ -56,7 +56,10 @@ struct PlayedTest {
 /// is named only if it explains them all.
 /// @param alone one example was played by itself: too little to say what the answer looks like, so it is only
 /// said what is wrong
-void judge(std::vector<PlayedTest>& tests, bool alone = false);
+/// @param known by task, the ids of the mistakes that explain other answers of the submission's to it, which
+/// are taken in place of those that explain these
+void judge(std::vector<PlayedTest>& tests, bool alone = false,
+           const std::map<const Task*, std::vector<std::string>>& known = {});
 
 /// How the call ended that a failed test's text is about, as JudgeReport::Test has it.
 std::string ending_of(const Played& witness);

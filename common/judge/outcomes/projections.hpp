@@ -31,9 +31,10 @@ enum class Grain { Whole, HeadsAndRanks };
 Projections projections_of(const Output& output, const Layout& layout, const Tensor64& answer,
                            const Tensor64& expected, Grain grain);
 
-/// Whether an answer may be the one that the other projections are of: each of its sums is as near as
-/// `allowed` times the norm of the answer in that group would have it, and it has the same other entries.
-/// @param mistakes_cancel the norm is the larger one of the answer's and the expected answer's
+/// Whether an answer may be the one that the other projections are of: none of its sums differs by more than
+/// `allowed` times the norm of the heads, or rows, that the group has entries of, and it has the same other
+/// entries.
+/// @param mistakes_cancel of a head the larger one of the answer's and the expected answer's norms counts
 bool are_alike(const Projections& recorded, const Output& output, const Layout& layout,
                const Tensor64& answer, const Tensor64& expected, Grain grain, double allowed,
                bool mistakes_cancel);

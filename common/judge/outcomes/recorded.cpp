@@ -37,7 +37,7 @@ class Form : public KnownOutcomes {
     const auto known = examples_->find(played.example->fingerprint);
     if (known == examples_->end()) return Likeness::Differs;
     const auto recorded = known->second.by_form.find(form_);
-    if (recorded != known->second.by_form.end() && !recorded->second) return Likeness::Equals;
+    if (is_unknown_on(played)) return Likeness::Equals;
     const std::string ending =
         recorded == known->second.by_form.end() ? has_returned : recorded->second->ending;
     if (ending != ending_kind(played)) return Likeness::Differs;
@@ -51,10 +51,10 @@ class Form : public KnownOutcomes {
   }
 
   Likeness likeness(const Played& played, const std::string& name) const override {
+    if (played.example->fingerprint.empty() || is_unknown_on(played)) return Likeness::Equals;
     const double tolerance = played.tolerance.at(name);
     const double error = relative_error(played.answer.at(name), played.expected.at(name));
     const RecordedOutcome* const outcome = outcome_on(played);
-    if (played.example->fingerprint.empty()) return Likeness::Equals;
     const auto recorded = outcome == nullptr ? no_outputs_.end() : outcome->outputs.find(name);
     if (outcome == nullptr || recorded == outcome->outputs.end())
       return error <= mistake_factor * tolerance ? Likeness::Equals : Likeness::Differs;
@@ -69,6 +69,14 @@ class Form : public KnownOutcomes {
   bool is_wrong_on(const Played& played) const override { return outcome_on(played) != nullptr; }
 
  private:
+  /// Whether nothing is known of what the form makes of a recorded example.
+  bool is_unknown_on(const Played& played) const {
+    const auto known = examples_->find(played.example->fingerprint);
+    if (known == examples_->end()) return false;
+    const auto recorded = known->second.by_form.find(form_);
+    return recorded != known->second.by_form.end() && !recorded->second;
+  }
+
   /// Null where the form is right, or not known.
   const RecordedOutcome* outcome_on(const Played& played) const {
     const auto known = examples_->find(played.example->fingerprint);

@@ -51,13 +51,14 @@ RecordedOutcomes read_outcomes(const std::filesystem::path& path);
 /// Writes the file whole or not at all. Throws std::runtime_error where it would be larger than 200 KB.
 void write_outcomes(const std::filesystem::path& path, const RecordedOutcomes& outcomes);
 
-/// What an answer says of a form, as name_by_outcomes() has it.
+/// What an answer says of a form, as name_by_outcomes() has it. Throws std::out_of_range where nothing is
+/// recorded of the task.
 Likeness form_likeness(const Task& task, const std::string& form, const RecordedOutcomes& outcomes,
                        const Played& played);
 
-/// Gives tasks the recorded forms as their mistakes, in place of those that they compute, and takes their
+/// Gives tasks the recorded forms as their mistakes, in place of those that they compute, and removes their
 /// readings.
-/// @param outcomes outlive the judge, but where there are none
+/// @param outcomes are referred to by the tasks, unless they are empty
 void name_by_outcomes(LessonJudge& judge, const RecordedOutcomes& outcomes);
 
 }  // namespace course

@@ -75,9 +75,9 @@ void add_form(const std::string& form, const Round& as_mutant, const Round& as_s
       const Played& other = as_student.tests[t].played[i];
       if (one.example->fingerprint.empty()) continue;
       RecordedOutcomes::Known& known = outcomes.examples.at(test.test->task->id).at(one.example->fingerprint);
-      if (!agree(one, other))
+      if (!agree(one, other) || is_right(one) != is_right(other))
         known.by_form[form] = std::nullopt;
-      else if (!is_right(one) || !is_right(other))
+      else if (!is_right(one))
         known.by_form[form] = outcome_of(*test.test->task, one, known.grain);
     }
   }

@@ -19,13 +19,13 @@ struct FormSubjects {
 /// std::runtime_error with the line that is not so.
 std::vector<FormSubjects> listed_forms(const std::filesystem::path& file);
 
-/// Plays all forms with seed 1 and says what came of them.
+/// Plays all forms with seed 1 and says what came of them. Throws what a launch throws.
 /// @param tests the lesson's public tests, of tasks that are remembering()
 RecordedOutcomes record_outcomes(const std::vector<GradedTest>& tests, const std::vector<FormSubjects>& forms,
                                  const JudgeOptions& options);
 
 /// Why a mutant, played with seed 1, no longer comes out as recorded: its form is not in the file, an input
-/// has changed, or an outcome has. Empty where it does.
+/// has changed, or an outcome has. Empty where the mutant comes out as recorded.
 std::string stale_outcomes(const RecordedOutcomes& recorded, const std::string& form, const Round& round);
 
 }  // namespace course

@@ -104,8 +104,9 @@ void play(std::vector<Round>& rounds, const Chosen& chosen, Launcher& launcher, 
 
 namespace {
 
-/// Gives failed tests the names that the seed earns which mistakes' outcomes are recorded with.
-void add_recorded_names(Session& session) {
+/// Plays the public tests of failed tasks with the seed that outcomes are recorded of, and judges the
+/// session's own seed anew, with the names that those answers earn.
+void take_recorded_names(Session& session) {
   std::vector<Round> rounds{{recorded_seed}};
   std::set<const Task*> failed;
   for (const PlayedTest& test : session.first.tests) {
@@ -117,17 +118,15 @@ void add_recorded_names(Session& session) {
   }
   if (rounds[0].tests.empty()) return;
   prepare(rounds);
-  play(
-      rounds, [](const PlayedTest& test, std::size_t i) { return !test.examples[i]->large; },
-      session.launcher, session.options.must_be_sharp);
-  judge(rounds[0].tests);
-  for (PlayedTest& test : session.first.tests) {
-    const auto recorded = std::ranges::find_if(rounds[0].tests, [&](const PlayedTest& other) {
-      return other.test->task == test.test->task && other.test->ranks == test.test->ranks;
-    });
-    if (test.failed() && recorded != rounds[0].tests.end())
-      test.verdict.mistakes.merge(recorded->verdict.mistakes);
+  const auto is_small = [](const PlayedTest& test, std::size_t i) { return !test.examples[i]->large; };
+  play(rounds, is_small, session.launcher, session.options.must_be_sharp);
+  std::map<const Task*, std::vector<const Played*>> answers;
+  for (const PlayedTest& test : rounds[0].tests) {
+    for (const Played& played : test.played) answers[test.test->task].push_back(&played);
   }
+  std::map<const Task*, std::vector<std::string>> explaining;
+  for (const auto& [task, of_task] : answers) explaining[task] = explaining_mistakes(*task, of_task);
+  judge(session.first.tests, false, explaining);
 }
 
 }  // namespace
@@ -156,7 +155,7 @@ void Session::play() {
     judge(rounds[0].tests);
   }
   first = std::move(rounds[0]);
-  if (options.seed != recorded_seed) add_recorded_names(*this);
+  if (options.seed != recorded_seed) take_recorded_names(*this);
 }
 
 void Session::play_alone(std::shared_ptr<const Example> example) {

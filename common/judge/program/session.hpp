@@ -54,8 +54,8 @@ struct Session {
   SessionOptions options;
   Round first = {};
 
-  /// Plays and judges the first seed, and of a task that fails and whose mistakes' outcomes are recorded also
-  /// the seed that these are of, which alone tells its names.
+  /// Plays and judges the first seed. Of a task that fails, and whose mistakes' outcomes are recorded, the
+  /// seed of the record is played, too: names come from that seed's answers alone.
   void play();
 
   /// Plays and judges one example of the only test by itself.
