@@ -151,8 +151,9 @@ TEST_P(Includes, AreTheSameInTheBuildAndInAGrade) {
   // Of the line a compiler thinks otherwise where a macro names the header. What lies beside the answer in
   // the build alone, a grade does not have.
   const bool is_refused = expected.starts_with(":") && expected.ends_with(" may not");
-  if (is_refused && std::string(name) != "own_header")
+  if (is_refused && std::string(name) != "own_header") {
     EXPECT_NE(grade.substr(0, grade.find('\n')).find(expected.substr(2)), std::string::npos) << grade;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Attempts, Includes, testing::ValuesIn(attempts()),
