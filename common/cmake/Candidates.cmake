@@ -4,7 +4,7 @@
 #   candidates.lesson05.given       the solution and the skeleton
 #   candidates.lesson05.mistakes    mutants, those without a name too, combinations and variants; wrong ones on few ranks
 #   candidates.lesson05.seeds       all of these with COURSE_SEEDS seeds, and with COURSE_FORMS a mistake's further
-#                                   forms, on all ranks, for the tests seeds.* (label seeds)
+#                                   forms, those on few ranks, for the tests seeds.* (label seeds)
 #   candidates.lesson05.answers     tests/ledger/answers, compiled by the test answer.lesson05.build
 #   candidates.lesson05.corpus      tests/corpus, compiled by the test corpus.lesson05.build
 #   candidates.lesson05.python      what Python.cmake adds
@@ -302,6 +302,7 @@ function(play_candidates lesson)
     if(set STREQUAL "seeds")
       set(seeds ${COURSE_SEEDS})
       set(labels seeds)
+      list(APPEND options --most-ranks-of-further-forms ${COURSE_MOST_RANKS})
     elseif(set STREQUAL "mistakes")
       list(APPEND labels mutant) # what leaves mutants out need not play them
       list(APPEND options --most-ranks ${COURSE_MOST_RANKS})

@@ -91,6 +91,13 @@ bool is_recording() {
   return record_it != nullptr && *record_it != '\0';
 }
 
+/// Whether it is another than the first form of its mistake: "mutant.v_left_behind.2".
+bool is_further_form(const Candidate& candidate) {
+  const std::string& entry = candidate.ledger_entry;
+  const std::string last = entry.substr(entry.rfind('.') + 1);
+  return !last.empty() && last.find_first_not_of("0123456789") == std::string::npos;
+}
+
 /// The tests that this candidate is played in, and the names of those that are left out, where few are to be
 /// played: they take more ranks than a mistake needs to show, or are of a task that it leaves right.
 struct ChosenTests {
@@ -101,13 +108,14 @@ struct ChosenTests {
 ChosenTests tests_of(const Candidate& candidate, const LessonInfo& lesson, const std::vector<GradedTest>& all,
                      const JudgeOptions& options) {
   const Expectation expected{candidate.expect};
-  const bool few =
-      !is_recording() && expected.of_mistakes() && options.most_ranks < JudgeOptions{}.most_ranks;
+  const int most_ranks =
+      is_further_form(candidate) ? options.most_ranks_of_further_forms : options.most_ranks;
+  const bool few = !is_recording() && expected.of_mistakes() && most_ranks < JudgeOptions{}.most_ranks;
   const std::set<std::string> failed = few ? expected.failed_tasks(lesson) : std::set<std::string>{};
   ChosenTests chosen;
   for (const GradedTest& test : all) {
     if (test.hidden && !candidate.hidden) continue;
-    if (!few || (test.ranks <= options.most_ranks && failed.contains(test.task->id)))
+    if (!few || (test.ranks <= most_ranks && failed.contains(test.task->id)))
       chosen.tests.push_back(test);
     else
       chosen.left_out.insert(test.name());

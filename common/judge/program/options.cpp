@@ -77,6 +77,8 @@ const std::array options{
            "with --candidates: those with mistakes are played on so many ranks at most, in the tasks that "
            "they fail",
            [](O& o, S& text) { set_number(o.most_ranks, text, 1); }},
+    Option{"most-ranks-of-further-forms", "N", "the same of a mistake's forms but its first",
+           [](O& o, S& text) { set_number(o.most_ranks_of_further_forms, text, 1); }},
     Option{"report", "FILE", "write the verdicts as JSON", set_text<&O::report>},
     Option{"columns", "N", "break lines that are wider",
            [](O& o, S& text) { set_number(o.columns, text, std::size_t{1}); }},
