@@ -112,7 +112,7 @@ submit_hostile
 submit_odd
 code='' out='' err=''
 interrupt_it
-done_before=$(find "$results" -name '*.json' ! -name run.json -printf '%f\n' | sort -u | wc -l)
+done_before=$(find "$results" -name '*.json' ! -name run.json ! -name points.json -printf '%f\n' | sort -u | wc -l)
 touch "$work/interrupted"
 sleep 1
 grade
