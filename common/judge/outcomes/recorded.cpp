@@ -34,12 +34,10 @@ class Form : public KnownOutcomes {
     using Ending = Outcome::Ending;
     if (played.example->fingerprint.empty() || played.outcome->ending == Ending::NotPlayed)
       return Likeness::Equals;
-    const auto known = examples_->find(played.example->fingerprint);
-    if (known == examples_->end()) return Likeness::Differs;
-    const auto recorded = known->second.by_form.find(form_);
+    if (!examples_->contains(played.example->fingerprint)) return Likeness::Differs;
     if (is_unknown_on(played)) return Likeness::Equals;
-    const std::string ending =
-        recorded == known->second.by_form.end() ? has_returned : recorded->second->ending;
+    const RecordedOutcome* const outcome = outcome_on(played);
+    const std::string ending = outcome == nullptr ? has_returned : outcome->ending;
     if (ending != ending_kind(played)) return Likeness::Differs;
     Likeness found = Likeness::Equals;  // an ending alone is no support
     for (const auto& [name, answer] : played.answer) {
@@ -69,20 +67,24 @@ class Form : public KnownOutcomes {
   bool is_wrong_on(const Played& played) const override { return outcome_on(played) != nullptr; }
 
  private:
-  /// Whether nothing is known of what the form makes of a recorded example.
-  bool is_unknown_on(const Played& played) const {
+  /// What is recorded of the form on an example: null where it is right there, or the example is not known.
+  const std::optional<RecordedOutcome>* recorded_on(const Played& played) const {
     const auto known = examples_->find(played.example->fingerprint);
-    if (known == examples_->end()) return false;
+    if (known == examples_->end()) return nullptr;
     const auto recorded = known->second.by_form.find(form_);
-    return recorded != known->second.by_form.end() && !recorded->second;
+    return recorded == known->second.by_form.end() ? nullptr : &recorded->second;
+  }
+
+  /// Whether it is recorded that nothing is known.
+  bool is_unknown_on(const Played& played) const {
+    const auto* const recorded = recorded_on(played);
+    return recorded != nullptr && !*recorded;
   }
 
   /// Null where the form is right, or not known.
   const RecordedOutcome* outcome_on(const Played& played) const {
-    const auto known = examples_->find(played.example->fingerprint);
-    if (known == examples_->end()) return nullptr;
-    const auto recorded = known->second.by_form.find(form_);
-    return recorded == known->second.by_form.end() || !recorded->second ? nullptr : &*recorded->second;
+    const auto* const recorded = recorded_on(played);
+    return recorded != nullptr && *recorded ? &**recorded : nullptr;
   }
 
   std::vector<Output> outputs_;
