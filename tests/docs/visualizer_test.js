@@ -13,7 +13,7 @@ const pause = milliseconds => new Promise(resolve => setTimeout(resolve, millise
 /** Waits for something to become so; fails when it does not. */
 async function until(isSo) {
   for (let tries = 0; !isSo(); ++tries) {
-    if (tries === 1000) throw new Error(`waited in vain for ${isSo}`);
+    if (tries === 6000) throw new Error(`waited in vain for ${isSo}`);
     await pause(10);
   }
 }
@@ -215,9 +215,12 @@ async function checkMedia() {
 }
 
 async function checkAll() {
+  await until(() => frame.contentWindow.location.href !== 'about:blank' && frame.contentDocument.readyState === 'complete');
   checkModel();
   for (const part of [checkLesson14, checkKeys, checkControls, checkTraces, checkWidth, checkMedia]) await part();
   say('every check was made');
 }
 
-addEventListener('load', () => checkAll().catch(error => say(`FAIL  ${error.stack}`)));
+checkAll()
+  .catch(error => say(`FAIL  ${error.stack}`))
+  .finally(() => document.getElementById('until-the-end').contentDocument.close());
