@@ -15,6 +15,10 @@ namespace {
 constexpr int open = 4000;
 constexpr int repetitions = 3;
 
+/// Without synchronous sends: Open MPI 5.0.7 loses the acknowledgements of some where a rank has a thousand of
+/// them open, so that they never complete.
+const Options many{.guard_buffers = true};
+
 /// Seconds that a message to nobody takes, which the library has done at once, while a block is computed and
 /// many others are open.
 double seconds_a_message() {
@@ -68,7 +72,7 @@ void test_many_messages() {
   const double of_library = least(seconds_a_message);
   const double of_both = least([] {
     double seconds = 0;
-    const Played played = play([&] { seconds = seconds_a_message(); }, guarded);
+    const Played played = play([&] { seconds = seconds_a_message(); }, many);
     CHECK(played.what.empty());
     return seconds;
   });
@@ -79,7 +83,7 @@ void test_many_messages() {
 /// is the function's.
 void test_many_messages_leave_nothing_on_the_heap() {
   std::ptrdiff_t kept = 0;
-  const Played played = play([&] { kept = kept_of_messages(); }, guarded);
+  const Played played = play([&] { kept = kept_of_messages(); }, many);
   CHECK(played.what.empty());
   CHECK(kept < 16 * open);
 }
