@@ -27,8 +27,9 @@ endfunction()
 # call the thread sanitizer, which is not linked; -g1 tells it the lines. What moves accesses is left out: a load from
 # before a loop looks like one that nobody wrote; what takes them apart, since a device loads a float4 at once; and what
 # gives two places in the source one in the code, which would be told by the wrong line. The compiler looks at no memcpy()
-# of its own making, so each is to be a call, under its own name. Calls go to the simulator at once (-fno-plt): whoever
-# is paused in a stub between is on no line.
+# of its own making, so each is to be a call, under its own name. It announces neither the store of what a call returns
+# nor the read of what a call is given, so that functions of the device are to be inlined, as nvcc has it. Calls go to the
+# simulator at once (-fno-plt): whoever is paused in a stub between is on no line.
 function(link_simulator target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/common/gpu/include)
   target_link_libraries(${target} PRIVATE simulator)
@@ -36,7 +37,8 @@ function(link_simulator target)
                          -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -U_FORTIFY_SOURCE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -O2 -fno-tree-loop-im -fno-tree-pre -fno-tree-sra -fno-ipa-icf -fno-tree-tail-merge
-                           -fno-optimize-sibling-calls --param=tsan-instrument-func-entry-exit=0 -Wno-tsan)
+                           -fno-optimize-sibling-calls --param=tsan-instrument-func-entry-exit=0 -Wno-tsan
+                           -finline-functions -finline-small-functions --param=max-inline-insns-auto=1000 --param=early-inlining-insns=1000)
   else()
     target_compile_options(${target} PRIVATE -O1 -gdwarf-aranges)
   endif()

@@ -270,6 +270,24 @@ PROGRAM(shared_memory_that_nobody_wrote) {
   require(cudaFree(y) == cudaSuccess);
 }
 
+/// A compiler announces no write of what a call returns.
+[[gnu::noinline]] __device__ float4 four_of(int i) {
+  return make_float4(static_cast<float>(i), 1, 2, 3);
+}
+
+__global__ void stores_what_a_call_returns(float* y) {
+  __shared__ float4 tile[n / 4];
+  if (threadIdx.x < n / 4) tile[threadIdx.x] = four_of(threadIdx.x);
+  __syncthreads();
+  y[threadIdx.x] = reinterpret_cast<const float*>(tile)[threadIdx.x];
+}
+
+PROGRAM(shared_memory_that_a_call_has_filled) {
+  float* const y = device_memory();
+  stores_what_a_call_returns<<<1, n>>>(y);
+  require(cudaFree(y) == cudaSuccess);
+}
+
 __global__ void reads_device_first(const float* x, float* y) {
   y[threadIdx.x] = x[threadIdx.x];  // expect unwritten_read
 }

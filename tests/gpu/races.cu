@@ -36,6 +36,37 @@ PROGRAM(barrier_is_missing) {
   shifts_without_barrier<<<1, 64>>>(x.get());
 }
 
+/// Long enough, and called often enough, that a compiler would leave it a call, whose result it stores
+/// without a word.
+__device__ float4 sums_of(const float* x, int first) {
+  float4 sums = make_float4(0, 0, 0, 0);
+  for (int i = 0; i < 64; ++i) {
+    sums.x += x[i];
+    sums.y += x[i] * static_cast<float>(first);
+    sums.z -= x[i];
+    sums.w += x[i] / static_cast<float>(1 + first);
+  }
+  return first < 32 ? sums : make_float4(1, 2, 3, 4);
+}
+
+__global__ void stores_sums_without_barrier(const float* x, float4* y) {
+  __shared__ float4 tile[64];
+  tile[threadIdx.x] = sums_of(x, threadIdx.x);
+  __syncthreads();
+  y[threadIdx.x] = tile[threadIdx.x];
+  tile[(threadIdx.x + 1) % 64] = sums_of(x, threadIdx.x + 1);  // expect race_in_block
+}
+
+PROGRAM(result_of_a_call_stored_without_barrier) {
+  float* x = nullptr;
+  float4* y = nullptr;
+  require(cudaMalloc(&x, 64 * sizeof(float)) == cudaSuccess);
+  require(cudaMalloc(&y, 64 * sizeof(float4)) == cudaSuccess);
+  require(cudaMemset(x, 0, 64 * sizeof(float)) == cudaSuccess);
+  stores_sums_without_barrier<<<1, 64>>>(x, y);
+  require(cudaFree(x) == cudaSuccess && cudaFree(y) == cudaSuccess);
+}
+
 __global__ void finds_the_largest_in_one_variable(float* x) {
   __shared__ float largest;
   if (threadIdx.x == 0) largest = 0;

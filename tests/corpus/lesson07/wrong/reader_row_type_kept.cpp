@@ -1,5 +1,6 @@
 // wrong: the MPI datatype of a row is made in every call and never freed
 // line: (left out) MPI_Type_free(&row);
+// mistake: communicator_not_freed
 #include "ring_backward.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// wrong: the weight of the second part is taken from the merged lse, which is rounded to float32, not from the difference
-// line:   const float w = std::exp(lse_b - merged);
+// right: the weight of the second part is taken from the merged lse, which is rounded; its writer took that for wrong
 #include "online_softmax.hpp"
 
 #include <algorithm>
