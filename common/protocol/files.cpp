@@ -210,7 +210,7 @@ RankTiming parse_timing(const std::string& text, const fs::path& name) {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JudgeReport::Test, task, ranks, hidden, status, text,
-                                                mistakes, in_part, ending)
+                                                mistakes, in_part, ending, of_outputs, fact, has_line)
 
 static void to_json(json& value, const JudgeReport& report) {
   value = {{"lesson", report.lesson}, {"seed", report.seed}, {"tests", report.tests}};
