@@ -295,21 +295,21 @@ TEST(Verdict, SaysWhichFactItShowsAndWhetherALineIsNamed) {
     sitting.play(an_input, std::move(seen));
     return sitting.verdict(hidden);
   };
-  const Finding kernel{"", "attend on line 89", fact_out_of_bounds, true}, nothing{"", ""};
+  const Finding kernel{"", "attend on line 89", fact_out_of_bounds, true}, no_fact{"", ""};
   const Outcome threw = outcome(Ending::Threw, "an error on line 12, beyond its end");
   EXPECT_EQ(verdict(threw, kernel).fact, fact_out_of_bounds);
   EXPECT_TRUE(verdict(threw, kernel).has_line);
   EXPECT_FALSE(verdict(threw, kernel, true).has_line) << "nothing of a hidden input's is shown";
   EXPECT_EQ(verdict(threw, kernel, true).fact, "");
-  EXPECT_FALSE(verdict(threw, nothing).has_line) << "a student's own exception may have any words";
-  EXPECT_EQ(verdict(threw, nothing).fact, "");
+  EXPECT_FALSE(verdict(threw, no_fact).has_line) << "a student's own exception may have any words";
+  EXPECT_EQ(verdict(threw, no_fact).fact, "");
   Outcome told = threw;
   told.told = Fact{fact_beyond_output, threw.text};
   EXPECT_EQ(verdict(told, kernel).fact, fact_beyond_output) << "the exception comes before the findings";
   Outcome crashed = outcome(Ending::Crashed, "it died in AddressSanitizer.cpp");
-  EXPECT_TRUE(verdict(crashed, nothing).has_line);
+  EXPECT_TRUE(verdict(crashed, no_fact).has_line);
   crashed.by_signal = true;
-  EXPECT_FALSE(verdict(crashed, nothing).has_line);
+  EXPECT_FALSE(verdict(crashed, no_fact).has_line);
 }
 
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
