@@ -12,10 +12,10 @@ class WholeProgram {
  public:
   WholeProgram() { begin(1, true); }
   ~WholeProgram() {
-    for (const auto& [kind, text] : end(true)) {
+    for (const Fact& fact : end(true)) {
       const bool is_wrong =
-          kind != fact_device_wide_wait;  // which only a program that hides work has to avoid
-      if (is_wrong) std::fprintf(stderr, "simulated GPU: %s\n", text.c_str());
+          fact.kind != fact_device_wide_wait;  // which only a program that hides work has to avoid
+      if (is_wrong) std::fprintf(stderr, "simulated GPU: %s\n", fact.text.c_str());
     }
   }
   WholeProgram(const WholeProgram&) = delete;

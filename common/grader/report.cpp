@@ -102,7 +102,7 @@ std::string without_judges_words(const LessonInfo& lesson, const TestResult& res
   std::string text = "fails on hidden inputs";
   for (const MistakeInfo& mistake : lesson.mistakes) {
     if (std::ranges::find(result.mistakes, mistake.id) != result.mistakes.end())
-      text += "\nlooks like: " + mistake.what;
+      text += "\n" + looks_like(mistake.what);
   }
   return text;
 }

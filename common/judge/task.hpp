@@ -140,6 +140,8 @@ struct Output {
 struct Finding {
   std::string mistake;  ///< an id of mistakes.md, or empty when no name is earned
   std::string text;
+  std::string fact = {};  ///< the kind of the fact that it tells; "": it tells none
+  bool has_line = false;  ///< the text names a line of a source file
 };
 
 /// A look at one example's outcome, finished or not.

@@ -12,9 +12,12 @@ namespace {
 bool is_ignored(const char* call) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return false;
-  recorder->journal.note(fact_lifecycle, std::string(call) +
-                                             " was called inside the exercise and ignored: MPI is already " +
-                                             "running, and its caller ends it");
+  recorder->journal.note(
+      {.kind = fact_lifecycle,
+       .text = std::string(call) +
+               " was called inside the exercise and ignored: MPI is already running, and " +
+               "its caller ends it",
+       .call = call});
   return true;
 }
 
@@ -80,9 +83,10 @@ int MPI_Finalize() {
 int MPI_Abort(MPI_Comm comm, int code) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return PMPI_Abort(comm, code);
-  const std::string text = "MPI_Abort was called with code " + std::to_string(code);
-  recorder->journal.note(fact_lifecycle, text);
-  throw std::runtime_error(text);
+  recorder->journal.note_and_throw<std::runtime_error>(
+      {.kind = fact_lifecycle,
+       .text = "MPI_Abort was called with code " + std::to_string(code),
+       .call = __func__});
 }
 
 int MPI_Comm_rank(MPI_Comm comm, int* rank) {

@@ -26,15 +26,13 @@ void Journal::write_page(const std::function<void(RankStatus&)>& change) {
   page_->sequence.store(before + 2, std::memory_order_release);
 }
 
-void Journal::note(const char* kind, const std::string& text) {
+void Journal::note(const Fact& fact) {
   const std::lock_guard guard(mutex_);
   Facts& facts = report_.facts;
-  if (std::ranges::count(facts, std::pair<std::string, std::string>(kind, text)) > 0) return;
-  if (std::ranges::count(facts, kind, &Facts::value_type::first) == facts_of_a_kind) return;
-  facts.emplace_back(kind, text);
-  std::string line = kind + ("\t" + text);
-  std::ranges::replace(line, '\n', ' ');
-  line += '\n';
+  if (std::ranges::count(facts, fact) > 0) return;
+  if (std::ranges::count(facts, fact.kind, &Fact::kind) == facts_of_a_kind) return;
+  facts.push_back(fact);
+  const std::string line = line_of_page(fact) + '\n';
   write_page([&](RankStatus& own) {
     const std::size_t used = strnlen(own.facts, sizeof own.facts);
     if (used + line.size() < sizeof own.facts) std::memcpy(own.facts + used, line.c_str(), line.size() + 1);
@@ -46,14 +44,9 @@ std::string Journal::now() {
   return " (" + after_receives(page_->receives) + ")";
 }
 
-void Journal::note_now(const char* kind, const std::string& text) {
-  note(kind, text + now());
-}
-
-std::string Journal::note_uncommon(const char* call) {
-  const std::string text = std::string(call) + ", which this course does not use";
-  note(fact_uncommon_call, text);
-  return text;
+void Journal::note_now(Fact fact) {
+  fact.text += now();
+  note(fact);
 }
 
 void Journal::count_sent(const Operation& operation) {
@@ -65,8 +58,12 @@ void Journal::count_sent(const Operation& operation) {
 
 void Journal::count_collective(const Operation& operation) {
   const int root = operation.case_peer();
-  note(fact_collective, operation.call + (root < 0 ? "" : " with root " + std::to_string(root)) +
-                            ", in which this rank received " + std::to_string(operation.bytes) + " bytes");
+  note({.kind = fact_collective,
+        .text = operation.call + (root < 0 ? "" : " with root " + std::to_string(root)) +
+                ", in which this rank received " + std::to_string(operation.bytes) + " bytes",
+        .call = operation.call,
+        .root = std::max(root, -1),
+        .bytes = operation.bytes});
   const std::lock_guard guard(mutex_);
   report_.collective_bytes += operation.bytes;
 }

@@ -23,13 +23,17 @@ class Journal {
   explicit Journal(RankStatus* watched);
 
   /// Adds a fact, to the page too where that still has room, unless it is known or enough of its kind are.
-  void note(const char* kind, const std::string& text);
+  void note(const Fact& fact);
   /// " (after 2 receives)", of what happens now.
   std::string now();
   /// The same as note() of what happens now.
-  void note_now(const char* kind, const std::string& text);
-  /// Returns what is said of the call.
-  std::string note_uncommon(const char* call);
+  void note_now(Fact fact);
+  /// Notes the fact, and throws the exception that tells it.
+  template <class Exception>
+  [[noreturn]] void note_and_throw(const Fact& fact) {
+    note(fact);
+    throw FactException<Exception>(fact);
+  }
 
   void count_sent(const Operation& operation);
   void count_collective(const Operation& operation);

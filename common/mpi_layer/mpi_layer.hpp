@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/compute_observer.hpp"
+#include "protocol/fact.hpp"
 #include "protocol/fact_kinds.hpp"
 #include "protocol/status_page.hpp"
 #include "trace/trace.hpp"
@@ -51,8 +52,8 @@ struct Options {
 struct Report {
   std::map<int, std::int64_t> bytes_sent_to;  ///< by rank of the case's communicator, point to point
   std::int64_t collective_bytes = 0;          ///< this rank's receive buffers of collectives
-  Facts facts;              ///< each kind (protocol/fact_kinds.hpp) and text once, the first few of each kind
-  std::vector<Span> spans;  ///< on this host's monotonic clock; empty unless record_spans
+  Facts facts;                                ///< each once, the first few of each kind
+  std::vector<Span> spans;                    ///< on this host's monotonic clock; empty unless record_spans
 };
 
 /// Starts watching a case that is played on `comm`; `status` (may be null) is kept up to date for the judge.
@@ -79,7 +80,7 @@ void wait_for(const char* call, const std::function<bool()>& done);
 /// counted as received.
 void note_completion(const PendingOperation& message);
 /// Adds what another instrument has found to the facts, and to the page.
-void note(const char* kind, const std::string& text);
+void note(const Fact& fact);
 
 /// Stops watching and tells what was seen. Receives still open are cancelled, sends are completed where that
 /// needs no waiting and else left to the library; both are told as unfinished_request. Never waits for

@@ -140,12 +140,16 @@ void Overlap::look_at(Operation& operation, const ComputeBuffer& buffer) {
   if (operation.extent.begin == nullptr || !operation.extent.overlaps({begin, begin + buffer.bytes})) return;
   if (operation.kind == Kind::Receive) {
     operation.misused = true;
-    journal_.note_now(fact_computed_on_arriving, "a block was computed on the buffer of " + operation.text() +
-                                                     ", which was still being received");
+    journal_.note_now({.kind = fact_computed_on_arriving,
+                       .text = "a block was computed on the buffer of " + operation.text() +
+                               ", which was still being received",
+                       .call = operation.call});
   } else if (buffer.written) {
     operation.misused = true;
-    journal_.note_now(fact_send_buffer_changed, "a block was computed into the buffer of " +
-                                                    operation.text() + ", which was still being sent");
+    journal_.note_now({.kind = fact_send_buffer_changed,
+                       .text = "a block was computed into the buffer of " + operation.text() +
+                               ", which was still being sent",
+                       .call = operation.call});
   }
 }
 
@@ -328,7 +332,8 @@ bool Overlap::is_left_alone(const Operation& operation) const {
 }
 
 void Overlap::look_back(const Operation& operation) {
-  if (is_left_alone(operation)) journal_.note(fact_no_progress, lack_of(operation));
+  if (is_left_alone(operation))
+    journal_.note({.kind = fact_no_progress, .text = lack_of(operation), .call = operation.call});
 }
 
 std::string Overlap::lack_of(const Operation& operation) const {
@@ -354,7 +359,7 @@ void Overlap::note_lack() {
   const auto note = [&](const WaitTexts& waits, const auto& is_lack) {
     for (const auto& [computations, texts] : waits) {
       if (!is_lack(computations)) continue;
-      for (const std::string& text : texts.all()) journal_.note(fact_waited_at_once, text);
+      for (const std::string& text : texts.all()) journal_.note({fact_waited_at_once, text});
     }
   };
   note(waited_at_once_, [&](std::ptrdiff_t computations) { return could_have_hidden(computations); });

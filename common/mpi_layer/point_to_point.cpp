@@ -14,7 +14,9 @@ enum class Mode { Standard, Synchronous, Ready, Buffered };
 
 void note_mode(Recorder& recorder, const char* call, Mode mode) {
   if (mode == Mode::Buffered)
-    recorder.journal.note(fact_buffered_send, std::string(call) + " does not wait for its receive");
+    recorder.journal.note({.kind = fact_buffered_send,
+                           .text = std::string(call) + " does not wait for its receive",
+                           .call = call});
 }
 
 auto starter(Recorder& recorder, const char* call, Mode mode) {

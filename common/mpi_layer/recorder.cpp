@@ -87,8 +87,8 @@ void note_completion(const PendingOperation& message) {
   });
 }
 
-void note(const char* kind, const std::string& text) {
-  watching_for(__func__).journal.note(kind, text);
+void note(const Fact& fact) {
+  watching_for(__func__).journal.note(fact);
 }
 
 Report end() {
@@ -105,8 +105,11 @@ std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
   overlap.see_call(call);
   std::shared_ptr<Communicator> communicator = communicators_.find(call, comm);
   if (communicator->is_foreign_world) {
-    journal.note(fact_world, call + std::string(" was called with MPI_COMM_WORLD, not with the communicator "
-                                                "that the function was given"));
+    journal.note(
+        {.kind = fact_world,
+         .text = call + std::string(" was called with MPI_COMM_WORLD, not with the communicator that "
+                                    "the function was given"),
+         .call = call});
   }
   return communicator;
 }
@@ -137,7 +140,8 @@ Operation Recorder::prepare(Kind kind, const Message& message) {
   Operation operation = describe(kind, message, enter(message.call, message.comm));
   check_peer(operation);
   if (kind == Kind::Receive && operation.peer != MPI_PROC_NULL && is_nowhere(message))
-    throw_short_room(fmt::format("the buffer of {} is a null pointer, as that of a vector without numbers is",
+    throw_short_room(operation,
+                     fmt::format("the buffer of {} is a null pointer, as that of a vector without numbers is",
                                  operation.text()));
   check_extent(operation, operation.extent, kind == Kind::Receive);
   return operation;
@@ -161,15 +165,19 @@ void Recorder::check_extent(const Operation& operation, const Extent& extent, bo
                            : fmt::format("memory of {} bytes that the function allocated", memory.size()),
                   extent.end - end);
   const bool may_count_bytes = extent.begin + (extent.end - extent.begin) / 4 == end;
-  if (operation.kind == Kind::Receive && !is_given && !may_count_bytes) throw_short_room(text);
-  journal.note_now(is_given ? fact_beyond_tensor : fact_beyond_block,
-                   text + (may_count_bytes ? may_be_a_count_of_bytes : ""));
+  if (operation.kind == Kind::Receive && !is_given && !may_count_bytes) throw_short_room(operation, text);
+  Fact fact{.kind = is_given ? fact_beyond_tensor : fact_beyond_block, .text = text, .call = operation.call};
+  if (may_count_bytes) {
+    fact.text += "; a count of bytes in place of one of numbers would do that";
+    fact.marks = {mark_four_times};
+  }
+  journal.note_now(std::move(fact));
 }
 
 /// Thrown, since what the library would write there may be anything.
-void Recorder::throw_short_room(const std::string& text) {
-  journal.note(fact_short_room, text);
-  throw std::invalid_argument(text);
+void Recorder::throw_short_room(const Operation& operation, const std::string& text) {
+  journal.note_and_throw<std::invalid_argument>(
+      {.kind = fact_short_room, .text = text, .call = operation.call});
 }
 
 void Recorder::keep_matched(MPI_Message message, const Matched& matched) {
@@ -193,34 +201,37 @@ void Recorder::check_peer(const Operation& operation) {
   const bool receive = operation.kind == Kind::Receive;
   const std::string call = operation.call;
   if (peer == MPI_PROC_NULL) {
-    journal.note(receive ? fact_null_source : fact_null_destination,
-                 fmt::format("{} {} MPI_PROC_NULL, {}", call, receive ? "from" : "to",
-                             receive ? "which sends nothing: what was in the room stays in it"
-                                     : "where nobody receives it"));
+    journal.note({.kind = receive ? fact_null_source : fact_null_destination,
+                  .text = fmt::format("{} {} MPI_PROC_NULL, {}", call, receive ? "from" : "to",
+                                      receive ? "which sends nothing: what was in the room stays in it"
+                                              : "where nobody receives it"),
+                  .call = call});
     return;
   }
   if (receive && peer == MPI_ANY_SOURCE) {
-    journal.note_now(fact_any_source,
-                     fmt::format("{} from source {}, which is MPI_ANY_SOURCE here", call, peer));
+    journal.note_now({.kind = fact_any_source,
+                      .text = fmt::format("{} from source {}, which is MPI_ANY_SOURCE here", call, peer),
+                      .call = call});
     return;
   }
   if (peer < 0 || peer >= size) {
     std::string text = fmt::format("{} {} rank {}, but the ranks of this communicator are 0 to {}", call,
                                    receive ? "from" : "to", peer, size - 1);
     if (peer < 0) text += "; in C++ the remainder of a negative number is negative: -1 % P is -1";
-    journal.note_now(fact_invalid_peer, text);
+    journal.note_now({.kind = fact_invalid_peer, .text = text, .call = call});
     throw std::invalid_argument(text);
   }
   if (peer == operation.communicator->rank) {
-    journal.note_now(fact_self_message,
-                     call + direction(operation.kind, peer) + ", which is this rank itself");
+    journal.note_now({.kind = fact_self_message,
+                      .text = call + direction(operation.kind, peer) + ", which is this rank itself",
+                      .call = call});
   }
 }
 
 /// The requests are locked.
 void Recorder::check_overlap(Operation& operation) {
   if (operation.extent.begin == nullptr) return;
-  std::string text;
+  Fact fact{.kind = fact_overlapping_buffers, .text = "", .call = operation.call};
   bool reused_before_wait = false, both_receive = false;
   for (Operation* other : open.overlapping(operation.extent)) {
     const bool writes = operation.kind == Kind::Receive || other->kind == Kind::Receive;
@@ -228,12 +239,18 @@ void Recorder::check_overlap(Operation& operation) {
     operation.misused = other->misused = true;
     reused_before_wait |= other->computations > 0;
     both_receive = operation.kind == Kind::Receive && other->kind == Kind::Receive;
-    text = fmt::format("the buffer of {} overlaps that of {}, which is still being {}", operation.text(),
-                       other->text(), other->kind == Kind::Send ? "sent" : "received");
+    fact.other_call = other->call;
+    fact.text = fmt::format("the buffer of {} overlaps that of {}, which is still being {}", operation.text(),
+                            other->text(), other->kind == Kind::Send ? "sent" : "received");
   }
-  if (reused_before_wait) journal.note_now(fact_reused_before_wait, text);
-  if (both_receive) journal.note_now(fact_shared_room, text);
-  if (!text.empty()) journal.note_now(fact_overlapping_buffers, text);
+  if (fact.text.empty()) return;
+  const auto note_as = [&](const char* kind) {
+    fact.kind = kind;
+    journal.note_now(fact);
+  };
+  if (reused_before_wait) note_as(fact_reused_before_wait);
+  if (both_receive) note_as(fact_shared_room);
+  note_as(fact_overlapping_buffers);
 }
 
 void* Recorder::guarded(Operation& operation, const void* buffer) const {
@@ -294,8 +311,8 @@ void Recorder::refuse_ended(const char* call, MPI_Request request) {
       "{} was given the request of {}, which {} had already {}: the handle was copied, and the copy "
       "did not become MPI_REQUEST_NULL{}",
       call, ended->operation.text(), ended->by, freed ? "freed" : "completed", journal.now());
-  journal.note(fact_ended_request, text);
-  throw std::invalid_argument(text);
+  journal.note_and_throw<std::invalid_argument>(
+      {.kind = fact_ended_request, .text = text, .call = call, .other_call = ended->operation.call});
 }
 
 void Recorder::hand_over(MPI_Request request) {
@@ -311,9 +328,10 @@ void Recorder::hand_over(Operation& operation) {
   overlap.look_back(operation);
   if (!operation.guard || !operation.guard->disarm() || operation.misused) return;
   const bool sends = operation.kind == Kind::Send;
-  journal.note_now(sends ? fact_send_buffer_changed : fact_receive_buffer_changed,
-                   fmt::format("the buffer of {} was written to while it was still being {}",
-                               operation.text(), sends ? "sent" : "received"));
+  journal.note_now({.kind = sends ? fact_send_buffer_changed : fact_receive_buffer_changed,
+                    .text = fmt::format("the buffer of {} was written to while it was still being {}",
+                                        operation.text(), sends ? "sent" : "received"),
+                    .call = operation.call});
 }
 
 void Recorder::complete(MPI_Request request, const MPI_Status& status, const char* by) {
@@ -356,7 +374,11 @@ void Recorder::throw_failure(int code, MPI_Request request, const MPI_Status& st
     if (arrived > failed.bytes) {
       text +=
           fmt::format(": rank {} sent {} bytes, the room has {}", status.MPI_SOURCE, arrived, failed.bytes);
-      journal.note(fact_truncated, fmt::format("{} bytes for {}", arrived, failed.bytes));
+      journal.note({.kind = fact_truncated,
+                    .text = fmt::format("{} bytes for {}", arrived, failed.bytes),
+                    .call = failed.call,
+                    .bytes = arrived,
+                    .room = failed.bytes});
       text += journal.now();
     } else {
       text += ": the message that arrived is longer than the buffer";
@@ -374,9 +396,10 @@ void Recorder::release(MPI_Request* request) {
   if (known != nullptr && known->active) {
     known->released = true;
     open.hide(*known);
-    journal.note(fact_unfinished_request,
-                 "the request of " + known->text() +
-                     " was freed before it completed: nothing tells when its buffer may be used again");
+    journal.note({.kind = fact_unfinished_request,
+                  .text = "the request of " + known->text() +
+                          " was freed before it completed: nothing tells when its buffer may be used again",
+                  .call = known->call});
     *request = MPI_REQUEST_NULL;
     return;
   }
@@ -408,8 +431,10 @@ void Recorder::close(Operation& operation) {
 Report Recorder::finish() {
   overlap.note_lack();
   for (const Made& left : made_)
-    journal.note(fact_not_freed, fmt::format("{} made a {}, which was never freed with {}", left.call,
-                                             left.kind->name, left.kind->free));
+    journal.note({.kind = fact_not_freed,
+                  .text = fmt::format("{} made a {}, which was never freed with {}", left.call,
+                                      left.kind->name, left.kind->free),
+                  .call = left.call});
   std::vector<PendingOperation> sending;
   const auto is_unfinished = [](const Operation& one) {
     return one.active && !one.internal && !one.released;
@@ -423,10 +448,12 @@ Report Recorder::finish() {
     const bool was_active = operation.active;
     close(operation);
     if (!operation.internal && !operation.released) {
-      journal.note(fact_unfinished_request,
-                   was_active
+      journal.note(
+          {.kind = fact_unfinished_request,
+           .text = was_active
                        ? operation.text() + " was started, and no MPI_Wait or MPI_Test completed it" + of_all
-                       : "the request of " + operation.text() + " was never freed with MPI_Request_free");
+                       : "the request of " + operation.text() + " was never freed with MPI_Request_free",
+           .call = operation.call});
     }
     if (!operation.active) continue;
     if (operation.kind != Kind::Receive && !operation.summed)

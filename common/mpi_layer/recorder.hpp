@@ -338,7 +338,7 @@ class Recorder {
 
  private:
   void check_peer(const Operation& operation);
-  [[noreturn]] void throw_short_room(const std::string& text);
+  [[noreturn]] void throw_short_room(const Operation& operation, const std::string& text);
   void check_overlap(Operation& operation);
   void hand_over(Operation& operation);
   void close(Operation& operation);

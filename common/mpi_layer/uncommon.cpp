@@ -19,11 +19,17 @@ void forget_ended(Recorder& recorder, const Argument& argument) {
   }
 }
 
+Fact uncommon(const char* call) {
+  return {.kind = fact_uncommon_call,
+          .text = std::string(call) + ", which this course does not use",
+          .call = call};
+}
+
 template <auto Library, class... Arguments>
 int pass_on(const char* name, Arguments... arguments) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return Library(arguments...);
-  recorder->journal.note_uncommon(name);
+  recorder->journal.note(uncommon(name));
   const auto call = [&] { return Library(arguments...); };
   check(recorder->waiting.run_blocked({name}, unknown_operation(name), call), name);
   (forget_ended(*recorder, arguments), ...);
@@ -36,7 +42,7 @@ template <auto Library, class... Arguments>
 int refuse(const char* name, Arguments... arguments) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return Library(arguments...);
-  throw std::runtime_error(recorder->journal.note_uncommon(name));
+  recorder->journal.note_and_throw<std::runtime_error>(uncommon(name));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "player/blocks.hpp"
 #include "protocol/case.hpp"
+#include "protocol/fact_kinds.hpp"
 #include "protocol/poison.hpp"
 #include "tensor/tensor.hpp"
 
@@ -50,13 +51,15 @@ class Call {
     return outputs_.insert_or_assign(name, with_margin(std::move(shape))).first->second;
   }
   const std::map<std::string, Tensor>& outputs() const { return outputs_; }
-  /// Throws std::out_of_range naming an output that was written to beyond its end.
+  /// Throws std::out_of_range, which tells fact_beyond_output, naming an output that was written to beyond
+  /// its end.
   void require_margins() const {
     for (const auto& [name, tensor] : outputs_) {
       if (tensor.values().capacity() < tensor.values().size() + margin) continue;  // an adapter put it there
       if (std::ranges::all_of(std::span(tensor.data() + tensor.size(), margin), is_unwritten)) continue;
-      throw std::out_of_range(name + " was written to beyond its end: its shape is " +
-                              to_string(tensor.shape()));
+      throw FactException<std::out_of_range>(
+          {fact_beyond_output,
+           name + " was written to beyond its end: its shape is " + to_string(tensor.shape())});
     }
   }
 

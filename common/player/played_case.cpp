@@ -102,6 +102,7 @@ RankReport call_function(const Library& subject, const std::string& function, Ca
   } catch (const std::exception& error) {
     report.ending = "threw";
     report.what = error.what();
+    if (const auto* telling = dynamic_cast<const TellsFact*>(&error)) report.told = telling->fact();
   } catch (...) {
     report.ending = "threw";
     report.what = "something that is not a std::exception";

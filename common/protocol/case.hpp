@@ -2,11 +2,12 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "protocol/fact.hpp"
 #include "protocol/kernel_counts.hpp"
-#include "protocol/status_page.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
@@ -58,6 +59,7 @@ struct NcclGroup {
 struct RankReport {
   std::string ending = "finished";  ///< finished | threw | todo
   std::string what;                 ///< the exception's message
+  std::optional<Fact> told;         ///< the fact that the exception tells, where an instrument has thrown it
   std::int64_t peak_bytes = -1;     ///< memory of the call beyond what was there before it; -1: not measured
   std::map<int, std::int64_t> bytes_sent_to;
   std::int64_t collective_bytes = 0;    ///< -1: neither these nor bytes_sent_to were counted

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The kinds of Fact that the MPI layer, the simulated GPU and its NCCL tell; the judge, which knows neither,
-/// reads them too.
+/// The kinds and the marks of Fact that the MPI layer, the simulated GPU and its NCCL tell; the judge, which
+/// knows neither, reads them too.
 namespace course {
 
 inline constexpr const char* fact_any_source = "any_source";
@@ -18,12 +18,11 @@ inline constexpr const char* fact_shared_room = "shared_room";
 inline constexpr const char* fact_beyond_tensor = "beyond_tensor";
 /// The same of a block that the function allocated with new.
 inline constexpr const char* fact_beyond_block = "beyond_block";
-/// Ends both, where just a quarter of it lies in the tensor or the block.
-inline constexpr const char* may_be_a_count_of_bytes =
-    "; a count of bytes in place of one of numbers would do that";
+/// Of both, where just a quarter of it lies in the tensor or the block: it may be a count of bytes.
+inline constexpr const char* mark_four_times = "four_times";
 /// The buffer of a receive begins in a block that the function allocated and ends beyond it, or is nowhere.
 inline constexpr const char* fact_short_room = "short_room";
-/// A message was longer than its receive: "252 bytes for 108".
+/// A message was longer than its receive.
 inline constexpr const char* fact_truncated = "truncated";
 /// A buffer was used for a new operation while an earlier one, open over a computation, still had it.
 inline constexpr const char* fact_reused_before_wait = "reused_before_wait";
@@ -49,10 +48,16 @@ inline constexpr const char* fact_lifecycle = "lifecycle";
 inline constexpr const char* fact_buffered_send = "buffered_send";
 /// A call that the course does not use and the layer does not follow, such as MPI_Win_create.
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
+/// A function's output was written to beyond its end (thrown by the player).
+inline constexpr const char* fact_beyond_output = "beyond_output";
 /// Not all threads of a block reached one __syncthreads().
 inline constexpr const char* fact_divergent_barrier = "divergent_barrier";
+/// The others wait at another one.
+inline constexpr const char* mark_other_barrier = "other_barrier";
 /// A kernel was launched with more threads, blocks or shared memory than there are.
 inline constexpr const char* fact_refused_launch = "refused_launch";
+/// It has none.
+inline constexpr const char* mark_no_threads = "no_threads";
 /// A copy beyond an allocation or in the wrong direction, a wrong cudaFree, an allocation that was never
 /// freed.
 inline constexpr const char* fact_device_memory = "device_memory";
@@ -60,6 +65,14 @@ inline constexpr const char* fact_device_memory = "device_memory";
 inline constexpr const char* fact_not_destroyed = "not_destroyed";
 /// A kernel, or the host, accesses bytes that are no allocation's, or no longer.
 inline constexpr const char* fact_out_of_bounds = "out_of_bounds";
+/// Of what the access is nearest to.
+inline constexpr const char* mark_before_beginning = "before_beginning";
+inline constexpr const char* mark_beyond_end = "beyond_end";
+inline constexpr const char* mark_freed = "freed";
+/// What memory is accessed, or asked for in vain.
+inline constexpr const char* mark_device_memory = "device_memory";
+inline constexpr const char* mark_shared_memory = "shared_memory";
+inline constexpr const char* mark_pinned_memory = "pinned_memory";
 /// A kernel was given an address of the host's, or none.
 inline constexpr const char* fact_host_pointer = "host_pointer";
 /// The host's code follows a pointer to device memory.
@@ -73,8 +86,25 @@ inline constexpr const char* fact_unwritten_read = "unwritten_read";
 inline constexpr const char* fact_race_in_block = "race_in_block";
 inline constexpr const char* fact_race_between_blocks = "race_between_blocks";
 inline constexpr const char* fact_missing_dependency = "missing_dependency";
+/// Of the two: one reads; the earlier is a plain write, or both are; they stand on one line; both wrote what
+/// was there already.
+inline constexpr const char* mark_reads = "reads";
+inline constexpr const char* mark_after_write = "after_write";
+inline constexpr const char* mark_both_write = "both_write";
+inline constexpr const char* mark_one_line = "one_line";
+inline constexpr const char* mark_same_value = "same_value";
+/// One of two operations is in the default stream, and the other is not.
+inline constexpr const char* mark_default_stream = "default_stream";
+/// They are calls of one NCCL group.
+inline constexpr const char* mark_one_group = "one_group";
 /// A shuffle takes the value of a lane that takes no part, or waits for one that does something else.
 inline constexpr const char* fact_absent_lane = "absent_lane";
+/// The mask of a thread's own shuffle leaves it out.
+inline constexpr const char* mark_unnamed = "unnamed";
+/// A thread waits for that lane.
+inline constexpr const char* mark_waits = "waits";
+/// That lane has returned.
+inline constexpr const char* mark_returned = "returned";
 /// A thread that seems to wait for what another one writes.
 inline constexpr const char* fact_spinning = "spinning";
 inline constexpr const char* fact_unrecorded_event = "unrecorded_event";
@@ -84,6 +114,8 @@ inline constexpr const char* fact_device_wide_wait = "device_wide_wait";
 inline constexpr const char* fact_host_wait = "host_wait";
 /// A call of NCCL's that is refused, or a communicator that nobody destroyed.
 inline constexpr const char* fact_nccl_call = "nccl_call";
+/// A rank has an id that is not the one that was made for this, or a part of it.
+inline constexpr const char* mark_wrong_id = "wrong_id";
 /// Calls of two ranks' that meet and do not fit: another call, size or type.
 inline constexpr const char* fact_nccl_mismatch = "nccl_mismatch";
 /// A launch failed, and nobody asked for the last error.
@@ -94,5 +126,7 @@ inline constexpr const char* fact_unasked_launch = "unasked_launch";
 
 /// What the host's code is named, in facts, while it calls a function that is to launch kernels alone.
 inline constexpr const char* launching_function = "the function";
+/// With this begins its name while it has a block computed, of the rank whose number follows.
+inline constexpr const char* work_on_block_of = "block of rank ";
 
 }  // namespace course

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "protocol/case.hpp"
+#include "protocol/fact_fields.hpp"
 #include "protocol/judge_report.hpp"
 #include "protocol/timing.hpp"
 #include "text/text_file.hpp"
@@ -35,6 +36,27 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelCounts, kernel, launches, bytes_read, b
                                    sectors, shared_requests, shared_passes, bank_conflicts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NcclGroup, call, bytes_sent, bytes_received, beside)
 
+/// A pair of kind and text where nothing else is known, and behind these what is.
+static void to_json(json& value, const Fact& fact) {
+  json unset, fields = json::object();
+  const Fact nothing{};
+  visit_fields(nothing, [&](const char* name, const auto& none) { unset[name] = none; });
+  visit_fields(fact, [&](const char* name, const auto& known) {
+    if (json(known) != unset[name]) fields[name] = known;
+  });
+  value = {fact.kind, fact.text};
+  if (!fields.empty()) value.push_back(fields);
+}
+
+static void from_json(const json& value, Fact& fact) {
+  value.at(0).get_to(fact.kind);
+  value.at(1).get_to(fact.text);
+  if (value.size() < 3) return;
+  visit_fields(fact, [&](const char* name, auto& known) {
+    if (value[2].contains(name)) value[2][name].get_to(known);
+  });
+}
+
 /// What only a device and NCCL's calls bring is left out where there were none.
 static void to_json(json& value, const RankReport& report) {
   value = {{"ending", report.ending},
@@ -44,6 +66,7 @@ static void to_json(json& value, const RankReport& report) {
            {"collective_bytes", report.collective_bytes},
            {"facts", report.facts},
            {"outputs", report.outputs}};
+  if (report.told) value["told"] = *report.told;
   if (report.device_peak_bytes >= 0) value["device_peak_bytes"] = report.device_peak_bytes;
   if (!report.nccl_bytes_sent_to.empty()) value["nccl_bytes_sent_to"] = report.nccl_bytes_sent_to;
   if (report.nccl_collective_bytes > 0) value["nccl_collective_bytes"] = report.nccl_collective_bytes;
@@ -59,6 +82,7 @@ static void from_json(const json& value, RankReport& report) {
   value.at("collective_bytes").get_to(report.collective_bytes);
   value.at("facts").get_to(report.facts);
   value.at("outputs").get_to(report.outputs);
+  if (value.contains("told")) report.told = value["told"].get<Fact>();
   report.device_peak_bytes = value.value("device_peak_bytes", report.device_peak_bytes);
   report.nccl_bytes_sent_to = value.value("nccl_bytes_sent_to", report.nccl_bytes_sent_to);
   report.nccl_collective_bytes = value.value("nccl_collective_bytes", report.nccl_collective_bytes);
@@ -186,7 +210,7 @@ RankTiming parse_timing(const std::string& text, const fs::path& name) {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JudgeReport::Test, task, ranks, hidden, status, text,
-                                                mistakes, in_part, ending)
+                                                mistakes, in_part, ending, of_outputs, fact, has_line)
 
 static void to_json(json& value, const JudgeReport& report) {
   value = {{"lesson", report.lesson}, {"seed", report.seed}, {"tests", report.tests}};

@@ -21,6 +21,13 @@ struct JudgeReport {
     /// or "lost"; "broke a rule" where the function returned the right answer; empty where it returned a
     /// wrong one.
     std::string ending = {};
+    /// Mistakes that one output looks like where others are right.
+    std::vector<std::string> of_outputs = {};
+    /// The kind of the fact (protocol/fact_kinds.hpp) that the diagnosis shows, its exception's before
+    /// others; empty where it shows none, and of a hidden test.
+    std::string fact = {};
+    /// Whether an instrument has named a line in the diagnosis: of a fact's call or kernel, or a sanitizer.
+    bool has_line = false;
   };
   std::string lesson;
   std::uint64_t seed = 0;

@@ -5,13 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace course {
-
-/// What an instrument noted about a rank: kind (as in protocol/fact_kinds.hpp) and text.
-using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// What a rank is doing, as the judge may read it at any moment from a file that the rank has mapped. A
 /// player written in another language need not keep one; its deadlocks are then found by the clock alone.
@@ -70,8 +65,8 @@ struct RankStatus {
   std::uint64_t sent_sum[max_summed_ranks];
   std::uint64_t received_sum[max_summed_ranks];
   char text[512];
-  /// What the MPI layer has noted so far, a line "kind<tab>text" each: the report that says it too is written
-  /// only by a rank that comes to its end.
+  /// What the MPI layer has noted so far, a line each (line_of_page() in protocol/fact.hpp): the report that
+  /// says it too is written only by a rank that comes to its end.
   char facts[2048];
 };
 

@@ -104,6 +104,10 @@ std::vector<std::string> compared_rings() {
   return names;
 }
 
+std::string looks_like(const std::string& what) {
+  return "looks like: " + what;
+}
+
 std::string test_name(const std::string& task, int ranks, bool hidden) {
   return task + (ranks > 0 ? ".ranks" + std::to_string(ranks) : "") + (hidden ? hidden_suffix : "");
 }

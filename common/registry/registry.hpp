@@ -17,6 +17,9 @@ struct MistakeInfo {
   std::string exposed_by;  ///< the input that tells it from the right answer and from other mistakes
 };
 
+/// "looks like: WHAT": what every text says of an answer that a known mistake explains.
+std::string looks_like(const std::string& what);
+
 struct TaskInfo {
   std::string id;
   std::string name;

@@ -139,6 +139,9 @@ class Explanation {
       still.receives.push_back(ranks_[rank].receives);
       if (std::ranges::any_of(ranks_[rank].pending, is_empty_send)) still.empty_senders.push_back(rank);
     }
+    for (const int rank : waiting_) {
+      for (const Operation& operation : reasons(rank)) still.calls.emplace_back(operation.call);
+    }
     return still;
   }
 

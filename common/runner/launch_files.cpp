@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -118,13 +119,13 @@ std::vector<PendingOperation> clean_pending(const RankStatus& page) {
   return kept;
 }
 
-/// Lines "kind<tab>text"; one that is cut off or was never whole is left out.
+/// Those of whole lines; one that is cut off or was never whole is left out.
 Facts facts_in(const RankStatus& page) {
   const std::string text = clean_text(page.facts, sizeof page.facts);
   Facts facts;
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const std::size_t tab = text.find('\t', begin);
-    if (tab < end) facts.emplace_back(text.substr(begin, tab - begin), text.substr(tab + 1, end - tab - 1));
+    if (std::optional<Fact> fact = fact_in_line(text.substr(begin, end - begin)))
+      facts.push_back(*std::move(fact));
   }
   return facts;
 }
@@ -166,6 +167,7 @@ Outcome read_outcome(const PlayedFolder& folder, int ranks, const std::map<std::
     if (report.ending == "finished") continue;
     outcome.ending = report.ending == "todo" ? Outcome::Ending::Todo : Outcome::Ending::Threw;
     outcome.text = (ranks > 1 ? fmt::format("rank {} threw: ", rank) : "threw: ") + report.what;
+    outcome.told = report.told;
     return outcome;
   }
   outcome.ending = Outcome::Ending::Finished;

@@ -22,8 +22,8 @@ std::vector<RankRecord> rank_records(const Outcome& outcome) {
     for (const auto& sent : {report.bytes_sent_to, report.nccl_bytes_sent_to})
       for (const auto& [peer, bytes] : sent) record.bytes_sent += bytes;
     record.collective_bytes = std::max<std::int64_t>(report.collective_bytes, 0);
-    for (const auto& [kind, text] : report.facts) {
-      if (kind != fact_collective) record.facts.push_back(text);
+    for (const Fact& fact : report.facts) {
+      if (fact.kind != fact_collective) record.facts.push_back(fact.text);
     }
     record.host_id = timing.host_id;
     record.cores = timing.cores;

@@ -38,6 +38,8 @@ struct Outcome {
   std::string text = {};  ///< one or several lines on anything but Finished
   /// Crashed, and no sanitizer has said where.
   bool by_signal = false;
+  /// Threw: the fact that the exception tells, where an instrument has thrown it.
+  std::optional<Fact> told = {};
   std::optional<Deadlock> deadlock = {};
   std::vector<int> world_ranks = {};     ///< world_ranks[r] played rank r; empty unless it was played
   std::vector<Facts> facts = {};         ///< by rank; told by ranks that came to no end, too

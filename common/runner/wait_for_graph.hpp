@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/fact.hpp"
 #include "protocol/status_page.hpp"
 
 namespace course {

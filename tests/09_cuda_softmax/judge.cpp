@@ -97,17 +97,17 @@ Answer softmax_of_each_warp(const Example& example, int threads, bool own_maximu
 /// A thread that has returned at a value which it read too early is no barrier in the wrong place.
 CommunicationCheck device_check() {
   return checks::is_right_on_the_device(
-      {{fact_divergent_barrier, "at that on line", "divergent_barrier"},
-       {fact_race_in_block, "both write the same value", "many_writers"},
-       {fact_race_in_block, "may stay; each thread needs an entry", "many_writers"},
-       {fact_race_in_block, "", "barrier_missing"},
-       {fact_race_between_blocks, "", "block_index_forgotten"},
-       {fact_divergent_barrier, "", "divergent_barrier"},
-       {fact_absent_lane, "a mask that does not name it", "half_a_mask"},
-       {fact_absent_lane, "waits in", "shuffle_in_the_loop"},
-       {fact_absent_lane, "has returned", "shuffle_in_the_loop"},
-       {fact_missing_dependency, "", "stream_forgotten"},
-       {fact_out_of_bounds, "beyond the end", "past_the_row", "shared memory"}});
+      {{fact_divergent_barrier, checks::marked({mark_other_barrier}), "divergent_barrier"},
+       {fact_race_in_block, checks::marked({mark_same_value}), "many_writers"},
+       {fact_race_in_block, checks::marked({mark_both_write, mark_one_line}), "many_writers"},
+       {fact_race_in_block, {}, "barrier_missing"},
+       {fact_race_between_blocks, {}, "block_index_forgotten"},
+       {fact_divergent_barrier, {}, "divergent_barrier"},
+       {fact_absent_lane, checks::marked({mark_unnamed}), "half_a_mask"},
+       {fact_absent_lane, checks::marked({mark_waits}), "shuffle_in_the_loop"},
+       {fact_absent_lane, checks::marked({mark_returned}), "shuffle_in_the_loop"},
+       {fact_missing_dependency, {}, "stream_forgotten"},
+       {fact_out_of_bounds, checks::marked({mark_beyond_end}, mark_shared_memory), "past_the_row"}});
 }
 
 /// Of a right answer; `results`: the numbers that it writes.

@@ -36,16 +36,16 @@ bool has_rows(const Example& example) {
 Task played_on_a_device(Task task, std::string counted_example, KernelCounts solution) {
   task.communication_checks = {
       checks::is_right_on_the_device(
-          {{fact_refused_launch, "it has no threads", "grid_of_full_tiles", "", has_rows},
-           {fact_refused_launch, "bytes of shared memory", "shared_memory_not_allowed"},
-           {fact_divergent_barrier, "", "divergent_barrier"},
-           {fact_race_in_block, "they overlap", ""},
-           {fact_race_in_block, "both write the same value", "many_writers"},
-           {fact_race_in_block, "shared memory", "barrier_missing", "no barrier stands within a line"},
-           {fact_race_in_block, "device memory", "state_unordered", "", sees_no_key},
-           {fact_missing_dependency, "", "stream_forgotten"},
-           {fact_out_of_bounds, "before the beginning", "range_not_clamped"},
-           {fact_out_of_bounds, "beyond the end", "past_the_end", "shared memory"}}),
+          {{fact_refused_launch, checks::marked({mark_no_threads}), "grid_of_full_tiles", has_rows},
+           {fact_refused_launch, checks::marked({mark_shared_memory}), "shared_memory_not_allowed"},
+           {fact_divergent_barrier, {}, "divergent_barrier"},
+           {fact_race_in_block, checks::marked({mark_both_write, mark_shared_memory}), ""},
+           {fact_race_in_block, checks::marked({mark_same_value}), "many_writers"},
+           {fact_race_in_block, checks::marked({mark_shared_memory}, mark_one_line), "barrier_missing"},
+           {fact_race_in_block, checks::marked({mark_device_memory}), "state_unordered", sees_no_key},
+           {fact_missing_dependency, {}, "stream_forgotten"},
+           {fact_out_of_bounds, checks::marked({mark_before_beginning}), "range_not_clamped"},
+           {fact_out_of_bounds, checks::marked({mark_beyond_end}, mark_shared_memory), "past_the_end"}}),
       checks::only_launches()};
   for (const char* const cause : {"divergent_barrier", "range_not_clamped", "ragged_block_dropped"})
     task.follows_from.emplace("state_unordered", cause);

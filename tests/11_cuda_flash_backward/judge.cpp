@@ -72,16 +72,16 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
 /// A call that clears is told by its name; a launch without a stream races with copies.
 CommunicationCheck device_check() {
   return checks::is_right_on_the_device(
-      {{fact_refused_launch, "shared memory", "shared_memory_not_allowed"},
-       {fact_divergent_barrier, "", "divergent_barrier"},
-       {fact_race_in_block, "no barrier stands within a line", "lost_updates"},
-       {fact_race_in_block, "writes the same bytes", "", "reads"},  // arrays that overlap
-       {fact_race_in_block, "shared memory", "barrier_missing"},
-       {fact_race_in_block, "device memory", "lost_updates"},
-       {fact_race_between_blocks, "", "lost_updates"},
-       {fact_missing_dependency, "cudaMemset", "cleared_in_another_stream"},
-       {fact_missing_dependency, "", "stream_forgotten"},
-       {fact_out_of_bounds, "beyond the end", "past_the_end", "shared memory"}});
+      {{fact_refused_launch, checks::marked({mark_shared_memory}), "shared_memory_not_allowed"},
+       {fact_divergent_barrier, {}, "divergent_barrier"},
+       {fact_race_in_block, checks::marked({mark_one_line}, mark_both_write), "lost_updates"},
+       {fact_race_in_block, checks::marked({mark_after_write}, mark_reads), ""},  // arrays that overlap
+       {fact_race_in_block, checks::marked({mark_shared_memory}), "barrier_missing"},
+       {fact_race_in_block, checks::marked({mark_device_memory}), "lost_updates"},
+       {fact_race_between_blocks, {}, "lost_updates"},
+       {fact_missing_dependency, checks::of_call("cudaMemset"), "cleared_in_another_stream"},
+       {fact_missing_dependency, {}, "stream_forgotten"},
+       {fact_out_of_bounds, checks::marked({mark_beyond_end}, mark_shared_memory), "past_the_end"}});
 }
 
 Task rows_task() {

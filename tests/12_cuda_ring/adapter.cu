@@ -24,7 +24,7 @@ using course::plain_blocks::Rows;
 using lesson12::Shards;
 
 course::NamedCalls work_on(int owner) {
-  return course::NamedCalls("block of rank " + std::to_string(owner));
+  return course::NamedCalls(course::work_on_block_of + std::to_string(owner));
 }
 
 /// NCCL's communicator, as the lesson makes it.

@@ -25,7 +25,7 @@ Answer ranks_in_order(const Example& example) {
 
 /// Before it has its communicator, a rank waits for ranks that never come.
 bool waits_for_a_communicator(const Example&, const Deadlock& deadlock) {
-  return deadlock.text.find("ncclCommInitRank") != std::string::npos;
+  return std::ranges::find(deadlock.calls, "ncclCommInitRank") != deadlock.calls.end();
 }
 
 CommunicationCheck has_one_id() {
@@ -33,7 +33,7 @@ CommunicationCheck has_one_id() {
 }
 
 /// A rank has another id than the one that was made, or a part of it.
-const checks::DeviceMistake no_id{fact_nccl_call, "that ncclGetUniqueId has", "id_not_shared"};
+const checks::DeviceMistake no_id{fact_nccl_call, checks::marked({mark_wrong_id}), "id_not_shared"};
 
 /// What follows from the use of another communicator than the one given is no finding of its own.
 CommunicationCheck in_its_world(std::vector<CommunicationCheck> looks) {
@@ -100,13 +100,15 @@ std::int64_t last_hop(const Example& example, int) {
              : checks::bytes_of_block(example, std::ranges::max(example.layout.shard_tokens()));
 }
 
+const checks::FactIs adds_to_a_share = checks::of_call("add_to_"), frees = checks::of_call("cudaFree");
+
 /// The room of the share is cleared, and a kernel of the work adds to it, and nothing orders the two.
 std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
   for (const Facts& facts : outcome.facts) {
-    for (const auto& [kind, text] : facts) {
-      const auto names = [&text = text](const char* call) { return text.find(call) != std::string::npos; };
-      if (kind == fact_missing_dependency && names("cudaMemset") && names("add_to_"))
-        return {{"cleared_on_another_stream", text}};
+    for (const Fact& fact : facts) {
+      if (fact.kind == fact_missing_dependency && checks::of_call("cudaMemset")(fact) &&
+          adds_to_a_share(fact))
+        return {checks::finding_of(fact, "cleared_on_another_stream")};
     }
   }
   return {};
@@ -117,39 +119,49 @@ std::vector<Finding> clears_in_order(const Example&, const Outcome& outcome) {
 std::vector<Finding> waits_for_its_last_transfer(const Example&, const Outcome& outcome) {
   std::vector<Finding> found;
   for (const Facts& facts : outcome.facts) {
-    for (const auto& [kind, text] : facts) {
-      const auto says = [&text = text](const char* words) { return text.find(words) != std::string::npos; };
-      if (kind == fact_unrecorded_event || kind == fact_nccl_mismatch) return {};
-      if (kind != fact_missing_dependency || says("cudaFree")) continue;
-      if (!says("called first: ncclRecv") || !says("device_tensor.hpp") || says("is in the default stream"))
+    for (const Fact& fact : facts) {
+      if (fact.kind == fact_unrecorded_event || fact.kind == fact_nccl_mismatch) return {};
+      if (fact.kind != fact_missing_dependency || frees(fact)) continue;
+      if (fact.call != "ncclRecv" || fact.has(mark_one_group) || fact.other_at.file != "device_tensor.hpp" ||
+          fact.has(mark_default_stream))
         return {};
       if (found.empty())
-        found = {
-            {"", text + "; the function has returned, and nothing lets `stream` wait for its last transfer"}};
+        found = {checks::finding_of(
+            fact, "",
+            fact.text + "; the function has returned, and nothing lets `stream` wait for its last transfer")};
     }
   }
   return found;
 }
 
+checks::FactIs but_no_free(checks::FactIs is) {
+  return [is = std::move(is)](const Fact& fact) { return is(fact) && !frees(fact); };
+}
+
+checks::FactIs called_first(const char* call) {
+  return [call](const Fact& fact) { return fact.call == call; };
+}
+
 /// From causes to what follows from them: a wait that is none, a message into what the same group uses, what
 /// lacks a wait, what lets the device run dry.
 CommunicationCheck device_check() {
+  using checks::marked, checks::of_call, checks::within;
   return checks::is_right_on_the_device(
       {no_id,
-       {fact_nccl_call, "", ""},
-       {fact_unrecorded_event, "", "waits_before_the_record"},
-       {fact_nccl_mismatch, "", ""},
-       {fact_missing_dependency, "in the same group", ""},
-       {fact_missing_dependency, "is in the default stream", "", "cudaFree"},
-       {fact_missing_dependency, "called first: ncclRecv", "does_not_wait_for_arrival", "cudaFree"},
-       {fact_missing_dependency, "called first: ncclSend", "overwrites_what_is_sent", "cudaFree"},
-       {fact_missing_dependency, "nccl", "transfer_does_not_wait", "cudaFree"},
-       {fact_missing_dependency, "cudaFree", "freed_too_early"},
-       {fact_out_of_bounds, "freed", "freed_too_early"},
-       {fact_unwritten_read, "add_to_", "share_not_cleared"},
-       {fact_device_wide_wait, "within the ring", "waits_for_the_device"},
-       {fact_host_wait, "within the ring", "host_waits"},
-       {fact_not_destroyed, "", "handles_left"}});
+       {fact_nccl_call, {}, ""},
+       {fact_unrecorded_event, {}, "waits_before_the_record"},
+       {fact_nccl_mismatch, {}, ""},
+       {fact_missing_dependency, marked({mark_one_group}), ""},
+       {fact_missing_dependency, but_no_free(marked({mark_default_stream})), ""},
+       {fact_missing_dependency, but_no_free(called_first("ncclRecv")), "does_not_wait_for_arrival"},
+       {fact_missing_dependency, but_no_free(called_first("ncclSend")), "overwrites_what_is_sent"},
+       {fact_missing_dependency, but_no_free(of_call("nccl")), "transfer_does_not_wait"},
+       {fact_missing_dependency, frees, "freed_too_early"},
+       {fact_out_of_bounds, marked({mark_freed}), "freed_too_early"},
+       {fact_unwritten_read, adds_to_a_share, "share_not_cleared"},
+       {fact_device_wide_wait, within("the ring"), "waits_for_the_device"},
+       {fact_host_wait, within("the ring"), "host_waits"},
+       {fact_not_destroyed, {}, "handles_left"}});
 }
 
 /// What the simulated GPU has found.

@@ -24,6 +24,11 @@ TEST(Call, SaysWhichOutputWasWrittenToBeyondItsEnd) {
   dk[6] = 1.0f;
   EXPECT_EQ(complaint_of<std::out_of_range>([&] { call.require_margins(); }),
             "dk was written to beyond its end: its shape is [2, 3]");
+  try {
+    call.require_margins();
+  } catch (const TellsFact& telling) {
+    EXPECT_EQ(telling.fact().kind, fact_beyond_output);
+  }
 }
 #endif
 

@@ -406,6 +406,26 @@ TEST(Snapshot, ReadsTheFactsThatAreWholeLines) {
   EXPECT_TRUE(snapshot(*page).facts.empty());
 }
 
+TEST(Snapshot, ReadsWhatIsKnownOfAFact) {
+  const auto page = std::make_unique<RankStatus>();
+  Fact all{"truncated", "a\ttext in\ntwo lines"};
+  all.call = "MPI_Recv";
+  all.other_call = "scale<64, 32>";
+  all.at = {31, "tiles.hpp"};
+  all.other_at = {7, ""};
+  all.within = "the ring";
+  all.root = 2;
+  all.bytes = 252;
+  all.room = 0;
+  all.marks = {"four_times", "one_line"};
+  const Fact forged{"forged", "bytes are no number", "MPI_Send"};
+  std::strcpy(
+      page->facts,
+      (line_of_page(all) + "\nforged\tbytes are no number\tbytes=x\todd\tcall=MPI_Send\tother=1\n").c_str());
+  all.text = "a text in two lines";
+  EXPECT_EQ(snapshot(*page).facts, (Facts{all, forged}));
+}
+
 TEST(Snapshot, MakesAForgedPageWellFormed) {
   const auto page = std::make_unique<RankStatus>();
   page->phase = 1234;

@@ -2,6 +2,7 @@
 
 #include "course/commands/commands.hpp"
 #include "lessons.hpp"
+#include "protocol/fact_kinds.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
 
@@ -56,7 +57,7 @@ std::string in_table(int line) {
 
 TEST_F(Guidance, OfANamedMistakeIsItsRow) {
   TaskStatus named = failure("deadlock");
-  named.mistakes = {"one_block_short", "known_to_a_later_version"};
+  named.looks_like = {"one_block_short", "known_to_a_later_version"};
   EXPECT_EQ(of(named),
             "the last check said: o is 1, should be 2\n  more\n"
             "  only P - 1 blocks are attended to: it shows on two ranks\n  explained in " +
@@ -67,8 +68,7 @@ TEST_F(Guidance, OfANamedMistakeIsItsRow) {
 
 TEST_F(Guidance, OfMistakesOnSomeInputsIsTheRowOfEach) {
   TaskStatus two = failure("");
-  two.in_part = {"one_block_short"};
-  two.mistakes = {"v_left_behind"};
+  two.looks_like = {"one_block_short", "v_left_behind"};
   EXPECT_EQ(of(two),
             "the last check said: o is 1, should be 2\n  more\n"
             "  only P - 1 blocks are attended to: it shows on two ranks\n  explained in " +
@@ -81,6 +81,7 @@ TEST_F(Guidance, OfMistakesOnSomeInputsIsTheRowOfEach) {
 TEST_F(Guidance, OfANameInOneOutputIsItsRow) {
   TaskStatus one = failure("");
   one.diagnosis = "in o it looks like: v stays where it is, and yet lse is right\no is 1, should be 2";
+  one.looks_like = {"v_left_behind"};
   EXPECT_NE(of(one).find("explained in " + readme + in_table(8)), std::string::npos) << of(one);
 }
 
@@ -109,7 +110,10 @@ TEST_F(Guidance, NeverSaysLessThanTheCheck) {
             TaskStatus task = failure(ending);
             task.diagnosis = text;
             task.others = {{"2.ranks5", other}};
-            if (named) task.mistakes = {"one_block_short"};
+            if (named) task.looks_like = {"one_block_short"};
+            for (const MistakeInfo& mistake : ring().mistakes)
+              if ((text + other).find(mistake.what) != std::string::npos)
+                task.looks_like.push_back(mistake.id);
             const std::string hint = guidance(checkout(), ring(), task, in_drill);
             for (const std::string& said : {text, other}) {
               for (const std::string& line : lines_of(said))
@@ -137,7 +141,7 @@ TEST_F(Guidance, OfADrillSendsToNoCheckedFile) {
 
 TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
   TaskStatus named = failure("");
-  named.mistakes = {"known_to_a_later_version"};
+  named.looks_like = {"known_to_a_later_version"};
   EXPECT_EQ(of(named),
             "the last check said: o is 1, should be 2\n  more\n  " + readme +
                 ":3 (Common mistakes) goes by what you see; it may have no row for this\n"
@@ -175,7 +179,7 @@ TEST_F(Guidance, FindsTheRowOnAPageThatTheSectionLinksTo) {
                           "    what you see: \"waits for a message that nobody sends\"\n"
                           "    what it is: a hop too many\n";
   TaskStatus named = failure("");
-  named.mistakes = {"one_block_short"};
+  named.looks_like = {"one_block_short"};
   EXPECT_NE(of(named).find(row), std::string::npos) << of(named);
   TaskStatus quoted = failure("deadlock");
   quoted.diagnosis = "rank 1 waits for a message that nobody sends";
@@ -206,7 +210,11 @@ TEST_F(Guidance, SendsToTheSanitizers) {
   EXPECT_NE(of(failure("crashed")).find("--gdb RANK"), std::string::npos);
   TaskStatus sanitized = failure("crashed");
   sanitized.diagnosis = "rank 1: AddressSanitizer: heap-buffer-overflow, WRITE of 4 bytes";
+  sanitized.has_line = true;
   EXPECT_EQ(of(sanitized).find("--sanitize"), std::string::npos) << of(sanitized);
+  TaskStatus own_words = failure("crashed");
+  own_words.diagnosis = "it printed: Sanitizer of indices: runtime error: none";
+  EXPECT_NE(of(own_words).find("--sanitize"), std::string::npos) << "what a program prints names no line";
 }
 
 TEST_F(Guidance, OfABrokenRuleOffersNoNumbers) {
@@ -222,17 +230,33 @@ TEST_F(Guidance, OfAKernelOffersNeitherDebuggerNorLocate) {
   on_a_gpu();
   TaskStatus kernel = failure("threw", false);
   kernel.diagnosis = "threw: an error\nattend, thread (4, 0, 0) on line 89 reads 4 bytes beyond the end";
+  kernel.has_line = true;
   EXPECT_EQ(of(kernel).find("gdb"), std::string::npos) << of(kernel);
   EXPECT_EQ(of(kernel).find("locate"), std::string::npos) << of(kernel);
   kernel.ending = "broke a rule";
   EXPECT_NE(of(kernel).find("may give another one on another run"), std::string::npos) << of(kernel);
   kernel.diagnosis = "rank 0 sent 16 bytes, at most 8 are allowed";
+  kernel.has_line = false;
   EXPECT_NE(of(kernel).find("what the task may use and send"), std::string::npos) << of(kernel);
+}
+
+TEST_F(Guidance, OfAStudentsOwnExceptionSendsToItsLineWhateverItsWords) {
+  on_a_gpu();
+  TaskStatus own = failure("threw", false);
+  own.diagnosis = "threw: launch failed on line 89";
+  EXPECT_NE(of(own).find("`catch throw`"), std::string::npos) << of(own);
+  own = failure("threw");
+  own.diagnosis = "threw: index 7 is beyond its end";
+  EXPECT_NE(of(own).find("`catch throw`"), std::string::npos) << of(own);
+  own = failure("");
+  own.diagnosis = "threw: this looks like: only P - 1 blocks are attended to";
+  EXPECT_EQ(of(own).find("it shows on"), std::string::npos) << of(own);
 }
 
 TEST_F(Guidance, OfAWriteBeyondAnOutputSendsToTheSanitizers) {
   TaskStatus beyond = failure("threw");
   beyond.diagnosis = "p was written to beyond its end";
+  beyond.fact = fact_beyond_output;
   EXPECT_NE(of(beyond).find("./course check 05 --sanitize"), std::string::npos) << of(beyond);
   EXPECT_EQ(of(beyond).find("catch throw"), std::string::npos);
 }

@@ -52,6 +52,20 @@ TEST(Standing, GivesATaskItsPointsOnlyWhole) {
             "looks like: only P - 1 blocks are attended to\no[0] is 1, should be 2");
 }
 
+TEST(Standing, KnowsAllThatItsTestsLookLikeAndTheFactOfTheOneThatIsShown) {
+  TestResult first = wrong(), second = wrong();
+  first.fact = "truncated";
+  first.has_line = true;
+  first.in_part = {"one_block_short", "in_part"};
+  second.mistakes = {};
+  second.of_outputs = {"of_an_output", "in_part"};
+  const LessonStatus some = lesson_status({{"1", passed()}, {"2.ranks1", first}, {"2.ranks3", second}});
+  const TaskStatus& task = *some.open_task();
+  EXPECT_EQ(task.looks_like, (std::vector<std::string>{"one_block_short", "in_part", "of_an_output"}));
+  EXPECT_EQ(task.fact, "truncated");
+  EXPECT_TRUE(task.has_line);
+}
+
 TEST(Standing, SaysWhichTestsWereNotPlayed) {
   const LessonStatus partial = lesson_status({{"1", passed()}, {"2.ranks3", passed()}});
   EXPECT_EQ(partial.status, Status::Failed);
@@ -205,13 +219,19 @@ TEST(JudgeReport, GivesResultsByTestName) {
       R"({"lesson": "05", "seed": 1, "tests": [
             {"task": "1", "ranks": 0, "hidden": false, "status": "passed", "text": "", "mistakes": []},
             {"task": "2", "ranks": 3, "hidden": false, "status": "failed",
-             "text": "wrong", "mistakes": ["one_block_short"], "ending": "deadlock"},
+             "text": "wrong", "mistakes": ["one_block_short"], "ending": "deadlock",
+             "of_outputs": ["v_left_behind"], "fact": "truncated", "has_line": true},
             {"task": "2", "ranks": 8, "hidden": false, "status": "failed", "text": "", "mistakes": []}]})");
   ASSERT_EQ(results.size(), 3u);
   EXPECT_EQ(results.at("1").status, Status::Passed);
   EXPECT_EQ(results.at("2.ranks3").mistakes, (std::vector<std::string>{"one_block_short"}));
   EXPECT_EQ(results.at("2.ranks3").ending, "deadlock");
+  EXPECT_EQ(results.at("2.ranks3").of_outputs, (std::vector<std::string>{"v_left_behind"}));
+  EXPECT_EQ(results.at("2.ranks3").fact, "truncated");
+  EXPECT_TRUE(results.at("2.ranks3").has_line);
   EXPECT_EQ(results.at("2.ranks8").ending, "");  // as a judge of an older version has it
+  EXPECT_EQ(results.at("2.ranks8").fact, "");
+  EXPECT_FALSE(results.at("2.ranks8").has_line);
   EXPECT_THROW(judged_results("{}"), std::runtime_error);
   EXPECT_THROW(judged_results("Killed"), std::runtime_error);
 }

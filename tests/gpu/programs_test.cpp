@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "gpu/simulator/findings/source_lines.hpp"
 #include "gpu/simulator/simulator.hpp"
 #include "player/own_process.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -48,9 +49,9 @@ std::vector<Expectation> expectations_of(const std::string& name, const std::str
   return {};
 }
 
-std::string text_of(const Facts& facts) {
+std::string all_of(const Facts& facts) {
   std::string all;
-  for (const auto& [kind, text] : facts) all += kind + ": " + text + "\n";
+  for (const Fact& fact : facts) all += fact.kind + ": " + fact.text + "\n";
   return all;
 }
 
@@ -60,7 +61,7 @@ Facts facts_of(const programs::Program& program, std::uint64_t seed) {
     program.run();
   } catch (const std::exception& error) {
     Facts facts = end(false);
-    facts.emplace_back("exception", error.what());
+    facts.push_back({"exception", error.what()});
     return facts;
   }
   return end(true);
@@ -79,7 +80,7 @@ TEST_P(Programs, IsFoundWrongWhereItIsAndNowhereElse) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const Facts facts = facts_of(program, seed);
     std::set<std::string> kinds, expected_kinds;
-    for (const auto& [kind, text] : facts) kinds.insert(kind);
+    for (const Fact& fact : facts) kinds.insert(fact.kind);
     for (const Expectation& one : expected) expected_kinds.insert(one.kind);
     if (!expected_kinds.contains(fact_device_wide_wait))
       kinds.erase(fact_device_wide_wait);  // no mistake by itself
@@ -87,15 +88,19 @@ TEST_P(Programs, IsFoundWrongWhereItIsAndNowhereElse) {
       const std::string place = "line " + std::to_string(one.line);
       EXPECT_TRUE(std::ranges::any_of(
           facts,
-          [&](const auto& fact) {
-            const std::size_t at = fact.second.find(place);
-            const char behind = at == std::string::npos ? '0' : (fact.second + " ")[at + place.size()];
-            return fact.first == one.kind && std::isdigit(static_cast<unsigned char>(behind)) == 0;
+          [&](const Fact& fact) {
+            const std::size_t at = fact.text.find(place);
+            const char behind = at == std::string::npos ? '0' : (fact.text + " ")[at + place.size()];
+            return fact.kind == one.kind && std::isdigit(static_cast<unsigned char>(behind)) == 0;
           }))
           << one.kind << " on " << place << " in seed " << seed << ", found:\n"
-          << text_of(facts);
+          << all_of(facts);
     }
-    EXPECT_EQ(kinds, expected_kinds) << "seed " << seed << ":\n" << text_of(facts);
+    EXPECT_EQ(kinds, expected_kinds) << "seed " << seed << ":\n" << all_of(facts);
+    for (const Fact& fact : facts) {
+      if (fact.at.line == 0) continue;
+      EXPECT_NE(fact.text.find(" on " + gpu::text_of(fact.at)), std::string::npos) << fact.text;
+    }
   }
 }
 
@@ -127,7 +132,7 @@ TEST(Gpu, FindingSaysWhatWouldMendItAndInWhichFileACallStands) {
       {"a_tile_beyond_the_end", "4 bytes at [0-9]+ bytes beyond the end of the 256 bytes of cudaMalloc"},
       {"one_beyond_the_end", "of cudaMalloc on line [0-9]+\n"}};
   for (const auto& [program, text] : words) {
-    const std::string told = text_of(facts_of(programs::all().at(program), 1));
+    const std::string told = all_of(facts_of(programs::all().at(program), 1));
     EXPECT_TRUE(std::regex_search(told, std::regex(text))) << program << ": " << told;
   }
 }
@@ -139,7 +144,7 @@ TEST(Gpu, WhatTheSimulatorNeedsIsNotTheSubmissionsMemory) {
     begin(1, true);
     programs::all().at(name).run();
     const std::int64_t bytes = meter.peak();
-    EXPECT_EQ(text_of(end(true)), "");
+    EXPECT_EQ(all_of(end(true)), "");
     EXPECT_LT(bytes, 1 << 20) << name;
   }
 }

@@ -99,10 +99,10 @@ TEST(Script, RandomAccessesRaceWhereAComparisonOfEveryTwoSaysSo) {
     run(script);
     Kinds found;
     std::string texts;
-    for (const auto& [kind, text] : end(true)) {
-      if (kind == fact_device_wide_wait) continue;
-      found.insert(kind);
-      texts += kind + ": " + text + "\n";
+    for (const Fact& fact : end(true)) {
+      if (fact.kind == fact_device_wide_wait) continue;
+      found.insert(fact.kind);
+      texts += fact.kind + ": " + fact.text + "\n";
     }
     const Kinds expected = expected_of(script);
     // A race may hide another one of the same word behind it, never all.

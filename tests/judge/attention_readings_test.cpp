@@ -454,10 +454,12 @@ TEST(CommunicationChecks, TellAnEmptyBlockThatIsSentAndNotReceived) {
 TEST(CommunicationChecks, TellAFactorThatACountLacks) {
   const Example example = ring({2, 2});
   Outcome outcome;
-  outcome.facts = {{{fact_truncated, "48 bytes for 16"}}, {}};
+  Fact truncated{.kind = fact_truncated, .text = "too long", .bytes = 48, .room = 16};
+  outcome.facts = {{truncated}, {}};
   EXPECT_EQ(checks::tells_shard_lengths(example, outcome).at(1).text,
             "the room for it is 3 times too short: does a count lack head_dim, 3 here?");
-  outcome.facts = {{{fact_truncated, "48 bytes for 20"}}, {}};
+  truncated.room = 20;
+  outcome.facts = {{truncated}, {}};
   EXPECT_EQ(checks::tells_shard_lengths(example, outcome).size(), 1);
 }
 

@@ -93,7 +93,7 @@ TEST(CommunicationChecks, WhatIsNotFreedIsToldUnlessTheFunctionThrew) {
 
 TEST(DeviceChecks, TellWhatIsLeftBehindLastWithItsName) {
   const CommunicationCheck look = checks::is_right_on_the_device(
-      {{fact_not_destroyed, "", "handles_left"}, {fact_nccl_call, "refused", "no_id"}});
+      {{fact_not_destroyed, {}, "handles_left"}, {fact_nccl_call, checks::marked({mark_wrong_id}), "no_id"}});
   Outcome outcome = moved(0, 0);
   outcome.facts = {{{fact_not_destroyed, "a stream"}}, {}};
   EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "handles_left");
@@ -101,8 +101,50 @@ TEST(DeviceChecks, TellWhatIsLeftBehindLastWithItsName) {
     outcome.facts[1] = {{cause, "a cause without a name"}};
     EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "") << cause;
   }
-  outcome.facts[1] = {{fact_nccl_call, "refused"}};
+  outcome.facts[1] = {{.kind = fact_nccl_call, .text = "refused", .marks = {mark_wrong_id}}};
   EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "no_id");
+}
+
+TEST(DeviceChecks, GoByMarksAndCallsAndNotByWords) {
+  const auto found = [](const checks::FactIs& is, const Fact& fact) {
+    Outcome outcome = moved(0, 0);
+    outcome.facts = {{fact}, {}};
+    return mistake(checks::is_right_on_the_device({{fact.kind.c_str(), is, "named"}})(on_ranks(2), outcome));
+  };
+  Fact race{.kind = fact_race_in_block,
+            .text = "writes shared memory on one line",
+            .call = "tiles::add_to_dq<int, tiles::Sum>",
+            .marks = {mark_device_memory, mark_one_line}};
+  EXPECT_EQ(found(checks::marked({mark_device_memory, mark_one_line}), race), "named");
+  EXPECT_EQ(found(checks::marked({mark_shared_memory}), race), "");
+  EXPECT_EQ(found(checks::marked({mark_device_memory}, mark_one_line), race), "");
+  EXPECT_EQ(found(checks::of_call("add_to_"), race), "named");
+  EXPECT_EQ(found(checks::of_call("cudaMemset"), race), "");
+  race.other_call = "cudaMemsetAsync";
+  EXPECT_EQ(found(checks::of_call("cudaMemset"), race), "named");
+  race.call = "my_cudaFree_kernel";
+  EXPECT_EQ(found(checks::of_call("cudaFree"), race), "") << "a kernel that has a call in its name";
+  race.within = "the ring of mine";
+  EXPECT_EQ(found(checks::within("the ring"), race), "");
+}
+
+TEST(DeviceChecks, SayWhetherTheyNameALine) {
+  Outcome outcome = moved(0, 0);
+  outcome.facts = {{{.kind = fact_out_of_bounds, .text = "8 bytes", .at = {12}}}, {}};
+  const CommunicationCheck look = checks::is_right_on_the_device({});
+  EXPECT_TRUE(look(on_ranks(2), outcome).at(0).has_line);
+  EXPECT_EQ(look(on_ranks(2), outcome).at(0).fact, fact_out_of_bounds);
+  outcome.facts[0][0] = {fact_not_destroyed, "the stream that was made on line 12"};
+  EXPECT_FALSE(look(on_ranks(2), outcome).at(0).has_line) << "of what is left no line is wrong";
+}
+
+TEST(CommunicationChecks, TellACountOfBytesByItsMark) {
+  Outcome outcome = moved(8, 0);
+  Fact beyond{fact_beyond_tensor, "a count of bytes in place of one of numbers would do that"};
+  outcome.facts = {{beyond}, {}};
+  EXPECT_EQ(mistake(checks::stays_in_its_memory()(on_ranks(2), outcome)), "");
+  outcome.facts[0][0].marks = {mark_four_times};
+  EXPECT_EQ(mistake(checks::stays_in_its_memory()(on_ranks(2), outcome)), "count_in_bytes");
 }
 
 TEST(CommunicationChecks, BufferedSendsBreakTheRuleThatIsNamed) {
@@ -118,10 +160,13 @@ TEST(CommunicationChecks, BufferedSendsBreakTheRuleThatIsNamed) {
 
 TEST(CommunicationChecks, SayOnceThatACallWasRefused) {
   Outcome outcome = moved(8, 0);
-  outcome.facts = {{{fact_uncommon_call, "MPI_Win_create, which this course does not use"}}, {}};
+  const Fact refused{fact_uncommon_call, "MPI_Win_create, which this course does not use"};
+  outcome.facts = {{refused}, {}};
   EXPECT_EQ(checks::uses_only_known_calls()(on_ranks(2), outcome).size(), 1);
   outcome.ending = Outcome::Ending::Threw;
-  outcome.text = "rank 0 threw: MPI_Win_create, which this course does not use";
+  outcome.text = "rank 1 threw: no MPI_Win_create, which this course does not use, is in my code";
+  EXPECT_EQ(checks::uses_only_known_calls()(on_ranks(2), outcome).size(), 1) << "a student's own exception";
+  outcome.told = refused;
   EXPECT_TRUE(checks::uses_only_known_calls()(on_ranks(2), outcome).empty());
 }
 
@@ -129,26 +174,33 @@ TEST(CommunicationChecks, RoomsHaveTheLengthOfTheRanksOwnBlockOrAreTooShort) {
   const CommunicationCheck look = checks::has_room_for_every_block("room_too_short");
   Example unequal{.what = "a ring", .inputs = {}, .layout = std::vector<int>{3, 7, 3, 0}};
   unequal.inputs["k"] = Tensor({1, 13, 3});
-  const auto found = [&](int rank, const char* kind, const char* text) {
+  const auto found = [&](int rank, const Fact& fact) {
     Outcome outcome;
     outcome.facts.resize(4);
-    outcome.facts[rank] = {{kind, text}};
+    outcome.facts[rank] = {fact};
     return mistake(look(unequal, outcome));
   };
-  EXPECT_EQ(found(1, fact_short_room, "the buffer ends beyond it"), "room_too_short");
-  EXPECT_EQ(found(3, fact_truncated, "84 bytes for 0"), "room_too_short");
-  EXPECT_EQ(found(3, fact_truncated, "84 bytes for 36"), "none") << "the length of another block";
-  EXPECT_EQ(found(0, fact_truncated, "84 bytes for 36"), "none") << "rank 2's block has that length, too";
-  EXPECT_EQ(found(1, fact_truncated, "84 bytes for 12"), "none");
-  EXPECT_EQ(found(3, fact_truncated, "49 bytes for 0"), "none") << "no block has 49 bytes";
+  const auto truncated = [](std::int64_t bytes, std::int64_t room) {
+    return Fact{.kind = fact_truncated, .text = "it is too long", .bytes = bytes, .room = room};
+  };
+  EXPECT_EQ(found(1, {fact_short_room, "the buffer ends beyond it"}), "room_too_short");
+  EXPECT_EQ(found(3, truncated(84, 0)), "room_too_short");
+  EXPECT_EQ(found(3, truncated(84, 36)), "none") << "the length of another block";
+  EXPECT_EQ(found(0, truncated(84, 36)), "none") << "rank 2's block has that length, too";
+  EXPECT_EQ(found(1, truncated(84, 12)), "none");
+  EXPECT_EQ(found(3, truncated(49, 0)), "none") << "no block has 49 bytes";
 }
 
 TEST(CommunicationChecks, SayOnceThatARoomIsTooShort) {
   const CommunicationCheck look = checks::has_room_for_every_block("room_too_short");
   Outcome outcome = moved(8, 0);
-  outcome.facts = {{{fact_short_room, "the buffer ends beyond it"}}, {}};
+  const Fact short_room{fact_short_room, "the buffer ends beyond it"};
+  outcome.facts = {{short_room}, {}};
   EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "the buffer ends beyond it");
-  outcome.text = "rank 0 threw: the buffer ends beyond it";
+  outcome.text = "rank 0 threw: I caught that the buffer ends beyond it";
+  EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "the buffer ends beyond it")
+      << "a student's own exception";
+  outcome.told = short_room;
   EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "");
   outcome.facts[1] = {{fact_beyond_tensor, "a count of bytes"}};
   EXPECT_TRUE(look(on_ranks(2), outcome).empty());
@@ -177,7 +229,7 @@ TEST(CommunicationChecks, OpenRequestsComeBeforeBuffersThatOverlap) {
     }
     return names;
   };
-  const std::pair<std::string, std::string> overlap{fact_overlapping_buffers, "the buffers overlap"};
+  const Fact overlap{fact_overlapping_buffers, "the buffers overlap"};
   EXPECT_EQ(named({overlap}), std::set<std::string>{"receives_over_the_send_buffer"});
   EXPECT_EQ(named({overlap, {fact_unfinished_request, "MPI_Irecv was started"}}),
             std::set<std::string>{"leaked_request"});
@@ -186,10 +238,13 @@ TEST(CommunicationChecks, OpenRequestsComeBeforeBuffersThatOverlap) {
 TEST(CommunicationChecks, SayOnceThatARequestWasACopy) {
   const CommunicationCheck look = checks::uses_no_ended_request("tests_a_copy");
   Outcome outcome = moved(8, 0);
-  outcome.facts = {{{fact_ended_request, "MPI_Wait was given the request"}}, {}};
+  const Fact ended{fact_ended_request, "MPI_Wait was given the request"};
+  outcome.facts = {{ended}, {}};
   EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "rank 0: MPI_Wait was given the request");
   outcome.ending = Outcome::Ending::Threw;
   outcome.text = "rank 0 threw: MPI_Wait was given the request";
+  EXPECT_NE(look(on_ranks(2), outcome).at(0).text, "") << "a student's own exception";
+  outcome.told = ended;
   EXPECT_EQ(look(on_ranks(2), outcome).at(0).text, "");
   EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "tests_a_copy");
 }
@@ -200,7 +255,7 @@ TEST(CommunicationChecks, TellsTheLengthsOfShardsWhereAMessageWasTooLong) {
   Outcome outcome = moved(8, 0);
   outcome.facts = {{}, {}};
   EXPECT_TRUE(checks::tells_shard_lengths(unequal, outcome).empty());
-  outcome.facts[1] = {{fact_truncated, "504 bytes for 216"}};
+  outcome.facts[1] = {{.kind = fact_truncated, .text = "it is too long", .bytes = 504, .room = 216}};
   EXPECT_EQ(checks::tells_shard_lengths(unequal, outcome).at(0).text,
             "the ranks' shards here have 3, 7 tokens; a token is 40 bytes of k and as many of v");
 }
@@ -233,12 +288,13 @@ TEST(CommunicationChecks, TellsOfARankWithoutTokensThatLeft) {
 
 TEST(CommunicationChecks, SaysThatARingsTensorsTravelByMessages) {
   Outcome outcome = moved(0, 576);
-  outcome.facts = {{{fact_collective, "MPI_Alltoallv, in which this rank received 576 bytes"}}, {}};
+  outcome.facts = {
+      {{.kind = fact_collective, .text = "MPI_Allgather is not what it was", .call = "MPI_Alltoallv"}}, {}};
   const CommunicationCheck look = checks::passes_tensors_by_messages("everything_gathered");
   EXPECT_EQ(look(on_ranks(2), outcome).at(0).text,
             "rank 0 received through collectives 576 bytes, at most 128 are allowed: a ring's tensors do not "
             "travel by collectives");
-  outcome.facts[0][0].second = "MPI_Allgather, in which this rank received 576 bytes";
+  outcome.facts[0][0].call = "MPI_Allgatherv";
   EXPECT_EQ(mistake(look(on_ranks(2), outcome)), "everything_gathered");
   EXPECT_TRUE(look(on_ranks(2), outcome)[0].text.ends_with("are allowed"));
 }

@@ -30,6 +30,11 @@ TEST(KeptCase, HasTheRanksThatPlayedItAndWhatTheyReported) {
   outcome.reports.resize(2);
   outcome.reports[1].ending = "threw";
   outcome.reports[1].what = "bytes that are no text: \xff\xfe";
+  const Fact plain{"any_source", "MPI_Recv from -1"};
+  const Fact known{
+      .kind = "out_of_bounds", .text = "8 bytes", .call = "add", .at = {3, "a.hpp"}, .marks = {"freed"}};
+  outcome.reports[1].facts = {plain, known};
+  outcome.reports[1].told = known;
   const TemporaryFolder temporary;
   const std::filesystem::path folder = temporary.path() / "case";
   keep_case(folder, task, {&example, &outcome, {{"p", Tensor64({3})}}, {}, {}, {}, {}}, {"2.ranks2", 7, 3});
@@ -45,6 +50,9 @@ TEST(KeptCase, HasTheRanksThatPlayedItAndWhatTheyReported) {
   const RankReport kept = parse_report(text_of(report), report);
   EXPECT_EQ(kept.ending, "threw");
   EXPECT_TRUE(kept.what.starts_with("bytes that are no text: "));
+  EXPECT_EQ(kept.facts, (Facts{plain, known}));
+  EXPECT_EQ(kept.told, known);
+  EXPECT_EQ(parse_report(text_of(output_folder(folder, 0) / "report.json"), "report").told, std::nullopt);
   EXPECT_TRUE(std::filesystem::exists(folder / "expected" / "p.npy"));
 }
 

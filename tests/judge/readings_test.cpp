@@ -23,7 +23,7 @@ constexpr float nothing = -std::numeric_limits<float>::infinity();
 
 /// What somebody reads who computes that, on so many ranks, of which each called its collective, if any.
 std::string told(Task task, const AnswerOf& computes, int ranks, std::uint64_t seed,
-                 const std::vector<std::string>& collectives = {}) {
+                 const std::vector<Fact>& collectives = {}) {
   for (const Mistake& mistake : task.mistakes) task.descriptions[mistake.id] = mistake.id;
   InputGenerator generator(seed);
   Sitting sitting(task);
@@ -40,7 +40,7 @@ std::string told(Task task, const AnswerOf& computes, int ranks, std::uint64_t s
     outcome.reports.resize(outcome.outputs.size());
     outcome.facts.resize(outcome.outputs.size());
     for (std::size_t rank = 0; rank < collectives.size(); ++rank)
-      outcome.facts[rank].emplace_back(fact_collective, collectives[rank] + ", in which …");
+      outcome.facts[rank].push_back(collectives[rank]);
     sitting.play(example, std::move(outcome));
   }
   return sitting.verdict(false, false, ranks > 1 ? ranks : 0).text;
@@ -336,15 +336,17 @@ TEST(Pieces, AreNotFoundInOtherNumbers) {
 
 TEST(Chain, WhoseRanksNameDifferentRootsIsTold) {
   const auto nothing_arrives = [](const Example& x) { return with_pieces(x, {{1, 0}, {1, 1}}); };
-  const auto text = [&](const std::vector<std::string>& collectives) {
+  const auto called = [](const char* call, int root) {
+    return Fact{.kind = fact_collective, .text = "…", .call = call, .root = root};
+  };
+  const auto text = [&](const std::vector<Fact>& collectives) {
     return told(ring_softmax::chain_task("1", "chain_softmax"), nothing_arrives, 2, 1, collectives);
   };
-  EXPECT_NE(text({"MPI_Bcast with root 0", "MPI_Bcast with root 1"})
+  EXPECT_NE(text({called("MPI_Bcast", 0), called("MPI_Bcast", 1)})
                 .find("rank 0 calls MPI_Bcast with root 0, and rank 1 MPI_Bcast with root 1"),
             std::string::npos);
-  for (const std::vector<std::string>& others :
-       {std::vector<std::string>{"MPI_Bcast with root 1", "MPI_Bcast with root 1"},
-        {"MPI_Barrier", "MPI_Bcast with root 1"}})
+  for (const std::vector<Fact>& others : {std::vector{called("MPI_Bcast", 1), called("MPI_Bcast", 1)},
+                                          {called("MPI_Barrier", -1), called("MPI_Bcast", 1)}})
     EXPECT_EQ(text(others).find("root"), std::string::npos) << text(others);
 }
 

@@ -271,6 +271,47 @@ TEST(Verdict, TellsWhatSingleOutputsLookLike) {
   EXPECT_EQ(verdict.in_part, (std::vector<std::string>{"doubled", "lost"}));
 }
 
+TEST(Verdict, KeepsTheMistakesOfOneOutputWhereOthersAreRightApart) {
+  Task task = one_output();
+  task.outputs.push_back({"p", {"row"}});
+  const auto both = [](double o, double p) {
+    return [=](const Example&) { return Answer{{"o", Tensor64({1}, o)}, {"p", Tensor64({1}, p)}}; };
+  };
+  task.expected = task.baseline = both(1, 1);
+  task.mistakes = {{"doubled", both(2, 2)}};
+  task.descriptions = {{"doubled", "all is doubled"}};
+  const TestVerdict verdict = Sitting(task, {an_input}, both(2, 1)).verdict();
+  EXPECT_TRUE(verdict.text.starts_with("in o it looks like: all is doubled, and yet p is right\n"))
+      << verdict.text;
+  EXPECT_TRUE(verdict.in_part.empty());
+  EXPECT_EQ(verdict.of_outputs, std::vector<std::string>{"doubled"});
+}
+
+TEST(Verdict, SaysWhichFactItShowsAndWhetherALineIsNamed) {
+  const auto verdict = [](Outcome seen, Finding finding, bool hidden = false) {
+    Task task = one_output();
+    task.communication_checks = {[=](const Example&, const Outcome&) { return std::vector{finding}; }};
+    Sitting sitting(std::move(task));
+    sitting.play(an_input, std::move(seen));
+    return sitting.verdict(hidden);
+  };
+  const Finding kernel{"", "attend on line 89", fact_out_of_bounds, true}, no_fact{"", ""};
+  const Outcome threw = outcome(Ending::Threw, "an error on line 12, beyond its end");
+  EXPECT_EQ(verdict(threw, kernel).fact, fact_out_of_bounds);
+  EXPECT_TRUE(verdict(threw, kernel).has_line);
+  EXPECT_FALSE(verdict(threw, kernel, true).has_line) << "nothing of a hidden input's is shown";
+  EXPECT_EQ(verdict(threw, kernel, true).fact, "");
+  EXPECT_FALSE(verdict(threw, no_fact).has_line) << "a student's own exception may have any words";
+  EXPECT_EQ(verdict(threw, no_fact).fact, "");
+  Outcome told = threw;
+  told.told = Fact{fact_beyond_output, threw.text};
+  EXPECT_EQ(verdict(told, kernel).fact, fact_beyond_output) << "the exception comes before the findings";
+  Outcome crashed = outcome(Ending::Crashed, "it died in AddressSanitizer.cpp");
+  EXPECT_TRUE(verdict(crashed, no_fact).has_line);
+  crashed.by_signal = true;
+  EXPECT_FALSE(verdict(crashed, no_fact).has_line);
+}
+
 TEST(Verdict, TellsNothingOfAHiddenInputsNumbers) {
   for (const std::vector<double>& values :
        {std::vector<double>{3, -5, 6.5, 9.5}, {0, 0, 0, 0}, {4.5, -7.5, 9.75, 14.25}})

@@ -24,7 +24,7 @@ bool has(const std::string& text, const std::string& part) {
 TEST(Memory, OfItsOwnAnAnswerMayUse) {
   const Outcome outcome = play("stays");
   EXPECT_EQ(outcome.ending, Ending::Finished) << outcome.text;
-  for (const Facts& facts : outcome.facts) EXPECT_TRUE(facts.empty()) << facts.at(0).second;
+  for (const Facts& facts : outcome.facts) EXPECT_TRUE(facts.empty()) << facts.at(0).text;
 }
 
 #ifdef COURSE_SANITIZED
@@ -72,9 +72,9 @@ void expect_fact(const std::string& function, const std::string& words) {
   const Outcome outcome = play(function);
   for (const Facts& facts : outcome.facts) {
     ASSERT_FALSE(facts.empty()) << outcome.text;
-    const auto fact = std::ranges::find(facts, fact_beyond_block, &Facts::value_type::first);
+    const auto fact = std::ranges::find(facts, fact_beyond_block, &Fact::kind);
     ASSERT_NE(fact, facts.end());
-    EXPECT_TRUE(has(fact->second, words)) << fact->second;
+    EXPECT_TRUE(has(fact->text, words)) << fact->text;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
+#include "protocol/fact_kinds.hpp"
 #include "text/text_file.hpp"
 
 namespace course::program {
@@ -73,16 +74,10 @@ const MistakeRow* quoting_row(const std::vector<MistakeRow>& rows, const std::ve
 }
 
 /// The known mistakes that the check named, be it of one output only.
-std::vector<const MistakeInfo*> named_mistakes(const LessonInfo& lesson, const TaskStatus& task,
-                                               const std::vector<std::string>& said) {
+std::vector<const MistakeInfo*> named_mistakes(const LessonInfo& lesson, const TaskStatus& task) {
   std::vector<const MistakeInfo*> named;
   for (const MistakeInfo& mistake : lesson.mistakes) {
-    const bool is_said = std::ranges::any_of(said, [&](const std::string& line) {
-      return line.find("looks like: " + mistake.what) != std::string::npos;
-    });
-    if (is_said ||
-        std::ranges::count(task.mistakes, mistake.id) + std::ranges::count(task.in_part, mistake.id) > 0)
-      named.push_back(&mistake);
+    if (std::ranges::count(task.looks_like, mistake.id) > 0) named.push_back(&mistake);
   }
   return named;
 }
@@ -118,12 +113,6 @@ std::string how_to_read_a_deadlock(const Checkout& checkout) {
   return "";
 }
 
-/// Whether the check said one of these.
-bool says(const TaskStatus& task, const std::vector<std::string>& words) {
-  return std::ranges::any_of(
-      words, [&](const std::string& word) { return task.diagnosis.find(word) != std::string::npos; });
-}
-
 /// Whether what the check shows is no wrong answer, but a rule that the function breaks.
 bool breaks_a_rule(const TaskStatus& task) {
   return task.ending == "broke a rule";
@@ -141,14 +130,13 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
           : fmt::format("  ./course check {} --sanitize names the line that reads or writes out of bounds\n",
                         lesson.id);
   // A kernel ran later than the call that throws, and the check names the kernel's line.
-  if (task.ending == "threw" && lesson.needs_gpu() && says(task, {" on line "})) return "";
-  if (task.ending == "threw" && says(task, {"beyond its end"}) && !sanitized.empty())
+  if (task.ending == "threw" && lesson.needs_gpu() && task.has_line) return "";
+  if (task.ending == "threw" && task.fact == fact_beyond_output && !sanitized.empty())
     return sanitized;  // found after the call: no line of the function's throws
   if (task.ending == "threw")
     return fmt::format("  {}`catch throw`, `run`, `bt`: the line that threw\n", in_gdb);
   if (task.ending == "crashed") {
-    return (says(task, {"Sanitizer", ": runtime error: "}) ? "" : sanitized) +
-           fmt::format("  {}`run`, `bt`: the line that crashed\n", in_gdb);
+    return (task.has_line ? "" : sanitized) + fmt::format("  {}`run`, `bt`: the line that crashed\n", in_gdb);
   }
   if (task.ending == "deadlock") {
     return "  the check lists for each rank the call that it waits in, and for whom: find the rank that "
@@ -168,7 +156,7 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
         "prints\n",
         replay);
   }
-  if (breaks_a_rule(task) && lesson.needs_gpu() && says(task, {" on line "}))
+  if (breaks_a_rule(task) && lesson.needs_gpu() && task.has_line)
     return "  the answer is right on that input; a kernel that does this may give another one on another "
            "run\n";
   if (breaks_a_rule(task))
@@ -209,7 +197,7 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
   const std::vector<std::string> said = lines_said(task);
   std::string text =
       fmt::format("the last {} said: {}\n", in_drill ? "drill" : "check", joined(said, {}, "\n  "));
-  const std::vector<const MistakeInfo*> named = named_mistakes(lesson, task, said);
+  const std::vector<const MistakeInfo*> named = named_mistakes(lesson, task);
   for (const MistakeInfo* mistake : named) text += about_mistake(rows, *mistake);
   if (!named.empty()) return text;
   const MistakeRow* quoting = quoting_row(rows, said);

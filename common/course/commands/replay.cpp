@@ -52,7 +52,7 @@ std::string told_by_check(const Checkout& checkout, const LessonInfo& lesson, co
   std::vector<std::string> causes;
   for (const MistakeInfo& mistake : lesson.mistakes) {
     if (std::ranges::find(test->second.mistakes, mistake.id) != test->second.mistakes.end())
-      causes.push_back("looks like: " + mistake.what);
+      causes.push_back(looks_like(mistake.what));
   }
   if (causes.empty()) causes = lines_of(test->second.text);
   return causes.empty() ? "" : "of all its inputs the check said: " + causes.front() + "\n";

@@ -77,8 +77,10 @@ fs::path library_of(const fs::path& tree, const LessonInfo& lesson, const std::s
 TestResults judged_results(const std::string& report) {
   TestResults results;
   for (JudgeReport::Test& test : parse_judge_report(report).tests) {
-    TestResult result{status_named(test.status), std::move(test.text), std::move(test.mistakes),
-                      std::move(test.ending), std::move(test.in_part)};
+    TestResult result{status_named(test.status), std::move(test.text),
+                      std::move(test.mistakes),  std::move(test.ending),
+                      std::move(test.in_part),   std::move(test.of_outputs),
+                      std::move(test.fact),      test.has_line};
     results[test_name(test.task, test.ranks, test.hidden)] = std::move(result);
   }
   return results;

@@ -13,7 +13,8 @@ static void from_json(const nlohmann::json& value, Status& status) {
 }
 
 // What an older version of the course has not written is empty.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TestResult, status, text, mistakes, ending, in_part)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(TestResult, status, text, mistakes, ending, in_part,
+                                                of_outputs, fact, has_line)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LessonRecord, hash, build_error, tests)
 
 static void to_json(nlohmann::json& value, const Progress& progress) {

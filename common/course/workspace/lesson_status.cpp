@@ -22,7 +22,7 @@ std::string described(const LessonInfo& lesson, const TestResult& result) {
   std::string text;
   for (const std::string& id : result.mistakes) {
     const auto known = std::ranges::find(lesson.mistakes, id, &MistakeInfo::id);
-    if (known != lesson.mistakes.end()) text += "looks like: " + known->what + "\n";
+    if (known != lesson.mistakes.end()) text += looks_like(known->what) + "\n";
   }
   return text + result.text;
 }
@@ -34,6 +34,14 @@ std::vector<std::string> names_of_tests(const TaskInfo& task, const TestResults&
     if (played.contains(name + hidden_suffix)) names.push_back(name + hidden_suffix);
   }
   return names;
+}
+
+/// Adds the ids that the test's text tells and that are not there yet.
+void add_looks(const TestResult& result, std::vector<std::string>& ids) {
+  for (const std::vector<std::string>* told : {&result.mistakes, &result.in_part, &result.of_outputs}) {
+    std::ranges::copy_if(*told, std::back_inserter(ids),
+                         [&](const std::string& id) { return std::ranges::find(ids, id) == ids.end(); });
+  }
 }
 
 /// What was said of the task's other failed tests, each but once.
@@ -71,7 +79,7 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResu
       worst = &result;
       outcome.test = name;
     }
-    if (outcome.in_part.empty()) outcome.in_part = result.in_part;
+    add_looks(result, outcome.looks_like);
     std::ranges::copy_if(result.mistakes, std::back_inserter(outcome.mistakes), [&](const std::string& id) {
       return std::ranges::find(outcome.mistakes, id) == outcome.mistakes.end();
     });
@@ -80,8 +88,9 @@ TaskStatus judged(const LessonInfo& lesson, const TaskInfo& task, const TestResu
     outcome.status = todo && worst->status == Status::Todo ? Status::Todo : Status::Failed;
     outcome.diagnosis = described(lesson, *worst);
     outcome.ending = worst->ending;
+    outcome.fact = worst->fact;
+    outcome.has_line = worst->has_line;
     outcome.others = told_apart(lesson, names_of_tests(task, played), played, *worst);
-    if (!worst->in_part.empty()) outcome.in_part = worst->in_part;
   } else if (!unplayed.empty()) {
     outcome.status = Status::Failed;
     outcome.unfinished = true;

@@ -17,10 +17,13 @@ Status status_named(const std::string& name);
 /// What the judge said of one test.
 struct TestResult {
   Status status = Status::Failed;
-  std::string text;                       ///< the diagnosis; several lines
-  std::vector<std::string> mistakes;      ///< ids of mistakes.md
-  std::string ending = {};                ///< as in JudgeReport::Test
-  std::vector<std::string> in_part = {};  ///< as in JudgeReport::Test
+  std::string text;                          ///< the diagnosis; several lines
+  std::vector<std::string> mistakes;         ///< ids of mistakes.md
+  std::string ending = {};                   ///< as in JudgeReport::Test
+  std::vector<std::string> in_part = {};     ///< as in JudgeReport::Test
+  std::vector<std::string> of_outputs = {};  ///< as in JudgeReport::Test
+  std::string fact = {};                     ///< as in JudgeReport::Test
+  bool has_line = false;                     ///< as in JudgeReport::Test
 };
 
 /// The tests of a lesson by name ("2.ranks3").
@@ -63,13 +66,17 @@ LessonFiles look_at_files(const Checkout& checkout, const LessonInfo& lesson);
 struct TaskStatus {
   const TaskInfo* task;
   Status status;
-  std::string diagnosis;                  ///< empty on a pass
-  std::vector<std::string> mistakes;      ///< ids that the tests gave
-  bool unfinished = false;                ///< what was played passed, but not everything was
-  bool unplayed = false;                  ///< nothing was played
-  std::string test = {};                  ///< the name of the test that the diagnosis is about
-  std::string ending = {};                ///< of that test, as in JudgeReport::Test
-  std::vector<std::string> in_part = {};  ///< of that test, as in JudgeReport::Test
+  std::string diagnosis;              ///< empty on a pass
+  std::vector<std::string> mistakes;  ///< ids that the tests gave
+  bool unfinished = false;            ///< what was played passed, but not everything was
+  bool unplayed = false;              ///< nothing was played
+  std::string test = {};              ///< the name of the test that the diagnosis is about
+  std::string ending = {};            ///< of that test, as in JudgeReport::Test
+  std::string fact = {};              ///< of that test, as in JudgeReport::Test
+  bool has_line = false;              ///< of that test, as in JudgeReport::Test
+  /// Ids of which the diagnosis or `others` says that the answer looks like it, be it in part or in one
+  /// output.
+  std::vector<std::string> looks_like = {};
   /// Of the other tests that failed, the name and what was said of each that was not told in the same words.
   std::vector<std::pair<std::string, std::string>> others = {};
   int points() const { return status == Status::Passed ? task->points : 0; }

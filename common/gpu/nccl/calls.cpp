@@ -71,7 +71,8 @@ void reduce(Part& part, Reduction reduction, std::size_t count) {
 template <class From>
 Result reduce_all(Part part, Reduction reduction, std::size_t bytes, const From& from) {
   if (!can_reduce(part.call.type))
-    return fail(refuse(part.name() + ": the simulator reduces float, double, int and int64 only"));
+    return fail(
+        refuse({part.name() + ": the simulator reduces float, double, int and int64 only", part.call.line}));
   if (!is_known(part.call.comm)) return add(std::move(part), 0);
   const int own = part.call.comm->rank;
   part.staged.resize(bytes * part.call.comm->size());

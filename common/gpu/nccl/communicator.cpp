@@ -58,9 +58,11 @@ std::string call_text(const char* call, int line) {
   return std::string(call) + " on line " + std::to_string(line);
 }
 
-Result refuse(const std::string& what, Result result) {
-  note(fact_nccl_call, what);
-  return result;
+Result refuse(const Refusal& refusal) {
+  Fact fact{.kind = fact_nccl_call, .text = refusal.what, .at = {refusal.line}};
+  if (refusal.wrong_id) fact.marks = {mark_wrong_id};
+  note(std::move(fact));
+  return refusal.result;
 }
 
 bool is_known(const Communicator* comm) {
@@ -75,7 +77,7 @@ std::string what_is(const Communicator* comm) {
 
 Result make_unique_id(UniqueId* id) {
   if (current.ids_made == most_meetings)
-    return refuse("more than " + std::to_string(most_meetings) + " unique ids were made");
+    return refuse({"more than " + std::to_string(most_meetings) + " unique ids were made"});
   write_id(new_meeting(current.rank, current.ids_made++), id->internal);
   return Result::Success;
 }
@@ -83,25 +85,36 @@ Result make_unique_id(UniqueId* id) {
 Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int line) {
   const std::string call = call_text("ncclCommInitRank", line);
   if (in_group())
-    return refuse(call + " is called between ncclGroupStart and ncclGroupEnd", Result::InvalidUsage);
+    return refuse({call + " is called between ncclGroupStart and ncclGroupEnd", line, Result::InvalidUsage});
   Meeting meeting{};
   const IdState state = read_id(id.internal, meeting);
   if (state == IdState::Unknown)
-    return refuse(call + " is given an id that ncclGetUniqueId has not made: was it handed to every rank?");
+    return refuse(
+        {.what = call + " is given an id that ncclGetUniqueId has not made: was it handed to every rank?",
+         .line = line,
+         .wrong_id = true});
   if (state == IdState::InPart)
-    return refuse(call + " is given an id that ncclGetUniqueId has made only in part: all " +
-                  std::to_string(sizeof(id.internal)) + " bytes have to be handed on");
+    return refuse({.what = call + " is given an id that ncclGetUniqueId has made only in part: all " +
+                           std::to_string(sizeof(id.internal)) + " bytes have to be handed on",
+                   .line = line,
+                   .wrong_id = true});
   if (rank < 0 || rank >= ranks || ranks > current.size)
-    return refuse(call + " is given rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
-                  " in a case of " + std::to_string(current.size) + (current.size == 1 ? " rank" : " ranks"));
+    return refuse({call + " is given rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+                       " in a case of " + std::to_string(current.size) +
+                       (current.size == 1 ? " rank" : " ranks"),
+                   line});
   const Guest own{rank, ranks, current.rank, meeting.stamp};
   const auto wait = [&](MPI_Request request, bool is_send, int peer) {
     complete(request, is_send, peer, meeting);
   };
   const std::vector<Guest> guests = meet(meeting, own, current.comm, wait);
   if (!have_one_id(guests))
-    return refuse(call + ": a rank has an id that ncclGetUniqueId has made earlier: was it handed to all?");
-  if (!agree(guests)) return refuse(call + ": the ranks that use this id do not agree on who is which rank");
+    return refuse(
+        {.what = call + ": a rank has an id that ncclGetUniqueId has made earlier: was it handed to all?",
+         .line = line,
+         .wrong_id = true});
+  if (!agree(guests))
+    return refuse({call + ": the ranks that use this id do not agree on who is which rank", line});
   auto made = std::make_unique<Communicator>();
   made->mpi = communicator_of(guests, meeting, current.comm);
   made->rank = rank;
@@ -116,7 +129,7 @@ Result join(Communicator** comm, int ranks, const UniqueId& id, int rank, int li
 }
 
 Result leave(Communicator* comm, int line) {
-  if (!is_known(comm)) return refuse("ncclCommDestroy is given " + what_is(comm));
+  if (!is_known(comm)) return refuse({"ncclCommDestroy is given " + what_is(comm)});
   run_until_done(comm->last);
   std::erase(current.known, comm);
   comm->left_on_line = line;
@@ -124,13 +137,13 @@ Result leave(Communicator* comm, int line) {
 }
 
 Result size_of(Communicator* comm, int* ranks) {
-  if (!is_known(comm)) return refuse("ncclCommCount is given " + what_is(comm));
+  if (!is_known(comm)) return refuse({"ncclCommCount is given " + what_is(comm)});
   *ranks = comm->size();
   return Result::Success;
 }
 
 Result rank_of(Communicator* comm, int* rank) {
-  if (!is_known(comm)) return refuse("ncclCommUserRank is given " + what_is(comm));
+  if (!is_known(comm)) return refuse({"ncclCommUserRank is given " + what_is(comm)});
   *rank = comm->rank;
   return Result::Success;
 }
@@ -156,7 +169,7 @@ Traffic end(bool finished) {
   if (!finished) return traffic();  // what other ranks do with the communicators is not known
   look_for_open_group();
   if (!current.known.empty())
-    refuse("communicators that were not destroyed: " + std::to_string(current.known.size()));
+    refuse({"communicators that were not destroyed: " + std::to_string(current.known.size())});
   for (const auto& made : current.made) PMPI_Comm_free(&made->mpi);
   PMPI_Comm_free(&current.comm);
   return traffic();

@@ -39,8 +39,16 @@ void tell_completed(const PendingOperation& message);
 /// "ncclSend on line 12"
 std::string call_text(const char* call, int line);
 
-/// Notes what is wrong with a call; returns what it returns.
-Result refuse(const std::string& what, Result result = Result::InvalidArgument);
+/// What is wrong with a call.
+struct Refusal {
+  std::string what;
+  int line = 0;  ///< the call's; 0: `what` names none
+  Result result = Result::InvalidArgument;
+  bool wrong_id = false;  ///< as mark_wrong_id says
+};
+
+/// Notes it; returns what the call returns.
+Result refuse(const Refusal& refusal);
 
 /// Between ncclGroupStart and ncclGroupEnd.
 bool in_group();

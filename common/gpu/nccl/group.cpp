@@ -144,8 +144,8 @@ Result check_own_messages(const std::vector<Part>& parts) {
         if (message.peer == part.call.comm->rank) balance += message.is_send ? 1 : -1;
     }
     if (balance == 0) continue;
-    return refuse(part.name() + ": a message to oneself needs a send and a receive in one group",
-                  Result::InvalidUsage);
+    return refuse({part.name() + ": a message to oneself needs a send and a receive in one group",
+                   part.call.line, Result::InvalidUsage});
   }
   return Result::Success;
 }
@@ -157,8 +157,14 @@ void look_for_overlaps(const std::vector<Part>& parts) {
       if (&other == &writer) continue;
       const bool read = writer.writes.overlaps(other.reads);
       if (!read && !(&other > &writer && writer.writes.overlaps(other.writes))) continue;
-      note(fact_missing_dependency, writer.name() + " receives into memory that " + other.name() +
-                                        (read ? " sends" : " receives into") + " in the same group");
+      note({.kind = fact_missing_dependency,
+            .text = writer.name() + " receives into memory that " + other.name() +
+                    (read ? " sends" : " receives into") + " in the same group",
+            .call = writer.call.name,
+            .other_call = other.call.name,
+            .at = {writer.call.line},
+            .other_at = {other.call.line},
+            .marks = {mark_one_group}});
     }
   }
 }
@@ -219,7 +225,7 @@ Result issue(std::vector<Part> parts) {
   const std::string name = parts.size() == 1 ? first.name : "the NCCL group";
   const OperationNumber number = enqueue(stream, {.name = name, .line = line},
                                          std::make_unique<GroupRun>(std::move(parts), std::move(before)));
-  if (number == 0) return refuse(name + " is given a stream that was destroyed meanwhile");
+  if (number == 0) return refuse({name + " is given a stream that was destroyed meanwhile"});
   for (Communicator* const comm : comms) comm->last = number;
   moves.call = name_of(number);
   groups.issued.push_back({number, {comms.begin(), comms.end()}, std::move(moves)});
@@ -231,23 +237,27 @@ Result issue(std::vector<Part> parts) {
 }
 
 Result check_buffer(const Part& part, const Range& range, const char* which) {
-  if (range.bytes > largest_message()) return refuse(part.name() + ": more bytes than the simulator sends");
+  if (range.bytes > largest_message())
+    return refuse({part.name() + ": more bytes than the simulator sends", part.call.line});
   const bool is_device =
       range.bytes == 0 || (memory().has(range.begin) && region_of(offset_of(range.begin)) == Region::Device &&
                            allocation_of(range.begin, range.bytes));
   if (is_device) return Result::Success;
-  return refuse(part.name() + ": the " + which + " of " + std::to_string(range.bytes) +
-                " bytes is not wholly in an allocation of device memory");
+  return refuse({part.name() + ": the " + which + " of " + std::to_string(range.bytes) +
+                     " bytes is not wholly in an allocation of device memory",
+                 part.call.line});
 }
 
 Result check_part(const Part& part, int peer) {
   if (broken() != Error::Success) return Result::UnhandledCudaError;
-  if (!is_known(part.call.comm)) return refuse(part.name() + " is given " + what_is(part.call.comm));
+  if (!is_known(part.call.comm))
+    return refuse({part.name() + " is given " + what_is(part.call.comm), part.call.line});
   if (peer < 0 || peer >= part.call.comm->size())
-    return refuse(part.name() + ": there is no rank " + std::to_string(peer) + " among " +
-                  std::to_string(part.call.comm->size()));
+    return refuse({part.name() + ": there is no rank " + std::to_string(peer) + " among " +
+                       std::to_string(part.call.comm->size()),
+                   part.call.line});
   if (!is_stream(part.call.stream))
-    return refuse(part.name() + " is given a stream that is none, or no longer");
+    return refuse({part.name() + " is given a stream that is none, or no longer", part.call.line});
   for (const auto& [range, which] : {std::pair{part.reads, "send buffer"}, {part.writes, "receive buffer"}}) {
     if (const Result result = check_buffer(part, range, which); result != Result::Success) return result;
   }
@@ -279,7 +289,7 @@ Result begin_group(int line) {
 
 Result end_group() {
   if (groups.open.depth == 0)
-    return refuse("ncclGroupEnd is called without ncclGroupStart", Result::InvalidUsage);
+    return refuse({"ncclGroupEnd is called without ncclGroupStart", 0, Result::InvalidUsage});
   if (groups.open.depth-- > 1) return Result::Success;
   Group group = std::exchange(groups.open, {});
   if (group.wrong != Result::Success || group.parts.empty()) return group.wrong;
@@ -306,8 +316,9 @@ bool in_group() {
 
 void look_for_open_group() {
   if (in_group())
-    refuse(call_text("ncclGroupStart", groups.open.line) +
-           " has no ncclGroupEnd: no NCCL call behind it begins, nor any of the caller's");
+    refuse({call_text("ncclGroupStart", groups.open.line) +
+                " has no ncclGroupEnd: no NCCL call behind it begins, nor any of the caller's",
+            groups.open.line});
 }
 
 std::vector<PendingOperation> pending() {

@@ -47,10 +47,15 @@ std::string text_of(std::string_view call, int line, std::uint64_t bytes) {
 void look_for_mismatch(const Call& call, const Message& message, const Header& theirs) {
   const bool same_type = theirs.type == call.type;
   if (counterpart(call.name) == theirs.call.data() && theirs.bytes == message.bytes && same_type) return;
-  note(fact_nccl_mismatch, text_of(call.name, call.line, message.bytes) + " meets rank " +
-                               std::to_string(call.comm->case_ranks[message.peer]) + "'s " +
-                               text_of(theirs.call.data(), theirs.line, theirs.bytes) +
-                               (same_type ? "" : ", which has numbers of another type"));
+  note({.kind = fact_nccl_mismatch,
+        .text = text_of(call.name, call.line, message.bytes) + " meets rank " +
+                std::to_string(call.comm->case_ranks[message.peer]) + "'s " +
+                text_of(theirs.call.data(), theirs.line, theirs.bytes) +
+                (same_type ? "" : ", which has numbers of another type"),
+        .call = call.name,
+        .other_call = theirs.call.data(),
+        .at = {call.line},
+        .other_at = {theirs.line}});
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ void forget_all() {
 
 void note_what_is_left() {
   if (const std::string memory = device_memory_in_use(); !memory.empty())
-    note(fact_device_memory, "device memory was not freed: " + memory);
-  for (const std::string& handle : handles_left()) note(fact_not_destroyed, handle + " was not destroyed");
+    note({fact_device_memory, "device memory was not freed: " + memory});
+  for (const std::string& handle : handles_left()) note({fact_not_destroyed, handle + " was not destroyed"});
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ void run_the_rest() {
   try {
     run_all();
   } catch (const std::exception& error) {
-    note(fact_unchecked_error, std::string("a kernel that nobody waited for threw: ") + error.what());
+    note({fact_unchecked_error, std::string("a kernel that nobody waited for threw: ") + error.what()});
   }
 }
 
@@ -52,7 +52,7 @@ Facts end(bool finished) {
   if (finished) {
     run_the_rest();
     if (const std::string launch = refused_launch(); !launch.empty())
-      note(fact_unchecked_error, "nobody asked for the error (cudaGetLastError): " + launch);
+      note({fact_unchecked_error, "nobody asked for the error (cudaGetLastError): " + launch});
     if (broken() == Error::Success) note_what_is_left();  // else cudaFree and the like were refused
   }
   tell_pending_race();

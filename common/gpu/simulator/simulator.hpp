@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "protocol/fact.hpp"
 #include "protocol/kernel_counts.hpp"
-#include "protocol/status_page.hpp"
 
 /// A GPU on one core of the host, for CUDA sources that cuda_to_cpp has rewritten and include/cuda_runtime.h
 /// completes. What a player needs of it is here; kernel/kernel_side.hpp and host/host_side.hpp have what
@@ -22,7 +22,7 @@ namespace course::gpu {
 void begin(std::uint64_t seed, bool checked, bool counted = false);
 /// Carries out what nobody has waited for.
 void run_the_rest();
-/// What was noted since: each kind of protocol/fact_kinds.hpp and text once, the first few of each kind.
+/// What was noted since: each fact once, the first few of each kind.
 /// Memory that was not freed, streams and events that were not destroyed, and a launch whose error nobody
 /// asked for, are told of a case that has finished.
 Facts end(bool finished);

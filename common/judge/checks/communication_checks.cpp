@@ -40,25 +40,32 @@ CommunicationCheck changed(CommunicationCheck look, Change change) {
       };
 }
 
-/// Whether an exception says it.
-bool is_told(const std::string& fact, const Outcome& outcome) {
-  return outcome.text.find(fact) != std::string::npos;
+/// A fact of a rank's.
+Finding finding_on(const Outcome& outcome, std::size_t rank, const Fact& fact, std::string mistake) {
+  const std::string who = outcome.facts.size() == 1 ? "" : fmt::format("rank {}: ", rank);
+  return finding_of(fact, std::move(mistake), who + fact.text);
 }
 
 }  // namespace
 
-std::optional<std::string> first_text(const Facts& facts, const char* kind) {
-  const auto found = std::ranges::find(facts, kind, &Facts::value_type::first);
-  return found == facts.end() ? std::nullopt : std::optional(found->second);
+const Fact* first_of_kind(const Facts& facts, const char* kind) {
+  const auto found = std::ranges::find(facts, kind, &Fact::kind);
+  return found == facts.end() ? nullptr : &*found;
+}
+
+Finding finding_of(const Fact& fact, std::string mistake, std::string text) {
+  return {std::move(mistake), std::move(text), fact.kind, fact.at.line > 0};
+}
+
+Finding finding_of(const Fact& fact, std::string mistake) {
+  return finding_of(fact, std::move(mistake), fact.text);
 }
 
 CommunicationCheck without_fact(const char* kind, std::string mistake) {
   return [=](const Example&, const Outcome& outcome) -> std::vector<Finding> {
     for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
-      for (const auto& [seen, text] : outcome.facts[rank]) {
-        if (seen != kind) continue;
-        return {{mistake, outcome.facts.size() == 1 ? text : fmt::format("rank {}: {}", rank, text)}};
-      }
+      if (const Fact* const fact = first_of_kind(outcome.facts[rank], kind))
+        return {finding_on(outcome, rank, *fact, mistake)};
     }
     return {};
   };
@@ -140,10 +147,10 @@ bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
 }
 
 bool gathered(const Example&, const Outcome& outcome) {
-  return std::ranges::any_of(outcome.facts[0], [](const auto& fact) {
-    const auto& [kind, text] = fact;
-    return kind == fact_collective &&
-           (text.starts_with("MPI_Allgather") || text.starts_with("MPI_Iallgather"));
+  return std::ranges::any_of(outcome.facts[0], [](const Fact& fact) {
+    // Any of them, such as MPI_Allgatherv.
+    return fact.kind == fact_collective &&
+           (fact.call.starts_with("MPI_Allgather") || fact.call.starts_with("MPI_Iallgather"));
   });
 }
 
@@ -226,7 +233,7 @@ AnswerCheck joins_its_ends(std::string mistake) {
     const Outcome& outcome = *played.outcome;
     for (const char* kind : {fact_null_source, fact_null_destination}) {
       const auto ends = std::ranges::count_if(
-          outcome.facts, [&](const Facts& facts) { return first_text(facts, kind).has_value(); });
+          outcome.facts, [&](const Facts& facts) { return first_of_kind(facts, kind) != nullptr; });
       if (ends == 0 || is_right(played)) continue;
       return without_fact(kind, ends < std::ssize(outcome.facts) ? mistake : "")(*played.example, outcome);
     }
@@ -236,20 +243,21 @@ AnswerCheck joins_its_ends(std::string mistake) {
 
 CommunicationCheck uses_no_ended_request(std::string mistake) {
   const auto without_what_is_told = [](Finding& finding, const Example&, const Outcome& outcome) {
-    for (const Facts& facts : outcome.facts) {
-      const std::optional<std::string> text = first_text(facts, fact_ended_request);
-      if (text && is_told(*text, outcome)) finding.text = "";
-    }
+    if (outcome.told && outcome.told->kind == fact_ended_request) finding.text = "";
   };
   return changed(without_fact(fact_ended_request, std::move(mistake)), without_what_is_told);
 }
 
 CommunicationCheck stays_in_its_memory() {
-  return changed(first_of({without_fact(fact_beyond_tensor, ""), without_fact(fact_beyond_block, "")}),
-                 [](Finding& finding, const Example&, const Outcome&) {
-                   if (finding.text.find(may_be_a_count_of_bytes) != std::string::npos)
-                     finding.mistake = "count_in_bytes";
-                 });
+  return [](const Example&, const Outcome& outcome) -> std::vector<Finding> {
+    for (const char* const kind : {fact_beyond_tensor, fact_beyond_block}) {
+      for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
+        if (const Fact* const fact = first_of_kind(outcome.facts[rank], kind))
+          return {finding_on(outcome, rank, *fact, fact->has(mark_four_times) ? "count_in_bytes" : "")};
+      }
+    }
+    return {};
+  };
 }
 
 CommunicationCheck uses_only_known_calls() {
@@ -258,13 +266,8 @@ CommunicationCheck uses_only_known_calls() {
   return [look](const Example& example, const Outcome& outcome) {
     std::vector<Finding> findings = look(example, outcome);
     // Of a call that was refused the exception has told it.
-    const auto is_refused = [&](const auto& fact) {
-      return fact.first == fact_uncommon_call && is_told(fact.second, outcome);
-    };
-    for (const Facts& facts : outcome.facts) {
-      if (std::ranges::any_of(facts, is_refused)) return std::vector<Finding>{};
-    }
-    return findings;
+    const bool is_refused = outcome.told && outcome.told->kind == fact_uncommon_call;
+    return is_refused ? std::vector<Finding>{} : findings;
   };
 }
 

@@ -62,8 +62,12 @@ bool waits_for_itself_alone(const Example& example, const Deadlock& deadlock);
 /// What collectives may bring: sizes and the like, but no keys and values.
 std::int64_t control_bytes(const Example& example, int rank);
 
-/// The text of the first fact of this kind.
-std::optional<std::string> first_text(const Facts& facts, const char* kind);
+/// The first fact of this kind; null: there is none.
+const Fact* first_of_kind(const Facts& facts, const char* kind);
+
+/// A fact against an answer, in its own words or in others.
+Finding finding_of(const Fact& fact, std::string mistake, std::string text);
+Finding finding_of(const Fact& fact, std::string mistake);
 
 /// A rank's instruments noted a fact of this kind (protocol/fact_kinds.hpp), such as fact_world:
 /// one finding, of the first such rank.

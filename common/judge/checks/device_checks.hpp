@@ -9,14 +9,23 @@
 
 namespace course::checks {
 
-/// What a lesson calls a finding of the simulated GPU: a kind of protocol/fact_kinds.hpp, words that its text
-/// has ("" is any), the id of the mistake ("": it has no name), words that it does not have ("": none), and
-/// the examples on which it is called so (none given: all).
+/// Tells facts of one kind apart.
+using FactIs = std::function<bool(const Fact&)>;
+
+/// Has all of these marks (protocol/fact_kinds.hpp) and not that one.
+FactIs marked(std::vector<std::string> marks, std::string without = {});
+/// One of its calls, or its kernel, has a name that begins so, behind namespaces.
+FactIs of_call(std::string beginning);
+/// It happened while the host's code had this name.
+FactIs within(std::string name);
+
+/// What a lesson calls a finding of the simulated GPU: a kind of protocol/fact_kinds.hpp, which of them (none
+/// given: any), the id of the mistake ("": it has no name), and the examples on which it is called so (none
+/// given: all).
 struct DeviceMistake {
   const char* kind;
-  std::string words;
+  FactIs is;
   std::string mistake;
-  std::string without = {};
   std::function<bool(const Example&)> on = {};
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 
 #include "judge/checks/communication_checks.hpp"
 #include "ring/shards.hpp"
@@ -14,32 +13,17 @@ namespace {
 
 constexpr const char* empty_blocks_too = "leave an empty block out on both sides or on neither";
 
-/// A message that was longer than the room for it, in bytes.
-struct Truncated {
-  std::int64_t arrived = 0, room = 0;
-};
-
-std::optional<Truncated> truncated_message(const Facts& facts) {
-  const std::optional<std::string> text = first_text(facts, fact_truncated);
-  if (!text) return std::nullopt;
-  std::istringstream words(*text);
-  Truncated message;
-  std::string between;
-  words >> message.arrived >> between >> between >> message.room;
-  return message;
-}
-
 /// Whether a message of another block - of its keys, its values or both, or of a head of these - met a
 /// receive of as many tokens as this rank has.
-bool has_length_of_own(const Example& example, int rank, const Truncated& message) {
+bool has_length_of_own(const Example& example, int rank, const Fact& truncated) {
   const std::vector<int> shards = example.layout.shard_tokens();
   const std::int64_t own = shards[rank], both = bytes_of_block(example, 1);
   const std::int64_t heads = std::max<Index>(example.inputs.at("k").extent(0), 1);
   return std::ranges::any_of(shards, [&](std::int64_t other) {
     return other > own && std::ranges::any_of(std::array{both, both / 2, both / heads, both / 2 / heads},
                                               [&](std::int64_t token) {
-                                                return message.arrived == other * token &&
-                                                       message.room == own * token;
+                                                return truncated.bytes == other * token &&
+                                                       truncated.room == own * token;
                                               });
   });
 }
@@ -50,9 +34,9 @@ bool rooms_have_length_of_own(const Example& example, const Outcome& outcome) {
   const std::vector<int> shards = example.layout.shard_tokens();
   bool of_no_other = false;
   for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
-    const std::optional<Truncated> message = truncated_message(outcome.facts[rank]);
-    if (!message) continue;
-    if (!has_length_of_own(example, static_cast<int>(rank), *message)) return false;
+    const Fact* const truncated = first_of_kind(outcome.facts[rank], fact_truncated);
+    if (truncated == nullptr) continue;
+    if (!has_length_of_own(example, static_cast<int>(rank), *truncated)) return false;
     of_no_other |= std::ranges::count(shards, shards[rank]) == 1;
   }
   return of_no_other;
@@ -65,15 +49,14 @@ CommunicationCheck has_room_for_every_block(std::string mistake) {
     for (const Facts& facts : outcome.facts) {
       // Whose messages are too long sends too much, and who uses another communicator receives what was meant
       // for others: the rooms may be as they should.
-      if (first_text(facts, fact_beyond_tensor) || first_text(facts, fact_beyond_block) ||
-          first_text(facts, fact_world))
-        return {};
+      for (const char* const kind : {fact_beyond_tensor, fact_beyond_block, fact_world})
+        if (first_of_kind(facts, kind) != nullptr) return {};
     }
     for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
-      const std::optional<std::string> short_room = first_text(outcome.facts[rank], fact_short_room);
-      if (!short_room) continue;
-      const bool is_told = outcome.text.find(*short_room) != std::string::npos;  // by an exception
-      return {{mistake, is_told ? "" : *short_room}};
+      const Fact* const short_room = first_of_kind(outcome.facts[rank], fact_short_room);
+      if (short_room == nullptr) continue;
+      const bool is_told = outcome.told && *outcome.told == *short_room;
+      return {finding_of(*short_room, mistake, is_told ? "" : short_room->text)};
     }
     if (rooms_have_length_of_own(example, outcome)) return {{mistake, ""}};
     return {};
@@ -92,14 +75,15 @@ std::string missing_factor(const Example& example, std::int64_t factor) {
 
 std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome) {
   const auto found = std::ranges::find_if(
-      outcome.facts, [](const Facts& facts) { return truncated_message(facts).has_value(); });
+      outcome.facts, [](const Facts& facts) { return first_of_kind(facts, fact_truncated) != nullptr; });
   const std::vector<int> shards = example.layout.shard_tokens();
   if (found == outcome.facts.end() || example.ranks() < 2) return {};
   std::vector<Finding> all{
       {"", fmt::format("the ranks' shards here have {} tokens; a token is {} bytes of k and as many of v",
                        fmt::join(shards, ", "), bytes_of_block(example, 1) / 2)}};
   const auto [least, most] = std::ranges::minmax(shards);
-  const auto [arrived, room] = *truncated_message(*found);
+  const Fact& truncated = *first_of_kind(*found, fact_truncated);
+  const std::int64_t arrived = truncated.bytes, room = truncated.room;
   const std::string factor = room > 0 && arrived % room == 0 ? missing_factor(example, arrived / room) : "";
   if (least == most && !factor.empty())
     all.push_back({"", fmt::format("the room for it is {} times too short: {}", arrived / room, factor)});

@@ -7,7 +7,7 @@ namespace course::checks {
 namespace {
 
 bool is_work_on_a_block(const std::string& kernel) {
-  return kernel.starts_with("block of");
+  return kernel.starts_with(work_on_block_of);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace course::checks {
 CommunicationCheck of_nccl(CommunicationCheck look);
 
 /// A rank sent more than `limit` bytes in groups beside which no work on a block may run, which the player
-/// names "block of rank r". Blocks without tokens are no work. Mistake: nothing_hidden.
+/// names work_on_block_of a rank. Blocks without tokens are no work. Mistake: nothing_hidden.
 CommunicationCheck hides_its_transfers(Limit limit);
 
 /// A rank had more device memory at once than rooms for so many blocks of keys and values, and for the

@@ -23,8 +23,15 @@ Lines complaints(const Task& task, const Played& played) {
 /// How many findings of one input are told.
 constexpr std::size_t most_findings = 3;
 
+/// What the instruments tell of how the call ended.
+void take_ending(const Outcome& outcome, Failure& failure) {
+  if (outcome.told) failure.fact = outcome.told->kind;
+  failure.has_line = outcome.ending == Outcome::Ending::Crashed && !outcome.by_signal;  // by a sanitizer
+}
+
 Failure failure_on(const Task& task, const Played& played, const std::vector<Finding>& findings) {
   Failure failure{&played};
+  take_ending(*played.outcome, failure);
   const bool right = is_right(played);
   failure.wrong_answer = !right && !played.answer.empty();
   if (!right) failure.lines = complaints(task, played);
@@ -32,7 +39,10 @@ Failure failure_on(const Task& task, const Played& played, const std::vector<Fin
   for (const Finding& finding : findings) {
     // A check of a family's may know mistakes that the lesson's mistakes.md does not have.
     if (task.descriptions.contains(finding.mistake)) failure.mistakes.insert(finding.mistake);
-    if (!finding.text.empty() && texts++ < most_findings) failure.lines.push_back(finding.text);
+    if (failure.fact.empty()) failure.fact = finding.fact;
+    if (finding.text.empty() || texts++ >= most_findings) continue;
+    failure.lines.push_back(finding.text);
+    failure.has_line |= finding.has_line;
   }
   if (const std::size_t more = texts - std::min(texts, most_findings); more > 0)
     failure.lines.push_back(fmt::format("and {} more check{}", more, more == 1 ? " fails" : "s fail"));

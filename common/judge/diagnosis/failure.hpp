@@ -24,6 +24,8 @@ struct Failure {
   Lines lines = {};
   std::set<std::string> mistakes = {};  ///< that its findings name
   bool wrong_answer = false;
+  std::string fact = {};  ///< the kind of the fact that it shows, its exception's before its findings'
+  bool has_line = false;  ///< an instrument has named a line of a source file in it
 };
 
 /// What the instruments and checks have against one example.

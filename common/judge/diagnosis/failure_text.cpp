@@ -61,8 +61,8 @@ Lines looks_in_part(const PlayedTest& test, const std::map<std::string, std::vec
     const std::string before = kinds.size() == 1 ? ""
                                : lines.empty()   ? fmt::format("{} mistakes, perhaps: ", count)
                                                  : "and ";
-    lines.push_back(fmt::format("{}{} it looks like: {}", before, on_kinds(on, all.size()),
-                                test.test->task->descriptions.at(mistake)));
+    lines.push_back(fmt::format("{}{} it {}", before, on_kinds(on, all.size()),
+                                looks_like(test.test->task->descriptions.at(mistake))));
   }
   return lines;
 }
@@ -119,19 +119,19 @@ std::string count_words(const PlayedTest& test, const Played& shown, std::size_t
 
 /// What the answers look like, on some kinds of input or in some outputs, where no mistake explains them all.
 Lines looks_like_in_part(const PlayedTest& test, const std::vector<const Played*>& all,
-                         std::vector<std::string>& in_part) {
+                         TestVerdict& verdict) {
   const Task& task = *test.test->task;
   const std::map<std::string, std::vector<std::string>> kinds = mistakes_by_kind(task, test.played);
-  for (const auto& [mistake, on] : kinds) in_part.push_back(mistake);
+  for (const auto& [mistake, on] : kinds) verdict.in_part.push_back(mistake);
   Lines lines = looks_in_part(test, kinds);
   if (!lines.empty()) return lines;
   for (const auto& [output, look] : mistakes_by_output(task, all)) {
-    const bool known = std::ranges::count(in_part, look.mistake) > 0;
-    if (!known && look.right_ones.empty()) in_part.push_back(look.mistake);
+    std::vector<std::string>& told = look.right_ones.empty() ? verdict.in_part : verdict.of_outputs;
+    if (std::ranges::count(told, look.mistake) == 0) told.push_back(look.mistake);
     const std::string yet =
         look.right_ones.empty() ? "" : fmt::format(", and yet {} right", is_or_are(look.right_ones));
     lines.push_back(
-        fmt::format("in {} it looks like: {}{}", output, task.descriptions.at(look.mistake), yet));
+        fmt::format("in {} it {}{}", output, looks_like(task.descriptions.at(look.mistake)), yet));
   }
   return lines;
 }
@@ -183,8 +183,7 @@ std::string failure_text(const PlayedTest& test, const std::vector<Failure>& fai
   // One computation that explains every answer says more than what some of them look like.
   const std::string reading = !has_name && shown.wrong_answer ? as_if(task, *shown.played, all) : "";
   Lines lines{reading};
-  if (any_wrong && !has_name && reading.empty())
-    append(lines, looks_like_in_part(test, all, verdict.in_part));
+  if (any_wrong && !has_name && reading.empty()) append(lines, looks_like_in_part(test, all, verdict));
   append(lines, shown.lines);
   lines.push_back("on " + shown.played->example->what);
   lines.push_back(kept_between_calls(failures, shown));

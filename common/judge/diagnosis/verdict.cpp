@@ -93,6 +93,8 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   verdict.mistakes = names_of(task, failures, evidence);
   const Failure& shown = most_telling(task, failures, verdict.mistakes);
   verdict.witness = shown.played;
+  if (!test.test->hidden) verdict.fact = shown.fact;
+  verdict.has_line = shown.has_line && !test.test->hidden;
   verdict.text = test.test->hidden ? without_values(task, *shown.played)
                  : alone           ? failure_text_alone(shown)
                                    : failure_text(test, failures, shown, evidence.all, verdict);
@@ -239,7 +241,7 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
   }
   std::string text = verdict.before;
   for (const std::string& id : verdict.mistakes)
-    text += fmt::format("looks like: {}.   ./course hint {}\n", lesson.mistake(id).what, lesson.id);
+    text += fmt::format("{}.   ./course hint {}\n", looks_like(lesson.mistake(id).what), lesson.id);
   return fmt::format("FAIL  {}   {}\n", title, indented(text + shown_text(lesson, test, verdict)));
 }
 

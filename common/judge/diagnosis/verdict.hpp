@@ -34,6 +34,10 @@ struct TestVerdict {
   /// Ids of the mistakes that it looks like on some kinds of input or in some outputs, where none has earned
   /// its name.
   std::vector<std::string> in_part = {};
+  /// Those that one output looks like where others are right, which it then is not.
+  std::vector<std::string> of_outputs = {};
+  std::string fact = {};                             ///< Failure::fact of what is shown; "" of a hidden test
+  bool has_line = false;                             ///< the same of Failure::has_line
   std::map<std::string, TakenTolerance> taken = {};  ///< by output
   std::string costs = {};                            ///< of a test that has passed: costs_text()
   std::string before = {};                           ///< a line that comes first: what may be the cause

@@ -97,7 +97,10 @@ void write_report(const Judge& judge) {
                             verdict.before + verdict.text,
                             {verdict.mistakes.begin(), verdict.mistakes.end()},
                             verdict.in_part,
-                            verdict.witness == nullptr ? "" : ending_of(*verdict.witness)});
+                            verdict.witness == nullptr ? "" : ending_of(*verdict.witness),
+                            verdict.of_outputs,
+                            verdict.fact,
+                            verdict.has_line});
   }
   write_judge_report(judge.options.report, report);
 }

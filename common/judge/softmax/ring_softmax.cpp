@@ -361,25 +361,27 @@ std::vector<Finding> chain_of_whole_states(const Played& played) {
 std::vector<Finding> collective_on_every_rank(const Played& played) {
   if (is_right(played)) return {};
   std::vector<Index> callers;
-  std::string call, other_call;
+  const Fact* first = nullptr;
+  std::string other_call;
+  const auto words = [](const Fact& fact) {
+    return fact.root < 0 ? fact.call : fmt::format("{} with root {}", fact.call, fact.root);
+  };
   for (std::size_t rank = 0; rank < played.outcome->facts.size(); ++rank) {
-    const std::optional<std::string> text = checks::first_text(played.outcome->facts[rank], fact_collective);
-    if (!text) continue;
+    const Fact* const fact = checks::first_of_kind(played.outcome->facts[rank], fact_collective);
+    if (fact == nullptr) continue;
     callers.push_back(static_cast<Index>(rank));
-    const std::string called = text->substr(0, text->find(','));
-    if (call.empty()) call = called;
-    const auto name = [](const std::string& words) { return words.substr(0, words.find(' ')); };
-    if (called != call && name(called) == name(call) && other_call.empty())
-      other_call = fmt::format("rank {} {}", rank, called);
+    if (first == nullptr) first = fact;
+    if (fact->call == first->call && fact->root != first->root && other_call.empty())
+      other_call = fmt::format("rank {} {}", rank, words(*fact));
   }
   if (!other_call.empty())
     return {
         {"", fmt::format("rank {} calls {}, and {}: every rank has to name the same root, the one that has "
                          "the state",
-                         callers.front(), call, other_call)}};
+                         callers.front(), words(*first), other_call)}};
   if (callers.empty() || callers.size() == played.outcome->facts.size()) return {};
   return {{"", fmt::format("only {} called {}: every rank of the communicator has to call it",
-                           index_words("rank", callers, played.example->ranks()), call)}};
+                           index_words("rank", callers, played.example->ranks()), words(*first))}};
 }
 
 /// On three ranks two halves are as many bytes as one state, which may be the only one that was sent.

@@ -32,7 +32,7 @@ std::vector<Finding> passes_its_state_on(const Example& example, const Outcome& 
 }
 
 bool any_source_in(const Facts& facts) {
-  return std::ranges::any_of(facts, [](const auto& fact) { return fact.first == fact_any_source; });
+  return checks::first_of_kind(facts, fact_any_source) != nullptr;
 }
 
 /// A source of -1 is what rank 0 computes by mistake; ranks that name any source elsewhere mean to.

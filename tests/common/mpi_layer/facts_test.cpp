@@ -173,6 +173,8 @@ void test_errors_are_exceptions() {
                  "MPI_Recv from rank 0 (tag 0, 8 bytes): rank 0 sent 16 bytes, the room has 8 (before any "
                  "receive)") == (rank == 1));
   CHECK(truncated.has(fact_truncated, "16 bytes for 8") == (rank == 1));
+  const Fact fact = truncated.fact(fact_truncated);
+  CHECK(rank != 1 || (fact.call == "MPI_Recv" && fact.bytes == 16 && fact.room == 8));
   MPI_Errhandler handler;
   PMPI_Comm_get_errhandler(comm, &handler);
   CHECK(handler == MPI_ERRORS_ARE_FATAL);
@@ -273,6 +275,8 @@ void test_copies_of_requests_that_are_over() {
         contains(waited.what, "MPI_Waitall was given " + receive +
                                   ", which MPI_Testall had already completed: the handle"));
   CHECK(waited.has(fact_ended_request, waited.what) && waited.report.facts.size() == 1);
+  CHECK(waited.told && *waited.told == waited.fact(fact_ended_request));
+  CHECK(waited.told && waited.told->call == "MPI_Waitall" && waited.told->other_call == "MPI_Irecv");
   CHECK(play_with_copy(wait, test)
             .has(fact_ended_request, "MPI_Testall was given " + receive + ", which MPI_Waitall"));
   const Played freed = play_with_copy(wait, [](auto& all) { MPI_Request_free(&all[0]); });
@@ -401,7 +405,7 @@ void test_nonblocking_collectives() {
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     });
     CHECK(played.what.empty() && played.report.collective_bytes == call.second);
-    CHECK(played.report.facts.size() == 1 && played.has(fact_collective));
+    CHECK(played.report.facts.size() == 1 && played.fact(fact_collective).bytes == call.second);
   }
 }
 
@@ -480,6 +484,8 @@ void test_rooms_that_are_too_short() {
                  "beyond it"));
   CHECK(receive_six(8, 3).has(fact_short_room, "ends 4 bytes beyond it"));
   CHECK(receive_six(0).has(fact_short_room, "is a null pointer"));
+  CHECK(short_room.told && *short_room.told == short_room.fact(fact_short_room));
+  CHECK(short_room.told && short_room.told->call == "MPI_Recv");
 }
 
 void test_collectives_beyond_memory() {
@@ -524,7 +530,7 @@ void test_collectives_beyond_memory() {
     if (call.beyond[rank] > 0) {
       CHECK(tensor.has(fact_beyond_tensor, "begins in a tensor that the function was given and " + words));
       CHECK(block.has(fact_beyond_block, "that the function allocated and " + words));
-      CHECK(tensor.has(fact_beyond_tensor, may_be_a_count_of_bytes) == (call.beyond[rank] == 48));
+      CHECK(tensor.fact(fact_beyond_tensor).has(mark_four_times) == (call.beyond[rank] == 48));
     } else {
       CHECK(!tensor.has(fact_beyond_tensor) && !block.has(fact_beyond_block));
     }

@@ -36,10 +36,14 @@ bool eventually(const std::function<bool()>& condition) {
 }
 
 bool Played::has(const char* kind, const std::string& part) const {
-  for (const auto& [fact_kind, text] : report.facts) {
-    if (fact_kind == kind && text.find(part) != std::string::npos) return true;
-  }
-  return false;
+  return std::ranges::any_of(report.facts, [&](const Fact& fact) {
+    return fact.kind == kind && fact.text.find(part) != std::string::npos;
+  });
+}
+
+Fact Played::fact(const char* kind) const {
+  const auto found = std::ranges::find(report.facts, kind, &Fact::kind);
+  return found == report.facts.end() ? Fact{} : *found;
 }
 
 Played play(const std::function<void()>& function, Options options) {
@@ -51,11 +55,10 @@ Played play(const std::function<void()>& function, Options options) {
   begin(comm, options, &page);
   try {
     function();
-  } catch (const std::invalid_argument& error) {
-    played.what = error.what();
-    played.was_invalid = true;
   } catch (const std::exception& error) {
     played.what = error.what();
+    played.was_invalid = dynamic_cast<const std::invalid_argument*>(&error) != nullptr;
+    if (const auto* telling = dynamic_cast<const TellsFact*>(&error)) played.told = telling->fact();
   }
   page.phase = static_cast<std::uint32_t>(Phase::Finished);
   played.report = end();

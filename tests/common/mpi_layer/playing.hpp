@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "../page_in_memory.hpp"
@@ -41,7 +42,10 @@ struct Played {
   Report report;
   std::string what;          ///< of the exception that ended the function
   bool was_invalid = false;  ///< it was a std::invalid_argument
+  std::optional<Fact> told;  ///< by that exception, where the layer has thrown it
   bool has(const char* kind, const std::string& part = "") const;
+  /// The first fact of this kind; one without a kind where there is none.
+  Fact fact(const char* kind) const;
 };
 
 /// Plays one case on all ranks, as a player does.

@@ -101,10 +101,10 @@ TEST_P(RightPrograms, ComputeTheirPlainAnswersAndAreFoundRight) {
   expect(outcomes[8], "sum", n, [&](int, int i) { return own(ranks - 1, i) + own(0, i); });
   for (const Outcome& outcome : outcomes) {
     for (const Facts& facts : outcome.facts) {
-      for (const auto& [kind, text] : facts) {
+      for (const Fact& fact : facts) {
         const bool is_no_mistake =
-            kind == fact_device_wide_wait || kind == fact_host_wait || kind == fact_collective;
-        EXPECT_TRUE(is_no_mistake) << kind << ": " << text;
+            fact.kind == fact_device_wide_wait || fact.kind == fact_host_wait || fact.kind == fact_collective;
+        EXPECT_TRUE(is_no_mistake) << fact.kind << ": " << fact.text;
       }
     }
   }
@@ -166,16 +166,16 @@ std::string line_of(const std::string& mark) {
 std::string text_of(const Outcome& outcome) {
   std::string all = outcome.text + "\n";
   for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank)
-    for (const auto& [kind, text] : outcome.facts[rank])
-      all += "rank " + std::to_string(rank) + ", " + kind + ": " + text + "\n";
+    for (const Fact& fact : outcome.facts[rank])
+      all += "rank " + std::to_string(rank) + ", " + fact.kind + ": " + fact.text + "\n";
   return all;
 }
 
 /// Some rank has a fact of that kind with these words.
 void expect_fact(const Outcome& outcome, const char* kind, const std::vector<std::string>& words) {
-  const auto has_words = [&](const auto& fact) {
-    return fact.first == kind && std::ranges::all_of(words, [&](const std::string& word) {
-             return fact.second.find(word) != std::string::npos;
+  const auto has_words = [&](const Fact& fact) {
+    return fact.kind == kind && std::ranges::all_of(words, [&](const std::string& word) {
+             return fact.text.find(word) != std::string::npos;
            });
   };
   EXPECT_TRUE(std::ranges::any_of(outcome.facts,
@@ -239,7 +239,7 @@ TEST(WrongPrograms, IdOfAnEarlierCaseIsRefused) {
   for (const Outcome& outcome : outcomes)
     EXPECT_EQ(outcome.ending, Outcome::Ending::Finished) << outcome.text;
   for (const Facts& facts : outcomes[0].facts)
-    for (const auto& [kind, text] : facts) EXPECT_NE(kind, fact_nccl_call) << text;
+    for (const Fact& fact : facts) EXPECT_NE(fact.kind, fact_nccl_call) << fact.text;
   expect_fact(outcomes[1], fact_nccl_call,
               {"on " + line_of("earlier_id"), "a rank has an id that ncclGetUniqueId has made earlier"});
 }
@@ -336,11 +336,11 @@ TEST(WrongPrograms, WhatIsWrongIsToldWithItsLines) {
         << expected[i].program << ": " << outcomes[i].text;
     expect_fact(outcomes[i], expected[i].kind, expected[i].words);
     for (const Facts& facts : outcomes[i].facts) {
-      for (const auto& [kind, text] : facts) {
-        const bool is_expected =
-            kind == expected[i].kind || kind == fact_device_wide_wait || kind == fact_collective;
+      for (const Fact& fact : facts) {
+        const bool is_expected = fact.kind == expected[i].kind || fact.kind == fact_device_wide_wait ||
+                                 fact.kind == fact_collective;
         EXPECT_TRUE(is_expected || expected[i].program == "nobody_waits")
-            << expected[i].program << ": " << kind << ": " << text;
+            << expected[i].program << ": " << fact.kind << ": " << fact.text;
       }
     }
   }

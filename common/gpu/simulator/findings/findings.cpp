@@ -14,26 +14,23 @@ constexpr std::ptrdiff_t facts_of_a_kind = 8;
 struct Findings {
   Facts facts;
   std::set<std::tuple<std::string, std::uint64_t, std::uint64_t>> places;
-  std::function<void(const char*, const std::string&)> listener;
+  std::function<void(const Fact&)> listener;
 };
 Findings findings;
 
-bool has_enough(const char* kind) {
-  const auto is_of_kind = [&](const auto& fact) { return fact.first == kind; };
-  return std::ranges::count_if(findings.facts, is_of_kind) >= facts_of_a_kind;
+bool has_enough(const std::string& kind) {
+  return std::ranges::count(findings.facts, kind, &Fact::kind) >= facts_of_a_kind;
 }
 
 }  // namespace
 
-void note(const char* kind, std::string text) {
-  if (has_enough(kind)) return;
-  std::pair<std::string, std::string> fact(kind, std::move(text));
-  if (std::ranges::count(findings.facts, fact) > 0) return;
-  if (findings.listener) findings.listener(kind, fact.second);
+void note(Fact fact) {
+  if (has_enough(fact.kind) || std::ranges::count(findings.facts, fact) > 0) return;
+  if (findings.listener) findings.listener(fact);
   findings.facts.push_back(std::move(fact));
 }
 
-void tell_findings_to(std::function<void(const char* kind, const std::string& text)> listener) {
+void tell_findings_to(std::function<void(const Fact& fact)> listener) {
   findings.listener = std::move(listener);
 }
 

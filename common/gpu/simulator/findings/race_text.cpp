@@ -1,6 +1,7 @@
 #include "gpu/simulator/findings/race_text.hpp"
 
 #include <array>
+#include <tuple>
 
 #include "gpu/simulator/findings/findings.hpp"
 #include "gpu/simulator/findings/source_lines.hpp"
@@ -42,11 +43,33 @@ bool are_writes(const Access& a, const Access& b) {
   return a.kind == AccessKind::Write && b.kind == AccessKind::Write;
 }
 
+bool is_in_default_stream(OperationNumber number) {
+  return record_of(number).timeline == default_timeline;
+}
+
 /// Which of the two stands in the default stream, where the other does not: often its launch names no stream.
 std::string default_stream_text(OperationNumber a, OperationNumber b) {
-  const auto is_in_it = [](OperationNumber number) { return record_of(number).timeline == default_timeline; };
-  if (is_in_it(a) == is_in_it(b)) return "";
-  return "; " + name_of(is_in_it(a) ? a : b) + " is in the default stream";
+  if (is_in_default_stream(a) == is_in_default_stream(b)) return "";
+  return "; " + name_of(is_in_default_stream(a) ? a : b) + " is in the default stream";
+}
+
+bool are_in_a_line(const Access& a, const Access& b) {
+  return source_place(a.site) == source_place(b.site);
+}
+
+std::vector<std::string> marks_of(const Access& earlier, const Access& later, Region region,
+                                  bool same_value) {
+  const bool same_operation = earlier.operation == later.operation;
+  const bool reads = earlier.kind == AccessKind::Read || later.kind == AccessKind::Read;
+  std::vector<std::string> marks{mark_of(region)};
+  if (reads) marks.emplace_back(mark_reads);
+  if (earlier.kind == AccessKind::Write) marks.emplace_back(mark_after_write);
+  if (are_writes(earlier, later)) marks.emplace_back(mark_both_write);
+  if (same_operation && are_in_a_line(earlier, later)) marks.emplace_back(mark_one_line);
+  if (same_value) marks.emplace_back(mark_same_value);
+  if (!same_operation && is_in_default_stream(earlier.operation) != is_in_default_stream(later.operation))
+    marks.emplace_back(mark_default_stream);
+  return marks;
 }
 
 std::string cause(const Access& earlier, const Access& later, Region region) {
@@ -56,7 +79,7 @@ std::string cause(const Access& earlier, const Access& later, Region region) {
            name_of(first_called(earlier.operation, later.operation)) +
            default_stream_text(earlier.operation, later.operation);
   if (earlier.block != later.block) return "nothing orders the blocks of a launch";
-  const bool in_a_line = source_line(earlier.site) == source_line(later.site);
+  const bool in_a_line = are_in_a_line(earlier, later);
   if (are_writes(earlier, later)) {
     std::string text = "no barrier orders the two, so that either's value may stay";
     if (in_a_line)
@@ -87,6 +110,15 @@ bool tell_unordered_free(const void* address, const Access& access) {
   return true;
 }
 
+std::string call_of(OperationNumber operation) {
+  const OperationRecord& record = record_of(operation);
+  return record.timeline == host_timeline ? name_of(operation) : record.name;
+}
+
+SourcePlace place_of(const Access& access) {
+  return access.site != 0 ? source_place(access.site) : call_place(record_of(access.operation).line);
+}
+
 std::string text_of(const Access& access) {
   const OperationRecord& record = record_of(access.operation);
   if (!record.is_kernel) return name_of(access.operation) + on_line(access);
@@ -106,9 +138,18 @@ void tell_race(const Access& earlier_lanes, const Access& later, Region region, 
                             : !same_block
                                 ? block_text(earlier) + ", " + thread_text(earlier) + on_line(earlier)
                                 : thread_text(earlier) + on_line(earlier);
-  note(kind, text_of(later) + verb(later) + " " + name_of(region) + ", and " + other + verb(earlier) +
-                 " the same bytes: " + cause(earlier, later, region) +
-                 (same_value ? " (both write the same value, which is a race all the same)" : ""));
+  const bool later_is_first =
+      !same_operation && first_called(earlier.operation, later.operation) == later.operation;
+  const auto& [first, second] = later_is_first ? std::tie(later, earlier) : std::tie(earlier, later);
+  note({.kind = kind,
+        .text = text_of(later) + verb(later) + " " + name_of(region) + ", and " + other + verb(earlier) +
+                " the same bytes: " + cause(earlier, later, region) +
+                (same_value ? " (both write the same value, which is a race all the same)" : ""),
+        .call = call_of(first.operation),
+        .other_call = same_operation ? "" : call_of(second.operation),
+        .at = place_of(first),
+        .other_at = place_of(second),
+        .marks = marks_of(earlier, later, region, same_value)});
 }
 
 }  // namespace course::gpu

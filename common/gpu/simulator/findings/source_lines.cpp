@@ -38,15 +38,14 @@ class Object {
     if (module_) dwfl_module_info(module_, nullptr, &start_, nullptr, nullptr, nullptr, nullptr, nullptr);
   }
 
-  std::string line_at(std::uint64_t offset) const {
+  SourcePlace place_at(std::uint64_t offset) const {
     Dwfl_Line* const found = module_ ? dwfl_module_getsrc(module_, start_ + offset) : nullptr;
     int line = 0;
     const char* const file =
         found ? dwfl_lineinfo(found, nullptr, &line, nullptr, nullptr, nullptr) : nullptr;
-    if (!file) return "an unknown line";
+    if (!file) return {};
     const std::filesystem::path path = file;
-    const std::string text = "line " + std::to_string(line);
-    return is_reader_s(path) ? text : text + " of " + path.filename().string();
+    return {line, is_reader_s(path) ? "" : path.filename().string()};
   }
 
  private:
@@ -69,9 +68,17 @@ int place_of_call(int line, const char* file) {
   return line + static_cast<int>(number + 1) * lines_of_a_file;
 }
 
+SourcePlace call_place(int place) {
+  return {place % lines_of_a_file, place < lines_of_a_file ? "" : headers.at(place / lines_of_a_file - 1)};
+}
+
 std::string line_text(int place) {
-  const std::string line = "line " + std::to_string(place % lines_of_a_file);
-  return place < lines_of_a_file ? line : line + " of " + headers.at(place / lines_of_a_file - 1);
+  return text_of(call_place(place));
+}
+
+std::string text_of(const SourcePlace& place) {
+  if (place.line == 0) return "an unknown line";
+  return "line " + std::to_string(place.line) + (place.file.empty() ? "" : " of " + place.file);
 }
 
 std::uint64_t site_of_line(int place) {
@@ -79,17 +86,21 @@ std::uint64_t site_of_line(int place) {
 }
 
 std::string source_line(std::uint64_t instruction) {
+  return text_of(source_place(instruction));
+}
+
+SourcePlace source_place(std::uint64_t instruction) {
   constexpr std::uint64_t most_lines = 1 << 30;  // below any instruction's address
-  if (instruction < most_lines) return line_text(static_cast<int>(instruction));
+  if (instruction < most_lines) return call_place(static_cast<int>(instruction));
   Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(instruction), &info) == 0) return "an unknown line";
-  std::string line;
+  if (dladdr(reinterpret_cast<void*>(instruction), &info) == 0) return {};
+  SourcePlace place;
   call_on_large_stack([&] {
     static std::map<std::string, Object> objects;
     const Object& object = objects.try_emplace(info.dli_fname, info.dli_fname).first->second;
-    line = object.line_at(instruction - reinterpret_cast<std::uint64_t>(info.dli_fbase));
+    place = object.place_at(instruction - reinterpret_cast<std::uint64_t>(info.dli_fbase));
   });
-  return line;
+  return place;
 }
 
 }  // namespace course::gpu

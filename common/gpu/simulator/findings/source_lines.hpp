@@ -3,15 +3,22 @@
 #include <cstdint>
 #include <string>
 
+#include "protocol/fact.hpp"
+
 namespace course::gpu {
 
-/// Where the instruction stands in the source, as the compiler's debugging information (-g1) says: "line 31",
-/// of a header or the adapter "line 31 of tiles.hpp". "an unknown line" without it.
+/// Where the instruction stands in the source, as the compiler's debugging information (-g1) says, without
+/// which it is not known.
+SourcePlace source_place(std::uint64_t instruction);
+/// "line 31", of a header or the adapter "line 31 of tiles.hpp"; "an unknown line".
+std::string text_of(const SourcePlace& place);
+/// text_of() its source_place().
 std::string source_line(std::uint64_t instruction);
 
-/// A call's line and file as one number, for line_text().
+/// A call's line and file as one number, for call_place() and line_text().
 int place_of_call(int line, const char* file);
-/// "line 31", of a header or the adapter "line 31 of tiles.hpp".
+SourcePlace call_place(int place);
+/// text_of() its call_place().
 std::string line_text(int place);
 
 /// Stands for a line, or a place, that the caller knows, where an instruction is asked for.

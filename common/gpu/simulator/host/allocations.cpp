@@ -14,8 +14,8 @@ namespace course::gpu {
 
 namespace {
 
-std::string text(const char* call, int line) {
-  return std::string(call) + " on " + line_text(line);
+std::string text(const std::string& call, int line) {
+  return call + " on " + line_text(line);
 }
 
 Error allocate_in(Region region, void** pointer, std::size_t bytes, std::string made) {
@@ -26,10 +26,13 @@ Error allocate_in(Region region, void** pointer, std::size_t bytes, std::string 
 }
 
 /// The allocation in use that begins there, or nullptr, and that is noted.
-Allocation* to_be_freed(Region region, const void* pointer, const std::string& call) {
+Allocation* to_be_freed(Region region, const void* pointer, const std::string& call, int line) {
   Allocation* const found = allocation_of(pointer, 1);
   if (found && found->offset == offset_of(pointer) && region_of(found->offset) == region) return found;
-  note(fact_device_memory, call + " of what is not, or no longer, an allocation's beginning");
+  note({.kind = fact_device_memory,
+        .text = text(call, line) + " of what is not, or no longer, an allocation's beginning",
+        .call = call,
+        .at = call_place(line)});
   return nullptr;
 }
 
@@ -43,7 +46,7 @@ bool is_unwinding() {
 Error free_at_once(Region region, void* pointer, const char* call, int line) {
   if (broken() != Error::Success || is_unwinding()) return broken();
   if (pointer == nullptr) return Error::Success;
-  Allocation* const found = to_be_freed(region, pointer, text(call, line));
+  Allocation* const found = to_be_freed(region, pointer, call, line);
   if (!found) return failed(Error::InvalidValue);
   note_device_wide_wait(call, line);
   run_all();
@@ -60,7 +63,8 @@ class Lifetime : public Operation {
   bool carry_out() override {
     touch(pointer_, bytes_, AccessKind::Lifetime);
     if (freed_.empty()) return true;
-    if (Allocation* const found = to_be_freed(Region::Device, pointer_, freed_))
+    const OperationRecord& own = record_of(now.access.operation);
+    if (Allocation* const found = to_be_freed(Region::Device, pointer_, own.name, own.line))
       free(*found, freed_, now.access.operation);
     return true;
   }
@@ -105,7 +109,7 @@ Error allocate_in_stream(void** pointer, std::size_t bytes, Stream* stream, int 
 Error free_in_stream(void* pointer, Stream* stream, int line) {
   if (broken() != Error::Success || is_unwinding()) return broken();
   if (pointer == nullptr) return Error::Success;
-  Allocation* const found = to_be_freed(Region::Device, pointer, text("cudaFreeAsync", line));
+  Allocation* const found = to_be_freed(Region::Device, pointer, "cudaFreeAsync", line);
   if (!found) return failed(Error::InvalidValue);
   const OperationNumber number =
       enqueue(stream, {.name = "cudaFreeAsync", .line = line},

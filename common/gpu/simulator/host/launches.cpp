@@ -29,10 +29,14 @@ bool is_allowed_more(const Launch& launch) {
   return allowed_dynamic_shared().contains(launch.function);
 }
 
+/// Why a launch that has no threads is refused; empty: it has some.
+std::string no_threads(const Launch& launch) {
+  if (launch.grid.size() == 0) return "it has no threads, since its grid has 0 blocks";
+  return launch.block.size() == 0 ? "it has no threads, since its blocks have 0" : "";
+}
+
 /// Why a launch is refused; empty: it is not. Source: CUDA Programming Guide 13, technical specifications.
 std::string wrong_configuration(const Launch& launch) {
-  if (launch.grid.size() == 0) return "it has no threads, since its grid has 0 blocks";
-  if (launch.block.size() == 0) return "it has no threads, since its blocks have 0";
   if (launch.block.size() > most_threads_of_a_block || launch.block.z > 64)
     return "it asks for " + std::to_string(launch.block.size()) + " threads a block, at most " +
            std::to_string(most_threads_of_a_block) + " are there, and 64 along z";
@@ -54,9 +58,13 @@ std::string text_of(const Launch& launch) {
   return std::string(launch.kernel) + "<<<...>>> on " + line_text(launch.line);
 }
 
-void refuse(const Launch& launch, Error error, const std::string& why) {
+void refuse(const Launch& launch, Error error, const std::string& why, std::vector<std::string> marks = {}) {
   const std::string text = text_of(launch) + " is not launched: " + why;
-  note(fact_refused_launch, text);
+  note({.kind = fact_refused_launch,
+        .text = text,
+        .call = launch.kernel,
+        .at = call_place(launch.line),
+        .marks = std::move(marks)});
   launch_failed(error, text);
 }
 
@@ -89,6 +97,8 @@ class KernelRun : public Operation {
 void launch_kernel(const Launch& launch, std::unique_ptr<ThreadCode> code) {
   if (now.in_kernel) throw std::logic_error("the simulator launches no kernel from a kernel");
   if (broken() != Error::Success) return;
+  if (const std::string why = no_threads(launch); !why.empty())
+    return refuse(launch, Error::InvalidConfiguration, why, {mark_no_threads});
   if (const std::string why = wrong_configuration(launch); !why.empty())
     return refuse(launch, Error::InvalidConfiguration, why);
   if (launch.function == nullptr && launch.dynamic_shared > default_shared_bytes)
@@ -97,7 +107,7 @@ void launch_kernel(const Launch& launch, std::unique_ptr<ThreadCode> code) {
         " means, and so not whether it is allowed " + std::to_string(launch.dynamic_shared) +
         " bytes of shared memory: write its template arguments, or launch a pointer to it");
   if (const std::string why = too_much_shared(launch); !why.empty())
-    return refuse(launch, Error::InvalidValue, why);
+    return refuse(launch, Error::InvalidValue, why, {mark_shared_memory});
   launch_accepted(text_of(launch));
   enqueue(launch.stream,
           {.name = launch.kernel,

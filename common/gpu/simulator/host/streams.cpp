@@ -202,8 +202,9 @@ bool asks(const void* handle, OperationNumber number, const char* call, int line
 void note_launch_not_asked_about(const std::string& range) {
   const std::string launch = accepted_launch();
   if (launch.empty() || std::uncaught_exceptions() > 0) return;
-  note(fact_unasked_launch,
-       launch + ", within " + range + ": nobody asks whether it was refused (cudaGetLastError)");
+  note({.kind = fact_unasked_launch,
+        .text = launch + ", within " + range + ": nobody asks whether it was refused (cudaGetLastError)",
+        .within = range});
 }
 
 }  // namespace
@@ -266,15 +267,24 @@ void note_device_wide_wait(const char* call, int line) {
     return streams.host.of(stream->timeline) < stream->count;
   };
   if (std::ranges::none_of(streams.all, may_be_busy)) return;
-  const std::string within = streams.ranges.empty() ? "" : ", within " + streams.ranges.front() + ",";
-  note(fact_device_wide_wait, std::string(call) + " on " + line_text(line) + within +
-                                  " may wait until all streams of the device are idle");
+  const std::string range = streams.ranges.empty() ? "" : streams.ranges.front();
+  note({.kind = fact_device_wide_wait,
+        .text = std::string(call) + " on " + line_text(line) +
+                (range.empty() ? "" : ", within " + range + ",") +
+                " may wait until all streams of the device are idle",
+        .call = call,
+        .at = call_place(line),
+        .within = range});
 }
 
 void note_host_wait(const char* call, int line) {
   if (streams.ranges.empty()) return;
-  note(fact_host_wait, std::string(call) + " on " + line_text(line) + ", within " + streams.ranges.front() +
-                           ", holds the host up");
+  const std::string& range = streams.ranges.front();
+  note({.kind = fact_host_wait,
+        .text = std::string(call) + " on " + line_text(line) + ", within " + range + ", holds the host up",
+        .call = call,
+        .at = call_place(line),
+        .within = range});
 }
 
 bool is_stream(Stream* handle) {
@@ -313,9 +323,11 @@ Error wait_for_event(Stream* handle, Event* event, int line) {
   Stream* const stream = found(handle);
   if (!stream || !found(event)) return failed(Error::InvalidResourceHandle);
   if (event->recorded == 0) {
-    note(fact_unrecorded_event,
-         "cudaStreamWaitEvent on " + line_text(line) +
-             " waits for an event that has not been recorded yet: it waits for nothing");
+    note({.kind = fact_unrecorded_event,
+          .text = "cudaStreamWaitEvent on " + line_text(line) +
+                  " waits for an event that has not been recorded yet: it waits for nothing",
+          .call = "cudaStreamWaitEvent",
+          .at = call_place(line)});
     return broken();
   }
   enqueue(*stream, {.name = "cudaStreamWaitEvent", .line = line}, {0, nullptr, {event->recorded}},

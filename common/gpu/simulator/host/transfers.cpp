@@ -30,7 +30,7 @@ bool is_pageable(const void* pointer) {
 }
 
 /// Whether a side is where the kind of the copy says; else notes what is wrong with it.
-bool is_right(const std::string& call, const Side& side, std::size_t bytes) {
+bool is_right(const char* call, int line, const Side& side, std::size_t bytes) {
   const bool device = is_device(side.pointer);
   const bool in_bounds = is_pageable(side.pointer) || allocation_of(side.pointer, bytes);
   if (bytes == 0 || (device == side.must_be_device && in_bounds)) return true;
@@ -39,7 +39,11 @@ bool is_right(const std::string& call, const Side& side, std::size_t bytes) {
                             : !device && side.must_be_device ? " is no device memory"
                             : begins                         ? " goes beyond the end of its allocation"
                                                              : " is memory that no allocation has";
-  note(fact_device_memory, call + " of " + std::to_string(bytes) + " bytes: " + side.name + wrong);
+  note({.kind = fact_device_memory,
+        .text = std::string(call) + " on " + line_text(line) + " of " + std::to_string(bytes) +
+                " bytes: " + side.name + wrong,
+        .call = call,
+        .at = call_place(line)});
   return false;
 }
 
@@ -94,11 +98,10 @@ Copy copy_of(const char* call, void* to, const void* from, std::size_t bytes, Co
 
 /// Returns the operation's number, or 0 and what is wrong.
 OperationNumber enqueue_copy(const Copy& copy, Stream* stream, Error& error) {
-  const std::string call = std::string(copy.call) + " on " + line_text(copy.line);
   error = broken();
   if (error != Error::Success) return 0;
-  if (!is_right(call, {"its destination", copy.to, copy.to_device}, copy.bytes) ||
-      !is_right(call, {"its source", copy.from, copy.from_device}, copy.bytes)) {
+  if (!is_right(copy.call, copy.line, {"its destination", copy.to, copy.to_device}, copy.bytes) ||
+      !is_right(copy.call, copy.line, {"its source", copy.from, copy.from_device}, copy.bytes)) {
     error = failed(Error::InvalidValue);
     return 0;
   }
@@ -115,8 +118,7 @@ bool is_within_host(const Copy& copy) {
 Error enqueue_set(const char* call, void* to, int value, std::size_t bytes, Stream* stream, int line) {
   if (broken() != Error::Success) return broken();
   const bool device = !memory().has(to) || is_device(to);
-  if (!is_right(std::string(call) + " on " + line_text(line), {"its destination", to, device}, bytes))
-    return failed(Error::InvalidValue);
+  if (!is_right(call, line, {"its destination", to, device}, bytes)) return failed(Error::InvalidValue);
   const OperationNumber number =
       enqueue(stream, {.name = call, .line = line}, std::make_unique<SetRun>(to, value, bytes));
   return number == 0 ? Error::InvalidResourceHandle : broken();

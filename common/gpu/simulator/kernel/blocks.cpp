@@ -144,24 +144,41 @@ class Block {
     unsigned step_ = 0, next_ = 0;
   };
 
+  /// A fact of the kernel, with a line of it.
+  Fact fact_of(const char* kind, std::string text, SourcePlace at) const {
+    return {.kind = kind, .text = std::move(text), .call = launch_.name, .at = std::move(at)};
+  }
+
+  void note_absent_lane(const std::string& text, int line, const char* mark) const {
+    Fact fact = fact_of(fact_absent_lane, text, {line});
+    if (*mark != '\0') fact.marks = {mark};
+    note(std::move(fact));
+  }
+
   [[gnu::cold, gnu::noinline]] void tell_unnamed(WarpCall call, int line) {
-    note(fact_absent_lane, running_text() + " calls " + name_of(call) + " on line " + std::to_string(line) +
-                               " with a mask that does not name it");
+    note_absent_lane(running_text() + " calls " + name_of(call) + " on line " + std::to_string(line) +
+                         " with a mask that does not name it",
+                     line, mark_unnamed);
   }
 
   /// A loop that does not end would only be told as a case that takes too long.
   [[gnu::cold, gnu::noinline]] void end_endless_waits(const char* call, int line) {
-    note(fact_spinning, running_text() + " calls " + call + " on line " + std::to_string(line) +
-                            ", and has waited for other threads " + std::to_string(most_waits) +
-                            " times by now: a loop around it does not end");
+    note(fact_of(fact_spinning,
+                 running_text() + " calls " + call + " on line " + std::to_string(line) +
+                     ", and has waited for other threads " + std::to_string(most_waits) +
+                     " times by now: a loop around it does not end",
+                 {line}));
     break_device(Error::IllegalAddress);
     abandon();
   }
 
   void end_endless_loop() {
-    note(fact_spinning, running_text() + " on " + source_line(watch_.paused_at()) +
-                            " has computed for a long time without a barrier and without an "
-                            "access to memory: a loop there does not end");
+    const SourcePlace at = source_place(watch_.paused_at());
+    note(fact_of(fact_spinning,
+                 running_text() + " on " + gpu::text_of(at) +
+                     " has computed for a long time without a barrier and without an "
+                     "access to memory: a loop there does not end",
+                 at));
     break_device(Error::IllegalAddress);
     abandoned_ = true;
   }
@@ -274,14 +291,17 @@ class Block {
     const unsigned lane = source_lane(meeting, lane_of(i));
     const std::size_t source = first_of_warp(i) + lane;
     if (lane < warp_lanes && (there >> lane & 1) != 0) return threads_[source].meeting.value;
-    note(fact_absent_lane, launch_.name + ", block " + text_of(index_) + ", " + name(i) +
-                               " takes the value of lane " + std::to_string(lane) + " with " +
-                               name_of(meeting.call) + " on line " + std::to_string(meeting.line) +
-                               ", and that lane " +
-                               (source >= threads_.size()                ? "does not exist in this block"
-                                : (meeting.mask >> lane & 1) == 0        ? "is not in the mask"
-                                : threads_[source].state == State::Ended ? "has returned"
-                                                                         : "does not take part"));
+    const bool is_named = source < threads_.size() && (meeting.mask >> lane & 1) != 0;
+    const bool has_returned = is_named && threads_[source].state == State::Ended;
+    note_absent_lane(launch_.name + ", block " + text_of(index_) + ", " + name(i) +
+                         " takes the value of lane " + std::to_string(lane) + " with " +
+                         name_of(meeting.call) + " on line " + std::to_string(meeting.line) +
+                         ", and that lane " +
+                         (source >= threads_.size() ? "does not exist in this block"
+                          : !is_named               ? "is not in the mask"
+                          : has_returned            ? "has returned"
+                                                    : "does not take part"),
+                     meeting.line, has_returned ? mark_returned : "");
     return std::uint64_t{poison::device} << 32 | poison::device;
   }
 
@@ -314,10 +334,10 @@ class Block {
         warp.waiting, [&](const WarpGroup& one) { return (one.lanes & bit_of(i)) != 0; });
     const std::size_t other =
         first_of_warp(i) + static_cast<std::size_t>(std::countr_zero(missing(warp, *group)));
-    note(fact_absent_lane, launch_.name + ", block " + text_of(index_) + ", " + name(i) + " waits in " +
-                               name_of(meeting.call) + " on line " + std::to_string(meeting.line) + " for " +
-                               name(other) + ", which its mask names and which waits " +
-                               where(threads_[other]));
+    note_absent_lane(launch_.name + ", block " + text_of(index_) + ", " + name(i) + " waits in " +
+                         name_of(meeting.call) + " on line " + std::to_string(meeting.line) + " for " +
+                         name(other) + ", which its mask names and which waits " + where(threads_[other]),
+                     meeting.line, mark_waits);
     conclude(first_of_warp(i), static_cast<std::size_t>(group - warp.waiting.begin()));
   }
 
@@ -334,14 +354,18 @@ class Block {
       return thread.state != State::AtBarrier || thread.line != first->line;
     });
     if (other == threads_.end()) return;
-    note(fact_divergent_barrier,
-         launch_.name + ", block " + text_of(index_) + ": " +
-             name(static_cast<std::size_t>(first - threads_.begin())) + " waits at __syncthreads() on line " +
-             std::to_string(first->line) + ", and " +
-             name(static_cast<std::size_t>(other - threads_.begin())) +
-             (other->state == State::AtBarrier ? " at that on line " + std::to_string(other->line)
-                                               : " has returned") +
-             ": all threads of a block have to reach the same one");
+    const bool waits = other->state == State::AtBarrier;
+    Fact fact = fact_of(fact_divergent_barrier,
+                        launch_.name + ", block " + text_of(index_) + ": " +
+                            name(static_cast<std::size_t>(first - threads_.begin())) +
+                            " waits at __syncthreads() on line " + std::to_string(first->line) + ", and " +
+                            name(static_cast<std::size_t>(other - threads_.begin())) +
+                            (waits ? " at that on line " + std::to_string(other->line) : " has returned") +
+                            ": all threads of a block have to reach the same one",
+                        {first->line});
+    if (waits) fact.other_at = {other->line};
+    if (waits) fact.marks = {mark_other_barrier};
+    note(std::move(fact));
   }
 
   const OperationRecord& launch_;
@@ -407,7 +431,11 @@ void refuse_shared_memory(std::size_t bytes, std::size_t most) {
                            " is not launched: it needs " + std::to_string(bytes) +
                            " bytes of shared memory, with its __shared__ variables, at most " +
                            std::to_string(most) + " are there";
-  note(fact_refused_launch, text);
+  note({.kind = fact_refused_launch,
+        .text = text,
+        .call = launch.name,
+        .at = call_place(launch.line),
+        .marks = {mark_shared_memory}});
   launch_failed(Error::InvalidValue, text);
   abandon_kernel();
 }

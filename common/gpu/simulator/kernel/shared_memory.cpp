@@ -6,7 +6,7 @@
 
 #include "gpu/simulator/kernel/blocks.hpp"
 #include "gpu/simulator/kernel/kernel_side.hpp"
-#include "gpu/simulator/memory/memory.hpp"
+#include "protocol/fact_kinds.hpp"
 
 namespace course::gpu {
 
@@ -71,7 +71,7 @@ void* dynamic_shared_memory() {
   return memory().base() + shared_begin;
 }
 
-std::string describe_shared(const void* address, std::size_t bytes) {
+Described describe_shared(const void* address, std::size_t bytes) {
   const std::size_t offset = offset_of(address);
   const std::string what = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
   const Piece* before = &shared_memory.dynamic;
@@ -81,8 +81,9 @@ std::string describe_shared(const void* address, std::size_t bytes) {
   const std::size_t inside = offset - before->offset;
   const std::string where =
       inside < before->bytes ? " that reach" : " at " + std::to_string(inside - before->bytes) + " bytes";
-  return what + where + " beyond the end of the " + std::to_string(before->bytes) + " bytes of " +
-         (is_dynamic ? "dynamic shared memory that the launch asks for" : "a variable in shared memory");
+  return {what + where + " beyond the end of the " + std::to_string(before->bytes) + " bytes of " +
+              (is_dynamic ? "dynamic shared memory that the launch asks for" : "a variable in shared memory"),
+          {mark_shared_memory, mark_beyond_end}};
 }
 
 }  // namespace course::gpu

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+
+#include "gpu/simulator/memory/memory.hpp"
 
 /// The shared memory of the block that runs. Its variables lie at the same places for all blocks of a launch.
 namespace course::gpu {
@@ -13,6 +14,6 @@ void begin_shared_memory(std::size_t dynamic_bytes, std::size_t most);
 void hand_shared_memory_on();
 
 /// "4 bytes beyond the end of the 512 bytes of dynamic shared memory"
-std::string describe_shared(const void* address, std::size_t bytes);
+Described describe_shared(const void* address, std::size_t bytes);
 
 }  // namespace course::gpu

@@ -24,13 +24,25 @@ namespace course::gpu {
 
 namespace {
 
-std::string sentence(const Access& access, const std::string& what) {
-  return text_of(access) + (access.kind == AccessKind::Read ? " reads " : " writes ") + what;
+Fact fact_of(const char* kind, const Access& access, const std::string& text,
+             std::vector<std::string> marks = {}) {
+  return {.kind = kind,
+          .text = text,
+          .call = call_of(access.operation),
+          .at = place_of(access),
+          .marks = std::move(marks)};
+}
+
+/// Notes that the access is to this, where its place in the source has not done so before.
+void note_first(const char* kind, const Access& access, const Described& what) {
+  if (!is_first(kind, access.site, 0)) return;
+  const char* const does = access.kind == AccessKind::Read ? " reads " : " writes ";
+  note(fact_of(kind, access, text_of(access) + does + what.text, what.marks));
 }
 
 /// The device would end the kernel here.
-void break_at(const Access& access, const char* kind, const std::string& what, Error error) {
-  if (is_first(kind, access.site, 0)) note(kind, sentence(access, what));
+void break_at(const Access& access, const char* kind, const Described& what, Error error) {
+  note_first(kind, access, what);
   break_device(error);
   abandon_kernel();
 }
@@ -57,10 +69,11 @@ bool is_the_kernels_own(const void* address, std::size_t bytes) {
 void check_outside(const void* address, std::size_t bytes, const Access& access) {
   if (!now.in_kernel) return;
   if (reinterpret_cast<std::uintptr_t>(address) >= 4096 && is_the_kernels_own(address, bytes)) return;
-  break_at(access, fact_host_pointer,
-           reinterpret_cast<std::uintptr_t>(address) < 4096 ? "through a null pointer"
-                                                            : "the host's memory, which no kernel can reach",
-           Error::IllegalAddress);
+  break_at(
+      access, fact_host_pointer,
+      {reinterpret_cast<std::uintptr_t>(address) < 4096 ? "through a null pointer"
+                                                        : "the host's memory, which no kernel can reach"},
+      Error::IllegalAddress);
 }
 
 /// The bits of a word's bytes from `offset` up to `behind`.
@@ -107,25 +120,24 @@ void check_inside(const void* address, std::size_t bytes, const Access& access, 
   const std::size_t offset = offset_of(address);
   if (aligned && offset % bytes != 0)
     return break_at(access, fact_misaligned,
-                    std::to_string(bytes) + " bytes at once at an address that " + std::to_string(bytes) +
-                        " does not divide",
+                    {std::to_string(bytes) + " bytes at once at an address that " + std::to_string(bytes) +
+                     " does not divide"},
                     Error::MisalignedAddress);
   if (!have_state(offset, bytes, 0)) return check_unowned(address, bytes, access);
   if (access.kind != AccessKind::Write && region_of(offset) != Region::Pinned &&
-      !have_state(offset, bytes, 4) && holds_poison(offset, bytes) &&
-      is_first(fact_unwritten_read, access.site, 0))
-    note(fact_unwritten_read,
-         sentence(access, name_of(region_of(offset)) + std::string(" that nobody has written to yet")));
+      !have_state(offset, bytes, 4) && holds_poison(offset, bytes))
+    note_first(fact_unwritten_read, access,
+               {name_of(region_of(offset)) + std::string(" that nobody has written to yet")});
   if (access.kind != AccessKind::Read) mark_written(offset, bytes);
   find_races(offset, bytes, access);
 }
 
 /// Blocks run one after another, threads until they wait: what another one is to write may never come.
 void check_spinning(const Access& access) {
-  note(fact_spinning,
-       text_of(access) + " has made " + std::to_string(most_accesses) +
-           " accesses without a barrier or its end: if it waits for what another thread writes, "
-           "nobody promises that that one runs meanwhile");
+  note(fact_of(fact_spinning, access,
+               text_of(access) + " has made " + std::to_string(most_accesses) +
+                   " accesses without a barrier or its end: if it waits for what another thread writes, "
+                   "nobody promises that that one runs meanwhile"));
   break_device(Error::IllegalAddress);
   abandon_kernel();
 }
@@ -135,17 +147,10 @@ void check_from_host(const void* address, std::size_t bytes, Access access) {
   access.operation = host_operation();
   now.clock = &host_clock();
   const std::size_t offset = offset_of(address);
-  if (region_of(offset) != Region::Pinned) {
-    if (is_first(fact_host_dereference, access.site, 0))
-      note(fact_host_dereference,
-           sentence(access, name_of(region_of(offset)) + std::string(", which has to be copied")));
-    return;
-  }
-  if (!have_state(offset, bytes, 0)) {
-    if (is_first(fact_out_of_bounds, access.site, 0))
-      note(fact_out_of_bounds, sentence(access, describe(address, bytes)));
-    return;
-  }
+  if (region_of(offset) != Region::Pinned)
+    return note_first(fact_host_dereference, access,
+                      {name_of(region_of(offset)) + std::string(", which has to be copied")});
+  if (!have_state(offset, bytes, 0)) return note_first(fact_out_of_bounds, access, describe(address, bytes));
   if (access.kind != AccessKind::Read) mark_written(offset, bytes);
   find_races(offset, bytes, access);
 }
@@ -172,8 +177,11 @@ void check_atomic(const void* address, std::size_t bytes, bool of_block, int lin
 
 bool is_still_there(const void* pointer, std::size_t bytes) {
   if (bytes == 0 || !memory().has(pointer) || allocation_of(pointer, bytes)) return true;
-  if (!tell_unordered_free(pointer, now.access))
-    note(fact_out_of_bounds, name_of(now.access.operation) + " uses " + describe(pointer, bytes));
+  if (!tell_unordered_free(pointer, now.access)) {
+    const Described what = describe(pointer, bytes);
+    note(fact_of(fact_out_of_bounds, now.access, name_of(now.access.operation) + " uses " + what.text,
+                 what.marks));
+  }
   break_device(Error::IllegalAddress);
   return false;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "protocol/fact_kinds.hpp"
 #include "protocol/poison.hpp"
 
 namespace course::gpu {
@@ -46,6 +47,12 @@ const char* name_of(Region region) {
   return region == Region::Shared   ? "shared memory"
          : region == Region::Pinned ? "page-locked host memory"
                                     : "device memory";
+}
+
+const char* mark_of(Region region) {
+  return region == Region::Shared   ? mark_shared_memory
+         : region == Region::Pinned ? mark_pinned_memory
+                                    : mark_device_memory;
 }
 
 void fill_with_poison(std::byte* first, std::size_t bytes) {
@@ -121,26 +128,30 @@ std::string device_memory_in_use() {
          (count == 1 ? " allocation, of " : " allocations, the first of ") + first->made;
 }
 
-std::string describe(const void* address, std::size_t bytes) {
+Described describe(const void* address, std::size_t bytes) {
   const std::string what = bytes_text(bytes);
   const std::size_t offset = offset_of(address);
+  const char* const region = mark_of(region_of(offset));
   const Allocation* const before = in_region_of(offset, allocation_before(address));
   const Allocation* const after = in_region_of(offset, allocation_after(address));
   const auto whose = [](const Allocation& allocation) {
     return bytes_text(allocation.bytes) + " of " + allocation.made;
   };
   if (before && offset < before->offset + before->bytes) {
-    return what + (before->freed.empty()
-                       ? " that reach beyond the end of the " + whose(*before)
-                       : " of the " + whose(*before) + ", which " + before->freed + " freed");
+    if (before->freed.empty())
+      return {what + " that reach beyond the end of the " + whose(*before), {region, mark_beyond_end}};
+    return {what + " of the " + whose(*before) + ", which " + before->freed + " freed", {region, mark_freed}};
   }
   const std::size_t behind = before ? offset - (before->offset + before->bytes) : 0;
   // Whoever misses the beginning of a tensor is nearer to it than to the end of the one before.
   if (after && (!before || after->offset - offset < behind))
-    return what + " at " + bytes_text(after->offset - offset) + " before the beginning of the " +
-           whose(*after);
-  if (before) return what + " at " + bytes_text(behind) + " beyond the end of the " + whose(*before);
-  return what + " that no allocation has";
+    return {
+        what + " at " + bytes_text(after->offset - offset) + " before the beginning of the " + whose(*after),
+        {region, mark_before_beginning}};
+  if (before)
+    return {what + " at " + bytes_text(behind) + " beyond the end of the " + whose(*before),
+            {region, mark_beyond_end}};
+  return {what + " that no allocation has", {region}};
 }
 
 const std::map<std::size_t, Allocation>& all_allocations() {

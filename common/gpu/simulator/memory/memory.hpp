@@ -24,6 +24,8 @@ constexpr Region region_of(std::size_t offset) {
   return offset < pinned_begin ? Region::Shared : offset < device_begin ? Region::Pinned : Region::Device;
 }
 const char* name_of(Region region);
+/// As facts have it (protocol/fact_kinds.hpp).
+const char* mark_of(Region region);
 
 /// What a case was given of device or pinned memory.
 struct Allocation {
@@ -69,9 +71,15 @@ inline std::uint8_t* states() {
 void put_in_use(std::size_t offset, std::size_t bytes, bool in_use);
 void fill_with_poison(std::byte* first, std::size_t bytes);
 
+/// What a wrong access is to, in words and as a fact's marks.
+struct Described {
+  std::string text;
+  std::vector<std::string> marks = {};
+};
+
 /// "4 bytes at 16 bytes beyond the end of the 512 bytes of cudaMalloc on line 12", or before the beginning of
 /// the next where that is nearer, or what is wrong else.
-std::string describe(const void* address, std::size_t bytes);
+Described describe(const void* address, std::size_t bytes);
 
 /// What has been given out of device and pinned memory, by offset.
 const std::map<std::size_t, Allocation>& all_allocations();

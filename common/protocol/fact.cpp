@@ -1,0 +1,88 @@
+#include "protocol/fact.hpp"
+
+#include <charconv>
+#include <map>
+
+#include "protocol/fact_fields.hpp"
+
+namespace course {
+
+namespace {
+
+constexpr char between_marks = ',';
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string in_words(const std::string& value) {
+  return value;
+}
+
+template <std::integral Number>
+std::string in_words(Number value) {
+  return std::to_string(value);
+}
+
+std::string in_words(const std::vector<std::string>& marks) {
+  std::string all;
+  for (const std::string& mark : marks) all += (all.empty() ? "" : std::string(1, between_marks)) + mark;
+  return all;
+}
+
+void take(const std::string& words, std::string& value) {
+  value = words;
+}
+
+/// Leaves the value as it is where the words are no number.
+template <std::integral Number>
+void take(const std::string& words, Number& value) {
+  std::from_chars(words.data(), words.data() + words.size(), value);
+}
+
+void take(const std::string& words, std::vector<std::string>& marks) {
+  marks = split(words, between_marks);
+}
+
+/// Without what divides a page's lines and cells.
+std::string in_a_cell(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+std::string line_of_page(const Fact& fact) {
+  std::string line = fact.kind + "\t" + in_a_cell(fact.text);
+  std::map<std::string, std::string> unset;
+  const Fact nothing{};
+  visit_fields(nothing, [&](const char* name, const auto& value) { unset[name] = in_words(value); });
+  visit_fields(fact, [&](const char* name, const auto& value) {
+    const std::string words = in_words(value);
+    if (words != unset.at(name)) line += std::string("\t") + name + "=" + in_a_cell(words);
+  });
+  return line;
+}
+
+std::optional<Fact> fact_in_line(const std::string& line) {
+  const std::vector<std::string> cells = split(line, '\t');
+  if (cells.size() < 2) return std::nullopt;
+  Fact fact{cells[0], cells[1]};
+  for (std::size_t i = 2; i < cells.size(); ++i) {
+    const std::size_t equals = cells[i].find('=');
+    if (equals == std::string::npos) continue;
+    visit_fields(fact, [&](const char* name, auto& value) {
+      if (cells[i].compare(0, equals, name) == 0) take(cells[i].substr(equals + 1), value);
+    });
+  }
+  return fact;
+}
+
+}  // namespace course
