@@ -26,12 +26,23 @@ void Journal::write_page(const std::function<void(RankStatus&)>& change) {
   page_->sequence.store(before + 2, std::memory_order_release);
 }
 
+/// Returns whether it is new and there is room for it.
+bool Journal::add(const char* kind, const std::string& text) {
+  Facts& facts = report_.facts;
+  if (std::ranges::count(facts, std::pair<std::string, std::string>(kind, text)) > 0) return false;
+  if (std::ranges::count(facts, kind, &Facts::value_type::first) == facts_of_a_kind) return false;
+  facts.emplace_back(kind, text);
+  return true;
+}
+
+void Journal::note_in_report(const char* kind, const std::string& text) {
+  const std::lock_guard guard(mutex_);
+  add(kind, text);
+}
+
 void Journal::note(const char* kind, const std::string& text) {
   const std::lock_guard guard(mutex_);
-  Facts& facts = report_.facts;
-  if (std::ranges::count(facts, std::pair<std::string, std::string>(kind, text)) > 0) return;
-  if (std::ranges::count(facts, kind, &Facts::value_type::first) == facts_of_a_kind) return;
-  facts.emplace_back(kind, text);
+  if (!add(kind, text)) return;
   std::string line = kind + ("\t" + text);
   std::ranges::replace(line, '\n', ' ');
   line += '\n';

@@ -24,6 +24,8 @@ class Journal {
 
   /// Adds a fact, to the page too where that still has room, unless it is known or enough of its kind are.
   void note(const char* kind, const std::string& text);
+  /// The same in the report alone, of what is no news to anybody who looks at the page.
+  void note_in_report(const char* kind, const std::string& text);
   /// " (after 2 receives)", of what happens now.
   std::string now();
   /// The same as note() of what happens now.
@@ -49,6 +51,7 @@ class Journal {
   Report take() { return std::move(report_); }
 
  private:
+  bool add(const char* kind, const std::string& text);
   void write_page(const std::function<void(RankStatus&)>& change);
 
   std::mutex mutex_;

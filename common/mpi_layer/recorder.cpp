@@ -316,6 +316,15 @@ void Recorder::hand_over(Operation& operation) {
                                operation.text(), sends ? "sent" : "received"));
 }
 
+/// Notes that a message has not filled its receive's room.
+void Recorder::note_length(const Operation& receive, const MPI_Status& status) {
+  int arrived = 0;
+  PMPI_Get_count(&status, MPI_BYTE, &arrived);
+  if (arrived == MPI_UNDEFINED || arrived >= receive.bytes) return;
+  journal.note_in_report(fact_short_message,
+                         fmt::format("{} bytes for {}: {}", arrived, receive.bytes, receive.text()));
+}
+
 void Recorder::complete(MPI_Request request, const MPI_Status& status, const char* by) {
   const OpenRequests::Guard guard(open.mutex);
   Operation* known = open.find(request);
@@ -330,6 +339,7 @@ void Recorder::complete(MPI_Request request, const MPI_Status& status, const cha
   });
   if (known == nullptr) return;
   hand_over(*known);
+  if (real && known->kind == Kind::Receive) note_length(*known, status);
   if (known->persistent) {
     known->active = false;
   } else {

@@ -451,6 +451,26 @@ TEST(CommunicationChecks, TellAnEmptyBlockThatIsSentAndNotReceived) {
   EXPECT_TRUE(checks::every_rank_sends(example, still));
 }
 
+/// What is said of this message on a ring of these shards.
+std::string told_of_message(const std::vector<int>& shards, const char* text) {
+  Outcome outcome;
+  outcome.facts = {{}, {{fact_short_message, text}}};
+  return checks::shorter_message(ring(shards), outcome);
+}
+
+TEST(CommunicationChecks, TellAMessageThatIsShorterThanItsRoom) {
+  EXPECT_EQ(told_of_message({3, 3}, "36 bytes for 72: MPI_Recv from rank 0 (tag 1, 72 bytes)"), "")
+      << "one of two shards in a room for all";
+  EXPECT_EQ(
+      told_of_message({3, 3}, "24 bytes for 72: MPI_Recv from rank 0 (tag 1, 72 bytes)"),
+      "rank 1: MPI_Recv from rank 0 (tag 1, 72 bytes) got 24 bytes; the rest of its room stayed as it was");
+  EXPECT_EQ(told_of_message({3, 2, 0}, "48 bytes for 72: MPI_Recv from rank 0 (tag 1, 72 bytes)"), "")
+      << "rooms have the largest shard's length";
+  EXPECT_EQ(told_of_message({3, 2, 0}, "0 bytes for 72: MPI_Recv from rank 0 (tag 1, 72 bytes)"), "");
+  EXPECT_NE(told_of_message({3, 2, 0}, "36 bytes for 72: MPI_Recv from rank 0 (tag 1, 72 bytes)"), "");
+  EXPECT_EQ(checks::shorter_message(ring({3, 3}), Outcome()), "");
+}
+
 TEST(CommunicationChecks, TellAFactorThatACountLacks) {
   const Example example = ring({2, 2});
   Outcome outcome;

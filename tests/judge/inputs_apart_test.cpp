@@ -109,6 +109,14 @@ TEST(WrongInputs, ShareAnEmptyShard) {
             "all 4 inputs with a wrong answer have a rank without tokens; none of the 6 others has");
 }
 
+TEST(WrongInputs, AreBothWhereThereAreTwo) {
+  AttentionInputs inputs;
+  inputs.play_right({2, 4, 4, 8}, 20);
+  inputs.play_wrong({2, 4, 7, 8}, 2);
+  EXPECT_TRUE(inputs.told().starts_with("both inputs with a wrong answer have more keys than queries and "))
+      << inputs.told();
+}
+
 TEST(WrongInputs, ShareNothingThatFewProve) {
   AttentionInputs few, none_right;
   few.play_right({1, 4, 4, 8}, 6);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "../common/sitting.hpp"
+#include "protocol/fact_kinds.hpp"
 
 namespace course {
 
@@ -269,6 +270,21 @@ TEST(Verdict, TellsTwoMistakesBetweenWhichNoInputDecides) {
       << verdict.text;
   task.mistakes.push_back({"third", always({2, 4})});
   EXPECT_EQ(Sitting(task, {an_input}, always({2, 4})).verdict().text.find("either"), std::string::npos);
+}
+
+TEST(Verdict, TellsAShorterMessageBesideAWrongAnswerWithoutAName) {
+  const Example ring{"a ring", {}, {}, std::vector<int>{2, 2}};
+  const auto verdict_of = [&](std::vector<double> values) {
+    Outcome outcome = returned(only_o(std::move(values)), ring.layout, 0);
+    outcome.facts = {{}, {{fact_short_message, "4 bytes for 16: MPI_Recv from rank 0 (tag 1, 16 bytes)"}}};
+    Sitting sitting(one_output());
+    sitting.play(ring, std::move(outcome));
+    return sitting.verdict(false, false, 2);
+  };
+  const char* const told = "rank 1: MPI_Recv from rank 0 (tag 1, 16 bytes) got 4 bytes";
+  EXPECT_NE(verdict_of({1.5, -2.5, 1, 2}).text.find(told), std::string::npos);
+  EXPECT_EQ(verdict_of({4.5, -7.5, 9.75, 14.25}).text.find(told), std::string::npos) << "it has a name";
+  EXPECT_EQ(verdict_of({1.5, -2.5, 3.25, 4.75}).status, TestVerdict::Status::Passed);
 }
 
 TEST(Verdict, OnOneInputByItselfSaysNoCause) {

@@ -14,24 +14,37 @@ namespace {
 
 constexpr const char* empty_blocks_too = "leave an empty block out on both sides or on neither";
 
-/// A message that was longer than the room for it, in bytes.
-struct Truncated {
+/// A message that was longer or shorter than the room for it, in bytes.
+struct Message {
   std::int64_t arrived = 0, room = 0;
 };
 
-std::optional<Truncated> truncated_message(const Facts& facts) {
-  const std::optional<std::string> text = first_text(facts, fact_truncated);
-  if (!text) return std::nullopt;
-  std::istringstream words(*text);
-  Truncated message;
+/// Of a fact's text: "252 bytes for 108".
+Message message_of(const std::string& text) {
+  std::istringstream words(text);
+  Message message;
   std::string between;
   words >> message.arrived >> between >> between >> message.room;
   return message;
 }
 
+std::optional<Message> truncated_message(const Facts& facts) {
+  const std::optional<std::string> text = first_text(facts, fact_truncated);
+  return text ? std::optional(message_of(*text)) : std::nullopt;
+}
+
+/// Whether it may be a shard, or what is made of one, in a room for the largest or for all of them.
+bool is_in_a_padded_room(const Example& example, const Message& message) {
+  const std::vector<int> shards = example.layout.shard_tokens();
+  return std::ranges::any_of(shards, [&](std::int64_t shard) {
+    return message.arrived * largest_shard(shards) == message.room * shard ||
+           message.arrived * total_tokens(shards) == message.room * shard;
+  });
+}
+
 /// Whether a message of another block - of its keys, its values or both, or of a head of these - met a
 /// receive of as many tokens as this rank has.
-bool has_length_of_own(const Example& example, int rank, const Truncated& message) {
+bool has_length_of_own(const Example& example, int rank, const Message& message) {
   const std::vector<int> shards = example.layout.shard_tokens();
   const std::int64_t own = shards[rank], both = bytes_of_block(example, 1);
   const std::int64_t heads = std::max<Index>(example.inputs.at("k").extent(0), 1);
@@ -50,7 +63,7 @@ bool rooms_have_length_of_own(const Example& example, const Outcome& outcome) {
   const std::vector<int> shards = example.layout.shard_tokens();
   bool of_no_other = false;
   for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
-    const std::optional<Truncated> message = truncated_message(outcome.facts[rank]);
+    const std::optional<Message> message = truncated_message(outcome.facts[rank]);
     if (!message) continue;
     if (!has_length_of_own(example, static_cast<int>(rank), *message)) return false;
     of_no_other |= std::ranges::count(shards, shards[rank]) == 1;
@@ -106,6 +119,20 @@ std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& 
   if (least == 0 && !rooms_have_length_of_own(example, outcome))
     all.push_back({"", fmt::format("one of them has none: {}", empty_blocks_too)});
   return all;
+}
+
+std::string shorter_message(const Example& example, const Outcome& outcome) {
+  if (example.ranks() < 2) return "";
+  for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
+    for (const auto& [kind, text] : outcome.facts[rank]) {
+      if (kind != fact_short_message) continue;
+      const Message message = message_of(text);
+      if (is_in_a_padded_room(example, message)) continue;
+      return fmt::format("rank {}: {} got {} bytes; the rest of its room stayed as it was", rank,
+                         text.substr(text.find(": ") + 2), message.arrived);
+    }
+  }
+  return "";
 }
 
 std::vector<Finding> tells_empty_message(const Example& example, const Outcome& outcome) {

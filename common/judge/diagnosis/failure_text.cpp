@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "judge/checks/communication_checks.hpp"
 #include "judge/diagnosis/inputs_apart.hpp"
 #include "judge/diagnosis/inputs_compared.hpp"
 #include "judge/diagnosis/readings.hpp"
@@ -116,6 +117,7 @@ Lines hints(const PlayedTest& test, const Played& witness, bool is_read,
     lines.push_back(of_all);
     lines.push_back(what_wrong_rows_share(task, test.played));
     lines.push_back(one_wrong_rank(task, test.played));
+    lines.push_back(checks::shorter_message(*witness.example, *witness.outcome));
   }
   lines.push_back(right_and_side(task, witness, test.played));
   if (has_computed_nan(witness)) {

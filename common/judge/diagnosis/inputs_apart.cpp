@@ -161,8 +161,9 @@ std::string what_wrong_inputs_share(const std::vector<const Played*>& all) {
   std::erase(things, "");
   if (things.empty()) return "";
   things.resize(std::min(things.size(), most_things));
-  return fmt::format("all {} inputs with a wrong answer have {}; none of the {} others has{}", wrong,
-                     fmt::join(things, " and "), right, things.size() > 1 ? " either" : "");
+  return fmt::format("{} inputs with a wrong answer have {}; none of the {} others has{}",
+                     wrong == 2 ? "both" : fmt::format("all {}", wrong), fmt::join(things, " and "), right,
+                     things.size() > 1 ? " either" : "");
 }
 
 }  // namespace course
