@@ -221,6 +221,15 @@ TEST(Verdict, SaysFirstThatAnOutputIs0) {
   EXPECT_EQ(named.text.find("everywhere"), std::string::npos) << named.text;
 }
 
+TEST(Verdict, SaysLaterThatAnOutputIs0OnOneInputAlone) {
+  Sitting sitting(one_output());
+  sitting.play({"a short row", {}}, always({0, 0, 0, 0}));
+  sitting.play({"a long row", {}}, always({0, 1, 1, 3}));
+  const std::string text = sitting.verdict().text;
+  EXPECT_TRUE(text.starts_with("o[row")) << text;
+  EXPECT_NE(text.find("on a short row\no is 0 everywhere\n"), std::string::npos) << text;
+}
+
 /// The verdict on answers by ranks that are each `times(ranks)` what is right, of rings of these sizes.
 std::string told_of_rings(const std::vector<int>& sizes, double (*times)(int ranks)) {
   const auto x_times = [](double factor) {

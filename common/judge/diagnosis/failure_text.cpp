@@ -71,6 +71,31 @@ Lines looks_in_part(const PlayedTest& test, const std::map<std::string, std::vec
   return lines;
 }
 
+void append(Lines& lines, Lines more) {
+  std::ranges::move(more, std::back_inserter(lines));
+}
+
+/// What zeros() says of an output of an answer.
+std::string zeros_of(const Output& output, const Played& played) {
+  return zeros(output, played.answer.at(output.name), played.expected.at(output.name),
+               played.tolerance.at(output.name), played.example->layout);
+}
+
+/// What zeros() says of the witness' outputs: of those that have zeros on every input on which they are
+/// wrong, or of the others.
+Lines zero_lines(const Task& task, const Played& witness, const std::vector<Played>& test,
+                 bool on_every_input) {
+  Lines lines;
+  for (const Output* output : wrong_outputs(task, witness)) {
+    const bool everywhere = std::ranges::all_of(test, [&](const Played& played) {
+      return played.answer.empty() || std::ranges::count(wrong_outputs(task, played), output) == 0 ||
+             !zeros_of(*output, played).empty();
+    });
+    if (everywhere == on_every_input) lines.push_back(zeros_of(*output, witness));
+  }
+  return lines;
+}
+
 /// What a factor in an output of the shown answer may be: without what another input's answer refutes that is
 /// off by one factor, too.
 std::vector<KnownFactor> unrefuted_factors(const Output& output, const Played& shown,
@@ -111,7 +136,8 @@ Lines hints(const PlayedTest& test, const Played& witness, bool is_read,
   const Task& task = *test.test->task;
   Lines lines;
   if (!witness.answer.empty() && !is_right(witness)) {
-    lines = patterns(task, witness, all);
+    lines = zero_lines(task, witness, test.played, false);
+    append(lines, patterns(task, witness, all));
     std::string of_all = !is_read && task.look ? task.look(witness, test.played) : "";
     if (!is_read && of_all.empty()) of_all = o_and_lse(task, witness, test.played);
     lines.push_back(of_all);
@@ -201,10 +227,6 @@ std::string kept_between_calls(const std::vector<Failure>& failures, const Failu
          "variable or a result that is known again by an address";
 }
 
-void append(Lines& lines, Lines more) {
-  std::ranges::move(more, std::back_inserter(lines));
-}
-
 }  // namespace
 
 std::string without_values(const Task& task, const Played& played) {
@@ -233,7 +255,7 @@ std::string failure_text(const PlayedTest& test, const std::vector<Failure>& fai
   const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
   const bool has_name = !verdict.mistakes.empty();
   const bool is_unnamed_answer = !has_name && shown.wrong_answer;
-  Lines lines = is_unnamed_answer ? lines_on(task, *shown.played, zeros) : Lines{};
+  Lines lines = is_unnamed_answer ? zero_lines(task, *shown.played, test.played, true) : Lines{};
   const Lines explained = is_unnamed_answer ? explanations(task, *shown.played, all, explaining) : Lines{};
   append(lines, explained);
   if (any_wrong && !has_name && explained.empty())
