@@ -38,7 +38,9 @@ class AttentionInputs {
     outcome.ending = Outcome::Ending::Crashed;
     sitting_.play({"an input", sitting_.played.front().example->inputs}, outcome);
   }
-  std::string told() const { return what_wrong_inputs_share(sitting_.all()); }
+  std::string told() const {
+    return what_wrong_inputs_share({sitting_.played.begin(), sitting_.played.end()});
+  }
 
  private:
   static AnswerOf q_times(double factor) {
@@ -107,6 +109,18 @@ TEST(WrongInputs, ShareAnEmptyShard) {
   for (int i = 0; i < 4; ++i) inputs.play({2, 4, 4, 8}, false, 4, std::vector<int>{0, 4});
   EXPECT_EQ(inputs.told(),
             "all 4 inputs with a wrong answer have a rank without tokens; none of the 6 others has");
+}
+
+/// Of an input without a number to get wrong, a right answer refutes nothing.
+TEST(WrongInputs, AreComparedWithThoseThatHaveAnAnswer) {
+  AttentionInputs inputs;
+  inputs.play_right({1, 4, 4, 8}, 6);
+  inputs.play_wrong({2, 4, 4, 8}, 4);
+  inputs.play_right({2, 0, 4, 8}, 1);
+  EXPECT_EQ(inputs.told(),
+            "all 4 inputs with a wrong answer have more than 1 head; none of the 6 others has (answers that "
+            "are all 0 or "
+            "-inf left out)");
 }
 
 TEST(WrongInputs, AreBothWhereThereAreTwo) {

@@ -267,7 +267,7 @@ std::string failure_text(const PlayedTest& test, const std::vector<Failure>& fai
   if (!has_name) append(lines, hints(test, *shown.played, !explained.empty(), all));
   lines.push_back(count_words(test, *shown.played, failures.size()));
   if (!has_name) lines.push_back(passing_kinds(test, failures));
-  if (!has_name && any_wrong) lines.push_back(what_wrong_inputs_share(all));
+  if (!has_name && any_wrong) lines.push_back(what_wrong_inputs_share(test.played));
   std::erase(lines, "");
   return fmt::format("{}", fmt::join(lines, "\n"));
 }

@@ -7,6 +7,8 @@
 #include <functional>
 #include <optional>
 
+#include "judge/diagnosis/inputs_compared.hpp"
+
 namespace course {
 
 namespace {
@@ -137,21 +139,22 @@ double ways_to_draw(std::size_t drawn, std::size_t all) {
   return ways;
 }
 
-/// Nothing where an input has ended without an answer.
-std::optional<Sides> sides_of(const std::vector<const Played*>& all) {
+/// Nothing where an input has ended without an answer. `empty_too`: also those with a right answer in which
+/// there is nothing to get wrong.
+std::optional<Sides> sides_of(const std::vector<Played>& test, bool empty_too) {
   Sides sides;
-  for (const Played* played : all) {
-    if (played->outcome->ending == Outcome::Ending::NotPlayed) continue;
-    if (played->answer.empty()) return std::nullopt;
-    (is_right(*played) ? sides.right : sides.wrong).push_back(played->example);
+  for (const Played& played : test) {
+    if (played.outcome->ending == Outcome::Ending::NotPlayed) continue;
+    if (played.answer.empty()) return std::nullopt;
+    if (!is_right(played))
+      sides.wrong.push_back(played.example);
+    else if (empty_too || has_number(played))
+      sides.right.push_back(played.example);
   }
   return sides;
 }
 
-}  // namespace
-
-std::string what_wrong_inputs_share(const std::vector<const Played*>& all) {
-  const std::optional<Sides> sides = sides_of(all);
+std::string what_sets_apart(const std::optional<Sides>& sides) {
   if (!sides) return "";
   const std::size_t wrong = sides->wrong.size(), right = sides->right.size();
   if (wrong < 2 || right < 2 || ways_to_draw(wrong, wrong + right) < fewest_ways) return "";
@@ -164,6 +167,14 @@ std::string what_wrong_inputs_share(const std::vector<const Played*>& all) {
   return fmt::format("{} inputs with a wrong answer have {}; none of the {} others has{}",
                      wrong == 2 ? "both" : fmt::format("all {}", wrong), fmt::join(things, " and "), right,
                      things.size() > 1 ? " either" : "");
+}
+
+}  // namespace
+
+std::string what_wrong_inputs_share(const std::vector<Played>& test) {
+  if (const std::string words = what_sets_apart(sides_of(test, true)); !words.empty()) return words;
+  const std::string words = what_sets_apart(sides_of(test, false));
+  return words.empty() ? "" : words + " (answers that are all 0 or -inf left out)";
 }
 
 }  // namespace course
