@@ -220,6 +220,20 @@ TEST(Pattern, SaysNothingOfAFactorThatMayBeAnyOne) {
   EXPECT_EQ(factor_in_a_ring(8, {"no ring", {}}), is("8"));
 }
 
+TEST(Pattern, FactorOfTheSumOfEveryLse) {
+  const auto factor = [](double level) {
+    Tensor64 expected({12}), answer({12});
+    for (Index i = 0; i < 12; ++i) {
+      expected[i] = level + 0.3 * static_cast<double>(i);
+      answer[i] = expected[i] + std::log(3);
+    }
+    return factor_throughout(entries, returned(answer), expected, tolerated, {});
+  };
+  ASSERT_TRUE(factor(1).has_value());
+  EXPECT_NEAR(*factor(1), 3, 1e-4);
+  EXPECT_FALSE(factor(-2000).has_value()) << "so far from 0 an lse has no digits left for it";
+}
+
 TEST(Pattern, FactorOfWrongEntriesAnywhere) {
   for (int seed = 1; seed <= seeds; ++seed) {
     Right right(seed);

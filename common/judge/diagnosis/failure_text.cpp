@@ -103,14 +103,14 @@ std::vector<KnownFactor> unrefuted_factors(const Output& output, const Played& s
   std::vector<KnownFactor> known = known_factors(*shown.example);
   for (const Played* other : all) {
     if (other->answer.empty() || other->example->less_telling || other->example->large) continue;
-    const double tolerance = other->tolerance.at(output.name), room = mistake_factor * tolerance;
+    const double tolerance = other->tolerance.at(output.name);
     const std::optional<double> factor =
         factor_throughout(output, other->answer.at(output.name), other->expected.at(output.name), tolerance,
                           other->example->layout);
-    if (!factor || std::abs(*factor) <= room) continue;  // 0 is none
+    if (!factor || std::abs(*factor) <= most_room_of_known) continue;  // 0 is none
     const std::vector<KnownFactor> of_other = known_factors(*other->example);
     for (std::size_t i = 0; i < known.size(); ++i) {
-      if (!is_known_as(of_other[i], *factor, room)) known[i].value = std::numeric_limits<double>::quiet_NaN();
+      if (!is_known_as(of_other[i], *factor)) known[i].value = std::numeric_limits<double>::quiet_NaN();
     }
   }
   return known;

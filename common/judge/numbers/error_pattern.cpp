@@ -134,9 +134,11 @@ class Reader {
   std::optional<double> factor_throughout() const {
     if (wrong_.size() < 2) return std::nullopt;
     const Cut cut = whole();
-    if (!scaled_words(cut, true).empty()) return best(cut.parts[0], true);
-    if (!is_lse() || scaled_words(cut, false).empty()) return std::nullopt;
-    return std::exp(std::abs(best(cut.parts[0], false)));
+    if (is_lse() && !scaled_words(cut, false).empty()) {
+      const bool has_digits = std::ranges::max(scale_) * allowed_ <= most_room_of_known;
+      return has_digits ? std::optional(std::exp(std::abs(best(cut.parts[0], false)))) : std::nullopt;
+    }
+    return scaled_words(cut, true).empty() ? std::nullopt : std::optional(best(cut.parts[0], true));
   }
 
  private:

@@ -12,8 +12,6 @@ namespace course {
 namespace {
 
 constexpr double no_such_number = std::numeric_limits<double>::quiet_NaN();
-/// A factor farther from a known one is another.
-constexpr double most_room = 1e-3;
 
 /// Of one rank, or one column, nobody sees whether it was multiplied by that.
 double unless_one(Index count) {
@@ -44,7 +42,7 @@ std::vector<KnownFactor> known_factors(const Example& example) {
 }
 
 bool is_known_as(const KnownFactor& known, double factor, double room) {
-  return std::abs(factor - known.value) <= std::min(room, most_room) * known.value;
+  return std::abs(factor - known.value) <= std::min(room, most_room_of_known) * known.value;
 }
 
 std::string factor_words(const std::vector<KnownFactor>& known, double factor, double room) {

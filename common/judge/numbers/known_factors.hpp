@@ -17,8 +17,11 @@ struct KnownFactor {
 /// example, in the same order.
 std::vector<KnownFactor> known_factors(const Example& example);
 
-/// Whether a factor is the known one, up to `room` of it and no more than 1e-3.
-bool is_known_as(const KnownFactor& known, double factor, double room);
+/// A factor farther from a known one, as a part of it, is another.
+inline constexpr double most_room_of_known = 1e-3;
+
+/// Whether a factor is the known one, up to `room` of it and no more than most_room_of_known.
+bool is_known_as(const KnownFactor& known, double factor, double room = most_room_of_known);
 
 /// "log 2", "the number of ranks, or sqrt(head_dim)": what a factor may be. Empty where none of the known
 /// ones is it, and where one without words is.

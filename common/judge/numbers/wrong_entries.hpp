@@ -39,7 +39,8 @@ std::string error_pattern(const Output& output, const Tensor64& answer, const Te
                           double tolerance, const Layout& layout, const std::vector<KnownFactor>& known = {});
 
 /// The factor that every entry is off by; of a log-sum-exp that is off by one constant, the factor that its
-/// sum is too large or too small by. Nothing where there is none.
+/// sum is too large or too small by. Nothing where there is none, and where so large an lse has too few
+/// digits for it.
 std::optional<double> factor_throughout(const Output& output, const Tensor64& answer,
                                         const Tensor64& expected, double tolerance, const Layout& layout);
 
