@@ -26,12 +26,23 @@ void Journal::write_page(const std::function<void(RankStatus&)>& change) {
   page_->sequence.store(before + 2, std::memory_order_release);
 }
 
+/// Returns whether it is new and there is room for it.
+bool Journal::add(const Fact& fact) {
+  Facts& facts = report_.facts;
+  if (std::ranges::count(facts, fact) > 0) return false;
+  if (std::ranges::count(facts, fact.kind, &Fact::kind) == facts_of_a_kind) return false;
+  facts.push_back(fact);
+  return true;
+}
+
+void Journal::note_in_report(const Fact& fact) {
+  const std::lock_guard guard(mutex_);
+  add(fact);
+}
+
 void Journal::note(const Fact& fact) {
   const std::lock_guard guard(mutex_);
-  Facts& facts = report_.facts;
-  if (std::ranges::count(facts, fact) > 0) return;
-  if (std::ranges::count(facts, fact.kind, &Fact::kind) == facts_of_a_kind) return;
-  facts.push_back(fact);
+  if (!add(fact)) return;
   const std::string line = line_of_page(fact) + '\n';
   write_page([&](RankStatus& own) {
     const std::size_t used = strnlen(own.facts, sizeof own.facts);

@@ -24,6 +24,8 @@ class Journal {
 
   /// Adds a fact, to the page too where that still has room, unless it is known or enough of its kind are.
   void note(const Fact& fact);
+  /// The same in the report alone, of what is no news to anybody who looks at the page.
+  void note_in_report(const Fact& fact);
   /// " (after 2 receives)", of what happens now.
   std::string now();
   /// The same as note() of what happens now.
@@ -53,6 +55,7 @@ class Journal {
   Report take() { return std::move(report_); }
 
  private:
+  bool add(const Fact& fact);
   void write_page(const std::function<void(RankStatus&)>& change);
 
   std::mutex mutex_;

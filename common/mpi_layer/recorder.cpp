@@ -334,6 +334,18 @@ void Recorder::hand_over(Operation& operation) {
                     .call = operation.call});
 }
 
+/// Notes that a message has not filled its receive's room.
+void Recorder::note_length(const Operation& receive, const MPI_Status& status) {
+  int arrived = 0;
+  PMPI_Get_count(&status, MPI_BYTE, &arrived);
+  if (arrived == MPI_UNDEFINED || arrived >= receive.bytes) return;
+  journal.note_in_report({.kind = fact_short_message,
+                          .text = receive.text(),
+                          .call = receive.call,
+                          .bytes = arrived,
+                          .room = receive.bytes});
+}
+
 void Recorder::complete(MPI_Request request, const MPI_Status& status, const char* by) {
   const OpenRequests::Guard guard(open.mutex);
   Operation* known = open.find(request);
@@ -348,6 +360,7 @@ void Recorder::complete(MPI_Request request, const MPI_Status& status, const cha
   });
   if (known == nullptr) return;
   hand_over(*known);
+  if (real && known->kind == Kind::Receive) note_length(*known, status);
   if (known->persistent) {
     known->active = false;
   } else {

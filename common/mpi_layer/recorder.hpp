@@ -341,6 +341,7 @@ class Recorder {
   [[noreturn]] void throw_short_room(const Operation& operation, const std::string& text);
   void check_overlap(Operation& operation);
   void hand_over(Operation& operation);
+  void note_length(const Operation& receive, const MPI_Status& status);
   void close(Operation& operation);
 
   struct Made {

@@ -24,6 +24,8 @@ inline constexpr const char* mark_four_times = "four_times";
 inline constexpr const char* fact_short_room = "short_room";
 /// A message was longer than its receive.
 inline constexpr const char* fact_truncated = "truncated";
+/// A message was shorter than its receive, as it may be where rooms are padded: the receive.
+inline constexpr const char* fact_short_message = "short_message";
 /// A buffer was used for a new operation while an earlier one, open over a computation, still had it.
 inline constexpr const char* fact_reused_before_wait = "reused_before_wait";
 /// Of a buffer that MPI was still reading, or filling, when its owner wrote to it.

@@ -451,6 +451,28 @@ TEST(CommunicationChecks, TellAnEmptyBlockThatIsSentAndNotReceived) {
   EXPECT_TRUE(checks::every_rank_sends(example, still));
 }
 
+/// What is said of a message of so many bytes in a room of 72, on a ring of these shards.
+std::string told_of_message(const std::vector<int>& shards, std::int64_t bytes) {
+  Outcome outcome;
+  outcome.facts = {{},
+                   {{.kind = fact_short_message,
+                     .text = "MPI_Recv from rank 0 (tag 1, 72 bytes)",
+                     .bytes = bytes,
+                     .room = 72}}};
+  return checks::shorter_message(ring(shards), outcome);
+}
+
+TEST(CommunicationChecks, TellAMessageThatIsShorterThanItsRoom) {
+  EXPECT_EQ(told_of_message({3, 3}, 36), "") << "one of two shards in a room for all";
+  EXPECT_EQ(
+      told_of_message({3, 3}, 24),
+      "rank 1: MPI_Recv from rank 0 (tag 1, 72 bytes) got 24 bytes; the rest of its room stayed as it was");
+  EXPECT_EQ(told_of_message({3, 2, 0}, 48), "") << "rooms have the largest shard's length";
+  EXPECT_EQ(told_of_message({3, 2, 0}, 0), "");
+  EXPECT_NE(told_of_message({3, 2, 0}, 36), "");
+  EXPECT_EQ(checks::shorter_message(ring({3, 3}), Outcome()), "");
+}
+
 TEST(CommunicationChecks, TellAFactorThatACountLacks) {
   const Example example = ring({2, 2});
   Outcome outcome;

@@ -7,6 +7,7 @@
 
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/input_generator.hpp"
+#include "judge/numbers/known_factors.hpp"
 #include "judge/numbers/precision.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 #include "ring/shards.hpp"
@@ -72,6 +73,12 @@ struct Right {
   std::vector<int> shards;
   Tensor64 expected;
 };
+
+/// A ring of so many ranks, of two tokens each.
+Example ring(int ranks, Index head_dim) {
+  const Index tokens = 2 * ranks;
+  return {"a ring", {{"k", Tensor({1, tokens, head_dim})}}, {}, std::vector<int>(ranks, 2)};
+}
 
 // One corruption, and the words for it
 
@@ -155,10 +162,11 @@ TEST(Pattern, ConstantOfAllEntries) {
     Tensor64 expected({generator.integer(5, 40)});
     for (double& x : expected.values()) x = generator.normal();
     expected[0] = -infinity;
+    std::vector<KnownFactor> known;
     const auto off_by = [&](double constant) {
       Tensor64 answer = expected;
       for (double& x : answer.values()) x += constant;
-      return error_pattern(entries, returned(answer), expected, tolerated, {});
+      return error_pattern(entries, returned(answer), expected, tolerated, {}, known);
     };
     for (const double constant : {0.25, -0.75})
       EXPECT_EQ(off_by(constant), fmt::format("lse: every entry is {} {} than it should be",
@@ -166,6 +174,80 @@ TEST(Pattern, ConstantOfAllEntries) {
           << seed;
     EXPECT_EQ(off_by(std::log(2)), "lse: every entry is 0.693147 (log 2) more than it should be") << seed;
     EXPECT_EQ(off_by(-std::log(32)), "lse: every entry is 3.46574 (log 32) less than it should be") << seed;
+    known = known_factors(ring(3, 128));
+    EXPECT_EQ(off_by(std::log(3)),
+              "lse: every entry is 1.09861 (log 3, and 3 is the number of ranks) more than it should be")
+        << seed;
+    EXPECT_EQ(off_by(-std::log(128)),
+              "lse: every entry is 4.85203 (log 128, and 128 is head_dim) less than it should be")
+        << seed;
+  }
+}
+
+/// What is said of an answer that is off by this factor, of this example.
+std::string factor_in_a_ring(double factor, const Example& example) {
+  InputGenerator generator(1);
+  Tensor64 expected({2, 6, 4});
+  for (double& x : expected.values()) x = generator.normal();
+  Tensor64 answer = expected;
+  for (double& x : answer.values()) x *= factor;
+  return error_pattern(heads, returned(answer), expected, tolerated, {}, known_factors(example));
+}
+
+TEST(Pattern, SaysWhatAFactorIs) {
+  const Example three = ring(3, 64);
+  const auto is = [](const std::string& number) {
+    return "o: every entry is " + number + " times what it should be";
+  };
+  EXPECT_EQ(factor_in_a_ring(std::log(2), three), is("0.693147 (log 2)"));
+  EXPECT_EQ(factor_in_a_ring(std::pow(std::log(2), 2), three), is("0.480453 (log 2 squared)"));
+  EXPECT_EQ(factor_in_a_ring(1 / std::log(2), three), is("1.4427 (1 / log 2)"));
+  EXPECT_EQ(factor_in_a_ring(3, three), is("3 (the number of ranks)"));
+  EXPECT_EQ(factor_in_a_ring(1.0 / 3, three), is("0.333333 (1 / the number of ranks)"));
+  EXPECT_EQ(factor_in_a_ring(8, three), is("8 (sqrt(head_dim))"));
+  EXPECT_EQ(factor_in_a_ring(0.125, three), is("0.125 (1 / sqrt(head_dim))"));
+  EXPECT_EQ(factor_in_a_ring(1.0 / 64, three), is("0.015625 (1 / head_dim)"));
+  EXPECT_EQ(factor_in_a_ring(4, ring(4, 16)), is("4 (the number of ranks, or sqrt(head_dim))"));
+}
+
+TEST(Pattern, SaysNothingOfAFactorThatMayBeAnyOne) {
+  const auto is = [](const std::string& number) {
+    return "o: every entry is " + number + " times what it should be";
+  };
+  EXPECT_EQ(factor_in_a_ring(2, ring(2, 4)), is("2")) << "twice, whatever the number of ranks";
+  EXPECT_EQ(factor_in_a_ring(0.5, ring(2, 4)), is("0.5"));
+  EXPECT_EQ(factor_in_a_ring(0.69, ring(3, 64)), is("0.69")) << "next to log 2";
+  EXPECT_EQ(factor_in_a_ring(8, {"no ring", {}}), is("8"));
+}
+
+TEST(Pattern, FactorOfTheSumOfEveryLse) {
+  const auto factor = [](double level) {
+    Tensor64 expected({12}), answer({12});
+    for (Index i = 0; i < 12; ++i) {
+      expected[i] = level + 0.3 * static_cast<double>(i);
+      answer[i] = expected[i] + std::log(3);
+    }
+    return factor_throughout(entries, returned(answer), expected, tolerated, {});
+  };
+  ASSERT_TRUE(factor(1).has_value());
+  EXPECT_NEAR(*factor(1), 3, 1e-4);
+  EXPECT_FALSE(factor(-2000).has_value()) << "so far from 0 an lse has no digits left for it";
+}
+
+TEST(Pattern, FactorOfWrongEntriesAnywhere) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    std::vector<bool> wrong(static_cast<std::size_t>(right.expected.size()));
+    for (std::size_t i = 0; i < wrong.size(); ++i)
+      wrong[i] = i % 3 == 0 || right.generator.uniform(0, 1) < 0.3;
+    const auto changed = [&](auto change) {
+      return right.pattern_of(
+          right.with([&](Index i, double x) { return wrong[static_cast<std::size_t>(i)] ? change(x) : x; }));
+    };
+    EXPECT_EQ(changed([](double x) { return 1.5 * x; }),
+              "o: every wrong entry is 1.5 times what it should be")
+        << seed;
+    EXPECT_EQ(changed([&](double x) { return right.generator.uniform(1.4, 1.6) * x; }), "") << seed;
   }
 }
 
@@ -254,13 +336,70 @@ TEST(Pattern, NoNumbers) {
     };
     EXPECT_EQ(holding(std::nan("")), fmt::format("o: the {} wrong entries are NaN", count)) << seed;
     EXPECT_EQ(holding(-infinity), fmt::format("o: the {} wrong entries are -inf", count)) << seed;
-    EXPECT_TRUE(has(holding(0), "wrong entries are exactly 0")) << seed;
+    EXPECT_EQ(holding(0), "") << "zeros() says it";
     const std::string some = right.pattern_of(right.with([&](Index i, double x) {
       return right.rank(i) == rank ? std::nan("") : x + right.generator.normal() + 1e3;
     }));
     EXPECT_TRUE(has(some, fmt::format("o: {} of the ", count))) << some;
     EXPECT_TRUE(has(some, fmt::format("NaN, all in the shard of rank {} of ", rank))) << some;
   }
+}
+
+/// lse of rows of which some see nothing.
+Tensor64 with_empty_rows(const std::vector<double>& values) {
+  return Tensor64({std::ssize(values)}, std::vector<double>(values));
+}
+
+TEST(Pattern, OneConstantInPlaceOfInfinity) {
+  const Tensor64 expected = with_empty_rows({1.5, -infinity, 0.25, -infinity, -infinity, 2.5});
+  const auto pattern = [&](const std::vector<double>& answer) {
+    return error_pattern(entries, with_empty_rows(answer), expected, tolerated, {});
+  };
+  EXPECT_EQ(pattern({1.5, -1e30, 0.25, -1e30, -1e30, 2.5}),
+            "lse: where -inf should be is -1e+30, in all of 3 places");
+  EXPECT_EQ(pattern({1.5, 0, 0.75, 0, 0, 2.5}), "lse: where -inf should be is 0, in all of 3 places");
+  EXPECT_EQ(pattern({1.5, -infinity, 0.25, -20, -20, 2.5}),
+            "lse: where -inf should be is -20, in 2 of 3 places");
+  EXPECT_EQ(pattern({1.5, -1e30, 0.25, -1e30, -2e30, 2.5}), "") << "two that agree by chance";
+  EXPECT_EQ(pattern({1.5, -infinity, 0.25, -infinity, -1e30, 2.5}), "");
+  EXPECT_EQ(pattern({1.5, -infinity, 0.25, -infinity, -infinity, 2.5}), "");
+}
+
+TEST(Zeros, AreToldOfTheWholeOfRanksAndOfHeads) {
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Right right(seed);
+    const auto told = [&](auto is_0) {
+      return zeros(heads, returned(right.with([&](Index i, double x) { return is_0(i) ? 0 : x; })),
+                   right.expected, tolerated, right.shards);
+    };
+    const int rank = right.some_rank();
+    const Index n = right.expected.extent(0);
+    EXPECT_EQ(told([](Index) { return true; }), "o is 0 everywhere") << seed;
+    EXPECT_EQ(told([&](Index i) { return right.rank(i) == rank; }),
+              fmt::format("o is 0 in all of rank {} of {}", rank, right.shards.size()))
+        << seed;
+    EXPECT_EQ(
+        told([&](Index i) { return right.head(i) != 1; }),
+        n == 3 ? "o is 0 in all of heads 0 and 2 of 3"
+               : fmt::format("o is 0 in all of heads {} of {}", n == 4 ? "0, 2 and 3" : "0, 2, 3 and 4", n))
+        << seed;
+    EXPECT_EQ(told([&](Index i) { return right.head(i) == 1 && i % right.expected.extent(2) > 0; }), "")
+        << seed;
+    EXPECT_EQ(told([](Index) { return false; }), "") << seed;
+  }
+}
+
+TEST(Zeros, AreNotToldWhereTheyShouldBe) {
+  Tensor64 expected({2, 3, 2});
+  for (Index i = 6; i < 12; ++i) expected[i] = 0.5 + static_cast<double>(i);  // head 0 sees nothing
+  Tensor64 answer = expected;
+  answer[7] = 0;
+  answer[9] = 1;
+  EXPECT_EQ(zeros(heads, answer, expected, tolerated, {}), "");
+  const Tensor64 counts({2, 2, 1}, {0, 1, 2, 1});
+  EXPECT_EQ(zeros(heads, Tensor64({2, 2, 1}, {0, 0, 3, 1}), counts, tolerated, {}), "")
+      << "of whole numbers one may well be 0";
+  EXPECT_EQ(zeros(heads, Tensor64({2, 2, 1}), counts, tolerated, {}), "o is 0 everywhere");
 }
 
 TEST(Pattern, Rounding) {

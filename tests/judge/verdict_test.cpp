@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "../common/sitting.hpp"
+#include "protocol/fact_kinds.hpp"
 
 namespace course {
 
@@ -205,6 +206,98 @@ TEST(Verdict, TellsThePatternOfAnAnswerWithoutAName) {
   const TestVerdict tripled = verdict_on({4.5, -7.5, 9.75, 14.25}, false);
   EXPECT_EQ(tripled.mistakes, std::set<std::string>{"tripled"});
   EXPECT_TRUE(tripled.text.ends_with("on an input")) << tripled.text;
+}
+
+TEST(Verdict, SaysFirstThatAnOutputIs0) {
+  Task task = one_output();
+  task.readings = {{"every answer is 0 times itself", always({0, 0, 0, 0})}};
+  const TestVerdict verdict = Sitting(task, {an_input}, always({0, 0, 0, 0})).verdict();
+  EXPECT_TRUE(verdict.text.starts_with("o is 0 everywhere\nevery answer is 0 times itself\n"))
+      << verdict.text;
+  EXPECT_EQ(verdict.text.find("exactly 0"), std::string::npos) << verdict.text;
+  task.mistakes.push_back({"lost", always({0, 0, 0, 0})});
+  const TestVerdict named = Sitting(task, {an_input}, always({0, 0, 0, 0})).verdict();
+  EXPECT_EQ(named.mistakes, std::set<std::string>{"lost"});
+  EXPECT_EQ(named.text.find("everywhere"), std::string::npos) << named.text;
+}
+
+TEST(Verdict, SaysLaterThatAnOutputIs0OnOneInputAlone) {
+  Sitting sitting(one_output());
+  sitting.play({"a short row", {}}, always({0, 0, 0, 0}));
+  sitting.play({"a long row", {}}, always({0, 1, 1, 3}));
+  const std::string text = sitting.verdict().text;
+  EXPECT_TRUE(text.starts_with("o[row")) << text;
+  EXPECT_NE(text.find("on a short row\no is 0 everywhere\n"), std::string::npos) << text;
+}
+
+/// The verdict on answers by ranks that are each `times(ranks)` what is right, of rings of these sizes.
+std::string told_of_rings(const std::vector<int>& sizes, double (*times)(int ranks)) {
+  const auto x_times = [](double factor) {
+    return [=](const Example& example) {
+      Tensor64 o = cast<double>(example.inputs.at("k"));
+      for (double& entry : o.values()) entry *= factor;
+      return Answer{{"o", o}};
+    };
+  };
+  const Task task{.id = "1",
+                  .function = "f",
+                  .outputs = {{"o", {"head", "row", "col"}, 1}},
+                  .examples = {},
+                  .expected = x_times(1),
+                  .baseline = x_times(1)};
+  Sitting sitting(task);
+  for (const int ranks : sizes) {
+    Example ring{"a ring", {{"k", Tensor({2, ranks, 5})}}, {}, std::vector<int>(ranks, 1)};
+    for (Index i = 0; float& entry : ring.inputs.at("k").values()) entry = 0.3f + static_cast<float>(i++ % 7);
+    sitting.play(ring, x_times(times(ranks)));
+  }
+  return sitting.verdict(false, false, sizes.front()).text;
+}
+
+TEST(Verdict, SaysWhatAFactorIsOnEveryInput) {
+  const char* const twice = "every entry is 2 times what it should be";
+  const auto as_ranks = [](int ranks) { return static_cast<double>(ranks); };
+  EXPECT_NE(told_of_rings({2, 3}, as_ranks).find("every entry is 2 (the number of ranks) times"),
+            std::string::npos)
+      << told_of_rings({2, 3}, as_ranks);
+  EXPECT_NE(told_of_rings({2}, as_ranks).find(twice), std::string::npos);
+  EXPECT_NE(told_of_rings({2, 3}, [](int) { return 2.0; }).find(twice), std::string::npos);
+  EXPECT_NE(told_of_rings({3, 4}, [](int) { return 3.0; }).find("is 3 times"), std::string::npos)
+      << "the number of ranks on one input by chance";
+}
+
+TEST(Verdict, TellsTwoMistakesBetweenWhichNoInputDecides) {
+  Task task = task_of_o({1, 2}, {{"doubled", {2, 4}}, {"added", {2, 4}}, {"lost", {0, 0}}});
+  task.descriptions = {
+      {"doubled", "all is doubled"}, {"added", "all is added twice"}, {"lost", "all is lost"}};
+  const TestVerdict verdict = Sitting(task, {an_input}, always({2, 4})).verdict();
+  EXPECT_TRUE(verdict.mistakes.empty());
+  EXPECT_TRUE(verdict.in_part.empty());
+  EXPECT_TRUE(
+      verdict.text.starts_with("no input here tells which of two mistakes it is: either all is added "
+                               "twice\nor all is doubled\n"))
+      << verdict.text;
+  task.mistakes.push_back({"third", always({2, 4})});
+  EXPECT_EQ(Sitting(task, {an_input}, always({2, 4})).verdict().text.find("either"), std::string::npos);
+}
+
+TEST(Verdict, TellsAShorterMessageBesideAWrongAnswerWithoutAName) {
+  const Example ring{"a ring", {}, {}, std::vector<int>{2, 2}};
+  const auto verdict_of = [&](std::vector<double> values) {
+    Outcome outcome = returned(only_o(std::move(values)), ring.layout, 0);
+    outcome.facts = {{},
+                     {{.kind = fact_short_message,
+                       .text = "MPI_Recv from rank 0 (tag 1, 16 bytes)",
+                       .bytes = 4,
+                       .room = 16}}};
+    Sitting sitting(one_output());
+    sitting.play(ring, std::move(outcome));
+    return sitting.verdict(false, false, 2);
+  };
+  const char* const told = "rank 1: MPI_Recv from rank 0 (tag 1, 16 bytes) got 4 bytes";
+  EXPECT_NE(verdict_of({1.5, -2.5, 1, 2}).text.find(told), std::string::npos);
+  EXPECT_EQ(verdict_of({4.5, -7.5, 9.75, 14.25}).text.find(told), std::string::npos) << "it has a name";
+  EXPECT_EQ(verdict_of({1.5, -2.5, 3.25, 4.75}).status, TestVerdict::Status::Passed);
 }
 
 TEST(Verdict, OnOneInputByItselfSaysNoCause) {

@@ -114,6 +114,11 @@ std::string missing_factor(const Example& example, std::int64_t factor);
 /// the room may lack.
 std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& outcome);
 
+/// "rank 1: MPI_Recv from rank 0 (tag 1, 72 bytes) got 24 bytes; the rest of its room stayed as it was": a
+/// message that was shorter than its room, and not as a shard is in a room that has the length of the largest
+/// or of all. Empty where there is none. Only beside a wrong answer does it say anything.
+std::string shorter_message(const Example& example, const Outcome& outcome);
+
 /// A rank waits in a send of an empty block.
 std::vector<Finding> tells_empty_message(const Example& example, const Outcome& outcome);
 

@@ -13,6 +13,15 @@ namespace {
 
 constexpr const char* empty_blocks_too = "leave an empty block out on both sides or on neither";
 
+/// Whether a message may be a shard, or what is made of one, in a room for the largest or for all of them.
+bool is_in_a_padded_room(const Example& example, const Fact& message) {
+  const std::vector<int> shards = example.layout.shard_tokens();
+  return std::ranges::any_of(shards, [&](std::int64_t shard) {
+    return message.bytes * largest_shard(shards) == message.room * shard ||
+           message.bytes * total_tokens(shards) == message.room * shard;
+  });
+}
+
 /// Whether a message of another block - of its keys, its values or both, or of a head of these - met a
 /// receive of as many tokens as this rank has.
 bool has_length_of_own(const Example& example, int rank, const Fact& truncated) {
@@ -90,6 +99,18 @@ std::vector<Finding> tells_shard_lengths(const Example& example, const Outcome& 
   if (least == 0 && !rooms_have_length_of_own(example, outcome))
     all.push_back({"", fmt::format("one of them has none: {}", empty_blocks_too)});
   return all;
+}
+
+std::string shorter_message(const Example& example, const Outcome& outcome) {
+  if (example.ranks() < 2) return "";
+  for (std::size_t rank = 0; rank < outcome.facts.size(); ++rank) {
+    for (const Fact& fact : outcome.facts[rank]) {
+      if (fact.kind != fact_short_message || is_in_a_padded_room(example, fact)) continue;
+      return fmt::format("rank {}: {} got {} bytes; the rest of its room stayed as it was", rank, fact.text,
+                         fact.bytes);
+    }
+  }
+  return "";
 }
 
 std::vector<Finding> tells_empty_message(const Example& example, const Outcome& outcome) {

@@ -60,7 +60,7 @@ void take_back_names(const PlayedTest& test, std::vector<Failure>& failures) {
 
 }  // namespace
 
-Lines lines_on(const Task& task, const Played& played, Words words) {
+Lines lines_on(const Task& task, const Played& played, const Words& words) {
   Lines lines;
   for (const Output* output : wrong_outputs(task, played)) {
     const std::string name = output->name;

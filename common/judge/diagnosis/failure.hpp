@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,11 +13,11 @@ namespace course {
 
 using Lines = std::vector<std::string>;  // an entry may hold several lines
 
-using Words = std::string (*)(const Output&, const Tensor64& answer, const Tensor64& expected,
-                              double tolerance, const Layout& layout);
+using Words = std::function<std::string(const Output&, const Tensor64& answer, const Tensor64& expected,
+                                        double tolerance, const Layout& layout)>;
 
 /// What `words` has to say of each wrong output.
-Lines lines_on(const Task& task, const Played& played, Words words);
+Lines lines_on(const Task& task, const Played& played, const Words& words);
 
 /// What is wrong with one example.
 struct Failure {

@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
+#include "judge/checks/communication_checks.hpp"
+#include "judge/diagnosis/inputs_apart.hpp"
 #include "judge/diagnosis/inputs_compared.hpp"
 #include "judge/diagnosis/readings.hpp"
+#include "judge/numbers/known_factors.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/wrong_entries.hpp"
 #include "text/text_file.hpp"
@@ -67,19 +71,78 @@ Lines looks_in_part(const PlayedTest& test, const std::map<std::string, std::vec
   return lines;
 }
 
+void append(Lines& lines, Lines more) {
+  std::ranges::move(more, std::back_inserter(lines));
+}
+
+/// What zeros() says of an output of an answer.
+std::string zeros_of(const Output& output, const Played& played) {
+  return zeros(output, played.answer.at(output.name), played.expected.at(output.name),
+               played.tolerance.at(output.name), played.example->layout);
+}
+
+/// What zeros() says of the witness' outputs: of those that have zeros on every input on which they are
+/// wrong, or of the others.
+Lines zero_lines(const Task& task, const Played& witness, const std::vector<Played>& test,
+                 bool on_every_input) {
+  Lines lines;
+  for (const Output* output : wrong_outputs(task, witness)) {
+    const bool everywhere = std::ranges::all_of(test, [&](const Played& played) {
+      return played.answer.empty() || std::ranges::count(wrong_outputs(task, played), output) == 0 ||
+             !zeros_of(*output, played).empty();
+    });
+    if (everywhere == on_every_input) lines.push_back(zeros_of(*output, witness));
+  }
+  return lines;
+}
+
+/// What a factor in an output of the shown answer may be: without what another input's answer refutes that is
+/// off by one factor, too.
+std::vector<KnownFactor> unrefuted_factors(const Output& output, const Played& shown,
+                                           const std::vector<const Played*>& all) {
+  std::vector<KnownFactor> known = known_factors(*shown.example);
+  for (const Played* other : all) {
+    if (other->answer.empty() || other->example->less_telling || other->example->large) continue;
+    const double tolerance = other->tolerance.at(output.name);
+    const std::optional<double> factor =
+        factor_throughout(output, other->answer.at(output.name), other->expected.at(output.name), tolerance,
+                          other->example->layout);
+    if (!factor || std::abs(*factor) <= most_room_of_known) continue;  // 0 is none
+    const std::vector<KnownFactor> of_other = known_factors(*other->example);
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (!is_known_as(of_other[i], *factor)) known[i].value = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  return known;
+}
+
+/// What the numbers of each wrong output have in common.
+Lines patterns(const Task& task, const Played& witness, const std::vector<const Played*>& all) {
+  return lines_on(task, witness,
+                  [&](const Output& output, const Tensor64& answer, const Tensor64& expected,
+                      double tolerance, const Layout& layout) {
+                    return error_pattern(output, answer, expected, tolerance, layout,
+                                         unrefuted_factors(output, witness, all));
+                  });
+}
+
 /// What is said of a failure without a name: what the numbers of a wrong answer have in common, what the
 /// wrong rows share, and what is right beside it. Where no computation is known that explains all answers
 /// (`is_read` is false), also what a task's own arithmetic can tell of them.
-Lines hints(const PlayedTest& test, const Played& witness, bool is_read) {
+/// @param all what was played of the task, at every world size
+Lines hints(const PlayedTest& test, const Played& witness, bool is_read,
+            const std::vector<const Played*>& all) {
   const Task& task = *test.test->task;
   Lines lines;
   if (!witness.answer.empty() && !is_right(witness)) {
-    lines = lines_on(task, witness, error_pattern);
+    lines = zero_lines(task, witness, test.played, false);
+    append(lines, patterns(task, witness, all));
     std::string of_all = !is_read && task.look ? task.look(witness, test.played) : "";
     if (!is_read && of_all.empty()) of_all = o_and_lse(task, witness, test.played);
     lines.push_back(of_all);
     lines.push_back(what_wrong_rows_share(task, test.played));
     lines.push_back(one_wrong_rank(task, test.played));
+    lines.push_back(checks::shorter_message(*witness.example, *witness.outcome));
   }
   lines.push_back(right_and_side(task, witness, test.played));
   if (has_computed_nan(witness)) {
@@ -136,6 +199,19 @@ Lines looks_like_in_part(const PlayedTest& test, const std::vector<const Played*
   return lines;
 }
 
+/// What explains all answers where no name does: two mistakes between which no input decides, and another
+/// computation. One that explains every answer says more than what some of them look like.
+Lines explanations(const Task& task, const Played& shown, const std::vector<const Played*>& all,
+                   const std::vector<std::string>& explaining) {
+  Lines lines;
+  if (explaining.size() == 2)
+    lines.push_back(fmt::format("no input here tells which of two mistakes it is: either {}\nor {}",
+                                task.descriptions.at(explaining[0]), task.descriptions.at(explaining[1])));
+  lines.push_back(as_if(task, shown, all));
+  std::erase(lines, "");
+  return lines;
+}
+
 /// The kinds of input that pass beside these failures.
 std::string passing_kinds(const PlayedTest& test, const std::vector<Failure>& failures) {
   std::set<const Played*> failed;
@@ -148,10 +224,6 @@ std::string kept_between_calls(const std::vector<Failure>& failures, const Failu
   if (failures.size() != 1 || !shown.played->example->called_before) return "";
   return "by itself the same input is right: something is kept from one call to the next, such as a static "
          "variable or a result that is known again by an address";
-}
-
-void append(Lines& lines, Lines more) {
-  std::ranges::move(more, std::back_inserter(lines));
 }
 
 }  // namespace
@@ -176,21 +248,25 @@ std::string failure_text_alone(const Failure& shown) {
 }
 
 std::string failure_text(const PlayedTest& test, const std::vector<Failure>& failures, const Failure& shown,
-                         const std::vector<const Played*>& all, TestVerdict& verdict) {
+                         const std::vector<const Played*>& all, const std::vector<std::string>& explaining,
+                         TestVerdict& verdict) {
   const Task& task = *test.test->task;
   const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
   const bool has_name = !verdict.mistakes.empty();
-  // One computation that explains every answer says more than what some of them look like.
-  const std::string reading = !has_name && shown.wrong_answer ? as_if(task, *shown.played, all) : "";
-  Lines lines{reading};
-  if (any_wrong && !has_name && reading.empty()) append(lines, looks_like_in_part(test, all, verdict));
+  const bool is_unnamed_answer = !has_name && shown.wrong_answer;
+  Lines lines = is_unnamed_answer ? zero_lines(task, *shown.played, test.played, true) : Lines{};
+  const Lines explained = is_unnamed_answer ? explanations(task, *shown.played, all, explaining) : Lines{};
+  append(lines, explained);
+  if (any_wrong && !has_name && explained.empty())
+    append(lines, looks_like_in_part(test, all, verdict));
   append(lines, shown.lines);
   lines.push_back("on " + shown.played->example->what);
   lines.push_back(kept_between_calls(failures, shown));
   if (has_name && any_wrong) lines.push_back(reading_beside_name(task, all));
-  if (!has_name) append(lines, hints(test, *shown.played, !reading.empty()));
+  if (!has_name) append(lines, hints(test, *shown.played, !explained.empty(), all));
   lines.push_back(count_words(test, *shown.played, failures.size()));
   if (!has_name) lines.push_back(passing_kinds(test, failures));
+  if (!has_name && any_wrong) lines.push_back(what_wrong_inputs_share(test.played));
   std::erase(lines, "");
   return fmt::format("{}", fmt::join(lines, "\n"));
 }

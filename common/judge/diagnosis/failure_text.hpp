@@ -19,7 +19,9 @@ std::string failure_text_alone(const Failure& shown);
 /// is a name for them, the failure that is shown, and what its numbers and the other inputs tell. Adds to the
 /// verdict what it looks like in part.
 /// @param all what was played of the task, at every world size
+/// @param explaining the mistakes that explain it all
 std::string failure_text(const PlayedTest& test, const std::vector<Failure>& failures, const Failure& shown,
-                         const std::vector<const Played*>& all, TestVerdict& verdict);
+                         const std::vector<const Played*>& all, const std::vector<std::string>& explaining,
+                         TestVerdict& verdict);
 
 }  // namespace course

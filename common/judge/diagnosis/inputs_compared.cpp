@@ -34,10 +34,7 @@ bool is_special(const Played& played) {
   for (const auto& [name, input] : played.example->inputs) {
     if (std::ranges::any_of(input.values(), is_far)) return true;
   }
-  const auto has_number = [](const auto& output) {
-    return std::ranges::any_of(output.second.values(), [](double x) { return std::isfinite(x) && x != 0; });
-  };
-  return std::ranges::none_of(played.expected, has_number);
+  return !has_number(played);
 }
 
 /// How many reasons there are why many mistakes look alike on it: wrong entries that are no numbers, and rows
@@ -153,6 +150,12 @@ std::string in_lines(std::string text, const std::vector<std::string>& kinds) {
 }
 
 }  // namespace
+
+bool has_number(const Played& played) {
+  return std::ranges::any_of(played.expected, [](const auto& output) {
+    return std::ranges::any_of(output.second.values(), [](double x) { return std::isfinite(x) && x != 0; });
+  });
+}
 
 const Played* simplest(const Task& task, const std::vector<const Played*>& failed, bool relations) {
   const auto effort = [&](const Played* played) {

@@ -10,6 +10,9 @@ namespace course {
 
 /// What the inputs of one test, looked at together, say of a failure.
 
+/// Whether the expected answer has a number that could be wrong: one that is finite and not 0.
+bool has_number(const Played& played);
+
 /// The one whose input a person works through fastest: the fewest numbers among those without anything
 /// special, which is a rank without rows, a number that is infinite or far from 0, an answer without a number
 /// that could be wrong. Where `relations` are asked for, then first those whose wrong answer is off by one

@@ -97,7 +97,7 @@ TestVerdict verdict_on(const PlayedTest& test, const Findings& findings, const E
   verdict.has_line = shown.has_line && !test.test->hidden;
   verdict.text = test.test->hidden ? without_values(task, *shown.played)
                  : alone           ? failure_text_alone(shown)
-                                   : failure_text(test, failures, shown, evidence.all, verdict);
+                         : failure_text(test, failures, shown, evidence.all, evidence.explaining, verdict);
   return verdict;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -26,6 +27,9 @@ constexpr double worst_entry = 4;
 /// A factor nearer to 1 than this many times what may be off fits right entries, too.
 constexpr double far_from_one = 4;
 constexpr std::size_t most_told = 4;
+/// The unit of the cut that has all wrong entries and no other.
+constexpr const char* wrong_entry = "wrong entry";
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 /// An output cut into parts of one kind, each the flat indices of one head, one row or one rank's shard.
 struct Cut {
@@ -82,32 +86,59 @@ struct Fit {
 class Reader {
  public:
   Reader(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
-         const Layout& layout)
+         const Layout& layout, const std::vector<KnownFactor>& known = {})
       : output_(output),
         answer_(answer),
         expected_(expected),
         layout_(layout),
+        known_(known),
         tolerance_(tolerance),
         allowed_(mistake_factor * tolerance),
         off_(off_by(answer, expected, tolerance)),
-        scale_(typical_magnitudes(expected)) {
+        scale_(typical_magnitudes(expected)),
+        any_fraction_(std::ranges::any_of(expected.values(), [](double x) { return x != std::round(x); })) {
     for (Index i = 0; i < expected_.size(); ++i) {
       if (is_wrong(i)) wrong_.push_back(i);
     }
   }
 
   std::string text() const {
-    if (wrong_.size() < 2) return "";
-    for (const auto look : {&Reader::no_numbers, &Reader::displaced, &Reader::scaled, &Reader::rounded}) {
+    if (wrong_.size() < 2 || (all_wrong_are_0() && !zeros().empty())) return "";
+    for (const auto look : {&Reader::no_numbers, &Reader::in_place_of_infinity, &Reader::displaced,
+                            &Reader::scaled, &Reader::rounded}) {
       if (const std::string words = (this->*look)(); !words.empty()) return output_.in_words() + ": " + words;
     }
     return "";
   }
 
+  std::string zeros() const {
+    for (const Cut& cut : levels_of(output_, expected_.shape(), layout_)) {
+      const bool is_whole = cut.unit.empty();
+      if (!is_whole && (!any_fraction_ || (cut.unit != "rank" && cut.unit != "head"))) continue;
+      std::vector<Index> parts;
+      for (Index part = 0; part < std::ssize(cut.parts); ++part) {
+        if (is_wrongly_0(cut.parts[part])) parts.push_back(part);
+      }
+      if (parts.empty()) continue;
+      return output_.in_words() + " is 0 " +
+             (is_whole ? "everywhere" : "in all of " + index_words(cut.unit, parts, std::ssize(cut.parts)));
+    }
+    return "";
+  }
+
   bool is_one_relation() const {
-    const Cut whole = levels_of(output_, expected_.shape(), layout_).front();
-    return wrong_.size() > 1 && (is_displaced_throughout() || !scaled_words(whole, true).empty() ||
-                                 !scaled_words(whole, false).empty());
+    return wrong_.size() > 1 && (is_displaced_throughout() || !scaled_words(whole(), true).empty() ||
+                                 !scaled_words(whole(), false).empty());
+  }
+
+  std::optional<double> factor_throughout() const {
+    if (wrong_.size() < 2) return std::nullopt;
+    const Cut cut = whole();
+    if (is_lse() && !scaled_words(cut, false).empty()) {
+      const bool has_digits = std::ranges::max(scale_) * allowed_ <= most_room_of_known;
+      return has_digits ? std::optional(std::exp(std::abs(best(cut.parts[0], false)))) : std::nullopt;
+    }
+    return scaled_words(cut, true).empty() ? std::nullopt : std::optional(best(cut.parts[0], true));
   }
 
  private:
@@ -116,7 +147,20 @@ class Reader {
     return std::ranges::any_of(entries, [&](Index i) { return is_wrong(i); });
   }
 
+  Cut whole() const { return levels_of(output_, expected_.shape(), layout_).front(); }
+  bool is_lse() const { return output_.name == "lse"; }
+
   // What is there instead of numbers
+
+  bool all_wrong_are_0() const {
+    return std::ranges::all_of(wrong_, [&](Index i) { return answer_[i] == 0; });
+  }
+
+  /// Of a part that is wrong in two entries at least.
+  bool is_wrongly_0(const std::vector<Index>& entries) const {
+    return std::ranges::count_if(entries, [&](Index i) { return is_wrong(i); }) > 1 &&
+           std::ranges::all_of(entries, [&](Index i) { return answer_[i] == 0; });
+  }
 
   std::string no_numbers() const {
     struct Kind {
@@ -138,15 +182,25 @@ class Reader {
                          entries.size() == 1 ? "is" : "are", kind.name,
                          where.empty() ? "" : ", all in " + where);
     }
-    // Where whole numbers are asked for, a wrong one may well be 0.
-    const bool all_zero =
-        std::ranges::all_of(wrong_, [&](Index i) { return answer_[i] == 0; }) &&
-        std::ranges::any_of(expected_.values(), [](double x) { return x != std::round(x); });
-    if (!all_zero) return "";
+    if (!any_fraction_ || !all_wrong_are_0()) return "";
     return fmt::format("the {} wrong entries are exactly 0{}", wrong_.size(),
                        std::ranges::all_of(wrong_, [&](Index i) { return row_is_0(i); })
                            ? ", and so is the rest of their rows, as if these had nothing in them"
                            : "");
+  }
+
+  /// The finite number that stands wherever -inf should and does not, of two places or more.
+  std::string in_place_of_infinity() const {
+    std::vector<Index> entries;
+    std::ranges::copy_if(wrong_, std::back_inserter(entries),
+                         [&](Index i) { return expected_[i] == minus_infinity; });
+    const auto is_alike = [&](Index i) {
+      return std::isfinite(answer_[i]) && answer_[i] == answer_[entries.front()];
+    };
+    if (entries.size() < 2 || !std::ranges::all_of(entries, is_alike)) return "";
+    const auto places = static_cast<std::size_t>(std::ranges::count(expected_.values(), minus_infinity));
+    return fmt::format("where -inf should be is {:.6g}, in {} of {} places", answer_[entries.front()],
+                       entries.size() == places ? "all" : std::to_string(entries.size()), places);
   }
 
   /// That of two axes or more which holds this entry, of several.
@@ -281,6 +335,16 @@ class Reader {
         if (const std::string words = scaled_words(level, factor); !words.empty()) return words;
       }
     }
+    return wrong_ones_scaled();
+  }
+
+  /// The same of the wrong entries alone, wherever they lie. Of whole numbers few would be alike by chance.
+  std::string wrong_ones_scaled() const {
+    if (!any_fraction_ || has_few_values(wrong_)) return "";
+    for (const bool factor : {true, false}) {
+      if (const std::string words = scaled_words({wrong_entry, true, {wrong_}}, factor); !words.empty())
+        return words;
+    }
     return "";
   }
 
@@ -322,6 +386,7 @@ class Reader {
     const double least = first->second;
     const double most = last->second;
     if (cut.unit.empty()) return "every entry " + predicate(least, factor);
+    if (cut.unit == wrong_entry) return "every wrong entry " + predicate(least, factor);
     const bool alike = most - least <= allowed_ * std::max(std::abs(least), std::abs(most));
     if (alike && (by_part.size() > 1 || !cut.numbered))
       return fmt::format("every entry of every wrong {} {}", cut.unit, predicate(least, factor));
@@ -342,16 +407,25 @@ class Reader {
   std::string predicate(double by, bool factor) const {
     if (factor && std::abs(by) <= allowed_) return "is 0";
     if (factor && std::abs(by + 1) <= allowed_) return "has the wrong sign";
-    if (factor) return fmt::format("is {} times what it should be", number(by));
+    if (factor) return fmt::format("is {}{} times what it should be", number(by), meaning_of(by));
     return fmt::format("is {}{} {} than it should be", number(std::abs(by)), logarithm_words(std::abs(by)),
                        by > 0 ? "more" : "less");
   }
 
-  /// " (log 2)" of an lse whose sum is 2 times what it should be, or half of it.
+  /// " (the number of ranks)"
+  std::string meaning_of(double factor) const {
+    const std::string words = factor_words(known_, factor, allowed_);
+    return words.empty() ? "" : " (" + words + ")";
+  }
+
+  /// " (log 2)" of an lse whose sum is 2 times what it should be, or half of it; " (log 3, and 3 is the
+  /// number of ranks)".
   std::string logarithm_words(double by) const {
     const double times = std::round(std::exp(by));
-    const bool is_logarithm = times >= 2 && times <= 64 && std::abs(by - std::log(times)) <= 1e-4;
-    return output_.name == "lse" && is_logarithm ? fmt::format(" (log {})", times) : "";
+    if (!is_lse() || !(times >= 2) || std::abs(by - std::log(times)) > 1e-4) return "";
+    const std::string words = factor_words(known_, times, allowed_);
+    if (words.empty()) return times <= 64 ? fmt::format(" (log {})", times) : "";
+    return fmt::format(" (log {0}, and {0} is {1})", times, words);
   }
 
   /// With no more digits than are certain.
@@ -417,18 +491,30 @@ class Reader {
   const Tensor64& answer_;
   const Tensor64& expected_;
   const Layout& layout_;
+  const std::vector<KnownFactor> known_;
   double tolerance_;
   double allowed_;  ///< what an answer may differ from what a pattern says
   std::vector<double> off_;
   std::vector<double> scale_;
+  bool any_fraction_;  ///< else whole numbers are asked for, of which a wrong one may well be 0
   std::vector<Index> wrong_;
 };
 
 }  // namespace
 
 std::string error_pattern(const Output& output, const Tensor64& answer, const Tensor64& expected,
-                          double tolerance, const Layout& layout) {
-  return Reader(output, answer, expected, tolerance, layout).text();
+                          double tolerance, const Layout& layout, const std::vector<KnownFactor>& known) {
+  return Reader(output, answer, expected, tolerance, layout, known).text();
+}
+
+std::string zeros(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
+                  const Layout& layout) {
+  return Reader(output, answer, expected, tolerance, layout).zeros();
+}
+
+std::optional<double> factor_throughout(const Output& output, const Tensor64& answer,
+                                        const Tensor64& expected, double tolerance, const Layout& layout) {
+  return Reader(output, answer, expected, tolerance, layout).factor_throughout();
 }
 
 bool is_one_relation(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "judge/numbers/known_factors.hpp"
 #include "judge/task.hpp"
 
 namespace course {
@@ -21,12 +23,26 @@ std::string index_words(const std::string& axis, const std::vector<Index>& ascen
 std::string locality(const Output& output, const Shape& shape, const std::vector<Index>& entries,
                      const Layout& layout);
 
-/// What the wrong entries of an output have in common, in one line: what they hold instead of numbers, whose
-/// place they belong in, by what factor or constant they are off, to what precision they are rounded. Only
-/// what the numbers prove: numbers wrong in an unrelated way would look so less than once in a million times.
-/// Empty when nothing is proven, when fewer than two entries are wrong, and when the output is right.
+/// "o is 0 everywhere", "o is 0 in all of rank 1 of 3", "... of heads 0 and 2 of 4": that a wrong output, all
+/// of some ranks or all of some heads, is 0 and should not be. Empty otherwise. Of whole numbers a part may
+/// well be 0, and only the whole is told.
+std::string zeros(const Output& output, const Tensor64& answer, const Tensor64& expected, double tolerance,
+                  const Layout& layout);
+
+/// What the wrong entries of an output have in common, in one line: what they hold instead of numbers or of
+/// -inf, whose place they belong in, by what factor or constant they are off, to what precision they are
+/// rounded. Only what the numbers prove: numbers wrong in an unrelated way would look so less than once in a
+/// million times. Empty when nothing is proven, when fewer than two entries are wrong, when zeros() says it
+/// all, and when the output is right.
+/// @param known what a factor may be: told beside it
 std::string error_pattern(const Output& output, const Tensor64& answer, const Tensor64& expected,
-                          double tolerance, const Layout& layout);
+                          double tolerance, const Layout& layout, const std::vector<KnownFactor>& known = {});
+
+/// The factor that every entry is off by; of a log-sum-exp that is off by one constant, the factor that its
+/// sum is too large or too small by. Nothing where there is none, and where so large an lse has too few
+/// digits for it.
+std::optional<double> factor_throughout(const Output& output, const Tensor64& answer,
+                                        const Tensor64& expected, double tolerance, const Layout& layout);
 
 /// Whether every entry is off by one factor, or one constant, or all that is wrong is right in another place,
 /// as error_pattern() tells it.

@@ -159,6 +159,28 @@ void test_invalid_peers() {
   CHECK(played.was_invalid && contains(played.what, "MPI_COMM_NULL"));
 }
 
+/// A shorter message is right where rooms are padded: nothing that waits is to see it.
+void test_messages_shorter_than_their_rooms() {
+  const Played shorter = play([] {
+    std::array<char, 16> bytes{}, room{};
+    MPI_Request received;
+    MPI_Irecv(room.data(), 16, MPI_CHAR, previous, 3, comm, &received);
+    MPI_Send(bytes.data(), 6, MPI_CHAR, next, 3, comm);
+    MPI_Wait(&received, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(bytes.data(), 16, MPI_CHAR, next, 0, room.data(), 16, MPI_CHAR, previous, 0, comm,
+                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(bytes.data(), 16, MPI_CHAR, MPI_PROC_NULL, 0, room.data(), 16, MPI_CHAR, MPI_PROC_NULL, 0,
+                 comm, MPI_STATUS_IGNORE);
+  });
+  const Facts& facts = shorter.report.facts;
+  const auto noted = std::ranges::find(facts, fact_short_message, &Fact::kind);
+  CHECK(noted != facts.end() &&
+        noted->text == "MPI_Irecv from rank " + std::to_string(previous) + " (tag 3, 16 bytes)");
+  CHECK(noted != facts.end() && noted->bytes == 6 && noted->room == 16);
+  CHECK(std::ranges::count(facts, fact_short_message, &Fact::kind) == 1);
+  CHECK(!contains(shared->pages[rank].facts, fact_short_message));
+}
+
 void test_errors_are_exceptions() {
   char byte = 1;
   const Played played = play([&] { MPI_Send(&byte, 1, MPI_CHAR, next, -5, comm); });
@@ -439,9 +461,9 @@ void test_messages_beyond_a_tensor() {
     return play(
         [&] {
           std::array<float, 8> in{};
-          MPI_Sendrecv(memory.data(), sent, MPI_FLOAT, next, 0, in.data(), 8, MPI_FLOAT, previous, 0, comm,
+          MPI_Sendrecv(memory.data(), sent, MPI_FLOAT, next, 0, in.data(), sent, MPI_FLOAT, previous, 0, comm,
                        MPI_STATUS_IGNORE);
-          MPI_Sendrecv(&memory[4], 4, MPI_FLOAT, next, 0, in.data(), 8, MPI_FLOAT, previous, 0, comm,
+          MPI_Sendrecv(&memory[4], 4, MPI_FLOAT, next, 0, in.data(), 4, MPI_FLOAT, previous, 0, comm,
                        MPI_STATUS_IGNORE);
         },
         {.synchronous_sends = true, .tensor_at = first_half});
@@ -575,6 +597,7 @@ void test_facts() {
   test_any_source();
   test_message_to_oneself();
   test_invalid_peers();
+  test_messages_shorter_than_their_rooms();
   test_errors_are_exceptions();
   test_overlapping_buffers();
   test_unfinished_requests();

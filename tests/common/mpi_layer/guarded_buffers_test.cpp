@@ -21,7 +21,7 @@ void test_a_guarded_receive_holds_nothing_until_its_wait() {
         CHECK((hop.in == std::array<float, 4>{1, 2, 3, -1}));  // the rest is as it was
       },
       guarded);
-  CHECK(played.what.empty() && played.report.facts.empty());
+  CHECK(played.what.empty() && played.report.facts.size() == 1 && played.has(fact_short_message));
 }
 
 /// Who is told that a message is complete may use its buffer, though the request is still to be given up.
