@@ -1,6 +1,7 @@
 #include "protocol/fact.hpp"
 
 #include <charconv>
+#include <concepts>
 #include <map>
 
 #include "protocol/fact_fields.hpp"

@@ -86,6 +86,7 @@ TEST(FindStandstill, NamesTheCycleOfASendFirstRing) {
   const Deadlock still = found(ranks);
   EXPECT_EQ(still.kind, Deadlock::Kind::Cycle);
   EXPECT_EQ(still.ranks, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(still.calls, (std::vector<std::string>(3, "MPI_Send")));
   EXPECT_TRUE(still.all_send);
   EXPECT_TRUE(still.proven);
   EXPECT_EQ(still.text,
