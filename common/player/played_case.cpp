@@ -1,5 +1,6 @@
 #include "player/played_case.hpp"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -7,7 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 #include <system_error>
+#include <typeinfo>
 
 #include "lesson/not_implemented.hpp"
 #include "tensor/npy.hpp"
@@ -83,6 +87,12 @@ std::string whose(const Call& call, const void* data) {
   return name.empty() ? "" : name + ": ";
 }
 
+std::string type_of(const std::exception& error) {
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, nullptr), std::free);
+  return name ? name.get() : "";
+}
+
 }  // namespace
 
 RankReport call_function(const Library& subject, const std::string& function, Call& call) {
@@ -102,6 +112,7 @@ RankReport call_function(const Library& subject, const std::string& function, Ca
   } catch (const std::exception& error) {
     report.ending = "threw";
     report.what = error.what();
+    report.thrown = type_of(error);
     if (const auto* telling = dynamic_cast<const TellsFact*>(&error)) report.told = telling->fact();
   } catch (...) {
     report.ending = "threw";

@@ -59,6 +59,7 @@ struct NcclGroup {
 struct RankReport {
   std::string ending = "finished";  ///< finished | threw | todo
   std::string what;                 ///< the exception's message
+  std::string thrown = {};          ///< its type, "std::invalid_argument"; empty: not known, or none
   std::optional<Fact> told;         ///< the fact that the exception tells, where an instrument has thrown it
   std::int64_t peak_bytes = -1;     ///< memory of the call beyond what was there before it; -1: not measured
   std::map<int, std::int64_t> bytes_sent_to;

@@ -66,6 +66,7 @@ static void to_json(json& value, const RankReport& report) {
            {"collective_bytes", report.collective_bytes},
            {"facts", report.facts},
            {"outputs", report.outputs}};
+  if (!report.thrown.empty()) value["thrown"] = report.thrown;
   if (report.told) value["told"] = *report.told;
   if (report.device_peak_bytes >= 0) value["device_peak_bytes"] = report.device_peak_bytes;
   if (!report.nccl_bytes_sent_to.empty()) value["nccl_bytes_sent_to"] = report.nccl_bytes_sent_to;
@@ -82,6 +83,7 @@ static void from_json(const json& value, RankReport& report) {
   value.at("collective_bytes").get_to(report.collective_bytes);
   value.at("facts").get_to(report.facts);
   value.at("outputs").get_to(report.outputs);
+  report.thrown = value.value("thrown", report.thrown);
   if (value.contains("told")) report.told = value["told"].get<Fact>();
   report.device_peak_bytes = value.value("device_peak_bytes", report.device_peak_bytes);
   report.nccl_bytes_sent_to = value.value("nccl_bytes_sent_to", report.nccl_bytes_sent_to);

@@ -167,6 +167,7 @@ Outcome read_outcome(const PlayedFolder& folder, int ranks, const std::map<std::
     if (report.ending == "finished") continue;
     outcome.ending = report.ending == "todo" ? Outcome::Ending::Todo : Outcome::Ending::Threw;
     outcome.text = (ranks > 1 ? fmt::format("rank {} threw: ", rank) : "threw: ") + report.what;
+    outcome.thrown = report.thrown;
     outcome.told = report.told;
     return outcome;
   }

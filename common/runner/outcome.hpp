@@ -35,7 +35,8 @@ struct Outcome {
     OverLimit,  ///< of what a confined player may use
     Lost,       ///< the player ended without a word
   } ending = Ending::NotPlayed;
-  std::string text = {};  ///< one or several lines on anything but Finished
+  std::string text = {};    ///< one or several lines on anything but Finished
+  std::string thrown = {};  ///< the type of what was thrown; empty: not known, or nothing
   /// Crashed, and no sanitizer has said where.
   bool by_signal = false;
   /// Threw: the fact that the exception tells, where an instrument has thrown it.

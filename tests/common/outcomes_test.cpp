@@ -214,6 +214,26 @@ TEST(NamesByOutcomes, AreNotEarnedByAnEndingAlone) {
   EXPECT_EQ(sitting.verdict().mistakes, Names{});
 }
 
+TEST(NamesByOutcomes, GoByTheTypeOfWhatWasThrownWhereBothAreKnown) {
+  Recorded recorded;
+  const auto likeness = [&](const char* ending, const char* thrown) {
+    recorded.outcomes.examples["1"]["first"].by_form = {{"a", RecordedOutcome{ending, {}}}};
+    LessonJudge judge{"99", {task_of_o({1, 2, 3}, {})}};
+    name_by_outcomes(judge, recorded.outcomes);
+    Outcome threw;
+    threw.ending = Outcome::Ending::Threw;
+    threw.thrown = thrown;
+    Sitting sitting(judge.tasks[0]);
+    sitting.play(Recorded::example("first"), threw);
+    return judge.tasks[0].mistakes.at(0).outcomes->likeness(sitting.played.front());
+  };
+  EXPECT_EQ(likeness("threw std::out_of_range", "std::out_of_range"), Likeness::Equals);
+  EXPECT_EQ(likeness("threw std::out_of_range", "std::invalid_argument"), Likeness::Differs);
+  EXPECT_EQ(likeness("threw std::out_of_range", ""), Likeness::Equals);
+  EXPECT_EQ(likeness("threw", "std::invalid_argument"), Likeness::Equals);
+  EXPECT_EQ(likeness("deadlock", "std::invalid_argument"), Likeness::Differs);
+}
+
 TEST(Fingerprint, ChangesWithWhateverAnExampleIsMadeOf) {
   const Task task = task_of_o({1}, {});
   Example example{"some", {{"x", Tensor({2}, {1, 2})}}, {{"block", {3}}}, Layout(std::vector{1, 1})};

@@ -18,7 +18,14 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t largest_file = 200'000;
 constexpr std::size_t fingerprint_digits = 12;
 constexpr const char* has_returned = "returned";
+constexpr const char* has_thrown = "threw";
 constexpr const char* unknown = "?";
+
+/// Whether they are of one kind. Not every player knows the type of what was thrown.
+bool ends_alike(const std::string& ending, const std::string& other) {
+  return ending == other || (ending.starts_with(has_thrown) && other.starts_with(has_thrown) &&
+                             (ending == has_thrown || other == has_thrown));
+}
 
 /// One form of a mistake, as what is recorded of it.
 class Form : public KnownOutcomes {
@@ -38,7 +45,7 @@ class Form : public KnownOutcomes {
     if (is_unknown_on(played)) return Likeness::Equals;
     const RecordedOutcome* const outcome = outcome_on(played);
     const std::string ending = outcome == nullptr ? has_returned : outcome->ending;
-    if (ending != ending_kind(played)) return Likeness::Differs;
+    if (!ends_alike(ending, ending_kind(played))) return Likeness::Differs;
     Likeness found = Likeness::Equals;  // an ending alone is no support
     for (const auto& [name, answer] : played.answer) {
       const Likeness of_output = likeness(played, name);
@@ -148,7 +155,7 @@ std::string ending_kind(const Played& played) {
     case Outcome::Ending::Finished:
       return played.answer.empty() ? "misshapen" : has_returned;
     case Outcome::Ending::Threw:
-      return "threw";
+      return played.outcome->thrown.empty() ? has_thrown : has_thrown + (" " + played.outcome->thrown);
     case Outcome::Ending::Crashed:
       return "crashed";
     case Outcome::Ending::Deadlock:

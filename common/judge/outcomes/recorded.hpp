@@ -18,7 +18,7 @@ inline constexpr std::uint64_t recorded_seed = 1;
 
 /// How a call of a known mistake came out.
 struct RecordedOutcome {
-  std::string ending;                          ///< ending_kind(): "returned", "threw", "deadlock", ...
+  std::string ending;                          ///< as ending_kind() has it
   std::map<std::string, Projections> outputs;  ///< by name; empty unless it returned what can be compared
 };
 
@@ -43,7 +43,8 @@ struct RecordedOutcomes {
 /// What tells an example of a task from every other: a few digits that its inputs, arguments and layout make.
 std::string fingerprint(const Task& task, const Example& example);
 
-/// The kind of an ending, never its text: "returned" where there is an answer to compare.
+/// The kind of an ending, never its text: "returned" where there is an answer to compare, "threw
+/// std::invalid_argument", or "threw" where the type is not known.
 std::string ending_kind(const Played& played);
 
 /// Throws std::runtime_error with the path, the line and what is wrong with it.
