@@ -1,5 +1,6 @@
 // wrong: scores more than 10 below the maximum are left out to save their exponentials, though many of them still count
 // line:       if (x < -10.0f) continue;
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: two states that have seen nothing merge to a maximum of 0, not of minus infinity, as in FlashAttention's kernels
 // line:   const float m = larger == -INFINITY ? 0.0f : larger;
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

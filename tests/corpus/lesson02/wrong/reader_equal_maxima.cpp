@@ -1,5 +1,6 @@
 // wrong: two states with the same maximum are taken for two empty ones, so the second one's sum is lost
 // line:   if (a.m == b.m) return a;
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: abs without std:: is the one for int, so the difference of the two lse loses what is behind its point
 // line:   lse = fmaxf(lse, lse_b) + log1pf(expf(-abs(lse - lse_b)));
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

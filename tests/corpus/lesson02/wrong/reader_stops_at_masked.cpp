@@ -1,5 +1,6 @@
 // wrong: a masked first block ends the loop over the blocks, where only that block should be skipped
 // line:     if (new_max == none) break;
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

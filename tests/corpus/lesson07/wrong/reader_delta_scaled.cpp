@@ -1,5 +1,6 @@
 // wrong: delta is multiplied by one over the root of head_dim, as if it were a score; it is the plain o . d_o
 // line: delta = scale * as_rows(o).cwiseProduct(as_rows(d_o)).rowwise().sum();
+// rating: led
 #include "ring_backward.hpp"
 
 #include <Eigen/Core>

@@ -1,5 +1,6 @@
 // wrong: a rank that holds an empty block leaves out the whole hop, also the receive of the block that is sent to it
 // line: if (shard_tokens[owner] > 0) {
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: at home dv is taken from behind the dk of the block held last, not from behind the own dk
 // line: std::copy_n(gradients[now].begin() + count, dv.size(), dv.data());
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

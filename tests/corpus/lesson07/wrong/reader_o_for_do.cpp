@@ -1,5 +1,6 @@
 // wrong: the block computation is given the outputs o where the gradient d_o belongs
 // line: block.accumulate(q, keys, values, o, lse, delta, owner, dq, d_keys, d_values);
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

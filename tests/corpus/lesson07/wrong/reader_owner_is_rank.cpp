@@ -1,6 +1,7 @@
 // wrong: accumulate is told for every block that this rank owns it
 // line: block.accumulate(q, keys, values, d_o, lse, delta, rank, dq, d_keys, d_values);
 // mistake: owner_off
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the owner is taken modulo P as an unsigned number, which is right for P = 1, 2, 4, 8 only
 // line: return static_cast<std::size_t>(rank - hops) % world;
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

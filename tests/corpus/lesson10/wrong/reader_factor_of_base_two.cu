@@ -1,5 +1,6 @@
 // wrong: the weights are powers of 2 of a difference times log2(e), but the factor of l and o is a power of 2 of the plain difference
 // line: const float factor = exp2f(m - m_new);
+// rating: led
 #include <cmath>
 #include <stdexcept>
 #include <string>

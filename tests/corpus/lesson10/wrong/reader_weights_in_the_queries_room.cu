@@ -1,5 +1,6 @@
 // wrong: to get along with 48 KiB the weights are written over the queries, which the next tile of keys still needs
 // line: float* const weights = queries;
+// rating: not led
 #include <cmath>
 #include <stdexcept>
 #include <string>

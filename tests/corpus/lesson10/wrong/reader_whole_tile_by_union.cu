@@ -1,5 +1,6 @@
 // wrong: a tile of keys goes without comparisons where it lies within what some query sees, and not only where all queries see all of it
 // line: const bool whole = key0 >= lo && key0 + BK <= hi;
+// rating: led
 #include <climits>
 #include <cmath>
 #include <stdexcept>

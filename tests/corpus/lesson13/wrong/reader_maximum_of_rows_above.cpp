@@ -1,5 +1,6 @@
 // wrong: the largest score is not reset from one query to the next, so a query's maximum includes the scores of the queries above it
 // line: float top = -std::numeric_limits<float>::infinity();
+// rating: led
 #include "causal_ring.hpp"
 
 #include <algorithm>

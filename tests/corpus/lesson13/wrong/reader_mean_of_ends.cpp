@@ -1,5 +1,6 @@
 // wrong: the scores are taken as queries times the mean of what the first and the last query see, which fails where a cut falls between them
 // line: return queries * (visible(0) + visible(queries - 1)) / 2;
+// rating: led
 #include "causal_ring.hpp"
 
 #include <algorithm>

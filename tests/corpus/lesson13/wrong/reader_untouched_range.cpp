@@ -1,5 +1,6 @@
 // wrong: a query that sees nothing of the block is passed over, so its entry of seen keeps whatever it held before
 // line: if (past <= 0) continue;
+// rating: led
 #include "causal_ring.hpp"
 
 #include <algorithm>
