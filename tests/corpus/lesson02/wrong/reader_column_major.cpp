@@ -1,5 +1,6 @@
 // wrong: values is read as if it lay column by column, as Eigen's matrices do
 // line:         sum += weight[j - begin] * v[c * n + j];
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

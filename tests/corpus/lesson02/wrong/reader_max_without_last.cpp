@@ -1,5 +1,6 @@
 // wrong: the maximum of a block of two or more scores leaves out the block's last score
 // line:     const float block_max = *std::max_element(row + from, row + to - 1);
+// rating: not led
 #include "online_softmax.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: a row without any score returns before o is set to 0
 // line:   if (scores.empty()) return -std::numeric_limits<float>::infinity();
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

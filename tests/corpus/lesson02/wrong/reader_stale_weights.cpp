@@ -1,5 +1,6 @@
 // wrong: one buffer of weights serves all blocks, and a shorter last block adds up what the block before left at its end
 // line:     l = l * alpha + std::accumulate(p.begin(), p.end(), 0.0f);
+// rating: led
 #include "online_softmax.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: every hop gets a room of its own, so the memory grows with the number of ranks
 // line: for (int s = 1; s < P; ++s) rooms.emplace_back(static_cast<std::size_t>(numbers(owner(s))));
+// rating: led
 #include "ring_backward.hpp"
 
 #include <algorithm>

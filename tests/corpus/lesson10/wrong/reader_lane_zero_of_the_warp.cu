@@ -1,5 +1,6 @@
 // wrong: one lane of a row reads its m and l and hands them to the others by a shuffle, but the shuffle takes lane 0 of the whole warp also for the rows of the second half warp
 // line: return __shfl_sync(kFull, x, 0);
+// rating: not led
 #include <cmath>
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,6 @@
 // wrong: a thread computes the scores of keys t and t + 16 of a tile, but asks whether keys 2 t and 2 t + 1 are seen
 // line: const int key = tile0 + 2 * t + x;
+// rating: not led
 #include <cmath>
 #include <stdexcept>
 #include <string>

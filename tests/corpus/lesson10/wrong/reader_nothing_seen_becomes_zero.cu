@@ -1,6 +1,7 @@
 // wrong: where a row has seen nothing yet, 0 is not only subtracted in place of its maximum but also kept as its maximum
 // line: if (m_new == -INFINITY) m_new = 0.f;
 // mistake: m_starts_at_zero
+// rating: led
 #include <cmath>
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,6 @@
 // wrong: whether a key lies in a range is asked with one unsigned comparison, and an empty range whose end lies before its beginning then has a huge length
 // line: const bool seen = static_cast<unsigned>(key - from) < static_cast<unsigned>(to - from);
+// rating: led
 #include <cmath>
 #include <stdexcept>
 #include <string>

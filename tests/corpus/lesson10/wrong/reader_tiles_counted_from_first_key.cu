@@ -1,5 +1,6 @@
 // wrong: the first tile of keys begins at a multiple of 32, but the number of tiles is counted from the first key that is seen, so the last keys of a window can be left out
 // line: const int tiles = (hi - lo + kKeys - 1) / kKeys;
+// rating: led
 #include <cmath>
 #include <stdexcept>
 #include <string>

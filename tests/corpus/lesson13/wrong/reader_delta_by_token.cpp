@@ -1,5 +1,6 @@
 // wrong: delta is written token by token, [queries, heads], and handed on as [heads, queries]
 // line: delta[i * heads + h] = sum;
+// rating: led
 #include "causal_ring.hpp"
 
 #include <algorithm>

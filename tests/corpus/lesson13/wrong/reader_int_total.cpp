@@ -1,5 +1,6 @@
 // wrong: the scores are added up from an int 0, so the sum is an int and does not hold more than 2^31 - 1 scores
 // line: return std::accumulate(seen.begin(), seen.end(), 0, [](Index sum, KeyRange r) { return sum + r.last - r.first; });
+// rating: led
 #include "causal_ring.hpp"
 
 #include <Eigen/Core>

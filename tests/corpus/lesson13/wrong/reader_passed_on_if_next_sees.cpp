@@ -1,5 +1,6 @@
 // wrong: a block goes on only if the very next rank sees it, though a rank further along may need it
 // line: const bool sends = sees(next, held);
+// rating: not led
 #include "causal_ring.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: where a block is skipped the rooms do not change places, so the next hop passes on the older block again
 // line: if (nobody_sees(seen)) continue;
+// rating: led
 #include "causal_ring.hpp"
 
 #include <algorithm>
