@@ -114,7 +114,8 @@ std::vector<CommunicationCheck> ring_checks(Hops hops) {
           hides_its_transfers(),
           passes_tensors_by_messages(""),
           keeps_empty_ranks("empty_rank_leaves"),
-          log_reading::sends_whole_blocks(hops)};
+          log_reading::sends_whole_blocks(hops),
+          log_reading::gives_each_block_once};
 }
 
 Task forward_task() {

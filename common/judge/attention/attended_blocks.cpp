@@ -345,6 +345,20 @@ bool attended_to_more_than_all(const Example& example, const Outcome& outcome) {
                              [&](const Calls& calls) { return std::ssize(calls) > example.ranks(); });
 }
 
+std::vector<Finding> gives_each_block_once(const Example& example, const Outcome& outcome) {
+  const std::vector<Calls> by_rank = read(example, outcome);
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    if (std::ssize(by_rank[rank]) <= example.ranks()) continue;
+    return {
+        {"",
+         fmt::format(
+             "rank {} called block.accumulate {} times; there {} {} block{}, and each is to be given once",
+             rank, by_rank[rank].size(), example.ranks() == 1 ? "is" : "are", example.ranks(),
+             example.ranks() == 1 ? "" : "s")}};
+  }
+  return {};
+}
+
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome) {
   const std::vector<Calls> by_rank = read(example, outcome);
   for (int rank = 0; rank < example.ranks(); ++rank) {

@@ -43,6 +43,10 @@ std::string leftover(const Example& example, const Outcome& outcome);
 /// Whether every rank was given all blocks, each as it should be and in its turn.
 bool attended_to_all(const Example& example, const Outcome& outcome);
 
+/// A rank called the block computation more often than there are blocks, so that a transfer may be hidden
+/// behind work that nobody needs. No mistake is named.
+std::vector<Finding> gives_each_block_once(const Example& example, const Outcome& outcome);
+
 /// Whether a rank attended to more blocks than there are ranks.
 bool attended_to_more_than_all(const Example& example, const Outcome& outcome);
 
