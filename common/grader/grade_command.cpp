@@ -80,12 +80,14 @@ std::vector<fs::path> secrets(const Checkout& checkout, const GradeOptions& opti
 }
 
 /// Throws Unavailable where another user can enter a folder that holds answers: a submission would need only
-/// to include one by its path.
+/// to include one by its path. A path as it was typed may lead by way of a folder that is closed to that
+/// user.
 void require_closed(const Checkout& checkout, const GradeOptions& options, Isolation isolation) {
   std::vector<std::string> open;
   for (const fs::path& folder : secrets(checkout, options)) {
-    if (fs::exists(folder) && readable_confined(Confinement(isolation, {}), fs::absolute(folder)))
-      open.push_back(shell_word(fs::absolute(folder).lexically_normal()));
+    if (!fs::exists(folder)) continue;
+    const fs::path canonical = fs::canonical(folder);
+    if (readable_confined(Confinement(isolation, {}), canonical)) open.push_back(shell_word(canonical));
   }
   if (!open.empty())
     throw Unavailable("isolation user: submitted code could read " + joined(open) +

@@ -34,6 +34,25 @@ done
 git() { command git -c safe.directory='*' "$@"; }
 git -C "$course" rev-parse --git-dir >/dev/null 2>&1 || quit 3 "$course is no git checkout: there is no commit to pack"
 [ -z "$(git -C "$course" status --porcelain)" ] || echo 'pack.sh: what is not committed is not packed' >&2
+packed=$(git -C "$course" ls-tree --name-only HEAD lessons/ | sed -n 's#^lessons/\([0-9][0-9]_\)#\1#p')
+
+# Whether $1 names a lesson that is packed: 05, 5, ring_attention or lessons/05_ring_attention.
+is_lesson() {
+  local folder id name=${1#./}
+  name=${name#lessons/} && name=${name%%/*}
+  for folder in $packed; do
+    id=${folder%%_*}
+    case $name in "$folder" | "$id" | "${id#0}" | "${folder#*_}") return 0 ;; esac
+  done
+  return 1
+}
+
+for argument in ${lessons[@]+"${lessons[@]}"}; do
+  IFS=,- read -ra names <<<"$argument"
+  for name in "${names[@]-}"; do
+    is_lesson "$name" || quit 2 "there is no lesson '$name'; there are: ${packed//$'\n'/, }"
+  done
+done
 git clone --quiet --depth 1 --upload-pack "git -c safe.directory='*' upload-pack" "file://$course" "$work/course"
 # Gradescope unpacks without run bits, which is no change of the course: reports name its commit without "-dirty".
 git -C "$work/course" config core.fileMode false

@@ -204,6 +204,7 @@ test_locate() {
   check 'it says who says where' has "$err" 'lesson 01 does not compile: ./course check 01'
   course locate 01 --seconds 0
   check 'no time: exit 2' is "$code" 2
+  check 'no time: it says what is expected' has "$err" "--seconds: expected more than 0 seconds, found '0'"
   solve
 }
 
@@ -261,6 +262,9 @@ test_replay() {
   course replay lesson01.9
   check 'a case that is not there: exit 2' is "$code" 2
   check 'it names those that are' has "$err" lesson01.1
+  course replay lesson01.1 --limit 0
+  check 'replay in no time: exit 2' is "$code" 2
+  check 'replay in no time: it says what is expected' has "$err" "--limit: expected more than 0 seconds, found '0'"
   course replay lesson01.1 --gdb 3
   check 'a rank that is not there: exit 2 or, without gdb, 3' has '2 3' "$code"
 }

@@ -264,5 +264,10 @@ if [ "$(id -u)" = 0 ]; then
   check 'is refused where another user can enter it' has "$code $err" '3 course: isolation: user'
   check 'with the cure' has "$err" 'chmod o-rwx '
   check 'which names the submissions, too' has "$err" "'$all'"
+  # Nobody else can go by way of a closed folder; to the submissions there are other ways.
+  mkdir -m 700 "$work/closed"
+  cd "$work/closed" && grade 01 --isolation user --submissions "../handed in"
+  check 'a relative path from a closed folder: exit 3' is "$code" 3
+  check 'a relative path from a closed folder: the submissions are named' has "$err" "'$all'"
 fi
 conclude

@@ -152,12 +152,19 @@ TEST_F(Autograder, OthersSeeNeitherSolutionsNorEarlierResults) {
   }
 }
 
+class Zip : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (capture({.argv = {"git", "-c", "safe.directory=*", "-C", GRADESCOPE_FOLDER, "rev-parse", "HEAD"}})
+            .exit.code != 0)
+      GTEST_SKIP() << "there is no git, or no history";
+  }
+
+  TemporaryFolder temporary;
+};
+
 /// Gradescope's image has the zip's files without their run bits.
-TEST(Zip, UnpackedWithoutRunBitsIsTheCommitItself) {
-  if (capture({.argv = {"git", "-c", "safe.directory=*", "-C", GRADESCOPE_FOLDER, "rev-parse", "HEAD"}})
-          .exit.code != 0)
-    GTEST_SKIP() << "there is no git, or no history";
-  const TemporaryFolder temporary;
+TEST_F(Zip, UnpackedWithoutRunBitsIsTheCommitItself) {
   const fs::path zip = temporary.path() / "autograder.zip", course = temporary.path() / "course";
   const Captured packed = capture({.argv = {"bash", GRADESCOPE_FOLDER "/pack.sh", zip, "01"}});
   ASSERT_EQ(packed.exit.code, 0) << packed.output;
@@ -169,6 +176,23 @@ TEST(Zip, UnpackedWithoutRunBitsIsTheCommitItself) {
       capture({.argv = {"git", "-c", "safe.directory=*", "-C", course, "describe", "--always", "--dirty"}});
   EXPECT_EQ(described.exit.code, 0) << described.output;
   EXPECT_EQ(described.output.find("-dirty"), std::string::npos) << described.output;
+}
+
+TEST_F(Zip, IsOfLessonsThatThereAre) {
+  const fs::path zip = temporary.path() / "autograder.zip";
+  const auto pack = [&](std::vector<std::string> lessons) {
+    lessons.insert(lessons.begin(), {"bash", GRADESCOPE_FOLDER "/pack.sh", zip});
+    return capture({.argv = lessons});
+  };
+  for (const char* unknown : {"99", "01,99", "01-99", "softmax", "01.1", ""}) {
+    const Captured refused = pack({"01", unknown});
+    EXPECT_EQ(refused.exit.code, 2) << unknown;
+    EXPECT_NE(refused.output.find("there is no lesson '"), std::string::npos) << refused.output;
+    EXPECT_FALSE(fs::exists(zip)) << unknown;
+  }
+  const Captured packed =
+      pack({"01", "1", "safe_softmax", "01_safe_softmax", "lessons/01_safe_softmax/", "01-03", "01,03"});
+  EXPECT_EQ(packed.exit.code, 0) << packed.output;
 }
 
 }  // namespace

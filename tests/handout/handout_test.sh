@@ -87,7 +87,8 @@ test_nothing_is_disclosed() {
   check 'three lessons: exit 0' is "$code" 0
   check 'it says which' has "$out" 'lessons 01, 03, 04'
   check 'it warns of a lesson that others build on, and says how to add it, and of nothing else' is "$err" \
-    "course: these lessons build on lesson 02, which the handout does not hold; ./course handout $handout --lessons 02 adds it"
+    "course: these lessons build on lesson 02, which the handout does not hold; ./course handout '$handout' --lessons 02 adds it"
+  check 'and how students get it, as a shell takes it' has "$out" "git clone '$handout'"
   check 'one commit' is "$(commits "$handout")" 1
   check 'that is whole' is "$(git -C "$handout" status --porcelain)" ''
   check 'no solution, variant or hidden test' is "$(ever_there "$handout" '(^|/)solutions/|variants|hidden')" ''
@@ -141,7 +142,7 @@ test_refusals() {
   programs=/nonexistent refused 'no git' 3 'there is no git' handout "$work/new"
   refused 'release into a folder that is no handout' 2 'neither empty nor' release 01 "$work/mine"
   refused 'release into nothing' 2 'is no handout' release 01 "$work/new"
-  refused 'release of a lesson that is not held' 2 'does not hold lesson 05' release 05 "$handout"
+  refused 'release of a lesson that is not held' 2 "does not hold lesson 05; ./course handout '$handout' --lessons 05 adds it" release 05 "$handout"
   refused 'release of a lesson that is not there' 2 "there is no lesson '99'" release 99
   git -C "$instructor" rm -rq --cached solutions/02_online_softmax
   git -C "$instructor" commit --quiet --message 'lesson 02 is not done'

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -33,6 +34,15 @@ inline const CLI::Validator whole_number_from_0{
           !text.empty() && text.size() <= 19 && text.find_first_not_of("0123456789") == std::string::npos;
       return counts ? std::string()
                     : "expected a whole number from 0, at most 19 digits, found '" + text.substr(0, 40) + "'";
+    },
+    ""};
+
+/// For limits of time.
+inline const CLI::Validator more_than_0_seconds{
+    [](std::string& text) {
+      double seconds = 0;
+      const bool is_limit = CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds);
+      return is_limit ? std::string() : "expected more than 0 seconds, found '" + text + "'";
     },
     ""};
 

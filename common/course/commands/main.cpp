@@ -133,7 +133,7 @@ class StudentLine : public CommandLine {
                         "a command that plays the case in place of the built-in player");
     command
         ->add_option("--limit", replay_.limit_s, "seconds without progress before it is ended; not under gdb")
-        ->check(CLI::PositiveNumber);
+        ->check(more_than_0_seconds);
   }
 
   CheckOptions check_;

@@ -127,7 +127,8 @@ class HandoutRepository {
     const std::string message = what + ", from the course's " + from_commit;
     if (is_new()) {
       publish_first(message, change);
-      fmt::print("{0} holds {1}; students get it with: git clone {0}\n", folder_.string(), what);
+      fmt::print("{} holds {}; students get it with: git clone {}\n", folder_.string(), what,
+                 shell_word(folder_));
     } else if (const int number = publish_next(message, change); number > 0) {
       fmt::print("{} is at update {}: {}; students get it with: git pull --no-rebase --no-edit --autostash\n",
                  folder_.string(), number, what);
@@ -233,8 +234,8 @@ void warn_of_missing_lessons(const Checkout& course, const std::vector<LessonInf
   complain(
       fmt::format("these lessons build on lesson{} {}, which the handout does not hold; "
                   "./course handout {} --lessons {} adds {}",
-                  missing.size() == 1 ? "" : "s", listed(missing), folder, joined(missing, {}, ","),
-                  missing.size() == 1 ? "it" : "them"));
+                  missing.size() == 1 ? "" : "s", listed(missing), shell_word(folder),
+                  joined(missing, {}, ","), missing.size() == 1 ? "it" : "them"));
 }
 
 int release_as_patch(const Checkout& checkout, const LessonInfo& lesson) {
@@ -282,7 +283,7 @@ int release(const Checkout& checkout, const std::string& argument, const std::st
   if (repository.is_new()) throw UsageError(folder + " is no handout; ./course handout makes one");
   if (!repository.lessons().contains(lesson.id)) {
     throw UsageError("the handout in " + folder + " does not hold lesson " + lesson.id +
-                     "; ./course handout " + folder + " --lessons " + lesson.id + " adds it");
+                     "; ./course handout " + shell_word(folder) + " --lessons " + lesson.id + " adds it");
   }
   warn_of_uncommitted(checkout);
   repository.publish("the solution of lesson " + lesson.id, committed.commit,

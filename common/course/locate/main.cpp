@@ -15,7 +15,7 @@ class LocateLine : public CommandLine {
         ->required();
     command->add_option("--task", options_.task, "of this task");
     command->add_option("--seconds", options_.seconds, "after which nothing more is tried")
-        ->check(CLI::PositiveNumber);
+        ->check(more_than_0_seconds);
     command->add_flag("--spoil", options_.spoil, "what was changed, too");
   }
 
