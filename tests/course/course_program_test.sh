@@ -458,12 +458,12 @@ test_hints() {
   course --json
   check 'and in JSON' has "$(printf '%s' "$out" | tr -d ' \n')" '"id":"1","name":"softmax","status":"todo"'
   course hint 01
-  check 'of a new failure what the check said' has "$out" 'the last check said: lse[row '
+  check 'of a new failure what the check said' has "$out" 'the last check said: lse is 0 everywhere'
   check 'and what to do next' has "$out" './course replay lesson01.2 plays that input again'
   check 'and how to get a hint' is "$(printf '%s' "$out" | tail -n 1)" './course hint 01 again gives general hint 1 of 1 for task 2'
   course hint 01
   check 'a hint is for the task that failed' has "$out" 'task 2, logsumexp: hint 1'
-  check 'and starts with what the check said' has "$out" 'the last check said: lse[row '
+  check 'and starts with what the check said' has "$out" 'the last check said: lse is 0 everywhere'
   check 'in one line' lacks "$out" './course replay'
   echo '// another thought' >>"$student"
   course hint 01 --again

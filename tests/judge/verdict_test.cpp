@@ -211,12 +211,15 @@ TEST(Verdict, TellsThePatternOfAnAnswerWithoutAName) {
 TEST(Verdict, SaysFirstThatAnOutputIs0) {
   Task task = one_output();
   task.readings = {{"every answer is 0 times itself", always({0, 0, 0, 0})}};
-  const TestVerdict verdict = Sitting(task, {an_input}, always({0, 0, 0, 0})).verdict();
+  const std::vector<Example> two{an_input, {"another input", {}}};
+  const TestVerdict verdict = Sitting(task, two, always({0, 0, 0, 0})).verdict();
   EXPECT_TRUE(verdict.text.starts_with("o is 0 everywhere\nevery answer is 0 times itself\n"))
       << verdict.text;
   EXPECT_EQ(verdict.text.find("exactly 0"), std::string::npos) << verdict.text;
+  EXPECT_TRUE(Sitting(task, {an_input}, always({0, 0, 0, 0})).verdict().text.starts_with("every answer is"))
+      << "one input says little of others";
   task.mistakes.push_back({"lost", always({0, 0, 0, 0})});
-  const TestVerdict named = Sitting(task, {an_input}, always({0, 0, 0, 0})).verdict();
+  const TestVerdict named = Sitting(task, two, always({0, 0, 0, 0})).verdict();
   EXPECT_EQ(named.mistakes, std::set<std::string>{"lost"});
   EXPECT_EQ(named.text.find("everywhere"), std::string::npos) << named.text;
 }

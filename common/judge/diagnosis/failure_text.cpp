@@ -82,16 +82,18 @@ std::string zeros_of(const Output& output, const Played& played) {
 }
 
 /// What zeros() says of the witness' outputs: of those that have zeros on every input on which they are
-/// wrong, or of the others.
+/// wrong, where that is more than one, or of the others.
 Lines zero_lines(const Task& task, const Played& witness, const std::vector<Played>& test,
                  bool on_every_input) {
   Lines lines;
   for (const Output* output : wrong_outputs(task, witness)) {
-    const bool everywhere = std::ranges::all_of(test, [&](const Played& played) {
-      return played.answer.empty() || std::ranges::count(wrong_outputs(task, played), output) == 0 ||
-             !zeros_of(*output, played).empty();
-    });
-    if (everywhere == on_every_input) lines.push_back(zeros_of(*output, witness));
+    std::ptrdiff_t wrong = 0, of_zeros = 0;
+    for (const Played& played : test) {
+      if (played.answer.empty() || std::ranges::count(wrong_outputs(task, played), output) == 0) continue;
+      ++wrong;
+      of_zeros += zeros_of(*output, played).empty() ? 0 : 1;
+    }
+    if ((wrong > 1 && of_zeros == wrong) == on_every_input) lines.push_back(zeros_of(*output, witness));
   }
   return lines;
 }
@@ -257,8 +259,7 @@ std::string failure_text(const PlayedTest& test, const std::vector<Failure>& fai
   Lines lines = is_unnamed_answer ? zero_lines(task, *shown.played, test.played, true) : Lines{};
   const Lines explained = is_unnamed_answer ? explanations(task, *shown.played, all, explaining) : Lines{};
   append(lines, explained);
-  if (any_wrong && !has_name && explained.empty())
-    append(lines, looks_like_in_part(test, all, verdict));
+  if (any_wrong && !has_name && explained.empty()) append(lines, looks_like_in_part(test, all, verdict));
   append(lines, shown.lines);
   lines.push_back("on " + shown.played->example->what);
   lines.push_back(kept_between_calls(failures, shown));
