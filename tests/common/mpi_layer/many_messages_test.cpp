@@ -15,8 +15,8 @@ namespace {
 constexpr int open = 4000;
 constexpr int repetitions = 3;
 
-/// Without synchronous sends: Open MPI 5.0.7 loses the acknowledgements of some where a rank has a thousand of
-/// them open, so that they never complete.
+/// Without synchronous sends: Open MPI 5.0.7 loses the acknowledgements of some where a rank has a thousand
+/// of them open, so that they never complete.
 const Options many{.guard_buffers = true};
 
 /// Seconds that a message to nobody takes, which the library has done at once, while a block is computed and
