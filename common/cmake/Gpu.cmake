@@ -27,7 +27,7 @@ endfunction()
 # call the thread sanitizer, which is not linked; -g1 tells it the lines. What moves accesses is left out: a load from
 # before a loop looks like one that nobody wrote; what takes them apart, since a device loads a float4 at once; and what
 # gives two places in the source one in the code, which would be told by the wrong line. The compiler looks at no memcpy()
-# of its own making, so each is to be a call, under its own name. It announces neither the store of what a call returns
+# of its own making, so each is to be a call, under its own name. GCC announces neither the store of what a call returns
 # nor the read of what a call is given, so that functions of the device are to be inlined, as nvcc has it. Calls go to the
 # simulator at once (-fno-plt): whoever is paused in a stub between is on no line.
 function(link_simulator target)

@@ -270,7 +270,7 @@ PROGRAM(shared_memory_that_nobody_wrote) {
   require(cudaFree(y) == cudaSuccess);
 }
 
-/// A compiler announces no write of what a call returns.
+/// GCC announces no write of what a call returns.
 [[gnu::noinline]] __device__ float4 four_of(int i) {
   return make_float4(static_cast<float>(i), 1, 2, 3);
 }

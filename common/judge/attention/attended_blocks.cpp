@@ -341,8 +341,7 @@ bool attended_to_all(const Example& example, const Outcome& outcome) {
 }
 
 bool attended_to_more_than_all(const Example& example, const Outcome& outcome) {
-  return std::ranges::any_of(read(example, outcome),
-                             [&](const Calls& calls) { return std::ssize(calls) > example.ranks(); });
+  return !gives_each_block_once(example, outcome).empty();
 }
 
 std::vector<Finding> gives_each_block_once(const Example& example, const Outcome& outcome) {

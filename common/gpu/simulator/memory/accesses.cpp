@@ -96,7 +96,7 @@ void mark_written(std::size_t offset, std::size_t bytes) {
     states()[at / 4] |= static_cast<std::uint8_t>(bits_of(at, behind) << 4);
 }
 
-/// Whether a byte still holds what memory holds that nobody has written to. No compiler announces the store
+/// Whether a byte still holds what memory holds that nobody has written to. GCC does not announce the store
 /// of what a call returns, so that a byte may have been written without a mark: it gets one here.
 bool holds_poison(std::size_t offset, std::size_t bytes) {
   const auto poison_bytes = std::bit_cast<std::array<std::byte, 4>>(poison::device);
