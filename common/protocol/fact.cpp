@@ -5,22 +5,13 @@
 #include <map>
 
 #include "protocol/fact_fields.hpp"
+#include "text/text_file.hpp"
 
 namespace course {
 
 namespace {
 
 constexpr char between_marks = ',';
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 std::string in_words(const std::string& value) {
   return value;
