@@ -140,7 +140,7 @@ function(strings_of json field result)
   set(${result} ${strings} PARENT_SCOPE)
 endfunction()
 
-# What functions want to know of a lesson: folder (05_ring_attention), tests (where its judge is), mpi and gpu (ON or
+# What functions want to know of a lesson: folder (05_ring_attention), needs, tests (where its judge is), mpi and gpu (ON or
 # OFF), ending (of its files: .cpp or .cu), json (its entry in the registry), player.
 function(remember_lesson lesson folder needs json)
   set(mpi OFF)
@@ -160,7 +160,7 @@ function(remember_lesson lesson folder needs json)
     endif()
   endif()
   set(tests ${CMAKE_SOURCE_DIR}/tests/${folder})
-  foreach(fact folder tests mpi gpu ending json player)
+  foreach(fact folder needs tests mpi gpu ending json player)
     set_property(GLOBAL PROPERTY ${lesson}.${fact} "${${fact}}")
   endforeach()
 endfunction()
@@ -283,15 +283,15 @@ function(add_subject lesson kind)
   endif()
 endfunction()
 
-# The words before a compiler's command that has it compile these files of an answer as a grade would: without includes that
-# a grade refuses.
+# The words before a compiler's command that has it compile these files of an answer as a grade would: without includes and
+# names that a grade refuses.
 function(compile_answer lesson result)
-  recall(${lesson} folder gpu)
-  set(where cpu)
-  if(gpu)
-    set(where gpu)
+  recall(${lesson} folder needs)
+  string(JOIN , needed ${needs})
+  if(NOT needed)
+    set(needed none)
   endif()
-  set(${result} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/compile-answer ${CMAKE_SOURCE_DIR} ${folder} ${where} ${ARGN} --
+  set(${result} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/compile-answer ${CMAKE_SOURCE_DIR} ${folder} ${needed} ${ARGN} --
       PARENT_SCOPE)
 endfunction()
 

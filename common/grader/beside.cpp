@@ -26,10 +26,10 @@ namespace fs = std::filesystem;
 namespace {
 
 using Names = std::set<std::string>;
-const Names folders{"common", "lessons", "skeletons", "tests"};
+const Names course_folders{"common", "lessons", "skeletons", "tests"};
 const Names files_at_top{"CMakeLists.txt", "CMakePresets.json", "course"};
 /// A file of the student's own with such a name looks as if the course were to compile it.
-const Names sources{".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".inc"};
+const Names source_extensions{".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".inc"};
 constexpr std::size_t shown_edits = 10;
 
 /// Text for readers, pictures and data: an edit of them promises nothing.
@@ -160,11 +160,11 @@ Edits edits_beside(const Checkout& checkout, const fs::path& folder) {
   std::map<std::string, std::string> others;  // than today's, by path
   for (const fs::path& path : files_below(folder)) {
     const bool at_top = std::next(path.begin()) == path.end();
-    if (at_top ? !files_at_top.contains(path) : !folders.contains(*path.begin())) continue;
+    if (at_top ? !files_at_top.contains(path) : !course_folders.contains(*path.begin())) continue;
     if (is_answer(path, checkout.lessons) || is_for_readers(path)) continue;
     const fs::path source = checkout.root / origin_of(path).source;
     const bool is_courses = fs::is_regular_file(source);
-    if (!is_courses && !sources.contains(path.extension())) continue;
+    if (!is_courses && !source_extensions.contains(path.extension())) continue;
     std::string text;
     try {
       text = read_below(top, path).value_or("");

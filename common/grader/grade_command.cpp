@@ -141,8 +141,8 @@ std::string deciding_hash(const Checkout& checkout, const LessonInfo& lesson) {
     }
   }
   if (lesson.needs_gpu()) add_texts(checkout.root / "common/gpu/cuda_to_cpp", texts);
-  for (const char* sources : {"common/course/workspace", "common/includes", "common/protocol",
-                              "common/runner", "common/skeleton", "common/text"})
+  for (const char* sources : {"common/course/workspace", "common/audit", "common/protocol", "common/runner",
+                              "common/skeleton", "common/text"})
     add_texts(checkout.root / sources, texts);
   const fs::path grader = checkout.root / "common/grader";
   for (const fs::path& file : files_below(grader)) {

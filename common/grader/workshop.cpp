@@ -13,11 +13,11 @@
 #include <system_error>
 #include <thread>
 
+#include "audit/answer_includes.hpp"
+#include "audit/answer_symbols.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
 #include "gpu/cuda_to_cpp/cuda_to_cpp.hpp"
-#include "grader/audit.hpp"
-#include "includes/answer_includes.hpp"
 #include "protocol/errors.hpp"
 #include "runner/mpirun.hpp"
 #include "runner/subprocess.hpp"
@@ -324,15 +324,11 @@ std::string Workshop::examine(const std::string& file) const {
       !run_confined(confinement_, list_own_names, room, own_names).succeeded() ||
       !run_confined(confinement_, disassemble, room, code).succeeded())
     return file + " compiles to an object that cannot be examined";
-  std::vector<std::string> sections{"all"};
-  sections.insert(sections.end(), lesson_.needs.begin(), lesson_.needs.end());
-  const std::string lists = read_text(checkout_.root / "common/grader/allowed_symbols.txt");
-  AllowedSymbols allowed(lists, sections);
-  allowed.add(lesson_.tag() + "::*");  // of its other files
-  if (const std::string forbidden = forbidden_symbol(read_text(names), allowed); !forbidden.empty())
-    return file + " uses " + forbidden + ", which no answer to this lesson needs";
-  if (const std::string own = usurped_symbol(read_text(own_names), {lists, {"gpu"}}); !own.empty())
-    return file + " defines " + own + ", which is the simulated GPU's";
+  const std::string lists = read_text(checkout_.root / "common/audit/allowed_symbols.txt");
+  const ObjectListing listing{read_text(names), read_text(own_names)};
+  if (const std::string refused = refused_symbol(listing, lists, lesson_.needs, lesson_.tag());
+      !refused.empty())
+    return file + " " + refused;
   if (const std::string entry = kernel_entry(read_text(code)); !entry.empty())
     return file + " holds the instruction " + entry + ", which no answer to this lesson needs";
   return "";

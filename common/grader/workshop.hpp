@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "audit/answer_includes.hpp"
 #include "course/workspace/checkout.hpp"
 #include "grader/submission.hpp"
-#include "includes/answer_includes.hpp"
 #include "runner/confinement.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"

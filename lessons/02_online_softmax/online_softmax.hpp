@@ -15,10 +15,10 @@ using course::SoftmaxState;
 SoftmaxState merge(SoftmaxState a, SoftmaxState b);
 
 /// Task 2. One row of attention in one pass: o = sum_j softmax(scores)_j values_j.
-/// scores [n], finite or -inf; values [n, d]; o [d], unset before the call. Looks at `block` (>= 1) scores at
-/// a time, the last block holding what is left, and keeps nothing between blocks but m, l and the
-/// unnormalised output O, which may be kept in o. Returns the row's logsumexp. A row with no finite score
-/// gives o = 0 and -inf. Source: Dao et al. 2022, algorithm 1, for one query.
+/// scores [n], -inf or at most 2^127 in magnitude; values [n, d]; o [d], unset before the call. Looks at
+/// `block` (>= 1) scores at a time, the last block holding what is left, and keeps nothing between blocks but
+/// m, l and the unnormalised output O, which may be kept in o. Returns the row's logsumexp. A row with no
+/// finite score gives o = 0 and -inf. Source: Dao et al. 2022, algorithm 1, for one query.
 float online_attention_row(std::span<const float> scores, course::MatrixView<const float> values,
                            course::Index block, std::span<float> o);
 

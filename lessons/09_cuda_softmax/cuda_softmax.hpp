@@ -9,10 +9,10 @@ namespace lesson09 {
 /// x and lse are in device memory, x row after row. The lanes share the row: all together they read and write
 /// at most eight times as many bytes as x and lse have. A request is what the lanes of a warp ask for with
 /// one instruction: the warps make at most eight times as many as full warps need to read x and write lse
-/// once, a float a lane. Scores are finite or -inf (masked); a row that is -inf throughout, or has no
-/// columns, gives -inf. Either extent may be 0. The kernel is launched in `stream`; the function returns
-/// without waiting for it, allocates nothing, and throws std::runtime_error when the launch is refused.
-/// Source of the formula: lesson 01.
+/// once, a float a lane. Scores are -inf (masked), or finite and at most 2^127 in magnitude; a row that is
+/// -inf throughout, or has no columns, gives -inf. Either extent may be 0. The kernel is launched in
+/// `stream`; the function returns without waiting for it, allocates nothing, and throws std::runtime_error
+/// when the launch is refused. Source of the formula: lesson 01.
 void logsumexp(const float* x, float* lse, int rows, int cols, cudaStream_t stream);
 
 /// Task 2. Softmax of every row of x [rows, cols] into p [rows, cols]. One block of threads computes a row.

@@ -114,8 +114,7 @@ std::vector<CommunicationCheck> ring_checks(Hops hops) {
           hides_its_transfers(),
           passes_tensors_by_messages(""),
           keeps_empty_ranks("empty_rank_leaves"),
-          log_reading::sends_whole_blocks(hops),
-          log_reading::gives_each_block_once};
+          log_reading::sends_whole_blocks(hops)};
 }
 
 Task forward_task() {

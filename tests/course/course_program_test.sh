@@ -202,6 +202,10 @@ test_locate() {
   course locate 01
   check 'what does not compile: exit 1' is "$code" 1
   check 'it says who says where' has "$err" 'lesson 01 does not compile: ./course check 01'
+  course reset 01
+  course locate 01
+  check 'of a skeleton: exit 2' is "$code" 2
+  check 'of a skeleton nothing is built' is "$err" 'course: no task of lesson 01 that is written fails: ./course check 01 says how it stands'
   course locate 01 --seconds 0
   check 'no time: exit 2' is "$code" 2
   check 'no time: it says what is expected' has "$err" "--seconds: expected more than 0 seconds, found '0'"
@@ -266,7 +270,8 @@ test_replay() {
   check 'replay in no time: exit 2' is "$code" 2
   check 'replay in no time: it says what is expected' has "$err" "--limit: expected more than 0 seconds, found '0'"
   course replay lesson01.1 --gdb 3
-  check 'a rank that is not there: exit 2 or, without gdb, 3' has '2 3' "$code"
+  check 'a rank that is not there: exit 2' is "$code" 2
+  check 'it says which are, and builds nothing first' has "$err" 'course: --gdb: the case has the ranks 0 to 0, not 3'
 }
 
 test_own_player() {

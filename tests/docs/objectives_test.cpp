@@ -34,16 +34,17 @@ std::vector<std::string> list_after(const std::filesystem::path& page, const std
   return items;
 }
 
-TEST(Objectives, AreThreeToFiveVerbsALesson) {
-  const std::set<std::string> verbs{"carry",  "check", "compare", "compute", "count",
-                                    "derive", "draw",  "explain", "find",    "judge",
-                                    "order",  "place", "say",     "tell",    "write"};
+/// A lesson of one's own may do without: then neither page has a list.
+TEST(Objectives, AreThreeToFiveThingsThatOneSees) {
+  const std::set<std::string> unseen{"appreciate", "be",     "have", "know",
+                                     "learn",      "master", "see",  "understand"};
   for (const nlohmann::json& lesson : lessons()) {
     const std::vector<std::string> objectives = objectives_of(lesson);
+    if (objectives.empty()) continue;
     EXPECT_GE(objectives.size(), 3U) << lesson["id"];
     EXPECT_LE(objectives.size(), 5U) << lesson["id"];
     for (const std::string& objective : objectives)
-      EXPECT_TRUE(verbs.contains(objective.substr(0, objective.find(' '))))
+      EXPECT_FALSE(unseen.contains(objective.substr(0, objective.find(' '))))
           << lesson["id"] << ": " << objective;
   }
 }

@@ -171,8 +171,8 @@ before_again=$(written)
 grade_class 01
 check 'a report that says the same is not written again' is "$(written)" "$before_again"
 rm "$copy/common" && mkdir "$copy/common" && ln -s "$course_root"/common/* "$copy/common/"
-rm "$copy/common/grader" && cp -r "$course_root/common/grader" "$copy/common/"
-echo getpid >>"$copy/common/grader/allowed_symbols.txt"
+rm "$copy/common/audit" && cp -r "$course_root/common/audit" "$copy/common/"
+echo getpid >>"$copy/common/audit/allowed_symbols.txt"
 root=$copy
 grade_class 01
 check 'what submissions may use does' lacks "$err" 'already graded'

@@ -3,10 +3,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "audit/answer_includes.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
 #include "grader/workshop.hpp"
-#include "includes/answer_includes.hpp"
 #include "runner/subprocess.hpp"
 #include "runner/temporary_folder.hpp"
 #include "text/text_file.hpp"
@@ -33,6 +33,7 @@ const std::vector<Attempt>& attempts() {
       {"of_the_contract", "#include \"tensor/view.hpp\"\n#include <lesson/not_implemented.hpp>", ""},
       {"asks_for_the_systems",
        "#if defined(__has_include) && __has_include(<execution>)\n#include <execution>\n#endif", ""},
+      {"says_something", "#include <iostream>\ninline void say() { std::cerr << 1 << std::endl; }", ""},
       {"assembly_alone", "inline void fence() { asm volatile(\"\" ::: \"memory\"); }", ""},
       {"player", "#include \"player/plain_attention.hpp\"",
        ":1: error: common/player/plain_attention.hpp may not"},
@@ -82,7 +83,8 @@ class Lesson {
   Lesson() : checkout_(Checkout::find()), lesson_(checkout_.lessons.front()) {
     for (const char* folder : {"common", "lessons"}) {
       for (const fs::directory_entry& entry : fs::recursive_directory_iterator(checkout_.root / folder)) {
-        if (entry.path().extension() == ".hpp" || entry.path().extension() == ".json")
+        const fs::path extension = entry.path().extension();
+        if (extension == ".hpp" || extension == ".json" || extension == ".txt")
           write_text(root_ / fs::relative(entry.path(), checkout_.root), read_text(entry.path()));
       }
     }
@@ -93,7 +95,7 @@ class Lesson {
                             const std::map<std::string, std::string>& environment = {}) const {
     write_text(file(), answer(before, root_));
     std::vector<std::string> command{
-        checkout_.build() / "bin" / "compile-answer", root_, lesson_.folder(), "cpu", file(), "--"};
+        checkout_.build() / "bin" / "compile-answer", root_, lesson_.folder(), "none", file(), "--"};
     command.insert(command.end(), compile_.begin(), compile_.end());
     const Captured compiled =
         capture({.argv = command, .folder = temporary_.path(), .environment = environment});
@@ -101,8 +103,8 @@ class Lesson {
     return compiled.exit.code == 0 ? "" : compiled.output;
   }
 
-  std::string said_by_grade(const std::string& before) {
-    return workshop_.make(handed_in(lesson_, answer(before, checkout_.root)), Examination::Skipped);
+  std::string said_by_grade(const std::string& before, Examination examination = Examination::Skipped) {
+    return workshop_.make(handed_in(lesson_, answer(before, checkout_.root)), examination);
   }
 
  private:
@@ -158,6 +160,31 @@ TEST_P(Includes, AreTheSameInTheBuildAndInAGrade) {
 
 INSTANTIATE_TEST_SUITE_P(Attempts, Includes, testing::ValuesIn(attempts()),
                          [](const auto& attempt) { return attempt.param.name; });
+
+/// The names that an object leaves to others; what each does is in a function that is called from elsewhere.
+class Names : public testing::TestWithParam<Attempt> {};
+
+TEST_P(Names, AreRefusedByTheBuildAndByAGradeAlike) {
+  static Lesson lesson;
+  const auto& [name, before, expected] = GetParam();
+  const std::string build = lesson.said_by_build(before),
+                    grade = lesson.said_by_grade(before, Examination::Whole);
+  EXPECT_EQ(build.empty(), expected.empty()) << build;
+  EXPECT_NE(build.find("safe_softmax.cpp: error: it " + expected), std::string::npos) << build;
+  EXPECT_NE(grade.find("safe_softmax.cpp " + expected), std::string::npos) << grade;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Attempts, Names,
+    testing::ValuesIn(std::vector<Attempt>{
+        {"file", "#include <fstream>\nvoid keep() { std::ofstream(\"kept\") << 1; }", "uses std::"},
+        {"environment", "#include <cstdlib>\nconst char* home() { return std::getenv(\"HOME\"); }",
+         "uses getenv, which no answer to this lesson needs"},
+        {"chance", "#include <random>\nunsigned any() { return std::random_device{}(); }",
+         "uses std::random_device::"},
+        {"folder", "#include <filesystem>\nbool is() { return std::filesystem::exists(\"x\"); }",
+         "uses std::filesystem::"}}),
+    [](const auto& attempt) { return attempt.param.name; });
 
 /// As environment modules do where Eigen and MPI are installed under a folder of their own.
 TEST(IncludesOfABuild, MayBeInFoldersThatTheEnvironmentHasTheCompilerSearch) {

@@ -43,9 +43,9 @@ TEST(Terms, ChangeWithTheSourcesThatDecide) {
   std::string before = judges();
   for (const char* source :
        {"common/grader/grade_command.cpp", "common/grader/submission.cpp",
-        "common/grader/allowed_symbols.txt", "common/grader/a_new_source.cpp", "common/skeleton/skeleton.cpp",
+        "common/audit/allowed_symbols.txt", "common/grader/a_new_source.cpp", "common/skeleton/skeleton.cpp",
         "common/runner/confinement.cpp", "common/course/workspace/lesson_status.cpp",
-        "common/includes/answer_includes.cpp"}) {
+        "common/audit/answer_includes.cpp"}) {
     ASSERT_TRUE(std::string(source).find("new") != std::string::npos ||
                 std::filesystem::exists(std::filesystem::path(COURSE_SOURCE_DIR) / source));
     write_text(temporary.path() / source, "changed");

@@ -67,13 +67,13 @@ bool tell(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& 
           bool again) {
   const std::string key = lesson.id + "." + failure.task->id;
   const std::string outline = failure_outline(failure);
-  const std::string text = fitted(guidance(checkout, lesson, failure, in_drill));
+  const std::string text = guidance(checkout, lesson, failure, in_drill);
   bool is_new = false;
   update_progress(checkout, [&](Progress& now) {
     is_new = now.guided[key] != outline;
     now.guided[key] = outline;
   });
-  fmt::print("{}\n", is_new || again ? text : text.substr(0, text.find('\n') + 1));
+  fmt::print("{}\n", fitted(is_new || again ? text : text.substr(0, text.find('\n') + 1)));
   return is_new;
 }
 

@@ -100,21 +100,24 @@ std::vector<std::string> debug_command(const Checkout& checkout, const LessonInf
                    build({checkout.root, tree, {target, program.filename()}, "lesson " + lesson.id}));
   const std::vector<std::string> player{program, "--subject", library_of(tree, lesson, options.subject),
                                         "--keep-inputs", folder};
-  const CaseManifest manifest = read_manifest(folder);
-  const int rank = *options.gdb_rank;
-  if (rank < 0 || rank >= manifest.ranks)
-    throw UsageError(fmt::format("the case has the ranks 0 to {}, not {}", manifest.ranks - 1, rank));
-  const std::vector<int>& world_ranks = manifest.world_ranks;
+  const std::vector<int> world_ranks = read_manifest(folder).world_ranks;
+  const auto rank = static_cast<std::size_t>(*options.gdb_rank);
   std::vector<std::string> command = debugger(options.gdb_port);
   if (lesson.needs_mpi())
-    return ranks_command(player, *std::ranges::max_element(world_ranks) + 1,
-                         world_ranks.at(static_cast<std::size_t>(rank)), command);
+    return ranks_command(player, *std::ranges::max_element(world_ranks) + 1, world_ranks.at(rank), command);
   command.insert(command.end(), player.begin(), player.end());
   return command;
 }
 
+void require_rank(int rank, const fs::path& folder) {
+  const int ranks = read_manifest(folder).ranks;
+  if (rank < 0 || rank >= ranks)
+    throw UsageError(fmt::format("--gdb: the case has the ranks 0 to {}, not {}", ranks - 1, rank));
+}
+
 int debug(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder,
           const ReplayOptions& options) {
+  require_rank(*options.gdb_rank, folder);
   const std::string needed = debugger(options.gdb_port).front();
   if (find_program(needed).empty())
     throw Unavailable("there is no " + needed + " on this machine: install " + needed);

@@ -116,6 +116,7 @@ class Locator {
     const LessonInfo& lesson = *choice.lesson;
     if (const std::string obstacle = checkout_.build_obstacle(lesson); !obstacle.empty())
       throw Unavailable("lesson " + lesson.id + " cannot be played: " + obstacle);
+    require_written(lesson);
     require_compiled(lesson);
     GradingOrder all = order(lesson, selected_tests(lesson, choice.task, std::nullopt),
                              library_of(checkout_.build(), lesson, "student"));
@@ -124,13 +125,21 @@ class Locator {
     const auto wrong = std::ranges::find_if(status.tasks, [&](const TaskStatus& task) {
       return task.is_wrong() && (choice.task.empty() || task.task->id == choice.task);
     });
-    if (wrong == status.tasks.end())
-      throw UsageError("no task of lesson " + lesson.id + " that is written fails: ./course check " +
-                       lesson.id + " says how it stands");
+    if (wrong == status.tasks.end()) throw nothing_fails(lesson);
     const fs::path kept = all.keep / (lesson.tag() + "." + wrong->test);
     if (!fs::exists(kept / "case.json"))
       throw Unavailable("the input that fails task " + wrong->task->id + " was not kept");
     return {&lesson, wrong->task->id, kept, test_names(*wrong->task), words_of(wrong->diagnosis)};
+  }
+
+  static UsageError nothing_fails(const LessonInfo& lesson) {
+    return UsageError("no task of lesson " + lesson.id + " that is written fails: ./course check " +
+                      lesson.id + " says how it stands");
+  }
+
+  void require_written(const LessonInfo& lesson) const {
+    const LessonFiles files = look_at_files(checkout_, lesson);
+    if (!files.missing.empty() || files.untouched) throw nothing_fails(lesson);
   }
 
   void require_compiled(const LessonInfo& lesson) const {

@@ -341,21 +341,8 @@ bool attended_to_all(const Example& example, const Outcome& outcome) {
 }
 
 bool attended_to_more_than_all(const Example& example, const Outcome& outcome) {
-  return !gives_each_block_once(example, outcome).empty();
-}
-
-std::vector<Finding> gives_each_block_once(const Example& example, const Outcome& outcome) {
-  const std::vector<Calls> by_rank = read(example, outcome);
-  for (int rank = 0; rank < example.ranks(); ++rank) {
-    if (std::ssize(by_rank[rank]) <= example.ranks()) continue;
-    return {
-        {"",
-         fmt::format(
-             "rank {} called block.accumulate {} times; there {} {} block{}, and each is to be given once",
-             rank, by_rank[rank].size(), example.ranks() == 1 ? "is" : "are", example.ranks(),
-             example.ranks() == 1 ? "" : "s")}};
-  }
-  return {};
+  return std::ranges::any_of(read(example, outcome),
+                             [&](const Calls& calls) { return std::ssize(calls) > example.ranks(); });
 }
 
 std::vector<Finding> names_the_owners(const Example& example, const Outcome& outcome) {
@@ -409,6 +396,22 @@ CommunicationCheck sends_whole_blocks(checks::Hops hops) {
     return {{"", fmt::format("every rank sent 1/{} of the bytes of its hops, as by a count {}", times,
                              fmt::join(causes, ", or "))}};
   };
+}
+
+std::vector<Finding> gives_each_block_once(const Played& played) {
+  if (!is_right(played)) return {};
+  const Example& example = *played.example;
+  const std::vector<Calls> by_rank = read(example, *played.outcome);
+  for (int rank = 0; rank < example.ranks(); ++rank) {
+    if (std::ssize(by_rank[rank]) <= example.ranks()) continue;
+    return {
+        {"",
+         fmt::format(
+             "rank {} called block.accumulate {} times; there {} {} block{}, and each is to be given once",
+             rank, by_rank[rank].size(), example.ranks() == 1 ? "is" : "are", example.ranks(),
+             example.ranks() == 1 ? "" : "s")}};
+  }
+  return {};
 }
 
 std::vector<Finding> gives_no_empty_block(const Played& played) {

@@ -43,10 +43,6 @@ std::string leftover(const Example& example, const Outcome& outcome);
 /// Whether every rank was given all blocks, each as it should be and in its turn.
 bool attended_to_all(const Example& example, const Outcome& outcome);
 
-/// A rank called the block computation more often than there are blocks, so that a transfer may be hidden
-/// behind work that nobody needs. No mistake is named.
-std::vector<Finding> gives_each_block_once(const Example& example, const Outcome& outcome);
-
 /// Whether a rank attended to more blocks than there are ranks.
 bool attended_to_more_than_all(const Example& example, const Outcome& outcome);
 
@@ -60,6 +56,10 @@ bool sent_bytes_of_hops(checks::Hops hops, const Example& example, const Outcome
 /// A rank was given a block that is nobody's, and every rank has sent the same fraction of the bytes of so
 /// many hops of two tensors, 1/heads, 1/head_dim or 1/4: the counts of the messages leave out a factor.
 CommunicationCheck sends_whole_blocks(checks::Hops hops);
+
+/// A rank with a right answer called the block computation more often than there are blocks: with a state
+/// that nobody needs, or to hide a transfer. No mistake is named.
+std::vector<Finding> gives_each_block_once(const Played& played);
 
 /// A block was given to accumulate with ranges that have no key: empty_block_computed. Says nothing of a
 /// wrong answer, whose ranges may be wrong.

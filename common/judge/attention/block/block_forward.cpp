@@ -245,8 +245,7 @@ std::vector<Example> far_examples(InputGenerator& generator, Index head_dim, Ind
       add("a block whose scores are all 86 to 103 above those of the block before, or below",
           risen_scores(block), block, true),
       add("scores that rise or fall by 150 or 180 in small steps", climbing_scores(), 4, true),
-      add("one score as low as float32 holds it, and all others below it", deciding_scores(12, lowest), 4,
-          false)};
+      add("one score near -1e38, and all others below it", deciding_scores(12, lowest), 4, false)};
   all.back().far_out = true;
   return all;
 }

@@ -242,6 +242,7 @@ Task task(std::string id, std::string function) {
       {"keys_and_values_sent_home", "every answer is as if the last hop brought k and v for dk and dv"}};
   made.answer_checks.insert(made.answer_checks.begin(), checks::joins_its_ends("ends_not_joined"));
   made.answer_checks.push_back(is_right_on_every_rank);
+  made.answer_checks.push_back(log_reading::gives_each_block_once);
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}, {"o", 1}, {"lse", 1}, {"d_o", 1}};
   made.logs = {{block_log::output, block_log::columns},
                {block_log::leftover_output, block_log::leftover_columns}};

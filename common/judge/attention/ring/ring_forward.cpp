@@ -345,7 +345,7 @@ Task task(std::string id, std::string function) {
   made.fail_on_all_inputs = {"every_rank_sends_first"};
   made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused",
                           "ends_not_joined"};
-  made.answer_checks = {checks::joins_its_ends("ends_not_joined")};
+  made.answer_checks = {checks::joins_its_ends("ends_not_joined"), log_reading::gives_each_block_once};
   made.follows_from = {{"every_rank_sends_first", "world_communicator"}};
   made.split_axis = {{"q", 1}, {"k", 1}, {"v", 1}};
   made.logs = {{block_log::output, block_log::columns}};

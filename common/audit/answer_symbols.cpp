@@ -1,4 +1,4 @@
-#include "grader/audit.hpp"
+#include "audit/answer_symbols.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "text/text_file.hpp"
 
-namespace course::program::grader {
+namespace course {
 
 namespace {
 
@@ -74,6 +74,19 @@ std::string usurped_symbol(const std::string& nm_output, const AllowedSymbols& o
   return first_unlike(nm_output, of_others, false);
 }
 
+std::string refused_symbol(const ObjectListing& object, const std::string& lists,
+                           const std::vector<std::string>& needs, const std::string& lesson) {
+  std::vector<std::string> sections{"all"};
+  sections.insert(sections.end(), needs.begin(), needs.end());
+  AllowedSymbols allowed(lists, sections);
+  allowed.add(lesson + "::*");
+  if (const std::string forbidden = forbidden_symbol(object.undefined, allowed); !forbidden.empty())
+    return "uses " + forbidden + ", which no answer to this lesson needs";
+  if (const std::string own = usurped_symbol(object.defined, {lists, {"gpu"}}); !own.empty())
+    return "defines " + own + ", which is the simulated GPU's";
+  return "";
+}
+
 std::string kernel_entry(const std::string& objdump_output) {
   constexpr std::array entries{"syscall", "sysenter", "sysexit", "sysexitl", "sysexitq",
                                "sysret",  "sysretl",  "sysretq", "int",      "svc"};
@@ -88,4 +101,4 @@ std::string kernel_entry(const std::string& objdump_output) {
   return "";
 }
 
-}  // namespace course::program::grader
+}  // namespace course

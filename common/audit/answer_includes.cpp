@@ -1,4 +1,4 @@
-#include "includes/answer_includes.hpp"
+#include "audit/answer_includes.hpp"
 
 #include <algorithm>
 #include <array>

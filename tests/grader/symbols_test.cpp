@@ -1,14 +1,13 @@
-#include "grader/audit.hpp"
-
 #include <gtest/gtest.h>
 
+#include "audit/answer_symbols.hpp"
 #include "text/text_file.hpp"
 
-namespace course::program::grader {
+namespace course {
 namespace {
 
 AllowedSymbols list(const std::vector<std::string>& sections) {
-  return {read_text(COURSE_SOURCE_DIR "/common/grader/allowed_symbols.txt"), sections};
+  return {read_text(COURSE_SOURCE_DIR "/common/audit/allowed_symbols.txt"), sections};
 }
 
 TEST(AllowedSymbols, HoldWhatALessonNeeds) {
@@ -123,4 +122,4 @@ TEST(KernelEntry, IsAnInstructionNotAName) {
 }
 
 }  // namespace
-}  // namespace course::program::grader
+}  // namespace course
