@@ -1,6 +1,7 @@
 #include "player/masked_blocks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -77,7 +78,7 @@ class Cutter {
 template <class T>
 HeadsView<T> part(HeadsView<T> x, Index head, Index first, Index count) {
   const MatrixView<T> rows = x.head(head).rows(first, count);
-  return {rows.data(), 1, rows.rows(), rows.cols()};
+  return {rows.data(), 1, rows.rows(), rows.cols(), rows.row_stride()};
 }
 
 template <class T>
@@ -85,13 +86,9 @@ MatrixView<T> part(MatrixView<T> x, Index head, Index first, Index count) {
   return {x.row(head).subspan(first, count).data(), 1, count};
 }
 
-template <class T>
-void copy(HeadsView<T> from, HeadsView<float> to) {
-  std::copy_n(from.data(), from.size(), to.data());
-}
-
-template <class T>
-void copy(MatrixView<T> from, MatrixView<float> to) {
+/// A state's part, of which neither has gaps.
+template <class View>
+void copy(View from, View to) {
   std::copy_n(from.data(), from.size(), to.data());
 }
 
@@ -101,69 +98,47 @@ KeyRange within(const Tile& tile, KeyRange seen) {
   return length(inside) == 0 ? KeyRange{0, 0} : inside;
 }
 
-/// The ranges of a tile's queries, counted from its first key.
-std::vector<KeyRange> within(const Tile& tile, std::span<const KeyRange> seen) {
-  std::vector<KeyRange> inside;
-  for (const KeyRange& range : seen.subspan(tile.first_query, tile.queries))
-    inside.push_back(within(tile, range));
-  return inside;
+/// A tile of one head as a request of its own.
+struct TileRequest {
+  const BlockRequest& whole;
+  Index head;
+  const Tile& tile;
+  std::vector<KeyRange> seen = {};
+
+  template <class View>
+  View queries(View x) const {
+    return part(x, head, tile.first_query, tile.queries);
+  }
+  template <class View>
+  View keys(View x) const {
+    return part(x, plain::kv_head(whole, head), tile.first_key, tile.keys);
+  }
+
+  BlockRequest make() {
+    BlockRequest made{queries(whole.q), keys(whole.k), keys(whole.v), whole.owner, whole.scale};
+    if (tile.whole) return made;
+    for (Index i = 0; i < tile.queries; ++i)
+      seen.push_back(within(tile, whole.seen_by(tile.first_query + i)));
+    made.seen = seen;
+    return made;
+  }
+};
+
+/// Whether a lesson's own code computes such a block where every query sees every key.
+bool is_known(const BlockRequest& request) {
+  return request.bias == nullptr && request.q.head_dim() == request.v.head_dim() &&
+         request.scale == 1.0f / std::sqrt(static_cast<float>(request.q.head_dim()));
 }
 
-/// A whole tile is the lesson's, and a ragged one plain. Both take a state of that tile alone: what is copied
-/// is little beside the tile's work.
-struct Forward {
-  const TiledBlockAttention& block;
-  HeadsView<const float> q, k, v;
-  std::span<const KeyRange> seen;
-  int owner;
-  AttentionState& state;
-  std::map<Index, AttentionState> states = {};  ///< by the number of queries
-
-  void compute(Index head, const Tile& tile) {
-    const auto queries = [&](auto x) { return part(x, head, tile.first_query, tile.queries); };
-    const auto keys = [&](auto x) { return part(x, head, tile.first_key, tile.keys); };
-    AttentionState& own =
-        states.try_emplace(tile.queries, Index{1}, tile.queries, q.head_dim()).first->second;
-    copy(queries(state.o()), own.o());
-    copy(queries(state.m()), own.m());
-    copy(queries(state.l()), own.l());
-    if (tile.whole) {
-      block.accumulate(queries(q), keys(k), keys(v), owner, own, {});
-    } else {
-      plain::accumulate_seen(queries(q), keys(k), keys(v), within(tile, seen), own);
+/// Calls use(tile) for the tiles of each head of a request with ranges.
+template <class Use>
+void by_tile(const BlockRequest& request, Use use) {
+  const std::vector<Tile> all = tiles(*request.seen, request.k.seq());
+  for (Index head = 0; head < request.q.heads(); ++head) {
+    for (const Tile& tile : all) {
+      TileRequest of_tile{request, head, tile};
+      use(of_tile);
     }
-    copy(own.o(), queries(state.o()));
-    copy(own.m(), queries(state.m()));
-    copy(own.l(), queries(state.l()));
-  }
-};
-
-struct Backward {
-  const TiledBlockAttentionBackward& block;
-  HeadsView<const float> q, k, v, d_o;
-  MatrixView<const float> lse, delta;
-  std::span<const KeyRange> seen;
-  int owner;
-  HeadsView<float> dq, dk, dv;
-
-  void compute(Index head, const Tile& tile) {
-    const auto queries = [&](auto x) { return part(x, head, tile.first_query, tile.queries); };
-    const auto keys = [&](auto x) { return part(x, head, tile.first_key, tile.keys); };
-    if (tile.whole) {
-      block.accumulate(queries(q), keys(k), keys(v), queries(d_o), queries(lse), queries(delta), owner,
-                       queries(dq), keys(dk), keys(dv), {});
-    } else {
-      plain::accumulate_backward_seen(queries(q), keys(k), keys(v), queries(d_o), queries(lse),
-                                      queries(delta), within(tile, seen), queries(dq), keys(dk), keys(dv));
-    }
-  }
-};
-
-template <class Pass>
-void compute(Pass pass) {
-  const std::vector<Tile> all = tiles(pass.seen, pass.k.seq());
-  for (Index head = 0; head < pass.q.heads(); ++head) {
-    for (const Tile& tile : all) pass.compute(head, tile);
   }
 }
 
@@ -175,27 +150,38 @@ std::vector<Tile> tiles(std::span<const KeyRange> seen, Index keys) {
   return cutter.take();
 }
 
-void accumulate(const TiledBlockAttention& block, HeadsView<const float> q, HeadsView<const float> k,
-                HeadsView<const float> v, std::span<const KeyRange> seen, int owner, AttentionState& state) {
-  plain::require_fitting(q, k, v);
-  plain::require_ranges(seen, q, k);
-  compute(Forward{block, q, k, v, seen, owner, state});
+// A whole tile is the lesson's, and a ragged one plain. Both take a state of that tile alone: what is copied
+// is little beside the tile's work.
+
+void accumulate(const BlockForward& block, const BlockRequest& request, AttentionState& state) {
+  if (!is_known(request)) return plain::accumulate(request, state);
+  plain::require_fitting(request);
+  if (!request.seen) return block.accumulate(request, state);
+  std::map<Index, AttentionState> states;  // by the number of queries
+  by_tile(request, [&](TileRequest& tile) {
+    const Index queries = tile.tile.queries;
+    AttentionState& own = states.try_emplace(queries, Index{1}, queries, request.v.head_dim()).first->second;
+    copy(tile.queries(state.o()), own.o());
+    copy(tile.queries(state.m()), own.m());
+    copy(tile.queries(state.l()), own.l());
+    (tile.tile.whole ? block.accumulate : plain::blocks.forward.accumulate)(tile.make(), own);
+    copy(own.o(), tile.queries(state.o()));
+    copy(own.m(), tile.queries(state.m()));
+    copy(own.l(), tile.queries(state.l()));
+  });
 }
 
-void accumulate_backward(const TiledBlockAttentionBackward& block, HeadsView<const float> q,
-                         HeadsView<const float> k, HeadsView<const float> v, HeadsView<const float> d_o,
-                         MatrixView<const float> lse, MatrixView<const float> delta,
-                         std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
-                         HeadsView<float> dv) {
-  plain::require_fitting(q, k, v);
-  plain::require_ranges(seen, q, k);
-  plain::require_same_shape("d_o", d_o, "q", q);
-  plain::require_same_shape("dq", dq, "q", q);
-  plain::require_same_shape("dk", dk, "k", k);
-  plain::require_same_shape("dv", dv, "v", v);
-  plain::require_one_a_query("lse", lse, q);
-  plain::require_one_a_query("delta", delta, q);
-  compute(Backward{block, q, k, v, d_o, lse, delta, seen, owner, dq, dk, dv});
+void accumulate_backward(const BlockBackward& block, const BlockRequest& request, HeadsView<const float> d_o,
+                         MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
+                         HeadsView<float> dk, HeadsView<float> dv) {
+  plain::require_gradients(request, d_o, lse, delta, dq, dk, dv);
+  if (!is_known(request)) return plain::accumulate_backward(request, d_o, lse, delta, dq, dk, dv);
+  if (!request.seen) return block.accumulate(request, d_o, lse, delta, dq, dk, dv);
+  by_tile(request, [&](TileRequest& tile) {
+    (tile.tile.whole ? block.accumulate : plain::blocks.backward.accumulate)(
+        tile.make(), tile.queries(d_o), tile.queries(lse), tile.queries(delta), tile.queries(dq),
+        tile.keys(dk), tile.keys(dv));
+  });
 }
 
 }  // namespace course::masked

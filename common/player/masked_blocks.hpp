@@ -30,15 +30,12 @@ inline constexpr Index least_whole_keys = 32;
 /// @param seen a range a query, 0 <= first <= last <= keys
 std::vector<Tile> tiles(std::span<const KeyRange> seen, Index keys);
 
-/// MaskedBlockAttention::accumulate, by the block computation of a lesson.
-void accumulate(const TiledBlockAttention& block, HeadsView<const float> q, HeadsView<const float> k,
-                HeadsView<const float> v, std::span<const KeyRange> seen, int owner, AttentionState& state);
+/// BlockForward::accumulate, by the block computation of a lesson, which is given what it knows.
+void accumulate(const BlockForward& block, const BlockRequest& request, AttentionState& state);
 
-/// MaskedBlockAttentionBackward::accumulate, by that of another.
-void accumulate_backward(const TiledBlockAttentionBackward& block, HeadsView<const float> q,
-                         HeadsView<const float> k, HeadsView<const float> v, HeadsView<const float> d_o,
-                         MatrixView<const float> lse, MatrixView<const float> delta,
-                         std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
-                         HeadsView<float> dv);
+/// BlockBackward::accumulate, by that of another.
+void accumulate_backward(const BlockBackward& block, const BlockRequest& request, HeadsView<const float> d_o,
+                         MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
+                         HeadsView<float> dk, HeadsView<float> dv);
 
 }  // namespace course::masked

@@ -24,22 +24,20 @@ inline void add_scaled(std::span<float> to, float factor, std::span<const float>
   for (std::size_t c = 0; c < to.size(); ++c) to[c] += factor * from[c];
 }
 
-inline float score_scale(HeadsView<const float> q) {
-  return 1.0f / std::sqrt(static_cast<float>(q.head_dim()));
-}
-
 inline std::string shape_text(HeadsView<const float> x) {
   return to_string({x.heads(), x.seq(), x.head_dim()});
 }
 
-/// Throws std::invalid_argument with the shapes unless k and v have one shape, and q's heads and head_dim.
+/// Throws std::invalid_argument with the shapes unless k and v hold equally many heads and tokens, the heads
+/// of k divide those of q, and q and k have one width.
 inline void require_fitting(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v) {
-  const bool same_heads = q.heads() == k.heads() && k.heads() == v.heads();
-  const bool same_dim = q.head_dim() == k.head_dim() && k.head_dim() == v.head_dim();
-  if (same_heads && same_dim && k.seq() == v.seq() && k.seq() >= 0) return;
-  throw std::invalid_argument("block.accumulate was given q " + shape_text(q) + ", k " + shape_text(k) +
-                              " and v " + shape_text(v) +
-                              "; heads and head_dim must agree, and k and v must hold equally many tokens");
+  const bool shared =
+      k.heads() == v.heads() && (q.heads() == 0 || (k.heads() > 0 && q.heads() % k.heads() == 0));
+  if (shared && q.head_dim() == k.head_dim() && k.seq() == v.seq() && k.seq() >= 0) return;
+  throw std::invalid_argument(
+      "block.accumulate was given q " + shape_text(q) + ", k " + shape_text(k) + " and v " + shape_text(v) +
+      "; the heads of k and v must be equally many and divide those of q, q and k must "
+      "have one width, and k and v must hold equally many tokens");
 }
 
 /// Throws std::invalid_argument with both shapes unless they are one.
@@ -56,6 +54,15 @@ inline void require_one_a_query(const char* name, MatrixView<const float> x, Hea
   throw std::invalid_argument(std::string("block.accumulate was given ") + name + " " +
                               to_string({x.rows(), x.cols()}) + " for q " + shape_text(q) +
                               "; one number a head and query is expected");
+}
+
+/// Throws std::invalid_argument unless `o`, a row a query, has the width of v.
+inline void require_output(const char* name, HeadsView<const float> o, HeadsView<const float> q,
+                           HeadsView<const float> v) {
+  if (o.heads() == q.heads() && o.seq() == q.seq() && o.head_dim() == v.head_dim()) return;
+  throw std::invalid_argument(std::string("block.accumulate was given ") + name + " " + shape_text(o) +
+                              " for q " + shape_text(q) + " and v " + shape_text(v) +
+                              "; heads and queries of q and the width of v are expected");
 }
 
 /// Throws std::invalid_argument unless every query of q has a range of keys that lies in the block k; names
@@ -76,9 +83,33 @@ inline void require_ranges(std::span<const KeyRange> seen, HeadsView<const float
   }
 }
 
-/// Every query of q sees all keys of the block k.
-inline std::vector<KeyRange> whole_block(HeadsView<const float> q, HeadsView<const float> k) {
-  return std::vector<KeyRange>(std::max<Index>(0, q.seq()), {0, k.seq()});
+/// The same of a request, and of its bias.
+inline void require_fitting(const BlockRequest& request) {
+  require_fitting(request.q, request.k, request.v);
+  if (request.seen) require_ranges(*request.seen, request.q, request.k);
+  if (request.bias == nullptr) return;
+  const auto require = [](const char* what, std::size_t given, Index expected) {
+    if (static_cast<Index>(given) == expected) return;
+    throw std::invalid_argument("block.accumulate was given a bias with " + std::to_string(given) + " " +
+                                what + "; " + std::to_string(expected) + " are expected");
+  };
+  require("slopes", request.bias->slopes.size(), request.q.heads());
+  require("positions of queries", request.bias->query_positions.size(), request.q.seq());
+  require("positions of keys", request.bias->key_positions.size(), request.k.seq());
+}
+
+/// The head of k and v that a head of q looks at.
+inline Index kv_head(const BlockRequest& request, Index head) {
+  return head / (request.q.heads() / request.k.heads());
+}
+
+/// The score of a query of a head and a key of the block.
+inline float score(const BlockRequest& request, Index head, Index query, Index key) {
+  const float scaled =
+      request.scale * dot(request.q.head(head).row(query), request.k.head(kv_head(request, head)).row(key));
+  if (request.bias == nullptr) return scaled;
+  const Index distance = std::abs(request.bias->query_positions[query] - request.bias->key_positions[key]);
+  return scaled - request.bias->slopes[head] * static_cast<float>(distance);
 }
 
 /// What a query has seen so far, o and lse, as the state has it: m and l are lse in two numbers, which lose
@@ -89,46 +120,37 @@ inline void keep(std::span<const double> o, double lse, float& m, float& l, std:
   for (std::size_t c = 0; c < kept.size(); ++c) kept[c] = static_cast<float>(o[c] * l);
 }
 
-/// One query sees some keys. Its weights are the softmax of all its scores, as the definition has it; what it
-/// has seen before is one key more, whose score is the logsumexp of those before and whose value is their
-/// output. Where l is 0 nothing has been seen, whatever m is.
-inline void see(std::span<const float> query, MatrixView<const float> k, MatrixView<const float> v,
-                float scale, float& m, float& l, std::span<float> o) {
+/// A query of a head sees its keys. Its weights are the softmax of all its scores, as the definition has it;
+/// what it has seen before is one key more, whose score is the logsumexp of those before and whose value is
+/// their output. Where l is 0 nothing has been seen, whatever m is.
+inline void see(const BlockRequest& request, Index head, Index query, float& m, float& l,
+                std::span<float> o) {
+  const auto [first, last] = request.seen_by(query);
+  if (first == last) return;
   std::vector<double> weights{l > 0.0f ? m + std::log(double{l}) : -std::numeric_limits<double>::infinity()};
-  for (Index j = 0; j < k.rows(); ++j) weights.push_back(scale * dot(query, k.row(j)));
+  for (Index j = first; j < last; ++j) weights.push_back(score(request, head, query, j));
   const double lse = reference::softmax_in_place<double>(weights);
   std::vector<double> sum(o.size());
   for (std::size_t c = 0; c < o.size(); ++c) sum[c] = l > 0.0f ? weights[0] * (o[c] / l) : 0.0;
-  for (Index j = 0; j < k.rows(); ++j) {
-    for (std::size_t c = 0; c < o.size(); ++c) sum[c] += weights[j + 1] * v(j, c);
+  const MatrixView<const float> v = request.v.head(kv_head(request, head));
+  for (Index j = first; j < last; ++j) {
+    for (std::size_t c = 0; c < o.size(); ++c) sum[c] += weights[1 + j - first] * v(j, c);
   }
   keep(sum, lse, m, l, o);
 }
 
-/// MaskedBlockAttention::accumulate. A head is a tile.
-inline void accumulate_seen(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                            std::span<const KeyRange> seen, AttentionState& state,
-                            const BetweenTiles& between_tiles = {}) {
-  require_fitting(q, k, v);
-  require_ranges(seen, q, k);
-  for (Index head = 0; head < q.heads(); ++head) {
-    for (Index i = 0; i < q.seq(); ++i) {
-      const Index keys = seen[i].last - seen[i].first;
-      if (keys == 0) continue;
-      see(q.head(head).row(i), k.head(head).rows(seen[i].first, keys), v.head(head).rows(seen[i].first, keys),
-          score_scale(q), state.m()(head, i), state.l()(head, i), state.o().head(head).row(i));
-    }
-    if (between_tiles) between_tiles();
+/// BlockForward::accumulate. A head is a tile.
+inline void accumulate(const BlockRequest& request, AttentionState& state) {
+  require_fitting(request);
+  require_output("a state", state.o(), request.q, request.v);
+  for (Index head = 0; head < request.q.heads(); ++head) {
+    for (Index i = 0; i < request.q.seq(); ++i)
+      see(request, head, i, state.m()(head, i), state.l()(head, i), state.o().head(head).row(i));
+    if (request.between_tiles) request.between_tiles();
   }
 }
 
-/// BlockAttention::accumulate.
-inline void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                       int /*owner*/, AttentionState& state, const BetweenTiles& between_tiles) {
-  accumulate_seen(q, k, v, whole_block(q, k), state, between_tiles);
-}
-
-/// BlockAttention::finish.
+/// BlockForward::finish.
 inline void finish(AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
   for (Index head = 0; head < o.heads(); ++head) {
     for (Index i = 0; i < o.seq(); ++i) {
@@ -141,44 +163,41 @@ inline void finish(AttentionState& state, HeadsView<float> o, MatrixView<float> 
   }
 }
 
-/// MaskedBlockAttentionBackward::accumulate. A head is a tile.
-inline void accumulate_backward_seen(HeadsView<const float> q, HeadsView<const float> k,
-                                     HeadsView<const float> v, HeadsView<const float> d_o,
-                                     MatrixView<const float> lse, MatrixView<const float> delta,
-                                     std::span<const KeyRange> seen, HeadsView<float> dq, HeadsView<float> dk,
-                                     HeadsView<float> dv, const BetweenTiles& between_tiles = {}) {
-  require_fitting(q, k, v);
-  require_ranges(seen, q, k);
-  require_same_shape("d_o", d_o, "q", q);
-  require_same_shape("dq", dq, "q", q);
-  require_same_shape("dk", dk, "k", k);
-  require_same_shape("dv", dv, "v", v);
-  require_one_a_query("lse", lse, q);
-  require_one_a_query("delta", delta, q);
-  const float scale = score_scale(q);
-  for (Index head = 0; head < q.heads(); ++head) {
-    for (Index i = 0; i < q.seq(); ++i) {
-      if (lse(head, i) == -std::numeric_limits<float>::infinity()) continue;
-      const std::span<const float> query = q.head(head).row(i);
-      const std::span<const float> gradient = d_o.head(head).row(i);
-      for (Index j = seen[i].first; j < seen[i].last; ++j) {
-        const float weight = std::exp(scale * dot(query, k.head(head).row(j)) - lse(head, i));
-        const float ds = scale * weight * (dot(gradient, v.head(head).row(j)) - delta(head, i));
-        add_scaled(dv.head(head).row(j), weight, gradient);
-        add_scaled(dq.head(head).row(i), ds, k.head(head).row(j));
-        add_scaled(dk.head(head).row(j), ds, query);
-      }
-    }
-    if (between_tiles) between_tiles();
-  }
+/// Throws std::invalid_argument unless all that a backward computation is given fits.
+inline void require_gradients(const BlockRequest& request, HeadsView<const float> d_o,
+                              MatrixView<const float> lse, MatrixView<const float> delta,
+                              HeadsView<const float> dq, HeadsView<const float> dk,
+                              HeadsView<const float> dv) {
+  require_fitting(request);
+  require_output("d_o", d_o, request.q, request.v);
+  require_same_shape("dq", dq, "q", request.q);
+  require_same_shape("dk", dk, "k", request.k);
+  require_same_shape("dv", dv, "v", request.v);
+  require_one_a_query("lse", lse, request.q);
+  require_one_a_query("delta", delta, request.q);
 }
 
-/// BlockAttentionBackward::accumulate.
-inline void accumulate_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                                HeadsView<const float> d_o, MatrixView<const float> lse,
-                                MatrixView<const float> delta, int /*owner*/, HeadsView<float> dq,
-                                HeadsView<float> dk, HeadsView<float> dv, const BetweenTiles& between_tiles) {
-  accumulate_backward_seen(q, k, v, d_o, lse, delta, whole_block(q, k), dq, dk, dv, between_tiles);
+/// BlockBackward::accumulate. A head is a tile.
+inline void accumulate_backward(const BlockRequest& request, HeadsView<const float> d_o,
+                                MatrixView<const float> lse, MatrixView<const float> delta,
+                                HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv) {
+  require_gradients(request, d_o, lse, delta, dq, dk, dv);
+  const HeadsView<const float> q = request.q, k = request.k, v = request.v;
+  for (Index head = 0; head < q.heads(); ++head) {
+    const Index kv = kv_head(request, head);
+    for (Index i = 0; i < q.seq(); ++i) {
+      if (lse(head, i) == -std::numeric_limits<float>::infinity()) continue;
+      const std::span<const float> gradient = d_o.head(head).row(i);
+      for (Index j = request.seen_by(i).first; j < request.seen_by(i).last; ++j) {
+        const float weight = std::exp(score(request, head, i, j) - lse(head, i));
+        const float ds = request.scale * weight * (dot(gradient, v.head(kv).row(j)) - delta(head, i));
+        add_scaled(dv.head(kv).row(j), weight, gradient);
+        add_scaled(dq.head(head).row(i), ds, k.head(kv).row(j));
+        add_scaled(dk.head(kv).row(j), ds, q.head(head).row(i));
+      }
+    }
+    if (request.between_tiles) request.between_tiles();
+  }
 }
 
 inline const LessonBlocks blocks{{accumulate, finish}, {accumulate_backward}};

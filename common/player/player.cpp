@@ -32,12 +32,13 @@ class Computing {
   }
   ~Computing() { observer_.end(); }
 
-  /// What the computation is to call after each tile.
-  BetweenTiles after_a_tile(const BetweenTiles& between_tiles) {
-    return [this, &between_tiles] {
+  /// The request, after each of whose tiles the instruments know it.
+  BlockRequest watched(BlockRequest request) {
+    request.between_tiles = [this, between_tiles = std::move(request.between_tiles)] {
       observer_.pause();
       if (between_tiles) between_tiles();
     };
+    return request;
   }
 
   Computing(const Computing&) = delete;
@@ -52,29 +53,6 @@ class Computing {
 class GradedBlocks : public Blocks {
  public:
   explicit GradedBlocks(ComputeObserver& observer) : observer_(observer) {}
-
-  MaskedBlockAttention masked_forward() override {
-    handed_out_ = masked_ = true;
-    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                   std::span<const KeyRange> seen, int owner, AttentionState& state) {
-              enter_masked(owner, k, v, seen);
-              plain::accumulate_seen(q, k, v, seen, state);
-            },
-            plain::finish};
-  }
-
-  MaskedBlockAttentionBackward masked_backward() override {
-    handed_out_ = masked_ = true;
-    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                   HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
-                   std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
-                   HeadsView<float> dv) {
-      enter_masked(owner, k, v, seen);
-      leftovers_.push_back(rooms_.look(owner, dk, dv));
-      plain::accumulate_backward_seen(q, k, v, d_o, lse, delta, seen, dq, dk, dv);
-      rooms_.leave(owner, dk, dv);
-    }};
-  }
 
   /// The next call begins: nothing is handed out or logged yet.
   void forget() {
@@ -113,45 +91,43 @@ class GradedBlocks : public Blocks {
   }
 
  private:
-  TiledBlockAttention make_forward(bool in_tiles) override {
-    handed_out_ = true;
-    ComputeObserver& told = in_tiles ? observer_ : nobody_;
-    return {[this, &told](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                          int owner, AttentionState& state, const BetweenTiles& between_tiles) {
-              Computing computing(told, {buffer(q), buffer(k), buffer(v)});
-              enter(owner, k, v);
-              plain::accumulate(q, k, v, owner, state, computing.after_a_tile(between_tiles));
+  BlockForward make_forward(Taker taker) override {
+    hand_out(taker);
+    ComputeObserver& told = taker.in_tiles ? observer_ : nobody_;
+    return {[this, &told](const BlockRequest& request, AttentionState& state) {
+              Computing computing(told, {buffer(request.q), buffer(request.k), buffer(request.v)});
+              enter(request);
+              plain::accumulate(computing.watched(request), state);
             },
             plain::finish};
   }
 
-  TiledBlockAttentionBackward make_backward(bool in_tiles) override {
-    handed_out_ = true;
-    ComputeObserver& told = in_tiles ? observer_ : nobody_;
-    return {[this, &told](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                          HeadsView<const float> d_o, MatrixView<const float> lse,
-                          MatrixView<const float> delta, int owner, HeadsView<float> dq, HeadsView<float> dk,
-                          HeadsView<float> dv, const BetweenTiles& between_tiles) {
-      Computing computing(told,
-                          {buffer(q), buffer(k), buffer(v), buffer(d_o), buffer(dq), buffer(dk), buffer(dv)});
-      enter(owner, k, v);
-      leftovers_.push_back(rooms_.look(owner, dk, dv));
-      plain::accumulate_backward(q, k, v, d_o, lse, delta, owner, dq, dk, dv,
-                                 computing.after_a_tile(between_tiles));
-      rooms_.leave(owner, dk, dv);
+  BlockBackward make_backward(Taker taker) override {
+    hand_out(taker);
+    ComputeObserver& told = taker.in_tiles ? observer_ : nobody_;
+    return {[this, &told](const BlockRequest& request, HeadsView<const float> d_o,
+                          MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
+                          HeadsView<float> dk, HeadsView<float> dv) {
+      Computing computing(told, {buffer(request.q), buffer(request.k), buffer(request.v), buffer(d_o),
+                                 buffer(dq), buffer(dk), buffer(dv)});
+      enter(request);
+      leftovers_.push_back(rooms_.look(request.owner, dk, dv));
+      plain::accumulate_backward(computing.watched(request), d_o, lse, delta, dq, dk, dv);
+      rooms_.leave(request.owner, dk, dv);
     }};
   }
 
-  void enter(int owner, HeadsView<const float> k, HeadsView<const float> v) {
-    entries_.push_back({static_cast<float>(owner), static_cast<float>(k.seq()), block_log::fingerprint(k),
-                        block_log::fingerprint(v)});
+  void hand_out(Taker taker) {
+    handed_out_ = true;
+    masked_ = masked_ || taker.masked;
   }
 
-  void enter_masked(int owner, HeadsView<const float> k, HeadsView<const float> v,
-                    std::span<const KeyRange> seen) {
-    enter(owner, k, v);
+  void enter(const BlockRequest& request) {
+    entries_.push_back({static_cast<float>(request.owner), static_cast<float>(request.k.seq()),
+                        block_log::fingerprint(request.k), block_log::fingerprint(request.v)});
     Index scores = 0;
-    for (const auto [first, last] : seen) scores += last - first;
+    for (Index i = 0; i < (request.seen ? std::ssize(*request.seen) : request.q.seq()); ++i)
+      scores += request.seen_by(i).last - request.seen_by(i).first;
     scores_.push_back(static_cast<float>(scores));
   }
 

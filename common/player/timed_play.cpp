@@ -44,30 +44,6 @@ class TimedBlocks : public Blocks {
       throw std::invalid_argument("block " + mode + ": expected idle or without_progress");
   }
 
-  /// Throws std::runtime_error where the lesson that was given has none.
-  MaskedBlockAttention masked_forward() override {
-    require(static_cast<bool>(blocks_.forward.accumulate), "--block");
-    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                   std::span<const KeyRange> seen, int owner, AttentionState& state) {
-              compute_block(owner, block_of(owner), {}, [&](const BetweenTiles&) {
-                if (computes_) masked::accumulate(blocks_.forward, q, k, v, seen, owner, state);
-              });
-            },
-            finish()};
-  }
-  MaskedBlockAttentionBackward masked_backward() override {
-    require(static_cast<bool>(blocks_.backward.accumulate), "--block-backward");
-    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                   HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
-                   std::span<const KeyRange> seen, int owner, HeadsView<float> dq, HeadsView<float> dk,
-                   HeadsView<float> dv) {
-      compute_block(owner, "backward, " + block_of(owner), {}, [&](const BetweenTiles&) {
-        if (!computes_) return;
-        masked::accumulate_backward(blocks_.backward, q, k, v, d_o, lse, delta, seen, owner, dq, dk, dv);
-      });
-    }};
-  }
-
   /// The spans since the last look, on this host's monotonic clock.
   std::vector<Span> take_spans() { return std::exchange(spans_, {}); }
   /// What the blocks since the last look took.
@@ -75,25 +51,23 @@ class TimedBlocks : public Blocks {
 
  private:
   /// Throws std::runtime_error where the lesson that was given has none.
-  TiledBlockAttention make_forward(bool) override {
+  BlockForward make_forward(Taker) override {
     require(static_cast<bool>(blocks_.forward.accumulate), "--block");
-    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int owner,
-                   AttentionState& state, const BetweenTiles& between_tiles) {
-              compute_block(owner, block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
-                blocks_.forward.accumulate(q, k, v, owner, state, pause);
+    return {[this](const BlockRequest& request, AttentionState& state) {
+              compute_block(block_of(request.owner), request, [&](const BlockRequest& told) {
+                masked::accumulate(blocks_.forward, told, state);
               });
             },
             finish()};
   }
 
-  TiledBlockAttentionBackward make_backward(bool) override {
+  BlockBackward make_backward(Taker) override {
     require(static_cast<bool>(blocks_.backward.accumulate), "--block-backward");
-    return {[this](HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                   HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta,
-                   int owner, HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
-                   const BetweenTiles& between_tiles) {
-      compute_block(owner, "backward, " + block_of(owner), between_tiles, [&](const BetweenTiles& pause) {
-        blocks_.backward.accumulate(q, k, v, d_o, lse, delta, owner, dq, dk, dv, pause);
+    return {[this](const BlockRequest& request, HeadsView<const float> d_o, MatrixView<const float> lse,
+                   MatrixView<const float> delta, HeadsView<float> dq, HeadsView<float> dk,
+                   HeadsView<float> dv) {
+      compute_block("backward, " + block_of(request.owner), request, [&](const BlockRequest& told) {
+        masked::accumulate_backward(blocks_.backward, told, d_o, lse, delta, dq, dk, dv);
       });
     }};
   }
@@ -106,22 +80,23 @@ class TimedBlocks : public Blocks {
     };
   }
 
-  using Work = std::function<void(const BetweenTiles&)>;
-  void compute_block(int owner, const std::string& label, const BetweenTiles& between_tiles,
-                     const Work& work) {
+  using Work = std::function<void(const BlockRequest&)>;
+  void compute_block(const std::string& label, const BlockRequest& request, const Work& work) {
     const double cpu_begin_s = thread_cpu_s();
     double begin_s = now_s();
     const auto pause = [&] {
       compute(label, begin_s);
       const double paused_s = now_s();
-      between_tiles();
+      request.between_tiles();
       begin_s = now_s();
       spans_.push_back({Span::Kind::Transfer, paused_s, begin_s, progress_label});
     };
-    const BetweenTiles told = tells_ ? between_tiles : BetweenTiles();
-    work(told && records_ ? BetweenTiles(pause) : told);
+    BlockRequest told = request;
+    if (!tells_) told.between_tiles = {};
+    if (told.between_tiles && records_) told.between_tiles = pause;
+    if (computes_) work(told);
     compute(label, begin_s);
-    times_.push_back({owner, thread_cpu_s() - cpu_begin_s});
+    times_.push_back({request.owner, thread_cpu_s() - cpu_begin_s});
     after_block_();
   }
 

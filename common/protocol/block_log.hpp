@@ -54,8 +54,11 @@ inline std::uint32_t mix(std::uint32_t x) {
 inline float fingerprint(course::HeadsView<const float> x) {
   std::uint32_t sum = 0;
   std::uint32_t place = 0;
-  for (const float value : std::span(x.data(), static_cast<std::size_t>(x.size()))) {
-    sum += mix(std::bit_cast<std::uint32_t>(value) + ++place * 0x9e3779b9u);
+  for (course::Index head = 0; head < x.heads(); ++head) {
+    for (course::Index row = 0; row < x.seq(); ++row) {
+      for (const float value : x.head(head).row(row))
+        sum += mix(std::bit_cast<std::uint32_t>(value) + ++place * 0x9e3779b9u);
+    }
   }
   return static_cast<float>(sum >> 8);
 }

@@ -18,8 +18,10 @@ namespace {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXf;
 
-Eigen::Map<const Matrix> as_eigen(MatrixView<const float> view) {
-  return {view.data(), view.rows(), view.cols()};
+using RowStride = Eigen::OuterStride<>;
+
+Eigen::Map<const Matrix, 0, RowStride> as_eigen(MatrixView<const float> view) {
+  return {view.data(), view.rows(), view.cols(), RowStride(view.row_stride())};
 }
 
 Eigen::Map<const Vector> as_eigen(std::span<const float> x) {
@@ -45,10 +47,14 @@ std::string shape(Index rows, Index cols) {
   return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
 }
 
+/// Behind the last number of a matrix that has some.
+const float* end_of(MatrixView<const float> x) {
+  return x.data() + (x.rows() - 1) * x.row_stride() + x.cols();
+}
+
 bool overlap(MatrixView<const float> a, MatrixView<const float> b) {
   const std::less<const float*> before;
-  return a.size() > 0 && b.size() > 0 && before(a.data(), b.data() + b.size()) &&
-         before(b.data(), a.data() + a.size());
+  return a.size() > 0 && b.size() > 0 && before(a.data(), end_of(b)) && before(b.data(), end_of(a));
 }
 
 void require_fit(Factor a, Factor b, MatrixView<float> c, Caller caller) {
@@ -82,7 +88,7 @@ float larger(float a, float b) {
 
 void gemm(float alpha, Factor a, Factor b, float beta, MatrixView<float> c, Caller caller) {
   require_fit(a, b, c, caller);
-  Eigen::Map<Matrix> result(c.data(), c.rows(), c.cols());
+  Eigen::Map<Matrix, 0, RowStride> result(c.data(), c.rows(), c.cols(), RowStride(c.row_stride()));
   with_eigen(a, [&](const auto& left) {
     with_eigen(b, [&](const auto& right) {
       if (beta == 0.0f) {

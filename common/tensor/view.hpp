@@ -60,32 +60,45 @@ inline void require_index([[maybe_unused]] const char* what, [[maybe_unused]] In
   }
 }
 
-/// A row-major matrix [rows, cols] that somebody else owns. Copying the view does not copy the numbers.
+/// Throws OutsideView unless 0 <= count <= cols, in every build: views are cut seldom.
+inline void require_columns(Index count, Index cols, const void* data, Caller caller) {
+  if (0 <= count && count <= cols) return;
+  throw OutsideView(
+      "the first " + std::to_string(count) + " columns of a view of " + std::to_string(cols) + " columns",
+      data, caller);
+}
+
+/// A row-major matrix [rows, cols] that somebody else owns. Copying the view does not copy the numbers. Row i
+/// begins at data() + i * row_stride(); rows follow each other without a gap unless somebody has taken a part
+/// of the columns (first_columns).
 template <class T>
 class MatrixView {
  public:
-  MatrixView(T* data, Index rows, Index cols) : data_(data), rows_(rows), cols_(cols) {}
+  MatrixView(T* data, Index rows, Index cols) : MatrixView(data, rows, cols, cols) {}
+  MatrixView(T* data, Index rows, Index cols, Index row_stride)
+      : data_(data), rows_(rows), cols_(cols), row_stride_(row_stride) {}
 
   /// A view that may write is also a view that may read.
   template <class U>
   requires(std::is_same_v<T, const U>) MatrixView(MatrixView<U> other)
-      : MatrixView(other.data(), other.rows(), other.cols()) {}
+      : MatrixView(other.data(), other.rows(), other.cols(), other.row_stride()) {}
 
   Index rows() const { return rows_; }
   Index cols() const { return cols_; }
+  Index row_stride() const { return row_stride_; }
   Index size() const { return rows_ * cols_; }
   T* data() const { return data_; }
 
   T& operator()(Index row, Index col, Caller caller = Caller::here()) const {
     require_index("row", row, rows_, data_, caller);
     require_index("col", col, cols_, data_, caller);
-    return data_[row * cols_ + col];
+    return data_[row * row_stride_ + col];
   }
 
   /// Row `row` as a span of `cols()` numbers.
   std::span<T> row(Index row, Caller caller = Caller::here()) const {
     require_index("row", row, rows_, data_, caller);
-    return {data_ + row * cols_, static_cast<std::size_t>(cols_)};
+    return {data_ + row * row_stride_, static_cast<std::size_t>(cols_)};
   }
 
   /// Rows first .. first + count - 1 as a view of their own. An empty range is allowed.
@@ -95,36 +108,53 @@ class MatrixView {
                             " are outside a view of " + std::to_string(rows_) + " rows",
                         data_, caller);
     }
-    return {data_ + first * cols_, count, cols_};
+    return {data_ + first * row_stride_, count, cols_, row_stride_};
+  }
+
+  /// The first `count` columns of every row as a view of their own, whose rows have gaps between them.
+  MatrixView first_columns(Index count, Caller caller = Caller::here()) const {
+    require_columns(count, cols_, data_, caller);
+    return {data_, rows_, count, row_stride_};
   }
 
  private:
   T* data_;
   Index rows_;
   Index cols_;
+  Index row_stride_;
 };
 
-/// A row-major tensor [heads, seq, head_dim] that somebody else owns; a batch is folded into heads.
+/// A row-major tensor [heads, seq, head_dim] that somebody else owns; a batch is folded into heads. Without
+/// gaps, but where somebody has taken a part of the columns (first_columns).
 template <class T>
 class HeadsView {
  public:
   HeadsView(T* data, Index heads, Index seq, Index head_dim)
-      : data_(data), heads_(heads), seq_(seq), head_dim_(head_dim) {}
+      : HeadsView(data, heads, seq, head_dim, head_dim) {}
+  HeadsView(T* data, Index heads, Index seq, Index head_dim, Index row_stride)
+      : data_(data), heads_(heads), seq_(seq), head_dim_(head_dim), row_stride_(row_stride) {}
 
   template <class U>
   requires(std::is_same_v<T, const U>) HeadsView(HeadsView<U> other)
-      : HeadsView(other.data(), other.heads(), other.seq(), other.head_dim()) {}
+      : HeadsView(other.data(), other.heads(), other.seq(), other.head_dim(), other.row_stride()) {}
 
   Index heads() const { return heads_; }
   Index seq() const { return seq_; }
   Index head_dim() const { return head_dim_; }
+  Index row_stride() const { return row_stride_; }
   Index size() const { return heads_ * seq_ * head_dim_; }
   T* data() const { return data_; }
 
   /// One head as a matrix [seq, head_dim].
   MatrixView<T> head(Index head, Caller caller = Caller::here()) const {
     require_index("head", head, heads_, data_, caller);
-    return {data_ + head * seq_ * head_dim_, seq_, head_dim_};
+    return {data_ + head * seq_ * row_stride_, seq_, head_dim_, row_stride_};
+  }
+
+  /// The first `count` columns of every row, as MatrixView::first_columns.
+  HeadsView first_columns(Index count, Caller caller = Caller::here()) const {
+    require_columns(count, head_dim_, data_, caller);
+    return {data_, heads_, seq_, count, row_stride_};
   }
 
   T& operator()(Index head, Index row, Index col, Caller caller = Caller::here()) const {
@@ -136,6 +166,7 @@ class HeadsView {
   Index heads_;
   Index seq_;
   Index head_dim_;
+  Index row_stride_;
 };
 
 }  // namespace course

@@ -83,13 +83,14 @@ void own_blocks(course::Call& call) {
 constexpr Index keys_at_once = 256;
 
 /// A ring's block, a tile of keys at a time.
-void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v, int,
-                AttentionState& state, const course::BetweenTiles& between_tiles) {
-  for (Index head = 0; head < q.heads(); ++head) {
-    in_parts(k.seq(), keys_at_once, [&](Index first, Index keys) {
-      lesson04::attend_block(q.head(head), k.head(head).rows(first, keys), v.head(head).rows(first, keys),
+void accumulate(const course::BlockRequest& request, AttentionState& state) {
+  const Index group = request.q.heads() / std::max<Index>(1, request.k.heads());
+  for (Index head = 0; head < request.q.heads(); ++head) {
+    const MatrixView<const float> k = request.k.head(head / group), v = request.v.head(head / group);
+    in_parts(k.rows(), keys_at_once, [&](Index first, Index keys) {
+      lesson04::attend_block(request.q.head(head), k.rows(first, keys), v.rows(first, keys),
                              state.m().row(head), state.l().row(head), state.o().head(head));
-      if (between_tiles) between_tiles();
+      if (request.between_tiles) request.between_tiles();
     });
   }
 }

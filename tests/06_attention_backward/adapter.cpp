@@ -92,18 +92,19 @@ std::vector<Index> keys_seen(std::span<const float> lse, Index keys) {
 }
 
 /// A ring's block, a tile of keys at a time.
-void accumulate(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
-                HeadsView<const float> d_o, MatrixView<const float> lse, MatrixView<const float> delta, int,
-                HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
-                const course::BetweenTiles& between_tiles) {
-  for (Index head = 0; head < q.heads(); ++head) {
-    for (Index first = 0; first < k.seq(); first += keys_at_once) {
-      const Index keys = std::min(keys_at_once, k.seq() - first);
-      lesson06::block_backward(q.head(head), k.head(head).rows(first, keys), v.head(head).rows(first, keys),
-                               d_o.head(head), lse.row(head), delta.row(head), keys_seen(lse.row(head), keys),
-                               dq.head(head), dk.head(head).rows(first, keys),
-                               dv.head(head).rows(first, keys));
-      if (between_tiles) between_tiles();
+void accumulate(const course::BlockRequest& request, HeadsView<const float> d_o, MatrixView<const float> lse,
+                MatrixView<const float> delta, HeadsView<float> dq, HeadsView<float> dk,
+                HeadsView<float> dv) {
+  const Index group = request.q.heads() / std::max<Index>(1, request.k.heads());
+  for (Index head = 0; head < request.q.heads(); ++head) {
+    const Index kv = head / group;
+    for (Index first = 0; first < request.k.seq(); first += keys_at_once) {
+      const Index keys = std::min(keys_at_once, request.k.seq() - first);
+      lesson06::block_backward(request.q.head(head), request.k.head(kv).rows(first, keys),
+                               request.v.head(kv).rows(first, keys), d_o.head(head), lse.row(head),
+                               delta.row(head), keys_seen(lse.row(head), keys), dq.head(head),
+                               dk.head(kv).rows(first, keys), dv.head(kv).rows(first, keys));
+      if (request.between_tiles) request.between_tiles();
     }
   }
 }

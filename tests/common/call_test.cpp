@@ -7,10 +7,8 @@ namespace course {
 namespace {
 
 class NoBlocks : public Blocks {
-  MaskedBlockAttention masked_forward() override { return {}; }
-  MaskedBlockAttentionBackward masked_backward() override { return {}; }
-  TiledBlockAttention make_forward(bool) override { return {}; }
-  TiledBlockAttentionBackward make_backward(bool) override { return {}; }
+  BlockForward make_forward(Taker) override { return {}; }
+  BlockBackward make_backward(Taker) override { return {}; }
 };
 
 #ifndef __SANITIZE_ADDRESS__  // else there is no margin, and the sanitizer ends the program at the line

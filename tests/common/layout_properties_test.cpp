@@ -5,6 +5,7 @@
 #include "player/plain_attention.hpp"
 #include "reference/mask.hpp"
 #include "reference/reference.hpp"
+#include "requests.hpp"
 #include "ring/shards.hpp"
 
 // What holds on every layout, for numbers of ranks, tokens and heads that are drawn.
@@ -101,15 +102,15 @@ Computed compute(const World& world) {
   for (int rank = 0; rank < ranks; ++rank) {
     AttentionState state(q[rank].extent(0), q[rank].extent(1), q[rank].extent(2));
     each_block(rank, [&](int owner, const std::vector<KeyRange>& seen) {
-      plain::accumulate_seen(q[rank].heads(), k[owner].heads(), v[owner].heads(), seen, state);
+      plain::accumulate(request_of(q[rank], k[owner], v[owner], seen), state);
     });
     plain::finish(state, o[rank].heads(), lse[rank].matrix());
     Tensor delta(lse[rank].shape());
     for (Index i = 0; i < o[rank].size(); ++i) delta[i / o[rank].extent(2)] += o[rank][i] * d_o[rank][i];
     each_block(rank, [&](int owner, const std::vector<KeyRange>& seen) {
-      plain::accumulate_backward_seen(q[rank].heads(), k[owner].heads(), v[owner].heads(), d_o[rank].heads(),
-                                      lse[rank].matrix(), delta.matrix(), seen, dq[rank].heads(),
-                                      dk[owner].heads(), dv[owner].heads());
+      plain::accumulate_backward(request_of(q[rank], k[owner], v[owner], seen), d_o[rank].heads(),
+                                 lse[rank].matrix(), delta.matrix(), dq[rank].heads(), dk[owner].heads(),
+                                 dv[owner].heads());
     });
   }
   return {layout.join(o, 1), layout.join(lse, 1), layout.join(dq, 1), layout.join(dk, 1), layout.join(dv, 1)};

@@ -6,6 +6,7 @@
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/input_generator.hpp"
 #include "player/plain_attention.hpp"
+#include "requests.hpp"
 
 // The masked computation made of a lesson's blocks against the plain one, which goes query by query.
 
@@ -113,8 +114,8 @@ TEST(MaskedBlocks, LeaveOutQueriesThatSeeNothing) {
 }
 
 /// Which lesson's they are is not this test's business.
-const TiledBlockAttention lesson_block{plain::accumulate, plain::finish};
-const TiledBlockAttentionBackward lesson_block_backward{plain::accumulate_backward};
+const BlockForward lesson_block{plain::accumulate, plain::finish};
+const BlockBackward lesson_block_backward{plain::accumulate_backward};
 
 void expect_near(const Tensor& answer, const Tensor& expected) {
   for (Index i = 0; i < expected.size(); ++i) {
@@ -134,11 +135,11 @@ TEST(MaskedBlocks, AttendAsThePlainOnesDo) {
       AttentionState state(heads, queries, head_dim);
       std::vector<KeyRange> some(queries);  // every other query has seen something before
       for (int i = 0; i < queries; ++i) some[i] = {0, i % 2};
-      plain::accumulate_seen(x.q.heads(), before.k.heads(), before.v.heads(), some, state);
+      plain::accumulate(request_of(x.q, before.k, before.v, some), state);
       if (tiled) {
-        masked::accumulate(lesson_block, x.q.heads(), x.k.heads(), x.v.heads(), drawn.seen, 0, state);
+        masked::accumulate(lesson_block, request_of(x.q, x.k, x.v, drawn.seen), state);
       } else {
-        plain::accumulate_seen(x.q.heads(), x.k.heads(), x.v.heads(), drawn.seen, state);
+        plain::accumulate(request_of(x.q, x.k, x.v, drawn.seen), state);
       }
       plain::finish(state, all_o[tiled].heads(), all_lse[tiled].matrix());
     }
@@ -153,18 +154,18 @@ TEST(MaskedBlocks, HaveThePlainOnesGradients) {
     const Index heads = x.q.extent(0), queries = drawn.queries;
     const Tensor d_o = generator.normal(x.q.shape()), delta = generator.normal({heads, queries});
     AttentionState state(heads, queries, x.q.extent(2));
-    plain::accumulate_seen(x.q.heads(), x.k.heads(), x.v.heads(), drawn.seen, state);
+    plain::accumulate(request_of(x.q, x.k, x.v, drawn.seen), state);
     Tensor o(x.q.shape()), lse({heads, queries});
     plain::finish(state, o.heads(), lse.matrix());
     // A query may have seen no key of any block, though it may look at this one: it takes no part.
     if (queries > 0) lse[queries / 2] = -std::numeric_limits<float>::infinity();
     const Tensor start_q = generator.normal(x.q.shape()), start_k = generator.normal(x.k.shape());
     Tensor dq[2] = {start_q, start_q}, dk[2] = {start_k, start_k}, dv[2] = {start_k, start_k};
-    plain::accumulate_backward_seen(x.q.heads(), x.k.heads(), x.v.heads(), d_o.heads(), lse.matrix(),
-                                    delta.matrix(), drawn.seen, dq[0].heads(), dk[0].heads(), dv[0].heads());
-    masked::accumulate_backward(lesson_block_backward, x.q.heads(), x.k.heads(), x.v.heads(), d_o.heads(),
-                                lse.matrix(), delta.matrix(), drawn.seen, 0, dq[1].heads(), dk[1].heads(),
-                                dv[1].heads());
+    const BlockRequest request = request_of(x.q, x.k, x.v, drawn.seen);
+    plain::accumulate_backward(request, d_o.heads(), lse.matrix(), delta.matrix(), dq[0].heads(),
+                               dk[0].heads(), dv[0].heads());
+    masked::accumulate_backward(lesson_block_backward, request, d_o.heads(), lse.matrix(), delta.matrix(),
+                                dq[1].heads(), dk[1].heads(), dv[1].heads());
     expect_near(dq[1], dq[0]);
     expect_near(dk[1], dk[0]);
     expect_near(dv[1], dv[0]);
@@ -175,9 +176,8 @@ TEST(MaskedBlocks, NameTheQueryWhoseRangeIsWrong) {
   const Tensor q({1, 2, 3}), k({1, 4, 3});
   AttentionState state(1, 2, 3);
   const std::vector<KeyRange> seen{{0, 4}, {3, 5}};
-  EXPECT_TRUE(mentions(complaint_of<std::invalid_argument>([&] {
-                         masked::accumulate(lesson_block, q.heads(), k.heads(), k.heads(), seen, 0, state);
-                       }),
+  EXPECT_TRUE(mentions(complaint_of<std::invalid_argument>(
+                           [&] { masked::accumulate(lesson_block, request_of(q, k, k, seen), state); }),
                        "keys 3 to before 5 for query 1"));
 }
 
