@@ -36,6 +36,7 @@ class Call {
   }
   double number(const std::string& name) const { return find(arguments_, name, "argument").at(0); }
   Index integer(const std::string& name) const { return static_cast<Index>(number(name)); }
+  bool is_given(const std::string& name) const { return arguments_.contains(name); }
   /// Whether a number that a case may leave out is there, and not 0.
   bool is_set(const std::string& name) const { return arguments_.contains(name) && integer(name) != 0; }
   std::vector<int> integers(const std::string& name) const {

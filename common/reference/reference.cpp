@@ -1,7 +1,9 @@
 #include "reference/reference.hpp"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace course::reference {
@@ -24,6 +26,18 @@ Matrix<T> head_of(const TensorOf<T>& tensor, Index head) {
   return Eigen::Map<const Matrix<T>>(view.data(), view.rows(), view.cols());
 }
 
+/// The head of k and v that a head of q looks at.
+template <class T>
+Index kv_head(const TensorOf<T>& q, const TensorOf<T>& k, Index head) {
+  return head / (q.extent(0) / k.extent(0));
+}
+
+template <class T>
+void add_to_head(TensorOf<T>& tensor, Index head, const Matrix<T>& matrix) {
+  std::transform(matrix.data(), matrix.data() + matrix.size(), tensor.heads().head(head).data(),
+                 tensor.heads().head(head).data(), std::plus<T>());
+}
+
 template <class T>
 void set_head(TensorOf<T>& tensor, Index head, const Matrix<T>& matrix) {
   std::copy_n(matrix.data(), matrix.size(), tensor.heads().head(head).data());
@@ -40,8 +54,8 @@ struct Head {
   Head(const TensorOf<T>& q_all, const TensorOf<T>& k_all, const TensorOf<T>& v_all, const Mask& mask,
        Index head)
       : q(head_of(q_all, head)),
-        k(head_of(k_all, head)),
-        v(head_of(v_all, head)),
+        k(head_of(k_all, kv_head(q_all, k_all, head))),
+        v(head_of(v_all, kv_head(q_all, k_all, head))),
         p(score_scale<T>(q.cols()) * times_transposed(q, k)),
         lse(q.rows()) {
     for (Index i = 0; i < p.rows(); ++i) {
@@ -62,15 +76,17 @@ struct Head {
 
 template <class T>
 void require_shapes(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v) {
-  const bool fit = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 &&                 //
-                   q.extent(0) == k.extent(0) && q.extent(0) == v.extent(0) &&        // heads
-                   k.extent(1) == v.extent(1) &&                                      // keys
-                   q.extent(2) == k.extent(2) && q.extent(2) > 0 && v.extent(2) > 0;  // head_dim
+  const bool fit = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 &&  //
+                   k.extent(0) == v.extent(0) &&
+                   (k.extent(0) > 0 ? q.extent(0) % k.extent(0) : q.extent(0)) == 0 &&  // heads
+                   k.extent(1) == v.extent(1) &&                                        // keys
+                   q.extent(2) == k.extent(2) && q.extent(2) > 0 && v.extent(2) > 0;    // head_dim
   if (!fit) {
     throw std::invalid_argument("attention of q " + to_string(q.shape()) + ", k " + to_string(k.shape()) +
                                 " and v " + to_string(v.shape()) +
-                                ": expected [heads, queries, head_dim], [heads, keys, head_dim] and "
-                                "[heads, keys, value_dim] with head_dim and value_dim at least 1");
+                                ": expected [heads, queries, head_dim], [kv_heads, keys, head_dim] and "
+                                "[kv_heads, keys, value_dim] with kv_heads that divide heads, and "
+                                "head_dim and value_dim at least 1");
   }
 }
 
@@ -114,9 +130,10 @@ AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T
     const Matrix<T> d = x.o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
     const Matrix<T> d_p = times_transposed(d_o_h, x.v);
     const Matrix<T> d_s = x.p.cwiseProduct(d_p.colwise() + (d_lse_h - d).col(0));
-    set_head(result.dv, head, times_transposed<T>(x.p.transpose(), d_o_h.transpose()));
+    const Index kv = kv_head(q, k, head);
+    add_to_head(result.dv, kv, times_transposed<T>(x.p.transpose(), d_o_h.transpose()));
     set_head<T>(result.dq, head, scale * times_transposed<T>(d_s, x.k.transpose()));
-    set_head<T>(result.dk, head, scale * times_transposed<T>(d_s.transpose(), x.q.transpose()));
+    add_to_head<T>(result.dk, kv, scale * times_transposed<T>(d_s.transpose(), x.q.transpose()));
   }
   return result;
 }
