@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/forward.hpp"
 #include "judge/attention/gradient_checks.hpp"
 #include "judge/attention/grouped.hpp"
 #include "judge/checks/communication_checks.hpp"
 #include "judge/numbers/rounding.hpp"
+#include "protocol/block_log.hpp"
 #include "protocol/fact_kinds.hpp"
 #include "ring/shards.hpp"
 
@@ -13,6 +16,9 @@ using namespace course;
 using grouped::Sizes;
 
 namespace {
+
+/// Where tensors are small, what the library takes for itself is large beside them.
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
 // Task 1
 
@@ -72,18 +78,20 @@ Example apart_in_a_group(InputGenerator& generator, std::string what, const Layo
   return example;
 }
 
-/// The last key of one key head is above all others, for one query head of the group that shares it.
-Example late_in_one_head(InputGenerator& generator, std::string what, const Layout& layout) {
+/// The last key of one key head is `above` the others, for one query head of the group that shares it.
+Example late_in_one_head(InputGenerator& generator, std::string what, const Layout& layout, float above) {
   Example example = grouped::make_example(generator, std::move(what), layout, {6, 2, 4, 4});
   const double scale = example.arguments.at("scale").front();
   const Index last = layout.tokens() - 1;
-  example.inputs["k"].heads()(1, last, 0) = 30;
+  example.inputs["k"].heads()(1, last, 0) = above;
   for (Index i = 0; i <= last; ++i) example.inputs["q"].heads()(4, i, 0) = static_cast<float>(1 / scale);
   return example;
 }
 
-/// Inputs for one rank or for a ring, by who owns what.
-std::vector<Example> on_all_kinds_of_heads(InputGenerator& generator, const std::vector<Layout>& layouts) {
+/// Inputs for one rank or for a ring, by who owns what. Where one key has all the weight, gradients cancel to
+/// 0: theirs is above the others by less.
+std::vector<Example> on_all_kinds_of_heads(InputGenerator& generator, const std::vector<Layout>& layouts,
+                                           bool for_gradients) {
   const auto layout = [&](std::size_t i) { return layouts[i % layouts.size()]; };
   const auto add = [&](const char* what, std::size_t i, const Sizes& sizes) {
     return grouped::make_example(generator, what, layout(i), sizes);
@@ -95,7 +103,8 @@ std::vector<Example> on_all_kinds_of_heads(InputGenerator& generator, const std:
           add("7 query heads, 7 key heads", 4, {7, 7, 3, 3}),
           add("14 query heads, 2 key heads", 5, {14, 2, 2, 5}),
           apart_in_a_group(generator, "scores near -150 and +20 in one group", layout(0)),
-          late_in_one_head(generator, "a maximum that comes last in one head of a group", layout(1))};
+          late_in_one_head(generator, "a maximum that comes last in one head of a group", layout(1),
+                           for_gradients ? 4 : 30)};
 }
 
 Layout of_one_rank(int tokens) {
@@ -119,7 +128,7 @@ Example large_block(InputGenerator& generator) {
 
 std::vector<Example> block_examples(InputGenerator& generator, int) {
   std::vector<Example> all;
-  for (Example& example : on_all_kinds_of_heads(generator, lengths(generator)))
+  for (Example& example : on_all_kinds_of_heads(generator, lengths(generator), false))
     all.push_back(in_blocks(std::move(example), generator.integer(3, 5)));
   all.push_back(in_blocks(grouped::make_example(generator, "no keys", of_one_rank(0), {4, 2, 3, 2}), 3));
   for (Example& example : all) example.layout = {};
@@ -129,7 +138,7 @@ std::vector<Example> block_examples(InputGenerator& generator, int) {
 
 std::vector<Example> block_backward_examples(InputGenerator& generator, int) {
   std::vector<Example> all;
-  for (Example& forward : on_all_kinds_of_heads(generator, lengths(generator))) {
+  for (Example& forward : on_all_kinds_of_heads(generator, lengths(generator), true)) {
     Example example =
         grouped::with_gradient(generator, in_blocks(std::move(forward), generator.integer(3, 5)));
     for (const auto& [before, of] : {std::pair{"before_dq", "q"}, {"before_dk", "k"}, {"before_dv", "v"}})
@@ -145,11 +154,9 @@ Task block_task() {
   task.examples = block_examples;
   task.uses = "1";
   const auto four_mebibytes = [](const Example& example) {
-    return example.large ? std::int64_t{4} << 20 : 0;
+    return example.large ? std::int64_t{4} << 20 : no_limit;
   };
-  task.communication_checks = {checks::named_if(
-      checks::uses_memory_at_most(four_mebibytes, "heads_repeated"),
-      [](const Example& example, const Outcome&) { return example.large; }, "heads_repeated")};
+  task.communication_checks = {checks::uses_memory_at_most(four_mebibytes, "")};
   return task;
 }
 
@@ -170,14 +177,27 @@ std::vector<Layout> all_kinds_of_shards(InputGenerator& generator, int ranks) {
           Layout(unequal_shards(generator, ranks)), Layout(std::vector<int>(ranks, 2))};
 }
 
+/// So large that memory is seen, on the largest world alone.
+std::vector<Example> with_large_blocks(InputGenerator& generator, int ranks) {
+  if (ranks != 8) return {};
+  Example example = grouped::make_example(generator, "blocks of a quarter of a megabyte",
+                                          Layout(std::vector<int>(ranks, 4)), {4, 2, 4096, 4096});
+  example.large = true;
+  return {std::move(example)};
+}
+
 std::vector<Example> ring_examples(InputGenerator& generator, int ranks) {
-  return on_all_kinds_of_heads(generator, all_kinds_of_shards(generator, ranks));
+  std::vector<Example> all = on_all_kinds_of_heads(generator, all_kinds_of_shards(generator, ranks), false);
+  std::ranges::move(with_large_blocks(generator, ranks), std::back_inserter(all));
+  return all;
 }
 
 std::vector<Example> ring_backward_examples(InputGenerator& generator, int ranks) {
   std::vector<Example> all;
-  for (Example& forward : ring_examples(generator, ranks))
-    all.push_back(grouped::with_gradient(generator, std::move(forward)));
+  std::vector<Example> forward =
+      on_all_kinds_of_heads(generator, all_kinds_of_shards(generator, ranks), true);
+  std::ranges::move(with_large_blocks(generator, ranks), std::back_inserter(forward));
+  for (Example& example : forward) all.push_back(grouped::with_gradient(generator, std::move(example)));
   return all;
 }
 
@@ -202,7 +222,7 @@ std::vector<CommunicationCheck> ring_checks(BytesOfTokens bytes, checks::Hops ho
     });
   };
   const auto memory = [=](const Example& example) {
-    return example.large ? rooms * longest(example) : std::int64_t{0};
+    return example.large ? rooms * longest(example) : no_limit;
   };
   return {first_of({without_fact(fact_world, ""), sends_only_to_next(""),
                     named_if(sends_at_most(limit, ""), times_too_many, sent_in_vain)}),
@@ -215,20 +235,28 @@ std::vector<CommunicationCheck> ring_checks(BytesOfTokens bytes, checks::Hops ho
           tells_null_peers};
 }
 
+/// The blocks that a ring gives to accumulate are looked at: whose they are, and how often.
+Task with_blocks_looked_at(Task task) {
+  task.logs = {{block_log::output, block_log::columns}};
+  const auto never = [](const Example&, const Outcome&) { return false; };
+  task.communication_checks.push_back(checks::named_if(log_reading::names_the_owners, never, ""));
+  task.answer_checks.push_back(log_reading::gives_each_block_once);
+  return task;
+}
+
 Task ring_task() {
   Task task = grouped::forward_task("4", "grouped_ring_attention");
   task.examples = ring_examples;
   task.communication_checks =
-      ring_checks(grouped::bytes_of_tokens, checks::forward_hops, 4, "repeated_before_ring");
-  return task;
+      ring_checks(grouped::bytes_of_tokens, checks::forward_hops, 6, "repeated_before_ring");
+  return with_blocks_looked_at(std::move(task));
 }
 
 Task ring_backward_task() {
   Task task = grouped::backward_task("5", "grouped_ring_backward");
   task.examples = ring_backward_examples;
-  task.communication_checks =
-      ring_checks(grouped::bytes_of_tokens, checks::backward_hops, 8, "repeated_before_ring");
-  return task;
+  task.communication_checks = ring_checks(grouped::bytes_of_tokens, checks::backward_hops, 12, "");
+  return with_blocks_looked_at(std::move(task));
 }
 
 // One latent for all heads, tasks 6 and 7
@@ -318,7 +346,7 @@ Task latent_task() {
           .expected = latent_answer<double>,
           .baseline = latent_answer<float>,
           .rounding = latent_rounding,
-          .communication_checks = ring_checks(bytes_of_latents, checks::forward_hops, 4, "latent_sent_twice"),
+          .communication_checks = ring_checks(bytes_of_latents, checks::forward_hops, 6, "latent_sent_twice"),
           .split_axis = {{"q_nope", 1}, {"q_rope", 1}, {"latent", 1}}};
 }
 
