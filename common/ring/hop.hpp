@@ -13,11 +13,9 @@
 namespace course {
 
 /// The ranks of a communicator as a ring, in which blocks travel to rank + 1, modulo the number of ranks.
-struct Ring {
-  explicit Ring(MPI_Comm communicator) : comm(communicator) {
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-  }
+class Ring {
+ public:
+  explicit Ring(MPI_Comm of) : comm(of), rank(answer(MPI_Comm_rank)), size(answer(MPI_Comm_size)) {}
 
   int next() const { return rank + 1 == size ? 0 : rank + 1; }
   int previous() const { return rank == 0 ? size - 1 : rank - 1; }
@@ -25,8 +23,15 @@ struct Ring {
   int owner_after(int hops) const { return rank < hops ? rank - hops + size : rank - hops; }
 
   MPI_Comm comm;
-  int rank = 0;
-  int size = 0;
+  int rank;
+  int size;
+
+ private:
+  int answer(int (*question)(MPI_Comm, int*)) const {
+    int number = 0;
+    question(comm, &number);
+    return number;
+  }
 };
 
 /// A tensor [heads, tokens, width] that travels round a ring: at first this rank's, after each hop that of

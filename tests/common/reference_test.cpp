@@ -489,5 +489,37 @@ TEST(AttentionGradients, ObeyTheFourIdentitiesInEveryHead) {
   }
 }
 
+/// A head of keys and values that several heads of queries share is as many copies of it, whose gradients add
+/// up.
+TEST(AttentionGradients, OfSharedHeadsAreThoseOfCopiesAdded) {
+  std::mt19937 random(12);
+  for (const auto& [heads, kv_heads] : {std::pair<Index, Index>{6, 2}, {6, 3}, {5, 1}, {4, 4}}) {
+    const Tensor64 q = normal(random, {heads, 5, 4}), k = normal(random, {kv_heads, 7, 4}),
+                   v = normal(random, {kv_heads, 7, 3}), d_o = normal(random, {heads, 5, 3});
+    std::vector<Index> shared(heads);
+    for (Index head = 0; head < heads; ++head) shared[head] = head / (heads / kv_heads);
+    const Tensor64 all_k = take(k, 0, shared), all_v = take(v, 0, shared);
+    EXPECT_LT(relative_error(attention(q, k, v).o, attention(q, all_k, all_v).o), 1e-14);
+    const auto [dq, dk, dv] = attention_gradients(q, k, v, d_o);
+    const auto of_copies = attention_gradients(q, all_k, all_v, d_o);
+    Tensor64 dk_sum(k.shape()), dv_sum(v.shape());
+    for (Index head = 0; head < heads; ++head) {
+      for (Index i = 0; i < 28; ++i) dk_sum[shared[head] * 28 + i] += of_copies.dk[head * 28 + i];
+      for (Index i = 0; i < 21; ++i) dv_sum[shared[head] * 21 + i] += of_copies.dv[head * 21 + i];
+    }
+    EXPECT_LT(relative_error(dq, of_copies.dq), 1e-13);
+    EXPECT_LT(relative_error(dk, dk_sum), 1e-13);
+    EXPECT_LT(relative_error(dv, dv_sum), 1e-13);
+  }
+}
+
+TEST(Attention, OfHeadsThatDoNotFitNamesTheShapes) {
+  std::mt19937 random(13);
+  const std::string said = complaint_of<std::invalid_argument>([&] {
+    attention(normal(random, {3, 2, 4}), normal(random, {2, 2, 4}), normal(random, {2, 2, 4}));
+  });
+  EXPECT_TRUE(mentions(said, "q [3, 2, 4], k [2, 2, 4]")) << said;
+}
+
 }  // namespace
 }  // namespace course::reference

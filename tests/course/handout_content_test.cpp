@@ -23,6 +23,14 @@ TEST(HandoutContent, OfALessonIsWhatItIsBuiltAndReadFrom) {
   }
 }
 
+/// What lessons 05 to 14 ask for.
+TEST(HandoutContent, HasTheRingsPlumbingWhereALessonIsGivenIt) {
+  std::vector<LessonInfo> lessons = two_lessons();
+  EXPECT_FALSE(goes_along("common/ring/hop.hpp", lessons));
+  lessons.back().id = "15";
+  EXPECT_TRUE(goes_along("common/ring/hop.hpp", lessons));
+}
+
 TEST(HandoutContent, IsNoSolutionNorWhatIsMadeFromOne) {
   const std::vector<LessonInfo> lessons = two_lessons();
   for (const char* file :

@@ -25,6 +25,10 @@ constexpr std::array editor_folders{".devcontainer", ".vscode"};
 constexpr std::array instructors_pages{"docs/instructor.md", "docs/adding-a-lesson.md",
                                        "docs/contributing.md"};
 
+/// What lessons from this one on are given, and earlier ones ask for.
+constexpr const char* plumbing = "common/ring/hop.hpp";
+constexpr const char* first_with_plumbing = "15";
+
 constexpr const char* readme = "README.md";
 
 const fs::path interview_bank = fs::path("docs") / "interview";
@@ -134,6 +138,9 @@ bool is_answer(const fs::path& file, const std::vector<LessonInfo>& lessons) {
 bool goes_along(const fs::path& file, const std::vector<LessonInfo>& lessons) {
   const std::vector<std::string> parts(file.begin(), file.end());
   if (parts[0] == "common" && is_one_of(parts, hidden_folder)) return false;
+  if (file == plumbing)
+    return std::ranges::any_of(lessons,
+                               [](const LessonInfo& lesson) { return lesson.id >= first_with_plumbing; });
   if (parts.size() == 1 || parts[0] == "common" || is_one_of(editor_folders, parts[0])) return true;
   if (parts[0] == "docs") return !is_one_of(instructors_pages, file.string());
   if (parts[0] == "lessons") return is_lesson_folder(parts[1], lessons) && !is_answer(file, lessons);
