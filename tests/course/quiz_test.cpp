@@ -87,6 +87,11 @@ TEST(Questions, ArePartsOfAPage) {
   EXPECT_TRUE(parse_questions("p.md", question("hops", "05", 1, true)).at(0).is_classic);
 }
 
+TEST(Questions, KeepTheIndentOfCodeThatBeginsAnAnswer) {
+  EXPECT_EQ(readable("\n    state = 0;  held = own\n    for s:\n        merge\n\n- an item\n", 60),
+            "    state = 0;  held = own\n    for s:\n        merge\n\n  - an item\n");
+}
+
 TEST(Questions, SayWhatIsWrongAndWhere) {
   const std::string right = question("hops");
   EXPECT_EQ(complaint(right), "nothing was thrown");

@@ -80,7 +80,7 @@ TEST(AsIf, SaysThatTheLastKeyIsMissingWhereThereIsOneAndWhatElseIsWrong) {
   };
   EXPECT_EQ(told(task, examples(), without_last(0)), "every answer is as if the last key were missing");
   EXPECT_EQ(told(task, examples(), without_last(1)),
-            "every answer is as if the last key were missing; no keys is another matter");
+            "every answer is as if the last key were missing; on no keys something else is wrong, too");
 }
 
 /// What an instrument has proven may make any wrong answer.

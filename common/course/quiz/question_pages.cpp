@@ -143,11 +143,11 @@ std::string with_high_digits(const std::string& formula) {
 std::string without_latex(const std::string& formula) {
   static const std::regex name(R"(\\mathrm\{([^{}]*)\})"), subscript(R"(_\{([^{}]*)\})");
   static const std::pair<const char*, const char*> words[]{
-      {"\\cdot", "·"},   {"\\times", "×"}, {"\\circ", "∘"},  {"\\sum", "Σ"},   {"\\sqrt", "√"},
-      {"\\ge", "≥"},     {"\\le", "≤"},    {"\\infty", "∞"}, {"\\pm", "±"},    {"\\to", "→"},
-      {"\\dots", "…"},   {"\\Theta", "Θ"}, {"\\sigma", "σ"}, {"\\tau", "τ"},   {"\\partial", "∂"},
-      {"\\bmod", "mod"}, {"\\log", "log"}, {"\\max", "max"}, {"\\min", "min"}, {"\\langle", "⟨"},
-      {"\\rangle", "⟩"}, {"{", "("},       {"}", ")"}};
+      {"\\cdot", "·"},    {"\\times", "×"},  {"\\circ", "∘"},  {"\\sum", "Σ"},   {"\\sqrt", "√"},
+      {"\\ge", "≥"},      {"\\le", "≤"},     {"\\infty", "∞"}, {"\\pm", "±"},    {"\\to", "→"},
+      {"\\dots", "…"},    {"\\Theta", "Θ"},  {"\\sigma", "σ"}, {"\\tau", "τ"},   {"\\partial", "∂"},
+      {"\\epsilon", "ε"}, {"\\bmod", "mod"}, {"\\log", "log"}, {"\\max", "max"}, {"\\min", "min"},
+      {"\\langle", "⟨"},  {"\\rangle", "⟩"}, {"{", "("},       {"}", ")"}};
   std::string text =
       with_high_digits(std::regex_replace(std::regex_replace(formula, name, "$1"), subscript, "_$1"));
   for (const auto& [word, shown] : words) {
@@ -201,6 +201,13 @@ std::vector<Question> read_questions(const Checkout& checkout) {
   return all;
 }
 
+/// As plain text, which begins with its first line, be it indented code.
+static std::string as_plain_text(const std::string& markdown) {
+  const std::string plain = plain_text(markdown);
+  const std::size_t first = markdown.find_first_not_of('\n');
+  return first != std::string::npos && markdown.compare(first, 4, "    ") == 0 ? "    " + plain : plain;
+}
+
 std::string readable(const std::string& markdown, std::size_t width) {
   static const std::regex item(" *(-|[0-9]+\\.) .*");
   std::string text, indent = "  ";
@@ -209,7 +216,7 @@ std::string readable(const std::string& markdown, std::size_t width) {
     if (column > 0) text += "\n";
     column = 0;
   };
-  for (const std::string& line : lines_of(plain_text(with_plain_formulas(markdown)))) {
+  for (const std::string& line : lines_of(as_plain_text(with_plain_formulas(markdown)))) {
     std::smatch found;
     if (line.starts_with("    ")) {  // code
       end_line();

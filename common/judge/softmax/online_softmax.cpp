@@ -219,6 +219,7 @@ std::vector<Example> examples(InputGenerator& generator, int) {
       rows("one score", ordinary(3, 1), 4),
       rows("no scores", ordinary(3, 0), 4),
       rows("two scores, the second lower", {{1, 2}, {3, 1}}, 1),
+      rows("scores near 95", near(generator, 95, 0.5), 5),
       far(rows("one score near -1e10, and all others far below it or masked", deciding_rows(13, -0x1p33), 4)),
       far(rows("one score near -1e38, and all others below it or masked", deciding_rows(13, -0x1p127), 4)),
       far(rows("a block whose scores are all 86 to 103 above those of the block before",

@@ -344,7 +344,9 @@ std::vector<Example> merges_of_outputs(InputGenerator& generator, int) {
       parts(generator, "a part near -1e30, and a later one that has seen nothing", -0x1p100, minus_infinity),
       parts(generator, "two parts that have both seen nothing", minus_infinity, minus_infinity),
       parts(generator, "two parts, the later one's lse larger by 8", 0, 8),
-      parts(generator, "two parts, the later one's lse smaller by 8", 0, -8)};
+      parts(generator, "two parts, the later one's lse smaller by 8", 0, -8),
+      parts(generator, "two parts, lse near 95", 95, 95),
+      parts(generator, "two parts, lse near -95", -95, -95)};
 }
 
 }  // namespace

@@ -317,6 +317,7 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
       levels(generator, "scores near -150", ranks, from_to(-150, -145)),
       levels(generator, "scores near -2e4", ranks, from_to(-20000, -19995)),
       levels(generator, "scores near -1e10", ranks, from_to(-0x1p33, -0x1p33)),
+      levels(generator, "scores near 95", ranks, from_to(92, 97)),
       deciding_score("one score near -1e38, and all others below it", ranks, -0x1p127)};
   if (ranks > 1) {
     all.push_back(masked_rank(generator, "rank 0's scores masked", ranks, 0));

@@ -226,7 +226,10 @@ std::vector<Example> examples(InputGenerator& generator, int) {
                    masked_rows(generator, 8, generator.integer(2, 7))),
       make_example("one column", score_rows(generator, 4, 1)),
       make_example("no columns", Tensor({3, 0})),
-      make_example("no rows", Tensor({0, 5}))};
+      make_example("no rows", Tensor({0, 5})),
+      make_example("rows near 87, whose exponentials add up to more than float32 holds",
+                   generator.uniform_tensor({4, 2 * whole}, 86, 88.5)),
+      make_example("rows near 95", generator.uniform_tensor({4, whole}, 90, 100))};
 }
 
 Task task(std::string id, std::string function, Output output, const std::vector<WrongSteps<Steps>>& wrong) {

@@ -206,7 +206,9 @@ std::vector<Example> merges(InputGenerator& generator, int) {
           states(generator, "two states that have both seen nothing", 2, 2, 0, 0,
                  [](Index, Index) { return true; }),
           states(generator, "five states merged one after another, the first two of which have seen nothing",
-                 5, 5, -150, 0, [](Index, Index part) { return part < 2; })};
+                 5, 5, -150, 0, [](Index, Index part) { return part < 2; }),
+          states(generator, "two states near 95", 6, 2, 95),
+          states(generator, "two states near -95", 6, 2, -95)};
 }
 
 }  // namespace

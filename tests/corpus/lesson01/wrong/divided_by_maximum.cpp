@@ -1,6 +1,6 @@
 // wrong: the weights are divided by the maximum m, not by the sum l
 // line: for (float& weight : p.row(i)) weight /= m;
-// rating: led
+// rating: not led
 #include "safe_softmax.hpp"
 
 #include <algorithm>

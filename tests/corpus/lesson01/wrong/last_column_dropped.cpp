@@ -1,6 +1,6 @@
 // wrong: the loop over columns ends one short: the last score is left out
 // line: for (course::Index j = 0; j + 1 < x.cols(); ++j) {
-// rating: led
+// rating: not led
 #include "safe_softmax.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // wrong: the keys that arrived are used as values, too
 // line: held_v = arriving_k;
-// rating: not led
+// rating: led
 #include "ring_attention.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // wrong: every tile of queries reads the first tile of d_o
 // line: const course::MatrixView<const float> d_o_tile = d_o.rows(0, queries);
-// rating: not led
+// rating: led
 #include "attention_backward.hpp"
 
 #include <algorithm>

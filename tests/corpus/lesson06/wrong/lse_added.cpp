@@ -1,6 +1,6 @@
 // wrong: lse is added to the scores, not subtracted
 // line: course::exponentiate(p_row.first(seen), -lse[first + i]);
-// rating: not led
+// rating: led
 #include "attention_backward.hpp"
 
 #include <algorithm>

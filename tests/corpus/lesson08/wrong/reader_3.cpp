@@ -1,6 +1,6 @@
 // wrong: sent_size is never set, so that sums are sent as 0 numbers
 // line: (left out) sent_size = size;
-// rating: not led
+// rating: led
 #include "overlapped_ring.hpp"
 
 #include <algorithm>

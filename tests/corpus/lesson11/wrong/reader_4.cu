@@ -1,6 +1,6 @@
 // wrong: dQ's walk over keys ends at the number of queries
 // line: for (int j0 = 0; j0 < shape.queries; j0 += kTile) {
-// rating: not led
+// rating: led
 #include "cuda_flash_backward.hpp"
 #include "lesson/cuda_check.hpp"
 #include "lesson/not_implemented.hpp"

@@ -1,6 +1,6 @@
 // wrong: dQ is made of the key with the query's number in the tile (a for b)
 // line: for (int n = 0; n < columns; ++n) sum[n] += ds * t.k[a * kPitch<D> + c0 + 8 * n];
-// rating: led
+// rating: not led
 #include "cuda_flash_backward.hpp"
 #include "lesson/cuda_check.hpp"
 #include "lesson/not_implemented.hpp"
