@@ -64,10 +64,30 @@ void Journal::count_sent(const Operation& operation) {
   const int peer = operation.case_peer();
   if (operation.kind != Kind::Send || peer < 0) return;
   const std::lock_guard guard(mutex_);
-  report_.bytes_sent_to[peer] += operation.bytes;
+  add_sent(operation, peer, operation.bytes);
 }
 
-void Journal::count_collective(const Operation& operation) {
+/// The mutex is locked.
+void Journal::add_sent(const Operation& operation, int to, std::int64_t bytes) {
+  Traffic& traffic = report_.traffic;
+  const auto entry = [&](int communicator) {
+    return std::ranges::find_if(traffic, [&](const Sent& sent) {
+      return sent.communicator == communicator && sent.to == to && sent.call == operation.call;
+    });
+  };
+  const Communicator& on = *operation.communicator;
+  auto found = entry(on.number);
+  if (found == traffic.end()) {
+    const int number = traffic.size() < traffic_told_apart ? on.number : 0;
+    found = entry(number);
+    if (found == traffic.end())
+      found = traffic.insert(found,
+                             {number, number > 0 ? on.case_ranks : std::vector<int>{}, operation.call, to});
+  }
+  found->bytes += bytes;
+}
+
+void Journal::count_collective(const Operation& operation, const std::vector<std::int64_t>& sent) {
   const int root = operation.case_peer();
   note({.kind = fact_collective,
         .text = operation.call + (root < 0 ? "" : " with root " + std::to_string(root)) +
@@ -77,6 +97,10 @@ void Journal::count_collective(const Operation& operation) {
         .bytes = operation.bytes});
   const std::lock_guard guard(mutex_);
   report_.collective_bytes += operation.bytes;
+  const std::vector<int>& members = operation.communicator->case_ranks;
+  for (std::size_t to = 0; to < sent.size(); ++to) {
+    if (sent[to] > 0 && members[to] >= 0) add_sent(operation, members[to], sent[to]);
+  }
 }
 
 void Journal::add_span(Span span) {

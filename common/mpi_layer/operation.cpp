@@ -105,6 +105,7 @@ std::shared_ptr<Communicator> Communicators::take_in(MPI_Comm comm) {
   for (const int world_rank : translate(group, world_group_, outside_peer)) hash = mix(hash, world_rank);
   PMPI_Group_free(&group);
   taken->id = mix(hash, ++made_from_group_[hash]);
+  if (comm == case_comm_ || !belongs_to_caller(comm)) taken->number = ++numbered_;
   known_[comm] = taken;
   return taken;
 }

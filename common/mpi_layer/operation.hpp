@@ -24,6 +24,8 @@ struct Communicator {
   std::uint64_t id = 0;  ///< equal on all its ranks, different from other communicators'
   int rank = 0;
   int size = 0;
+  /// 1: the case's; from 2 on those that the function made; 0: of those it did not, such as MPI_COMM_SELF.
+  int number = 0;
   bool is_foreign_world = false;  ///< MPI_COMM_WORLD where that is not the case's communicator
   std::vector<int> case_ranks;    ///< by its ranks: the rank in the case's communicator, or outside_peer
   int collectives_started = 0;
@@ -55,6 +57,7 @@ class Communicators {
   std::vector<std::pair<MPI_Comm, MPI_Errhandler>> former_handlers_;
   std::map<MPI_Comm, std::shared_ptr<Communicator>> known_;
   std::map<std::uint64_t, int> made_from_group_;
+  int numbered_ = 0;
 };
 
 /// Mixes a word into a hash (a linear step, then the finaliser of splitmix64).
