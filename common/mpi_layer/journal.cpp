@@ -11,6 +11,7 @@ Journal::Journal(RankStatus* watched) : page_(watched != nullptr ? watched : &un
     own.receives = 0;
     own.pending_count = 0;
     own.collectives = 0;
+    own.communicator_count = 0;
     std::memset(own.sent_sum, 0, sizeof own.sent_sum);
     std::memset(own.received_sum, 0, sizeof own.received_sum);
     std::memset(own.facts, 0, sizeof own.facts);
@@ -108,17 +109,21 @@ void Journal::add_span(Span span) {
   report_.spans.push_back(std::move(span));
 }
 
-void Journal::show(Phase phase, const std::vector<PendingOperation>& pending, bool more) {
+void Journal::show(Phase phase, const std::vector<PendingOperation>& pending,
+                   const ShownCommunicators& communicators, bool more) {
   const std::lock_guard guard(mutex_);
   write_page([&](RankStatus& own) {
     std::copy_n(pending.begin(), std::min<std::size_t>(pending.size(), max_pending), own.pending);
     own.pending_count = more ? max_pending + 1 : static_cast<std::int32_t>(pending.size());
+    own.communicator_count = communicators.count;
+    std::ranges::copy(communicators.told, own.communicators);
     own.phase = static_cast<std::uint32_t>(phase);
   });
 }
 
-void Journal::show(const std::vector<PendingOperation>& pending, bool more) {
-  show(static_cast<Phase>(page_->phase.load()), pending, more);
+void Journal::show(const std::vector<PendingOperation>& pending, const ShownCommunicators& communicators,
+                   bool more) {
+  show(static_cast<Phase>(page_->phase.load()), pending, communicators, more);
 }
 
 void Journal::enter_completion(const std::function<void(RankStatus&)>& change) {

@@ -45,10 +45,12 @@ class Journal {
   void count_collective(const Operation& operation, const std::vector<std::int64_t>& sent);
   void add_span(Span span);
 
-  /// Shows the phase and what is pending. `more` says that there is more than the list knows of.
-  void show(Phase phase, const std::vector<PendingOperation>& pending, bool more);
+  /// Shows the phase, what is pending, and communicators. `more` says that there is more than the list knows
+  /// of.
+  void show(Phase phase, const std::vector<PendingOperation>& pending,
+            const ShownCommunicators& communicators, bool more);
   /// The same, in the phase as it is.
-  void show(const std::vector<PendingOperation>& pending, bool more);
+  void show(const std::vector<PendingOperation>& pending, const ShownCommunicators& communicators, bool more);
   /// Lets `change` enter a completion. In the same step a rank that waits becomes one that computes, until
   /// what it waits for is shown anew: a page never says that a rank waits for what is over.
   void enter_completion(const std::function<void(RankStatus&)>& change);

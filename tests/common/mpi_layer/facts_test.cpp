@@ -61,6 +61,25 @@ void test_what_is_not_freed() {
   CHECK(communicator.has(fact_not_freed,
                          "MPI_Comm_split made a communicator, which was never freed with "
                          "MPI_Comm_free"));
+  CHECK(made_by([] {
+          const int periodic = 0;
+          MPI_Comm made = MPI_COMM_NULL;
+          MPI_Cart_create(comm, 1, &ranks, &periodic, 0, &made);
+        }).has(fact_not_freed, "MPI_Cart_create made a communicator"));
+  CHECK(made_by([] {
+          const int sizes[] = {ranks, 1}, periodic[] = {0, 0}, rows[] = {0, 1};
+          MPI_Comm grid = MPI_COMM_NULL, made = MPI_COMM_NULL;
+          MPI_Cart_create(comm, 2, sizes, periodic, 0, &grid);
+          MPI_Cart_sub(grid, rows, &made);
+          MPI_Comm_free(&grid);
+        }).has(fact_not_freed, "MPI_Cart_sub made a communicator"));
+  CHECK(made_by([] {
+          MPI_Group all = MPI_GROUP_NULL;
+          MPI_Comm made = MPI_COMM_NULL;
+          MPI_Comm_group(comm, &all);
+          MPI_Comm_create_group(comm, all, 0, &made);
+          MPI_Group_free(&all);
+        }).has(fact_not_freed, "MPI_Comm_create_group made a communicator"));
   const Played group = made_by([] {
     MPI_Group made = MPI_GROUP_NULL;
     MPI_Comm_group(comm, &made);
