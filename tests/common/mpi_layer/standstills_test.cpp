@@ -1,7 +1,9 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -281,6 +283,87 @@ void test_pages_tell_members() {
   CHECK(played.what.empty() && played.report.facts.empty());
 }
 
+/// Of more communicators than a page has room for, those of what is pending.
+void test_pages_tell_the_communicators_of_what_is_pending_first() {
+  const Played played = play([] {
+    std::vector<MPI_Comm> made(20);
+    for (MPI_Comm& copy : made) MPI_Comm_dup(comm, &copy);
+    CHECK(snapshot(shared->pages[rank]).communicators.empty());
+    char byte = 0;
+    if (rank == 1) MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, made[0], MPI_STATUS_IGNORE);
+    if (rank == 0) {
+      RankSnapshot seen;
+      CHECK(eventually([&] {
+        seen = snapshot(shared->pages[1]);
+        return seen.phase == Phase::Blocked && std::string(seen.pending.at(0).call) == "MPI_Recv";
+      }));
+      CHECK(seen.communicators.size() == 16 && !seen.communicators_complete);
+      CHECK(seen.communicators.at(0).id == seen.pending.at(0).communicator);
+      MPI_Send(&byte, 1, MPI_CHAR, 1, 0, made[0]);
+    }
+    for (MPI_Comm& copy : made) MPI_Comm_free(&copy);
+  });
+  CHECK(played.what.empty() && played.report.facts.empty());
+}
+
+void test_pages_tell_whose_part_a_collective_awaits() {
+  using Start = std::function<void(MPI_Request*)>;
+  std::array<float, 9> out{}, in{};
+  float* const o = out.data();
+  float* const i = in.data();
+  const int counts[ranks] = {1, 0, 3}, places[ranks] = {0, 3, 6};
+  int odd[ranks] = {};
+  for (int peer = 0; peer < ranks; ++peer) odd[peer] = (peer + rank) % 2;
+  const auto T = MPI_FLOAT;
+  const auto bits = [](const std::function<bool(int)>& counted) {
+    std::uint64_t all = 0;
+    for (int peer = 0; peer < ranks; ++peer)
+      if (peer != rank && counted(peer)) all |= std::uint64_t{1} << peer;
+    return all;
+  };
+  const std::uint64_t others = bits([](int) { return true; }),
+                      middle = bits([](int peer) { return peer == 1; });
+  const std::uint64_t on_last = rank == 2 ? others : 0, before = bits([](int peer) { return peer < rank; });
+  const std::uint64_t of_counts = bits([&](int peer) { return counts[peer] > 0; });
+  const std::vector<std::pair<Start, std::uint64_t>> calls{
+      {[&](MPI_Request* r) { MPI_Ibarrier(comm, r); }, others},
+      {[&](MPI_Request* r) { MPI_Ibcast(o, 2, T, 1, comm, r); }, middle},
+      {[&](MPI_Request* r) { MPI_Ibcast(o, 0, T, 1, comm, r); }, 0},
+      {[&](MPI_Request* r) { MPI_Igather(o, 2, T, i, 2, T, 2, comm, r); }, on_last},
+      {[&](MPI_Request* r) { MPI_Igatherv(o, counts[rank], T, i, counts, places, T, 2, comm, r); },
+       rank == 2 ? of_counts : 0},
+      {[&](MPI_Request* r) { MPI_Iscatter(o, 2, T, i, 2, T, 1, comm, r); }, middle},
+      {[&](MPI_Request* r) { MPI_Iscatterv(o, counts, places, T, i, counts[rank], T, 1, comm, r); },
+       counts[rank] > 0 ? middle : 0},
+      {[&](MPI_Request* r) { MPI_Iallgather(o, 2, T, i, 2, T, comm, r); }, others},
+      {[&](MPI_Request* r) { MPI_Iallgatherv(o, counts[rank], T, i, counts, places, T, comm, r); },
+       of_counts},
+      {[&](MPI_Request* r) { MPI_Ireduce(o, i, 2, T, MPI_SUM, 2, comm, r); }, on_last},
+      {[&](MPI_Request* r) { MPI_Iallreduce(o, i, 2, T, MPI_SUM, comm, r); }, others},
+      {[&](MPI_Request* r) { MPI_Ireduce_scatter(o, i, counts, T, MPI_SUM, comm, r); },
+       counts[rank] > 0 ? others : 0},
+      {[&](MPI_Request* r) { MPI_Ireduce_scatter_block(o, i, 2, T, MPI_SUM, comm, r); }, others},
+      {[&](MPI_Request* r) { MPI_Iscan(o, i, 2, T, MPI_SUM, comm, r); }, before},
+      {[&](MPI_Request* r) { MPI_Iexscan(o, i, 2, T, MPI_SUM, comm, r); }, before},
+      {[&](MPI_Request* r) { MPI_Ialltoall(o, 2, T, i, 2, T, comm, r); }, others},
+      {[&](MPI_Request* r) { MPI_Ialltoallv(o, odd, places, T, i, odd, places, T, comm, r); },
+       bits([&](int peer) { return odd[peer] > 0; })}};
+  for (const auto& [start, awaited] : calls) {
+    const Played played = play([&] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      start(&request);
+      int found = 0;
+      for (int look = 0; look < 3; ++look)
+        MPI_Iprobe(previous, 7, comm, &found, MPI_STATUS_IGNORE);  // the page then says that the rank polls
+      const RankSnapshot seen = snapshot(shared->pages[rank]);
+      CHECK(seen.phase == Phase::Polling && seen.communicators.size() == 1);
+      CHECK(seen.communicators.at(0).started == 1 && seen.communicators.at(0).awaited == awaited);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+    CHECK(played.what.empty());
+  }
+}
+
 /// Where only some of a group's members make its communicator, the others are told.
 void test_a_group_that_does_not_come_together() {
   MPI_Group pair = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
@@ -381,6 +464,8 @@ void test_deadlocks() {
   test_pages_tell_of_communicators_that_were_freed();
   test_a_deadlock_across_communicators();
   test_pages_tell_members();
+  test_pages_tell_the_communicators_of_what_is_pending_first();
+  test_pages_tell_whose_part_a_collective_awaits();
   test_a_group_that_does_not_come_together();
   test_nothing_is_proven_of_a_program_that_runs();
   test_tests_in_a_row_are_polling();
