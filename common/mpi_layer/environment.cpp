@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <type_traits>
 
@@ -30,19 +31,26 @@ std::uintptr_t number_of(Handle handle) {
     return static_cast<std::uintptr_t>(handle);
 }
 
-/// Runs a collective that makes a communicator, and takes that in at once: all ranks number it alike.
+/// Runs a collective among these members that makes a communicator, and takes that in at once: all ranks
+/// number it alike. None of them leaves it before all have agreed on what tells its messages from others'.
+int make_among(Recorder& recorder, const char* name, const std::shared_ptr<Communicator>& members,
+               MPI_Comm* made, const std::function<int()>& call) {
+  const std::uint64_t awaited = members->bits_of_others([](int) { return true; });
+  const Operation operation = recorder.prepare_collective(name, members, 0, MPI_PROC_NULL, awaited);
+  check(recorder.waiting.run_blocked({name}, operation, call), name);
+  if (*made == MPI_COMM_NULL) return MPI_SUCCESS;
+  recorder.enter(name, *made);
+  recorder.note_made(communicator_handle, number_of(*made), name);
+  return MPI_SUCCESS;
+}
+
+/// All members of `comm` make it.
 template <auto Library, class... Arguments>
 int make(const char* name, MPI_Comm* made, MPI_Comm comm, Arguments... arguments) {
   Recorder* recorder = watching();
   if (recorder == nullptr) return Library(comm, arguments..., made);
-  const std::shared_ptr<Communicator> communicator = recorder->enter(name, comm);
-  const Operation operation = recorder->prepare_collective(name, communicator, 0, MPI_PROC_NULL);
-  const auto call = [&] { return Library(comm, arguments..., made); };
-  check(recorder->waiting.run_blocked({name}, operation, call), name);
-  if (*made == MPI_COMM_NULL) return MPI_SUCCESS;
-  recorder->enter(name, *made);
-  recorder->note_made(communicator_handle, number_of(*made), name);
-  return MPI_SUCCESS;
+  return make_among(*recorder, name, recorder->enter(name, comm), made,
+                    [&] { return Library(comm, arguments..., made); });
 }
 
 /// Makes a group, a datatype or an operation, which ranks make each for themselves. Those that MPI has
@@ -129,6 +137,14 @@ int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, M
 
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
   return make<PMPI_Comm_create>(__func__, made, comm, group);
+}
+
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return PMPI_Comm_create_group(comm, group, tag, made);
+  recorder->enter(__func__, comm);
+  return make_among(*recorder, __func__, recorder->enter_group(__func__, group), made,
+                    [&] { return PMPI_Comm_create_group(comm, group, tag, made); });
 }
 
 int MPI_Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder,

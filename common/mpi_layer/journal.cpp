@@ -11,6 +11,7 @@ Journal::Journal(RankStatus* watched) : page_(watched != nullptr ? watched : &un
     own.receives = 0;
     own.pending_count = 0;
     own.collectives = 0;
+    own.communicator_count = 0;
     std::memset(own.sent_sum, 0, sizeof own.sent_sum);
     std::memset(own.received_sum, 0, sizeof own.received_sum);
     std::memset(own.facts, 0, sizeof own.facts);
@@ -64,10 +65,30 @@ void Journal::count_sent(const Operation& operation) {
   const int peer = operation.case_peer();
   if (operation.kind != Kind::Send || peer < 0) return;
   const std::lock_guard guard(mutex_);
-  report_.bytes_sent_to[peer] += operation.bytes;
+  add_sent(operation, peer, operation.bytes);
 }
 
-void Journal::count_collective(const Operation& operation) {
+/// The mutex is locked.
+void Journal::add_sent(const Operation& operation, int to, std::int64_t bytes) {
+  Traffic& traffic = report_.traffic;
+  const auto entry = [&](int communicator) {
+    return std::ranges::find_if(traffic, [&](const Sent& sent) {
+      return sent.communicator == communicator && sent.to == to && sent.call == operation.call;
+    });
+  };
+  const Communicator& on = *operation.communicator;
+  auto found = entry(on.number);
+  if (found == traffic.end()) {
+    const int number = traffic.size() < traffic_told_apart ? on.number : 0;
+    found = entry(number);
+    if (found == traffic.end())
+      found = traffic.insert(found,
+                             {number, number > 0 ? on.case_ranks : std::vector<int>{}, operation.call, to});
+  }
+  found->bytes += bytes;
+}
+
+void Journal::count_collective(const Operation& operation, const std::vector<std::int64_t>& sent) {
   const int root = operation.case_peer();
   note({.kind = fact_collective,
         .text = operation.call + (root < 0 ? "" : " with root " + std::to_string(root)) +
@@ -77,6 +98,10 @@ void Journal::count_collective(const Operation& operation) {
         .bytes = operation.bytes});
   const std::lock_guard guard(mutex_);
   report_.collective_bytes += operation.bytes;
+  const std::vector<int>& members = operation.communicator->case_ranks;
+  for (std::size_t to = 0; to < sent.size(); ++to) {
+    if (sent[to] > 0 && members[to] >= 0) add_sent(operation, members[to], sent[to]);
+  }
 }
 
 void Journal::add_span(Span span) {
@@ -84,17 +109,21 @@ void Journal::add_span(Span span) {
   report_.spans.push_back(std::move(span));
 }
 
-void Journal::show(Phase phase, const std::vector<PendingOperation>& pending, bool more) {
+void Journal::show(Phase phase, const std::vector<PendingOperation>& pending,
+                   const ShownCommunicators& communicators, bool more) {
   const std::lock_guard guard(mutex_);
   write_page([&](RankStatus& own) {
     std::copy_n(pending.begin(), std::min<std::size_t>(pending.size(), max_pending), own.pending);
     own.pending_count = more ? max_pending + 1 : static_cast<std::int32_t>(pending.size());
+    own.communicator_count = communicators.count;
+    std::ranges::copy(communicators.told, own.communicators);
     own.phase = static_cast<std::uint32_t>(phase);
   });
 }
 
-void Journal::show(const std::vector<PendingOperation>& pending, bool more) {
-  show(static_cast<Phase>(page_->phase.load()), pending, more);
+void Journal::show(const std::vector<PendingOperation>& pending, const ShownCommunicators& communicators,
+                   bool more) {
+  show(static_cast<Phase>(page_->phase.load()), pending, communicators, more);
 }
 
 void Journal::enter_completion(const std::function<void(RankStatus&)>& change) {

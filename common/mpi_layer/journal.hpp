@@ -15,6 +15,9 @@ namespace course::mpi_layer {
 /// So many facts of one kind are told of a case.
 inline constexpr std::ptrdiff_t facts_of_a_kind = 8;
 
+/// So many entries of a rank's traffic are told apart by their communicators.
+inline constexpr std::size_t traffic_told_apart = 512;
+
 /// What is told of a case: the page that the judge reads while it is played, and the report in the end.
 /// Threads may write it at once.
 class Journal {
@@ -38,13 +41,16 @@ class Journal {
   }
 
   void count_sent(const Operation& operation);
-  void count_collective(const Operation& operation);
+  /// `sent` are the bytes for each rank of its communicator, which its own place does not count.
+  void count_collective(const Operation& operation, const std::vector<std::int64_t>& sent);
   void add_span(Span span);
 
-  /// Shows the phase and what is pending. `more` says that there is more than the list knows of.
-  void show(Phase phase, const std::vector<PendingOperation>& pending, bool more);
+  /// Shows the phase, what is pending, and communicators. `more` says that there is more than the list knows
+  /// of.
+  void show(Phase phase, const std::vector<PendingOperation>& pending,
+            const ShownCommunicators& communicators, bool more);
   /// The same, in the phase as it is.
-  void show(const std::vector<PendingOperation>& pending, bool more);
+  void show(const std::vector<PendingOperation>& pending, const ShownCommunicators& communicators, bool more);
   /// Lets `change` enter a completion. In the same step a rank that waits becomes one that computes, until
   /// what it waits for is shown anew: a page never says that a rank waits for what is over.
   void enter_completion(const std::function<void(RankStatus&)>& change);
@@ -56,6 +62,7 @@ class Journal {
 
  private:
   bool add(const Fact& fact);
+  void add_sent(const Operation& operation, int to, std::int64_t bytes);
   void write_page(const std::function<void(RankStatus&)>& change);
 
   std::mutex mutex_;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "protocol/fact.hpp"
 #include "protocol/fact_kinds.hpp"
 #include "protocol/status_page.hpp"
+#include "protocol/traffic.hpp"
 #include "trace/trace.hpp"
 
 /// Definitions of MPI_Send, MPI_Recv, ... that stand before the library's own (the profiling interface, MPI
@@ -50,10 +50,10 @@ struct Options {
 };
 
 struct Report {
-  std::map<int, std::int64_t> bytes_sent_to;  ///< by rank of the case's communicator, point to point
-  std::int64_t collective_bytes = 0;          ///< this rank's receive buffers of collectives
-  Facts facts;                                ///< each once, the first few of each kind
-  std::vector<Span> spans;                    ///< on this host's monotonic clock; empty unless record_spans
+  Traffic traffic;                    ///< what this rank sent, but for what no rank of the case receives
+  std::int64_t collective_bytes = 0;  ///< this rank's receive buffers of collectives
+  Facts facts;                        ///< each once, the first few of each kind
+  std::vector<Span> spans;            ///< on this host's monotonic clock; empty unless record_spans
 };
 
 /// Starts watching a case that is played on `comm`; `status` (may be null) is kept up to date for the judge.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -93,20 +94,73 @@ bool Communicators::belongs_to_caller(MPI_Comm comm) const {
   return comm == case_comm_ || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
 }
 
+std::uint64_t Communicators::describe_group(MPI_Group group, Communicator& described) const {
+  PMPI_Group_rank(group, &described.rank);
+  PMPI_Group_size(group, &described.size);
+  described.case_ranks = translate(group, case_group_, outside_peer);
+  std::uint64_t hash = 0;
+  for (const int world_rank : translate(group, world_group_, outside_peer)) hash = mix(hash, world_rank);
+  return hash;
+}
+
 std::shared_ptr<Communicator> Communicators::take_in(MPI_Comm comm) {
   return_errors(comm);
   auto taken = std::make_shared<Communicator>();
-  PMPI_Comm_rank(comm, &taken->rank);
-  PMPI_Comm_size(comm, &taken->size);
   MPI_Group group = MPI_GROUP_NULL;
   PMPI_Comm_group(comm, &group);
-  taken->case_ranks = translate(group, case_group_, outside_peer);
-  std::uint64_t hash = 0;
-  for (const int world_rank : translate(group, world_group_, outside_peer)) hash = mix(hash, world_rank);
+  const std::uint64_t hash = describe_group(group, *taken);
   PMPI_Group_free(&group);
   taken->id = mix(hash, ++made_from_group_[hash]);
+  if (comm == case_comm_ || !belongs_to_caller(comm)) {
+    taken->number = ++numbered_;
+    seen_.push_back(taken);
+  }
   known_[comm] = taken;
   return taken;
+}
+
+std::shared_ptr<Communicator> Communicators::of_group(MPI_Group group) {
+  auto described = std::make_shared<Communicator>();
+  const std::uint64_t hash = describe_group(group, *described);
+  std::shared_ptr<Communicator>& known = of_groups_[hash];
+  if (known == nullptr) {
+    described->id = mix(mix(hash, 0), 0);
+    seen_.push_back(described);
+    known = std::move(described);
+  }
+  return known;
+}
+
+ShownCommunicators Communicators::shown(const std::vector<PendingOperation>& pending) const {
+  ShownCommunicators shown{.count = std::ssize(seen_)};
+  const auto is_pending = [&](const std::shared_ptr<const Communicator>& one) {
+    return std::ranges::count(pending, one->id, &PendingOperation::communicator) > 0;
+  };
+  for (const bool first : {true, false}) {
+    for (auto one = seen_.rbegin(); one != seen_.rend() && std::ssize(shown.told) < max_communicators; ++one)
+      if (is_pending(*one) == first) shown.told.push_back((*one)->shown());
+  }
+  return shown;
+}
+
+std::uint64_t Communicator::bits_of_others(const std::function<bool(int member)>& counts) const {
+  std::uint64_t bits = 0;
+  for (int member = 0; member < size; ++member) {
+    const int in_case = case_ranks[member];
+    if (member == rank || in_case < 0 || in_case >= max_summed_ranks) continue;
+    if (counts(member)) bits |= std::uint64_t{1} << in_case;
+  }
+  return bits;
+}
+
+KnownCommunicator Communicator::shown() const {
+  KnownCommunicator shown{
+      .communicator = id, .started = collectives_started, .size = size, .awaited = awaited, .members = {}};
+  for (int i = 0; i < std::min(size, max_summed_ranks); ++i) {
+    const bool fits = case_ranks[i] < max_summed_ranks;
+    shown.members[i] = static_cast<std::int8_t>(fits ? case_ranks[i] : outside_peer);
+  }
+  return shown;
 }
 
 /// The caller's communicators get their former handlers back in the end; those made in the case never had

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <memory_resource>
@@ -24,9 +25,22 @@ struct Communicator {
   std::uint64_t id = 0;  ///< equal on all its ranks, different from other communicators'
   int rank = 0;
   int size = 0;
+  /// 1: the case's; from 2 on those that the function made; 0: of those it did not, such as MPI_COMM_SELF.
+  int number = 0;
   bool is_foreign_world = false;  ///< MPI_COMM_WORLD where that is not the case's communicator
   std::vector<int> case_ranks;    ///< by its ranks: the rank in the case's communicator, or outside_peer
   int collectives_started = 0;
+  std::uint64_t awaited = 0;  ///< of the last of them, as in KnownCommunicator
+
+  /// A bit for the case's rank of each other member that `counts`.
+  std::uint64_t bits_of_others(const std::function<bool(int member)>& counts) const;
+  KnownCommunicator shown() const;
+};
+
+/// What a page tells of the communicators that a function was given or made.
+struct ShownCommunicators {
+  std::int64_t count = 0;
+  std::vector<KnownCommunicator> told = {};
 };
 
 /// The communicators seen in a case. Every one of them returns its errors instead of ending the process.
@@ -42,11 +56,18 @@ class Communicators {
   /// @throws std::invalid_argument naming `call` for a null communicator.
   std::shared_ptr<Communicator> find(const char* call, MPI_Comm comm);
 
+  /// That of MPI_Comm_create_group's callers, who alone make a communicator together: as if they had one.
+  std::shared_ptr<Communicator> of_group(MPI_Group group);
+
   bool belongs_to_caller(MPI_Comm comm) const;
+  /// Those of these operations first.
+  ShownCommunicators shown(const std::vector<PendingOperation>& pending) const;
   void forget(MPI_Comm comm) { known_.erase(comm); }
 
  private:
   std::shared_ptr<Communicator> take_in(MPI_Comm comm);
+  /// The rank, the size and the members of the group; returns a hash of those.
+  std::uint64_t describe_group(MPI_Group group, Communicator& described) const;
   void return_errors(MPI_Comm comm);
 
   MPI_Comm case_comm_;
@@ -55,6 +76,10 @@ class Communicators {
   std::vector<std::pair<MPI_Comm, MPI_Errhandler>> former_handlers_;
   std::map<MPI_Comm, std::shared_ptr<Communicator>> known_;
   std::map<std::uint64_t, int> made_from_group_;
+  int numbered_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Communicator>> of_groups_;
+  /// The case's and those that the function made, freed ones too, whose collectives others may still be in.
+  std::vector<std::shared_ptr<const Communicator>> seen_;
 };
 
 /// Mixes a word into a hash (a linear step, then the finaliser of splitmix64).

@@ -114,6 +114,17 @@ std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
   return communicator;
 }
 
+std::shared_ptr<Communicator> Recorder::enter_group(const char* call, MPI_Group group) {
+  const OpenRequests::Guard guard(open.mutex);
+  overlap.see_call(call);
+  return communicators_.of_group(group);
+}
+
+ShownCommunicators Recorder::communicators_beside(const std::vector<PendingOperation>& pending) {
+  const OpenRequests::Guard guard(open.mutex);
+  return communicators_.shown(pending);
+}
+
 void Recorder::forget(const char* call, MPI_Comm comm) {
   const OpenRequests::Guard guard(open.mutex);
   if (communicators_.belongs_to_caller(comm)) {
@@ -473,13 +484,14 @@ Report Recorder::finish() {
       sending.push_back(operation.pending(nullptr, Need::None));
     left_to_library.push_back(std::move(operation));
   }
-  journal.show(sending, overlap.other_threads());
+  journal.show(sending, communicators_.shown(sending), overlap.other_threads());
   return journal.take();
 }
 
 Operation Recorder::prepare_collective(const char* call, const std::shared_ptr<Communicator>& communicator,
-                                       std::int64_t bytes, int root) {
+                                       std::int64_t bytes, int root, std::uint64_t awaited) {
   const OpenRequests::Guard guard(open.mutex);
+  communicator->awaited = awaited;
   return {.kind = Kind::Collective,
           .call = call,
           .communicator = communicator,

@@ -296,6 +296,10 @@ class Recorder {
 
   /// What is known of comm; every wrapper that is given a communicator passes here.
   std::shared_ptr<Communicator> enter(const char* call, MPI_Comm comm);
+  /// The same of those who make a communicator of this group, which is not yet one.
+  std::shared_ptr<Communicator> enter_group(const char* call, MPI_Group group);
+  /// What the page tells of communicators while these operations are pending.
+  ShownCommunicators communicators_beside(const std::vector<PendingOperation>& pending);
   /// Forgets a communicator that is about to be freed. Throws std::invalid_argument when its caller needs it.
   void forget(const char* call, MPI_Comm comm);
 
@@ -305,8 +309,9 @@ class Recorder {
 
   /// A send or a receive about to be started, its peer checked.
   Operation prepare(Kind kind, const Message& message);
+  /// `awaited` are the members without whose part it cannot end here, a bit for each rank of the case.
   Operation prepare_collective(const char* call, const std::shared_ptr<Communicator>& communicator,
-                               std::int64_t bytes, int root);
+                               std::int64_t bytes, int root, std::uint64_t awaited = 0);
   /// Notes where the operation reads, or `writes`, beyond the memory that the extent begins in.
   void check_extent(const Operation& operation, const Extent& extent, bool writes);
   /// What the library is given for the caller's buffer: that, or what stands between. A receive's buffer was

@@ -100,8 +100,11 @@ Waiting::Waiting(Recorder& recorder) : recorder_(recorder) {
 }
 
 void Waiting::show(Phase phase, const std::vector<PendingOperation>& pending) {
-  if (recorder_.overlap.on_owner_thread())
-    recorder_.journal.show(phase, pending, recorder_.overlap.other_threads());
+  if (!recorder_.overlap.on_owner_thread()) return;
+  const bool waits = phase == Phase::Blocked || phase == Phase::Polling;
+  recorder_.journal.show(phase, pending,
+                         waits ? recorder_.communicators_beside(pending) : ShownCommunicators{},
+                         recorder_.overlap.other_threads());
 }
 
 std::vector<PendingOperation> Waiting::pending(const char* call, const std::vector<Waited>& waited,

@@ -172,7 +172,7 @@ ComputeObserver& MpiStage::compute_observer() {
 std::vector<Span> MpiStage::end_watching(RankReport& report) {
   mpi_layer::Report seen = mpi_layer::end();
   heap_blocks::end();
-  report.bytes_sent_to = std::move(seen.bytes_sent_to);
+  report.traffic = std::move(seen.traffic);
   report.collective_bytes = seen.collective_bytes;
   report.facts = std::move(seen.facts);
   return std::move(seen.spans);

@@ -8,6 +8,7 @@
 
 #include "protocol/fact.hpp"
 #include "protocol/kernel_counts.hpp"
+#include "protocol/traffic.hpp"
 #include "tensor/tensor.hpp"
 
 namespace course {
@@ -62,8 +63,10 @@ struct RankReport {
   std::string thrown = {};          ///< its type, "std::invalid_argument"; empty: not known, or none
   std::optional<Fact> told;         ///< the fact that the exception tells, where an instrument has thrown it
   std::int64_t peak_bytes = -1;     ///< memory of the call beyond what was there before it; -1: not measured
-  std::map<int, std::int64_t> bytes_sent_to;
-  std::int64_t collective_bytes = 0;    ///< -1: neither these nor bytes_sent_to were counted
+  /// What it sent, in the file as bytes_sent_to, too. A player that tells only that has it read into entries
+  /// without a call.
+  Traffic traffic;
+  std::int64_t collective_bytes = 0;  ///< that collectives brought; -1: neither they nor traffic were counted
   std::int64_t device_peak_bytes = -1;  ///< device memory of a named range of the host's code; -1: none
   std::map<int, std::int64_t> nccl_bytes_sent_to;  ///< by ncclSend, of which nothing is counted above
   std::int64_t nccl_collective_bytes = 0;

@@ -34,6 +34,7 @@ T parse_json(const std::string& text, const fs::path& name) {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelCounts, kernel, launches, bytes_read, bytes_written, requests,
                                    sectors, shared_requests, shared_passes, bank_conflicts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Sent, communicator, members, call, to, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NcclGroup, call, bytes_sent, bytes_received, beside)
 
 /// A pair of kind and text where nothing else is known, and behind these what is.
@@ -62,10 +63,11 @@ static void to_json(json& value, const RankReport& report) {
   value = {{"ending", report.ending},
            {"what", report.what},
            {"peak_bytes", report.peak_bytes},
-           {"bytes_sent_to", report.bytes_sent_to},
+           {"bytes_sent_to", messages_by_peer(report.traffic)},
            {"collective_bytes", report.collective_bytes},
            {"facts", report.facts},
            {"outputs", report.outputs}};
+  if (!report.traffic.empty()) value["traffic"] = report.traffic;
   if (!report.thrown.empty()) value["thrown"] = report.thrown;
   if (report.told) value["told"] = *report.told;
   if (report.device_peak_bytes >= 0) value["device_peak_bytes"] = report.device_peak_bytes;
@@ -79,7 +81,8 @@ static void from_json(const json& value, RankReport& report) {
   value.at("ending").get_to(report.ending);
   value.at("what").get_to(report.what);
   value.at("peak_bytes").get_to(report.peak_bytes);
-  value.at("bytes_sent_to").get_to(report.bytes_sent_to);
+  const auto messages = value.at("bytes_sent_to").get<std::map<int, std::int64_t>>();
+  report.traffic = value.contains("traffic") ? value["traffic"].get<Traffic>() : traffic_of(messages);
   value.at("collective_bytes").get_to(report.collective_bytes);
   value.at("facts").get_to(report.facts);
   value.at("outputs").get_to(report.outputs);

@@ -46,6 +46,17 @@ inline constexpr std::uint64_t case_communicator = 1;  ///< the one that the fun
 inline constexpr int max_pending = 32;
 inline constexpr int max_summed_ranks = 64;
 
+/// A communicator that the function was given or made, as one of its members knows it.
+struct KnownCommunicator {
+  std::uint64_t communicator;  ///< as in PendingOperation
+  std::int32_t started;        ///< how many collectives this rank has started on it in this case
+  std::int32_t size;           ///< may exceed max_summed_ranks; only the first max_summed_ranks are told
+  /// A bit for each case rank without whose part the last of those cannot end on this rank.
+  std::uint64_t awaited;
+  std::int8_t members[max_summed_ranks];  ///< case ranks in the communicator's order, or outside_peer
+};
+inline constexpr int max_communicators = 16;
+
 /// One rank's page. `sequence` is odd while the rank writes the fields below it (a seqlock).
 struct RankStatus {
   std::atomic<std::uint32_t> phase;
@@ -68,12 +79,19 @@ struct RankStatus {
   /// What the MPI layer has noted so far, a line each (line_of_page() in protocol/fact.hpp): the report that
   /// says it too is written only by a rank that comes to its end.
   char facts[2048];
+  /// While the rank waits and when it is done: how many communicators it has known in this case, of which
+  /// only max_communicators are told, first those of pending operations. 0 when they are not told.
+  std::int64_t communicator_count;
+  KnownCommunicator communicators[max_communicators];
 };
 
 // The layout is told in docs/case-format.md, to players that are not C++.
-static_assert(sizeof(PendingOperation) == 64 && sizeof(RankStatus) == 5680);
+static_assert(sizeof(PendingOperation) == 64 && sizeof(RankStatus) == 7096);
 static_assert(offsetof(RankStatus, pending) == 40 && offsetof(RankStatus, collectives) == 2088);
 static_assert(offsetof(RankStatus, text) == 3120 && offsetof(RankStatus, facts) == 3632);
+static_assert(sizeof(KnownCommunicator) == 88 && offsetof(KnownCommunicator, members) == 24);
+static_assert(offsetof(RankStatus, communicator_count) == 5680 &&
+              offsetof(RankStatus, communicators) == 5688);
 
 /// Lies beside the status file until the first rank is about to load the submission. Once it is removed no
 /// code can bring that same file back, so a judge that has it open knows whether submitted code ever ran.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "text/text_file.hpp"
 
@@ -52,22 +53,47 @@ std::string root_words(const Operation& collective, int size) {
   return inside ? fmt::format(" with root {}", collective.peer) : " with a root outside the case";
 }
 
-std::string in_brackets(const Operation& operation, int receives) {
+/// "1st", "12th", "23rd"
+std::string ordinal(int number) {
+  const int last = number / 10 % 10 == 1 ? 0 : number % 10;
+  return fmt::format("{}{}", number, last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th");
+}
+
+/// "the communicator of ranks 2, 0": its members in its own order.
+std::string communicator_words(const SeenCommunicator& on, int size) {
+  std::vector<int> all(size);
+  std::iota(all.begin(), all.end(), 0);
+  if (on.members == all)
+    return on.id == case_communicator ? "the communicator given" : "another communicator of all ranks";
+  std::vector<std::string> members;
+  for (const int member : on.members)
+    members.push_back(member < 0 ? "one outside the case" : std::to_string(member));
+  return fmt::format("the communicator of {} {}", members.size() == 1 ? "rank" : "ranks",
+                     fmt::join(members, ", "));
+}
+
+/// @param on what is known of its communicator, where that is another than the case's; else null
+std::string in_brackets(const Operation& operation, const SeenCommunicator* on, int size, int receives) {
   std::string words;
-  if (operation.kind == Operation::Kind::Collective) {
+  const bool is_collective = operation.kind == Operation::Kind::Collective;
+  if (is_collective && on != nullptr) {
+    words = fmt::format("{} on {}; ", ordinal(operation.tag), communicator_words(*on, size));
+  } else if (is_collective) {
     words = fmt::format("collective call {}, ", operation.tag);
   } else if (operation.tag != no_tag) {
     words = operation.tag == any_tag ? "any tag, " : fmt::format("tag {}, ", operation.tag);
   }
   words += fmt::format("{} {}, {}", operation.bytes, operation.bytes == 1 ? "byte" : "bytes",
                        after_receives(receives));
+  if (on != nullptr) return is_collective ? words : words + ", on " + communicator_words(*on, size);
   const bool other = operation.communicator != case_communicator &&
                      operation.communicator != unknown_communicator && operation.tag != no_tag;
   return words + (other ? ", another communicator than the one given" : "");
 }
 
-std::string operation_words(const Operation& operation, int rank, int size, int receives, bool relative) {
-  const std::string details = in_brackets(operation, receives);
+std::string operation_words(const Operation& operation, const SeenCommunicator* on, int rank, int size,
+                            int receives, bool relative) {
+  const std::string details = in_brackets(operation, on, size, receives);
   if (operation.communicator == unknown_communicator)
     return fmt::format("{} ({})", operation.call, after_receives(receives));
   if (operation.kind != Operation::Kind::Collective) {
@@ -124,6 +150,7 @@ class Explanation {
       return told(Kind::NoMatch, waiting_, never_meet(*miss));
     if (std::optional<Deadlock> found = cycle()) return *found;
     if (std::optional<Deadlock> found = waits_for_gone()) return *found;
+    if (std::optional<Deadlock> found = collectives_apart()) return *found;
     if (std::optional<Deadlock> found = collectives()) return *found;
     return told(Kind::NoMatch, waiting_, nothing_completes());
   }
@@ -177,12 +204,18 @@ class Explanation {
     const std::vector<Operation> all = reasons(rank);
     for (std::size_t i = 0; i < std::min(all.size(), operations_in_a_line); ++i) {
       if (i > 0) words += " and ";
-      words += operation_words(all[i], rank, size_, own.receives, several);
+      words += operation_words(all[i], other_communicator(rank, all[i]), rank, size_, own.receives, several);
     }
     if (all.empty()) words += "a call that it does not name";
     if (all.size() > operations_in_a_line)
       words += fmt::format(" and {} more", all.size() - operations_in_a_line);
     return words;
+  }
+
+  /// What is known of the operation's communicator, where that is another than the case's; else null.
+  const SeenCommunicator* other_communicator(int rank, const Operation& operation) const {
+    const bool own = operation.communicator == case_communicator;
+    return own ? nullptr : graph_.communicator({rank, &operation});
   }
 
   /// What the rank waits for and does not get; all that it waits for when nothing is missing.
@@ -272,6 +305,68 @@ class Explanation {
       }
     }
     return std::nullopt;
+  }
+
+  /// "MPI_Alltoallv (1st on the communicator of ranks 0, 2, 4)", of a communicator that the page tells.
+  std::string collective_words(const Wait& collective) const {
+    const Operation& operation = *collective.operation;
+    const std::string root = operation.peer == any_peer ? "" : root_words(operation, size_);
+    return fmt::format("{}{} ({} on {})", operation.call, root, ordinal(operation.tag),
+                       communicator_words(*graph_.communicator(collective), size_));
+  }
+
+  /// What a rank does that is missing in a collective, behind "rank 3 ".
+  std::string instead(int rank, bool several) const {
+    const Phase phase = ranks_[rank].phase;
+    if (is_gone(ranks_[rank]))
+      return fmt::format("{} {}", several ? "have" : "has",
+                         phase == Phase::Finished ? "returned" : departure(phase));
+    const Operation* const collective = graph_.collective(rank);
+    const std::string in = several ? "wait in " : "waits in ";
+    if (collective != nullptr && graph_.communicator({rank, collective}) != nullptr)
+      return in + collective_words({rank, collective});
+    const std::vector<Operation> all = reasons(rank);
+    if (all.empty()) return several ? "wait" : "waits";
+    if (all[0].kind == Operation::Kind::Collective) return in + all[0].call;
+    return fmt::format("{}{} {} {}", in, all[0].call, all[0].kind == Operation::Kind::Send ? "to" : "from",
+                       peer_words(all[0], rank, size_, false));
+  }
+
+  /// "rank 4 has returned, ranks 5 and 6 wait in MPI_Barrier (1st on the communicator given)"
+  std::string each_instead(const std::vector<int>& ranks) const {
+    Groups groups;
+    for (const int rank : ranks) group_of(instead(rank, false), groups).push_back(rank);
+    std::vector<std::string> clauses;
+    for (const auto& [words, members] : groups)
+      clauses.push_back(
+          fmt::format("{} {}", ranks_words(members), members.size() > 1 ? instead(members[0], true) : words));
+    return fmt::format("{}", fmt::join(clauses, ", "));
+  }
+
+  /// "ranks 0 and 2 wait in MPI_Barrier (1st on the communicator of ranks 0, 2, 4); rank 4 has returned", for
+  /// each collective that lacks members, where one of them is on a communicator that the function made. Who
+  /// lacks a rank that is gone holds up the others.
+  std::optional<Deadlock> collectives_apart() const {
+    Groups of_gone, of_waiting;
+    bool is_apart = false;
+    for (const int rank : waiting_) {
+      const Wait collective{rank, graph_.collective(rank)};
+      if (collective.operation == nullptr) continue;
+      const std::vector<int> absent = graph_.absent(collective);
+      if (absent.empty()) continue;
+      is_apart |= other_communicator(rank, *collective.operation) != nullptr;
+      const bool lacks_gone =
+          std::ranges::any_of(absent, [&](int member) { return is_gone(ranks_[member]); });
+      const std::string words = fmt::format("{}; {}", collective_words(collective), each_instead(absent));
+      group_of(words, lacks_gone ? of_gone : of_waiting).push_back(rank);
+    }
+    if (!is_apart) return std::nullopt;
+    std::vector<std::string> lines;
+    for (const auto& [words, members] : of_gone.empty() ? of_waiting : of_gone)
+      lines.push_back(
+          fmt::format("{} {} in {}", ranks_words(members), members.size() > 1 ? "wait" : "waits", words));
+    return told(of_gone.empty() ? Kind::CollectiveMismatch : Kind::WaitsForFinished, waiting_,
+                fmt::format("{}", fmt::join(lines, "\n")));
   }
 
   std::optional<Deadlock> collectives() const {

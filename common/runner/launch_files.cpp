@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -119,6 +120,18 @@ std::vector<PendingOperation> clean_pending(const RankStatus& page) {
   return kept;
 }
 
+std::vector<SeenCommunicator> clean_communicators(const RankStatus& page) {
+  const auto count = std::clamp<std::int64_t>(page.communicator_count, 0, max_communicators);
+  std::vector<SeenCommunicator> seen;
+  for (const KnownCommunicator& known : std::span(page.communicators).first(count)) {
+    SeenCommunicator& one =
+        seen.emplace_back(SeenCommunicator{known.communicator, known.started, known.awaited, {}});
+    for (const int member : std::span(known.members).first(std::clamp(known.size, 0, max_summed_ranks)))
+      one.members.push_back(member < 0 || member >= max_summed_ranks ? outside_peer : member);
+  }
+  return seen;
+}
+
 /// Those of whole lines; one that is cut off or was never whole is left out.
 Facts facts_in(const RankStatus& page) {
   const std::string text = clean_text(page.facts, sizeof page.facts);
@@ -203,7 +216,9 @@ RankSnapshot snapshot(const ReadPage& read) {
   taken.pending_complete = page->pending_count == static_cast<std::int32_t>(taken.pending.size());
   taken.text = clean_text(page->text, sizeof page->text);
   taken.facts = facts_in(*page);
-  taken.collectives = page->collectives;
+  taken.communicators = clean_communicators(*page);
+  taken.communicators_complete =
+      !taken.communicators.empty() && page->communicator_count == std::ssize(taken.communicators);
   std::ranges::copy(page->sent_sum, taken.sent_sum.begin());
   std::ranges::copy(page->received_sum, taken.received_sum.begin());
   return taken;

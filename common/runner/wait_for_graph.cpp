@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 
 namespace course {
 
@@ -25,13 +24,12 @@ bool could_meet(int a, const Operation& x, int b, const Operation& y) {
   return y.communicator == unknown_communicator || match(a, x, b, y) || match(b, y, a, x);
 }
 
-/// Whether a collective cannot end on one rank before it has begun on all. The root of a broadcast, to name
-/// one that can, may leave as soon as its data are on their way.
-bool holds_all(const Operation& operation) {
-  const std::string_view call = operation.call;
-  constexpr std::string_view with_data[] = {"MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall",
-                                            "MPI_Reduce_scatter_block"};
-  return call == "MPI_Barrier" || (operation.bytes > 0 && std::ranges::count(with_data, call) > 0);
+/// How many collectives a rank has started on a communicator; none where its page does not tell. On one that
+/// it has never known it has started none.
+std::optional<std::int32_t> started(const RankSnapshot& rank, std::uint64_t communicator) {
+  const auto known = std::ranges::find(rank.communicators, communicator, &SeenCommunicator::id);
+  if (known != rank.communicators.end()) return known->started;
+  return rank.communicators_complete ? std::optional(0) : std::nullopt;
 }
 
 bool is_waited_for(const Operation& operation) {
@@ -67,6 +65,23 @@ const Operation* WaitForGraph::collective(int rank) const {
     if (is_waited_for(operation) && operation.kind == Operation::Kind::Collective) return &operation;
   }
   return nullptr;
+}
+
+const SeenCommunicator* WaitForGraph::communicator(const Wait& wait) const {
+  const std::vector<SeenCommunicator>& all = ranks_[wait.rank].communicators;
+  const auto found = std::ranges::find(all, wait.operation->communicator, &SeenCommunicator::id);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::vector<int> WaitForGraph::absent(const Wait& collective) const {
+  const SeenCommunicator* const on = communicator(collective);
+  std::vector<int> absent;
+  for (const int member : on == nullptr ? std::vector<int>{} : on->members) {
+    if (member < 0 || member >= std::ssize(ranks_)) continue;
+    const std::optional<std::int32_t> begun = started(ranks_[member], on->id);
+    if (begun && *begun < collective.operation->tag) absent.push_back(member);
+  }
+  return absent;
 }
 
 std::vector<int> WaitForGraph::peers(const Wait& wait) const {
@@ -198,17 +213,23 @@ bool WaitForGraph::sums_agree(int a, int b) const {
 }
 
 bool WaitForGraph::collectives_are_final() const {
-  std::size_t inside = 0;
-  for (const RankSnapshot& rank : ranks_) {
-    for (const Operation& operation : rank.pending) {
-      if (operation.kind != Operation::Kind::Collective) continue;
-      const bool next = static_cast<std::uint64_t>(operation.tag) == rank.collectives + 1;
-      if (operation.communicator != case_communicator || !next || !holds_all(operation)) return false;
-      ++inside;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (const Operation& operation : ranks_[rank].pending) {
+      if (operation.kind == Operation::Kind::Collective &&
+          !is_final_collective({static_cast<int>(rank), &operation}))
+        return false;
     }
   }
-  const auto agrees = [&](const RankSnapshot& rank) { return rank.collectives == ranks_[0].collectives; };
-  return inside == 0 || (inside < ranks_.size() && std::ranges::all_of(ranks_, agrees));
+  return true;
+}
+
+/// What is awaited is told of the last collective that was started on the communicator.
+bool WaitForGraph::is_final_collective(const Wait& collective) const {
+  const SeenCommunicator* const on = communicator(collective);
+  if (on == nullptr || on->started != collective.operation->tag) return false;
+  return std::ranges::any_of(absent(collective), [&](int member) {
+    return member < max_summed_ranks && (on->awaited >> member & 1) != 0;
+  });
 }
 
 }  // namespace course

@@ -11,6 +11,14 @@
 
 namespace course {
 
+/// What a rank's page tells of a communicator (KnownCommunicator).
+struct SeenCommunicator {
+  std::uint64_t id = 0;
+  std::int32_t started = 0;
+  std::uint64_t awaited = 0;
+  std::vector<int> members;  ///< case ranks in its order, or outside_peer
+};
+
 /// A plain copy of one rank's page, in the order of the case's ranks.
 struct RankSnapshot {
   Phase phase = Phase::Starting;
@@ -23,7 +31,8 @@ struct RankSnapshot {
   std::string text;
   Facts facts;                   ///< as far as the page had room
   bool pending_complete = true;  ///< false when the page had no room for all of them
-  std::uint64_t collectives = 0;
+  std::vector<SeenCommunicator> communicators;
+  bool communicators_complete = false;  ///< those are all that the rank has known in the case
   std::array<std::uint64_t, max_summed_ranks> sent_sum{};
   std::array<std::uint64_t, max_summed_ranks> received_sum{};
 };
@@ -56,6 +65,10 @@ class WaitForGraph {
   std::vector<Wait> unmet(int rank) const;
   /// The collective that `rank` waits in, or null.
   const PendingOperation* collective(int rank) const;
+  /// The communicator of the operation, as its rank knows it; null where the page does not tell.
+  const SeenCommunicator* communicator(const Wait& wait) const;
+  /// The members of a collective's communicator that are known not to have begun it.
+  std::vector<int> absent(const Wait& collective) const;
   /// The ranks that an operation waits for: one, or all others where it names any.
   std::vector<int> peers(const Wait& wait) const;
   /// A cycle of ranks, each waiting for the next; it starts with its lowest rank. Empty if there is none.
@@ -80,10 +93,10 @@ class WaitForGraph {
   bool extend_cycle(int rank, std::vector<char>& seen, std::vector<Wait>& path) const;
   /// Both know of every message between them that has been completed, so neither is about to find out.
   bool sums_agree(int a, int b) const;
-  /// Where ranks wait in a collective of the case's communicator, it is one that nobody leaves before all
-  /// have entered, nobody has left it already, and a rank is in none. Other communicators are not judged: the
-  /// pages do not say who belongs to them.
+  /// Each collective that is pending lacks a member that has not begun it, and without whose part it cannot
+  /// end.
   bool collectives_are_final() const;
+  bool is_final_collective(const Wait& collective) const;
 
   const std::vector<RankSnapshot>& ranks_;
 };

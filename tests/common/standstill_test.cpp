@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <numeric>
 
 #include "page_in_memory.hpp"
 
@@ -53,9 +54,31 @@ RankSnapshot in_phase(Phase phase, std::vector<PendingOperation> pending = {}) {
   return rank;
 }
 
+/// The communicator of these ranks, on which one of them has started so many collectives; the last ends here
+/// only with all of them.
+SeenCommunicator communicator(std::uint64_t id, std::vector<int> members, int started = 0) {
+  return {id, started, ~std::uint64_t{0}, std::move(members)};
+}
+
+/// The pages that tell of no communicator tell of the case's.
+std::vector<RankSnapshot> with_case_communicator(std::vector<RankSnapshot> ranks) {
+  std::vector<int> all(ranks.size());
+  std::iota(all.begin(), all.end(), 0);
+  for (RankSnapshot& rank : ranks) {
+    if (!rank.communicators.empty()) continue;
+    const auto inside = std::ranges::find(rank.pending, Kind::Collective, &PendingOperation::kind);
+    const bool is_barrier = inside != rank.pending.end() && std::strcmp(inside->call, "MPI_Barrier") == 0;
+    rank.communicators = {
+        communicator(case_communicator, all, inside == rank.pending.end() ? 0 : inside->tag)};
+    if (!is_barrier) rank.communicators[0].awaited = 0;
+    rank.communicators_complete = true;
+  }
+  return ranks;
+}
+
 /// The test fails where none is found.
 Deadlock found(const std::vector<RankSnapshot>& ranks) {
-  return find_deadlock(ranks).value();
+  return find_deadlock(with_case_communicator(ranks)).value();
 }
 
 /// All ranks send to the next before any receives.
@@ -334,7 +357,7 @@ TEST(FindStandstill, ProvesNothingWhileAllAreInOneCollective) {
 
 TEST(FindStandstill, ProvesNothingWhileACollectiveThatOthersHaveLeftMayEnd) {
   std::vector<RankSnapshot> ranks{blocked({receive(1)}), blocked({collective("MPI_Barrier")})};
-  ranks[0].collectives = 1;
+  ranks[0].communicators = {communicator(case_communicator, {0, 1}, 1)};
   const Deadlock still = found(ranks);
   EXPECT_FALSE(still.proven);
 }
@@ -344,6 +367,122 @@ TEST(FindStandstill, NamesTheRankThatFinishedWithoutTheCollective) {
   EXPECT_EQ(still.kind, Deadlock::Kind::WaitsForFinished);
   EXPECT_TRUE(still.proven);
   EXPECT_PRED2(contains, still.text, "rank 1 has finished and will not call MPI_Barrier");
+}
+
+/// A rank that knows these communicators besides the case's, and waits in the first collective of the first.
+RankSnapshot inside(const char* call, std::vector<SeenCommunicator> known) {
+  PendingOperation one = collective(call);
+  one.communicator = known.front().id;
+  known.front().started = 1;
+  RankSnapshot rank = blocked({one});
+  rank.communicators = std::move(known);
+  rank.communicators_complete = true;
+  return rank;
+}
+
+RankSnapshot knowing(std::vector<SeenCommunicator> known, RankSnapshot rank) {
+  rank.communicators = std::move(known);
+  rank.communicators_complete = true;
+  return rank;
+}
+
+TEST(FindStandstill, NamesTheMemberThatReturnedWithoutACollective) {
+  const SeenCommunicator even = communicator(7, {0, 2, 4});
+  const RankSnapshot returned = in_phase(Phase::Finished);
+  const Deadlock still = found({inside("MPI_Alltoallv", {even}), returned, inside("MPI_Alltoallv", {even}),
+                                returned, knowing({even}, returned)});
+  EXPECT_EQ(still.kind, Deadlock::Kind::WaitsForFinished);
+  EXPECT_EQ(still.ranks, (std::vector<int>{0, 2}));
+  EXPECT_TRUE(still.proven);
+  EXPECT_EQ(still.text,
+            "rank 0 waits in MPI_Alltoallv (1st on the communicator of ranks 0, 2, 4; 8 bytes, before any "
+            "receive)\n"
+            "rank 2 waits in MPI_Alltoallv (1st on the communicator of ranks 0, 2, 4; 8 bytes, before any "
+            "receive)\n"
+            "rank 1 has finished\nrank 3 has finished\nrank 4 has finished\n"
+            "ranks 0 and 2 wait in MPI_Alltoallv (1st on the communicator of ranks 0, 2, 4); rank 4 has "
+            "returned");
+}
+
+TEST(FindStandstill, GivesMembersInTheirCommunicatorsOrder) {
+  const SeenCommunicator turned = communicator(7, {2, 0});
+  const Deadlock still = found({inside("MPI_Barrier", {turned}), in_phase(Phase::Finished),
+                                knowing({turned}, in_phase(Phase::Threw))});
+  EXPECT_TRUE(still.proven);
+  EXPECT_PRED2(contains, still.text,
+               "\nrank 0 waits in MPI_Barrier (1st on the communicator of ranks 2, 0); rank 2 has thrown an "
+               "exception");
+}
+
+TEST(FindStandstill, ProvesADeadlockAcrossCommunicators) {
+  const SeenCommunicator row = communicator(7, {0, 1}), column = communicator(8, {1, 2}),
+                         other = communicator(9, {2, 0});
+  const Deadlock still = found({inside("MPI_Barrier", {row, other}), inside("MPI_Allreduce", {column, row}),
+                                inside("MPI_Barrier", {other, column})});
+  EXPECT_EQ(still.kind, Deadlock::Kind::CollectiveMismatch);
+  EXPECT_TRUE(still.proven);
+  EXPECT_PRED2(contains, still.text,
+               "\nrank 0 waits in MPI_Barrier (1st on the communicator of ranks 0, 1); rank 1 waits in "
+               "MPI_Allreduce (1st on the communicator of ranks 1, 2)\n"
+               "rank 1 waits in MPI_Allreduce (1st on the communicator of ranks 1, 2); rank 2 waits in "
+               "MPI_Barrier (1st on the communicator of ranks 2, 0)\n"
+               "rank 2 waits in MPI_Barrier (1st on the communicator of ranks 2, 0); rank 0 waits in "
+               "MPI_Barrier (1st on the communicator of ranks 0, 1)");
+}
+
+TEST(FindStandstill, NamesTheMemberThatReceivesInPlaceOfACollective) {
+  const SeenCommunicator pair = communicator(7, {0, 1});
+  const Deadlock still = found({inside("MPI_Barrier", {pair}), knowing({pair}, blocked({receive(0)}))});
+  EXPECT_EQ(still.kind, Deadlock::Kind::CollectiveMismatch);
+  EXPECT_TRUE(still.proven);
+  EXPECT_PRED2(contains, still.text,
+               "(1st on another communicator of all ranks); rank 1 waits in MPI_Recv from rank 0");
+}
+
+TEST(FindStandstill, TellsOfRanksThatAreGoneBeforeThoseThatWaitForThemInTurn) {
+  const SeenCommunicator first = communicator(7, {0, 1}), second = communicator(8, {1, 2});
+  const Deadlock still = found({inside("MPI_Barrier", {first}), inside("MPI_Barrier", {second, first}),
+                                knowing({second}, in_phase(Phase::Finished))});
+  EXPECT_EQ(still.kind, Deadlock::Kind::WaitsForFinished);
+  EXPECT_TRUE(still.proven);
+  EXPECT_TRUE(
+      still.text.ends_with("rank 2 has finished\nrank 1 waits in MPI_Barrier (1st on the communicator "
+                           "of ranks 1, 2); rank 2 has returned"))
+      << still.text;
+}
+
+TEST(FindStandstill, ProvesNothingOfACollectiveWhoseMembersMayHaveBegunIt) {
+  const SeenCommunicator pair = communicator(7, {0, 1});
+  const RankSnapshot returned = in_phase(Phase::Finished);
+  const auto is_proven = [&](const RankSnapshot& first, const RankSnapshot& second) {
+    return found({first, second, returned}).proven;
+  };
+  const RankSnapshot waits = inside("MPI_Barrier", {pair});
+  EXPECT_TRUE(is_proven(waits, knowing({pair}, returned)));
+  EXPECT_FALSE(is_proven(waits, knowing({communicator(7, {0, 1}, 1)}, returned)));
+  EXPECT_TRUE(is_proven(waits, knowing({communicator(8, {1, 2})}, returned))) << "it never knew it";
+  RankSnapshot forgetful = knowing({communicator(8, {1, 2})}, returned);
+  forgetful.communicators_complete = false;
+  EXPECT_FALSE(is_proven(waits, forgetful));
+  RankSnapshot gives = waits;
+  gives.communicators[0].awaited = 1;
+  EXPECT_FALSE(is_proven(gives, knowing({pair}, returned))) << "it needs nothing of rank 1";
+  RankSnapshot further = waits;
+  further.communicators[0].started = 2;
+  EXPECT_FALSE(is_proven(further, knowing({pair}, returned))) << "what it needs is told of a later one";
+  RankSnapshot outside = waits;
+  outside.communicators[0].members = {0, outside_peer, 99};
+  EXPECT_FALSE(is_proven(outside, knowing({pair}, returned)));
+}
+
+TEST(FindStandstill, NamesTheCommunicatorOfAMessage) {
+  PendingOperation one = receive(2);
+  one.communicator = 7;
+  const SeenCommunicator pair = communicator(7, {2, 0});
+  const Deadlock still = found({knowing({pair}, blocked({one})), in_phase(Phase::Finished),
+                                knowing({pair}, in_phase(Phase::Finished))});
+  EXPECT_TRUE(still.proven);
+  EXPECT_PRED2(contains, still.text, "before any receive, on the communicator of ranks 2, 0)");
 }
 
 TEST(FindStandstill, IsCompactForManyRanks) {
@@ -384,6 +523,9 @@ TEST(Snapshot, CopiesThePage) {
   page->pending_count = 1;
   page->pending[0] = send(1, 4);
   page->sent_sum[1] = 17;
+  page->communicator_count = 2;
+  page->communicators[0] = {case_communicator, 4, 3, 0, {0, 1, 2}};
+  page->communicators[1] = {7, 1, 2, 1, {2, 0}};
   std::strcpy(page->text, "why");
   const RankSnapshot taken = snapshot(*page);
   EXPECT_EQ(taken.phase, Phase::Blocked);
@@ -394,6 +536,17 @@ TEST(Snapshot, CopiesThePage) {
   EXPECT_STREQ(taken.pending[0].call, "MPI_Send");
   EXPECT_TRUE(taken.pending_complete);
   EXPECT_EQ(taken.sent_sum[1], 17U);
+  ASSERT_EQ(taken.communicators.size(), 2U);
+  EXPECT_EQ(taken.communicators[0].started, 4);
+  EXPECT_EQ(taken.communicators[1].id, 7U);
+  EXPECT_EQ(taken.communicators[1].awaited, 1U);
+  EXPECT_EQ(taken.communicators[1].members, (std::vector<int>{2, 0}));
+  EXPECT_TRUE(taken.communicators_complete);
+  page->communicator_count = 17;
+  EXPECT_EQ(snapshot(*page).communicators.size(), 16U);
+  EXPECT_FALSE(snapshot(*page).communicators_complete);
+  page->communicator_count = 0;
+  EXPECT_FALSE(snapshot(*page).communicators_complete);
   EXPECT_EQ(taken.text, "why");
 }
 
@@ -434,12 +587,17 @@ TEST(Snapshot, MakesAForgedPageWellFormed) {
   std::memset(static_cast<void*>(page->pending), 0xFF, sizeof page->pending);
   page->pending[1] = send(1);
   std::memset(page->pending[1].call, 'x', sizeof page->pending[1].call);
+  page->communicator_count = 2;
+  std::memset(static_cast<void*>(page->communicators), 0x7F, sizeof page->communicators[0]);
+  page->communicators[1].size = -1;
   std::memcpy(page->text, "a\xFF\x1B[0m\xE2\x89\xA5\xE2\x89", 11);
   const RankSnapshot taken = snapshot(*page);
   EXPECT_EQ(taken.phase, Phase::Computing);
   ASSERT_EQ(taken.pending.size(), 1U);
   EXPECT_EQ(std::string(taken.pending[0].call), std::string(sizeof taken.pending[0].call - 1, 'x'));
   EXPECT_FALSE(taken.pending_complete);
+  EXPECT_EQ(taken.communicators[0].members, std::vector<int>(max_summed_ranks, outside_peer));
+  EXPECT_TRUE(taken.communicators[1].members.empty());
   EXPECT_EQ(taken.text, "a??[0m≥??");
 }
 

@@ -244,7 +244,7 @@ TEST(AttendedBlocks, TellThatTooFewBytesWereSent) {
   Log log(example);
   for (const int entry : {2, 3}) log.row(0, 1)[entry] = 5;
   log.outcome().reports.resize(2);
-  log.outcome().reports[1].bytes_sent_to[0] = 24;
+  log.outcome().reports[1].traffic = {{.to = 0, .bytes = 24}};
   EXPECT_EQ(
       log.explained(),
       "rank 0, after hop 1: attended to K that is no rank's whole shard (2 tokens) with V that is no "

@@ -19,7 +19,7 @@ Example on_ranks(int ranks) {
 Outcome moved(std::int64_t sent, std::int64_t gathered) {
   Outcome outcome;
   outcome.reports.resize(2);
-  outcome.reports[0].bytes_sent_to = {{1, sent}};
+  outcome.reports[0].traffic = {{.to = 1, .bytes = sent}};
   outcome.reports[0].collective_bytes = gathered;
   return outcome;
 }

@@ -70,14 +70,14 @@ TEST(Direction, TurnsTheChecksOfNeighbours) {
   Example example{.what = "a ring", .inputs = {}, .layout = std::vector<int>{1, 1, 1}};
   Outcome outcome;
   outcome.reports.resize(3);
-  outcome.reports[1].bytes_sent_to = {{0, 8}};
+  outcome.reports[1].traffic = {{.to = 0, .bytes = 8}};
   const auto sent_wrongly = [&] { return checks::sends_only_to_next("other_way")(example, outcome); };
   EXPECT_EQ(sent_wrongly().at(0).text, "rank 1 sent 8 bytes to rank 0; it should send to rank 2 only");
   EXPECT_TRUE(checks::sent_only_to_previous(example, outcome));
-  outcome.reports[1].bytes_sent_to[2] = 16;
+  outcome.reports[1].traffic.push_back({.to = 2, .bytes = 16});
   EXPECT_EQ(sent_wrongly().at(0).text,
             "rank 1 sent 8 bytes to rank 0 and 16 to rank 2; it should send to rank 2 only");
-  outcome.reports[1].bytes_sent_to.erase(2);
+  outcome.reports[1].traffic.pop_back();
   Deadlock still{
       .kind = Deadlock::Kind::Cycle, .ranks = {0, 1, 2}, .one_peer_ahead = 2, .receives = {}, .text = ""};
   still.empty_senders = {0};

@@ -92,7 +92,7 @@ std::string explained_one_hop_short(const Example& example, std::int64_t bytes) 
   Outcome outcome = returned_with_log(answer, example);
   outcome.reports.resize(example.ranks());
   for (int rank = 0; rank < example.ranks(); ++rank)
-    outcome.reports[rank].bytes_sent_to = {{example.ahead(rank), bytes}};
+    outcome.reports[rank].traffic = {{.to = example.ahead(rank), .bytes = bytes}};
   return task.explain(compare(task, example, task.expected(example), outcome));
 }
 
@@ -133,7 +133,7 @@ TEST(Messages, WhoseCountsLackAFactorAreFractionsOfBlocks) {
   outcome.reports.resize(2);
   const auto told = [&](std::int64_t times) {
     for (int rank = 0; rank < 2; ++rank)
-      outcome.reports[rank].bytes_sent_to = {{1 - rank, checks::bytes_of_block(example, 9) / times}};
+      outcome.reports[rank].traffic = {{.to = 1 - rank, .bytes = checks::bytes_of_block(example, 9) / times}};
     const std::vector<Finding> found =
         log_reading::sends_whole_blocks(checks::backward_hops)(example, outcome);
     return found.empty() ? "" : found[0].text;

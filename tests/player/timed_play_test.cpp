@@ -206,7 +206,7 @@ TEST(TimedPlay, ComputesWithoutProgressOrNotAtAllWhereTheCaseSaysSo) {
   EXPECT_GT(count_spans(outcomes[1].timings[0], "progress"), 0);
   EXPECT_EQ(count_spans(outcomes[2].timings[0], "progress"), 0);
   EXPECT_EQ(count_spans(outcomes[0].timings[0], "progress"), 0) << "a ring that has no use for tiles";
-  EXPECT_EQ(outcomes[3].reports[0].bytes_sent_to, outcomes[1].reports[0].bytes_sent_to);
+  EXPECT_EQ(outcomes[3].reports[0].traffic, outcomes[1].reports[0].traffic);
 }
 
 TEST(TimedPlay, RecordsNoSpansWhereTheCaseSaysSo) {
@@ -230,7 +230,7 @@ TEST(TimedPlay, LetsEachRankPlayByItself) {
     const Tensors& own = apart.inputs[rank];
     expect_near(outcomes[0].outputs[rank].at("o"),
                 reference::attention(own.at("q"), own.at("k"), own.at("v")).o);
-    EXPECT_TRUE(outcomes[0].reports[rank].bytes_sent_to.empty());
+    EXPECT_TRUE(outcomes[0].reports[rank].traffic.empty());
     EXPECT_EQ(outcomes[0].timings[rank].shown, outcomes[0].timings[0].shown) << "the ranks agree";
   }
 }
@@ -249,7 +249,7 @@ TEST(TimedPlay, ComputesARanksOwnBlockAsOftenAsARingHasBlocks) {
     expect_near(outcome.outputs[rank].at("o"), expected.o);
     expect_near(outcome.outputs[rank].at("lse"), expected.lse);
     EXPECT_EQ(count_spans(outcome.timings[rank], "block of rank 0"), ranks);
-    EXPECT_TRUE(outcome.reports[rank].bytes_sent_to.empty());
+    EXPECT_TRUE(outcome.reports[rank].traffic.empty());
   }
 }
 

@@ -73,7 +73,7 @@ CommunicationCheck without_fact(const char* kind, std::string mistake) {
 
 std::int64_t bytes_sent(const RankReport& report) {
   std::int64_t bytes = 0;
-  for (const auto& [peer, sent] : report.bytes_sent_to) bytes += sent;
+  for (const auto& [peer, sent] : messages_by_peer(report.traffic)) bytes += sent;
   return bytes;
 }
 
@@ -139,7 +139,7 @@ CommunicationCheck all_of(std::vector<CommunicationCheck> looks) {
 
 bool sent_only_to_previous(const Example& example, const Outcome& outcome) {
   for (int rank = 0; rank < example.ranks(); ++rank) {
-    for (const auto& [peer, bytes] : outcome.reports[rank].bytes_sent_to) {
+    for (const auto& [peer, bytes] : messages_by_peer(outcome.reports[rank].traffic)) {
       if (bytes > 0 && peer != example.ahead(rank, -1)) return false;
     }
   }
@@ -330,10 +330,11 @@ CommunicationCheck sends_only_to_next(std::string mistake) {
     if (example.ranks() < 3) return {};
     for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
       const int next = example.ahead(static_cast<int>(rank));
-      for (const auto& [peer, bytes] : outcome.reports[rank].bytes_sent_to) {
+      const std::map<int, std::int64_t> sent = messages_by_peer(outcome.reports[rank].traffic);
+      for (const auto& [peer, bytes] : sent) {
         if (peer == next || bytes == 0) continue;
-        const auto rest = outcome.reports[rank].bytes_sent_to.find(next);
-        const bool some = rest != outcome.reports[rank].bytes_sent_to.end() && rest->second > 0;
+        const auto rest = sent.find(next);
+        const bool some = rest != sent.end() && rest->second > 0;
         return {
             {mistake,
              fmt::format("rank {} sent {} bytes to rank {}{}; it should send to rank {} only", rank, bytes,

@@ -16,7 +16,7 @@ CommunicationCheck of_nccl(CommunicationCheck look) {
   return [look = std::move(look)](const Example& example, const Outcome& outcome) {
     Outcome by_nccl{.ending = outcome.ending, .facts = outcome.facts, .reports = outcome.reports};
     for (RankReport& report : by_nccl.reports) {
-      report.bytes_sent_to = report.nccl_bytes_sent_to;
+      report.traffic = traffic_of(report.nccl_bytes_sent_to, "ncclSend");
       report.collective_bytes = report.nccl_collective_bytes;
     }
     return look(example, by_nccl);

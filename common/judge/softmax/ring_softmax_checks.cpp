@@ -22,7 +22,7 @@ bool made_one_hop_more(const Example& example, const Outcome& outcome) {
 std::vector<Finding> passes_its_state_on(const Example& example, const Outcome& outcome) {
   if (!checks::traffic_was_measured(outcome)) return {};
   for (int rank = 0; rank + 1 < static_cast<int>(outcome.reports.size()); ++rank) {
-    const auto& sent = outcome.reports[rank].bytes_sent_to;
+    const auto sent = messages_by_peer(outcome.reports[rank].traffic);
     const auto to_next = sent.find(rank + 1);
     if (to_next != sent.end() && to_next->second > 0) continue;
     return {{"", "rank " + std::to_string(rank) + " sent nothing to rank " + std::to_string(rank + 1) +

@@ -20,7 +20,7 @@ void test_bytes_by_neighbour() {
     MPI_Sendrecv(out.data(), 2, MPI_FLOAT, MPI_PROC_NULL, 0, in.data(), 2, MPI_FLOAT, MPI_PROC_NULL, 0, comm,
                  MPI_STATUS_IGNORE);
   });
-  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 32}}));
+  CHECK(messages_by_peer(played.report.traffic) == (std::map<int, std::int64_t>{{next, 32}}));
   CHECK(played.has(fact_null_source, "MPI_Sendrecv from MPI_PROC_NULL, which sends nothing"));
   CHECK(played.has(fact_null_destination, "MPI_Sendrecv to MPI_PROC_NULL, where nobody receives it"));
   CHECK(played.report.facts.size() == 2 && played.report.spans.empty());
@@ -61,6 +61,25 @@ void test_what_is_not_freed() {
   CHECK(communicator.has(fact_not_freed,
                          "MPI_Comm_split made a communicator, which was never freed with "
                          "MPI_Comm_free"));
+  CHECK(made_by([] {
+          const int periodic = 0;
+          MPI_Comm made = MPI_COMM_NULL;
+          MPI_Cart_create(comm, 1, &ranks, &periodic, 0, &made);
+        }).has(fact_not_freed, "MPI_Cart_create made a communicator"));
+  CHECK(made_by([] {
+          const int sizes[] = {ranks, 1}, periodic[] = {0, 0}, rows[] = {0, 1};
+          MPI_Comm grid = MPI_COMM_NULL, made = MPI_COMM_NULL;
+          MPI_Cart_create(comm, 2, sizes, periodic, 0, &grid);
+          MPI_Cart_sub(grid, rows, &made);
+          MPI_Comm_free(&grid);
+        }).has(fact_not_freed, "MPI_Cart_sub made a communicator"));
+  CHECK(made_by([] {
+          MPI_Group all = MPI_GROUP_NULL;
+          MPI_Comm made = MPI_COMM_NULL;
+          MPI_Comm_group(comm, &all);
+          MPI_Comm_create_group(comm, all, 0, &made);
+          MPI_Group_free(&all);
+        }).has(fact_not_freed, "MPI_Comm_create_group made a communicator"));
   const Played group = made_by([] {
     MPI_Group made = MPI_GROUP_NULL;
     MPI_Comm_group(comm, &made);
@@ -102,7 +121,7 @@ void test_other_communicators_count_by_the_ranks_of_the_case() {
                  MPI_STATUS_IGNORE);
     MPI_Comm_free(&reversed);
   });
-  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 1}}));
+  CHECK(messages_by_peer(played.report.traffic) == (std::map<int, std::int64_t>{{next, 1}}));
   CHECK(played.what.empty() && played.report.facts.empty());
 }
 
@@ -123,7 +142,7 @@ void test_world_communicator() {
   CHECK(played.has(fact_world, "MPI_Comm_rank was called with MPI_COMM_WORLD"));
   CHECK(played.has(fact_world, "MPI_Sendrecv was called with MPI_COMM_WORLD"));
   // The world's order is the case's reversed, so the next in the world is the previous here.
-  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{previous, 1}}));
+  CHECK(messages_by_peer(played.report.traffic) == (std::map<int, std::int64_t>{{previous, 1}}));
 }
 
 void test_any_source() {
@@ -152,7 +171,7 @@ void test_invalid_peers() {
   Played played = play([&] { MPI_Send(&byte, 1, MPI_CHAR, (0 - 1) % ranks, 0, comm); });
   CHECK(played.was_invalid && played.has(fact_invalid_peer, "MPI_Send to rank -1"));
   CHECK(contains(played.what, "MPI_Send to rank -1, but the ranks of this communicator are 0 to 2"));
-  CHECK(played.report.bytes_sent_to.empty());
+  CHECK(messages_by_peer(played.report.traffic).empty());
   played = play([&] { MPI_Irecv(&byte, 1, MPI_CHAR, ranks, 0, comm, nullptr); });
   CHECK(played.was_invalid && contains(played.what, "MPI_Irecv from rank 3"));
   played = play([&] { MPI_Send(&byte, 1, MPI_CHAR, next, 0, MPI_COMM_NULL); });
@@ -367,7 +386,7 @@ void test_collectives() {
   CHECK(played.report.collective_bytes == 48 + 24 + (rank == 0 ? 0 : 16) + (rank == 2 ? 16 : 0));
   CHECK(played.has(fact_collective, "MPI_Allgather, in which this rank received 48 bytes"));
   CHECK(played.has(fact_collective, "MPI_Ibarrier, in which this rank received 0 bytes"));
-  CHECK(played.report.bytes_sent_to.empty() && shared->pages[rank].collectives == 5);
+  CHECK(messages_by_peer(played.report.traffic).empty() && shared->pages[rank].collectives == 5);
 }
 
 void test_nonblocking_collectives() {

@@ -161,6 +161,7 @@ int main(int argc, char** argv) {
   MPI_Win window = share();
   test_deadlocks();
   test_facts();
+  test_traffic();
   test_right_programs();
   test_guarded_buffers();
   test_overlap();

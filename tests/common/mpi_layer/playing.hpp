@@ -66,6 +66,7 @@ void receive_byte(int from, int tag = 0);
 
 void test_deadlocks();
 void test_facts();
+void test_traffic();
 void test_right_programs();
 void test_guarded_buffers();
 void test_overlap();

@@ -27,7 +27,7 @@ void test_nonblocking_ring() {
     CHECK(out == next);
   });
   CHECK(played.what.empty() && played.report.facts.empty());
-  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 8}}));
+  CHECK(messages_by_peer(played.report.traffic) == (std::map<int, std::int64_t>{{next, 8}}));
   CHECK(shared->pages[rank].receives == ranks - 1 && shared->pages[rank].pending_count == 0);
 }
 
@@ -47,7 +47,7 @@ void test_sendrecv_replace() {
     MPI_Type_free(&column);
   });
   CHECK(played.what.empty() && played.report.facts.empty());
-  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 40'008}}));
+  CHECK(messages_by_peer(played.report.traffic) == (std::map<int, std::int64_t>{{next, 40'008}}));
 }
 
 void test_persistent_ring() {
@@ -67,7 +67,7 @@ void test_persistent_ring() {
     for (MPI_Request& request : requests) MPI_Request_free(&request);
   });
   CHECK(played.what.empty() && played.report.facts.empty());
-  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 8}}));
+  CHECK(messages_by_peer(played.report.traffic) == (std::map<int, std::int64_t>{{next, 8}}));
 }
 
 void test_waiting_for_some() {
@@ -155,7 +155,7 @@ void test_ready_and_matched_messages() {
     CHECK(byte == 'c');
   });
   CHECK(played.what.empty() && played.report.facts.empty());
-  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 3}}));
+  CHECK(messages_by_peer(played.report.traffic) == (std::map<int, std::int64_t>{{next, 3}}));
   CHECK(shared->pages[rank].receives == 3 && shared->pages[rank].pending_count == 0);
   const Played wrong = play([] {
     char byte = 0;
@@ -189,7 +189,7 @@ void test_buffered_messages() {
   CHECK(played.what.empty() && played.report.facts.size() == 2);
   CHECK(played.has(fact_buffered_send, "MPI_Bsend does not wait for its receive"));
   CHECK(played.has(fact_buffered_send, "MPI_Bsend_init does not wait for its receive"));
-  CHECK(played.report.bytes_sent_to == (std::map<int, std::int64_t>{{next, 2}}));
+  CHECK(messages_by_peer(played.report.traffic) == (std::map<int, std::int64_t>{{next, 2}}));
 }
 
 void test_probe() {

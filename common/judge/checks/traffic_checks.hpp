@@ -1,0 +1,23 @@
+#pragma once
+
+#include "judge/checks/communication_checks.hpp"
+
+/// What ranks sent each other, by messages and by collectives, against what has to be sent.
+namespace course::checks {
+
+/// The bytes that rank `from` has to send to rank `to`, another rank.
+using NeededBytes = std::function<std::int64_t(const Example&, int from, int to)>;
+
+/// A rank sent more to another than is needed: one finding, of the first such pair. It says so where every
+/// rank sent the same whole multiple.
+CommunicationCheck sends_only_what_is_needed(NeededBytes needed, std::string mistake);
+
+/// The whole number that every rank which sent anything, and at least one did, sent to each other rank times
+/// what is needed; 0 where there is no such number.
+std::int64_t whole_multiple_sent(const NeededBytes& needed, const Example& example, const Outcome& outcome);
+
+/// Recognised: every rank that sent anything sent the same whole multiple, greater than 1, of what is needed
+/// to each other rank.
+Recognises sent_whole_multiple(NeededBytes needed);
+
+}  // namespace course::checks
