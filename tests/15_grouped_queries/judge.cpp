@@ -7,6 +7,7 @@
 #include "judge/attention/gradient_checks.hpp"
 #include "judge/attention/grouped.hpp"
 #include "judge/checks/communication_checks.hpp"
+#include "judge/checks/traffic_checks.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "protocol/block_log.hpp"
 #include "protocol/fact_kinds.hpp"
@@ -212,27 +213,22 @@ std::vector<CommunicationCheck> ring_checks(BytesOfTokens bytes, checks::Hops ho
   const auto longest = [bytes](const Example& example) {
     return bytes(example, largest_shard(example.layout.shard_tokens()));
   };
-  const auto limit = [=](const Example& example, int) { return longest(example) * hops(example.ranks()); };
-  // A whole multiple of what is needed, on every rank, with messages padded or not.
-  const auto times_too_many = [=](const Example& example, const Outcome& outcome) {
-    if (example.ranks() < 2) return false;
-    return std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
-      const std::int64_t needed = limit(example, 0);
-      return bytes_sent(report) > needed && bytes_sent(report) % needed == 0;
-    });
+  const NeededBytes needed = [=](const Example& example, int from, int to) {
+    return to == example.ahead(from) ? longest(example) * hops(example.ranks()) : 0;
   };
   const auto memory = [=](const Example& example) {
     return example.large ? rooms * longest(example) : no_limit;
   };
-  return {first_of({without_fact(fact_world, ""), sends_only_to_next(""),
-                    named_if(sends_at_most(limit, ""), times_too_many, sent_in_vain)}),
-          uses_only_known_calls(),
-          stays_in_its_memory(),
-          completes_its_requests(""),
-          frees_what_it_makes(""),
-          passes_tensors_by_messages(""),
-          uses_memory_at_most(memory, ""),
-          tells_null_peers};
+  return {
+      first_of({without_fact(fact_world, ""), sends_only_to_next(""),
+                named_if(sends_only_what_is_needed(needed, ""), sent_whole_multiple(needed), sent_in_vain)}),
+      uses_only_known_calls(),
+      stays_in_its_memory(),
+      completes_its_requests(""),
+      frees_what_it_makes(""),
+      passes_tensors_by_messages(""),
+      uses_memory_at_most(memory, ""),
+      tells_null_peers};
 }
 
 /// The blocks that a ring gives to accumulate are looked at: whose they are, and how often.
