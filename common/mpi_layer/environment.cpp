@@ -39,7 +39,7 @@ int make_among(Recorder& recorder, const char* name, const std::shared_ptr<Commu
   const Operation operation = recorder.prepare_collective(name, members, 0, MPI_PROC_NULL, awaited);
   check(recorder.waiting.run_blocked({name}, operation, call), name);
   if (*made == MPI_COMM_NULL) return MPI_SUCCESS;
-  recorder.enter(name, *made);
+  recorder.enter_made(name, *made);
   recorder.note_made(communicator_handle, number_of(*made), name);
   return MPI_SUCCESS;
 }

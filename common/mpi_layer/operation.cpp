@@ -68,7 +68,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
 Communicators::Communicators(MPI_Comm case_comm) : case_comm_(case_comm) {
   PMPI_Comm_group(case_comm, &case_group_);
   PMPI_Comm_group(MPI_COMM_WORLD, &world_group_);
-  take_in(case_comm)->id = case_communicator;
+  take_in_made(case_comm);
+  known_[case_comm]->id = case_communicator;
   if (case_comm != MPI_COMM_WORLD) take_in(MPI_COMM_WORLD)->is_foreign_world = true;
   // The library raises errors of calls that name no communicator on one of these two.
   if (case_comm != MPI_COMM_SELF) take_in(MPI_COMM_SELF);
@@ -87,7 +88,16 @@ std::shared_ptr<Communicator> Communicators::find(const char* call, MPI_Comm com
   if (comm == MPI_COMM_NULL)
     throw std::invalid_argument(std::string(call) + " was called with MPI_COMM_NULL");
   const auto found = known_.find(comm);
-  return found != known_.end() ? found->second : take_in(comm);
+  if (found != known_.end()) return found->second;
+  std::shared_ptr<Communicator> unknown = take_in(comm);
+  unknown->id = unknown_communicator;
+  return unknown;
+}
+
+void Communicators::take_in_made(MPI_Comm comm) {
+  const std::shared_ptr<Communicator> made = take_in(comm);
+  made->number = ++numbered_;
+  seen_.push_back(made);
 }
 
 bool Communicators::belongs_to_caller(MPI_Comm comm) const {
@@ -111,10 +121,6 @@ std::shared_ptr<Communicator> Communicators::take_in(MPI_Comm comm) {
   const std::uint64_t hash = describe_group(group, *taken);
   PMPI_Group_free(&group);
   taken->id = mix(hash, ++made_from_group_[hash]);
-  if (comm == case_comm_ || !belongs_to_caller(comm)) {
-    taken->number = ++numbered_;
-    seen_.push_back(taken);
-  }
   known_[comm] = taken;
   return taken;
 }

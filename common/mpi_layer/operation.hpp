@@ -51,10 +51,13 @@ class Communicators {
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
 
-  /// Looks the communicator up; one that is not known yet is taken in. Those that ranks make together must be
-  /// looked up when they are made, so that all ranks number them in the same order.
+  /// Looks the communicator up. Of one that is not known, since nobody follows the call that made it, as
+  /// MPI_Comm_idup's, nothing is known but its ranks: two ranks cannot tell that they mean the same one.
   /// @throws std::invalid_argument naming `call` for a null communicator.
   std::shared_ptr<Communicator> find(const char* call, MPI_Comm comm);
+
+  /// One that its members have just made together: all of them number theirs in the same order.
+  void take_in_made(MPI_Comm comm);
 
   /// That of MPI_Comm_create_group's callers, who alone make a communicator together: as if they had one.
   std::shared_ptr<Communicator> of_group(MPI_Group group);

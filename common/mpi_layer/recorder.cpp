@@ -114,6 +114,12 @@ std::shared_ptr<Communicator> Recorder::enter(const char* call, MPI_Comm comm) {
   return communicator;
 }
 
+void Recorder::enter_made(const char* call, MPI_Comm comm) {
+  const OpenRequests::Guard guard(open.mutex);
+  overlap.see_call(call);
+  communicators_.take_in_made(comm);
+}
+
 std::shared_ptr<Communicator> Recorder::enter_group(const char* call, MPI_Group group) {
   const OpenRequests::Guard guard(open.mutex);
   overlap.see_call(call);

@@ -296,6 +296,8 @@ class Recorder {
 
   /// What is known of comm; every wrapper that is given a communicator passes here.
   std::shared_ptr<Communicator> enter(const char* call, MPI_Comm comm);
+  /// The same of one that its members have just made together.
+  void enter_made(const char* call, MPI_Comm comm);
   /// The same of those who make a communicator of this group, which is not yet one.
   std::shared_ptr<Communicator> enter_group(const char* call, MPI_Group group);
   /// What the page tells of communicators while these operations are pending.

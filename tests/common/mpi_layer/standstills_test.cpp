@@ -430,6 +430,29 @@ void test_nothing_is_proven_of_a_program_that_runs() {
   CHECK(played.what.empty());
 }
 
+/// Rank 0 uses one of two first, rank 1 the other: what they call the first is not one communicator.
+void test_communicators_that_nobody_follows_prove_nothing() {
+  const Played played = play([] {
+    MPI_Comm pair[2];
+    MPI_Request made[2];
+    for (int i : {0, 1}) MPI_Comm_idup(comm, &pair[i], &made[i]);
+    MPI_Waitall(2, made, MPI_STATUSES_IGNORE);
+    char byte = 0;
+    if (rank == 0) {
+      MPI_Request sent[2];
+      for (int i : {0, 1}) MPI_Isend(&byte, 1, MPI_CHAR, 1, 0, pair[i], &sent[i]);
+      MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
+    } else if (rank == 1) {
+      CHECK(eventually([] { return snapshot(shared->pages[0]).phase == Phase::Blocked; }));
+      for (const course::PendingOperation& pending : snapshot(shared->pages[0]).pending)
+        CHECK(pending.communicator == course::unknown_communicator);
+      for (int i : {1, 0}) MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, pair[i], MPI_STATUS_IGNORE);
+    }
+    for (MPI_Comm& one : pair) MPI_Comm_free(&one);
+  });
+  CHECK(played.what.empty());
+}
+
 void test_tests_in_a_row_are_polling() {
   const Played played = play([] {
     char byte = 0;
@@ -468,6 +491,7 @@ void test_deadlocks() {
   test_pages_tell_whose_part_a_collective_awaits();
   test_a_group_that_does_not_come_together();
   test_nothing_is_proven_of_a_program_that_runs();
+  test_communicators_that_nobody_follows_prove_nothing();
   test_tests_in_a_row_are_polling();
 }
 
