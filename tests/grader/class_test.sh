@@ -112,7 +112,8 @@ grade_class 02-01
 check 'a range that runs backwards is refused' has "$code $err" "2 course: '02-01' runs backwards"
 mkdir "$work/nobody" && mkdir "$work/nobody/__MACOSX" "$work/nobody/.hidden"
 grade 01 --prepared --submissions "$work/nobody"
-check 'a folder without submissions is refused' has "$code $err" "2 course: --submissions: there is no folder in $work/nobody"
+check 'a folder without submissions: exit 2' is "$code" 2
+check 'a folder without submissions is named' has "$err" "course: --submissions: there is no folder in $work/nobody"
 check 'it gets no results' test ! -e "$work/nobody.grades"
 check 'nothing was graded' test ! -e "$results/grades.csv"
 
