@@ -38,10 +38,9 @@ bool is_linkers_frame(const std::string& line) {
 
 /// @param contract the namespace that the lesson's header declares its functions in
 std::string undefined_in_words(const std::string& name, const std::string& contract) {
-  return name + (name.starts_with(contract + "::")
-                     ? ", of the contract, is not defined: it is missing, or has "
-                       "other parameters than in the header"
-                     : " is used but defined nowhere");
+  if (!name.starts_with(contract + "::")) return name + " is used but defined nowhere";
+  return name +
+         ", of the contract, is not defined: it is missing, or has other parameters than in the header";
 }
 
 /// Where ": error: ..." begins in a line; npos where it reports none.
