@@ -37,12 +37,39 @@ std::vector<std::string> names_in(const std::string& nm_output) {
   return names;
 }
 
-/// The first name of which `allowed` does not say `expected`.
-std::string first_unlike(const std::string& nm_output, const AllowedSymbols& allowed, bool expected) {
-  const std::vector<std::string> names = names_in(nm_output);
-  const auto found =
-      std::ranges::find_if(names, [&](const std::string& name) { return allowed.allows(name) != expected; });
-  return found == names.end() ? "" : *found;
+/// The names of which `allowed` does not say `expected`.
+std::vector<std::string> names_unlike(const std::string& nm_output, const AllowedSymbols& allowed,
+                                      bool expected) {
+  std::vector<std::string> names = names_in(nm_output);
+  std::erase_if(names, [&](const std::string& name) { return allowed.allows(name) == expected; });
+  return names;
+}
+
+/// What a name of the C++ library is of, in a student's words; any other name as it is.
+std::string in_words(const std::string& name) {
+  struct Words {
+    std::vector<std::string> patterns;
+    std::string text;
+  };
+  static const std::vector<Words> all{
+      {{"std::__basic_file*", "std::basic_filebuf*", "std::basic_ifstream*", "std::basic_ofstream*",
+        "std::basic_fstream*", "VTT for std::basic_ifstream*", "VTT for std::basic_ofstream*",
+        "VTT for std::basic_fstream*"},
+       "a file (std::ofstream and the like)"},
+      {{"std::random_device*"}, "std::random_device"},
+      {{"std::filesystem::*"}, "std::filesystem"},
+      {{"syscall"},
+       "a system call, as std::jthread, std::latch, semaphores and waits on an atomic do (std::thread, a "
+       "mutex "
+       "and a condition variable make none)"}};
+  const auto words =
+      std::ranges::find_if(all, [&](const Words& each) { return fits_any(name, each.patterns); });
+  return words == all.end() ? name : words->text;
+}
+
+/// Whether it is a name of the compiler's and its library's own, which no student writes.
+bool is_internal(const std::string& name) {
+  return name.starts_with("__") || name.find("::_") != std::string::npos;
 }
 
 }  // namespace
@@ -67,11 +94,16 @@ bool AllowedSymbols::allows(const std::string& demangled) const {
 }
 
 std::string forbidden_symbol(const std::string& nm_output, const AllowedSymbols& allowed) {
-  return first_unlike(nm_output, allowed, true);
+  const std::vector<std::string> names = names_unlike(nm_output, allowed, true);
+  const auto known = std::ranges::find_if(
+      names, [](const std::string& name) { return !is_internal(name) || in_words(name) != name; });
+  if (known != names.end()) return *known;
+  return names.empty() ? "" : names.front();
 }
 
 std::string usurped_symbol(const std::string& nm_output, const AllowedSymbols& of_others) {
-  return first_unlike(nm_output, of_others, false);
+  const std::vector<std::string> names = names_unlike(nm_output, of_others, false);
+  return names.empty() ? "" : names.front();
 }
 
 std::string refused_symbol(const ObjectListing& object, const std::string& lists,
@@ -81,7 +113,7 @@ std::string refused_symbol(const ObjectListing& object, const std::string& lists
   AllowedSymbols allowed(lists, sections);
   allowed.add(lesson + "::*");
   if (const std::string forbidden = forbidden_symbol(object.undefined, allowed); !forbidden.empty())
-    return "uses " + forbidden + ", which no answer to this lesson needs";
+    return "uses " + in_words(forbidden) + ", which no answer to this lesson needs";
   if (const std::string own = usurped_symbol(object.defined, {lists, {"gpu"}}); !own.empty())
     return "defines " + own + ", which is the simulated GPU's";
   return "";

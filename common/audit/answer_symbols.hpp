@@ -22,8 +22,8 @@ class AllowedSymbols {
   std::vector<std::string> refused_;
 };
 
-/// The first undefined symbol in the output of `nm --undefined-only --demangle` that is not allowed; empty
-/// when all are.
+/// An undefined symbol in the output of `nm --undefined-only --demangle` that is not allowed: the first that
+/// a student may know, else the first; empty when all are allowed.
 std::string forbidden_symbol(const std::string& nm_output, const AllowedSymbols& allowed);
 
 /// The first symbol in the output of `nm --defined-only --demangle` that is another's to define; empty when

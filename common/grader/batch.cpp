@@ -35,6 +35,7 @@ namespace {
 /// A grader has limits for all that it waits for; this is for what nobody thought of.
 constexpr std::chrono::minutes longest_grading{30};
 constexpr std::chrono::milliseconds look_interval{50};
+constexpr const char* of_a_macs_archive = "__MACOSX";  ///< a folder that it adds to what it packs
 constexpr const char* between_reasons = " | ";
 
 /// A submission and where its results lie.
@@ -213,13 +214,14 @@ class Batch {
       deadline_from(*options.due);
       for (const LessonInfo& lesson : asked_) due_[lesson.id] = *options.due;
     }
+    const std::vector<fs::path> folders = submission_folders();
     // Reports of others are nothing for submitted code to read.
     if (fs::create_directories(results_)) fs::permissions(results_, fs::perms::owner_all);
     for (const fs::path& folder : {reports_, parts_}) fs::create_directories(folder);
     lock_.emplace(results_ / ".lock", "another ./course grade to finish with " + results_.string());
     recall_run();
     for (const LessonInfo& lesson : asked_) terms_[lesson.id] = terms_of(checkout_, lesson, manifest_);
-    collect_items();
+    collect_items(folders);
     write_run();
     if (!options_.points_text.empty()) write_changed(results_ / points_file, options_.points_text);
   }
@@ -307,22 +309,39 @@ class Batch {
     return seeds;
   }
 
-  void collect_items() {
+  /// Says what else lies among the submissions. Throws UsageError where there are none.
+  std::vector<fs::path> submission_folders() const {
+    std::vector<fs::path> folders;
+    std::vector<std::string> passed_over;
     for (const fs::directory_entry& entry : fs::directory_iterator(*options_.submissions)) {
       const std::string name = entry.path().filename();
-      if (!fs::is_directory(entry.symlink_status()) || name.starts_with('.')) {
-        complain("not graded: " + presentable(name) + " is not a folder, or is hidden");
-        continue;
-      }
-      items_.push_back(item_of(name, entry.path()));
+      if (fs::is_directory(entry.symlink_status()) && !name.starts_with('.') && name != of_a_macs_archive)
+        folders.push_back(entry.path());
+      else
+        passed_over.push_back(presentable(name));
+    }
+    std::ranges::sort(passed_over);
+    if (!passed_over.empty())
+      complain("not graded, since these are no folders, hidden, or a Mac's own: " + joined(passed_over));
+    if (folders.empty())
+      throw UsageError("--submissions: there is no folder in " + options_.submissions->string());
+    return folders;
+  }
+
+  void collect_items(const std::vector<fs::path>& folders) {
+    for (const fs::path& folder : folders) {
+      const std::string name = folder.filename();
+      items_.push_back(item_of(name, folder));
       if (!ids_.empty() && !ids_.contains(name)) complain("not in the roster: " + presentable(name));
     }
-    if (items_.empty())
-      throw UsageError("--submissions: there is no folder in " + options_.submissions->string());
+    std::vector<std::string> absent;
     for (const auto& [name, id] : ids_) {
-      if (std::ranges::find(items_, name, &Item::name) == items_.end())
-        items_.push_back({name, {}, {}, {}, {}});
+      if (std::ranges::find(items_, name, &Item::name) != items_.end()) continue;
+      items_.push_back({name, {}, {}, {}, {}});
+      absent.push_back(presentable(name));
     }
+    // A name may look like that of a folder and be written with other characters, as on a Mac.
+    if (!absent.empty()) complain("in the roster, and no folder of that name: " + joined(absent));
     std::ranges::sort(items_, {}, &Item::name);
   }
 

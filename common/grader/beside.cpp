@@ -152,6 +152,22 @@ class Past {
   fs::path root_;
 };
 
+/// Adds the answers at a submission's top that differ from those in their lessons' folders, which are graded.
+void add_second_answers(const Descriptor& top, const std::vector<LessonInfo>& lessons,
+                        std::map<std::string, std::string>& others) {
+  for (const LessonInfo& lesson : lessons) {
+    for (const std::string& file : lesson.files) {
+      try {
+        const std::optional<std::string> graded = read_below(top, Checkout::student_file(lesson, file)),
+                                         second = read_below(top, file);
+        if (graded && second && !same_lines(*graded, *second)) others[file] = *second;
+      } catch (const NotTaken&) {
+        continue;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Edits edits_beside(const Checkout& checkout, const fs::path& folder) {
@@ -173,6 +189,7 @@ Edits edits_beside(const Checkout& checkout, const fs::path& folder) {
     }
     if (!is_courses || !is_made_of(text, path, read_text(source))) others[path.generic_string()] = text;
   }
+  add_second_answers(top, checkout.lessons, others);
   if (others.empty()) return {};
   const Past past(checkout.root);
   if (past.is_known()) return {past.unknown(others), true};

@@ -17,7 +17,8 @@ struct Edits {
 };
 
 /// What lies where the course has its build, its registry, its tests and its contracts, and is not the
-/// course's of today or of any commit of it. Ends of lines do not count. None for the checkout itself.
+/// course's of today or of any commit of it; and a second answer, at the top, that is not graded. Ends of
+/// lines do not count. None for the checkout itself.
 Edits edits_beside(const Checkout& checkout, const std::filesystem::path& folder);
 
 /// One sentence about them, which names some.

@@ -46,6 +46,7 @@ std::int64_t deadline_from(const std::string& text) {
   const std::int64_t seconds = utc ? timegm(&changed) : mktime(&changed);
   if (!is_a_time(asked, seconds, utc)) throw error;
   const int ahead = 3600 * number_in(parts[9], 0) + 60 * number_in(parts[10], 0);
+  if (whole_day) return seconds + 1;
   return seconds - (parts[8] == "-" ? -ahead : ahead);
 }
 

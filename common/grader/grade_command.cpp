@@ -27,6 +27,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// From the root, without the slash that Tab completion puts at a folder's end.
+fs::path whole_path(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
 void override_one(LessonInfo& lesson, const std::string& task_id, const nlohmann::json& points) {
   const auto task = std::ranges::find(lesson.tasks, task_id, &TaskInfo::id);
   if (task == lesson.tasks.end())
@@ -226,8 +232,7 @@ Report grade_submission(const Checkout& checkout, const std::vector<LessonInfo>&
   const auto seconds = [&begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  const fs::path whole = fs::absolute(folder).lexically_normal();
-  Report report{whole.has_filename() ? whole.filename() : whole.parent_path().filename(), manifest, {}};
+  Report report{whole_path(folder).filename(), manifest, {}};
   for (const LessonInfo& lesson : lessons) {
     const double before = seconds();
     so_far(ended_at_next(report, lessons));
@@ -373,7 +378,7 @@ void refuse_places(const fs::path& submissions, const fs::path& results) {
 }  // namespace
 
 fs::path results_folder(const GradeOptions& options) {
-  return options.output.value_or(fs::absolute(*options.submissions).lexically_normal().string() + ".grades");
+  return options.output.value_or(whole_path(*options.submissions).string() + ".grades");
 }
 
 GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson,

@@ -15,22 +15,25 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// A contract as a reader wants it: its comment's words, and its declaration.
+/// A contract as a reader wants it: its comment's words, an empty line between paragraphs, and its
+/// declaration.
 struct TaskText {
   std::string words, declaration;
 };
 
 std::vector<TaskText> texts_of(const Checkout& checkout, const std::string& lesson_id,
                                const std::string& task) {
+  const std::string mark = "///";
   const auto lesson = std::ranges::find(checkout.lessons, lesson_id, &LessonInfo::id);
   std::vector<TaskText> texts;
   if (lesson == checkout.lessons.end()) return texts;
   for (const Contract& contract : contracts_of(checkout, *lesson, task)) {
     TaskText text;
     for (const std::string& line : lines_of(contract.text)) {
-      const std::string mark = "///", words = line.starts_with(mark) ? line.substr(mark.size()) : "";
-      (line.starts_with(mark) ? text.words : text.declaration) +=
-          (words.empty() ? line : words.substr(1)) + "\n";
+      if (!line.starts_with(mark))
+        text.declaration += line + "\n";
+      else
+        text.words += line.substr(std::min(line.size(), mark.size() + 1)) + "\n";
     }
     texts.push_back(text);
   }
@@ -165,6 +168,13 @@ std::string markdown(const std::string& text) {
   return result;
 }
 
+/// A quotation of words whose paragraphs an empty line ends.
+std::string quoted(const std::string& words) {
+  const std::size_t end = words.find("\n\n");
+  if (end == std::string::npos) return "> " + markdown(words) + "\n\n";
+  return "> " + markdown(words.substr(0, end)) + "\n>\n" + quoted(words.substr(end + 2));
+}
+
 /// A block of text as it is, in a fence that the text does not have.
 std::string fenced(const std::string& text, const std::string& language) {
   std::string fence = "```";
@@ -177,7 +187,7 @@ std::string markdown_task(const Json& lesson, const Json& task, const Checkout& 
   std::string text = fmt::format("### {}.{} {}: {}, {}\n\n", markdown(lesson.at("id")), markdown(id),
                                  markdown(task.at("name")), in_words(task.at("status")), points_of(task));
   for (const TaskText& each : texts_of(checkout, lesson.at("id"), id))
-    text += "> " + markdown(each.words) + "\n\n" + fenced(each.declaration, "cpp");
+    text += quoted(each.words) + fenced(each.declaration, "cpp");
   if (const std::string why = told(task); !why.empty()) text += fenced(why, "text");
   return text;
 }

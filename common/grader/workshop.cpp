@@ -15,6 +15,7 @@
 
 #include "audit/answer_includes.hpp"
 #include "audit/answer_symbols.hpp"
+#include "course/build/build_output.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
 #include "gpu/cuda_to_cpp/cuda_to_cpp.hpp"
@@ -55,16 +56,11 @@ std::string errors_in(const std::string& output) {
   return joined(errors, {}, "\n");
 }
 
-/// The linker's first lines on what it lacks, without where in which function and without what the compiler
-/// says of its end.
-std::string link_errors_in(const std::string& output) {
-  std::vector<std::string> errors;
-  for (const std::string& line : lines_of(output)) {
-    const bool says_why = line.find("collect2: ") == std::string::npos &&
-                          line.find("linker command failed") == std::string::npos &&
-                          line.find(": warning: ") == std::string::npos && !line.ends_with(":");
-    if (says_why && errors.size() < shown_errors) errors.push_back(line.substr(0, longest_error));
-  }
+/// The first things that the linker lacks.
+std::string first_link_errors(const std::string& output, const LessonInfo& lesson) {
+  std::vector<std::string> errors = link_errors(output, lesson.tag());
+  errors.resize(std::min(errors.size(), shown_errors));
+  for (std::string& error : errors) error.resize(std::min(error.size(), longest_error));
   return errors.empty() ? first_complaint(output) : joined(errors, {}, "\n");
 }
 
@@ -337,7 +333,8 @@ std::string Workshop::examine(const std::string& file) const {
 std::string Workshop::link() const {
   const fs::path linked = at("objects") / "subject.so";
   const ConfinedRun run = run_confined(confinement_, link_, {{at("tools")}, at("objects")}, at("link.txt"));
-  if (!run.succeeded()) return "does not link: " + link_errors_in(without_places(run.output)) + run.exceeded;
+  if (!run.succeeded())
+    return "does not link: " + first_link_errors(without_places(run.output), lesson_) + run.exceeded;
   if (!fs::is_regular_file(fs::symlink_status(linked))) return "does not link: the linker made no file";
   fs::copy_file(linked, subject(), fs::copy_options::overwrite_existing);
   show(subject());

@@ -221,6 +221,7 @@ class Launch {
     watch.look(last);
     // An exit code of 0 proves nothing: the code that was played may have ended the process.
     const bool well = !failure && exit && exit->code == 0;
+    if (!well && !failure) failure = full_output();
     const int last_case = static_cast<int>(planned_.size()) - 1;
     const int ended =
         well ? static_cast<int>(watched.first_unreported()) : std::clamp(watch.case_index(), 0, last_case);
@@ -232,7 +233,23 @@ class Launch {
     if (options_.on_look) options_.on_look({ranks, output()});
   }
 
+  static Outcome ended_for(const std::string& exceeded) {
+    return {.ending = Outcome::Ending::OverLimit, .text = "ended: " + exceeded};
+  }
+
+  /// Where nothing more that is printed has room. A signal ends a player that prints on; mpirun takes from
+  /// its ranks all the same, and holds that in memory.
+  std::optional<Outcome> full_output() const {
+    if (options_.confinement == nullptr) return std::nullopt;
+    const std::int64_t most = options_.confinement->limits().file_bytes;
+    std::error_code none;
+    const std::uintmax_t printed = fs::file_size(output(), none);
+    if (none || printed < static_cast<std::uintmax_t>(most)) return std::nullopt;
+    return ended_for(fmt::format("it printed more than {} MiB", most >> 20));
+  }
+
   std::optional<Outcome> over_limit(const Process& process, double seconds) const {
+    if (std::optional<Outcome> full = full_output()) return full;
     std::optional<std::string> exceeded;
     double limit_s = options_.launch_limit_s;
     if (options_.confinement != nullptr) {
@@ -241,7 +258,7 @@ class Launch {
     }
     if (!exceeded && seconds > limit_s) exceeded = fmt::format("it ran for more than {:.0f} s", limit_s);
     if (!exceeded) return std::nullopt;
-    return Outcome{.ending = Outcome::Ending::OverLimit, .text = "ended: " + *exceeded};
+    return ended_for(*exceeded);
   }
 
   /// Why no rank came as far as to load what was submitted: the machine's failure, whoever submitted it.

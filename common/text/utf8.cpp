@@ -35,6 +35,15 @@ bool is_allowed(const std::string& character) {
 
 }  // namespace
 
+bool is_utf8(const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
 std::string clean_utf8(const std::string& text, const std::string& replacement) {
   std::string clean;
   for (std::size_t at = 0; at < text.size();) {

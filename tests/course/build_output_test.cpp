@@ -137,6 +137,22 @@ TEST(Diagnostics, NameAnUndefinedFunctionOnce) {
       "parameters than in the header\nerror: mine() is used but defined nowhere\n");
 }
 
+TEST(LinkErrors, NameAnUndefinedFunctionOnceAndKeepTheRest) {
+  const std::string output =
+      "/usr/bin/ld: adapter.cpp.o: in function `(anonymous namespace)::owner(course::Call&)':\n"
+      "adapter.cpp:(.text+0x12): undefined reference to `lesson05::owner(int)'\n"
+      "/usr/bin/ld: adapter.cpp.o: warning: relocation in read-only section\n"
+      "adapter.cpp:(.text+0x99): undefined reference to `lesson05::owner(int)'\n"
+      "/usr/bin/ld: adapter.cpp.o:(.text+0x99): more undefined references to `lesson05::owner(int)' follow\n"
+      "/usr/bin/ld: unrecognized option '--no-such-option'\n"
+      "collect2: error: ld returned 1 exit status\n";
+  EXPECT_EQ(
+      link_errors(output, "lesson05"),
+      (std::vector<std::string>{"lesson05::owner(int), of the contract, is not defined: it is missing, or "
+                                "has other parameters than in the header",
+                                "/usr/bin/ld: unrecognized option '--no-such-option'"}));
+}
+
 }  // namespace
 
 }  // namespace course::program

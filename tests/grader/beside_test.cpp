@@ -93,6 +93,21 @@ TEST_F(OlderHandout, IsNoEditOfTheStudentsWhereThereIsNoHistory) {
   expect_no_accusation(edits_from(root()));
 }
 
+TEST_F(OlderHandoutAndGit, MayHoldASecondAnswerWhichIsNotGraded) {
+  LessonInfo lesson;
+  lesson.id = "01";
+  lesson.name = "safe_softmax";
+  lesson.files = {"safe_softmax.cpp"};
+  write_text(submission() / "lessons/01_safe_softmax/safe_softmax.cpp", "graded\n");
+  const auto edits = [&] { return edits_beside(Checkout{root(), {lesson}}, submission()).paths; };
+  write_text(submission() / "safe_softmax.cpp", "graded\r\n");
+  EXPECT_EQ(edits(), Paths{judge});
+  write_text(submission() / "safe_softmax.cpp", "another\n");
+  EXPECT_EQ(edits(), (Paths{"safe_softmax.cpp", judge}));
+  fs::remove(submission() / "lessons/01_safe_softmax/safe_softmax.cpp");
+  EXPECT_EQ(edits(), Paths{judge});
+}
+
 TEST_F(OlderHandout, OfTodayHasNothingToSay) {
   fs::copy_file(root() / contract, submission() / contract, fs::copy_options::overwrite_existing);
   fs::copy_file(root() / judge, submission() / judge, fs::copy_options::overwrite_existing);

@@ -110,12 +110,25 @@ check 'the other option is named' has "$err" "for a folder of submissions: --sub
 rm -r "$all/eve"
 grade_class 02-01
 check 'a range that runs backwards is refused' has "$code $err" "2 course: '02-01' runs backwards"
+mkdir "$work/nobody" && mkdir "$work/nobody/__MACOSX" "$work/nobody/.hidden"
+grade 01 --prepared --submissions "$work/nobody"
+check 'a folder without submissions: exit 2' is "$code" 2
+check 'a folder without submissions is named' has "$err" "course: --submissions: there is no folder in $work/nobody"
+check 'it gets no results' test ! -e "$work/nobody.grades"
 check 'nothing was graded' test ! -e "$results/grades.csv"
 
 # ---- the first lesson ----
 
+mkdir "$all/__MACOSX" "$all/.hidden" && echo mine >"$all/notes.txt"
 grade_class 01 --seed 7 --roster <(cat "$work/roster.csv") --due 2026-10-12T18:00+02:00
 check 'a class is graded' is $code 0
+check 'what is no submission is passed over, which is said once' has "$err" \
+  "not graded, since these are no folders, hidden, or a Mac's own: .hidden, __MACOSX, notes.txt"
+check 'and has no row' lacks "$(cat "$results/grades.csv")" MACOSX
+check 'who of the roster has no folder is said' has "$err" 'in the roster, and no folder of that name: zoe'
+rm -r "$all/__MACOSX" "$all/.hidden" "$all/notes.txt"
+grade 01 --prepared --submissions "$all/"
+check 'a slash at the end makes no other class' has "$err" 'already graded in '"$results: 3"
 check "ada's points" is "$(field ada points)" 100
 check 'by tasks' is "$(field ada 01.1) $(field ada 01.2)" '60 40'
 check 'her id' is "$(field ada id)" 1001

@@ -74,7 +74,8 @@ sed 's/\bsoftmax\b\(.*{\)$/soft_max\1/' "$work/answer/safe_softmax.cpp" >"$work/
 out=$("$build/bin/course-program" grade 01 --prepared --submission "$work/lacking" 2>/dev/null </dev/null)
 check 'a function that is misspelt: exit 0' is "$?" 0
 check 'a function that is misspelt: the answer has failed' has "$out" ': failed'
-check 'a function that is misspelt is named' has "$out" 'undefined reference to `'
+check 'a function that is misspelt is named' has "$out" \
+  ', of the contract, is not defined: it is missing, or has other parameters than in the header'
 check 'a function that is misspelt: the compiler driver has nothing to add' lacks "$out" 'collect2'
 
 if unshare --mount true 2>/dev/null; then

@@ -34,6 +34,21 @@ TEST(OverridePoints, RefusesWhatIsNotThereOrNoNumber) {
   }
 }
 
+// ---- where results lie ----
+
+TEST(ResultsFolder, LiesBesideTheSubmissionsHoweverTheyAreNamed) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  GradeOptions options;
+  for (const char* typed : {"handed-in", "handed-in/", "./handed-in//", "handed-in/.", "handed-in/ada/.."}) {
+    options.submissions = typed;
+    EXPECT_EQ(results_folder(options), here / "handed-in.grades") << typed;
+  }
+  for (const char* typed : {".", "./"}) {
+    options.submissions = typed;
+    EXPECT_EQ(results_folder(options), here.string() + ".grades") << typed;
+  }
+}
+
 // ---- what makes a grade stale ----
 
 TEST(Terms, ChangeWithTheSourcesThatDecide) {
@@ -42,10 +57,9 @@ TEST(Terms, ChangeWithTheSourcesThatDecide) {
   const auto judges = [&] { return terms_of(checkout, LessonInfo{}, {}).judges; };
   std::string before = judges();
   for (const char* source :
-       {"common/grader/grade_command.cpp", "common/grader/submission.cpp",
-        "common/audit/allowed_symbols.txt", "common/grader/a_new_source.cpp", "common/skeleton/skeleton.cpp",
-        "common/runner/confinement.cpp", "common/course/workspace/lesson_status.cpp",
-        "common/audit/answer_includes.cpp"}) {
+       {"common/grader/grade_command.cpp", "common/grader/submission.cpp", "common/audit/allowed_symbols.txt",
+        "common/grader/a_new_source.cpp", "common/skeleton/skeleton.cpp", "common/runner/confinement.cpp",
+        "common/course/workspace/lesson_status.cpp", "common/audit/answer_includes.cpp"}) {
     ASSERT_TRUE(std::string(source).find("new") != std::string::npos ||
                 std::filesystem::exists(std::filesystem::path(COURSE_SOURCE_DIR) / source));
     write_text(temporary.path() / source, "changed");

@@ -83,6 +83,15 @@ TEST(MarkdownReport, ShowsNamesAsText) {
       << text;
 }
 
+TEST(Reports, EndAParagraphWhereTheContractDoes) {
+  const nlohmann::ordered_json report = json_of(report_with("x"));
+  const std::string html = html_report(report, checkout()), text = markdown_report(report, checkout());
+  EXPECT_EQ(html.find("///"), std::string::npos);
+  EXPECT_EQ(text.find("///"), std::string::npos);
+  EXPECT_NE(html.find("modulo P.\n\nq, k, v, o [heads"), std::string::npos);
+  EXPECT_NE(text.find("modulo P.\n>\n> q, k, v, o \\[heads"), std::string::npos) << text;
+}
+
 TEST(Reports, SayWhenALessonWasHandedInAndHowLate) {
   Report graded = report_with("x");
   graded.lessons[0].commit = LastCommit{"1a2b3c4", "2026-10-05T22:41:07+02:00", 1, false};

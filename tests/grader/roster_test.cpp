@@ -27,6 +27,14 @@ TEST(Roster, TakesWhatASpreadsheetSaves) {
   EXPECT_EQ(roster("\xEF\xBB\xBFsubmission,id\r\nada,1001\r\n\r\n"), (Ids{{"ada", "1001"}}));
 }
 
+TEST(Roster, TakesACellWithoutTheBlanksAtItsEnds) {
+  EXPECT_EQ(roster("submission , id\n zoe ,\t1004 \n"), (Ids{{"zoe", "1004"}}));
+}
+
+TEST(Roster, PassesOverARowWithoutAnything) {
+  EXPECT_EQ(roster("submission,id\nada,1001\n , \n,\n"), (Ids{{"ada", "1001"}}));
+}
+
 TEST(Roster, MayLackIds) {
   EXPECT_EQ(roster("submission,id\nada,\nben,\n"), (Ids{{"ada", ""}, {"ben", ""}}));
 }
@@ -40,6 +48,13 @@ TEST(Roster, SaysWhatIsWrong) {
            {"submission,id\nada\n", "row 2, 'ada', has 1 fields, expected 2"},
            {"submission,id\nada,1\nada,2\n", "row 3 has submission 'ada' a second time"},
            {"submission,id\nada,1\nben,1\n", "row 3 gives submission 'ben' the id '1' of submission 'ada'"},
+           {"submission,id\nada,1\nJ\xF6rg M\xFCller,2\n",
+            "roster.csv: line 3 is not UTF-8: save it as UTF-8"},
+           {"submission,id\nada,1\n../x,2\n",
+            "row 3 has submission '../x', expected the name of a folder among the submissions"},
+           {"submission,id\nada/../ben,2\n", "row 2 has submission 'ada/../ben', expected"},
+           {"submission,id\n..,2\n", "row 2 has submission '..', expected"},
+           {"submission,id\n,2\n", "row 2 has submission '', expected"},
            {"submission,id\n\"ada,1\n", "a quote is left open"}}) {
     try {
       roster(text);
@@ -61,7 +76,7 @@ TEST(Deadline, IsTheEndOfADayOrAMinute) {
   EXPECT_EQ(deadline_from("2026-10-12T18:00:30Z"), 1791828030);
   EXPECT_EQ(deadline_from("2026-10-12 18:00+02:00"), 1791828000 - 7200);
   EXPECT_EQ(deadline_from("2026-10-12T18:00-0130"), 1791828000 + 5400);
-  EXPECT_EQ(deadline_from("2026-10-12"), deadline_from("2026-10-12T23:59:59"));
+  EXPECT_EQ(deadline_from("2026-10-12"), deadline_from("2026-10-13T00:00"));
 }
 
 TEST(Deadline, IsRefusedWhereItIsNoDate) {

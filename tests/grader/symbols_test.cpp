@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "audit/answer_symbols.hpp"
 #include "text/text_file.hpp"
 
@@ -109,6 +111,56 @@ TEST(ForbiddenSymbol, IsTheFirstThatIsNotAllowed) {
             "");
   EXPECT_EQ(forbidden_symbol("                 U expf\n                 w getenv@GLIBC_2.2.5\n", allowed),
             "getenv");
+}
+
+/// Of an object with these undefined names.
+std::string refusal_of(const std::vector<std::string>& undefined) {
+  std::string listing;
+  for (const std::string& name : undefined) listing += "                 U " + name + "\n";
+  return refused_symbol({listing, ""}, read_text(COURSE_SOURCE_DIR "/common/audit/allowed_symbols.txt"), {},
+                        "lesson01");
+}
+
+TEST(RefusedSymbol, IsSaidInWordsOfTheStudents) {
+  const std::string end = ", which no answer to this lesson needs";
+  for (const auto& [name, words] : std::map<std::string, std::string>{
+           {"std::__basic_file<char>::~__basic_file()", "a file (std::ofstream and the like)"},
+           {"std::basic_filebuf<char, std::char_traits<char> >::open(char const*, std::_Ios_Openmode)",
+            "a file (std::ofstream and the like)"},
+           {"std::basic_ifstream<char, std::char_traits<char> >::close()",
+            "a file (std::ofstream and the like)"},
+           {"VTT for std::basic_ofstream<char, std::char_traits<char> >",
+            "a file (std::ofstream and the like)"},
+           {"std::random_device::_M_getval()", "std::random_device"},
+           {"std::filesystem::remove(std::filesystem::__cxx11::path const&)", "std::filesystem"},
+           {"getenv", "getenv"}})
+    EXPECT_EQ(refusal_of({"expf", name}), "uses " + words + end);
+}
+
+TEST(RefusedSymbol, IsTheOneThatAStudentKnows) {
+  EXPECT_EQ(refusal_of({"std::__istream_extract(std::istream&, char*, long)", "__fread_chk", "fopen"}),
+            "uses fopen, which no answer to this lesson needs");
+  EXPECT_EQ(refusal_of({"std::__unknown()", "std::random_device::_M_fini()", "fopen"}),
+            "uses std::random_device, which no answer to this lesson needs");
+  EXPECT_EQ(refusal_of({"__fread_chk", "std::__unknown()"}),
+            "uses __fread_chk, which no answer to this lesson needs");
+}
+
+TEST(RefusedSymbol, OfASystemCallSaysWhatMakesItAndWhatMakesNone) {
+  const std::string said =
+      refused_symbol({"                 U syscall\n", ""}, "[all]\nexpf\n", {}, "lesson01");
+  EXPECT_NE(said.find("std::jthread"), std::string::npos) << said;
+  EXPECT_NE(said.find("std::thread, a mutex"), std::string::npos) << said;
+}
+
+/// Ordinary C++20 that answers are written with.
+TEST(AllowedSymbols, HoldFuturesSharedPointersAndResources) {
+  const AllowedSymbols one_rank = list({"all"});
+  for (const char* name :
+       {"__libc_single_threaded", "std::nothrow", "std::future_error::~future_error()",
+        "std::__future_base::_Result_base::_Result_base()", "std::pmr::get_default_resource()", "fesetround",
+        "std::_Sp_make_shared_tag::_S_eq(std::type_info const&)", "pthread_cond_clockwait", "cexpf"})
+    EXPECT_TRUE(one_rank.allows(name)) << name;
 }
 
 TEST(KernelEntry, IsAnInstructionNotAName) {

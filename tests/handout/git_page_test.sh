@@ -71,7 +71,8 @@ check 'nothing is left to hand in' has "$out" '## main...origin/main'
 check 'not a commit' lacks "$out" '[ahead'
 check 'the date is told' has "$out" "$(git rev-parse --short HEAD) "
 check 'the archive has the answer where it is looked for' is "$(git ls-files lessons | wc -l)" \
-  "$(cmake -E tar tf answers.zip | grep -vc '/$')"
+  "$(cmake -E tar tf ../answers.zip | grep -vc '/$')"
+check 'and git has nothing to say of it' is "$(git status --short)" ''
 
 echo '// unfinished' >>"$softmax"
 check 'what is not committed is seen' has "$(git status --short --branch)" " M $softmax"

@@ -32,8 +32,15 @@ std::string undefined_name(const std::string& line) {
 }
 
 bool is_linkers_frame(const std::string& line) {
-  return line.starts_with(">>> ") ||
-         contains_any(line, {"collect2: ", "linker command failed", ": in function `"});
+  return line.starts_with(">>> ") || contains_any(line, {"collect2: ", "linker command failed",
+                                                         ": in function `", "more undefined references to "});
+}
+
+/// @param contract the namespace that the lesson's header declares its functions in
+std::string undefined_in_words(const std::string& name, const std::string& contract) {
+  if (!name.starts_with(contract + "::")) return name + " is used but defined nowhere";
+  return name +
+         ", of the contract, is not defined: it is missing, or has other parameters than in the header";
 }
 
 /// Where ": error: ..." begins in a line; npos where it reports none.
@@ -110,14 +117,23 @@ std::string student_diagnostics(const std::vector<BuildStep>& steps, const std::
       }
     }
   }
-  const std::string contract = target.substr(0, target.find('_')) + "::";
-  for (const std::string& name : undefined) {
-    text += "error: " + name +
-            (name.starts_with(contract) ? ", of the contract, is not defined: it is missing, or has other "
-                                          "parameters than in the header\n"
-                                        : " is used but defined nowhere\n");
-  }
+  const std::string contract = target.substr(0, target.find('_'));
+  for (const std::string& name : undefined) text += "error: " + undefined_in_words(name, contract) + "\n";
   return text;
+}
+
+std::vector<std::string> link_errors(const std::string& output, const std::string& contract) {
+  std::set<std::string> undefined;
+  std::vector<std::string> others, errors;
+  for (const std::string& line : lines_of(output)) {
+    if (const std::string name = undefined_name(line); !name.empty())
+      undefined.insert(name);
+    else if (!is_linkers_frame(line) && line.find(": warning: ") == std::string::npos && !line.ends_with(':'))
+      others.push_back(line);
+  }
+  for (const std::string& name : undefined) errors.push_back(undefined_in_words(name, contract));
+  errors.insert(errors.end(), others.begin(), others.end());
+  return errors;
 }
 
 std::string first_error(const std::string& diagnostics) {

@@ -47,6 +47,11 @@ class NinjaOutput {
 std::string student_diagnostics(const std::vector<BuildStep>& steps, const std::string& target,
                                 const std::filesystem::path& root);
 
+/// What a linker that failed printed: each name that is defined nowhere once, in the words of
+/// student_diagnostics, then its other lines, without warnings and without where in which function.
+/// `contract` is the namespace of the lesson's functions, such as lesson05.
+std::vector<std::string> link_errors(const std::string& output, const std::string& contract);
+
 /// The first line of these that reports an error, or the first of all. Of an error in a header, which code in
 /// a source led to, the line starts with the place in the source: "lessons/.../ring.cpp:7:3: error: ... (in
 /// common/tensor/view.hpp:30:5)".

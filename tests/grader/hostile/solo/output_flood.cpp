@@ -1,8 +1,8 @@
 // what: prints without end
-// graded: signal 25
-// namespaces: signal 25
-// user: signal 25
-// none: signal 25
+// graded: printed more than 64 MiB
+// namespaces: printed more than 64 MiB
+// user: printed more than 64 MiB
+// none: printed more than 64 MiB
 #include <cstdio>
 bool attack() {
   for (;;) std::puts("a line of text that is printed again and again, up to ten gigabytes of it and more");
