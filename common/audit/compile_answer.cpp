@@ -44,7 +44,8 @@ std::string listed_by_nm(const std::string& which, const fs::path& object) {
 }
 
 /// Whether a grade compiles the file in this way: not for a CUDA device, whose runtime has names of its own,
-/// nor with sanitizers, which call their own.
+/// nor with sanitizers, which call their own, but for the one that the simulated GPU uses
+/// (common/cmake/Gpu.cmake).
 bool is_compiled_as_graded(const Words& command, bool on_gpu) {
   if (fs::path(command.front()).filename() == "nvcc") return false;
   return on_gpu || std::ranges::none_of(

@@ -309,6 +309,11 @@ class Batch {
     return seeds;
   }
 
+  static const char* why_passed_over(const fs::directory_entry& entry, const std::string& name) {
+    if (name.starts_with('.')) return "hidden";
+    return fs::is_directory(entry.symlink_status()) ? "a Mac's" : "no folder";
+  }
+
   /// Says what else lies among the submissions. Throws UsageError where there are none.
   std::vector<fs::path> submission_folders() const {
     std::vector<fs::path> folders;
@@ -318,11 +323,10 @@ class Batch {
       if (fs::is_directory(entry.symlink_status()) && !name.starts_with('.') && name != of_a_macs_archive)
         folders.push_back(entry.path());
       else
-        passed_over.push_back(presentable(name));
+        passed_over.push_back(presentable(name) + " (" + why_passed_over(entry, name) + ")");
     }
     std::ranges::sort(passed_over);
-    if (!passed_over.empty())
-      complain("not graded, since these are no folders, hidden, or a Mac's own: " + joined(passed_over));
+    if (!passed_over.empty()) complain("not graded: " + joined(passed_over));
     if (folders.empty())
       throw UsageError("--submissions: there is no folder in " + options_.submissions->string());
     return folders;

@@ -32,10 +32,12 @@ std::uintptr_t number_of(Handle handle) {
 }
 
 /// Runs a collective among these members that makes a communicator, and takes that in at once: all ranks
-/// number it alike. None of them leaves it before all have agreed on what tells its messages from others'.
+/// number it alike. In Open MPI 4.1 and 5 none of them leaves it before all have agreed on what tells its
+/// messages from others'.
 int make_among(Recorder& recorder, const char* name, const std::shared_ptr<Communicator>& members,
                MPI_Comm* made, const std::function<int()>& call) {
-  const std::uint64_t awaited = members->bits_of_others([](int) { return true; });
+  const bool takes_part = members->rank != MPI_UNDEFINED;
+  const std::uint64_t awaited = takes_part ? members->bits_of_others([](int) { return true; }) : 0;
   const Operation operation = recorder.prepare_collective(name, members, 0, MPI_PROC_NULL, awaited);
   check(recorder.waiting.run_blocked({name}, operation, call), name);
   if (*made == MPI_COMM_NULL) return MPI_SUCCESS;

@@ -70,9 +70,9 @@ Communicators::Communicators(MPI_Comm case_comm) : case_comm_(case_comm) {
   PMPI_Comm_group(MPI_COMM_WORLD, &world_group_);
   take_in_made(case_comm);
   known_[case_comm]->id = case_communicator;
-  if (case_comm != MPI_COMM_WORLD) take_in(MPI_COMM_WORLD)->is_foreign_world = true;
+  if (case_comm != MPI_COMM_WORLD) identify(*take_in(MPI_COMM_WORLD)).is_foreign_world = true;
   // The library raises errors of calls that name no communicator on one of these two.
-  if (case_comm != MPI_COMM_SELF) take_in(MPI_COMM_SELF);
+  if (case_comm != MPI_COMM_SELF) identify(*take_in(MPI_COMM_SELF));
 }
 
 Communicators::~Communicators() {
@@ -89,14 +89,12 @@ std::shared_ptr<Communicator> Communicators::find(const char* call, MPI_Comm com
     throw std::invalid_argument(std::string(call) + " was called with MPI_COMM_NULL");
   const auto found = known_.find(comm);
   if (found != known_.end()) return found->second;
-  std::shared_ptr<Communicator> unknown = take_in(comm);
-  unknown->id = unknown_communicator;
-  return unknown;
+  return take_in(comm);
 }
 
 void Communicators::take_in_made(MPI_Comm comm) {
   const std::shared_ptr<Communicator> made = take_in(comm);
-  made->number = ++numbered_;
+  identify(*made).number = ++numbered_;
   seen_.push_back(made);
 }
 
@@ -118,10 +116,14 @@ std::shared_ptr<Communicator> Communicators::take_in(MPI_Comm comm) {
   auto taken = std::make_shared<Communicator>();
   MPI_Group group = MPI_GROUP_NULL;
   PMPI_Comm_group(comm, &group);
-  const std::uint64_t hash = describe_group(group, *taken);
+  taken->group_hash = describe_group(group, *taken);
   PMPI_Group_free(&group);
-  taken->id = mix(hash, ++made_from_group_[hash]);
   known_[comm] = taken;
+  return taken;
+}
+
+Communicator& Communicators::identify(Communicator& taken) {
+  taken.id = mix(taken.group_hash, ++made_from_group_[taken.group_hash]);
   return taken;
 }
 

@@ -22,7 +22,10 @@ using Need = PendingOperation::Need;
 
 /// What the recorder needs to know about a communicator.
 struct Communicator {
-  std::uint64_t id = 0;  ///< equal on all its ranks, different from other communicators'
+  /// Equal on all its ranks, different from other communicators'; unknown_communicator where nobody follows
+  /// the call that made it.
+  std::uint64_t id = unknown_communicator;
+  std::uint64_t group_hash = 0;  ///< of its ranks in the world
   int rank = 0;
   int size = 0;
   /// 1: the case's; from 2 on those that the function made; 0: of those it did not, such as MPI_COMM_SELF.
@@ -69,6 +72,8 @@ class Communicators {
 
  private:
   std::shared_ptr<Communicator> take_in(MPI_Comm comm);
+  /// Gives it an id. All its ranks do so for communicators of one group in the same order.
+  Communicator& identify(Communicator& taken);
   /// The rank, the size and the members of the group; returns a hash of those.
   std::uint64_t describe_group(MPI_Group group, Communicator& described) const;
   void return_errors(MPI_Comm comm);

@@ -77,7 +77,7 @@ class Blocks {
   }
 
  protected:
-  /// What the function is that takes the computation.
+  /// The function that takes the computation.
   struct Taker {
     bool in_tiles = false;  ///< it hides its transfers behind tiles
     bool masked = false;    ///< its queries do not see every key

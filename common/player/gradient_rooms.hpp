@@ -14,11 +14,13 @@ namespace course {
 /// What block computations have left in the memory of dK and dV, for which later ones are given it, too.
 class GradientRooms {
  public:
-  /// Returns the first number in the tensors of `owner`'s block, before it is computed, that the block of
-  /// another owner has left there: it has not changed since, or others of the tensor were set to 0 and it was
-  /// not. (A sum that has arrived in the same memory is neither.)
+  /// Looks at tensors without gaps between their rows. Returns the first number in the tensors of `owner`'s
+  /// block, before it is computed, that the block of another owner has left there: it has not changed since,
+  /// or others of the tensor were set to 0 and it was not. (A sum that has arrived in the same memory is
+  /// neither.)
   block_log::Leftover look(int owner, HeadsView<const float> dk, HeadsView<const float> dv) const {
     for (const auto& [tensor, x] : {std::pair{0, dk}, std::pair{1, dv}}) {
+      if (!x.is_contiguous()) continue;
       const std::span<const float> numbers(x.data(), static_cast<std::size_t>(x.size()));
       const bool cleared_in_part = std::ranges::count(numbers, 0.0f) > 0;
       for (const float& number : numbers) {
@@ -35,7 +37,7 @@ class GradientRooms {
   /// The block is computed.
   void leave(int owner, HeadsView<const float> dk, HeadsView<const float> dv) {
     for (const HeadsView<const float>& x : {dk, dv}) {
-      if (x.size() > largest) continue;
+      if (x.size() > largest || !x.is_contiguous()) continue;
       std::erase_if(all_,
                     [&](const Left& left) { return left.begin == x.data() && left.ssize() <= x.size(); });
       all_.push_back({x.data(), {x.data(), x.data() + x.size()}, owner});

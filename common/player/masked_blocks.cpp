@@ -116,6 +116,7 @@ struct TileRequest {
 
   BlockRequest make() {
     BlockRequest made{queries(whole.q), keys(whole.k), keys(whole.v), whole.owner, whole.scale};
+    made.between_tiles = whole.between_tiles;
     if (tile.whole) return made;
     for (Index i = 0; i < tile.queries; ++i)
       seen.push_back(within(tile, whole.seen_by(tile.first_query + i)));
@@ -126,8 +127,9 @@ struct TileRequest {
 
 /// Whether a lesson's own code computes such a block where every query sees every key.
 bool is_known(const BlockRequest& request) {
+  const float scale = 1.0f / std::sqrt(static_cast<float>(request.q.head_dim()));
   return request.bias == nullptr && request.q.head_dim() == request.v.head_dim() &&
-         request.scale == 1.0f / std::sqrt(static_cast<float>(request.q.head_dim()));
+         std::abs(request.scale - scale) <= 1e-6f * scale;
 }
 
 /// Calls use(tile) for the tiles of each head of a request with ranges.
@@ -156,6 +158,7 @@ std::vector<Tile> tiles(std::span<const KeyRange> seen, Index keys) {
 void accumulate(const BlockForward& block, const BlockRequest& request, AttentionState& state) {
   if (!is_known(request)) return plain::accumulate(request, state);
   plain::require_fitting(request);
+  plain::require_output("a state", state.o(), request.q, request.v);
   if (!request.seen) return block.accumulate(request, state);
   std::map<Index, AttentionState> states;  // by the number of queries
   by_tile(request, [&](TileRequest& tile) {

@@ -83,7 +83,7 @@ inline void require_ranges(std::span<const KeyRange> seen, HeadsView<const float
   }
 }
 
-/// The same of a request, and of its bias.
+/// Throws std::invalid_argument unless a request's tensors, its ranges and its bias fit each other.
 inline void require_fitting(const BlockRequest& request) {
   require_fitting(request.q, request.k, request.v);
   if (request.seen) require_ranges(*request.seen, request.q, request.k);
@@ -152,6 +152,12 @@ inline void accumulate(const BlockRequest& request, AttentionState& state) {
 
 /// BlockForward::finish.
 inline void finish(AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
+  const HeadsView<const float> summed = state.o();
+  const bool fits = o.heads() == summed.heads() && o.seq() == summed.seq() &&
+                    o.head_dim() == summed.head_dim() && lse.rows() == o.heads() && lse.cols() == o.seq();
+  if (!fits)
+    throw std::invalid_argument("block.finish was given o " + shape_text(o) + " and lse " +
+                                to_string({lse.rows(), lse.cols()}) + " for a state " + shape_text(summed));
   for (Index head = 0; head < o.heads(); ++head) {
     for (Index i = 0; i < o.seq(); ++i) {
       const float l = state.l()(head, i);

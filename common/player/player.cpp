@@ -21,7 +21,7 @@ namespace {
 
 template <class T>
 ComputeBuffer buffer(HeadsView<T> x) {
-  return {x.data(), x.size() * static_cast<std::int64_t>(sizeof(float)), !std::is_const_v<T>};
+  return {x.data(), x.extent() * static_cast<std::int64_t>(sizeof(float)), !std::is_const_v<T>};
 }
 
 /// While it lives the instruments know that a block is being computed.

@@ -13,7 +13,7 @@ namespace course {
 
 /// What a query shard has seen so far: for each head and query the running maximum m, the running sum
 /// l = sum exp(s - m) and the unnormalised output O = sum exp(s - m) v. A new state has seen nothing:
-/// m = -inf, l = 0, O = 0. Scores s are scaled, by 1/sqrt(head_dim) unless a BlockRequest says otherwise.
+/// m = -inf, l = 0, O = 0. Scores s are scaled: by a BlockRequest's scale, else by 1/sqrt(head_dim).
 class AttentionState {
  public:
   AttentionState(Index heads, Index queries, Index value_dim)

@@ -344,8 +344,8 @@ class Explanation {
   }
 
   /// "ranks 0 and 2 wait in MPI_Barrier (1st on the communicator of ranks 0, 2, 4); rank 4 has returned", for
-  /// each collective that lacks members, where one of them is on a communicator that the function made. Who
-  /// lacks a rank that is gone holds up the others.
+  /// each collective that lacks members, where one of them is on a communicator that the function made. Ranks
+  /// in a collective that lacks a rank that is gone hold up the others.
   std::optional<Deadlock> collectives_apart() const {
     Groups of_gone, of_waiting;
     bool is_apart = false;

@@ -142,7 +142,12 @@ class HeadsView {
   Index seq() const { return seq_; }
   Index head_dim() const { return head_dim_; }
   Index row_stride() const { return row_stride_; }
+  /// How many numbers it shows; where rows have gaps between them, it reaches further than so many from
+  /// data().
   Index size() const { return heads_ * seq_ * head_dim_; }
+  bool is_contiguous() const { return row_stride_ == head_dim_; }
+  /// From its first number to behind its last.
+  Index extent() const { return size() == 0 ? 0 : (heads_ * seq_ - 1) * row_stride_ + head_dim_; }
   T* data() const { return data_; }
 
   /// One head as a matrix [seq, head_dim].

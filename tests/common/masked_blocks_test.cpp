@@ -172,6 +172,26 @@ TEST(MaskedBlocks, HaveThePlainOnesGradients) {
   });
 }
 
+TEST(MaskedBlocks, CallBetweenTiles) {
+  const Tensor q({2, 40, 3}), k({1, 70, 3});
+  AttentionState state(2, 40, 3);
+  const std::vector<KeyRange> seen(40, {3, 70});
+  int calls = 0;
+  BlockRequest request = request_of(q, k, k, seen);
+  request.between_tiles = [&] { ++calls; };
+  masked::accumulate(lesson_block, request, state);
+  EXPECT_GE(calls, 2);
+}
+
+TEST(MaskedBlocks, RefuseAStateOfAnotherWidth) {
+  const Tensor q({1, 2, 3}), k({1, 4, 3});
+  AttentionState wider(1, 2, 4);
+  EXPECT_TRUE(mentions(complaint_of<std::invalid_argument>([&] {
+                         masked::accumulate(lesson_block, request_of(q, k, k, {{0, 4}, {0, 2}}), wider);
+                       }),
+                       "a state [1, 2, 4]"));
+}
+
 TEST(MaskedBlocks, NameTheQueryWhoseRangeIsWrong) {
   const Tensor q({1, 2, 3}), k({1, 4, 3});
   AttentionState state(1, 2, 3);

@@ -123,7 +123,7 @@ mkdir "$all/__MACOSX" "$all/.hidden" && echo mine >"$all/notes.txt"
 grade_class 01 --seed 7 --roster <(cat "$work/roster.csv") --due 2026-10-12T18:00+02:00
 check 'a class is graded' is $code 0
 check 'what is no submission is passed over, which is said once' has "$err" \
-  "not graded, since these are no folders, hidden, or a Mac's own: .hidden, __MACOSX, notes.txt"
+  "not graded: .hidden (hidden), __MACOSX (a Mac's), notes.txt (no folder)"
 check 'and has no row' lacks "$(cat "$results/grades.csv")" MACOSX
 check 'who of the roster has no folder is said' has "$err" 'in the roster, and no folder of that name: zoe'
 rm -r "$all/__MACOSX" "$all/.hidden" "$all/notes.txt"

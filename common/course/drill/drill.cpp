@@ -205,7 +205,8 @@ int print_history(const Checkout& checkout, const std::string& argument) {
   const LessonChoice choice = choice_of(checkout, argument);
   const std::vector<DrillRecord> drills =
       drills_of(read_drills(checkout), choice.lesson == nullptr ? "" : choice.lesson->id, choice.task);
-  fmt::print("{}", drills.empty() ? fmt::format("no drill yet; ./course drill{} starts one\n", argument.empty() ? "" : " " + argument)
+  fmt::print("{}", drills.empty() ? fmt::format("no drill yet; ./course drill{} starts one\n",
+                                                argument.empty() ? "" : " " + argument)
                                   : fitted(drill_table(drills, checkout.lessons)));
   return succeeded;
 }

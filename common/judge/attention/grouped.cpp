@@ -85,7 +85,7 @@ Answer rounding_of_backward(const Example& example) {
   return rounded;
 }
 
-/// Of each head other numbers, as large as `scale` times a power of 3 by head, around a mean by head.
+/// Each head has numbers 1.5 times as large as the head before, around a mean of its own.
 void tell_heads_apart(Tensor& x, float scale, float mean) {
   for (Index head = 0; head < x.extent(0); ++head) {
     for (Index row = 0; row < x.extent(1); ++row) {

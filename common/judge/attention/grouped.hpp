@@ -12,9 +12,8 @@ struct Sizes {
   Index heads, kv_heads, key_dim, value_dim;
 };
 
-/// Ordinary input with heads that differ strongly: each head of k has directions of its own, each head of v a
-/// scale and a mean of its own, and query heads that share one differ. Scores have a standard deviation
-/// near 1.
+/// Ordinary input with heads that differ: each head of v has a scale and a mean of its own, and query heads
+/// that share a head of k differ. Scores have a standard deviation near 1.
 Example make_example(InputGenerator& generator, std::string what, const Layout& layout, const Sizes& sizes);
 
 /// The same with the gradient d_o [heads, n, value_dim], and with o and lse as a right forward pass gives

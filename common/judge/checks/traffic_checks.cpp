@@ -55,8 +55,7 @@ CommunicationCheck sends_only_what_is_needed(NeededBytes needed, std::string mis
       std::string text = fmt::format("rank {} sent {} bytes to rank {}, {} are needed", pair.from, pair.sent,
                                      pair.to, pair.needed);
       const std::int64_t multiple = whole_multiple_sent(needed, example, outcome);
-      if (multiple > 1)
-        text += fmt::format("; every rank that sends sent {} times as many as are needed", multiple);
+      if (multiple > 1) text += fmt::format("; all senders sent {} times as many as are needed", multiple);
       return {{mistake, text}};
     }
     return {};

@@ -12,8 +12,8 @@ using NeededBytes = std::function<std::int64_t(const Example&, int from, int to)
 /// rank sent the same whole multiple.
 CommunicationCheck sends_only_what_is_needed(NeededBytes needed, std::string mistake);
 
-/// The whole number that every rank which sent anything, and at least one did, sent to each other rank times
-/// what is needed; 0 where there is no such number.
+/// The whole number n for which every rank that sent anything sent n times as much as is needed to each other
+/// rank; 0 where there is no such number, or nobody sent anything.
 std::int64_t whole_multiple_sent(const NeededBytes& needed, const Example& example, const Outcome& outcome);
 
 /// Recognised: every rank that sent anything sent the same whole multiple, greater than 1, of what is needed

@@ -247,12 +247,14 @@ std::vector<Reading> fitting(const Task& task, const std::vector<Reading>& readi
   return fitting;
 }
 
-/// "; on no keys something else is wrong, too": an input that is answered wrongly and does not admit the change.
+/// "; on no keys something else is wrong, too": an input that is answered wrongly and does not admit the
+/// change.
 std::string other_matter(const Change& change, const std::vector<const Played*>& all) {
   const auto other = std::ranges::find_if(all, [&](const Played* played) {
     return !played->answer.empty() && !is_right(*played) && !change(*played->example);
   });
-  return other == all.end() ? "" : fmt::format("; on {} something else is wrong, too", (*other)->example->what);
+  return other == all.end() ? ""
+                            : fmt::format("; on {} something else is wrong, too", (*other)->example->what);
 }
 
 /// What the task expects of changed inputs, where the witness admits the change.

@@ -448,9 +448,22 @@ void test_communicators_that_nobody_follows_prove_nothing() {
         CHECK(pending.communicator == course::unknown_communicator);
       for (int i : {1, 0}) MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, pair[i], MPI_STATUS_IGNORE);
     }
+    // Rank 2 has used neither; a copy that all of them make is one communicator all the same.
+    MPI_Comm copy;
+    MPI_Comm_dup(comm, &copy);
+    if (rank == 0) MPI_Send(&byte, 1, MPI_CHAR, 2, 0, copy);
+    if (rank == 2) {
+      CHECK(eventually([] { return snapshot(shared->pages[0]).phase == Phase::Blocked; }));
+      const std::uint64_t meant = snapshot(shared->pages[0]).pending.at(0).communicator;
+      CHECK(meant != course::unknown_communicator && meant != course::case_communicator);
+      MPI_Recv(&byte, 1, MPI_CHAR, 0, 0, copy, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(copy);
+    MPI_Comm_free(&copy);
     for (MPI_Comm& one : pair) MPI_Comm_free(&one);
   });
   CHECK(played.what.empty());
+  CHECK(shared->pages[0].sent_sum[2] == shared->pages[2].received_sum[0]);
 }
 
 void test_tests_in_a_row_are_polling() {
