@@ -20,7 +20,7 @@ Index kv_head(Index head, Index heads, Index kv_heads);
 /// Task 2. Lets every query see one block: s = scale q . k with the key of its key head. request.q [heads,
 /// queries, key_dim]; request.k [kv_heads, keys, key_dim]; request.v [kv_heads, keys, value_dim]; state
 /// [heads, queries, value_dim]. request.seen, bias and between_tiles are not set. k and v are read where they
-/// lie: no copy for each query head.
+/// lie: no copies for all query heads.
 void attend_grouped(const course::BlockRequest& request, course::AttentionState& state);
 
 /// Task 3. Adds what one block gives to dq [heads, queries, key_dim], dk [kv_heads, keys, key_dim] and
@@ -33,9 +33,9 @@ void grouped_backward(const course::BlockRequest& request, HeadsView<const float
 
 /// Task 4. Lesson 05's ring with q [heads, n, key_dim], k [kv_heads, n, key_dim] and v [kv_heads, n,
 /// value_dim] of this rank; shard_tokens[r] tokens are rank r's. Writes o [heads, n, value_dim] and lse
-/// [heads, n]. Each block is given to block.accumulate once, with its owner and `scale`, and block.finish is
-/// called in the end. A hop brings kv_heads (key_dim + value_dim) numbers a token, or those of the longest
-/// shard; at most P - 1 hops, and memory for two more blocks of that size.
+/// [heads, n]. Each block (one without tokens need not be) is given to block.accumulate once, with its owner
+/// and `scale`, and block.finish is called in the end. A hop brings kv_heads (key_dim + value_dim) numbers a
+/// token, or those of the longest shard; at most P - 1 hops, and memory for two more blocks of that size.
 void grouped_ring_attention(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                             HeadsView<float> o, MatrixView<float> lse, float scale,
                             std::span<const int> shard_tokens, const course::BlockForward& block,

@@ -13,24 +13,37 @@ using course::HeadsView;
 using course::Index;
 using course::Tensor;
 
-/// The key heads of all query heads; of numbers that do not fit, whether an exception names both.
+/// What kv_head says of numbers that do not fit: 1 for an exception that names both, 0 for one that does not,
+/// -1 for none.
+float refusal_of(int heads, int kv_heads) {
+  try {
+    lesson15::kv_head(0, heads, kv_heads);
+    return -1;
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    const auto names = [&](int number) { return text.find(std::to_string(number)) != std::string::npos; };
+    return names(heads) && names(kv_heads) ? 1 : 0;
+  }
+}
+
+/// The key heads of all query heads, one pair of numbers after another, and what is said of pairs that do not
+/// fit.
 void kv_heads(course::Call& call) {
   const std::vector<int> heads = call.integers("heads"), kv = call.integers("kv_heads");
-  std::vector<float> all;
+  std::vector<float> all, refusals;
   for (std::size_t i = 0; i < heads.size(); ++i) {
-    for (int head = 0; head < heads[i]; ++head) {
-      try {
-        all.push_back(static_cast<float>(lesson15::kv_head(head, heads[i], kv[i])));
-      } catch (const std::invalid_argument& error) {
-        const std::string text = error.what();
-        const bool names_both = text.find(std::to_string(heads[i])) != std::string::npos &&
-                                text.find(std::to_string(kv[i])) != std::string::npos;
-        all.push_back(names_both ? -1.0f : -2.0f);
-      }
+    if (kv[i] < 1 || heads[i] % kv[i] != 0) {
+      refusals.push_back(refusal_of(heads[i], kv[i]));
+      continue;
     }
+    for (int head = 0; head < heads[i]; ++head)
+      all.push_back(static_cast<float>(lesson15::kv_head(head, heads[i], kv[i])));
   }
-  const Index count = std::ssize(all);
-  call.output("kv", {count}) = Tensor({count}, all);
+  const auto put = [&](const char* name, const std::vector<float>& values) {
+    call.output(name, {std::ssize(values)}) = Tensor({std::ssize(values)}, values);
+  };
+  put("kv_head", all);
+  put("refusal", refusals);
 }
 
 float scale_of(const course::Call& call, const Tensor& q) {

@@ -1,0 +1,203 @@
+// right: tasks 2 and 3 go key by key over the tall head, with no list of scores; task 7 hands the first columns of d_latent itself to accumulate as dv
+#include "grouped_queries.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace lesson15 {
+
+namespace {
+
+float dot(std::span<const float> a, std::span<const float> b) {
+  float sum = 0.0f;
+  for (std::size_t c = 0; c < a.size(); ++c) sum += a[c] * b[c];
+  return sum;
+}
+
+void add_scaled(float factor, std::span<const float> x, std::span<float> y) {
+  for (std::size_t c = 0; c < y.size(); ++c) y[c] += factor * x[c];
+}
+
+void copy_into(HeadsView<const float> from, HeadsView<float> to) {
+  for (Index head = 0; head < to.heads(); ++head) {
+    for (Index i = 0; i < to.seq(); ++i)
+      std::ranges::copy(from.head(head).row(i), to.head(head).row(i).begin());
+  }
+}
+
+void clear(HeadsView<float> x) {
+  for (Index head = 0; head < x.heads(); ++head) {
+    for (Index i = 0; i < x.seq(); ++i) std::ranges::fill(x.head(head).row(i), 0.0f);
+  }
+}
+
+}  // namespace
+
+Index kv_head(Index head, Index heads, Index kv_heads) {
+  if (kv_heads < 1 || (heads / kv_heads) * kv_heads != heads)
+    throw std::invalid_argument("kv_heads = " + std::to_string(kv_heads) + ", heads = " + std::to_string(heads));
+  return head * kv_heads / heads;
+}
+
+void attend_grouped(const course::BlockRequest& request, course::AttentionState& state) {
+  // Outer loop over key heads and keys, one key at a time, for all rows of the group: no list of scores.
+  const Index group = request.k.heads() == 0 ? 0 : request.q.heads() / request.k.heads();
+  for (Index shared = 0; shared < request.k.heads(); ++shared) {
+    for (Index j = 0; j < request.k.seq(); ++j) {
+      const auto key = request.k.head(shared).row(j);
+      const auto value = request.v.head(shared).row(j);
+      for (Index head = shared * group; head < (shared + 1) * group; ++head) {
+        for (Index i = 0; i < request.q.seq(); ++i) {
+          const float score = request.scale * dot(request.q.head(head).row(i), key);
+          float& m = state.m()(head, i);
+          float& l = state.l()(head, i);
+          const auto o = state.o().head(head).row(i);
+          if (score > m) {
+            const float factor = std::exp(m - score);
+            l *= factor;
+            for (float& x : o) x *= factor;
+            m = score;
+          }
+          const float weight = std::exp(score - m);
+          l += weight;
+          add_scaled(weight, value, o);
+        }
+      }
+    }
+  }
+}
+
+void grouped_backward(const course::BlockRequest& request, HeadsView<const float> d_o,
+                      MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
+                      HeadsView<float> dk, HeadsView<float> dv) {
+  const Index group = request.q.heads() / request.k.heads();
+  std::vector<double> key_sum(request.k.head_dim());
+  std::vector<double> value_sum(request.v.head_dim());
+  for (Index shared = 0; shared < request.k.heads(); ++shared) {
+    for (Index j = 0; j < request.k.seq(); ++j) {
+      std::ranges::fill(key_sum, 0.0);
+      std::ranges::fill(value_sum, 0.0);
+      const auto key = request.k.head(shared).row(j);
+      const auto value = request.v.head(shared).row(j);
+      for (Index head = shared * group; head < (shared + 1) * group; ++head) {
+        for (Index i = 0; i < request.q.seq(); ++i) {
+          if (std::isinf(lse(head, i))) continue;
+          const auto query = request.q.head(head).row(i);
+          const auto d_out = d_o.head(head).row(i);
+          const double p = std::exp(static_cast<double>(request.scale) * dot(query, key) - lse(head, i));
+          const double ds = p * (dot(d_out, value) - delta(head, i)) * request.scale;
+          for (std::size_t c = 0; c < key.size(); ++c) key_sum[c] += ds * query[c];
+          for (std::size_t c = 0; c < value.size(); ++c) value_sum[c] += p * d_out[c];
+          add_scaled(static_cast<float>(ds), key, dq.head(head).row(i));
+        }
+      }
+      for (std::size_t c = 0; c < key.size(); ++c) dk(shared, j, c) += static_cast<float>(key_sum[c]);
+      for (std::size_t c = 0; c < value.size(); ++c) dv(shared, j, c) += static_cast<float>(value_sum[c]);
+    }
+  }
+}
+
+void grouped_ring_attention(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                            HeadsView<float> o, MatrixView<float> lse, float scale,
+                            std::span<const int> shard_tokens, const course::BlockForward& block,
+                            MPI_Comm comm) {
+  const course::Ring ring(comm);
+  course::TravellingTensor keys(ring, shard_tokens, k);
+  course::TravellingTensor values(ring, shard_tokens, v);
+  course::AttentionState state(q.heads(), q.seq(), v.head_dim());
+  for (int hop = 0; hop < ring.size; ++hop) {
+    if (hop > 0) {
+      keys.hop();
+      values.hop();
+    }
+    block.accumulate({q, keys.block(), values.block(), ring.owner_after(hop), scale}, state);
+  }
+  block.finish(state, o, lse);
+}
+
+void grouped_ring_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
+                           HeadsView<const float> o, MatrixView<const float> lse, HeadsView<const float> d_o,
+                           HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv, float scale,
+                           std::span<const int> shard_tokens, const course::BlockBackward& block,
+                           MPI_Comm comm) {
+  const course::Ring ring(comm);
+  std::vector<float> delta_numbers(q.heads() * q.seq());
+  const MatrixView<float> delta(delta_numbers.data(), q.heads(), q.seq());
+  for (Index head = 0; head < q.heads(); ++head) {
+    for (Index i = 0; i < q.seq(); ++i) delta(head, i) = dot(o.head(head).row(i), d_o.head(head).row(i));
+  }
+  clear(dq);
+  course::TravellingTensor keys(ring, shard_tokens, k);
+  course::TravellingTensor values(ring, shard_tokens, v);
+  course::TravellingTensor key_sums(ring, shard_tokens, k.heads(), k.head_dim());
+  course::TravellingTensor value_sums(ring, shard_tokens, v.heads(), v.head_dim());
+  for (int hop = 0; hop < ring.size; ++hop) {
+    if (hop > 0) {
+      keys.hop();
+      values.hop();
+      key_sums.hop();
+      value_sums.hop();
+    }
+    block.accumulate({q, keys.block(), values.block(), ring.owner_after(hop), scale}, d_o, lse, delta, dq,
+                     key_sums.block(), value_sums.block());
+  }
+  if (ring.size > 1) {
+    key_sums.hop();
+    value_sums.hop();
+  }
+  copy_into(key_sums.block(), dk);
+  copy_into(value_sums.block(), dv);
+}
+
+void latent_ring_attention(HeadsView<const float> q_nope, HeadsView<const float> q_rope,
+                           HeadsView<const float> latent, HeadsView<const float> key_up,
+                           HeadsView<const float> value_up, HeadsView<float> o, MatrixView<float> lse,
+                           std::span<const int> shard_tokens, const course::BlockForward& block,
+                           MPI_Comm comm) {
+  const course::Ring ring(comm);
+  const Index heads = q_nope.heads();
+  const Index n = q_nope.seq();
+  const Index nope_dim = q_nope.head_dim();
+  const Index rope_dim = q_rope.head_dim();
+  const Index latent_dim = key_up.head_dim();
+  std::vector<float> absorbed_numbers(heads * n * (latent_dim + rope_dim), 0.0f);
+  const HeadsView<float> absorbed(absorbed_numbers.data(), heads, n, latent_dim + rope_dim);
+  for (Index head = 0; head < heads; ++head) {
+    for (Index i = 0; i < n; ++i) {
+      const auto row = absorbed.head(head).row(i);
+      for (Index b = 0; b < nope_dim; ++b)
+        add_scaled(q_nope(head, i, b), key_up.head(head).row(b), row.first(latent_dim));
+      std::ranges::copy(q_rope.head(head).row(i), row.begin() + latent_dim);
+    }
+  }
+  const float scale = 1.0f / std::sqrt(static_cast<float>(nope_dim + rope_dim));
+  course::TravellingTensor rows(ring, shard_tokens, latent);
+  course::AttentionState state(heads, n, latent_dim);
+  for (int hop = 0; hop < ring.size; ++hop) {
+    if (hop > 0) rows.hop();
+    block.accumulate(
+        {absorbed, rows.block(), rows.block().first_columns(latent_dim), ring.owner_after(hop), scale},
+        state);
+  }
+  std::vector<float> latent_out_numbers(heads * n * latent_dim);
+  const HeadsView<float> latent_out(latent_out_numbers.data(), heads, n, latent_dim);
+  block.finish(state, latent_out, lse);
+  for (Index head = 0; head < heads; ++head) {
+    for (Index i = 0; i < n; ++i) {
+      for (Index c = 0; c < o.head_dim(); ++c)
+        o(head, i, c) = dot(value_up.head(head).row(c), latent_out.head(head).row(i));
+    }
+  }
+}
+
+void latent_block_backward(const course::BlockRequest& request, HeadsView<const float> d_o,
+                           MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
+                           HeadsView<float> d_latent, const course::BlockBackward& block) {
+  block.accumulate(request, d_o, lse, delta, dq, d_latent, d_latent.first_columns(request.v.head_dim()));
+}
+
+}  // namespace lesson15
