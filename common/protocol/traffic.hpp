@@ -10,8 +10,8 @@ namespace course {
 
 /// What a rank has sent to another by one call on one communicator, all of it together.
 struct Sent {
-  /// The communicator's number on this rank: 1 is the function's own, 2 the first that it made; 0 is any other,
-  /// such as MPI_COMM_WORLD, or all together where there are too many to tell apart.
+  /// The communicator's number on this rank: 1 is the function's own, 2 the first that it made; 0 is any
+  /// other, such as MPI_COMM_WORLD, or all together where there are too many to tell apart.
   int communicator = 1;
   std::vector<int> members = {};  ///< case ranks in its order, or outside_peer; empty: not told
   std::string call = {};          ///< "MPI_Allgather"; of a request the call that made it, "MPI_Isend"

@@ -62,14 +62,12 @@ TEST(TrafficChecks, TellTheFirstPairThatHasTooMuch) {
 }
 
 TEST(TrafficChecks, SayHowManyTimesTooMuchEveryRankSent) {
-  EXPECT_EQ(
-      told(sent_times(4)),
-      "rank 0 sent 48 bytes to rank 1, 12 are needed; all senders sent 4 times as many as are "
-      "needed");
-  EXPECT_EQ(
-      told(sent_times(2, {0})),
-      "rank 1 sent 48 bytes to rank 2, 24 are needed; all senders sent 2 times as many as are "
-      "needed");
+  EXPECT_EQ(told(sent_times(4)),
+            "rank 0 sent 48 bytes to rank 1, 12 are needed; all senders sent 4 times as many as are "
+            "needed");
+  EXPECT_EQ(told(sent_times(2, {0})),
+            "rank 1 sent 48 bytes to rank 2, 24 are needed; all senders sent 2 times as many as are "
+            "needed");
 }
 
 TEST(TrafficChecks, RecogniseOneWholeMultipleOnEveryRank) {
