@@ -1,5 +1,6 @@
 // wrong: task 7: the room for dv begins as a copy of d_latent, which is then added to d_latent: what stood there counts twice
 // line: std::ranges::copy(d_latent.head(0).row(j).first(latent_dim), dv.head(0).row(j).begin());
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: task 3: d_o . v runs over the width of the keys
 // line: for (Index c = 0; c < request.k.head_dim(); ++c) dp += d_o(head, i, c) * v(j, c);
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

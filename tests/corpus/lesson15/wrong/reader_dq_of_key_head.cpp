@@ -1,5 +1,6 @@
 // wrong: task 3: dq is added to with the number of the key head
 // line: add_scaled(ds, k.row(j), dq.head(shared).row(i));
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

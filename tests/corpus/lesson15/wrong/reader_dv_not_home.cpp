@@ -1,5 +1,6 @@
 // wrong: task 5: only the sums of dK make the last hop, those of dV do not
 // line: (left out) value_sums.hop();
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

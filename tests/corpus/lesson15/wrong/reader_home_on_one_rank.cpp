@@ -1,5 +1,6 @@
 // wrong: task 5: the hop home is made on one rank, too
 // line: (left out) if (ring.size > 1)
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

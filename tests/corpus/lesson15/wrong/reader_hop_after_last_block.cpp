@@ -1,5 +1,6 @@
 // wrong: task 6: hops after each block, also after the last: P hops
 // line: rows.hop();  // at the end of the loop
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

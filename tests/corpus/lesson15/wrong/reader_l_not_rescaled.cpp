@@ -1,5 +1,6 @@
 // wrong: task 2: l is not multiplied by exp(m - m')
 // line: (left out) l *= factor;
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

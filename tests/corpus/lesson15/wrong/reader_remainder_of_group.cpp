@@ -1,5 +1,6 @@
 // wrong: task 1: the remainder by the group, in place of the quotient
 // line: return head % group;
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

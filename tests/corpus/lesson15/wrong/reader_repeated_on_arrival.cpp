@@ -1,5 +1,6 @@
 // wrong: task 4: each block is repeated for every query head after it has arrived: bytes right, memory for all heads
 // line: std::vector<float> all_keys(q.heads() * here_k.seq() * here_k.head_dim());
+// rating: not led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: task 6: the rotary part stands first in the absorbed query, the latent row has it last
 // line: std::ranges::copy(q_rope.head(head).row(i), row.begin());
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

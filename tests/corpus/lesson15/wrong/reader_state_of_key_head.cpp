@@ -1,5 +1,6 @@
 // wrong: task 2: m and l are read and written with the number of the key head, O with that of the query head
 // line: float& m = state.m()(shared, i);
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: task 4: the state is made with as many heads as the keys have
 // line: course::AttentionState state(k.heads(), q.seq(), v.head_dim());
+// rating: led
 #include "grouped_queries.hpp"
 
 #include <algorithm>
