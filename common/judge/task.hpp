@@ -88,9 +88,9 @@ class KnownOutcomes {
 struct Mistake {
   std::string id;      ///< in mistakes.md
   WrongAnswer answer;  ///< none where outcomes are known
-  /// Of a mistake by which the function throws on some examples: whether it would throw what an outcome ended
-  /// with on this one. The answer is that of the others.
-  std::function<bool(const Example&, const Outcome&)> throws = {};
+  /// Of a mistake by which the function throws on some examples: whether it would throw this on one. The
+  /// answer is that of the others.
+  std::function<bool(const Example&, const std::string& thrown)> throws = {};
   /// Of a mistake in what ranks send: whether what instruments saw of an example agrees with it.
   std::function<bool(const Example&, const Outcome&)> agrees = {};
   std::shared_ptr<const KnownOutcomes> outcomes = {};

@@ -6,8 +6,6 @@
 #include <string>
 
 #include "player/blocks.hpp"
-#include "protocol/fact.hpp"
-#include "protocol/fact_kinds.hpp"
 #include "reference/softmax.hpp"
 #include "tensor/tensor.hpp"
 
@@ -72,9 +70,8 @@ inline void require_output(const char* name, HeadsView<const float> o, HeadsView
 inline void require_ranges(std::span<const KeyRange> seen, HeadsView<const float> q,
                            HeadsView<const float> k) {
   if (std::ssize(seen) != q.seq()) {
-    throw FactException<std::invalid_argument>(
-        {fact_unfit_ranges, "block.accumulate was given " + std::to_string(seen.size()) +
-                                " ranges of keys for q " + shape_text(q) + "; one a query is expected"});
+    throw std::invalid_argument("block.accumulate was given " + std::to_string(seen.size()) +
+                                " ranges of keys for q " + shape_text(q) + "; one a query is expected");
   }
   for (Index i = 0; i < q.seq(); ++i) {
     const auto [first, last] = seen[i];

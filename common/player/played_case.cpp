@@ -109,8 +109,6 @@ RankReport call_function(const Library& subject, const std::string& function, Ca
   } catch (const OutsideView& error) {
     report.ending = "threw";
     report.what = whose(call, error.data()) + error.what();
-    report.told =
-        Fact{.kind = fact_outside_view, .text = report.what, .room = error.size(), .marks = {error.axis()}};
   } catch (const std::exception& error) {
     report.ending = "threw";
     report.what = error.what();

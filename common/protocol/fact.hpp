@@ -32,7 +32,7 @@ struct Fact {
   std::string within = {};              ///< the name that the host's code has there; "": none
   int root = -1;                        ///< a collective's; -1: it has none
   std::int64_t bytes = -1;              ///< that arrived; -1: no bytes are told
-  std::int64_t room = -1;               ///< for them, in bytes; of a view in entries; -1: it is not told
+  std::int64_t room = -1;               ///< for them, in bytes; -1: it is not told
   std::vector<std::string> marks = {};  ///< what else is so, as in protocol/fact_kinds.hpp
 
   bool operator==(const Fact&) const = default;

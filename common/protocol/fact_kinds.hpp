@@ -52,13 +52,6 @@ inline constexpr const char* fact_buffered_send = "buffered_send";
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
 /// A function's output was written to beyond its end (thrown by the player).
 inline constexpr const char* fact_beyond_output = "beyond_output";
-/// A view was asked for an entry that it does not have (thrown); its room is the number of those that it has.
-/// Marked with the axis.
-inline constexpr const char* fact_outside_view = "outside_view";
-inline constexpr const char* mark_row = "row";
-inline constexpr const char* mark_col = "col";
-/// A block computation was given ranges of keys that its block or its queries do not have (thrown).
-inline constexpr const char* fact_unfit_ranges = "unfit_ranges";
 /// Not all threads of a block reached one __syncthreads().
 inline constexpr const char* fact_divergent_barrier = "divergent_barrier";
 /// The others wait at another one.

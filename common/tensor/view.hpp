@@ -37,20 +37,14 @@ inline std::string to_string(Caller caller) {
 /// Thrown by a view that was asked for what it does not have. Who knows whose numbers it shows can say so.
 class OutsideView : public std::out_of_range {
  public:
-  /// @param axis "row", "col" or "head" and how many entries it has; "" where several were asked for at once
-  OutsideView(const std::string& what, const void* data, Caller caller, const char* axis = "",
-              Index size = -1)
-      : std::out_of_range(what + " (" + to_string(caller) + ")"), data_(data), axis_(axis), size_(size) {}
+  OutsideView(const std::string& what, const void* data, Caller caller)
+      : std::out_of_range(what + " (" + to_string(caller) + ")"), data_(data) {}
 
   /// Where the view begins.
   const void* data() const { return data_; }
-  const char* axis() const { return axis_; }
-  Index size() const { return size_; }
 
  private:
   const void* data_;
-  const char* axis_;
-  Index size_;
 };
 
 /// Throws OutsideView naming `index` and `size` unless 0 <= index < size. Free in unchecked builds.
@@ -62,7 +56,7 @@ inline void require_index([[maybe_unused]] const char* what, [[maybe_unused]] In
     const std::string name = std::string(what) + " " + std::to_string(index);
     throw OutsideView(
         size == 0 ? name + " of a view that has none" : name + " is outside 0.." + std::to_string(size - 1),
-        data, caller, what, size);
+        data, caller);
   }
 }
 

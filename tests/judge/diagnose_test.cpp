@@ -81,7 +81,7 @@ TEST(MistakesCancel, ChangesNothingWhereTheMistakeIsLarge) {
 TEST(Mistake, ByWhichTheFunctionThrowsIsToldByWhatIsThrown) {
   Task task = task_with({3, 4}, {0, 0});
   task.mistakes = {{"leaves", always({3, 4}),
-                    [](const Example&, const Outcome& outcome) { return outcome.text == "threw: row 7"; }}};
+                    [](const Example&, const std::string& thrown) { return thrown == "threw: row 7"; }}};
   const auto explained = [&](const std::string& thrown, const Outcome& other) {
     Outcome threw;
     threw.ending = Outcome::Ending::Threw;

@@ -73,7 +73,7 @@ std::optional<std::map<std::string, Likeness>> likeness_by_output(const Mistake&
 /// Of an example without an answer.
 Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
   if (!mistake.throws || played.outcome->ending != Outcome::Ending::Threw) return Likeness::Equals;
-  return mistake.throws(*played.example, *played.outcome) ? Likeness::Supports : Likeness::Differs;
+  return mistake.throws(*played.example, played.outcome->text) ? Likeness::Supports : Likeness::Differs;
 }
 
 /// Of any example.

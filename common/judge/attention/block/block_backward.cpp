@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <regex>
 #include <set>
 
 #include "judge/attention/backward.hpp"
@@ -16,7 +17,6 @@
 #include "judge/numbers/dot.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/rounding.hpp"
-#include "protocol/fact_kinds.hpp"
 
 namespace course::block_backward {
 
@@ -172,11 +172,11 @@ bool has_counts_beyond_a_block(const Example& example) {
 }
 
 /// What a view of one block throws that is asked for a key outside the block.
-bool left_a_block(const Example& example, const Outcome& outcome) {
-  const std::optional<Fact>& told = outcome.told;
-  if (!has_counts_beyond_a_block(example) || !told || told->kind != fact_outside_view) return false;
-  if (!told->has(mark_row) && !told->has(mark_col)) return false;
-  const Index size = told->room;
+bool left_a_block(const Example& example, const std::string& thrown) {
+  static const std::regex words(R"((?:row|col) -?\d+ is outside 0\.\.(\d+))");
+  std::smatch found;
+  if (!has_counts_beyond_a_block(example) || !std::regex_search(thrown, found, words)) return false;
+  const Index size = std::stol(found[1]) + 1;
   const Index keys = example.inputs.at("k").extent(1), block = integer(example, "block");
   return size == block || size == keys % block;
 }

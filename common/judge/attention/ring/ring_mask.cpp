@@ -7,7 +7,6 @@
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/forward.hpp"
-#include "protocol/fact_kinds.hpp"
 #include "ring/shards.hpp"
 
 namespace course::ring_mask {
@@ -96,8 +95,8 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
 Mistake mistake_of(const char* id, const Steps& steps, std::function<Answer(const Example&)> answer) {
   Mistake mistake{id, std::move(answer)};
   if (steps.swapped) {
-    mistake.throws = [](const Example& example, const Outcome& outcome) {
-      return have_shards_of_two_lengths(example) && outcome.told && outcome.told->kind == fact_unfit_ranges;
+    mistake.throws = [](const Example& example, const std::string& thrown) {
+      return have_shards_of_two_lengths(example) && thrown.find(" ranges ") != std::string::npos;
     };
   }
   return mistake;
