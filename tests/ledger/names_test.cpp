@@ -45,9 +45,12 @@ std::map<std::string, Recorded> read_names(const std::string& path) {
   return tests;
 }
 
-/// "mutant" of mutant.one_block_short.2
-std::string kind_of(const std::string& entry) {
-  return entry.substr(0, entry.find('.'));
+/// "mutant" and ".one_block_short.2" of mutant.one_block_short.2; the skeleton has no second part.
+std::pair<std::string, std::string> parts_of(const std::string& entry) {
+  static const std::string without_a_name = "unnamed_unnamed";  // the forms of a section ## unnamed
+  if (entry.starts_with(without_a_name)) return {"unnamed", ".unnamed" + entry.substr(without_a_name.size())};
+  const std::size_t dot = std::min(entry.find('.'), entry.size());
+  return {entry.substr(0, dot), entry.substr(dot)};
 }
 
 /// Names in which a combination is written as in verdicts/, where '+' is "_and_".
@@ -83,9 +86,8 @@ void add_tests_of(const std::string& lesson, const std::string& needs,
       {"answers", {"slow"}}, {"given", {"course"}}, {"mistakes", {"course", "mutant"}}, {"seeds", {"seeds"}}};
   for (const auto& [set, labels] : sets) add("candidates." + lesson + "." + set, labels, needs);
   for (std::string line; std::getline(file, line);) {
-    const std::string entry = line.substr(0, line.find('\t')), kind = kind_of(entry);
+    const auto [kind, id] = parts_of(line.substr(0, line.find('\t')));
     if (kind == "hidden" || kind == "skeleton") continue;
-    const std::string id = entry == kind ? "" : entry.substr(kind.size());
     const std::string name = kind + "." + lesson + id;
     if (kind == "answer" || kind == "corpus") {
       add(name, {"slow"}, needs);
@@ -110,10 +112,10 @@ std::map<std::string, Recorded> with_submissions(std::map<std::string, Recorded>
   return tests;
 }
 
-/// Whether the test is one of a lesson's that verdicts tell of, or will when they are recorded.
+/// Whether the test is one of a lesson's that verdicts tell of, or will when they are recorded, or records.
 bool is_of_submission(const std::string& name) {
   static const std::regex of_submission(
-      R"((seeds\.)?(mutant|variant|combination|solution|answer|corpus|python|candidates)\.lesson\d\d.*|lesson\d\d\..*)");
+      R"((seeds\.)?(mutant|unnamed|record|variant|combination|solution|answer|corpus|python|candidates)\.lesson\d\d.*|lesson\d\d\..*)");
   return std::regex_match(name, of_submission);
 }
 
