@@ -349,7 +349,7 @@ void test_pages_tell_whose_part_a_collective_awaits() {
       {[&](MPI_Request* r) { MPI_Ialltoallv(o, odd, places, T, i, odd, places, T, comm, r); },
        bits([&](int peer) { return odd[peer] > 0; })}};
   for (const auto& [start, awaited] : calls) {
-    const Played played = play([&] {
+    const Played played = play([&, &start = start, awaited = awaited] {
       MPI_Request request = MPI_REQUEST_NULL;
       start(&request);
       int found = 0;
