@@ -358,9 +358,8 @@ Answer latent_answer(const Example& example) {
   return {{"o", cast<double>(whole.o)}, {"lse", cast<double>(whole.lse)}};
 }
 
-/// Three products round beside attention itself: two before the scores, and one behind the output. Each is a
-/// sum of as many terms as attention's own, so that the variance is four times as large, and the deviation
-/// twice; as much again, since keys that are not absorbed round otherwise than queries that are.
+/// Three products round beside attention itself: two before the scores, and one behind the output. That all
+/// together round off less than four times what attention does is not derived.
 Answer latent_rounding(const Example& example) {
   const Expanded<double> x(example);
   Answer rounded = rounding::attention(x.q, x.k, x.v, example.ranks());
@@ -384,9 +383,9 @@ std::vector<Example> latent_examples(InputGenerator& generator, int ranks) {
   return all;
 }
 
-/// The absorbed queries, the state and the output before value_up are as long as a block each; two more
-/// blocks, and the library's copy of one; and as much again.
-constexpr int rooms_of_latents = 2 * (3 + 2 + 1) - 2;
+/// The absorbed queries, the state and the output before value_up are as long as a block each; one block is
+/// held, and the library copies one: twice that.
+constexpr int rooms_of_latents = 2 * (3 + 1 + 1);
 
 std::int64_t bytes_of_latents(const Example& example, int tokens) {
   return example.inputs.at("latent").extent(2) * tokens * static_cast<std::int64_t>(sizeof(float));
