@@ -57,8 +57,9 @@ void grouped_ring_backward(HeadsView<const float> q, HeadsView<const float> k, H
 ///   (q_nope_i . key_up_h c_j + q_rope_i . r_j) / sqrt(nope_dim + rope_dim),
 /// and key j's value is value_up_h c_j. block.accumulate is given q of latent_dim + rope_dim numbers, the
 /// latent rows as the one head of keys, and their first latent_dim columns as values. The latent travels as
-/// ONE tensor, P - 1 hops. Writes o [heads, n, value_dim] and lse [heads, n]. Source: DeepSeek-V2 (arXiv
-/// 2405.04434), section 2.1.
+/// ONE tensor, P - 1 hops; beside q, the state and its output in the latent's width, memory for two more
+/// blocks. Writes o [heads, n, value_dim] and lse [heads, n]. Source: DeepSeek-V2 (arXiv 2405.04434),
+/// section 2.1.
 void latent_ring_attention(HeadsView<const float> q_nope, HeadsView<const float> q_rope,
                            HeadsView<const float> latent, HeadsView<const float> key_up,
                            HeadsView<const float> value_up, HeadsView<float> o, MatrixView<float> lse,
