@@ -70,9 +70,14 @@ class TravellingTensor {
   }
 
   /// Sends what is here to rank + 1 and takes what rank - 1 has. All ranks call it, equally often.
-  void hop() {
-    MPI_Sendrecv_replace(room_.data(), static_cast<int>(room_.size()), MPI_FLOAT, ring_.next(), 0,
-                         ring_.previous(), 0, ring_.comm, MPI_STATUS_IGNORE);
+  void hop() { hop(true, true); }
+
+  /// The same where something may stop: rank + 1 `receives` if and only if this rank `sends`. Where nothing
+  /// comes, what block() shows is no rank's.
+  void hop(bool sends, bool receives) {
+    MPI_Sendrecv_replace(room_.data(), static_cast<int>(room_.size()), MPI_FLOAT,
+                         sends ? ring_.next() : MPI_PROC_NULL, 0, receives ? ring_.previous() : MPI_PROC_NULL,
+                         0, ring_.comm, MPI_STATUS_IGNORE);
     hops_ = hops_ + 1 == ring_.size ? 0 : hops_ + 1;
   }
 
