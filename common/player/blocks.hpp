@@ -24,6 +24,9 @@ class Blocks {
 
   BlockForward block_forward() { return make_forward({}); }
   BlockBackward block_backward() { return make_backward({}); }
+  /// Of a ring whose queries do not see every key.
+  BlockForward block_forward_of_mask() { return make_forward({.masked = true}); }
+  BlockBackward block_backward_of_mask() { return make_backward({.masked = true}); }
 
   // The structs of lessons 05 to 14, in which q, k and v have equally many heads of one width.
 

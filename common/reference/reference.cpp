@@ -43,6 +43,12 @@ void set_head(TensorOf<T>& tensor, Index head, const Matrix<T>& matrix) {
   std::copy_n(matrix.data(), matrix.size(), tensor.heads().head(head).data());
 }
 
+/// A tensor that is left out is a default-constructed one.
+template <class T>
+bool is_given(const TensorOf<T>& tensor) {
+  return tensor.shape() != Shape{0};
+}
+
 template <class T>
 T score_scale(Index head_dim) {
   return T{1} / std::sqrt(static_cast<T>(head_dim));
@@ -52,12 +58,13 @@ T score_scale(Index head_dim) {
 template <class T>
 struct Head {
   Head(const TensorOf<T>& q_all, const TensorOf<T>& k_all, const TensorOf<T>& v_all, const Mask& mask,
-       Index head)
+       const TensorOf<T>& bias, Index head)
       : q(head_of(q_all, head)),
         k(head_of(k_all, kv_head(q_all, k_all, head))),
         v(head_of(v_all, kv_head(q_all, k_all, head))),
         p(score_scale<T>(q.cols()) * times_transposed(q, k)),
         lse(q.rows()) {
+    if (is_given(bias)) p += head_of(bias, head);
     for (Index i = 0; i < p.rows(); ++i) {
       const auto [first, last] = mask.keys(i);
       for (Index j = 0; j < p.cols(); ++j) {
@@ -97,15 +104,23 @@ void require_shape(const std::string& name, const Shape& shape, const std::strin
                               to_string(expected));
 }
 
+template <class T>
+void require_bias(const TensorOf<T>& bias, const TensorOf<T>& q, const TensorOf<T>& k) {
+  if (is_given(bias))
+    require_shape("bias", bias.shape(), "the scores'", {q.extent(0), q.extent(1), k.extent(1)});
+}
+
 }  // namespace
 
 template <class T>
-Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, const Mask& mask) {
+Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v, const Mask& mask,
+                       const TensorOf<T>& bias) {
   require_shapes(q, k, v);
+  require_bias(bias, q, k);
   Attention<T> result{TensorOf<T>({q.extent(0), q.extent(1), v.extent(2)}),
                       TensorOf<T>({q.extent(0), q.extent(1)})};
   for (Index head = 0; head < q.extent(0); ++head) {
-    const Head<T> x(q, k, v, mask, head);
+    const Head<T> x(q, k, v, mask, bias, head);
     set_head(result.o, head, x.o);
     std::ranges::copy(x.lse, result.lse.matrix().row(head).begin());
   }
@@ -114,19 +129,19 @@ Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorO
 
 template <class T>
 AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                                          const TensorOf<T>& d_o, const Mask& mask,
-                                          const TensorOf<T>& d_lse) {
+                                          const TensorOf<T>& d_o, const Mask& mask, const TensorOf<T>& d_lse,
+                                          const TensorOf<T>& bias) {
   require_shapes(q, k, v);
+  require_bias(bias, q, k);
   require_shape("d_o", d_o.shape(), "the output's", {q.extent(0), q.extent(1), v.extent(2)});
-  const bool has_d_lse = d_lse.shape() != Shape{0};
-  if (has_d_lse) require_shape("d_lse", d_lse.shape(), "lse's", {q.extent(0), q.extent(1)});
+  if (is_given(d_lse)) require_shape("d_lse", d_lse.shape(), "lse's", {q.extent(0), q.extent(1)});
   AttentionGradients<T> result{TensorOf<T>(q.shape()), TensorOf<T>(k.shape()), TensorOf<T>(v.shape())};
   const T scale = score_scale<T>(q.extent(2));
   for (Index head = 0; head < q.extent(0); ++head) {
-    const Head<T> x(q, k, v, mask, head);
+    const Head<T> x(q, k, v, mask, bias, head);
     const Matrix<T> d_o_h = head_of(d_o, head);
     Matrix<T> d_lse_h = Matrix<T>::Zero(x.q.rows(), 1);
-    if (has_d_lse) std::ranges::copy(d_lse.matrix().row(head), d_lse_h.data());
+    if (is_given(d_lse)) std::ranges::copy(d_lse.matrix().row(head), d_lse_h.data());
     const Matrix<T> d = x.o.cwiseProduct(d_o_h).rowwise().sum();  // D, one number a query
     const Matrix<T> d_p = times_transposed(d_o_h, x.v);
     const Matrix<T> d_s = x.p.cwiseProduct(d_p.colwise() + (d_lse_h - d).col(0));
@@ -138,11 +153,14 @@ AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T
   return result;
 }
 
-template Attention<float> attention(const Tensor&, const Tensor&, const Tensor&, const Mask&);
-template Attention<double> attention(const Tensor64&, const Tensor64&, const Tensor64&, const Mask&);
+template Attention<float> attention(const Tensor&, const Tensor&, const Tensor&, const Mask&, const Tensor&);
+template Attention<double> attention(const Tensor64&, const Tensor64&, const Tensor64&, const Mask&,
+                                     const Tensor64&);
 template AttentionGradients<float> attention_gradients(const Tensor&, const Tensor&, const Tensor&,
-                                                       const Tensor&, const Mask&, const Tensor&);
+                                                       const Tensor&, const Mask&, const Tensor&,
+                                                       const Tensor&);
 template AttentionGradients<double> attention_gradients(const Tensor64&, const Tensor64&, const Tensor64&,
-                                                        const Tensor64&, const Mask&, const Tensor64&);
+                                                        const Tensor64&, const Mask&, const Tensor64&,
+                                                        const Tensor64&);
 
 }  // namespace course::reference

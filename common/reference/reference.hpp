@@ -18,11 +18,12 @@ struct Attention {
 
 /// softmax(q k^T / sqrt(head_dim)) v for q [heads, queries, head_dim], k [kv_heads, keys, head_dim] and
 /// v [kv_heads, keys, value_dim]; heads / kv_heads consecutive heads of q share one of k and v; queries and
-/// keys may be 0. A query that sees no key gets o = 0 and lse = -inf. Throws std::invalid_argument with the
-/// shapes when they do not fit. Source: Vaswani et al. 2017, eq. 1.
+/// keys may be 0. bias [heads, queries, keys], where one is given, is added to the scaled scores: -inf hides
+/// a key. A query that sees no key gets o = 0 and lse = -inf. Throws std::invalid_argument with the shapes
+/// when they do not fit. Source: Vaswani et al. 2017, eq. 1.
 template <class T>
 Attention<T> attention(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
-                       const Mask& mask = {});
+                       const Mask& mask = {}, const TensorOf<T>& bias = {});
 
 template <class T>
 struct AttentionGradients {
@@ -38,6 +39,6 @@ struct AttentionGradients {
 template <class T>
 AttentionGradients<T> attention_gradients(const TensorOf<T>& q, const TensorOf<T>& k, const TensorOf<T>& v,
                                           const TensorOf<T>& d_o, const Mask& mask = {},
-                                          const TensorOf<T>& d_lse = {});
+                                          const TensorOf<T>& d_lse = {}, const TensorOf<T>& bias = {});
 
 }  // namespace course::reference

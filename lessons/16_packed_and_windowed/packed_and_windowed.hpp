@@ -43,36 +43,36 @@ struct Batch {
 /// Source: Transformer Engine's thd format.
 Positions document_positions(Index tokens, std::span<const Index> starts, int world_size, int rank);
 
-/// Task 1. The shard of a packed row at these positions. A document's last token, and padding, has no next
+/// Task 2. The shard of a packed row at these positions. A document's last token, and padding, has no next
 /// token; position ids of padding count from starts.back().
 Batch packed_batch(std::span<const int> sequence, std::span<const Index> starts,
                    std::span<const Index> positions);
 
-/// Task 2. Of each query of a shard, by its row, the keys of a block that the mask shows it. Both lists
+/// Task 3. Of each query of a shard, by its row, the keys of a block that the mask shows it. Both lists
 /// ascend. Where it sees none, any empty range within 0 .. key_positions.size(). Throws std::invalid_argument
 /// with the window where that is negative, or not 0 although the mask is not causal.
 std::vector<course::KeyRange> key_ranges(std::span<const Index> query_positions,
                                          std::span<const Index> key_positions, const RowMask& mask);
 
-/// Task 2. By block: how many hops to rank + 1, modulo the number of ranks, it has to make until the last
+/// Task 4. By block: how many hops to rank + 1, modulo the number of ranks, it has to make until the last
 /// rank that sees a key of it has it; 0 .. P - 1. Scores are not counted one by one.
 std::vector<int> hops_needed(std::span<const Positions> positions, const RowMask& mask);
 
-/// Task 3. The slopes of ALiBi: 2^(-8 (h + 1) / heads) for head h where heads is a power of two; else those
+/// Task 5. The slopes of ALiBi: 2^(-8 (h + 1) / heads) for head h where heads is a power of two; else those
 /// of the power of two below, and then every other one of the power of two above, from its first on. Source:
 /// Press et al. 2021.
 std::vector<float> alibi_slopes(Index heads);
 
-/// Task 3. Each head's sink joins the softmax of each of its queries, as a key with the score sinks[head],
+/// Task 6. Each head's sink joins the softmax of each of its queries, as a key with the score sinks[head],
 /// which is not scaled, and the value 0. The state may have seen nothing, and have any m where l = 0.
 void join_sinks(std::span<const float> sinks, course::AttentionState& state);
 
-/// Task 3. d_sinks[head] = what these queries give: - sum_i exp(sinks[head] - lse_i) delta_i, where lse
+/// Task 7. d_sinks[head] = what these queries give: - sum_i exp(sinks[head] - lse_i) delta_i, where lse
 /// includes the sink.
 void sink_gradients(std::span<const float> sinks, MatrixView<const float> lse, MatrixView<const float> delta,
                     std::span<float> d_sinks);
 
-/// Task 4. Attention under the mask of this rank's queries over the blocks of all ranks, with scores scaled
+/// Task 8. Attention under the mask of this rank's queries over the blocks of all ranks, with scores scaled
 /// by 1/sqrt(head_dim). q, o [heads, n, head_dim]; k, v [kv_heads, n, head_dim]; lse [heads, n]; positions[r]
 /// are those of rank r. slopes and sinks have a number for each QUERY head, or none. A block of which a query
 /// of this rank sees a key, and no other, is given to block.accumulate once, with the keys that each query
@@ -84,7 +84,7 @@ void packed_ring_attention(HeadsView<const float> q, HeadsView<const float> k, H
                            const RowMask& mask, std::span<const float> slopes, std::span<const float> sinks,
                            const course::BlockForward& block, MPI_Comm comm);
 
-/// Task 5. The gradients of task 4. dk and dv of a block travel with it, and go home from where it stops: to
+/// Task 9. The gradients of task 8. dk and dv of a block travel with it, and go home from where it stops: to
 /// rank + 1, or straight to its owner. At most hops + 1 messages a tensor and block; or every rank sends its
 /// share straight to the owner. d_sinks [heads], or none: of the queries of all ranks, the same on every
 /// rank.

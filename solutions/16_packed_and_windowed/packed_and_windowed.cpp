@@ -66,9 +66,9 @@ Positions document_positions(Index tokens, std::span<const Index> starts, int wo
 
 Batch packed_batch(std::span<const int> sequence, std::span<const Index> starts,
                    std::span<const Index> positions) {
-  //> task 1
+  //> task 2
   //| // Whose token is the next one? Where does a document's count begin?
-  //| throw course::NotImplemented("task 1, packed_batch");
+  //| throw course::NotImplemented("task 2, packed_batch");
   require_starts(starts, std::ssize(sequence));
   Batch batch;
   for (const Index position : positions) {
@@ -79,14 +79,14 @@ Batch packed_batch(std::span<const int> sequence, std::span<const Index> starts,
     batch.position_ids.push_back(position - starts[document]);
   }
   return batch;
-  //< task 1
+  //< task 2
 }
 
 std::vector<KeyRange> key_ranges(std::span<const Index> query_positions, std::span<const Index> key_positions,
                                  const RowMask& mask) {
-  //> task 2
+  //> task 3
   //| // From which position on does a query see keys, and up to which? Where are these among the block's?
-  //| throw course::NotImplemented("task 2, key_ranges");
+  //| throw course::NotImplemented("task 3, key_ranges");
   if (mask.window < 0 || (mask.window > 0 && !mask.causal))
     throw std::invalid_argument("a window of " + std::to_string(mask.window) +
                                 " keys, expected 0, or more where the mask is causal");
@@ -106,10 +106,10 @@ std::vector<KeyRange> key_ranges(std::span<const Index> query_positions, std::sp
     seen.push_back({row_of(first), row_of(last)});
   }
   return seen;
-  //< task 2
+  //< task 3
 }
 
-//> task 2
+//> task 4
 namespace {
 
 bool any_seen(const std::vector<KeyRange>& seen) {
@@ -118,11 +118,11 @@ bool any_seen(const std::vector<KeyRange>& seen) {
 
 }  // namespace
 
-//< task 2
+//< task 4
 std::vector<int> hops_needed(std::span<const Positions> positions, const RowMask& mask) {
-  //> task 2
+  //> task 4
   //| // Who is the farthest rank ahead that sees a key of the block?
-  //| throw course::NotImplemented("task 2, hops_needed");
+  //| throw course::NotImplemented("task 4, hops_needed");
   const int ranks = static_cast<int>(positions.size());
   std::vector<int> hops(positions.size(), 0);
   for (int block = 0; block < ranks; ++block) {
@@ -131,13 +131,13 @@ std::vector<int> hops_needed(std::span<const Positions> positions, const RowMask
     }
   }
   return hops;
-  //< task 2
+  //< task 4
 }
 
 std::vector<float> alibi_slopes(Index heads) {
-  //> task 3
+  //> task 5
   //| // How many of them does the power of two below give? Where do the others come from?
-  //| throw course::NotImplemented("task 3, alibi_slopes");
+  //| throw course::NotImplemented("task 5, alibi_slopes");
   const Index below = static_cast<Index>(std::bit_floor(static_cast<std::size_t>(heads)));
   std::vector<float> slopes;
   for (Index head = 0; head < heads; ++head) {
@@ -147,13 +147,13 @@ std::vector<float> alibi_slopes(Index heads) {
     slopes.push_back(static_cast<float>(std::exp2(-steps)));
   }
   return slopes;
-  //< task 3
+  //< task 5
 }
 
 void join_sinks(std::span<const float> sinks, course::AttentionState& state) {
-  //> task 3
+  //> task 6
   //| // A merge with a state of one key. What is its m, its l, its O?
-  //| throw course::NotImplemented("task 3, join_sinks");
+  //| throw course::NotImplemented("task 6, join_sinks");
   for (Index head = 0; head < std::ssize(sinks); ++head) {
     for (Index i = 0; i < state.m().cols(); ++i) {
       float &m = state.m()(head, i), &l = state.l()(head, i);
@@ -164,23 +164,23 @@ void join_sinks(std::span<const float> sinks, course::AttentionState& state) {
       for (float& x : state.o().head(head).row(i)) x = before == minus_infinity ? 0.0f : x * factor;
     }
   }
-  //< task 3
+  //< task 6
 }
 
 void sink_gradients(std::span<const float> sinks, MatrixView<const float> lse, MatrixView<const float> delta,
                     std::span<float> d_sinks) {
-  //> task 3
+  //> task 7
   //| // The sink's weight in a row, and the gradient of its score there. Its value is 0.
-  //| throw course::NotImplemented("task 3, sink_gradients");
+  //| throw course::NotImplemented("task 7, sink_gradients");
   for (Index head = 0; head < std::ssize(sinks); ++head) {
     d_sinks[head] = 0.0f;
     for (Index i = 0; i < lse.cols(); ++i)
       d_sinks[head] -= std::exp(sinks[head] - lse(head, i)) * delta(head, i);
   }
-  //< task 3
+  //< task 7
 }
 
-//> task 4
+//> task 8
 namespace {
 
 std::vector<int> lengths_of(std::span<const Positions> positions) {
@@ -203,15 +203,15 @@ struct Step {
 
 }  // namespace
 
-//< task 4
+//< task 8
 void packed_ring_attention(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                            HeadsView<float> o, MatrixView<float> lse, std::span<const Positions> positions,
                            const RowMask& mask, std::span<const float> slopes, std::span<const float> sinks,
                            const course::BlockForward& block, MPI_Comm comm) {
-  //> task 4
+  //> task 8
   //| // Who decides that a block makes a hop: the one who sends it, or the one who receives it?
   //| // Where do the sinks join, and how often?
-  //| throw course::NotImplemented("task 4, packed_ring_attention");
+  //| throw course::NotImplemented("task 8, packed_ring_attention");
   const course::Ring ring(comm);
   const std::vector<int> hops = hops_needed(positions, mask), lengths = lengths_of(positions);
   const float scale = 1.0f / std::sqrt(static_cast<float>(q.head_dim()));
@@ -233,10 +233,10 @@ void packed_ring_attention(HeadsView<const float> q, HeadsView<const float> k, H
   }
   join_sinks(sinks, state);
   block.finish(state, o, lse);
-  //< task 4
+  //< task 8
 }
 
-//> task 5
+//> task 9
 namespace {
 
 /// delta_i = o_i . d_o_i, [heads, n].
@@ -254,17 +254,17 @@ std::vector<float> row_delta(HeadsView<const float> o, HeadsView<const float> d_
 
 }  // namespace
 
-//< task 5
+//< task 9
 void packed_ring_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                           HeadsView<const float> o, MatrixView<const float> lse, HeadsView<const float> d_o,
                           HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
                           std::span<float> d_sinks, std::span<const Positions> positions, const RowMask& mask,
                           std::span<const float> slopes, std::span<const float> sinks,
                           const course::BlockBackward& block, MPI_Comm comm) {
-  //> task 5
+  //> task 9
   //| // Where is a block when it stops, and how do its gradients get home from there?
   //| // Whose queries have a part in a sink's gradient?
-  //| throw course::NotImplemented("task 5, packed_ring_backward");
+  //| throw course::NotImplemented("task 9, packed_ring_backward");
   const course::Ring ring(comm);
   const std::vector<int> hops = hops_needed(positions, mask), lengths = lengths_of(positions);
   const float scale = 1.0f / std::sqrt(static_cast<float>(q.head_dim()));
@@ -310,7 +310,7 @@ void packed_ring_backward(HeadsView<const float> q, HeadsView<const float> k, He
 
   sink_gradients(sinks, lse, deltas, d_sinks);
   MPI_Allreduce(MPI_IN_PLACE, d_sinks.data(), static_cast<int>(d_sinks.size()), MPI_FLOAT, MPI_SUM, comm);
-  //< task 5
+  //< task 9
 }
 
 }  // namespace lesson16

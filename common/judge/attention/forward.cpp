@@ -34,7 +34,22 @@ Index ragged_block(InputGenerator& generator, Index tokens) {
   return block;
 }
 
+namespace {
+
+/// Documents, and in each what is seen of it.
+reference::Mask packed_mask(const Example& example) {
+  const std::vector<double>& starts = example.arguments.at("starts");
+  reference::Mask mask = reference::Mask::documents({starts.begin(), starts.end()});
+  if (integer(example, "causal") != 0) mask = mask & reference::Mask::causal();
+  if (const Index window = integer(example, "window"); window > 0)
+    mask = mask & reference::Mask::window(window);
+  return mask;
+}
+
+}  // namespace
+
 reference::Mask keys_seen(const Example& example) {
+  if (example.arguments.contains("starts")) return packed_mask(example);
   if (example.arguments.contains("offset")) return reference::Mask::causal(integer(example, "offset"));
   if (!example.arguments.contains("first")) return {};
   const std::vector<double>& first = example.arguments.at("first");

@@ -23,7 +23,9 @@ std::string arguments_in_words(const Example& example, const std::vector<std::st
 Index ragged_block(InputGenerator& generator, Index tokens);
 
 /// The keys that each query sees: the arguments first and last have those of every query, first <= j < last;
-/// with the argument offset, query i sees keys 0 .. i + offset; without any of these, all.
+/// with the argument offset, query i sees keys 0 .. i + offset; with the arguments starts (cu_seqlens),
+/// causal and window, those of its document, of these the ones up to itself unless causal is 0, and of these
+/// the last `window`, 0 being no limit; without any of these, all.
 reference::Mask keys_seen(const Example& example);
 
 /// How many blocks of keys are merged: of the argument block, else as many as there are ranks.

@@ -47,9 +47,10 @@ double scale_of(Index head_dim) {
 }
 
 /// One query's scores q . k_j / sqrt(d) and what is rounded off them: scaled, and perhaps once more for
-/// exponents of 2; nothing off a power of two. -inf where the mask hides a key.
+/// exponents of 2; nothing off a power of two. -inf where the mask hides a key. A bias, where one is given,
+/// is a product that is added.
 void write_scores(std::span<const double> q, MatrixView<const double> k, reference::KeyRange seen,
-                  std::vector<double>& scores, std::vector<double>& off) {
+                  std::span<const double> bias, std::vector<double>& scores, std::vector<double>& off) {
   const double scale = scale_of(std::ssize(q));
   scores.assign(static_cast<std::size_t>(k.rows()), minus_infinity);
   off.assign(scores.size(), 0);
@@ -57,7 +58,16 @@ void write_scores(std::span<const double> q, MatrixView<const double> k, referen
     const Product score = product(q, k.row(j));
     scores[j] = scale * score.value;
     off[j] = square(scale) * score.off + (is_power_of_two(scores[j]) ? 0 : 2 * of(scores[j]));
+    if (bias.empty() || bias[j] == 0) continue;
+    scores[j] += bias[j];
+    off[j] += bias[j] == minus_infinity ? 0 : of(bias[j]) + of(scores[j]);
   }
+}
+
+/// One query's row of a bias [heads, queries, keys]; empty where none is given.
+std::span<const double> row_of(const Tensor64& bias, Index head, Index query) {
+  if (bias.shape() == Shape{0}) return {};
+  return bias.heads().head(head).row(query);
 }
 
 /// Sums of terms, and what is rounded off them.
@@ -88,9 +98,9 @@ struct Head {
   std::span<const double> d_lse;
   Sums dq = Sums(q.rows(), q.cols()), dk = Sums(k.rows(), k.cols()), dv = Sums(v.rows(), v.cols());
 
-  void add_query(Index i, reference::KeyRange seen) {
+  void add_query(Index i, reference::KeyRange seen, std::span<const double> bias) {
     std::vector<double> scores, of_scores;
-    write_scores(q.row(i), k, seen, scores, of_scores);
+    write_scores(q.row(i), k, seen, bias, scores, of_scores);
     const Weights w = weights(scores, of_scores, 1);
     if (w.lse == minus_infinity) return;
     // The lse is given, rounded; whoever has exponents of 2 rounds it once more, as the score that it is
@@ -189,12 +199,13 @@ Answer softmax_gradient(const Tensor64& p, const Tensor64& dp, const Tensor64& d
 }
 
 Answer attention(const Tensor64& q, const Tensor64& k, const Tensor64& v, Index merges,
-                 const reference::Mask& mask) {
+                 const reference::Mask& mask, const Tensor64& bias) {
   Tensor64 o({q.extent(0), q.extent(1), v.extent(2)}), lse({q.extent(0), q.extent(1)});
   std::vector<double> scores, of_scores;
   for (Index head = 0; head < q.extent(0); ++head) {
     for (Index i = 0; i < q.extent(1); ++i) {
-      write_scores(q.heads().head(head).row(i), k.heads().head(head), mask.keys(i), scores, of_scores);
+      write_scores(q.heads().head(head).row(i), k.heads().head(head), mask.keys(i), row_of(bias, head, i),
+                   scores, of_scores);
       const Weights w = weights(scores, of_scores, merges);
       write_mean(w, v.heads().head(head), o.heads().head(head).row(i));
       lse.matrix()(head, i) = std::sqrt(w.of_lse);
@@ -204,13 +215,13 @@ Answer attention(const Tensor64& q, const Tensor64& k, const Tensor64& v, Index 
 }
 
 Answer attention_gradients(const Tensor64& q, const Tensor64& k, const Tensor64& v, const Tensor64& d_o,
-                           const reference::Mask& mask, const Tensor64& d_lse) {
+                           const reference::Mask& mask, const Tensor64& d_lse, const Tensor64& bias) {
   Tensor64 dq(q.shape()), dk(k.shape()), dv(v.shape());
   const double scale = scale_of(q.extent(2));
   for (Index index = 0; index < q.extent(0); ++index) {
     const auto of_head = [index](auto& tensor) { return tensor.heads().head(index); };
     Head head{of_head(q), of_head(k), of_head(v), of_head(d_o), d_lse.matrix().row(index)};
-    for (Index i = 0; i < q.extent(1); ++i) head.add_query(i, mask.keys(i));
+    for (Index i = 0; i < q.extent(1); ++i) head.add_query(i, mask.keys(i), row_of(bias, index, i));
     head.dq.write(k.extent(1), scale, of_head(dq));
     head.dk.write(q.extent(1), scale, of_head(dk));
     head.dv.write(q.extent(1), 1, of_head(dv));

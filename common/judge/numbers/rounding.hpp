@@ -58,12 +58,13 @@ Answer softmax(const Tensor64& scores, Index merges);
 /// ds [rows, cols], the gradient of a softmax's scores, from p, dp [rows, cols] and d_lse [rows].
 Answer softmax_gradient(const Tensor64& p, const Tensor64& dp, const Tensor64& d_lse);
 
-/// o and lse of attention for q [heads, queries, d], k and v [heads, keys, d].
+/// o and lse of attention for q [heads, queries, d], k and v [heads, keys, d]. bias [heads, queries, keys],
+/// where one is given, is added to the scores, as the reference has it.
 Answer attention(const Tensor64& q, const Tensor64& k, const Tensor64& v, Index merges,
-                 const reference::Mask& mask = {});
+                 const reference::Mask& mask = {}, const Tensor64& bias = {});
 
 /// dq, dk and dv for gradients d_o and d_lse of o and lse, from weights that are made of a rounded lse.
 Answer attention_gradients(const Tensor64& q, const Tensor64& k, const Tensor64& v, const Tensor64& d_o,
-                           const reference::Mask& mask, const Tensor64& d_lse);
+                           const reference::Mask& mask, const Tensor64& d_lse, const Tensor64& bias = {});
 
 }  // namespace course::rounding

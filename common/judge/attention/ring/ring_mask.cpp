@@ -124,7 +124,7 @@ std::vector<KeyRange> seen(const Example& example, int rank, int owner, Index ke
 }
 
 bool is_masked(const Example& example) {
-  return example.arguments.contains("offset");
+  return example.arguments.contains("offset") || example.arguments.contains("starts");
 }
 
 bool is_seen(const Example& example, int rank, int owner) {

@@ -64,6 +64,7 @@ Mistake mistake_of(const char* id, const Steps& steps, std::function<Answer(cons
 /// 0 .. keys.
 std::vector<KeyRange> seen(const Example& example, int rank, int owner, Index keys, const Steps& steps = {});
 
+/// Whether it has an offset, or documents, of which keys_seen() knows.
 bool is_masked(const Example& example);
 
 /// Whether a query of `rank` sees a key of rank `owner`.

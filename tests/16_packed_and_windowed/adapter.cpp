@@ -1,0 +1,216 @@
+#include "player/adapter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "packed_and_windowed.hpp"
+
+namespace {
+
+using course::Call;
+using course::Index;
+using course::Tensor;
+using lesson16::Positions;
+
+std::vector<Index> starts_of(const Call& call) {
+  const std::vector<int> starts = call.integers("starts");
+  return {starts.begin(), starts.end()};
+}
+
+/// What a function says of numbers that do not fit: 1 for an exception that names the argument refuses, 0 for
+/// one that does not, -1 for none.
+template <class Function>
+float refusal(const Call& call, Function function) {
+  try {
+    function();
+    return -1;
+  } catch (const std::invalid_argument& error) {
+    const std::string named = std::to_string(call.integer("refuses"));
+    return std::string(error.what()).find(named) != std::string::npos ? 1 : 0;
+  }
+}
+
+/// Calls it; where it is to refuse its arguments, the output refusal says what it does, and nothing else is
+/// written.
+template <class Function>
+void call_or_refuse(Call& call, Function function) {
+  if (!call.is_given("refuses")) {
+    call.output("refusal", {0});
+    return function();
+  }
+  call.output("refusal", {1})[0] = refusal(call, function);
+  for (const auto& [name, tensor] : call.outputs())
+    if (name != "refusal") std::ranges::fill(call.output(name, tensor.shape()).values(), 0.0f);
+}
+
+/// The positions of all ranks: those in the argument positions, shard_tokens[r] of them rank r's.
+std::vector<Positions> positions_by_rank(const Call& call) {
+  const std::vector<int> all = call.integers("positions");
+  std::vector<Positions> by_rank;
+  auto next = all.begin();
+  for (const int tokens : call.integers("shard_tokens")) {
+    by_rank.emplace_back(next, next + tokens);
+    next += tokens;
+  }
+  return by_rank;
+}
+
+Index longest(const std::vector<Positions>& lists) {
+  std::size_t length = 0;
+  for (const Positions& list : lists) length = std::max(length, list.size());
+  return static_cast<Index>(length);
+}
+
+/// Writes a list, and -1 behind its end. Throws std::length_error for a list that is longer than the row.
+template <class T>
+void write(const char* name, const std::vector<T>& list, std::span<float> row) {
+  if (list.size() > row.size()) {
+    throw std::length_error(std::string(name) + " has " + std::to_string(list.size()) +
+                            " entries, expected at most " + std::to_string(row.size()));
+  }
+  std::ranges::fill(row, -1.0f);
+  std::ranges::transform(list, row.begin(), [](T entry) { return static_cast<float>(entry); });
+}
+
+void document_positions(Call& call) {
+  const Index tokens = call.integer("tokens");
+  const int ranks = static_cast<int>(call.integer("ranks"));
+  const std::vector<Index> starts = starts_of(call);
+  const auto positions = call.output("positions", {ranks, tokens + 2}).matrix();
+  call_or_refuse(call, [&] {
+    for (int rank = 0; rank < ranks; ++rank)
+      write("document_positions", lesson16::document_positions(tokens, starts, ranks, rank),
+            positions.row(rank));
+  });
+}
+
+void packed_batch(Call& call) {
+  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<int> sequence = call.integers("sequence");
+  const std::vector<Index> starts = starts_of(call);
+  const course::Shape shape{std::ssize(by_rank), longest(by_rank)};
+  const auto tokens = call.output("tokens", shape).matrix();
+  const auto labels = call.output("labels", shape).matrix();
+  const auto position_ids = call.output("position_ids", shape).matrix();
+  for (Index rank = 0; rank < std::ssize(by_rank); ++rank) {
+    const lesson16::Batch own = lesson16::packed_batch(sequence, starts, by_rank[rank]);
+    write("tokens", own.tokens, tokens.row(rank));
+    write("labels", own.labels, labels.row(rank));
+    write("position_ids", own.position_ids, position_ids.row(rank));
+  }
+}
+
+lesson16::RowMask mask_of(const Call& call, std::span<const Index> starts) {
+  return {starts, call.integer("window"), call.is_set("causal")};
+}
+
+/// Every pair of a query shard and a key shard. Beyond a shard's last query a range is empty; every empty
+/// range is [0, 0).
+void key_ranges(Call& call) {
+  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<Index> starts = starts_of(call);
+  const Index ranks = std::ssize(by_rank);
+  const auto first = call.output("first", {ranks, ranks, longest(by_rank)}).heads();
+  const auto last = call.output("last", {ranks, ranks, longest(by_rank)}).heads();
+  const auto write_pair = [&](Index rank, Index owner) {
+    std::vector<course::KeyRange> ranges =
+        lesson16::key_ranges(by_rank[rank], by_rank[owner], mask_of(call, starts));
+    if (ranges.size() != by_rank[rank].size()) {
+      throw std::length_error("key_ranges has " + std::to_string(ranges.size()) + " ranges for " +
+                              std::to_string(by_rank[rank].size()) + " queries");
+    }
+    ranges.resize(longest(by_rank), {0, 0});
+    for (Index row = 0; row < std::ssize(ranges); ++row) {
+      const bool empty = ranges[row].first == ranges[row].last;
+      first(rank, owner, row) = empty ? 0.0f : static_cast<float>(ranges[row].first);
+      last(rank, owner, row) = empty ? 0.0f : static_cast<float>(ranges[row].last);
+    }
+  };
+  call_or_refuse(call, [&] {
+    for (Index rank = 0; rank < ranks; ++rank)
+      for (Index owner = 0; owner < ranks; ++owner) write_pair(rank, owner);
+  });
+}
+
+void hops_needed(Call& call) {
+  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<Index> starts = starts_of(call);
+  const std::vector<int> hops = lesson16::hops_needed(by_rank, mask_of(call, starts));
+  write("hops_needed", hops, call.output("hops", {std::ssize(by_rank) + 1}).values());
+}
+
+/// Of several numbers of heads, one after another.
+void alibi_slopes(Call& call) {
+  std::vector<float> all;
+  for (const int heads : call.integers("heads")) {
+    const std::vector<float> slopes = lesson16::alibi_slopes(heads);
+    if (std::ssize(slopes) != heads) {
+      throw std::length_error("alibi_slopes has " + std::to_string(slopes.size()) + " slopes for " +
+                              std::to_string(heads) + " heads");
+    }
+    all.insert(all.end(), slopes.begin(), slopes.end());
+  }
+  std::ranges::copy(all, call.output("slopes", {std::ssize(all)}).data());
+}
+
+/// The state after the sinks have joined, divided.
+void join_sinks(Call& call) {
+  const Tensor &m = call.input("m"), &o = call.input("o");
+  course::AttentionState state(o.extent(0), o.extent(1), o.extent(2));
+  std::ranges::copy(m.values(), state.m().data());
+  std::ranges::copy(call.input("l").values(), state.l().data());
+  std::ranges::copy(o.values(), state.o().data());
+  lesson16::join_sinks(call.input("sinks").values(), state);
+  Tensor& divided = call.output("o", o.shape());
+  Tensor& lse = call.output("lse", m.shape());
+  for (Index row = 0; row < lse.size(); ++row) {
+    const float l = state.l().data()[row];
+    lse[row] = state.m().data()[row] + std::log(l);
+    for (Index i = row * o.extent(2); i < (row + 1) * o.extent(2); ++i) divided[i] = state.o().data()[i] / l;
+  }
+}
+
+void sink_gradients(Call& call) {
+  const Tensor& sinks = call.input("sinks");
+  lesson16::sink_gradients(sinks.values(), call.input("lse").matrix(), call.input("delta").matrix(),
+                           call.output("d_sinks", sinks.shape()).values());
+}
+
+void packed_ring_attention(Call& call) {
+  const Tensor &q = call.input("q"), &v = call.input("v");
+  const std::vector<Index> starts = starts_of(call);
+  lesson16::packed_ring_attention(q.heads(), call.input("k").heads(), v.heads(),
+                                  call.output("o", {q.extent(0), q.extent(1), v.extent(2)}).heads(),
+                                  call.output("lse", {q.extent(0), q.extent(1)}).matrix(),
+                                  positions_by_rank(call), mask_of(call, starts),
+                                  call.input("slopes").values(), call.input("sinks").values(),
+                                  call.blocks().block_forward_of_mask(), call.communicator<MPI_Comm>());
+}
+
+void packed_ring_backward(Call& call) {
+  const Tensor &q = call.input("q"), &k = call.input("k"), &v = call.input("v");
+  const std::vector<Index> starts = starts_of(call);
+  const std::vector<float>& sinks = call.input("sinks").values();
+  lesson16::packed_ring_backward(
+      q.heads(), k.heads(), v.heads(), call.input("o").heads(), call.input("lse").matrix(),
+      call.input("d_o").heads(), call.output("dq", q.shape()).heads(), call.output("dk", k.shape()).heads(),
+      call.output("dv", v.shape()).heads(), call.output("d_sinks", {1, std::ssize(sinks)}).values(),
+      positions_by_rank(call), mask_of(call, starts), call.input("slopes").values(), sinks,
+      call.blocks().block_backward_of_mask(), call.communicator<MPI_Comm>());
+}
+
+}  // namespace
+
+const course::Adapter& course_adapter() {
+  static const course::Adapter adapter{{"document_positions", document_positions},
+                                       {"packed_batch", packed_batch},
+                                       {"key_ranges", key_ranges},
+                                       {"hops_needed", hops_needed},
+                                       {"alibi_slopes", alibi_slopes},
+                                       {"join_sinks", join_sinks},
+                                       {"sink_gradients", sink_gradients},
+                                       {"packed_ring_attention", packed_ring_attention},
+                                       {"packed_ring_backward", packed_ring_backward}};
+  return adapter;
+}
