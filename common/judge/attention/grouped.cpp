@@ -1,10 +1,12 @@
 #include "judge/attention/grouped.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "judge/attention/forward.hpp"
 #include "judge/attention/gradient_checks.hpp"
 #include "judge/numbers/rounding.hpp"
+#include "reference/score_bias.hpp"
 
 namespace course::grouped {
 
@@ -34,35 +36,24 @@ std::vector<double> of_query_heads(const Example& example, const char* name) {
   return found == example.inputs.end() ? std::vector<double>() : cast<double>(found->second).values();
 }
 
-/// What is added to scores: -inf where the mask hides a key, a bias by distance, and for the key behind all
-/// others, where there are sinks, its score. Empty where nothing is.
-template <class T>
-TensorOf<T> bias_of(const Example& example) {
-  const Index heads = example.inputs.at("q").extent(0), queries = example.inputs.at("q").extent(1),
-              keys = example.inputs.at("k").extent(1);
-  const std::vector<double> slopes = of_query_heads(example, "slopes"),
-                            sinks = of_query_heads(example, "sinks");
-  if (!example.arguments.contains("starts") && slopes.empty() && sinks.empty()) return {};
-  const reference::Mask mask = keys_seen(example);
-  TensorOf<T> bias({heads, queries, keys + (sinks.empty() ? 0 : 1)}, -std::numeric_limits<T>::infinity());
-  for (Index head = 0; head < heads; ++head) {
-    for (Index i = 0; i < queries; ++i) {
-      const auto [first, last] = mask.keys(i);
-      for (Index j = first; j < std::min(last, keys); ++j)
-        bias.heads()(head, i, j) =
-            slopes.empty() ? T{0} : static_cast<T>(-slopes[head] * static_cast<double>(std::abs(i - j)));
-      if (!sinks.empty()) bias.heads()(head, i, keys) = static_cast<T>(sinks[head]);
-    }
-  }
-  return bias;
+reference::HeadBias head_bias(const Example& example) {
+  return {of_query_heads(example, "slopes"), of_query_heads(example, "sinks")};
 }
 
-/// k or v, with a key of zeros behind it where there are sinks.
+/// With the mask in it; empty where there is nothing to add.
+template <class T>
+TensorOf<T> bias_of(const Example& example) {
+  const reference::HeadBias bias = head_bias(example);
+  if (!example.arguments.contains("starts") && bias.is_none()) return {};
+  const Tensor &q = example.inputs.at("q"), &k = example.inputs.at("k");
+  std::vector<Index> queries(q.extent(1));
+  std::iota(queries.begin(), queries.end(), Index{0});
+  return reference::score_bias<T>(keys_seen(example), bias, q.extent(0), queries, k.extent(1));
+}
+
 template <class T>
 TensorOf<T> with_sink(const Example& example, const char* name) {
-  const TensorOf<T> x = input<T>(example, name);
-  if (of_query_heads(example, "sinks").empty()) return x;
-  return concatenate<T>({x, TensorOf<T>({x.extent(0), 1, x.extent(2)})}, 1);
+  return reference::with_sink(input<T>(example, name), head_bias(example));
 }
 
 /// Every head of k or v, once for each head of q that shares it.
