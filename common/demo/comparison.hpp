@@ -8,6 +8,7 @@
 
 #include "demo/input.hpp"
 #include "reference/mask.hpp"
+#include "reference/score_bias.hpp"
 #include "ring/layout.hpp"
 
 namespace course::demo {
@@ -46,16 +47,22 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor64>>;
 /// Is told now and then how far the work is.
 using Progress = std::function<void(const std::string&)>;
 
-/// What the outputs of an input should be under a mask, computed once for any number of rings:
+/// What queries see, by positions, and what is added to their scores.
+struct Seeing {
+  reference::Mask mask = {};
+  reference::HeadBias bias = {};
+};
+
+/// What the outputs of an input should be, computed once for any number of rings:
 /// reference::attention in float64 and, where the input has a gradient, reference::attention_gradients with a
 /// lse of its own.
 ///
 /// Where all of it would take more than a few seconds, a part stands for the rest: rows evenly spread over
 /// every shard, each of which is compared with the expected answer over all its keys; of gradients, which are
-/// sums over all queries, heads evenly spread, one at least.
+/// sums over all queries, heads evenly spread, one at least, with all heads that share keys with them.
 class Reference {
  public:
-  Reference(const Input& input, const Layout& layout, const reference::Mask& mask, const Progress& progress);
+  Reference(const Input& input, const Layout& layout, const Seeing& seeing, const Progress& progress);
 
   /// Of o [heads, seq, head_dim], lse [heads, seq] and dq, dk, dv, by name.
   Comparison compare(const std::map<std::string, Tensor>& outputs) const;
@@ -76,7 +83,7 @@ class Reference {
     Tensor64 value, scale;
     OutputComparison blank;  ///< with all that does not depend on an answer
   };
-  void expect(const Part& part, const Computed& computed);
+  void expect(const std::vector<Part>& parts, const Computed& computed);
 
   std::vector<Expected> expected_;
   Comparison blank_;

@@ -28,10 +28,25 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t header_bytes = 4096;  ///< more than a .npy file's header takes
 
+/// Slopes and sinks are inputs that every rank has whole.
+void tell_of_row(Case& to, const Row& row) {
+  to.arguments["starts"] = {row.starts.begin(), row.starts.end()};
+  to.arguments["window"] = {static_cast<double>(row.window)};
+  to.arguments["causal"] = {row.causal ? 1.0 : 0.0};
+  const auto one_a_head = [](const std::vector<double>& numbers) {
+    return cast<float>(Tensor64({std::ssize(numbers)}, numbers));
+  };
+  for (auto& inputs : to.inputs) {
+    inputs.emplace("slopes", one_a_head(row.bias.slopes));
+    inputs.emplace("sinks", one_a_head(row.bias.sinks));
+  }
+}
+
 Case ring_case(const Demonstration& shown, const std::string& name, const std::string& function,
                const fs::path& library, const std::vector<std::string>& outputs) {
   Case made{{function, timed::ring_arguments(shown.layout())}};
   made.inputs.resize(static_cast<std::size_t>(shown.ranks));
+  if (shown.is_packed()) tell_of_row(made, shown.row);
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
   made.subject = library;
@@ -215,6 +230,12 @@ void make_folder(const fs::path& folder) {
   if (error) throw UsageError(folder.string() + ": cannot be made: " + error.message());
 }
 
+/// The layout of a row of so many tokens.
+Layout layout_of(const Demonstration& shown, int tokens) {
+  return shown.layout_name == "documents" ? Layout::documents(shown.row.starts, tokens, shown.ranks)
+                                          : Layout::named(shown.layout_name, tokens, shown.ranks);
+}
+
 /// An input of all ranks of a case, whole.
 Tensor joined_input(const fs::path& folder, const Layout& layout, const std::string& name) {
   std::vector<Tensor> parts;
@@ -226,11 +247,7 @@ Tensor joined_input(const fs::path& folder, const Layout& layout, const std::str
 }  // namespace
 
 Layout Demonstration::layout() const {
-  return Layout::named(layout_name, static_cast<int>(input.seq()), ranks);
-}
-
-reference::Mask Demonstration::mask() const {
-  return causal ? reference::Mask::causal() : reference::Mask::none();
+  return layout_of(*this, static_cast<int>(input.seq()));
 }
 
 int worthwhile_runs(const Input& input) {
@@ -262,10 +279,12 @@ std::vector<std::string> prepare(const fs::path& folder, const Demonstration& sh
     options.cases.push_back({fs::absolute(folder) / one.name, one.subject});
     Launcher::write_case(options.cases.back().folder, one, world_ranks);
   }
-  nlohmann::json about{{"shape", shown.input.shape}, {"input", shown.input.description},
-                       {"ranks", shown.ranks},       {"layout", shown.layout_name},
-                       {"backend", shown.backend},   {"runs", shown.runs},
-                       {"mine", shown.mine},         {"backward", shown.backward}};
+  nlohmann::json about{
+      {"shape", shown.input.shape},   {"input", shown.input.description}, {"ranks", shown.ranks},
+      {"layout", shown.layout_name},  {"backend", shown.backend},         {"runs", shown.runs},
+      {"mine", shown.mine},           {"backward", shown.backward},       {"starts", shown.row.starts},
+      {"window", shown.row.window},   {"causal", shown.causal()},         {"slopes", shown.row.bias.slopes},
+      {"sinks", shown.row.bias.sinks}};
   for (const Ring& ring : shown.rings) about["rings"].push_back(ring.name);
   write_text(folder / about_file, about.dump(1) + "\n");
   return player_arguments(options);
@@ -280,6 +299,10 @@ Demonstration read_prepared(const program::Checkout& checkout, const fs::path& f
     Demonstration shown = with_rings(checkout, json.at("rings").get<std::vector<std::string>>(),
                                      {.backward = json.at("backward"),
                                       .mine = json.at("mine"),
+                                      .row = {json.at("starts"),
+                                              json.at("window"),
+                                              json.at("causal"),
+                                              {json.at("slopes"), json.at("sinks")}},
                                       .backend = json.at("backend"),
                                       .ranks = json.at("ranks"),
                                       .layout_name = json.at("layout")});
@@ -287,7 +310,7 @@ Demonstration read_prepared(const program::Checkout& checkout, const fs::path& f
     json.at("input").get_to(shown.input.description);
     json.at("runs").get_to(shown.runs);
     const std::string first = folder / shown.rings.at(0).name;
-    const Layout layout = Layout::named(shown.layout_name, json.at("shape").end()[-2], shown.ranks);
+    const Layout layout = layout_of(shown, json.at("shape").end()[-2]);
     shown.input.q = joined_input(first + "-forward", layout, "q");
     shown.input.k = joined_input(first + "-forward", layout, "k");
     shown.input.v = joined_input(first + "-forward", layout, "v");

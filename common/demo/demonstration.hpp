@@ -25,7 +25,8 @@ struct Demonstration {
   std::vector<std::string> player = {};         ///< the command that starts a rank; ends with the program
   bool backward = false;
   bool mine = false;
-  bool causal = false;
+  RingFor what = RingFor::Everything;
+  Row row = {};                 ///< without starts where the rings know of no documents
   std::string backend = "mpi";  ///< as --backend takes it
   int ranks = 4;
   std::string layout_name = "contiguous";
@@ -38,7 +39,9 @@ struct Demonstration {
   /// Which rank has which tokens.
   Layout layout() const;
   /// What each query sees, by positions in the sequence.
-  reference::Mask mask() const;
+  reference::Mask mask() const { return row.mask(); }
+  bool causal() const { return row.causal; }
+  bool is_packed() const { return what == RingFor::PackedRows; }
 };
 
 /// Finds the lessons that the options ask for; says on stderr which cannot be shown and are left out. Throws

@@ -1,6 +1,7 @@
 #include "demo/input.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -88,6 +89,26 @@ void require_float32_suffices(const OwnFiles& files, const Input& input) {
   require_float32_holds(dp * std::max({1.0, q, k}) * seq, files.d_o.string() + ": a sum of gradients");
 }
 
+/// Where the heads are in a shape; nothing where there is no such axis.
+std::optional<std::size_t> axis_of_heads(const Shape& shape) {
+  if (shape.size() < 3) return std::nullopt;
+  return shape.size() - 3;
+}
+
+/// Of shape `q`, but that several heads of q may share one.
+Tensor read_keys(const fs::path& path, const Shape& q, const fs::path& path_of_q) {
+  Tensor tensor = read_tensor(path);
+  Shape shape = tensor.shape();
+  const std::optional<std::size_t> heads = axis_of_heads(q);
+  if (heads && shape.size() == q.size() && q[*heads] % shape[*heads] == 0) shape[*heads] = q[*heads];
+  if (shape == q) return fold_into_heads(std::move(tensor));
+  throw UsageError(
+      fmt::format("{}: has the shape {}, expected {} like {}{}: each rank holds as many keys "
+                  "and values as queries",
+                  path.string(), to_string(tensor.shape()), to_string(q), path_of_q.string(),
+                  heads ? ", or of fewer heads that divide these" : ""));
+}
+
 Input read_own(const OwnFiles& files, bool backward) {
   Input input;
   input.description = fmt::format("{}, {}, {}", files.q.string(), files.k.string(), files.v.string());
@@ -102,8 +123,12 @@ Input read_own(const OwnFiles& files, bool backward) {
                     "values as queries",
                     path.string(), to_string(tensor.shape()), to_string(input.shape), files.q.string()));
   };
-  input.k = read_beside(files.k);
-  input.v = read_beside(files.v);
+  input.k = read_keys(files.k, input.shape, files.q);
+  input.v = read_keys(files.v, input.shape, files.q);
+  if (input.k.extent(0) != input.v.extent(0)) {
+    throw UsageError(fmt::format("{} has {} heads and {} has {}, expected as many", files.k.string(),
+                                 input.k.extent(0), files.v.string(), input.v.extent(0)));
+  }
   input.q = fold_into_heads(std::move(input.q));
   if (backward) {
     input.d_o = read_beside(files.d_o);
@@ -148,12 +173,42 @@ Input read_minilm(bool backward) {
   return input;
 }
 
-}  // namespace
+/// Those of every head that its query heads have in common: the first of each group.
+Input with_kv_heads(Input input, Index kv_heads) {
+  const Index heads = input.heads();
+  if (kv_heads < 1 || heads % kv_heads != 0) {
+    std::vector<Index> fitting;
+    for (Index count = 1; count <= heads; ++count)
+      if (heads % count == 0) fitting.push_back(count);
+    throw UsageError(fmt::format("--kv-heads {}: {} key heads do not divide {} heads, expected {}", kv_heads,
+                                 kv_heads, heads, fmt::join(fitting, ", ")));
+  }
+  std::vector<Index> first_of_groups;
+  for (Index head = 0; head < heads; head += heads / kv_heads) first_of_groups.push_back(head);
+  for (Tensor* tensor : {&input.k, &input.v}) *tensor = take(*tensor, 0, first_of_groups);
+  if (kv_heads < heads)
+    input.description += fmt::format("; of K and V heads {}", fmt::join(first_of_groups, ", "));
+  return input;
+}
 
-Input load_input(const Options& options, bool backward) {
+Input load_whole(const Options& options, bool backward) {
   if (options.files) return read_own(*options.files, backward);
   if (options.sizes) return draw_input(*options.sizes);
   return options.backend == "sim" ? cut_short(read_minilm(backward)) : read_minilm(backward);
+}
+
+}  // namespace
+
+RingFor Options::what() const {
+  const bool shared = kv_heads > 0 || (files && npy_shape(files->k) != npy_shape(files->q));
+  if (row.any() || layout == "documents" || (shared && causal.value_or(false))) return RingFor::PackedRows;
+  if (shared) return RingFor::SharedHeads;
+  return causal.value_or(false) ? RingFor::Causal : RingFor::Everything;
+}
+
+Input load_input(const Options& options, bool backward) {
+  Input input = load_whole(options, backward);
+  return options.kv_heads == 0 ? std::move(input) : with_kv_heads(std::move(input), options.kv_heads);
 }
 
 }  // namespace course::demo

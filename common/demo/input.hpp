@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "demo/row.hpp"
+#include "registry/registry.hpp"
 #include "tensor/tensor.hpp"
 #include "timed/extents.hpp"
 
@@ -25,7 +27,9 @@ struct Sizes {
 /// What the command line says. Without `files` and `sizes` the input is the course's own.
 struct Options {
   int ranks = 4;
-  bool causal = false;
+  std::optional<bool> causal = {};  ///< where it is not said, only a row of documents is
+  RowOptions row = {};
+  Index kv_heads = 0;           ///< of keys and values; 0: as many as the input has
   std::string backend = "mpi";  ///< what the ranks compute on: "mpi", on cores, or GPUs: "sim" or "cuda"
   std::string layout = "contiguous";  ///< a layout's name
   std::optional<OwnFiles> files = {};
@@ -39,19 +43,24 @@ struct Options {
   std::filesystem::path report;   ///< not empty: of cases that have been played there; nothing else is run
 
   bool on_gpu() const { return backend != "mpi"; }
+  /// Which rings can show it. Throws NpyError for files of k and q whose shapes cannot be read.
+  RingFor what() const;
+  bool is_causal() const { return causal.value_or(what() == RingFor::PackedRows); }
   /// The gradient to start from is the course's own, or --do.
   bool backward() const { return !forward && (files ? !files->d_o.empty() : !sizes); }
 };
 
 /// What attention is computed of.
 struct Input {
-  Tensor q, k, v;                  ///< [heads, seq, head_dim], a batch folded into heads
-  Shape shape;                     ///< as it was given
+  Tensor q;                        ///< [heads, seq, head_dim], a batch folded into heads
+  Tensor k, v;                     ///< [kv_heads, seq, head_dim]
+  Shape shape;                     ///< of q, as it was given
   std::string description;         ///< where it comes from, for people
   std::string doubt = {};          ///< why the shape may be meant otherwise; empty: it may not
   std::optional<Tensor> d_o = {};  ///< the gradient that arrives at the output, as q; none: forward only
 
   Index heads() const { return q.extent(0); }
+  Index kv_heads() const { return k.extent(0); }
   Index seq() const { return q.extent(1); }
   Index head_dim() const { return q.extent(2); }
   timed::Extents extents() const { return {heads(), seq(), head_dim()}; }
@@ -59,8 +68,9 @@ struct Input {
 
 /// Reads or draws the input; for simulated GPUs, which are slow, the course's own is cut short. Throws
 /// NpyError or UsageError for a file that cannot be used: unreadable, of another shape than [seq, dim],
-/// [heads, seq, dim] or [batch, heads, seq, dim], empty, with a NaN or an infinity, or with numbers whose
-/// attention, or its gradients, float32 cannot hold.
+/// [heads, seq, dim] or [batch, heads, seq, dim], with keys that do not fit its queries, empty, with a NaN or
+/// an infinity, or with numbers whose attention, or its gradients, float32 cannot hold; and for a number of
+/// key heads that does not divide the heads.
 Input load_input(const Options& options, bool backward);
 
 }  // namespace course::demo

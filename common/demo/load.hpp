@@ -17,6 +17,16 @@ using WorkTable = std::vector<std::vector<double>>;
 /// The scores of one head that the mask shows.
 WorkTable scores_by_step(const Layout& layout, const reference::Mask& mask);
 
+/// By block, how many hops to rank + 1 take it to the last rank whose queries see a key of it.
+std::vector<int> hops_by_block(const Layout& layout, const reference::Mask& mask);
+
+/// How many blocks of keys and values each rank has to send where blocks make so many hops, and how many of
+/// gradients, which travel with them and then go straight home.
+struct BlocksToSend {
+  int keys = 0, gradients = 0;
+};
+std::vector<BlocksToSend> blocks_to_send(const std::vector<int>& hops);
+
 /// The CPU time that ranks computed on each block, forward and backward together: who waits for a core has
 /// none.
 WorkTable seconds_by_step(std::span<const RankRecord> ranks);

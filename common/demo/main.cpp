@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <limits>
@@ -80,6 +81,7 @@ class DemoLine : public program::CommandLine {
         "there.");
     add_input(*command);
     add_run(*command);
+    add_row(*command);
     add_elsewhere(*command);
   }
 
@@ -110,24 +112,32 @@ class DemoLine : public program::CommandLine {
             ->check(size),
         command.add_option("--seed", sizes_.seed, "of the generated input (1)")
             ->check(CLI::NonNegativeNumber)};
+    CLI::Option* kv_heads = command
+                                .add_option("--kv-heads", options_.kv_heads,
+                                            "heads of keys and values, shared by those of queries")
+                                ->excludes(q)
+                                ->check(size);
     for (CLI::Option* one : sizes_given_) one->excludes(q);
     with_prepare_ = sizes_given_;
     with_prepare_.push_back(q);
+    with_prepare_.push_back(kv_heads);
   }
 
   void add_run(CLI::App& command) {
     with_prepare_.push_back(command.add_option("--ranks", options_.ranks, "MPI ranks, 1 to 64 (4)")
                                 ->check(CLI::Range(1, std::numeric_limits<int>::max())));
+    causal_ = command.add_flag("--causal,!--no-causal", is_causal_,
+                               "a query sees its own token and those before it; this has a ring of its "
+                               "own, which takes any layout. Rows of documents are, unless --no-causal");
+    with_prepare_.push_back(causal_);
+    std::vector<std::string> layouts(std::begin(layout_names), std::end(layout_names));
+    layouts.emplace_back("documents");
     with_prepare_.push_back(
-        command.add_flag("--causal", options_.causal,
-                         "a query sees its own token and those before it; this has a ring of its "
-                         "own, which takes any layout"));
-    with_prepare_.push_back(command
-                                .add_option("--layout", options_.layout,
-                                            fmt::format("{}: which rank has which tokens (contiguous)",
-                                                        fmt::join(layout_names, ", ")))
-                                ->check(CLI::IsMember(std::vector<std::string>(std::begin(layout_names),
-                                                                               std::end(layout_names)))));
+        command
+            .add_option("--layout", options_.layout,
+                        fmt::format("{} (each in zigzag): which rank has which tokens (contiguous)",
+                                    fmt::join(layouts, ", ")))
+            ->check(CLI::IsMember(layouts)));
     with_prepare_.push_back(command
                                 .add_option("--backend", options_.backend,
                                             "what ranks compute on: mpi, their core; sim, a simulated GPU "
@@ -153,6 +163,31 @@ class DemoLine : public program::CommandLine {
     command.add_flag("--verbose", options_.verbose, "print every rank's part and the verdicts, too");
   }
 
+  void add_row(CLI::App& command) {
+    const CLI::Range size(1, std::numeric_limits<int>::max());
+    for (CLI::Option* one :
+         {command.add_option("--documents", options_.row.documents,
+                             "the row's documents, blind to each other: their lengths, 300,12,200, or a .npy "
+                             "of cu_seqlens"),
+          command.add_option("--window", options_.row.window, "of its keys a query sees the last so many")
+              ->check(size),
+          command.add_flag("--alibi", options_.row.alibi, "scores fall with the distance, by ALiBi's slopes"),
+          command.add_option("--sinks", options_.row.sink,
+                             "in every head's softmax one key more, with this score and no value")})
+      with_prepare_.push_back(one);
+  }
+
+  /// Throws UsageError where options contradict each other.
+  void take_row() {
+    if (causal_->count() > 0) options_.causal = is_causal_;
+    if (options_.row.window > 0 && options_.causal == false)
+      throw UsageError(
+          fmt::format("--window {} --no-causal: a window ends at the query; expected one of the two",
+                      options_.row.window));
+    if (options_.row.sink && !std::isfinite(*options_.row.sink))
+      throw UsageError(fmt::format("--sinks {}: expected a finite number", *options_.row.sink));
+  }
+
   void add_elsewhere(CLI::App& command) {
     with_prepare_.push_back(command.add_option("--prepare", options_.prepare,
                                                "run nothing: write what the ranks are to play there, and "
@@ -172,6 +207,7 @@ class DemoLine : public program::CommandLine {
     if (!files_.q.empty()) options_.files = files_;
     if (std::ranges::any_of(sizes_given_, [](const CLI::Option* size) { return size->count() > 0; }))
       options_.sizes = sizes_;
+    take_row();
     const Interruptible interruptible;
     if (!options_.out.empty()) timed::OutputFolder{options_.out};
     if (!options_.report.empty()) {
@@ -185,6 +221,9 @@ class DemoLine : public program::CommandLine {
     shown.input = load_input(options_, shown.backward);
     if (!shown.input.doubt.empty()) program::complain(shown.input.doubt);
     require_memory(shown, prepared, shown.input.extents());
+    shown.row = shown.is_packed()
+                    ? row_of(options_.row, options_.is_causal(), shown.input.seq(), shown.input.heads())
+                    : Row{.causal = options_.is_causal()};
     shown.runs = shown.simulated() ? 1 : worthwhile_runs(shown.input);
     std::vector<timed::Code> codes;
     if (!options_.on_gpu()) codes.push_back(shown.block);
@@ -223,7 +262,8 @@ class DemoLine : public program::CommandLine {
   Options options_;
   OwnFiles files_;
   Sizes sizes_;
-  CLI::Option* gradient_ = nullptr;
+  bool is_causal_ = false;
+  CLI::Option *gradient_ = nullptr, *causal_ = nullptr;
   std::vector<CLI::Option*> sizes_given_, with_prepare_;
 };
 

@@ -50,21 +50,43 @@ class Lessons {
   bool asked_for_mine_;
 };
 
+/// The options that ask for such a ring.
+const char* asked_for(RingFor what) {
+  switch (what) {
+    case RingFor::Causal:
+      return "--causal";
+    case RingFor::SharedHeads:
+      return "fewer key heads";
+    case RingFor::PackedRows:
+      return "documents, windows, ALiBi or sinks";
+    case RingFor::Everything:
+      break;
+  }
+  return "";
+}
+
 /// The names of the rings that the options ask for. Throws UsageError where there is none.
 std::vector<std::string> rings_of(const Options& options) {
   const std::string backend = "--backend " + options.backend;
-  if (options.causal && options.on_gpu())
-    throw UsageError("--causal " + backend + ": the ring on GPUs has no mask; expected one of the two");
+  const RingFor what = options.what();
+  if (what != RingFor::Everything && options.on_gpu()) {
+    throw UsageError(
+        fmt::format("{} {}: the ring on GPUs {}; expected one of the two", asked_for(what), backend,
+                    what == RingFor::SharedHeads ? "has as many key heads as heads" : "has no mask"));
+  }
   std::vector<std::string> names;
   for (const RingKind& kind : ring_kinds) {
-    if (kind.causal != options.causal || kind.on_gpu != options.on_gpu()) continue;
+    if (kind.what != what || kind.on_gpu != options.on_gpu()) continue;
     if (options.ring.empty() || options.ring == "both" || options.ring == kind.name)
       names.push_back(kind.name);
   }
-  if (!options.ring.empty() && (options.causal || options.on_gpu())) {
+  if (!options.ring.empty() && (what != RingFor::Everything || options.on_gpu())) {
+    const RingKind& only = *std::ranges::find_if(ring_kinds, [&](const RingKind& kind) {
+      return kind.what == what && kind.on_gpu == options.on_gpu();
+    });
     throw UsageError(fmt::format("--ring {}: with {} there is one ring, {}; expected no --ring", options.ring,
-                                 options.causal ? "--causal" : backend,
-                                 in_words(options.causal ? Role::RingLayout : Role::RingCuda)));
+                                 what == RingFor::Everything ? backend : asked_for(what),
+                                 in_words(only.forward)));
   }
   return names;
 }
@@ -94,7 +116,7 @@ Demonstration with_rings(const program::Checkout& checkout, const std::vector<st
   };
   for (const std::string& name : rings) {
     const RingKind& kind = ring_kind(name);
-    shown.causal |= kind.causal;
+    shown.what = kind.what;
     Ring& ring = shown.rings.emplace_back(Ring{name, code(kind.forward)});
     if (shown.backward) ring.backward = code(kind.backward);
     shown.player = player_of(checkout, held_lesson(checkout, kind.forward, demo_command), shown);

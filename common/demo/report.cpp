@@ -116,17 +116,20 @@ std::string times(const RunResult& run) {
 /// "2 x 12 heads of 512 tokens": what the axes of a shape were taken for.
 std::string in_words(const Input& input) {
   const std::string of_tokens = " of " + plural(input.seq(), "token");
-  if (input.shape.size() < 4) return plural(input.heads(), "head") + of_tokens;
+  const bool shared = input.kv_heads() < input.heads();
+  const std::string of_keys = shared ? fmt::format(" ({} of keys)", input.kv_heads()) : "";
+  if (input.shape.size() < 4) return plural(input.heads(), "head") + of_keys + of_tokens;
   return fmt::format("{} x {}{}", input.shape[0], plural(input.shape[1], "head"), of_tokens);
 }
 
 std::string heading(const RunResult& run) {
+  const std::string row = in_words(run.shown.row);
   return painted(fmt::format("Ring attention, forward{}, {}causal, {} shards: {}{}",
-                             run.shown.backward ? " and backward" : "", run.shown.causal ? "" : "not ",
+                             run.shown.backward ? " and backward" : "", run.shown.causal() ? "" : "not ",
                              run.shown.layout_name, where(run), run.shown.mine ? ", your own code" : ""),
                  Colour::Bold) +
-         fmt::format("\n{}, {}: {}\n", to_string(run.shown.input.shape), in_words(run.shown.input),
-                     run.shown.input.description);
+         fmt::format("\n{}, {}{}: {}\n", to_string(run.shown.input.shape), in_words(run.shown.input),
+                     row.empty() ? "" : "; " + row, run.shown.input.description);
 }
 
 /// What is under a table of times.
@@ -285,6 +288,13 @@ Json load(const RunResult& run) {
 
 // ---- files ----
 
+/// That of q, with as many heads as the keys have.
+Shape shape_of_keys(const Input& input) {
+  Shape shape = input.shape;
+  if (shape.size() >= 3) shape[shape.size() - 3] /= input.heads() / input.kv_heads();
+  return shape;
+}
+
 /// Of the first ring.
 void add_tensors(timed::OutputFolder& folder, const RunResult& run) {
   const std::map<std::string, Tensor>& outputs = run.rings.front().outputs;
@@ -296,6 +306,7 @@ void add_tensors(timed::OutputFolder& folder, const RunResult& run) {
     }
     Shape shape = run.shown.input.shape;
     if (output->second.rank() == 2) shape.pop_back();
+    if (name == "dk" || name == "dv") shape = shape_of_keys(run.shown.input);
     folder.add(name + ".npy", Tensor(shape, output->second.values()));
   }
 }
@@ -311,7 +322,7 @@ std::vector<std::string> RunResult::wrong_rings() const {
 }
 
 RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, const Progress& progress) {
-  const Reference reference(shown.input, shown.layout(), shown.mask(), progress);
+  const Reference reference(shown.input, shown.layout(), {shown.mask(), shown.row.bias}, progress);
   for (RingResult& ring : rings) ring.comparison = reference.compare(ring.outputs);
   return {shown, std::move(rings)};
 }
@@ -319,7 +330,8 @@ RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, co
 std::string report_text(const RunResult& run, const timed::Page& page, bool verbose) {
   std::string text = heading(run);
   if (verbose) text += details(run) + tables(run) + verdicts(run);
-  const std::string load = run.shown.causal ? load_table(run, run.rings.front()) + load_note(run) : "";
+  const bool uneven = run.shown.causal() || run.shown.is_packed();
+  const std::string load = uneven ? load_table(run, run.rings.front()) + load_note(run) : "";
   return text + ring_table(run) + painted(what_times_are(run), Colour::Grey) + "\n" + load + conclusion(run) +
          remarks(run) + terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) +
          under_timelines(run);
@@ -328,8 +340,11 @@ std::string report_text(const RunResult& run, const timed::Page& page, bool verb
 std::string report_json(const RunResult& run) {
   const RingResult& first = run.rings.front();
   Json json{{"ranks", run.shown.ranks},
-            {"causal", run.shown.causal},
+            {"causal", run.shown.causal()},
             {"layout", run.shown.layout_name},
+            {"kv_heads", run.shown.input.kv_heads()},
+            {"bytes_needed", bytes_needed(run)},
+            {"hops", hops_by_block(run.shown.layout(), run.shown.mask())},
             {"backend", run.shown.backend},
             {"relative_error", relative_errors(first.comparison)},
             {"tolerance", by_output(first.comparison, [](const auto& output) { return output.tolerance; })},
@@ -367,7 +382,7 @@ Saved save(const fs::path& out, const fs::path& pictures, const RunResult& run) 
     timed::OutputFolder folder(out.empty() ? pictures : out);
     if (!out.empty()) add_tensors(folder, run);
     const std::string title = fmt::format(
-        "{} attention on {}, {} shards: {}, {} of {}", shown.causal ? "Causal ring" : "Ring",
+        "{} attention on {}, {} shards: {}, {} of {}", shown.causal() ? "Causal ring" : "Ring",
         plural(shown.ranks, "rank") + gpus(run), shown.layout_name, plural(shown.input.seq(), "token"),
         plural(shown.input.heads(), "head"), shown.input.head_dim());
     folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(run)), title, timeline_note(run)));

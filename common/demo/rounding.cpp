@@ -57,15 +57,18 @@ double off_lse(double lse, Index merges) {
 /// One head of a backward pass.
 class Head {
  public:
-  Head(Matrix q, Matrix k, Matrix v, Matrix d_o, const reference::Mask& mask, Index merges)
+  /// @param bias of this head alone
+  Head(Matrix q, Matrix k, Matrix v, Matrix d_o, const reference::Mask& mask, reference::HeadBias bias,
+       Index merges)
       : q_(std::move(q)),
         k_(std::move(k)),
         v_(std::move(v)),
         d_o_(std::move(d_o)),
         mask_(mask),
+        bias_(std::move(bias)),
         merges_(merges),
         scale_(1 / std::sqrt(static_cast<double>(q_.cols()))),
-        all_keys_(static_cast<std::size_t>(k_.rows())) {
+        all_keys_(static_cast<std::size_t>(k_.rows()) - bias_.sinks.size()) {
     std::iota(all_keys_.begin(), all_keys_.end(), Index{0});
   }
 
@@ -137,12 +140,15 @@ class Head {
   Matrix weights(std::span<const Index> queries, Column& lse) const {
     Matrix p = scale_ * times(rows_of(q_, queries), k_.transpose());
     const reference::Mask mask = mask_.among(queries, all_keys_);
+    const double slope = bias_.slopes.empty() ? 0 : bias_.slopes[0];
     lse.resize(p.rows());
     for (Index i = 0; i < p.rows(); ++i) {
       const reference::KeyRange seen = mask.keys(i);
-      for (Index j = 0; j < p.cols(); ++j) {
+      for (Index j = 0; j < std::ssize(all_keys_); ++j) {
         if (j < seen.first || j >= seen.last) p(i, j) = -std::numeric_limits<double>::infinity();
+        p(i, j) -= slope * static_cast<double>(std::abs(queries[i] - j));
       }
+      if (!bias_.sinks.empty()) p(i, p.cols() - 1) = bias_.sinks[0];
       lse[i] = reference::softmax_in_place(std::span(p.row(i).data(), static_cast<std::size_t>(p.cols())));
     }
     return p;
@@ -175,6 +181,7 @@ class Head {
 
   const Matrix q_, k_, v_, d_o_;
   const reference::Mask& mask_;
+  const reference::HeadBias bias_;
   const Index merges_;
   const double scale_;
   std::vector<Index> all_keys_;
@@ -197,18 +204,25 @@ AttentionRounding rounding_of_attention(const Tensor64& o, const Tensor64& lse, 
 }
 
 GradientRounding rounding_of_gradients(const Tensor64& q, const Tensor64& k, const Tensor64& v,
-                                       const Tensor64& d_o, const reference::Mask& mask, Index merges,
+                                       const Tensor64& d_o, const reference::Mask& mask,
+                                       const reference::HeadBias& bias, Index merges,
                                        const std::function<void(Index)>& progress) {
   GradientRounding off{Tensor64(q.shape()), Tensor64(k.shape()), Tensor64(v.shape())};
   Index done = 0;
   const auto tell = [&](Index more) { progress(done += more); };
+  const auto of_head = [](const std::vector<double>& numbers, Index head) {
+    return numbers.empty() ? std::vector<double>() : std::vector{numbers[head]};
+  };
   for (Index index = 0; index < q.extent(0); ++index) {
-    Head head(head_of(q, index), head_of(k, index), head_of(v, index), head_of(d_o, index), mask, merges);
+    const Index kv = index / (q.extent(0) / k.extent(0));
+    Head head(head_of(q, index), head_of(k, kv), head_of(v, kv), head_of(d_o, index), mask,
+              {of_head(bias.slopes, index), of_head(bias.sinks, index)}, merges);
     const std::vector<std::vector<Index>> lists = head.by_lse();
     for (const std::vector<Index>& list : lists) head.add(list, &list != &lists.back(), tell);
     set_head(off.dq, index, head.dq());
-    set_head(off.dk, index, head.dk());
-    set_head(off.dv, index, head.dv());
+    // Heads that share keys may be off by the same.
+    set_head(off.dk, kv, head_of(off.dk, kv) + head.dk());
+    set_head(off.dv, kv, head_of(off.dv, kv) + head.dv());
   }
   return off;
 }

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "reference/mask.hpp"
+#include "reference/score_bias.hpp"
 #include "tensor/tensor.hpp"
 
 /// What a rounded lse costs a right ring, as the root mean square of each entry (judge/numbers/rounding.hpp
@@ -30,10 +31,13 @@ struct GradientRounding {
   Tensor64 dq, dk, dv;
 };
 
-/// @param q, k, v, d_o [heads, tokens, head_dim]
+/// @param q, d_o [heads, tokens, head_dim]; k, v [kv_heads, tokens, head_dim], with sinks a key of zeros
+/// more,
+///   as reference::with_sink() adds it
 /// @param progress is told now and then how many of all queries are done
 GradientRounding rounding_of_gradients(const Tensor64& q, const Tensor64& k, const Tensor64& v,
-                                       const Tensor64& d_o, const reference::Mask& mask, Index merges,
+                                       const Tensor64& d_o, const reference::Mask& mask,
+                                       const reference::HeadBias& bias, Index merges,
                                        const std::function<void(Index)>& progress);
 
 }  // namespace course::demo

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "demo/load.hpp"
+#include "ring/shards.hpp"
 #include "trace/timeline.hpp"
 
 namespace course::demo {
@@ -142,19 +143,37 @@ std::int64_t bytes_sent(std::span<const RankRecord> ranks) {
                                std::mem_fn(&RankRecord::bytes_sent));
 }
 
+std::int64_t bytes_needed(const RunResult& run) {
+  const Demonstration& shown = run.shown;
+  const Layout layout = shown.layout();
+  // A ring of heads alone takes every block all the way round, wherever its keys are seen.
+  const std::vector<int> hops = shown.is_packed() ? hops_by_block(layout, shown.mask())
+                                                  : std::vector<int>(layout.ranks(), layout.ranks() - 1);
+  const std::int64_t block = 2 * shown.input.kv_heads() * largest_shard(layout.shard_tokens()) *
+                             shown.input.head_dim() * static_cast<Index>(sizeof(float));
+  std::int64_t blocks = 0;
+  for (const auto& [keys, gradients] : blocks_to_send(hops))
+    blocks += keys + (shown.backward ? keys + gradients : 0);
+  return blocks * block;
+}
+
 std::string ring_table(const RunResult& run) {
+  const bool says_needed = run.shown.what == RingFor::SharedHeads || run.shown.is_packed();
   std::vector<std::vector<std::string>> rows{
       {"ring", run.shown.simulated() ? "model's time" : "time", "exposed", "sent"}};
+  if (says_needed) rows.front().push_back("needed");
+  const std::size_t before_outputs = rows.front().size();
   for (const RingResult& ring : run.rings) {
     const double share = exposed(run, ring);
     rows.push_back({ring.name, format_duration(slowest_s(ring)),
                     std::isnan(share) ? "-" : format_percent(share) + " %", sent(run, ring.ranks)});
+    if (says_needed) rows.back().push_back(format_bytes(bytes_needed(run)));
     for (const OutputComparison& output : ring.comparison.outputs)
       rows.back().push_back(scientific(output.overall.relative));
   }
-  rows.push_back({"allowed", "", "", ""});
+  rows.emplace_back(before_outputs).front() = "allowed";
   for (const OutputComparison& output : run.rings.front().comparison.outputs) {
-    rows.front().push_back(rows.front().size() == 4 ? "error: " + output.name : output.name);
+    rows.front().push_back(rows.front().size() == before_outputs ? "error: " + output.name : output.name);
     rows.back().push_back(scientific(output.tolerance));
   }
   return table(rows);
@@ -188,18 +207,27 @@ std::string load_table(const RunResult& run, const RingResult& ring) {
   const WorkTable scores = scores_by_step(run.shown.layout(), run.shown.mask());
   const WorkTable seconds = seconds_by_step(ring.ranks);
   const std::span ranks(ring.ranks);
-  return table_by_rank(
-      run, {"scores", "largest step", "of equal share", "CPU time", "of equal share", "transfer, wait"},
-      [&](std::size_t rank) {
-        const Share to_do = share(scores, rank), done = share(seconds, rank);
-        return std::vector<std::string>{
-            fmt::format("{:.0f}", to_do.work),
-            fmt::format("{:.0f}", largest_step(scores, rank)),
-            fmt::format("{:.2f}", to_do.of_equal),
-            format_duration(done.work),
-            fmt::format("{:.2f}", done.of_equal),
-            format_duration(not_computing_s(rank < ranks.size() ? ranks.subspan(rank, 1) : ranks))};
-      });
+  std::vector<std::string> heads{"scores",   "largest step",   "of equal share",
+                                 "CPU time", "of equal share", "transfer, wait"};
+  std::vector<int> hops;
+  if (run.shown.is_packed()) {
+    hops = hops_by_block(run.shown.layout(), run.shown.mask());
+    heads.emplace_back("hops");
+  }
+  return table_by_rank(run, heads, [&](std::size_t rank) {
+    const Share to_do = share(scores, rank), done = share(seconds, rank);
+    std::vector<std::string> cells{
+        fmt::format("{:.0f}", to_do.work),
+        fmt::format("{:.0f}", largest_step(scores, rank)),
+        fmt::format("{:.2f}", to_do.of_equal),
+        format_duration(done.work),
+        fmt::format("{:.2f}", done.of_equal),
+        format_duration(not_computing_s(rank < ranks.size() ? ranks.subspan(rank, 1) : ranks))};
+    if (!hops.empty())
+      cells.push_back(
+          std::to_string(rank < hops.size() ? hops[rank] : std::accumulate(hops.begin(), hops.end(), 0)));
+    return cells;
+  });
 }
 
 }  // namespace course::demo

@@ -16,6 +16,10 @@ double slowest_s(const RingResult& ring);
 /// not.
 double exposed(const RunResult& run, const RingResult& ring);
 
+/// What all ranks together have to send, each message as long as the longest shard: every block of keys and
+/// values to the last rank that sees a key of it, and its gradients along and straight home.
+std::int64_t bytes_needed(const RunResult& run);
+
 std::int64_t bytes_sent(std::span<const RankRecord> ranks);
 
 /// The rings beside each other in less than 80 columns: time of the slowest rank, communication that was

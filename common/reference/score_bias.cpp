@@ -6,6 +6,18 @@
 
 namespace course::reference {
 
+std::vector<double> alibi_slopes(Index heads) {
+  Index power = 1;
+  while (2 * power <= heads) power *= 2;
+  const auto slope = [](Index head, Index of) {
+    return std::exp2(-8.0 * static_cast<double>(head) / static_cast<double>(of));
+  };
+  std::vector<double> slopes;
+  for (Index head = 1; head <= power; ++head) slopes.push_back(slope(head, power));
+  for (Index head = 1; std::ssize(slopes) < heads; head += 2) slopes.push_back(slope(head, 2 * power));
+  return slopes;
+}
+
 template <class T>
 TensorOf<T> score_bias(const Mask& mask, const HeadBias& bias, Index heads, std::span<const Index> queries,
                        Index keys) {

@@ -16,6 +16,10 @@ struct HeadBias {
   bool is_none() const { return slopes.empty() && sinks.empty(); }
 };
 
+/// ALiBi's: 2^(-8 (h + 1) / heads) for a power of two; else those of the power of two below, and then every
+/// other one of the next, from its first on. Source: Press et al. 2021.
+std::vector<double> alibi_slopes(Index heads);
+
 /// All of it as one tensor [heads, queries, keys], which attention() takes as its bias: -inf where the mask
 /// hides a key; with sinks, [heads, queries, keys + 1], the sink's score last. Keys are at the positions 0 ..
 /// keys - 1, queries at these.

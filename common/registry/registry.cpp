@@ -30,6 +30,8 @@ constexpr RoleName role_names[] = {
     {Role::RingLayout, "ring_layout", "the causal ring on any layout"},
     {Role::BlockCuda, "block_cuda", "the block computation on a GPU"},
     {Role::RingCuda, "ring_cuda", "the ring on GPUs"},
+    {Role::RingGrouped, "ring_grouped", "the ring of shared key heads"},
+    {Role::RingPacked, "ring_packed", "the ring of packed rows"},
 };
 
 template <class Info>
@@ -99,7 +101,7 @@ const RingKind& ring_kind(const std::string& name) {
 std::vector<std::string> compared_rings() {
   std::vector<std::string> names{"both"};
   for (const RingKind& kind : ring_kinds) {
-    if (!kind.causal && !kind.on_gpu) names.push_back(kind.name);
+    if (kind.what == RingFor::Everything && !kind.on_gpu) names.push_back(kind.name);
   }
   return names;
 }

@@ -50,7 +50,9 @@ enum class Role {
   RingOverlapped,
   RingLayout,
   BlockCuda,
-  RingCuda
+  RingCuda,
+  RingGrouped,
+  RingPacked
 };
 
 /// As the registry writes it. Throws std::invalid_argument naming the roles there are.
@@ -59,11 +61,15 @@ Role role_named(const std::string& name);
 /// What a message calls it: "the block computation".
 std::string in_words(Role role);
 
+/// What a ring is for: queries that see every key, or those up to themselves on any layout; query heads that
+/// share heads of keys; and both, in rows of documents, with windows, biases and sinks.
+enum class RingFor { Everything, Causal, SharedHeads, PackedRows };
+
 /// A ring that commands show, by the name that they take, and the lessons of its passes.
 struct RingKind {
   const char* name;
   Role forward, backward;
-  bool causal;  ///< its queries see the keys at their own position and before, and it takes any layout
+  RingFor what;
   bool on_gpu;  ///< each rank's shard is on a GPU, simulated or not
   /// The lessons without which there is nothing to show: a ring on GPUs has a block computation of its own.
   std::vector<Role> needed() const {
@@ -71,10 +77,12 @@ struct RingKind {
   }
 };
 inline constexpr RingKind ring_kinds[] = {
-    {"blocking", Role::RingForward, Role::RingBackward, false, false},
-    {"overlapped", Role::RingOverlapped, Role::RingOverlapped, false, false},
-    {"causal", Role::RingLayout, Role::RingLayout, true, false},
-    {"cuda", Role::RingCuda, Role::RingCuda, false, true}};
+    {"blocking", Role::RingForward, Role::RingBackward, RingFor::Everything, false},
+    {"overlapped", Role::RingOverlapped, Role::RingOverlapped, RingFor::Everything, false},
+    {"causal", Role::RingLayout, Role::RingLayout, RingFor::Causal, false},
+    {"cuda", Role::RingCuda, Role::RingCuda, RingFor::Everything, true},
+    {"grouped", Role::RingGrouped, Role::RingGrouped, RingFor::SharedHeads, false},
+    {"packed", Role::RingPacked, Role::RingPacked, RingFor::PackedRows, false}};
 
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);

@@ -75,9 +75,15 @@ class TravellingTensor {
   /// The same where something may stop: rank + 1 `receives` if and only if this rank `sends`. Where nothing
   /// comes, what block() shows is no rank's.
   void hop(bool sends, bool receives) {
-    MPI_Sendrecv_replace(room_.data(), static_cast<int>(room_.size()), MPI_FLOAT,
-                         sends ? ring_.next() : MPI_PROC_NULL, 0, receives ? ring_.previous() : MPI_PROC_NULL,
-                         0, ring_.comm, MPI_STATUS_IGNORE);
+    const int count = static_cast<int>(room_.size());
+    if (sends && receives) {
+      MPI_Sendrecv_replace(room_.data(), count, MPI_FLOAT, ring_.next(), 0, ring_.previous(), 0, ring_.comm,
+                           MPI_STATUS_IGNORE);
+    } else if (sends) {
+      MPI_Send(room_.data(), count, MPI_FLOAT, ring_.next(), 0, ring_.comm);
+    } else if (receives) {
+      MPI_Recv(room_.data(), count, MPI_FLOAT, ring_.previous(), 0, ring_.comm, MPI_STATUS_IGNORE);
+    }
     hops_ = hops_ + 1 == ring_.size ? 0 : hops_ + 1;
   }
 

@@ -87,6 +87,25 @@ Layout Layout::zigzag(const std::vector<int>& chunk_tokens) {
   return of(std::move(positions));
 }
 
+Layout Layout::documents(const std::vector<Index>& starts, int tokens, int ranks) {
+  if (starts.empty() || starts.front() != 0 || starts.back() > tokens || !std::ranges::is_sorted(starts)) {
+    throw std::invalid_argument("starts of documents ascend from 0 to at most " + std::to_string(tokens) +
+                                ", the row's tokens");
+  }
+  std::vector<Index> ends(starts.begin() + 1, starts.end());
+  ends.push_back(tokens);
+  Lists positions(even_shards(tokens, ranks).size());
+  Index next = 0;
+  for (const Index end : ends) {
+    const std::vector<int> chunks = even_shards(static_cast<int>(end - next), 2 * ranks);
+    for (int chunk = 0; chunk < 2 * ranks; ++chunk) {
+      const int rank = std::min(chunk, 2 * ranks - 1 - chunk);
+      for (int token = 0; token < chunks[chunk]; ++token) positions[rank].push_back(next++);
+    }
+  }
+  return of(std::move(positions));
+}
+
 Layout Layout::named(const std::string& name, int tokens, int ranks) {
   if (name == "contiguous") return even_shards(tokens, ranks);
   if (name == "striped") return striped(tokens, ranks);

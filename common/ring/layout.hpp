@@ -32,6 +32,11 @@ class Layout {
   /// even_shards(tokens, 2 * ranks) makes them as equal as can be. Throws std::invalid_argument for an odd
   /// number of chunks and for a negative length. Source: the Megatron-Core context-parallelism guide.
   static Layout zigzag(const std::vector<int>& chunk_tokens);
+  /// Every document cut as zigzag cuts a row, and what lies behind the last one as one more document, with a
+  /// rank's chunks of all of them in the order of the row. Document d has the positions starts[d] ..
+  /// starts[d + 1] - 1. Throws std::invalid_argument where starts do not begin with 0, fall, or end beyond
+  /// the row, and for numbers as striped() does. Source: Transformer Engine's thd format.
+  static Layout documents(const std::vector<Index>& starts, int tokens, int ranks);
   /// One of layout_names, of shards or chunks as equal as can be. Throws std::invalid_argument for another
   /// name, and for numbers as striped() does.
   static Layout named(const std::string& name, int tokens, int ranks);

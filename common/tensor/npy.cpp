@@ -103,9 +103,12 @@ Shape parse_shape(const fs::path& path, const std::string& tuple) {
 constexpr const char* bfloat16_hint =
     ". Is it bfloat16? Save x.astype(numpy.float32); of a tensor of PyTorch, x.float().numpy()";
 
+/// The numbers that a reader takes.
+enum class Numbers { Real, Whole };
+
 /// Parses the header's Python dictionary.
-Header parse_header(const fs::path& path, const std::string& text) {
-  static const std::regex dictionary(R"(\s*\{([^{}]*)\}\s*)"), dtypes("[<>]f[248]"),
+Header parse_header(const fs::path& path, const std::string& text, Numbers numbers) {
+  static const std::regex dictionary(R"(\s*\{([^{}]*)\}\s*)"), real("[<>]f[248]"), whole("[<>]i[48]"),
       two_bytes("[<>|=]?[Viu]2|bfloat16");
   static const std::string extent = R"((?:0|[1-9]\d*)\s*)";
   static const std::string tuple =
@@ -131,7 +134,9 @@ Header parse_header(const fs::path& path, const std::string& text) {
   if (rest != entries.end() || values.size() != 3 || !is_text || !is_bool || !shape.starts_with('('))
     reject();
   const std::string dtype = descr.substr(1, descr.size() - 2);
-  if (!std::regex_match(dtype, dtypes)) {
+  if (numbers == Numbers::Whole && !std::regex_match(dtype, whole))
+    fail(path, "has the dtype " + quoted(dtype) + ", expected int32 or int64 ('<i4', '<i8' or with '>')");
+  if (numbers == Numbers::Real && !std::regex_match(dtype, real)) {
     fail(path, "has the dtype " + quoted(dtype) +
                    ", expected float16, float32 or float64 ('<f2', '<f4', '<f8' or with '>')" +
                    (std::regex_match(dtype, two_bytes) ? bfloat16_hint : ""));
@@ -180,7 +185,7 @@ std::uint64_t number_in(std::string_view bytes) {
   return number;
 }
 
-Header read_header(const fs::path& path, Reader& file) {
+Header read_header(const fs::path& path, Reader& file, Numbers numbers) {
   const std::string start = file.take(magic.size() + 2, "first 8 bytes, which name the format");
   if (!start.starts_with(magic)) {
     fail(path, "is not a .npy file: it begins with " + quoted(start.substr(0, magic.size())) +
@@ -196,7 +201,7 @@ Header read_header(const fs::path& path, Reader& file) {
     fail(path, "has a header of " + std::to_string(bytes) + " bytes, expected at most " +
                    std::to_string(longest_header));
   }
-  return parse_header(path, file.take(bytes, "header"));
+  return parse_header(path, file.take(bytes, "header"), numbers);
 }
 
 /// The number of values, after checking that exactly so many are in the file's `remaining` bytes. Nothing has
@@ -340,22 +345,46 @@ void require_replaceable(const fs::path& path) {
                  ", expected a file or a free name");
 }
 
+/// Without waiting, so that a FIFO nobody writes to does not hold up its reader.
+int open_to_read(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (descriptor < 0) fail_with_errno(path, "cannot be opened, expected a .npy file");
+  return descriptor;
+}
+
 }  // namespace
 
 template <class T>
 TensorOf<T> read_npy(const fs::path& name, int descriptor) {
   Reader file(name, descriptor);
-  const Header header = read_header(name, file);
+  const Header header = read_header(name, file, Numbers::Real);
   const Index count = require_data_size(name, header, file.remaining());
   return {header.shape, read_values<T>(name, file, header, count)};
 }
 
 template <class T>
 TensorOf<T> read_npy(const fs::path& path) {
-  // Without waiting, so that a FIFO nobody writes to does not hold up its reader.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (descriptor < 0) fail_with_errno(path, "cannot be opened, expected a .npy file");
-  return read_npy<T>(path, descriptor);
+  return read_npy<T>(path, open_to_read(path));
+}
+
+Shape npy_shape(const fs::path& path) {
+  Reader file(path, open_to_read(path));
+  return read_header(path, file, Numbers::Real).shape;
+}
+
+std::vector<Index> read_npy_whole_numbers(const fs::path& path) {
+  Reader file(path, open_to_read(path));
+  const Header header = read_header(path, file, Numbers::Whole);
+  if (header.shape.size() != 1)
+    fail(path, "has " + std::to_string(header.shape.size()) + " axes, expected a list of numbers");
+  std::vector<Index> numbers(require_data_size(path, header, file.remaining()));
+  for (Index& number : numbers) {
+    std::string item = file.take(header.item_bytes, "data");
+    const std::uint64_t bits = bits_of(item.data(), header);
+    number = header.item_bytes == 4 ? std::bit_cast<std::int32_t>(static_cast<std::uint32_t>(bits))
+                                    : std::bit_cast<std::int64_t>(bits);
+  }
+  return numbers;
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <vector>
 
 #include "tensor/tensor.hpp"
 
@@ -25,6 +26,12 @@ TensorOf<T> read_npy(const std::filesystem::path& path);
 /// The same from an open file, which is closed; `name` is what messages call it.
 template <class T>
 TensorOf<T> read_npy(const std::filesystem::path& name, int descriptor);
+
+/// The shape that such a file's header says. Throws NpyError as read_npy does of headers.
+Shape npy_shape(const std::filesystem::path& path);
+
+/// A list of int32 or int64, as read_npy reads a tensor.
+std::vector<Index> read_npy_whole_numbers(const std::filesystem::path& path);
 
 /// Writes format 1.0, little endian, C order, under a temporary name beside `path` that is then renamed, so
 /// that a reader sees the whole file or none; an older file of that name is replaced. Throws NpyError with

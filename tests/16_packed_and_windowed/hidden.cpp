@@ -17,7 +17,7 @@ Example any_row(InputGenerator& generator, int ranks) {
   mask.causal = generator.integer(0, 3) > 0;
   if (mask.causal) mask.window = generator.integer(0, tokens / 2);
   const Layout layout =
-      generator.integer(0, 1) == 0 ? Layout(lengths) : packed::by_documents(mask, tokens, ranks);
+      generator.integer(0, 1) == 0 ? Layout(lengths) : Layout::documents(mask.starts, tokens, ranks);
   const int kv_heads = generator.integer(1, 3), heads = kv_heads * generator.integer(1, 3);
   std::vector<float> slopes, sinks;
   for (int head = 0; head < heads; ++head) {

@@ -11,6 +11,7 @@
 #include "judge/checks/traffic_checks.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "protocol/block_log.hpp"
+#include "reference/score_bias.hpp"
 #include "ring/shards.hpp"
 
 using namespace course;
@@ -88,7 +89,7 @@ Answer positions(const Example& example) {
             ranks = static_cast<int>(integer(example, "ranks"));
   if (is_refused(example)) return with_refusal(example, {{"positions", Tensor64({ranks, tokens + 2})}});
   const std::vector<double>& starts = example.arguments.at("starts");
-  const Layout layout = packed::by_documents({{starts.begin(), starts.end()}}, tokens, ranks);
+  const Layout layout = Layout::documents({starts.begin(), starts.end()}, tokens, ranks);
   layouts::Lists owned;
   for (int rank = 0; rank < ranks; ++rank) owned.push_back(layout.positions(rank));
   return with_refusal(example, {{"positions", layouts::padded(owned, tokens + 2)}});
@@ -119,7 +120,8 @@ std::vector<Packed> packed_rows(InputGenerator& generator, int ranks) {
     const auto& [kind, layout] = others[turn++ % others.size()];
     all.push_back({what + ", " + kind, mask, layout});
     if (turn % 3 == 0)
-      all.push_back({what + ", each document in zigzag", mask, packed::by_documents(mask, tokens, ranks)});
+      all.push_back(
+          {what + ", each document in zigzag", mask, Layout::documents(mask.starts, tokens, ranks)});
   }
   std::vector<int> lengths = unequal_shards(generator, ranks);
   lengths.back() += std::max(0, 8 - total_tokens(lengths));
@@ -246,15 +248,6 @@ Task hops_task() {
 
 // Tasks 5 to 7: what joins the softmax
 
-std::vector<double> right_slopes(int heads) {
-  int power = 1;
-  while (2 * power <= heads) power *= 2;
-  std::vector<double> slopes;
-  for (int head = 1; head <= power; ++head) slopes.push_back(std::exp2(-8.0 * head / power));
-  for (int head = 1; std::ssize(slopes) < heads; head += 2) slopes.push_back(std::exp2(-4.0 * head / power));
-  return slopes;
-}
-
 std::vector<Example> numbers_of_heads(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, std::vector<double> heads) {
@@ -273,7 +266,7 @@ template <class Of>
 Answer of_slopes(const Example& example, Of of) {
   std::vector<double> all;
   for (const double heads : example.arguments.at("heads"))
-    for (const double slope : right_slopes(static_cast<int>(heads))) all.push_back(of(slope));
+    for (const double slope : reference::alibi_slopes(static_cast<Index>(heads))) all.push_back(of(slope));
   const Index count = std::ssize(all);
   return {{"slopes", Tensor64({count}, std::move(all))}};
 }
@@ -410,7 +403,7 @@ Task sink_task() {
 // Rings, tasks 8 and 9
 
 std::vector<float> slopes_of(int heads) {
-  const std::vector<double> slopes = right_slopes(heads);
+  const std::vector<double> slopes = reference::alibi_slopes(heads);
   return {slopes.begin(), slopes.end()};
 }
 

@@ -98,6 +98,13 @@ TEST(ScoreBias, OfASinkIsAKeyWithoutAValue) {
   expect_near(slice(gradients.dv, 1, 0, 11), expected.dv);
 }
 
+/// 3 heads: 2^-4 and 2^-8 of two heads, then 2^-2 of four.
+TEST(ScoreBias, SlopesOfNoPowerOfTwoTakeEveryOtherOfTheNext) {
+  EXPECT_EQ(alibi_slopes(1), (std::vector<double>{0x1p-8}));
+  EXPECT_EQ(alibi_slopes(3), (std::vector<double>{0x1p-4, 0x1p-8, 0x1p-2}));
+  EXPECT_EQ(alibi_slopes(6), (std::vector<double>{0x1p-2, 0x1p-4, 0x1p-6, 0x1p-8, 0x1p-1, 0x1p-3}));
+}
+
 TEST(ScoreBias, RefusesABiasOfAnotherShape) {
   std::mt19937 random(4);
   const Problem x(random);

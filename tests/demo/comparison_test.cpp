@@ -217,7 +217,7 @@ Comparison compare_alike(const Input& input, const reference::AttentionGradients
                          const Layout& layout, const reference::Mask& mask) {
   const auto [o, lse] =
       reference::attention(cast<double>(input.q), cast<double>(input.k), cast<double>(input.v), mask);
-  return Reference(input, layout, mask, [](const std::string&) {})
+  return Reference(input, layout, {mask, {}}, [](const std::string&) {})
       .compare({{"o", cast<float>(o)},
                 {"lse", cast<float>(lse)},
                 {"dq", answer.dq},

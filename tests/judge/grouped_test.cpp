@@ -22,7 +22,7 @@ double loss(const Example& example) {
 TEST(Grouped, GradientsOfSinksAreDifferencesOfTheLoss) {
   InputGenerator generator(5);
   const packed::RowMask mask{{0, 4, 9, 10}, 3};
-  const Layout layout = packed::by_documents(mask, 12, 2);
+  const Layout layout = Layout::documents(mask.starts, 12, 2);
   const Example example = grouped::with_gradient(
       generator, packed::make_example(generator, "", layout, {4, 2, 3, 5}, mask,
                                       {0.5f, 0.25f, 0.125f, 0.0625f}, {0.5f, -2, 3, 0}));
@@ -79,7 +79,7 @@ TEST(Packed, EveryDocumentInZigzagIsNearlyBalanced) {
   EXPECT_NEAR(slowest(Layout(std::vector<int>(4, 8))), 2.273, 5e-4);
   EXPECT_NEAR(slowest(Layout::zigzag(std::vector<int>(8, 4))), 1.545, 5e-4);
   EXPECT_NEAR(slowest(Layout::striped(32, 4)), 1.273, 5e-4);
-  EXPECT_NEAR(slowest(packed::by_documents(mask, 32, 4)), 1.136, 5e-4);
+  EXPECT_NEAR(slowest(Layout::documents(mask.starts, 32, 4)), 1.136, 5e-4);
 }
 
 }  // namespace

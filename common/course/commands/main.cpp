@@ -189,9 +189,15 @@ void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::st
   const std::string backend = value("--backend"), ring = value("--ring");
   require_known("ring", ring, compared_rings());
   const bool on_gpu = backend == "sim" || backend == "cuda";
+  constexpr std::array of_packed_rows{"--documents", "--window", "--alibi", "--sinks"};
+  const bool causal = given("--causal"), shares_heads = given("--kv-heads");
+  const bool packed = std::ranges::any_of(of_packed_rows, given) || value("--layout") == "documents";
+  const RingFor what = packed || (causal && shares_heads) ? RingFor::PackedRows
+                       : shares_heads                     ? RingFor::SharedHeads
+                       : causal                           ? RingFor::Causal
+                                                          : RingFor::Everything;
   const auto kind = std::ranges::find_if(ring_kinds, [&](const RingKind& one) {
-    return one.causal == given("--causal") && one.on_gpu == on_gpu &&
-           (ring.empty() || ring == "both" || ring == one.name);
+    return one.what == what && one.on_gpu == on_gpu && (ring.empty() || ring == "both" || ring == one.name);
   });
   if (kind == std::end(ring_kinds)) return;  // the demo says what is wrong with that
   demo_runs_own_lessons(checkout, read_progress(checkout), kind->needed(), given("--mine"));

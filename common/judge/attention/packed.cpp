@@ -36,21 +36,6 @@ Arguments arguments_of(const RowMask& mask) {
           {"causal", {mask.causal ? 1.0 : 0.0}}};
 }
 
-Layout by_documents(const RowMask& mask, int tokens, int ranks) {
-  std::vector<Index> ends(mask.starts.begin() + 1, mask.starts.end());
-  ends.push_back(tokens);
-  std::vector<std::vector<Index>> owned(ranks);
-  Index position = 0;
-  for (const Index end : ends) {
-    const std::vector<int> chunks = even_shards(static_cast<int>(end - position), 2 * ranks);
-    for (int chunk = 0; chunk < 2 * ranks; ++chunk) {
-      const int rank = std::min(chunk, 2 * ranks - 1 - chunk);
-      for (int token = 0; token < chunks[chunk]; ++token) owned[rank].push_back(position++);
-    }
-  }
-  return Layout::of(std::move(owned));
-}
-
 std::vector<std::pair<std::string, RowMask>> all_kinds(InputGenerator& generator, int ranks, int shard) {
   const Index n = shard, all = Index{ranks} * n;
   const Index some = generator.integer(2, std::max(2, shard - 1));

@@ -16,10 +16,6 @@ struct RowMask {
 
 Arguments arguments_of(const RowMask& mask);
 
-/// Every document cut as zigzag cuts a row, padding as one more document; a rank's chunks of all of them in
-/// the order of the row.
-Layout by_documents(const RowMask& mask, int tokens, int ranks);
-
 /// Rows for `ranks` shards of `shard` tokens each, with what is told of them: documents that end with a
 /// shard, or one token later, or are longer than two; of one token, or of none; windows of one token, of a
 /// shard, one more, or the whole row; padding of a few tokens, or of a whole shard and more.

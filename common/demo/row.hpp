@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/mask.hpp"
+#include "reference/score_bias.hpp"
+
+namespace course::demo {
+
+/// What --documents, --window, --alibi and --sinks say.
+struct RowOptions {
+  std::string documents;  ///< their lengths, "300,12,200", or a .npy of cu_seqlens; empty: one document
+  Index window = 0;       ///< 0: no limit
+  bool alibi = false;
+  std::optional<float> sink = {};  ///< every head's
+
+  bool any() const { return !documents.empty() || window > 0 || alibi || sink; }
+};
+
+/// A row of tokens as a ring of packed rows takes it. Every query sees every key of one without starts.
+struct Row {
+  std::vector<Index> starts = {};  ///< cu_seqlens
+  Index window = 0;
+  bool causal = false;
+  reference::HeadBias bias = {};  ///< by query head
+
+  /// By positions in the row.
+  reference::Mask mask() const;
+};
+
+/// Throws UsageError where documents are no lengths that add up to `tokens`, or starts that do not begin with
+/// 0, fall, or end beyond the row.
+Row row_of(const RowOptions& options, bool causal, Index tokens, Index heads);
+
+/// "3 documents, window 256, ALiBi, sinks 0.5"; empty where there is nothing to say.
+std::string in_words(const Row& row);
+
+}  // namespace course::demo
