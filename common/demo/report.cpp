@@ -122,11 +122,16 @@ std::string in_words(const Input& input) {
   return fmt::format("{} x {}{}", input.shape[0], plural(input.shape[1], "head"), of_tokens);
 }
 
+/// "zigzag shards"
+std::string shards(const RunResult& run) {
+  return run.shown.layout_name == "documents" ? "each document in zigzag" : run.shown.layout_name + " shards";
+}
+
 std::string heading(const RunResult& run) {
   const std::string row = in_words(run.shown.row);
-  return painted(fmt::format("Ring attention, forward{}, {}causal, {} shards: {}{}",
+  return painted(fmt::format("Ring attention, forward{}, {}causal, {}: {}{}",
                              run.shown.backward ? " and backward" : "", run.shown.causal() ? "" : "not ",
-                             run.shown.layout_name, where(run), run.shown.mine ? ", your own code" : ""),
+                             shards(run), where(run), run.shown.mine ? ", your own code" : ""),
                  Colour::Bold) +
          fmt::format("\n{}, {}{}: {}\n", to_string(run.shown.input.shape), in_words(run.shown.input),
                      row.empty() ? "" : "; " + row, run.shown.input.description);
@@ -232,12 +237,15 @@ std::string verdicts(const RunResult& run) {
 std::string remarks(const RunResult& run) {
   if (run.shown.backend != "mpi") return "";
   std::string text;
+  // Sinks belong to the queries of all ranks, which add up their gradients.
+  const std::int64_t allowed =
+      run.shown.backward ? std::ssize(run.shown.row.bias.sinks) * Index{sizeof(float)} : 0;
   const std::int64_t first_sent = bytes_sent(run.rings.front().ranks);
   for (const RingResult& ring : run.rings) {
     for (const RankRecord& rank : ring.ranks) {
       const std::string who =
           fmt::format("  {}rank {}: ", run.rings.size() == 1 ? "" : ring.name + " ring, ", rank.trace.rank);
-      if (rank.collective_bytes > 0) {
+      if (rank.collective_bytes > allowed) {
         text += who + fmt::format("received {} in collectives, which a ring does without\n",
                                   format_bytes(rank.collective_bytes));
       }
@@ -382,8 +390,8 @@ Saved save(const fs::path& out, const fs::path& pictures, const RunResult& run) 
     timed::OutputFolder folder(out.empty() ? pictures : out);
     if (!out.empty()) add_tensors(folder, run);
     const std::string title = fmt::format(
-        "{} attention on {}, {} shards: {}, {} of {}", shown.causal() ? "Causal ring" : "Ring",
-        plural(shown.ranks, "rank") + gpus(run), shown.layout_name, plural(shown.input.seq(), "token"),
+        "{} attention on {}, {}: {}, {} of {}", shown.causal() ? "Causal ring" : "Ring",
+        plural(shown.ranks, "rank") + gpus(run), shards(run), plural(shown.input.seq(), "token"),
         plural(shown.input.heads(), "head"), shown.input.head_dim());
     folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(run)), title, timeline_note(run)));
     folder.add("trace.json", chrome_traces(timelines(run)));

@@ -143,7 +143,7 @@ TEST(Report, ShowsWhatTheMpiLayerNoticed) {
 /// Two contiguous shards of two tokens under a causal mask: 3 scores, and 4 + 3.
 struct CausalRun : SomeRun {
   CausalRun() : SomeRun(1) {
-    shown.causal = true;
+    shown.row.causal = true;
     shown.rings[0].name = run.rings[0].name = "causal";
     run.rings[0].ranks[0].call.blocks = {{0, 1.0}};
     run.rings[0].ranks[1].call.blocks = {{1, 1.0}, {0, 2.0}};

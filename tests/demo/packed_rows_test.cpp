@@ -1,0 +1,168 @@
+#include <random>
+
+#include "own_tensor.hpp"
+#include "raw_npy.hpp"
+#include "reference/reference.hpp"
+#include "reference/score_bias.hpp"
+#include "ring_demo.hpp"
+#include "tensor/npy.hpp"
+
+namespace course {
+namespace {
+
+/// Own tensors of 13 tokens, in which 6 heads share 2 of keys.
+class PackedRows : public RingDemo {
+ protected:
+  void SetUp() override {
+    RingDemo::SetUp();
+    write_npy(folder_ / "q.npy", own_tensor({6, 13, 4}, 'q'));
+    write_npy(folder_ / "k.npy", own_tensor({2, 13, 4}, 'k'));
+    write_npy(folder_ / "v.npy", own_tensor({2, 13, 4}, 'v'));
+    write_npy(folder_ / "do.npy", own_tensor({6, 13, 4}, 'd'));
+  }
+
+  nlohmann::json run_own(const std::string& arguments) const {
+    return run_json("--q q.npy --k k.npy --v v.npy --do do.npy --out out " + arguments);
+  }
+
+  void expect_saved(const reference::Mask& mask, const reference::HeadBias& bias,
+                    const std::string& where) const {
+    const auto own = [](const Shape& shape, char name) { return cast<double>(own_tensor(shape, name)); };
+    const Tensor64 q = own({6, 13, 4}, 'q'), k = reference::with_sink(own({2, 13, 4}, 'k'), bias),
+                   v = reference::with_sink(own({2, 13, 4}, 'v'), bias), d_o = own({6, 13, 4}, 'd');
+    std::vector<Index> rows(13);
+    std::iota(rows.begin(), rows.end(), Index{0});
+    const Tensor64 scores = reference::score_bias<double>(mask, bias, 6, rows, 13);
+    const auto forward = reference::attention(q, k, v, {}, scores);
+    const auto backward = reference::attention_gradients(q, k, v, d_o, {}, {}, scores);
+    const Tensor64 dk = slice(backward.dk, 1, 0, 13), dv = slice(backward.dv, 1, 0, 13);
+    for (const auto& [name, expected] : {std::pair{"o", &forward.o},
+                                         {"lse", &forward.lse},
+                                         {"dq", &backward.dq},
+                                         {"dk", &dk},
+                                         {"dv", &dv}}) {
+      const Tensor saved = read_npy<float>(folder_ / "out" / (std::string(name) + ".npy"));
+      ASSERT_EQ(saved.shape(), expected->shape()) << name << where;
+      for (Index i = 0; i < saved.size(); ++i) {
+        if (std::isinf((*expected)[i])) {
+          ASSERT_EQ(saved[i], (*expected)[i]) << name << ", value " << i << where;
+        } else {
+          ASSERT_NEAR(saved[i], (*expected)[i], 1e-3) << name << ", value " << i << where;
+        }
+      }
+    }
+  }
+};
+
+TEST_F(PackedRows, WithFewerHeadsOfKeysAreALessonOfTheirOwn) {
+  const nlohmann::json json = run_own("--ranks 3");
+  EXPECT_EQ(json.at("kv_heads"), 2);
+  EXPECT_EQ(json.at("rings").at(0).at("name"), "grouped");
+  EXPECT_EQ(json.at("rings").at(0).at("bytes_sent"), json.at("bytes_needed"));
+  expect_saved({}, {}, "");
+}
+
+/// Documents, windows, slopes, sinks, layouts and world sizes as they come.
+TEST_F(PackedRows, OfAnyKindAreRight) {
+  std::mt19937 random(7);
+  const auto one_of = [&](const std::vector<std::string>& words) { return words[random() % words.size()]; };
+  const std::vector<std::pair<std::string, std::vector<Index>>> documents{
+      {"13", {0, 13}}, {"5,0,1,7", {0, 5, 5, 6, 13}}, {"2,10,1", {0, 2, 12, 13}}};
+  for (int turn = 0; turn < 12; ++turn) {
+    const auto& [lengths, starts] = documents[random() % documents.size()];
+    const Index window = static_cast<Index>(random() % 3 == 0 ? 0 : 1 + random() % 9);
+    const bool causal = window > 0 || random() % 2 == 0;
+    reference::HeadBias bias;
+    std::string arguments = "--documents " + lengths + " --layout " +
+                            one_of({"contiguous", "striped", "zigzag", "documents"}) + " --ranks " +
+                            one_of({"1", "2", "3", "5"});
+    if (window > 0) arguments += " --window " + std::to_string(window);
+    if (!causal) arguments += " --no-causal";
+    if (random() % 2 == 0) {
+      arguments += " --alibi";
+      bias.slopes = reference::alibi_slopes(6);
+    }
+    if (random() % 2 == 0) {
+      arguments += " --sinks 0.5";
+      bias.sinks.assign(6, 0.5);
+    }
+    const nlohmann::json json = run_own(arguments);
+    EXPECT_EQ(json.at("rings").at(0).at("name"), "packed");
+    EXPECT_TRUE(json.at("rings").at(0).at("passed")) << arguments;
+    reference::Mask mask = reference::Mask::documents(starts);
+    if (causal) mask = mask & reference::Mask::causal();
+    if (window > 0) mask = mask & reference::Mask::window(window);
+    expect_saved(mask, bias, ", " + arguments);
+  }
+}
+
+TEST_F(PackedRows, MayBeSaidByAFileOfStarts) {
+  const std::int64_t starts[] = {0, 4, 9};  // four tokens of padding
+  write_bytes(folder_ / "starts.npy", raw_header("<i8", false, {3}) +
+                                          std::string(reinterpret_cast<const char*>(starts), sizeof starts));
+  const nlohmann::json json = run_own("--documents starts.npy --ranks 2");
+  EXPECT_TRUE(json.at("rings").at(0).at("passed"));
+  expect_saved(reference::Mask::documents({0, 4, 9}) & reference::Mask::causal(), {}, "");
+}
+
+/// 8 ranks of 8 tokens and a window of 9: one hop a block but the last; striped, blocks go all the way round.
+TEST_F(PackedRows, TellHowFarBlocksTravel) {
+  const std::string sizes = "--seq 64 --heads 4 --dim 8 --kv-heads 2 --ranks 8 --window 9 ";
+  const nlohmann::json contiguous = run_json(sizes), striped = run_json(sizes + "--layout striped");
+  EXPECT_EQ(contiguous.at("hops"), (std::vector<int>{1, 1, 1, 1, 1, 1, 1, 0}));
+  EXPECT_EQ(striped.at("hops"), std::vector<int>(8, 7));
+  for (const nlohmann::json& json : {contiguous, striped})
+    EXPECT_EQ(json.at("rings").at(0).at("bytes_sent"), json.at("bytes_needed"));
+  EXPECT_EQ(contiguous.at("bytes_needed"), 7 * 1024);
+}
+
+TEST_F(PackedRows, ThatDoNotFitAreRefusedInOneLine) {
+  const auto expect_refusal = [&](const std::string& arguments, const std::string& expected) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.code, 2) << arguments;
+    EXPECT_TRUE(is_one_line(finished.err)) << arguments << "\n" << finished.err;
+    EXPECT_TRUE(has(finished.err, expected)) << arguments << "\n" << finished.err;
+  };
+  expect_refusal("--kv-heads 5",
+                 "--kv-heads 5: 5 key heads do not divide 12 heads, expected 1, 2, 3, 4, 6, 12");
+  for (const char* const wrong :
+       {"--kv-heads 0", "--kv-heads -1", "--window 0", "--window -1", "--window 2.5"})
+    expect_refusal(wrong, std::string(wrong).substr(0, std::string(wrong).find(' ')));
+  expect_refusal("--window 8 --no-causal", "--window 8 --no-causal: a window ends at the query");
+  expect_refusal("--documents 200,300",
+                 "--documents 200,300: the row has 512 tokens, the documents have 500");
+  for (const char* const wrong : {"200,,312", "200,-1,313", "200;312", "all", "512,"})
+    expect_refusal(std::string("--documents '") + wrong + "'", "expected lengths between commas");
+  expect_refusal("--sinks nan", "--sinks nan: expected a finite number");
+  expect_refusal("--sinks much", "--sinks");
+  expect_refusal("--window 8 --backend sim", "the ring on GPUs has no mask");
+  expect_refusal("--kv-heads 4 --backend sim", "the ring on GPUs has as many key heads as heads");
+  expect_refusal("--window 8 --ring blocking", "there is one ring, the ring of packed rows");
+  expect_refusal("--q q.npy --k k.npy --v q.npy", "k.npy has 2 heads and q.npy has 6, expected as many");
+  expect_refusal("--q k.npy --k q.npy --v q.npy", "q.npy: has the shape [6, 13, 4], expected [2, 13, 4]");
+  const auto write_starts = [&](const std::vector<std::int32_t>& starts) {
+    write_bytes(folder_ / "starts.npy",
+                raw_header("<i4", false, {std::ssize(starts)}) +
+                    std::string(reinterpret_cast<const char*>(starts.data()), 4 * starts.size()));
+  };
+  write_starts({3, 512});
+  expect_refusal("--documents starts.npy", "starts.npy: starts with 3, expected 0");
+  write_starts({0, 300, 200, 512});
+  expect_refusal("--documents starts.npy", "starts.npy: falls from 300 to 200 at place 2");
+  write_starts({0, 513});
+  expect_refusal("--documents starts.npy", "starts.npy: ends with 513, and the row has 512 tokens");
+  expect_refusal("--documents q.npy", "q.npy: has the dtype '<f4', expected int32 or int64");
+}
+
+TEST_F(Prepared, PackedRowsAreReportedOnAsTheyWerePrepared) {
+  const std::string line = prepare(
+      "--ranks 2 --seq 9 --heads 4 --dim 4 --kv-heads 2 --documents 4,5 --window 3 --alibi --sinks 1");
+  EXPECT_EQ(play(line).code, 0);
+  const nlohmann::json json = nlohmann::json::parse(run("--json --report cases").out);
+  EXPECT_TRUE(json.at("rings").at(0).at("passed"));
+  EXPECT_EQ(json.at("kv_heads"), 2);
+  EXPECT_EQ(json.at("hops"), (std::vector<int>{1, 0}));
+}
+
+}  // namespace
+}  // namespace course
