@@ -28,25 +28,11 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t header_bytes = 4096;  ///< more than a .npy file's header takes
 
-/// Slopes and sinks are inputs that every rank has whole.
-void tell_of_row(Case& to, const Row& row) {
-  to.arguments["starts"] = {row.starts.begin(), row.starts.end()};
-  to.arguments["window"] = {static_cast<double>(row.window)};
-  to.arguments["causal"] = {row.causal ? 1.0 : 0.0};
-  const auto one_a_head = [](const std::vector<double>& numbers) {
-    return cast<float>(Tensor64({std::ssize(numbers)}, numbers));
-  };
-  for (auto& inputs : to.inputs) {
-    inputs.emplace("slopes", one_a_head(row.bias.slopes));
-    inputs.emplace("sinks", one_a_head(row.bias.sinks));
-  }
-}
-
 Case ring_case(const Demonstration& shown, const std::string& name, const std::string& function,
                const fs::path& library, const std::vector<std::string>& outputs) {
   Case made{{function, timed::ring_arguments(shown.layout())}};
   made.inputs.resize(static_cast<std::size_t>(shown.ranks));
-  if (shown.is_packed()) tell_of_row(made, shown.row);
+  if (shown.is_packed()) timed::add_row(made, shown.row);
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
   made.subject = library;

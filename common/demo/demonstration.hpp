@@ -26,7 +26,7 @@ struct Demonstration {
   bool backward = false;
   bool mine = false;
   RingFor what = RingFor::Everything;
-  Row row = {};                 ///< without starts where the rings know of no documents
+  PackedRow row = {};           ///< without starts where the rings know of no documents
   std::string backend = "mpi";  ///< as --backend takes it
   int ranks = 4;
   std::string layout_name = "contiguous";

@@ -223,7 +223,7 @@ class DemoLine : public program::CommandLine {
     require_memory(shown, prepared, shown.input.extents());
     shown.row = shown.is_packed()
                     ? row_of(options_.row, options_.is_causal(), shown.input.seq(), shown.input.heads())
-                    : Row{.causal = options_.is_causal()};
+                    : PackedRow{.causal = options_.is_causal()};
     shown.runs = shown.simulated() ? 1 : worthwhile_runs(shown.input);
     std::vector<timed::Code> codes;
     if (!options_.on_gpu()) codes.push_back(shown.block);

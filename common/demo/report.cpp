@@ -128,7 +128,7 @@ std::string shards(const RunResult& run) {
 }
 
 std::string heading(const RunResult& run) {
-  const std::string row = in_words(run.shown.row);
+  const std::string row = demo::in_words(run.shown.row);
   return painted(fmt::format("Ring attention, forward{}, {}causal, {}: {}{}",
                              run.shown.backward ? " and backward" : "", run.shown.causal() ? "" : "not ",
                              shards(run), where(run), run.shown.mine ? ", your own code" : ""),
@@ -389,10 +389,10 @@ Saved save(const fs::path& out, const fs::path& pictures, const RunResult& run) 
   try {
     timed::OutputFolder folder(out.empty() ? pictures : out);
     if (!out.empty()) add_tensors(folder, run);
-    const std::string title = fmt::format(
-        "{} attention on {}, {}: {}, {} of {}", shown.causal() ? "Causal ring" : "Ring",
-        plural(shown.ranks, "rank") + gpus(run), shards(run), plural(shown.input.seq(), "token"),
-        plural(shown.input.heads(), "head"), shown.input.head_dim());
+    const std::string title =
+        fmt::format("{} attention on {}, {}: {}, {} of {}", shown.causal() ? "Causal ring" : "Ring",
+                    plural(shown.ranks, "rank") + gpus(run), shards(run), plural(shown.input.seq(), "token"),
+                    plural(shown.input.heads(), "head"), shown.input.head_dim());
     folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(run)), title, timeline_note(run)));
     folder.add("trace.json", chrome_traces(timelines(run)));
     std::string written;

@@ -57,14 +57,8 @@ std::vector<Index> starts_of(const RowOptions& options, Index tokens) {
 
 }  // namespace
 
-reference::Mask Row::mask() const {
-  reference::Mask seen = starts.empty() ? reference::Mask::none() : reference::Mask::documents(starts);
-  if (causal) seen = seen & reference::Mask::causal();
-  return window > 0 ? seen & reference::Mask::window(window) : seen;
-}
-
-Row row_of(const RowOptions& options, bool causal, Index tokens, Index heads) {
-  Row row{starts_of(options, tokens), options.window, causal};
+PackedRow row_of(const RowOptions& options, bool causal, Index tokens, Index heads) {
+  PackedRow row{starts_of(options, tokens), options.window, causal};
   if (options.alibi) row.bias.slopes = reference::alibi_slopes(heads);
   // As the ranks hold them.
   for (double& slope : row.bias.slopes) slope = static_cast<float>(slope);
@@ -72,7 +66,7 @@ Row row_of(const RowOptions& options, bool causal, Index tokens, Index heads) {
   return row;
 }
 
-std::string in_words(const Row& row) {
+std::string in_words(const PackedRow& row) {
   std::vector<std::string> words;
   if (row.starts.size() > 2) words.push_back(fmt::format("{} documents", row.starts.size() - 1));
   if (row.window > 0) words.push_back(fmt::format("window {}", row.window));

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/mask.hpp"
-#include "reference/score_bias.hpp"
+#include "timed/packed_row.hpp"
 
 namespace course::demo {
 
@@ -19,22 +18,13 @@ struct RowOptions {
   bool any() const { return !documents.empty() || window > 0 || alibi || sink; }
 };
 
-/// A row of tokens as a ring of packed rows takes it. Every query sees every key of one without starts.
-struct Row {
-  std::vector<Index> starts = {};  ///< cu_seqlens
-  Index window = 0;
-  bool causal = false;
-  reference::HeadBias bias = {};  ///< by query head
-
-  /// By positions in the row.
-  reference::Mask mask() const;
-};
+using timed::PackedRow;
 
 /// Throws UsageError where documents are no lengths that add up to `tokens`, or starts that do not begin with
 /// 0, fall, or end beyond the row.
-Row row_of(const RowOptions& options, bool causal, Index tokens, Index heads);
+PackedRow row_of(const RowOptions& options, bool causal, Index tokens, Index heads);
 
 /// "3 documents, window 256, ALiBi, sinks 0.5"; empty where there is nothing to say.
-std::string in_words(const Row& row);
+std::string in_words(const PackedRow& row);
 
 }  // namespace course::demo

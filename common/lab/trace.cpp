@@ -16,6 +16,7 @@
 #include "tensor/npy.hpp"
 #include "text/text_file.hpp"
 #include "timed/output_folder.hpp"
+#include "timed/packed_row.hpp"
 
 namespace course::lab {
 
@@ -53,6 +54,16 @@ bool takes_layout(const LessonInfo& lesson) {
   return lesson.role == Role::RingLayout;
 }
 
+/// Four heads of queries to one of keys.
+void share_keys(Case& ring) {
+  for (auto& inputs : ring.inputs) {
+    for (const char* name : {"k", "v"}) {
+      Tensor& tensor = inputs.at(name);
+      tensor = slice(tensor, 0, 0, tensor.extent(0) / 4);
+    }
+  }
+}
+
 /// A ring on as many tokens as the demo's real data.
 Case ring_case(const LessonInfo& lesson, int ranks) {
   constexpr int tokens = 512;
@@ -61,6 +72,10 @@ Case ring_case(const LessonInfo& lesson, int ranks) {
       takes_layout(lesson) ? Layout::zigzag(even_shards(tokens, 2 * ranks)) : even_shards(tokens, ranks);
   Case made = timed::generated_case(lesson.ring, layout.shard_tokens(), heads, head_dim);
   made.arguments = timed::ring_arguments(layout);
+  const bool packed = lesson.role == Role::RingPacked;
+  if (packed || lesson.role == Role::RingGrouped) share_keys(made);
+  // A window that reaches just into the shard before: most blocks make one hop and stop.
+  if (packed) timed::add_row(made, {.starts = {0, tokens}, .window = tokens / ranks + 1, .causal = true});
   return made;
 }
 

@@ -1,0 +1,24 @@
+#include "timed/packed_row.hpp"
+
+namespace course::timed {
+
+reference::Mask PackedRow::mask() const {
+  reference::Mask seen = starts.empty() ? reference::Mask::none() : reference::Mask::documents(starts);
+  if (causal) seen = seen & reference::Mask::causal();
+  return window > 0 ? seen & reference::Mask::window(window) : seen;
+}
+
+void add_row(Case& to, const PackedRow& row) {
+  to.arguments["starts"] = {row.starts.begin(), row.starts.end()};
+  to.arguments["window"] = {static_cast<double>(row.window)};
+  to.arguments["causal"] = {row.causal ? 1.0 : 0.0};
+  const auto one_a_head = [](const std::vector<double>& numbers) {
+    return cast<float>(Tensor64({std::ssize(numbers)}, numbers));
+  };
+  for (auto& inputs : to.inputs) {
+    inputs.emplace("slopes", one_a_head(row.bias.slopes));
+    inputs.emplace("sinks", one_a_head(row.bias.sinks));
+  }
+}
+
+}  // namespace course::timed
