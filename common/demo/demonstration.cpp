@@ -90,12 +90,32 @@ std::vector<RankRecord> one_after_the_other(std::vector<RankRecord> first, std::
   return first;
 }
 
+/// What a ring is given that sends a latent: value_up and key_up whole.
+void give_latent(Case& to, const Latent& given, const Layout& layout) {
+  for (const auto& [name, tensor] :
+       {std::pair{"q_nope", &given.q_nope}, {"q_rope", &given.q_rope}, {"latent", &given.latent}})
+    give(to, name, *tensor, to.name, layout);
+  for (auto& inputs : to.inputs) {
+    inputs.emplace("key_up", given.key_up);
+    inputs.emplace("value_up", given.value_up);
+  }
+}
+
+/// The function of the grouped ring's lesson that sends one.
+constexpr const char* latent_ring = "latent_ring_attention";
+
 /// A forward case of each ring and, with a gradient, a backward one, for the player in this order: each ring
 /// goes back from its own o and lse, and the first ring's cases hold what all are given.
 std::vector<Case> cases_of(const Demonstration& shown) {
   std::vector<Case> all;
   const Layout layout = shown.layout();
   const std::string first = shown.rings.front().name;
+  if (shown.input.latent) {
+    const fs::path& library = shown.rings.front().forward.library;
+    give_latent(all.emplace_back(ring_case(shown, first, latent_ring, library, {"o", "lse"})),
+                *shown.input.latent, layout);
+    return all;
+  }
   const auto give_qkv = [&](Case& to) {
     give(to, "q", shown.input.q, first + "-forward", layout);
     give(to, "k", shown.input.k, first + "-forward", layout);
@@ -238,7 +258,10 @@ Layout Demonstration::layout() const {
 
 int worthwhile_runs(const Input& input) {
   constexpr double brief_operations = 1e9;
-  return timed::forward_operations(input.extents()) < brief_operations ? 8 : 1;
+  // A latent's scores and values are as wide as it is.
+  timed::Extents extents = input.extents();
+  if (input.latent) extents.head_dim = input.latent->latent.extent(2);
+  return timed::forward_operations(extents) < brief_operations ? 8 : 1;
 }
 
 std::vector<RingResult> play(const Demonstration& shown, program::ProgressLine& progress) {

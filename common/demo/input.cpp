@@ -149,6 +149,46 @@ Input draw_input(const Sizes& sizes) {
           fmt::format("generated at random, seed {}", sizes.seed)};
 }
 
+/// up c, for every row c [latent_dim] of the latent and up [heads, width, latent_dim]: [heads, seq, width].
+Tensor expanded(const Tensor& up, const Tensor& latent) {
+  const Index heads = up.extent(0), width = up.extent(1), seq = latent.extent(1);
+  Tensor made({heads, seq, width});
+  for (Index head = 0; head < heads; ++head) {
+    for (Index token = 0; token < seq; ++token) {
+      for (Index c = 0; c < width; ++c) {
+        double sum = 0;
+        for (Index i = 0; i < up.extent(2); ++i)
+          sum += static_cast<double>(up.heads()(head, c, i)) * latent.heads()(0, token, i);
+        made.heads()(head, token, c) = static_cast<float>(sum);
+      }
+    }
+  }
+  return made;
+}
+
+Input draw_latent(const Sizes& sizes, const LatentSizes& widths) {
+  InputGenerator generator(sizes.seed);
+  const auto& [heads, seq, head_dim] = sizes.extents;
+  const auto& [latent_dim, rope_dim] = widths;
+  const float unit = 1 / std::sqrt(static_cast<float>(latent_dim));
+  Latent given{generator.normal({heads, seq, head_dim}), generator.normal({heads, seq, rope_dim}),
+               generator.normal({1, seq, latent_dim + rope_dim}),
+               generator.normal({heads, head_dim, latent_dim}, unit),
+               generator.normal({heads, head_dim, latent_dim}, unit)};
+  const std::vector<Index> for_every_head(heads, 0);
+  const Tensor rotary = take(slice(given.latent, 2, latent_dim, rope_dim), 0, for_every_head);
+  Input input{
+      .q = concatenate<float>({given.q_nope, given.q_rope}, 2),
+      .k = concatenate<float>({expanded(given.key_up, given.latent), rotary}, 2),
+      .v = expanded(given.value_up, given.latent),
+      .shape = {heads, seq, head_dim},
+      .description = fmt::format("a latent of {} and a rotary key of {} numbers a token, generated at "
+                                 "random, seed {}",
+                                 latent_dim, rope_dim, sizes.seed)};
+  input.latent = std::move(given);
+  return input;
+}
+
 /// What simulated GPUs take seconds for.
 constexpr Index simulated_heads = 2, simulated_tokens = 64;
 
@@ -193,6 +233,7 @@ Input with_kv_heads(Input input, Index kv_heads) {
 
 Input load_whole(const Options& options, bool backward) {
   if (options.files) return read_own(*options.files, backward);
+  if (options.latent) return draw_latent(options.sizes.value_or(Sizes{}), *options.latent);
   if (options.sizes) return draw_input(*options.sizes);
   return options.backend == "sim" ? cut_short(read_minilm(backward)) : read_minilm(backward);
 }
@@ -202,6 +243,7 @@ Input load_whole(const Options& options, bool backward) {
 RingFor Options::what() const {
   const bool shared = kv_heads > 0 || (files && npy_shape(files->k) != npy_shape(files->q));
   if (row.any() || layout == "documents" || (shared && causal.value_or(false))) return RingFor::PackedRows;
+  if (latent) return RingFor::Latent;
   if (shared) return RingFor::SharedHeads;
   return causal.value_or(false) ? RingFor::Causal : RingFor::Everything;
 }

@@ -24,6 +24,11 @@ struct Sizes {
   std::uint64_t seed = 1;
 };
 
+/// Widths of multi-head latent attention.
+struct LatentSizes {
+  Index latent_dim, rope_dim;
+};
+
 /// What the command line says. Without `files` and `sizes` the input is the course's own.
 struct Options {
   int ranks = 4;
@@ -34,7 +39,8 @@ struct Options {
   std::string layout = "contiguous";  ///< a layout's name
   std::optional<OwnFiles> files = {};
   std::optional<Sizes> sizes = {};
-  std::filesystem::path out;  ///< empty: only the pictures are written, into .course/demo
+  std::optional<LatentSizes> latent = {};  ///< with sizes
+  std::filesystem::path out;               ///< empty: only the pictures are written, into .course/demo
   std::string ring;  ///< empty: all that fit the other options, or the first where the other cannot be shown
   bool forward = false;  ///< leave the backward pass out
   bool mine = false;
@@ -50,14 +56,25 @@ struct Options {
   bool backward() const { return !forward && (files ? !files->d_o.empty() : !sizes); }
 };
 
+/// What a ring is given that sends one latent in place of keys and values.
+struct Latent {
+  Tensor q_nope;    ///< [heads, seq, head_dim]
+  Tensor q_rope;    ///< [heads, seq, rope_dim]
+  Tensor latent;    ///< [1, seq, latent_dim + rope_dim]
+  Tensor key_up;    ///< [heads, head_dim, latent_dim]
+  Tensor value_up;  ///< [heads, head_dim, latent_dim]
+};
+
 /// What attention is computed of.
 struct Input {
-  Tensor q;                        ///< [heads, seq, head_dim], a batch folded into heads
-  Tensor k, v;                     ///< [kv_heads, seq, head_dim]
-  Shape shape;                     ///< of q, as it was given
-  std::string description;         ///< where it comes from, for people
-  std::string doubt = {};          ///< why the shape may be meant otherwise; empty: it may not
-  std::optional<Tensor> d_o = {};  ///< the gradient that arrives at the output, as q; none: forward only
+  Tensor q;  ///< [heads, seq, head_dim], a batch folded into heads
+  /// [kv_heads, seq, head_dim]; of a latent as every head has them, v without the rotary part.
+  Tensor k, v;
+  Shape shape;                        ///< of q, as it was given
+  std::string description;            ///< where it comes from, for people
+  std::string doubt = {};             ///< why the shape may be meant otherwise; empty: it may not
+  std::optional<Latent> latent = {};  ///< of which q, k and v are made
+  std::optional<Tensor> d_o = {};     ///< the gradient that arrives at the output, as q; none: forward only
 
   Index heads() const { return q.extent(0); }
   Index kv_heads() const { return k.extent(0); }

@@ -118,7 +118,17 @@ class DemoLine : public program::CommandLine {
                                 ->excludes(q)
                                 ->check(size);
     for (CLI::Option* one : sizes_given_) one->excludes(q);
+    latent_ = command
+                  .add_option("--latent", latent_sizes_,
+                              "one latent of D numbers and a rotary key of R, in place of keys and values of "
+                              "every head: D,R, such as 512,64; generated, forward only")
+                  ->delimiter(',')
+                  ->expected(2)
+                  ->check(size)
+                  ->excludes(q)
+                  ->excludes(kv_heads);
     with_prepare_ = sizes_given_;
+    with_prepare_.push_back(latent_);
     with_prepare_.push_back(q);
     with_prepare_.push_back(kv_heads);
   }
@@ -200,12 +210,19 @@ class DemoLine : public program::CommandLine {
   }
 
   int demonstrate(const program::Checkout& checkout) {
+    if (!options_.prepare.empty() && latent_->count() > 0)
+      throw UsageError("--prepare --latent: what is prepared has keys and values; expected one of the two");
+    if (latent_->count() > 0 &&
+        (causal_->count() > 0 || options_.row.any() || options_.layout == "documents"))
+      throw UsageError("--latent: its ring has no mask and no documents; expected --latent without these");
     if (!options_.prepare.empty() && (json_ || options_.verbose || !options_.out.empty()))
       throw UsageError("--prepare shows nothing yet: --out, --json and --verbose belong to --report");
     if (json_ && options_.verbose)
       throw UsageError("--json prints every rank's part as it is; it does not go with --verbose");
     if (!files_.q.empty()) options_.files = files_;
-    if (std::ranges::any_of(sizes_given_, [](const CLI::Option* size) { return size->count() > 0; }))
+    if (latent_->count() > 0) options_.latent = LatentSizes{latent_sizes_.at(0), latent_sizes_.at(1)};
+    if (options_.latent ||
+        std::ranges::any_of(sizes_given_, [](const CLI::Option* size) { return size->count() > 0; }))
       options_.sizes = sizes_;
     take_row();
     const Interruptible interruptible;
@@ -263,7 +280,8 @@ class DemoLine : public program::CommandLine {
   OwnFiles files_;
   Sizes sizes_;
   bool is_causal_ = false;
-  CLI::Option *gradient_ = nullptr, *causal_ = nullptr;
+  std::vector<Index> latent_sizes_;
+  CLI::Option *gradient_ = nullptr, *causal_ = nullptr, *latent_ = nullptr;
   std::vector<CLI::Option*> sizes_given_, with_prepare_;
 };
 

@@ -57,6 +57,8 @@ const char* asked_for(RingFor what) {
       return "--causal";
     case RingFor::SharedHeads:
       return "fewer key heads";
+    case RingFor::Latent:
+      return "--latent";
     case RingFor::PackedRows:
       return "documents, windows, ALiBi or sinks";
     case RingFor::Everything:

@@ -149,8 +149,10 @@ std::int64_t bytes_needed(const RunResult& run) {
   // A ring of heads alone takes every block all the way round, wherever its keys are seen.
   const std::vector<int> hops = shown.is_packed() ? hops_by_block(layout, shown.mask())
                                                   : std::vector<int>(layout.ranks(), layout.ranks() - 1);
-  const std::int64_t block = 2 * shown.input.kv_heads() * largest_shard(layout.shard_tokens()) *
-                             shown.input.head_dim() * static_cast<Index>(sizeof(float));
+  const Index numbers_of_token = shown.input.latent ? shown.input.latent->latent.extent(2)
+                                                    : 2 * shown.input.kv_heads() * shown.input.head_dim();
+  const std::int64_t block =
+      numbers_of_token * largest_shard(layout.shard_tokens()) * static_cast<Index>(sizeof(float));
   std::int64_t blocks = 0;
   for (const auto& [keys, gradients] : blocks_to_send(hops))
     blocks += keys + (shown.backward ? keys + gradients : 0);
@@ -158,7 +160,7 @@ std::int64_t bytes_needed(const RunResult& run) {
 }
 
 std::string ring_table(const RunResult& run) {
-  const bool says_needed = run.shown.what == RingFor::SharedHeads || run.shown.is_packed();
+  const bool says_needed = run.shown.what != RingFor::Everything && run.shown.what != RingFor::Causal;
   std::vector<std::vector<std::string>> rows{
       {"ring", run.shown.simulated() ? "model's time" : "time", "exposed", "sent"}};
   if (says_needed) rows.front().push_back("needed");

@@ -62,8 +62,9 @@ Role role_named(const std::string& name);
 std::string in_words(Role role);
 
 /// What a ring is for: queries that see every key, or those up to themselves on any layout; query heads that
-/// share heads of keys; and both, in rows of documents, with windows, biases and sinks.
-enum class RingFor { Everything, Causal, SharedHeads, PackedRows };
+/// share heads of keys; one latent in place of all of them; and heads that share keys in rows of documents,
+/// with windows, biases and sinks.
+enum class RingFor { Everything, Causal, SharedHeads, Latent, PackedRows };
 
 /// A ring that commands show, by the name that they take, and the lessons of its passes.
 struct RingKind {
@@ -82,6 +83,7 @@ inline constexpr RingKind ring_kinds[] = {
     {"causal", Role::RingLayout, Role::RingLayout, RingFor::Causal, false},
     {"cuda", Role::RingCuda, Role::RingCuda, RingFor::Everything, true},
     {"grouped", Role::RingGrouped, Role::RingGrouped, RingFor::SharedHeads, false},
+    {"latent", Role::RingGrouped, Role::RingGrouped, RingFor::Latent, false},
     {"packed", Role::RingPacked, Role::RingPacked, RingFor::PackedRows, false}};
 
 /// Throws std::invalid_argument for another name.

@@ -116,6 +116,18 @@ TEST_F(PackedRows, TellHowFarBlocksTravel) {
   EXPECT_EQ(contiguous.at("bytes_needed"), 7 * 1024);
 }
 
+/// 20 numbers a token and hop, whatever the number of heads.
+TEST_F(PackedRows, OfALatentSendNothingElse) {
+  for (const std::string ranks : {"1", "3"}) {
+    const nlohmann::json json = run_json("--seq 14 --heads 5 --dim 6 --latent 16,4 --ranks " + ranks);
+    EXPECT_EQ(json.at("rings").at(0).at("name"), "latent");
+    EXPECT_TRUE(json.at("rings").at(0).at("passed"));
+    const Index world = std::stol(ranks);
+    EXPECT_EQ(json.at("rings").at(0).at("bytes_sent"), world * (world - 1) * 5 * 20 * 4);
+    EXPECT_EQ(json.at("bytes_needed"), json.at("rings").at(0).at("bytes_sent"));
+  }
+}
+
 TEST_F(PackedRows, ThatDoNotFitAreRefusedInOneLine) {
   const auto expect_refusal = [&](const std::string& arguments, const std::string& expected) {
     const Finished finished = run(arguments);
@@ -133,6 +145,10 @@ TEST_F(PackedRows, ThatDoNotFitAreRefusedInOneLine) {
                  "--documents 200,300: the row has 512 tokens, the documents have 500");
   for (const char* const wrong : {"200,,312", "200,-1,313", "200;312", "all", "512,"})
     expect_refusal(std::string("--documents '") + wrong + "'", "expected lengths between commas");
+  for (const char* const wrong : {"--latent 512", "--latent 512,0", "--latent 512,64,3", "--latent many"})
+    expect_refusal(wrong, "--latent");
+  expect_refusal("--latent 512,64 --causal", "its ring has no mask");
+  expect_refusal("--latent 512,64 --prepare cases", "--prepare --latent");
   expect_refusal("--sinks nan", "--sinks nan: expected a finite number");
   expect_refusal("--sinks much", "--sinks");
   expect_refusal("--window 8 --backend sim", "the ring on GPUs has no mask");

@@ -193,6 +193,7 @@ void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::st
   const bool causal = given("--causal"), shares_heads = given("--kv-heads");
   const bool packed = std::ranges::any_of(of_packed_rows, given) || value("--layout") == "documents";
   const RingFor what = packed || (causal && shares_heads) ? RingFor::PackedRows
+                       : given("--latent")                ? RingFor::Latent
                        : shares_heads                     ? RingFor::SharedHeads
                        : causal                           ? RingFor::Causal
                                                           : RingFor::Everything;
