@@ -71,10 +71,11 @@ const char* asked_for(RingFor what) {
 std::vector<std::string> rings_of(const Options& options) {
   const std::string backend = "--backend " + options.backend;
   const RingFor what = options.what();
-  if (what != RingFor::Everything && options.on_gpu()) {
-    throw UsageError(
-        fmt::format("{} {}: the ring on GPUs {}; expected one of the two", asked_for(what), backend,
-                    what == RingFor::SharedHeads ? "has as many key heads as heads" : "has no mask"));
+  if (what != RingFor::Everything && what != RingFor::Causal && options.on_gpu()) {
+    throw UsageError(fmt::format("{} {}: the ring on GPUs {}; expected one of the two", asked_for(what),
+                                 backend,
+                                 what == RingFor::PackedRows ? "knows of no documents, windows or sinks"
+                                                             : "has as many key heads as heads"));
   }
   std::vector<std::string> names;
   for (const RingKind& kind : ring_kinds) {

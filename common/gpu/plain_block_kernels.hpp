@@ -7,11 +7,20 @@
 /// row's head.
 namespace course::plain_blocks {
 
-/// A rank's queries, and how many keys a block has.
+/// A rank's queries, and how many keys a block has. With positions, in device memory, a query sees the keys
+/// at its own position and before; without, all.
 struct Extents {
   int queries, keys, head_dim;
   float scale;
+  const int* query_positions = nullptr;
+  const int* key_positions = nullptr;
 };
+
+/// Of a row and a key of any head.
+inline __device__ bool is_seen(const Extents& of, int row, int key) {
+  return of.query_positions == nullptr ||
+         of.key_positions[key % of.keys] <= of.query_positions[row % of.queries];
+}
 
 inline __device__ float dot(const float* a, const float* b, int count) {
   float sum = 0.0f;
@@ -25,10 +34,12 @@ static __global__ void see_block(const float* q, const float* k, const float* v,
                                  Extents of) {
   const int row = blockIdx.x, first_key = row / of.queries * of.keys, col = threadIdx.x;
   const auto score = [&](int j) {
-    return of.scale * dot(q + row * of.head_dim, k + j * of.head_dim, of.head_dim);
+    return is_seen(of, row, j) ? of.scale * dot(q + row * of.head_dim, k + j * of.head_dim, of.head_dim)
+                               : -INFINITY;
   };
   float largest = m[row];
   for (int j = first_key; j < first_key + of.keys; ++j) largest = fmaxf(largest, score(j));
+  if (largest == -INFINITY) return;  // all threads of the row, which has seen nothing yet
   const float before = expf(m[row] - largest);
   float sum = before * l[row], out = before * o[row * of.head_dim + col];
   for (int j = first_key; j < first_key + of.keys; ++j) {
@@ -57,6 +68,7 @@ struct Rows {
 /// The gradient of a score, and its weight.
 inline __device__ float2 score_gradient(const Rows& rows, const float* k, const float* v, int row, int key,
                                         const Extents& of) {
+  if (!is_seen(of, row, key)) return {0.0f, 0.0f};
   const int d = of.head_dim;
   const float weight = expf(of.scale * dot(rows.q + row * d, k + key * d, d) - rows.lse[row]);
   return {of.scale * weight * (dot(rows.d_o + row * d, v + key * d, d) - rows.delta[row]), weight};

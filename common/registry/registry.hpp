@@ -82,6 +82,7 @@ inline constexpr RingKind ring_kinds[] = {
     {"overlapped", Role::RingOverlapped, Role::RingOverlapped, RingFor::Everything, false},
     {"causal", Role::RingLayout, Role::RingLayout, RingFor::Causal, false},
     {"cuda", Role::RingCuda, Role::RingCuda, RingFor::Everything, true},
+    {"causal_cuda", Role::RingCuda, Role::RingCuda, RingFor::Causal, true},
     {"grouped", Role::RingGrouped, Role::RingGrouped, RingFor::SharedHeads, false},
     {"latent", Role::RingGrouped, Role::RingGrouped, RingFor::Latent, false},
     {"packed", Role::RingPacked, Role::RingPacked, RingFor::PackedRows, false}};

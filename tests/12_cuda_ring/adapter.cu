@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -63,6 +64,8 @@ struct Rank {
         tokens(call.integers("shard_tokens")),
         stream(call.is_set("waits_for_default") ? cudaStreamDefault : cudaStreamNonBlocking),
         log(tokens, q.extent(0), q.extent(2), stream),
+        positions(call.is_set("causal") ? call.integers("positions") : std::vector<int>(), stream),
+        is_causal(call.is_set("causal")),
         communicator(call.communicator<MPI_Comm>()) {
     require_same_ranks(communicator.get(), call.communicator<MPI_Comm>());
   }
@@ -76,8 +79,18 @@ struct Rank {
   Shards shards() const { return {tokens, static_cast<int>(q.extent(0)), static_cast<int>(q.extent(2))}; }
   Extents of(int owner) const {
     const int head_dim = static_cast<int>(q.extent(2));
-    return {static_cast<int>(q.extent(1)), tokens.at(owner), head_dim,
-            1 / std::sqrt(static_cast<float>(head_dim))};
+    Extents extents{static_cast<int>(q.extent(1)), tokens.at(owner), head_dim,
+                    1 / std::sqrt(static_cast<float>(head_dim))};
+    if (!is_causal) return extents;
+    int own = 0;
+    ncclCommUserRank(communicator.get(), &own);
+    extents.query_positions = positions_of(own);
+    extents.key_positions = positions_of(owner);
+    return extents;
+  }
+  /// In device memory.
+  const int* positions_of(int owner) const {
+    return positions.data() + std::accumulate(tokens.begin(), tokens.begin() + owner, 0);
   }
   unsigned rows() const { return static_cast<unsigned>(q.extent(0) * q.extent(1)); }
   unsigned keys(int owner) const { return static_cast<unsigned>(q.extent(0) * tokens[owner]); }
@@ -87,6 +100,8 @@ struct Rank {
   std::vector<int> tokens;
   course::Stream stream;
   course::DeviceBlockLog log;
+  course::DeviceArray<int> positions;  ///< of all ranks, one after another
+  bool is_causal;
   Communicator communicator;
 };
 

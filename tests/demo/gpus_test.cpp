@@ -43,14 +43,29 @@ TEST_F(Gpus, SimulatedOnesAreCalledSimulatedWhereverTheyAreShown) {
   EXPECT_TRUE(has(svg, "on 4 ranks with simulated GPUs") && has(svg, "not a device&#39;s")) << svg;
 }
 
-TEST_F(Gpus, HaveOneRingWithoutAMask) {
+TEST_F(Gpus, SimulatedOnesComputeACausalAnswerOnAnyLayout) {
+  write_own();
+  for (const auto& [ranks, layout] :
+       {std::pair{"1", "contiguous"}, {"3", "striped"}, {"4", "zigzag"}, {"5", "contiguous"}}) {
+    const std::string where = std::string(", ") + layout + " on " + ranks + " ranks";
+    const nlohmann::json json =
+        run_json(own_files_ + "--causal --backend sim --layout " + layout + " --ranks " + ranks);
+    EXPECT_EQ(json.at("backend"), "sim");
+    EXPECT_EQ(json.at("causal"), true);
+    EXPECT_TRUE(json.at("rings").at(0).at("passed")) << where;
+    expect_saved(reference::Mask::causal(), where);
+  }
+}
+
+TEST_F(Gpus, HaveOneRingAndNoDocuments) {
   const auto refusal = [&](const std::string& arguments) {
     const Finished finished = run(arguments);
     EXPECT_EQ(finished.code, 2) << arguments;
     EXPECT_TRUE(is_one_line(finished.err)) << finished.err;
     return finished.err;
   };
-  EXPECT_TRUE(has(refusal("--backend sim --causal"), "--causal --backend sim: the ring on GPUs has no mask"));
+  EXPECT_TRUE(has(refusal("--backend sim --causal --ring overlapped"),
+                  "--ring overlapped: with --causal there is one ring, the ring on GPUs"));
   EXPECT_TRUE(has(refusal("--backend sim --ring overlapped"),
                   "--ring overlapped: with --backend sim there is one ring, the ring on GPUs"));
   EXPECT_TRUE(has(refusal("--backend gpu"), "--backend: gpu not in {mpi,sim,cuda}"));

@@ -151,7 +151,7 @@ TEST_F(PackedRows, ThatDoNotFitAreRefusedInOneLine) {
   expect_refusal("--latent 512,64 --prepare cases", "--prepare --latent");
   expect_refusal("--sinks nan", "--sinks nan: expected a finite number");
   expect_refusal("--sinks much", "--sinks");
-  expect_refusal("--window 8 --backend sim", "the ring on GPUs has no mask");
+  expect_refusal("--window 8 --backend sim", "the ring on GPUs knows of no documents, windows or sinks");
   expect_refusal("--kv-heads 4 --backend sim", "the ring on GPUs has as many key heads as heads");
   expect_refusal("--window 8 --ring blocking", "there is one ring, the ring of packed rows");
   expect_refusal("--q q.npy --k k.npy --v q.npy", "k.npy has 2 heads and q.npy has 6, expected as many");
