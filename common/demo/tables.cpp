@@ -211,6 +211,7 @@ std::string load_table(const RunResult& run, const RingResult& ring) {
   const std::span ranks(ring.ranks);
   std::vector<std::string> heads{"scores",   "largest step",   "of equal share",
                                  "CPU time", "of equal share", "transfer, wait"};
+  const bool timed_on_cores = run.shown.backend == "mpi";
   std::vector<int> hops;
   if (run.shown.is_packed()) {
     hops = hops_by_block(run.shown.layout(), run.shown.mask());
@@ -222,8 +223,8 @@ std::string load_table(const RunResult& run, const RingResult& ring) {
         fmt::format("{:.0f}", to_do.work),
         fmt::format("{:.0f}", largest_step(scores, rank)),
         fmt::format("{:.2f}", to_do.of_equal),
-        format_duration(done.work),
-        fmt::format("{:.2f}", done.of_equal),
+        timed_on_cores ? format_duration(done.work) : "-",
+        timed_on_cores ? fmt::format("{:.2f}", done.of_equal) : "-",
         format_duration(not_computing_s(rank < ranks.size() ? ranks.subspan(rank, 1) : ranks))};
     if (!hops.empty())
       cells.push_back(
