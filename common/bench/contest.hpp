@@ -20,6 +20,7 @@ struct Contest {
   double min_seconds = 0.1;                     ///< of one repetition
   std::map<Role, timed::Code> lessons = {};     ///< what needs one that is not here is left out
   std::map<Role, timed::Code> eigen_maps = {};  ///< blocks written with Eigen's own expressions
+  std::filesystem::path gather = {};            ///< gather.cpp's shared object
   std::filesystem::path work = {};              ///< a folder for tensors that processes share
   std::filesystem::path peers =
       {};  ///< a Python that has torch and ring-attention-pytorch; empty: there is none
@@ -39,5 +40,9 @@ std::vector<Row> hold_simulated(const Contest& contest, const std::filesystem::p
 /// against the ring to all keys. Times are step_seconds. The lessons have a block computation and a ring on
 /// any layout.
 std::vector<Row> hold_causal(const Contest& contest);
+
+/// The same by the clock of rings with fewer key heads than query heads against as many, and of a window ring
+/// and a gather of all keys and values against a causal ring that goes all the way round.
+std::vector<Row> hold_packed(const Contest& contest);
 
 }  // namespace course::bench

@@ -25,6 +25,7 @@ using program::Checkout;
 
 struct Options {
   bool causal = false;
+  bool packed = false;
   bool simulated = false;
   bool mine = false;
   bool peers = false;
@@ -34,6 +35,7 @@ struct Options {
 
 std::vector<Role> roles_of(const Options& options) {
   if (options.simulated) return {Role::BlockCuda};
+  if (options.packed) return {Role::Block, Role::RingGrouped, Role::RingPacked};
   std::vector<Role> roles{Role::Block, Role::RingForward, Role::BlockBackward, Role::RingBackward};
   if (options.causal) roles.push_back(Role::RingLayout);
   return roles;
@@ -97,6 +99,12 @@ fs::path python_with_peers(const Checkout& checkout) {
 
 std::string heading(const Contest& contest, const Options& options) {
   double load = 0;
+  if (options.packed) {
+    return fmt::format(
+        "Rings by the clock, {} tokens, head_dim {}, float32; medians of {}, useful operations of each "
+        "rank\n\n",
+        contest.tokens, contest.ring_head_dim, contest.repetitions);
+  }
   std::string text =
       options.simulated
           ? fmt::format("A simulated GPU on one core, [1, {}, d] float32; medians of {}, useful operations\n",
@@ -122,6 +130,7 @@ void require_something(const Subjects& subjects, const Options& options) {
   const auto lacks = [&](Role role) { return !subjects.chosen.contains(role); };
   std::vector<Role> needed;
   if (options.causal) needed = {Role::Block, Role::RingLayout};
+  if (options.packed) needed = {Role::Block, Role::RingGrouped, Role::RingPacked};
   if (options.simulated) needed = {Role::BlockCuda};
   if (!needed.empty()) {
     for (const Role role : needed)
@@ -142,6 +151,7 @@ fs::path simulated_player(const Checkout& checkout) {
 
 std::vector<Row> rows_of(const Checkout& checkout, const Contest& contest, const Options& options) {
   if (options.simulated) return hold_simulated(contest, simulated_player(checkout));
+  if (options.packed) return hold_packed(contest);
   return options.causal ? hold_causal(contest) : hold(contest);
 }
 
@@ -165,6 +175,7 @@ int bench(const Checkout& checkout, Contest contest, const Options& options) {
   timed::build(checkout, "the bench", codes, players);
   const program::FileLock alone(checkout.build() / "bench.lock", "another ./course bench to finish");
   contest.work = checkout.build() / "bench";
+  contest.gather = checkout.build() / "lib" / "bench_gather.so";
   if (options.peers) contest.peers = python_with_peers(checkout);
   const std::string title = heading(contest, options);
   const std::vector<Row> rows = rows_of(checkout, contest, options);
@@ -178,15 +189,24 @@ class BenchLine : public program::CommandLine {
     CLI::App* command = add_command("bench", "Times attention against Eigen's matrix product.",
                                     [this](const Checkout& checkout) {
                                       options_.json = json_;
+                                      if (ring_ranks_->count() > 0 && !options_.causal && !options_.packed)
+                                        throw UsageError("--ring-ranks goes with --causal or --packed");
                                       return bench(checkout, contest_, options_);
                                     });
     CLI::Option* const causal = command->add_flag(
         "--causal", options_.causal, "causal rings on every layout, in place of what sees all keys");
+    CLI::Option* const packed =
+        command
+            ->add_flag(
+                "--packed", options_.packed,
+                "rings with few key heads and with a window, by the clock, in place of what sees all keys")
+            ->excludes(causal);
     CLI::Option* const simulated =
         command
             ->add_flag("--simulated", options_.simulated,
                        "a block on a simulated GPU, against the core's multiply-adds")
-            ->excludes(causal);
+            ->excludes(causal)
+            ->excludes(packed);
     CLI::Option* const backend =
         command
             ->add_option(
@@ -195,12 +215,14 @@ class BenchLine : public program::CommandLine {
                 "same path on simulated GPUs, whose rates mean nothing")
             ->check(CLI::IsMember({"sim", "cuda"}))
             ->excludes(causal)
+            ->excludes(packed)
             ->excludes(simulated);
     command->add_flag("--mine", options_.mine, "my own lessons, where they pass");
     command
         ->add_flag("--peers", options_.peers,
                    "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers")
         ->excludes(backend)
+        ->excludes(packed)
         ->excludes(simulated);
     print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
@@ -216,10 +238,9 @@ class BenchLine : public program::CommandLine {
     command->add_option("--ring-head-dim", contest_.ring_head_dim, "of a ring's problem (64)")
         ->check(CLI::Range(1, 1024))
         ->excludes(simulated);
-    command->add_option("--ring-ranks", contest_.ring_ranks, "of causal rings (2,4)")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 64))
-        ->needs(causal);
+    ring_ranks_ = command->add_option("--ring-ranks", contest_.ring_ranks, "of causal and packed rings (2,4)")
+                      ->delimiter(',')
+                      ->check(CLI::Range(1, 64));
     command->add_option("--repetitions", contest_.repetitions, "of which the median counts (9)")
         ->check(CLI::Range(1, 1000));
     command->add_option("--min-seconds", contest_.min_seconds, "of one repetition (0.1)")
@@ -229,6 +250,7 @@ class BenchLine : public program::CommandLine {
  private:
   Contest contest_;
   Options options_;
+  CLI::Option* ring_ranks_ = nullptr;
 };
 
 }  // namespace

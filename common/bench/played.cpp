@@ -83,6 +83,7 @@ class Player {
     for (std::size_t rank = 0; rank < play_.cores.size(); ++rank)
       made.inputs.push_back(share(function.inputs, rank));
     for (const std::string& output : function.outputs) made.outputs[output] = {largest_output, 0};
+    if (function.row) timed::add_row(made, *function.row);
     made.subject = function.library;
     made.name = function.name;
     made.apart = play_.apart;
@@ -107,12 +108,14 @@ class Player {
 
 }  // namespace
 
-Problem::Problem(const timed::Extents& size, bool causal) : extents(size), seen(1) {
-  const double tokens_seen = static_cast<double>(size.tokens);
-  if (causal) seen = (tokens_seen + 1) / (2 * tokens_seen);
-  const reference::Mask mask = causal ? reference::Mask::causal() : reference::Mask::none();
+Problem::Problem(const timed::Extents& size, const timed::PackedRow& row, Index kv_heads) : extents(size) {
+  const reference::Mask mask = row.mask();
+  std::vector<Index> all(size.tokens);
+  std::iota(all.begin(), all.end(), Index{0});
+  seen = static_cast<double>(mask.work(all, all)) / static_cast<double>(size.tokens * size.tokens);
   InputGenerator generator(1);
   auto [q, k, v] = random_qkv(generator, size.heads, size.tokens, size.tokens, size.head_dim);
+  for (Tensor* tensor : {&k, &v}) *tensor = slice(*tensor, 0, 0, kv_heads);
   Tensor d_o = generator.normal(q.shape());
   auto [o, lse] = reference::attention(q, k, v, mask);
   reference::AttentionGradients<float> gradients = reference::attention_gradients(q, k, v, d_o, mask);

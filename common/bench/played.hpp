@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "ring/layout.hpp"
 #include "runner/outcome.hpp"
 #include "timed/extents.hpp"
+#include "timed/packed_row.hpp"
 #include "timed/timed.hpp"
 
 namespace course::bench {
@@ -22,11 +24,16 @@ namespace course::bench {
 /// has a gradient.
 struct Problem {
   /// @param causal whether a query sees the keys up to its own position, or all
-  explicit Problem(const timed::Extents& extents, bool causal = false);
+  explicit Problem(const timed::Extents& size, bool causal = false)
+      : Problem(size, timed::PackedRow{.causal = causal}, size.heads) {}
+  /// @param row what queries see; nothing is added to scores
+  /// @param kv_heads of keys and values
+  Problem(const timed::Extents& size, const timed::PackedRow& row, Index kv_heads);
 
   timed::Extents extents;
   double seen;  ///< which part of all pairs of a query and a key the mask shows
-  /// q, k, v, d_o, o, dq, dk, dv: [heads, tokens, head_dim]; lse, d_lse: [heads, tokens].
+  /// q, d_o, o, dq: [heads, tokens, head_dim]; k, v, dk, dv: [kv_heads, tokens, head_dim]; lse, d_lse:
+  /// [heads, tokens].
   std::map<std::string, Tensor> tensors;
 
   int tokens() const { return static_cast<int>(extents.tokens); }
@@ -38,9 +45,10 @@ struct Problem {
 struct PlayedFunction {
   std::filesystem::path library;
   std::string name;
-  Arguments arguments;
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
+  Arguments arguments = {};
+  std::vector<std::string> inputs = {};
+  std::vector<std::string> outputs = {};
+  std::optional<timed::PackedRow> row = {};  ///< what a ring of packed rows is told
   /// Inputs that an earlier function was given or answered, as CaseManifest::from has it.
   std::map<std::string, std::string> from = {};
 };

@@ -141,6 +141,19 @@ TEST_F(Bench, TimesCausalRings) {
   EXPECT_EQ(published["zigzag ring of 3"], "85.2 % on eight H800");
 }
 
+TEST_F(Bench, TimesRingsOfFewKeyHeadsAndOfAWindow) {
+  const Finished all = run("--packed --ring-ranks 2 --json", of_rings);
+  ASSERT_EQ(all.code, 0) << all.err;
+  std::set<std::string> names;
+  for (const nlohmann::json& row : nlohmann::json::parse(all.out).at("rows")) {
+    names.insert(row.at("name"));
+    EXPECT_GT(row.at("value"), 0) << row;
+  }
+  EXPECT_EQ(names,
+            (std::set<std::string>{"ring of 2, 32/32 heads", "ring of 2, 32/8 heads", "causal ring of 2",
+                                   "ring, window 21, of 2", "gather, window 21, of 2"}));
+}
+
 TEST_F(Bench, TimesASimulatedGpu) {
   const Finished all = run("--simulated --json", "--head-dims 32");
   ASSERT_EQ(all.code, 0) << all.err;
@@ -172,7 +185,7 @@ TEST_F(Bench, TimesNoCausalRingsWithoutTheirLesson) {
 TEST_F(Bench, RefusesOptionsThatWouldDoNothing) {
   for (const char* options :
        {"--ring-ranks 3", "--causal --head-dims 8", "--simulated --peers", "--simulated --heads 2",
-        "--simulated --ring-head-dim 4", "--simulated --causal"})
+        "--simulated --ring-head-dim 4", "--simulated --causal", "--packed --causal"})
     EXPECT_EQ(run(options, "").code, 2) << options;
 }
 

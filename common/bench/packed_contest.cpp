@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include "bench/contest.hpp"
+#include "bench/played.hpp"
+#include "ring/shards.hpp"
+
+namespace course::bench {
+
+namespace {
+
+constexpr int query_heads = 32, few_key_heads = 8;
+
+std::vector<int> cores_of(int ranks) {
+  const std::vector<int> allowed = allowed_cores();
+  std::vector<int> cores;
+  for (int rank = 0; rank < ranks; ++rank) cores.push_back(allowed[rank % allowed.size()]);
+  return cores;
+}
+
+double operations_of_rank(const Problem& problem, int ranks) {
+  return problem.seen * timed::forward_operations(problem.extents) / ranks;
+}
+
+}  // namespace
+
+std::vector<Row> hold_packed(const Contest& contest) {
+  std::vector<Contender> contenders;
+  std::vector<Row> rows;
+  const int tokens = contest.tokens;
+  const auto add = [&](const std::string& name, const std::shared_ptr<const Problem>& problem, int ranks,
+                       PlayedFunction function) {
+    const Layout layout = even_shards(tokens, ranks);
+    function.arguments.merge(timed::ring_arguments(layout));
+    function.inputs = {"q", "k", "v"};
+    function.outputs = {"o"};
+    Play play{{std::move(function)}, cores_of(ranks), layout};
+    play.mpi = true;
+    play.block = contest.lessons.at(Role::Block).library;
+    contenders.push_back(played(name, operations_of_rank(*problem, ranks), std::move(play), problem));
+    return name;
+  };
+  const auto hold = [&](const std::string& name, const std::string& against) {
+    rows.push_back({name, against});
+  };
+  const timed::Code &grouped = contest.lessons.at(Role::RingGrouped),
+                    &packed = contest.lessons.at(Role::RingPacked);
+  for (const int ranks : contest.ring_ranks) {
+    const int even_tokens = tokens / ranks * ranks;
+    if (even_tokens != tokens)
+      throw std::invalid_argument(
+          fmt::format("{} tokens on {} ranks: expected shards of one length", tokens, ranks));
+    const auto ring_of = [&](Index kv_heads) {
+      const auto problem = std::make_shared<const Problem>(
+          timed::Extents{query_heads, tokens, contest.ring_head_dim}, timed::PackedRow{}, kv_heads);
+      return add(fmt::format("ring of {}, {}/{} heads", ranks, query_heads, kv_heads), problem, ranks,
+                 {grouped.library, grouped.ring});
+    };
+    const std::string as_many = ring_of(query_heads);
+    rows.push_back({as_many});
+    hold(ring_of(few_key_heads), as_many);
+
+    const auto row_of = [&](Index window) { return timed::PackedRow{{0, tokens}, window, true}; };
+    const auto of_window = [&](const std::string& what, Index window, bool gathers) {
+      const timed::PackedRow row = row_of(window);
+      const auto problem = std::make_shared<const Problem>(
+          timed::Extents{contest.heads, tokens, contest.ring_head_dim}, row, contest.heads);
+      return add(fmt::format("{} of {}", what, ranks), problem, ranks,
+                 gathers ? PlayedFunction{contest.gather, "gather_attention", {{"window", {double(window)}}}}
+                         : PlayedFunction{.library = packed.library, .name = packed.ring, .row = row});
+    };
+    const Index window = tokens / ranks + 1;
+    const std::string full = of_window("causal ring", 0, false),
+                      ring = of_window(fmt::format("ring, window {},", window), window, false),
+                      gather = of_window(fmt::format("gather, window {},", window), window, true);
+    rows.push_back({full});
+    hold(ring, full);
+    hold(gather, full);
+    hold(ring, gather);
+  }
+  return with_rates(rows, measure(contenders, contest.repetitions, contest.min_seconds));
+}
+
+}  // namespace course::bench
