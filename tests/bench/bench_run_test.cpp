@@ -144,8 +144,9 @@ TEST_F(Bench, TimesCausalRings) {
 TEST_F(Bench, TimesRingsOfFewKeyHeadsAndOfAWindow) {
   const Finished all = run("--packed --ring-ranks 2 --json", of_rings);
   ASSERT_EQ(all.code, 0) << all.err;
+  const nlohmann::json report = nlohmann::json::parse(all.out);
   std::set<std::string> names;
-  for (const nlohmann::json& row : nlohmann::json::parse(all.out).at("rows")) {
+  for (const nlohmann::json& row : report.at("rows")) {
     names.insert(row.at("name"));
     EXPECT_GT(row.at("value"), 0) << row;
   }
