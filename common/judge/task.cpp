@@ -128,7 +128,12 @@ Tensor64 joined_by_rank(const Output& output, const Outcome& outcome) {
 
 }  // namespace
 
-Answer join_outputs(const Task& task, const Layout& layout, const Outcome& outcome, const Answer& expected) {
+Layout layout_of(const Output& output, const Example& example) {
+  return output.layout ? output.layout(example) : example.layout;
+}
+
+Answer join_outputs(const Task& task, const Example& example, const Outcome& outcome,
+                    const Answer& expected) {
   Answer answer;
   for (const Output& output : task.outputs) {
     Tensor64 joined = joined_by_rank(output, outcome);
@@ -137,6 +142,7 @@ Answer join_outputs(const Task& task, const Layout& layout, const Outcome& outco
       throw std::runtime_error(output.name + " has the shape " + to_string(joined.shape()) + ", expected " +
                                to_string(shape));
     }
+    const Layout layout = layout_of(output, example);
     const bool by_position = layout.ranks() > 1 && output.axes[output.join_axis] != "rank";
     answer.emplace(output.name, by_position ? layout.in_order(joined, output.join_axis) : std::move(joined));
   }

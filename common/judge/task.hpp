@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "judge/numbers/input_generator.hpp"
+#include "judge/topology.hpp"
 #include "protocol/kernel_counts.hpp"
 #include "registry/registry.hpp"
 #include "ring/layout.hpp"
@@ -48,7 +49,7 @@ struct Example {
   bool counted = false;  ///< on a simulated GPU, what kernels ask of memory; of one example a task
   /// The function is called before, in the same memory with other numbers: one example of each test.
   bool called_before = false;
-  int direction = 1;  ///< in a ring, ranks send to rank + direction: the task's
+  Topology topology = Topology::ring();  ///< a ring's direction is the task's
   /// What tells it from every other example of its task; empty where nothing is recorded of such examples:
   /// large, hidden or far out.
   std::string fingerprint = {};
@@ -57,9 +58,7 @@ struct Example {
   std::shared_ptr<WorkedOut> worked = {};
   int ranks() const { return std::max(1, layout.ranks()); }
   /// Where so many hops bring what `rank` holds; for fewer than 0, where it has come from.
-  int ahead(int rank, int hops = 1) const {
-    return ((rank + direction * hops) % ranks() + ranks()) % ranks();
-  }
+  int ahead(int rank, int hops = 1) const { return topology.ahead(rank, hops, ranks()); }
   Index numbers() const;  ///< in all inputs
 };
 
@@ -131,8 +130,12 @@ struct Output {
   /// The ranks' pieces are joined along this axis, each row at its position. An output of the whole row that
   /// every rank returns is declared with the axis "rank" and joined along that.
   Index join_axis = 0;
-  std::string called = {};            ///< in a report, where the contract has no such name
+  std::string called = {};  ///< in a report, where the contract has no such name
   std::optional<double> filler = {};  ///< what stands where a rank has no entry
+  /// Which rows along join_axis each rank's piece has, joined in the order of ranks: where ranks have heads,
+  /// contiguous shards of so many; a row that several ranks have is there as often. Empty: the example's
+  /// layout.
+  std::function<Layout(const Example&)> layout = {};
   const std::string& in_words() const { return called.empty() ? name : called; }
 };
 
@@ -185,7 +188,7 @@ struct Task {
   /// Whether the mistakes are all that a family of tasks knows, and the lesson's mistakes.md says which of
   /// them this one has.
   bool of_family = false;
-  /// Of a family of rings: 1 where ranks send to rank + 1, -1 where they send to rank - 1.
+  /// Of a ring of all ranks: 1 where they send to rank + 1, -1 where they send to rank - 1.
   int direction = 1;
   std::vector<CommunicationCheck> communication_checks = {};
   std::vector<AnswerCheck> answer_checks = {};
@@ -248,6 +251,9 @@ std::map<std::string, WantedOutput> wanted_outputs(const Task& task, const Answe
 
 /// The ranks' outputs joined. Throws std::runtime_error naming an output that is missing or whose shape is
 /// not what `expected` has.
-Answer join_outputs(const Task& task, const Layout& layout, const Outcome& outcome, const Answer& expected);
+Answer join_outputs(const Task& task, const Example& example, const Outcome& outcome, const Answer& expected);
+
+/// Of an example's output: which rows along its join_axis each rank has.
+Layout layout_of(const Output& output, const Example& example);
 
 }  // namespace course

@@ -225,7 +225,7 @@ TEST(AttendedBlocks, TellABlockThatComesAgain) {
 
 TEST(AttendedBlocks, AreThoseOfARingThatRunsTheOtherWay) {
   Example example = ring({2, 2, 2});
-  example.direction = -1;
+  example.topology = Topology::ring(-1);
   Log log(example);
   EXPECT_TRUE(log_reading::attended_to_all(example, log.outcome()));
   EXPECT_TRUE(log_reading::names_the_owners(example, log.outcome()).empty());

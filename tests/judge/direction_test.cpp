@@ -16,7 +16,7 @@ namespace {
 constexpr int ranks = 5;
 
 Example backwards(Example example) {
-  example.direction = -1;
+  example.topology = Topology::ring(-1);
   return example;
 }
 
@@ -83,7 +83,7 @@ TEST(Direction, TurnsTheChecksOfNeighbours) {
   still.empty_senders = {0};
   outcome.deadlock = still;
   EXPECT_FALSE(checks::every_rank_receives_from_next(example, still));
-  example.direction = -1;
+  example.topology = Topology::ring(-1);
   EXPECT_TRUE(sent_wrongly().empty());
   EXPECT_FALSE(checks::sent_only_to_previous(example, outcome));
   EXPECT_TRUE(checks::every_rank_receives_from_next(example, still));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace {
 
@@ -91,11 +92,93 @@ void go_round(course::Call& call) {
                call.output("lse", {q.extent(0), q.extent(1)}).matrix());
 }
 
+// Another one: tokens of all heads become all tokens of some heads, and sums go down the columns of a grid.
+
+/// Heads first .. last - 1 are rank r's; the first heads mod P ranks have one more.
+std::pair<Index, Index> heads_of(int rank, Index heads, int world_size) {
+  const Index share = heads / world_size, longer = heads % world_size;
+  const Index first = rank * share + std::min<Index>(rank, longer);
+  return {first, first + share + (rank < longer ? 1 : 0)};
+}
+
+/// x [heads, tokens of this rank, d] becomes y [heads of this rank, all tokens, d], rank by rank in the order
+/// of `tokens`; `counted_from` is where the first rank's tokens come.
+void to_heads(course::Call& call, int counted_from) {
+  const MPI_Comm comm = call.communicator<MPI_Comm>();
+  int rank, world_size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &world_size);
+  const HeadsView<const float> x = call.input("x").heads();
+  const std::vector<int> tokens = call.integers("shard_tokens");
+  const int all = std::accumulate(tokens.begin(), tokens.end(), 0);
+  const auto [first, last] = heads_of(rank, x.heads(), world_size);
+  const HeadsView<float> y = call.output("y", {last - first, all, x.head_dim()}).heads();
+  for (int hop = 0; hop < world_size; ++hop) {
+    const int to = (rank + hop) % world_size, from = (rank + world_size - hop) % world_size;
+    const auto [to_first, to_last] = heads_of(to, x.heads(), world_size);
+    std::vector<float> sent, arrived((last - first) * tokens[from] * x.head_dim());
+    for (Index head = to_first; head < to_last; ++head)
+      sent.insert(sent.end(), x.head(head).data(), x.head(head).data() + x.head(head).size());
+    if (hop == 0) {
+      arrived = sent;
+    } else {
+      MPI_Sendrecv(sent.data(), static_cast<int>(sent.size()), MPI_FLOAT, to, 0, arrived.data(),
+                   static_cast<int>(arrived.size()), MPI_FLOAT, from, 0, comm, MPI_STATUS_IGNORE);
+    }
+    Index row = 0;
+    for (int before = 0; before < from; ++before) row += tokens[before];
+    const HeadsView<const float> part(arrived.data(), last - first, tokens[from], x.head_dim());
+    for (Index head = 0; head < last - first; ++head) {
+      for (Index i = 0; i < tokens[from]; ++i)
+        std::ranges::copy(part.head(head).row(i), y.head(head).row((row + i + counted_from) % all).begin());
+    }
+  }
+}
+
+void tokens_to_heads(course::Call& call) {
+  to_heads(call, 0);
+}
+
+void tokens_from_the_second(course::Call& call) {
+  to_heads(call, 1);
+}
+
+/// y, the sum of x over the ranks of a column; rank = row * columns + column. Blocks go to the next row, or,
+/// `flat`, to the next rank.
+void sum_down(course::Call& call, bool flat) {
+  const MPI_Comm comm = call.communicator<MPI_Comm>();
+  int rank, world_size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &world_size);
+  const int columns = static_cast<int>(call.integer("columns")), step = flat ? 1 : columns;
+  course::Tensor held = call.input("x");
+  course::Tensor& sum = call.output("y", held.shape());
+  std::ranges::copy(held.values(), sum.data());
+  for (int hop = 1; hop < world_size / step; ++hop) {
+    MPI_Sendrecv_replace(held.data(), static_cast<int>(held.size()), MPI_FLOAT, (rank + step) % world_size, 0,
+                         (rank + world_size - step) % world_size, 0, comm, MPI_STATUS_IGNORE);
+    if (flat && hop % columns != 0) continue;
+    for (Index i = 0; i < sum.size(); ++i) sum[i] += held[i];
+  }
+}
+
+void sum_down_columns(course::Call& call) {
+  sum_down(call, false);
+}
+
+void sum_round_all(course::Call& call) {
+  sum_down(call, true);
+}
+
 }  // namespace
 
 const course::Adapter& course_adapter() {
   static const course::Adapter adapter{{"mask_by_position", mask_by_position},
                                        {"mask_by_local_index", mask_by_local_index},
+                                       {"tokens_to_heads", tokens_to_heads},
+                                       {"tokens_from_the_second", tokens_from_the_second},
+                                       {"sum_down_columns", sum_down_columns},
+                                       {"sum_round_all", sum_round_all},
                                        {"ring_to_previous", go_round<Ring{}>},
                                        {"ring_to_next", go_round<Ring{.direction = 1, .owners_from = -1}>},
                                        {"owner_off", go_round<Ring{.owners_from = -1}>},

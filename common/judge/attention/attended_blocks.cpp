@@ -76,12 +76,6 @@ std::vector<Calls> read(const Example& example, const Outcome& outcome) {
   return by_rank;
 }
 
-/// How many hops bring a block from its owner to `rank`.
-int hops_between(const Example& example, int owner, int rank) {
-  return example.direction > 0 ? course::hops_between(owner, rank, example.ranks())
-                               : course::hops_between(rank, owner, example.ranks());
-}
-
 std::string when(int hop) {
   return hop == 0 ? "before the first hop" : fmt::format("after hop {}", hop);
 }
@@ -355,7 +349,8 @@ std::vector<Finding> names_the_owners(const Example& example, const Outcome& out
       return {
           {counts_forward(by_rank) ? "owner_off" : "",
            fmt::format("rank {}, {}: block.accumulate was told that the block is rank {}'s; it is rank {}'s",
-                       rank, when(hops_between(example, call.k_of, rank)), call.owner, call.k_of)}};
+                       rank, when(example.topology.hops_between(call.k_of, rank, example.ranks())),
+                       call.owner, call.k_of)}};
     }
   }
   return {};

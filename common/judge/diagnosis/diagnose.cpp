@@ -165,7 +165,7 @@ Played compare(const Task& task, const Example& example, Answer expected, const 
     return played;
   }
   try {
-    played.answer = join_outputs(task, example.layout, outcome, played.expected);
+    played.answer = join_outputs(task, example, outcome, played.expected);
   } catch (const std::exception& error) {  // shapes that do not fit together, too
     played.complaint = error.what();
   }

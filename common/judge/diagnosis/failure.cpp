@@ -65,7 +65,7 @@ Lines lines_on(const Task& task, const Played& played, const Words& words) {
   for (const Output* output : wrong_outputs(task, played)) {
     const std::string name = output->name;
     lines.push_back(words(*output, played.answer.at(name), played.expected.at(name),
-                          played.tolerance.at(name), played.example->layout));
+                          played.tolerance.at(name), layout_of(*output, *played.example)));
   }
   return lines;
 }

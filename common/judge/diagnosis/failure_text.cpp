@@ -78,7 +78,7 @@ void append(Lines& lines, Lines more) {
 /// What zeros() says of an output of an answer.
 std::string zeros_of(const Output& output, const Played& played) {
   return zeros(output, played.answer.at(output.name), played.expected.at(output.name),
-               played.tolerance.at(output.name), played.example->layout);
+               played.tolerance.at(output.name), layout_of(output, *played.example));
 }
 
 /// What zeros() says of the witness' outputs: of those that have zeros on every input on which they are
@@ -108,7 +108,7 @@ std::vector<KnownFactor> unrefuted_factors(const Output& output, const Played& s
     const double tolerance = other->tolerance.at(output.name);
     const std::optional<double> factor =
         factor_throughout(output, other->answer.at(output.name), other->expected.at(output.name), tolerance,
-                          other->example->layout);
+                          layout_of(output, *other->example));
     if (!factor || std::abs(*factor) <= most_room_of_known) continue;  // 0 is none
     const std::vector<KnownFactor> of_other = known_factors(*other->example);
     for (std::size_t i = 0; i < known.size(); ++i) {

@@ -58,7 +58,7 @@ bool has_relation(const Task& task, const Played& played) {
   if (played.answer.empty()) return false;
   return std::ranges::any_of(wrong_outputs(task, played), [&](const Output* output) {
     return is_one_relation(*output, played.answer.at(output->name), played.expected.at(output->name),
-                           played.tolerance.at(output->name), played.example->layout);
+                           played.tolerance.at(output->name), layout_of(*output, *played.example));
   });
 }
 

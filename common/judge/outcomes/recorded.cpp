@@ -64,7 +64,7 @@ class Form : public KnownOutcomes {
     if (outcome == nullptr || recorded == outcome->outputs.end())
       return error <= mistake_factor * tolerance ? Likeness::Equals : Likeness::Differs;
     const Output& output = *std::ranges::find(outputs_, name, &Output::name);
-    if (!are_alike(recorded->second, output, played.example->layout, played.answer.at(name),
+    if (!are_alike(recorded->second, output, layout_of(output, *played.example), played.answer.at(name),
                    played.expected.at(name), examples_->at(played.example->fingerprint).grain,
                    mistake_factor * tolerance, mistakes_cancel_))
       return Likeness::Differs;

@@ -37,7 +37,7 @@ RecordedOutcome outcome_of(const Task& task, const Played& played, Grain grain) 
   if (played.answer.empty()) return outcome;
   for (const Output* output : wrong_outputs(task, played))
     outcome.outputs[output->name] =
-        projections_of(*output, played.example->layout, played.answer.at(output->name),
+        projections_of(*output, layout_of(*output, *played.example), played.answer.at(output->name),
                        played.expected.at(output->name), grain);
   return outcome;
 }

@@ -58,7 +58,7 @@ Examples examples_of(const GradedTest& test, std::uint64_t seed, bool kept) {
   add_called_before(drawn);
   Examples all;
   for (Example& example : drawn) {
-    example.direction = test.task->direction;
+    if (test.task->direction != 1) example.topology = Topology::ring(test.task->direction);
     if (!test.hidden && !example.large && !example.far_out)
       example.fingerprint = fingerprint(*test.task, example);
     if (kept) example.worked = std::make_shared<WorkedOut>();

@@ -100,7 +100,7 @@ std::vector<CommunicationCheck> checks_and(std::vector<CommunicationCheck> looks
 }  // namespace
 
 int unserved_rank(const Example& example) {
-  return example.direction > 0 ? 0 : example.ranks() - 1;
+  return example.topology.direction() > 0 ? 0 : example.ranks() - 1;
 }
 
 std::vector<CommunicationCheck> chain_checks() {

@@ -26,7 +26,7 @@ Index scores_of(const std::vector<KeyRange>& ranges) {
 Answer seen(const Seeing& steps, const Example& example) {
   // The family of rings knows what is seen of a block.
   const Example ring = ring_mask::with_offset(
-      {.what = "", .inputs = {}, .layout = layout_of(example), .direction = example.direction}, 0);
+      {.what = "", .inputs = {}, .layout = layout_of(example), .topology = example.topology}, 0);
   const Layout& layout = ring.layout;
   const int ranks = layout.ranks();
   const auto see = [&](int rank, int owner, const ring_mask::Steps& mask) {

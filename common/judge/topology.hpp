@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+namespace course {
+
+/// Who passes blocks on to whom among an example's ranks.
+class Topology {
+ public:
+  /// One ring of all ranks, in which blocks go to rank + direction, 1 or -1.
+  static Topology ring(int direction = 1) { return {Kind::Ring, direction, 1}; }
+  /// Rows of `columns` ranks one after another, rank = row * columns + column; each column is a ring, in
+  /// which blocks go to the next row.
+  static Topology grid(int columns) { return {Kind::Grid, 1, columns}; }
+  /// What ranks have goes to the rank above them, and so to rank 0: rank r is below (r - 1) / arity.
+  static Topology tree(int arity = 2) { return {Kind::Tree, 1, arity}; }
+
+  /// Of a ring, 1 or -1.
+  int direction() const { return direction_; }
+  /// Where so many hops, of `ranks` ranks, bring what `rank` holds; for fewer than 0, where it has come from.
+  /// In a tree rank 0 keeps what it has, and fewer than 0 hops have no meaning.
+  int ahead(int rank, int hops, int ranks) const;
+  /// How many hops bring what `from` holds to `to`; -1 where none do.
+  int hops_between(int from, int to, int ranks) const;
+  /// The ranks with which `rank` shares a row of a grid, itself among them, ascending; of a ring or a tree
+  /// all.
+  std::vector<int> row_of(int rank, int ranks) const;
+
+ private:
+  enum class Kind { Ring, Grid, Tree };
+  Topology(Kind kind, int direction, int width) : kind_(kind), direction_(direction), width_(width) {}
+
+  Kind kind_;
+  int direction_;
+  int width_;  ///< a grid's columns, or a tree's arity
+};
+
+}  // namespace course
