@@ -36,7 +36,7 @@
   /** What fields say of each other: the one that is left out where it is wrong, whether it is, and the complaint. */
   const agreements = [
     ['kv_heads', ({kv_heads, heads}) => heads % (kv_heads || heads) !== 0,
-      ({kv_heads, heads}) => `kv_heads is ${kv_heads}, expected a number that divides the ${heads} heads`],
+      ({kv_heads, heads}) => `kv_heads is ${kv_heads}, expected a number that divides heads, which is ${heads}`],
     ['window', ({window, mask}) => window > 0 && mask !== 'causal', ({window}) => `window is ${window}, expected 0 without a causal mask`],
     ['documents', ({documents, tokens}) => documents !== '' && RingModel.sum(lengthsOf(documents)) !== tokens,
       ({documents, tokens}) => `documents have ${RingModel.sum(lengthsOf(documents))} tokens, the row has ${tokens}`],
@@ -162,7 +162,10 @@
     state = {};
     show({...wanted, ...leftOut(wanted, problems)});
     if (given.step > state.step) problems.push(`step is ${given.step}, expected a whole number from 0 to ${lastStep()}`);
-    for (const name of controls) byId(name).value = state[name];
+    for (const name of controls) {
+      byId(name).value = state[name];
+      byId(name).setAttribute('aria-invalid', 'false');
+    }
     complain(problems);
   }
 

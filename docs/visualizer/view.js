@@ -48,7 +48,7 @@ const RingView = (() => {
   const isHollow = ({kind, ahead}) => kind !== 'home' && ahead < 0;
 
   /** An arrow's width: the fewer key heads the thinner. */
-  const thickness = ({heads: queryHeads, kvHeads}) => 1 + (5 * kvHeads) / queryHeads;
+  const thickness = ({heads: queryHeads, kvHeads}) => 1 + (4 * kvHeads) / queryHeads;
 
   function hop(rank, setting, each) {
     const {ranks} = setting;
@@ -244,7 +244,7 @@ const RingView = (() => {
 
   function sentence(setting, table, step) {
     const {ranks, slowest} = table.steps[step];
-    const holds = ranks.map((each, rank) => `rank ${rank} ${each.kind === 'stopped' ? 'none' : `block ${each.block} (${each.kind})`}`).join(', ');
+    const holds = ranks.map((each, rank) => `rank ${rank} ${held(each)}${each.kind === 'stopped' ? '' : ` (${each.kind})`}`).join(', ');
     const busy = busyShare(sum(ranks.map(each => each.work)), slowest, ranks.length);
     const waiting = slowest === 0 ? 'Nobody computes' : `${percent(1 - busy)} of the ranks' time is spent waiting`;
     const {on, home} = senders(ranks);
@@ -270,7 +270,8 @@ const RingView = (() => {
     const {ranks, tokens, window, documents} = setting;
     const ratio = table.total === 0 ? 1 : (table.time * ranks) / table.total;
     const here = `The slowest ranks of all steps take ${decimal(ratio)} times the mean of the ranks' work`;
-    if (window > 0) return `${here}. A window leaves little to balance, and contiguous shards need the fewest hops (lesson 16).`;
+    const ofWindow = `In a long row most queries see ${plural(window, 'key')}. That leaves little to balance; contiguous shards save hops (lesson 16).`;
+    if (window > 0) return `${here}. ${ofWindow}`;
     if (documents.length > 1) return `${here}. Zigzag of each document is even but for what 2P = ${2 * ranks} chunks leave over (lesson 16).`;
     if (!setting.causal) return `${here}. Without a mask only shards of unequal length make a difference.`;
     if (setting.layout === 'contiguous') return `${here}; as shards grow that tends to 2 − 1/P = ${decimal(2 - 1 / ranks)} (lesson 13).`;

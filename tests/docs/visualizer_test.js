@@ -171,7 +171,7 @@ async function checkControls() {
   check('a wrong address is named', problem(), 'layout is spiral, expected contiguous, striped, zigzag, documents; '
     + 'there is no colour, expected ranks, layout, mask, direction, tokens, heads, kv_heads, head_dim, window, documents, ring, step');
   for (const [address, said] of [
-    ['heads=8&kv_heads=3', 'kv_heads is 3, expected a number that divides the 8 heads'],
+    ['heads=8&kv_heads=3', 'kv_heads is 3, expected a number that divides heads, which is 8'],
     ['heads=8&kv_heads=0', 'kv_heads is 0, expected a whole number from 1 to 1024, or nothing'],
     ['mask=none&window=4', 'window is 4, expected 0 without a causal mask'],
     ['documents=5,3,7', 'documents have 15 tokens, the row has 16'],
@@ -184,6 +184,9 @@ async function checkControls() {
   }
   enter('tokens', '17');
   check('documents that do not fit any more', [problem(), inPage('documents').getAttribute('aria-invalid')], ['documents have 16 tokens, the row has 17', 'true']);
+  await open('tokens=16&documents=8,8');
+  check('another address ends that', [problem(), inPage('documents').getAttribute('aria-invalid')], ['', 'false']);
+  enter('tokens', '17');
   enter('documents', '5,3,9');
   check('documents in the address', [problem(), new URLSearchParams(frame.contentWindow.location.hash.slice(1)).get('documents')], ['', '5,3,9']);
   await open('ranks=3&step=7');
