@@ -4,10 +4,12 @@
  * Ring attention as numbers: who owns which positions, who holds whose block at which step, what is computed there and what
  * is sent. It draws nothing and knows no page. tests/docs compares it with common/ring and common/reference.
  *
- * A setting is {ranks, layout, causal, backward, tokens, heads, headDim}.
+ * A setting is {ranks, layout, causal, backward, tokens, heads, kvHeads, headDim, window, documents, stops}: heads of queries
+ * and of keys, how many keys a causal query sees (0: all), the documents' lengths (none: one document), and whether a block stops
+ * where nobody ahead sees it.
  */
 const RingModel = (() => {
-  const layouts = ['contiguous', 'striped', 'zigzag'];
+  const layouts = ['contiguous', 'striped', 'zigzag', 'documents'];
   const floatBytes = 4;
 
   const sum = numbers => numbers.reduce((total, number) => total + number, 0);
@@ -24,21 +26,35 @@ const RingModel = (() => {
     return lengths.map(length => upTo(length).map(() => next++));
   }
 
-  /** The positions that each rank owns, ascending. */
-  function positions({layout, ranks, tokens}) {
+  const documentsOf = ({documents, tokens}) => (documents.length > 0 ? documents : [tokens]);
+
+  /** The positions that each rank owns, ascending. A row in zigzag is one document. */
+  function positions(setting) {
+    const {layout, ranks, tokens} = setting;
     if (layout === 'striped') return upTo(ranks).map(rank => upTo(tokens).filter(position => position % ranks === rank));
     if (layout === 'contiguous') return consecutive(evenParts(tokens, ranks));
-    const chunks = consecutive(evenParts(tokens, 2 * ranks));
-    return upTo(ranks).map(rank => chunks[rank].concat(chunks[2 * ranks - 1 - rank]));
+    const documents = layout === 'documents' ? documentsOf(setting) : [tokens];
+    const chunks = consecutive(documents.flatMap(length => evenParts(length, 2 * ranks)));
+    const isOf = (rank, chunk) => chunk === rank || chunk === 2 * ranks - 1 - rank;
+    return upTo(ranks).map(rank => chunks.filter((_, chunk) => isOf(rank, chunk % (2 * ranks))).flat());
   }
 
-  /** How many of a block's keys, counted from its first, each query sees: those at its own position and before. */
-  function keysSeen(queries, keys, causal) {
-    if (!causal) return queries.map(() => keys.length);
-    let seen = 0; // grows with the query's position
-    return queries.map(query => {
-      while (seen < keys.length && keys[seen] <= query) ++seen;
-      return seen;
+  /** Of each query, by its position: the positions [first, last) that it sees. */
+  function ranges(setting) {
+    const {causal, window} = setting;
+    const first = (query, document) => Math.max(document[0], window > 0 ? query - window + 1 : 0);
+    const last = (query, document) => (causal ? query : document.at(-1)) + 1;
+    const documents = consecutive(documentsOf(setting));
+    return documents.flatMap(document => document.map(query => ({first: first(query, document), last: last(query, document)})));
+  }
+
+  /** Of these queries' ranges, ascending: the rows [first, last) that each sees of a block; 0, 0 where that is none. */
+  function rowsSeen(rangesOfQueries, keys) {
+    let first = 0, last = 0; // both grow with the query's position
+    return rangesOfQueries.map(range => {
+      while (first < keys.length && keys[first] < range.first) ++first;
+      while (last < keys.length && keys[last] < range.last) ++last;
+      return first < last ? {first, last} : {first: 0, last: 0};
     });
   }
 
@@ -52,48 +68,61 @@ const RingModel = (() => {
   const blockAt = (rank, step, ranks) => (((rank - step) % ranks) + ranks) % ranks;
 
   /** The queries of one rank and the keys of one block: what is seen, in scores of one head. */
-  function pair(owned, rank, block, causal) {
-    const seen = keysSeen(owned[rank], owned[block], causal);
-    const work = sum(seen);
-    return {queries: owned[rank].length, keys: owned[block].length, seen, work, kind: kindOf(work, seen.length * owned[block].length)};
+  function pair(queries, keys, rangeOf) {
+    const seen = rowsSeen(queries.map(query => rangeOf[query]), keys);
+    const work = sum(seen.map(({first, last}) => last - first));
+    return {queries: queries.length, keys: keys.length, seen, work, kind: kindOf(work, queries.length * keys.length)};
+  }
+
+  /** By block, how many hops take it to the last rank that sees a key of it. */
+  function hopsNeeded(pairs) {
+    const ranks = pairs.length;
+    return upTo(ranks).map(block => Math.max(...upTo(ranks).filter(hop => hop === 0 || pairs[(block + hop) % ranks][block].work > 0)));
   }
 
   /**
-   * What leaves every rank after the work of a step. Keys and values make P - 1 hops. Their gradients travel along and make
-   * one more, home.
+   * What leaves a rank after the work of a step, and to whom, where its block makes so many hops. Keys and values go to
+   * rank + 1. Their gradients travel along, and go home, to the block's owner, from where it stops.
    */
-  function travellers({ranks, backward}, step) {
-    if (ranks === 1 || step >= ranks) return [];
+  function message({ranks, backward}, hops, rank, step) {
     const gradients = backward ? ['dK', 'dV'] : [];
-    return step < ranks - 1 ? ['K', 'V', ...gradients] : gradients;
+    if (step < hops) return {sends: ['K', 'V', ...gradients], to: (rank + 1) % ranks};
+    if (step === hops && hops > 0 && backward) return {sends: gradients, to: blockAt(rank, step, ranks)};
+    return {sends: [], to: undefined};
   }
 
   /** Steps with work, and in the backward pass the moment when the gradients have come home. */
   const stepCount = ({ranks, backward}) => ranks + (backward && ranks > 1 ? 1 : 0);
 
-  /** One step: of each rank its block, the pair's kind, work in scores of one head, and the bytes that it sends then. */
-  function stepTable(setting, pairs, step) {
-    const sends = travellers(setting, step);
+  /**
+   * One step: of each rank its block, the pair's kind, work in scores of one head, what it sends then, to whom, in bytes, and
+   * `ahead`, how many hops more its block has to make: below 0 where nobody sees it, here or further on.
+   */
+  function stepTable(setting, pairs, hops, step) {
     const atHome = step === setting.ranks;
     const ranks = upTo(setting.ranks).map(rank => {
       const block = blockAt(rank, step, setting.ranks);
       const {keys, work, kind} = pairs[rank][block];
-      const bytes = sends.length * setting.heads * keys * setting.headDim * floatBytes;
-      return {block, kind: atHome ? 'home' : kind, work: atHome ? 0 : work, bytes};
+      const made = setting.stops ? hops[block] : setting.ranks - 1;
+      const sent = message(setting, made, rank, step);
+      const bytes = sent.sends.length * setting.kvHeads * keys * setting.headDim * floatBytes;
+      const state = step > made ? 'stopped' : kind;
+      return {block, kind: atHome ? 'home' : state, work: atHome ? 0 : work, ...sent, bytes, ahead: hops[block] - step};
     });
-    return {ranks, sends, slowest: Math.max(...ranks.map(rank => rank.work))};
+    return {ranks, slowest: Math.max(...ranks.map(rank => rank.work))};
   }
 
   /**
-   * Everything about a setting: `positions` by rank, `pairs[rank][block]`, `steps`, `total` scores, and `time`, the slowest
-   * ranks' scores of all steps added up, since no rank goes on before its neighbour has sent.
+   * Everything about a setting: `positions` by rank, `pairs[rank][block]`, `hops` that each block has to make, `steps`, `total`
+   * scores, and `time`, the slowest ranks' scores of all steps added up, since no rank goes on before its neighbour has sent.
    */
   function table(setting) {
-    const owned = positions(setting);
-    const pairs = upTo(setting.ranks).map(rank => upTo(setting.ranks).map(block => pair(owned, rank, block, setting.causal)));
-    const steps = upTo(stepCount(setting)).map(step => stepTable(setting, pairs, step));
+    const owned = positions(setting), rangeOf = ranges(setting);
+    const pairs = owned.map(queries => owned.map(keys => pair(queries, keys, rangeOf)));
+    const hops = hopsNeeded(pairs);
+    const steps = upTo(stepCount(setting)).map(step => stepTable(setting, pairs, hops, step));
     return {
-      positions: owned, pairs, steps,
+      positions: owned, pairs, hops, steps,
       total: sum(pairs.flat().map(each => each.work)),
       time: sum(steps.map(step => step.slowest)),
     };

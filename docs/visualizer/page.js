@@ -9,6 +9,11 @@
     read: text => (/^\d+$/.test(text.trim()) && +text >= least && +text <= most ? +text : undefined),
     expected: `a whole number from ${least} to ${most}`,
   });
+  const optional = field => ({read: text => (text.trim() === '' ? '' : field.read(text)), expected: `${field.expected}, or nothing`});
+  const lengths = {
+    read: text => (/^\d{1,4}( *, *\d{1,4})*$/.test(text.trim()) ? text.replaceAll(' ', '') : undefined),
+    expected: 'lengths between commas, such as 5,3,8',
+  };
   const word = words => ({read: text => (words.includes(text) ? text : undefined), expected: words.join(', ')});
 
   /** What the address may hold: its default, how it is read (undefined where it is wrong), and what is expected. */
@@ -19,9 +24,23 @@
     direction: {initial: 'forward', ...word(['forward', 'backward'])},
     tokens: {initial: '16', ...whole(0, 1024)},
     heads: {initial: '8', ...whole(1, 1024)},
+    kv_heads: {initial: '', ...optional(whole(1, 1024))},
     head_dim: {initial: '64', ...whole(1, 1024)},
+    window: {initial: '0', ...whole(0, 1024)},
+    documents: {initial: '', ...optional(lengths)},
+    ring: {initial: 'all the way', ...word(['all the way', 'stops'])},
     step: {initial: '0', ...whole(0, 8)},
   };
+  const lengthsOf = documents => (documents === '' ? [] : documents.split(',').map(Number));
+
+  /** What fields say of each other: the one that is left out where it is wrong, whether it is, and the complaint. */
+  const agreements = [
+    ['kv_heads', ({kv_heads, heads}) => heads % (kv_heads || heads) !== 0,
+      ({kv_heads, heads}) => `kv_heads is ${kv_heads}, expected a number that divides heads, which is ${heads}`],
+    ['window', ({window, mask}) => window > 0 && mask !== 'causal', ({window}) => `window is ${window}, expected 0 without a causal mask`],
+    ['documents', ({documents, tokens}) => documents !== '' && RingModel.sum(lengthsOf(documents)) !== tokens,
+      ({documents, tokens}) => `documents have ${RingModel.sum(lengthsOf(documents))} tokens, the row has ${tokens}`],
+  ];
   const controls = Object.keys(fields).filter(name => name !== 'step');
 
   let state = {}; // the values of fields
@@ -31,7 +50,8 @@
 
   const setting = () => ({
     ranks: state.ranks, layout: state.layout, causal: state.mask === 'causal', backward: state.direction === 'backward',
-    tokens: state.tokens, heads: state.heads, headDim: state.head_dim,
+    tokens: state.tokens, heads: state.heads, kvHeads: state.kv_heads || state.heads, headDim: state.head_dim,
+    window: state.window, documents: lengthsOf(state.documents), stops: state.ring === 'stops',
   });
   const lastStep = () => table.steps.length - 1;
 
@@ -49,18 +69,26 @@
     return found;
   }
 
+  /** The initial values of fields that do not agree with others; adds to `problems` why. */
+  function leftOut(wanted, problems) {
+    const wrong = agreements.filter(([, disagrees]) => disagrees(wanted));
+    problems.push(...wrong.map(([, , complaint]) => complaint(wanted)));
+    return Object.fromEntries(wrong.map(([name]) => [name, fields[name].read(fields[name].initial)]));
+  }
+
   // ---- drawing ----
 
   const parts = {
-    ring: RingView.ring, matrix: RingView.matrix, 'rank-cards': RingView.rankCards, figures: RingView.figures, 'work-table': RingView.workTable,
+    picture: RingView.ring, matrix: RingView.matrix, 'rank-cards': RingView.rankCards, figures: RingView.figures, 'work-table': RingView.workTable,
     'model-timeline': RingView.modelTimeline, 'every-step': RingView.everyStep, ownership: RingView.ownership,
   };
 
   function draw(isNextStep = false) {
     for (const [id, part] of Object.entries(parts)) byId(id).innerHTML = part(setting(), table, state.step);
     byId('sentence').textContent = RingView.sentence(setting(), table, state.step);
+    byId('traffic').textContent = RingView.traffic(setting(), table);
     byId('bound').textContent = RingView.bound(setting(), table);
-    byId('setting').textContent = Object.entries(state).map(([name, value]) => `${name} ${value}`).join(', ');
+    byId('setting').textContent = Object.entries(state).filter(([, value]) => value !== '').map(([name, value]) => `${name} ${value}`).join(', ');
     byId('recorded').innerHTML = trace ? RingView.trace(trace, state.ranks) : '';
     byId('step').max = lastStep();
     byId('step').value = state.step;
@@ -70,7 +98,7 @@
 
   /** Lets the blocks come from the rank that held them, unless the reader wants no motion (style.css). */
   function slideBlocks() {
-    for (const block of byId('ring').querySelectorAll('.block')) {
+    for (const block of byId('picture').querySelectorAll('.block')) {
       block.style.setProperty('--dx', `${block.dataset.dx}px`);
       block.style.setProperty('--dy', `${block.dataset.dy}px`);
       block.classList.add('arrives');
@@ -83,7 +111,7 @@
     table = RingModel.table(setting());
     state.step = Math.min(state.step, lastStep());
     draw(isNextStep);
-    history.replaceState(null, '', `#${new URLSearchParams(state)}`); // last: browsers refuse it when it comes too often
+    history.replaceState(null, '', `#${String(new URLSearchParams(state)).replaceAll('%2C', ',')}`); // last: browsers refuse it when it comes too often
   }
 
   function goTo(step) {
@@ -119,19 +147,25 @@
   function onControl() {
     const problems = [];
     const found = readFields(controls.map(name => [name, byId(name).value]), problems);
-    for (const name of controls) byId(name).setAttribute('aria-invalid', String(!Object.hasOwn(found, name)));
+    const wrong = leftOut({...state, ...found}, problems);
+    const isRight = name => Object.hasOwn(found, name) && !Object.hasOwn(wrong, name);
+    for (const name of controls) byId(name).setAttribute('aria-invalid', String(!isRight(name)));
     complain(problems);
-    show(found);
+    show({...found, ...wrong});
   }
 
   function readAddress() {
     const problems = [];
     const initial = Object.entries(fields).map(([name, field]) => [name, field.initial]);
     const given = readFields(new URLSearchParams(location.hash.slice(1)), problems);
+    const wanted = {...readFields(initial, []), ...given};
     state = {};
-    show({...readFields(initial, []), ...given});
+    show({...wanted, ...leftOut(wanted, problems)});
     if (given.step > state.step) problems.push(`step is ${given.step}, expected a whole number from 0 to ${lastStep()}`);
-    for (const name of controls) byId(name).value = state[name];
+    for (const name of controls) {
+      byId(name).value = state[name];
+      byId(name).setAttribute('aria-invalid', 'false');
+    }
     complain(problems);
   }
 

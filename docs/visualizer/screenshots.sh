@@ -13,7 +13,7 @@ browse() { chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --us
 picture() { # NAME HASH
   local scheme width
   for scheme in 0 1; do # dark, light
-    for width in 390 1280; do
+    for width in 360 1000; do
       browse --blink-settings=preferredColorScheme=$scheme --window-size=$width,2600 \
         --screenshot="$folder/$1-$width-$([ $scheme = 0 ] && echo dark || echo light).png" "$page#$2"
     done
@@ -25,3 +25,7 @@ picture zigzag-backward 'ranks=8&layout=zigzag&mask=causal&direction=backward&to
 picture contiguous 'ranks=4&layout=contiguous&mask=causal&tokens=16&step=2'
 picture uneven 'ranks=3&layout=zigzag&mask=causal&tokens=20&step=1'
 picture fewer-tokens 'ranks=5&layout=striped&mask=none&direction=backward&tokens=3&step=5'
+picture shared 'ranks=4&heads=8&kv_heads=2&step=1'
+picture window 'ranks=4&tokens=16&documents=2,11,3&window=6&step=2'
+picture stops 'ranks=8&tokens=64&window=18&direction=backward&ring=stops&heads=8&kv_heads=1&step=3'
+picture documents 'ranks=4&layout=documents&mask=none&tokens=64&documents=20,0,4,40&ring=stops&step=1'

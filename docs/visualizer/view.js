@@ -42,11 +42,32 @@ const RingView = (() => {
   const angleOf = (rank, ranks) => (2 * Math.PI * rank) / ranks - Math.PI / 2;
   const point = (angle, radius) => [centre + radius * Math.cos(angle), centre + radius * Math.sin(angle)].map(x => x.toFixed(1));
 
-  function hop(rank, ranks, moves) {
+  /** Whether a rank sends its block on, and not gradients home. */
+  const goesOn = ({to}, rank, ranks) => to === (rank + 1) % ranks;
+  const noKeysNeeded = ({sends, ahead}) => sends.includes('K') && ahead <= 0;
+  const isHollow = ({kind, ahead}) => kind !== 'home' && ahead < 0;
+
+  /** An arrow's width: the fewer key heads the thinner. */
+  const thickness = ({heads: queryHeads, kvHeads}) => 1 + (4 * kvHeads) / queryHeads;
+
+  function hop(rank, setting, each) {
+    const {ranks} = setting;
     const gap = 0.24;
     const [x, y] = point(angleOf(rank, ranks) + gap, nodeRadius);
     const [toX, toY] = point(angleOf(rank + 1, ranks) - gap, nodeRadius);
-    return `<path class="hop ${moves ? 'moves' : ''}" d="M${x} ${y}A${nodeRadius} ${nodeRadius} 0 0 1 ${toX} ${toY}" marker-end="url(#arrow)"/>`;
+    const state = goesOn(each, rank, ranks) ? `moves ${noKeysNeeded(each) ? 'unseen' : ''}` : '';
+    const width = state === '' ? 2 : thickness(setting);
+    return `<path class="hop ${state}" stroke-width="${width}" d="M${x} ${y}A${nodeRadius} ${nodeRadius} 0 0 1 ${toX} ${toY}"/>`;
+  }
+
+  /** A straight arrow home, for gradients of a block that stops before the last rank. */
+  function wayHome(rank, setting, each) {
+    const {ranks} = setting;
+    if (each.to === undefined || goesOn(each, rank, ranks)) return '';
+    const [from, to] = [rank, each.to].map(one => point(angleOf(one, ranks), nodeRadius).map(Number));
+    const apart = Math.hypot(to[0] - from[0], to[1] - from[1]);
+    const at = length => from.map((start, axis) => (start + (length / apart) * (to[axis] - start)).toFixed(1)).join(' ');
+    return `<path class="hop moves" stroke-width="${thickness(setting)}" d="M${at(30)}L${at(apart - 32)}"/>`;
   }
 
   function node(rank, ranks, waits) {
@@ -55,43 +76,86 @@ const RingView = (() => {
       <text x="${x}" y="${y - 3}">rank ${rank}</text><text class="small" x="${x}" y="${+y + 12}">${waits ? 'waits' : `Q${rank}`}</text></g>`;
   }
 
-  /** The tensors of a block; where it came from tells the animation. */
-  function heldBlock(rank, {block, kind}, {ranks, backward}) {
+  /** The tensors of a block, or an empty place where it stopped before; where it came from tells the animation. */
+  function heldBlock(rank, each, {ranks, backward, stops}) {
+    const {block, kind, ahead} = each;
     const [x, y] = point(angleOf(rank, ranks), blockRadius);
-    const [fromX, fromY] = point(angleOf(rank - 1, ranks), blockRadius);
+    const box = height => `<rect x="${x - 33}" y="${y - height / 2}" width="66" height="${height}" rx="5"/>`;
+    if (kind === 'stopped') return `<g class="place">${box(24)}<text x="${x}" y="${+y + 5}">none</text></g>`;
+    const came = !stops || ahead >= -1;
+    const [fromX, fromY] = point(angleOf(came ? rank - 1 : rank, ranks), blockRadius);
     const lines = [`K${block} V${block}`, `dK${block} dV${block}`].slice(kind === 'home' ? 1 : 0, backward ? 2 : 1);
-    const height = 10 + 14 * lines.length;
     const words = lines.map((line, index) => `<text x="${x}" y="${+y + 5 + 14 * (index - (lines.length - 1) / 2)}">${line}</text>`);
-    return `<g class="block rank${block}" data-dx="${fromX - x}" data-dy="${fromY - y}">
-      <rect x="${x - 33}" y="${y - height / 2}" width="66" height="${height}" rx="5"/>${words.join('')}</g>`;
+    return `<g class="block rank${block} ${isHollow(each) ? 'hollow' : ''}" data-dx="${fromX - x}" data-dy="${fromY - y}">
+      ${box(10 + 14 * lines.length)}${words.join('')}</g>`;
   }
 
+  /** Who sends a message on at a step, and who sends one home. */
+  function senders(ranks) {
+    const all = upTo(ranks.length).filter(rank => ranks[rank].sends.length > 0);
+    const on = all.filter(rank => goesOn(ranks[rank], rank, ranks.length));
+    return {on, home: all.filter(rank => !on.includes(rank))};
+  }
+
+  function nextInWords(ranks) {
+    const {on, home} = senders(ranks);
+    const tensors = (words, who) => (who.length > 0 ? [words, ranks[who[0]].sends.join(' ')] : []);
+    const lines = [...tensors('next, to rank + 1:', on), ...tensors('straight home:', home)];
+    if (lines.length > 0) return lines;
+    return ['nothing moves', ranks.length > 1 ? 'any more' : 'on one rank'];
+  }
+
+  const held = ({block, kind}) => (kind === 'stopped' ? 'no block' : `block ${block}`);
+
   function ring(setting, table, step) {
-    const {ranks, sends, slowest} = table.steps[step];
-    const moves = sends.length > 0;
-    const next = moves ? ['next, to rank + 1:', sends.join(' ')] : ['nothing moves', ranks.length > 1 ? 'any more' : 'on one rank'];
-    const holders = ranks.map((each, rank) => `rank ${rank} holds block ${each.block}`).join(', ');
+    const {ranks, slowest} = table.steps[step];
+    const holders = ranks.map((each, rank) => `rank ${rank} holds ${held(each)}`).join(', ');
     return `<svg viewBox="0 0 400 400" role="img" aria-label="Ring of ${plural(ranks.length, 'rank')}: ${holders}.">
-      ${ranks.length > 1 ? upTo(ranks.length).map(rank => hop(rank, ranks.length, moves)).join('') : ''}
+      ${ranks.length > 1 ? ranks.map((each, rank) => hop(rank, setting, each) + wayHome(rank, setting, each)).join('') : ''}
       ${ranks.map((each, rank) => node(rank, ranks.length, each.work === 0 && slowest > 0)).join('')}
       ${ranks.map((each, rank) => heldBlock(rank, each, setting)).join('')}
       <g class="middle"><text x="200" y="190">step ${step}</text>
-        ${next.map((line, index) => `<text class="small" x="200" y="${208 + 15 * index}">${line}</text>`).join('')}</g></svg>`;
+        ${nextInWords(ranks).map((line, index) => `<text class="small" x="200" y="${208 + 15 * index}">${line}</text>`).join('')}</g></svg>`;
+  }
+
+  /** What shared key heads and hops that nobody needs mean for the bytes. */
+  function traffic({ranks, heads: queryHeads, kvHeads, stops}, {hops}) {
+    const group = queryHeads / kvHeads;
+    const share = {2: 'half', 3: 'a third', 4: 'a quarter', 8: 'an eighth'}[group] ?? `1/${count(group)}`;
+    const shared = `${count(queryHeads)} heads share ${count(kvHeads)} of keys: ${share} of the bytes`;
+    const keys = group === 1 ? `As many heads of keys as of queries: ${count(kvHeads)}` : shared;
+    const all = ranks * (ranks - 1), needed = sum(hops), rest = all - needed;
+    const useless = rest === 0 ? '' : `; ${rest} ${stops ? 'are not made' : 'brought what nobody sees'}`;
+    return `${keys}. Hops of blocks: ${needed} needed of ${all}${useless}.`;
   }
 
   // ---- masks ----
 
-  /** The scores that are seen, as one area: row i has seen[i] of them; `x`, `y` the corner, `scale` the length of a token. */
+  /** Rows [begin, end) that see the same keys [first, last), together; none of those that see nothing. */
+  function rectangles({seen}) {
+    const found = [];
+    seen.forEach(({first, last}, row) => {
+      const above = found.at(-1);
+      if (above && above.end === row && above.first === first && above.last === last) ++above.end;
+      else if (first < last) found.push({begin: row, end: row + 1, first, last});
+    });
+    return found;
+  }
+
+  /** The scores that are seen; `x`, `y` the corner, `scale` the length of a token. Rectangles that touch have one outline. */
   function seenArea(pair, x, y, scale) {
-    let row = pair.seen.filter(seen => seen === 0).length; // those come first
-    let path = `M${x} ${y + scale * row}`;
-    while (row < pair.queries) {
-      let end = row;
-      while (end < pair.queries && pair.seen[end] === pair.seen[row]) ++end;
-      path += `H${x + scale * pair.seen[row]}V${y + scale * end}`;
-      row = end;
+    const areas = [];
+    for (const each of rectangles(pair)) {
+      const above = areas.at(-1)?.at(-1);
+      if (above && above.end === each.begin && each.first < above.last) areas.at(-1).push(each);
+      else areas.push([each]);
     }
-    return `<path class="seen ${pair.kind}" d="${path}H${x}Z"/>`;
+    const line = (column, row) => `H${x + scale * column}V${y + scale * row}`;
+    const path = areas.map(area => {
+      const down = area.map(({last, end}) => line(last, end)), up = area.map(({first, begin}) => line(first, begin));
+      return `M${x + scale * area[0].first} ${y + scale * area[0].begin}${down.join('')}${up.reverse().join('')}Z`;
+    });
+    return `<path class="seen ${pair.kind}" d="${path.join('')}"/>`;
   }
 
   function tokenLines(pair, scale) {
@@ -108,6 +172,9 @@ const RingView = (() => {
       ${seenArea(pair, 0, 0, scale)}${tokenLines(pair, scale)}</svg>`;
   }
 
+  /** Whether a rank has a block whose scores it may compute. */
+  const hasPair = kind => kind !== 'home' && kind !== 'stopped';
+
   /** All scores, queries and keys in the order of ranks; the pairs of this step are framed. */
   function matrix(setting, table, step) {
     const lengths = table.positions.map(each => each.length);
@@ -119,7 +186,8 @@ const RingView = (() => {
     const middle = rank => starts[rank] + sides[rank] / 2;
     const cell = (rank, block) => {
       const pair = table.pairs[rank][block];
-      const isNow = table.steps[step].ranks[rank].block === block && step < setting.ranks;
+      const now = table.steps[step].ranks[rank];
+      const isNow = now.block === block && hasPair(now.kind);
       const frame = `x="${starts[block]}" y="${starts[rank]}" width="${sides[block]}" height="${sides[rank]}"`;
       return `<g class="${isNow ? 'now' : 'later'}"><rect class="cell ${pair.kind}" ${frame}/>
         ${seenArea(pair, starts[block], starts[rank], scale)}<rect class="frame" ${frame}/></g>`;
@@ -134,10 +202,11 @@ const RingView = (() => {
   // ---- ranks at a step ----
 
   /** A mixed pair whose queries see the same keys, or none, is a smaller full one (lesson 14's zigzag). */
-  function kindInWords(kind, pair) {
-    const isRectangle = new Set(pair.seen.filter(seen => seen > 0)).size === 1;
-    const mixed = isRectangle ? 'mixed: a full rectangle, no mask on it' : 'mixed: needs a mask';
-    return {full: 'full: no mask needed', mixed, empty: 'empty: skipped', home: 'gradients are home'}[kind];
+  function kindInWords(each, pair, ranks, hops) {
+    const mixed = rectangles(pair).length === 1 ? 'mixed: a full rectangle, no mask on it' : 'mixed: needs a mask';
+    const empty = each.ahead < 0 ? 'empty: nobody ahead sees it either' : 'empty: skipped';
+    const stopped = `block ${each.block} stopped on rank ${(each.block + hops[each.block]) % ranks}`;
+    return {full: 'full: no mask needed', mixed, empty, stopped, home: 'gradients are home'}[each.kind];
   }
 
   function bar(work, slowest) {
@@ -146,32 +215,41 @@ const RingView = (() => {
       <rect class="wait" x="${width}" width="${slowest === 0 ? 0 : 100 - width}" height="10"/></svg>`;
   }
 
-  function sentInWords(rank, ranks, sends, amount) {
-    return sends.length === 0 ? 'sends nothing' : `sends ${bytes(amount)} to rank ${(rank + 1) % ranks}: ${list(sends)} of block`;
+  function sentInWords({block, sends, to, bytes: amount}) {
+    return sends.length === 0 ? 'sends nothing' : `sends ${bytes(amount)} to rank ${to}: ${list(sends)} of block ${block}`;
   }
 
   function rankCard(setting, table, step, rank) {
-    const {sends, slowest, ranks} = table.steps[step];
-    const {block, kind, work, bytes: amount} = ranks[rank];
+    const {slowest, ranks} = table.steps[step];
+    const {block, kind, work} = ranks[rank];
     const pair = table.pairs[rank][block];
     const waits = slowest === 0 ? '' : `, waits ${percent(1 - work / slowest)} of the step`;
-    const sent = sentInWords(rank, setting.ranks, sends, amount);
-    const scores = `<br>${count(work)} of ${count(pair.queries * pair.keys)} scores${waits}`;
-    return `<li class="${kind}"><h3><span class="chip rank${rank}">rank ${rank}</span> <span class="chip rank${block}">block ${block}</span></h3>
-      ${kind === 'home' ? '' : maskPicture(pair)}<p><strong>${kindInWords(kind, pair)}</strong>${kind === 'home' ? '' : scores}</p>
-      ${bar(work, slowest)}<p>${sent}${sends.length === 0 ? '' : ` ${block}`}</p></li>`;
+    const scores = hasPair(kind) ? `<br>${count(work)} of ${count(pair.queries * pair.keys)} scores${waits}` : '';
+    const chip = kind === 'stopped' ? '' : `<span class="chip rank${block} ${isHollow(ranks[rank]) ? 'hollow' : ''}">block ${block}</span>`;
+    return `<li class="${kind}"><h3><span class="chip rank${rank}">rank ${rank}</span> ${chip}</h3>
+      ${hasPair(kind) ? maskPicture(pair) : ''}<p><strong>${kindInWords(ranks[rank], pair, setting.ranks, table.hops)}</strong>${scores}</p>
+      ${bar(work, slowest)}<p>${sentInWords(ranks[rank])}</p></li>`;
   }
 
   const rankCards = (setting, table, step) => upTo(setting.ranks).map(rank => rankCard(setting, table, step, rank)).join('');
 
   // ---- words and numbers of the whole run ----
 
+  /** "K and V of block 2 go to the next rank"; of all blocks where every rank sends. */
+  function goingInWords(who, ranks, whither) {
+    const blocks = who.map(rank => ranks[rank].block).sort();
+    const of = who.length === ranks.length ? '' : ` of ${who.length === 1 ? 'block' : 'blocks'} ${list(blocks)}`;
+    return who.length === 0 ? [] : [`${list(ranks[who[0]].sends)}${of} go ${whither}`];
+  }
+
   function sentence(setting, table, step) {
-    const {ranks, sends, slowest} = table.steps[step];
-    const holds = ranks.map(({block, kind}, rank) => `rank ${rank} block ${block} (${kind})`).join(', ');
+    const {ranks, slowest} = table.steps[step];
+    const holds = ranks.map((each, rank) => `rank ${rank} ${held(each)}${each.kind === 'stopped' ? '' : ` (${each.kind})`}`).join(', ');
     const busy = busyShare(sum(ranks.map(each => each.work)), slowest, ranks.length);
     const waiting = slowest === 0 ? 'Nobody computes' : `${percent(1 - busy)} of the ranks' time is spent waiting`;
-    const sent = sends.length === 0 ? 'Nothing is sent' : `Then ${list(sends)} go to the next rank, ${bytes(sum(ranks.map(each => each.bytes)))} in all`;
+    const {on, home} = senders(ranks);
+    const going = [...goingInWords(on, ranks, 'to the next rank'), ...goingInWords(home, ranks, 'straight home')].join(', ');
+    const sent = going === '' ? 'Nothing is sent' : `Then ${going}, ${bytes(sum(ranks.map(each => each.bytes)))} in all`;
     return `Step ${step} of 0 to ${lastStep(table.steps)}: ${holds}. ${waiting}. ${sent}.`;
   }
 
@@ -189,9 +267,12 @@ const RingView = (() => {
 
   /** What the lessons derive about this setting's time over the mean of the ranks' work. */
   function bound(setting, table) {
-    const {ranks, tokens} = setting;
+    const {ranks, tokens, window, documents} = setting;
     const ratio = table.total === 0 ? 1 : (table.time * ranks) / table.total;
     const here = `The slowest ranks of all steps take ${decimal(ratio)} times the mean of the ranks' work`;
+    const ofWindow = `In a long row most queries see ${plural(window, 'key')}. That leaves little to balance; contiguous shards save hops (lesson 16).`;
+    if (window > 0) return `${here}. ${ofWindow}`;
+    if (documents.length > 1) return `${here}. Zigzag of each document is even but for what 2P = ${2 * ranks} chunks leave over (lesson 16).`;
     if (!setting.causal) return `${here}. Without a mask only shards of unequal length make a difference.`;
     if (setting.layout === 'contiguous') return `${here}; as shards grow that tends to 2 − 1/P = ${decimal(2 - 1 / ranks)} (lesson 13).`;
     if (setting.layout === 'striped') return `${here}; stripes of c tokens each take P (c + 1) / (P c + 1) times it: the diagonal (lesson 14).`;
@@ -211,14 +292,14 @@ const RingView = (() => {
   }
 
   function everyStep(setting, table) {
-    const row = ({ranks, sends, slowest}, step, rank) => {
-      const {block, kind, work, bytes: amount} = ranks[rank];
+    const row = ({ranks, slowest}, step, rank) => {
+      const {block, kind, work, sends, to, bytes: amount} = ranks[rank];
       const name = rank === 0 ? `<th scope="rowgroup" rowspan="${ranks.length}">step ${step}</th>` : '';
-      const cells = [rank, block, kind, count(work), count(slowest - work), sends.join(' ') || '–', count(amount)];
+      const cells = [rank, block, kind, count(work), count(slowest - work), sends.join(' ') || '–', to ?? '–', count(amount)];
       return `<tr>${name}${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`;
     };
     const rows = table.steps.map((each, step) => `<tbody>${upTo(setting.ranks).map(rank => row(each, step, rank)).join('')}</tbody>`);
-    const names = ['step', 'rank', 'block', 'pair', 'scores', 'waits', 'sends', 'bytes'];
+    const names = ['step', 'rank', 'block', 'pair', 'scores', 'waits', 'sends', 'to', 'bytes'];
     return `<table><thead><tr>${heads(names)}</tr></thead>${rows.join('')}</table>`;
   }
 
@@ -289,5 +370,5 @@ const RingView = (() => {
     }).join('');
   }
 
-  return {ring, matrix, rankCards, sentence, figures, bound, workTable, everyStep, modelTimeline, trace, ownership};
+  return {ring, traffic, matrix, rankCards, sentence, figures, bound, workTable, everyStep, modelTimeline, trace, ownership};
 })();

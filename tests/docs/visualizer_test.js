@@ -5,7 +5,8 @@
 const frame = document.getElementById('page');
 const results = document.getElementById('results');
 const inPage = id => frame.contentDocument.getElementById(id);
-const textOf = (id, part) => inPage(id).querySelector(part).textContent;
+const textOf = (id, part) => (part ? inPage(id).querySelector(part) : inPage(id)).textContent;
+const numbersIn = (id, parts) => [...inPage(id).querySelectorAll(parts)].map(each => parseFloat(each.textContent));
 const numberOf = (id, parts) => inPage(id).querySelectorAll(parts).length;
 const say = line => results.append(`${line}\n`);
 const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
@@ -50,22 +51,33 @@ const problem = () => inPage('problem').textContent;
 
 const ofSteps = ({steps}, keys) => steps.map(step => (step.ranks ?? step).map(rank => keys.map(key => rank[key])));
 
-/** The table of all steps as it is drawn: of each row the block, kind, work and bytes. */
+const rowsSeen = ({pairs}) => pairs.flat().map(pair => pair.seen.map(({first, last}) => [first, last]));
+
+/** By rank, how many messages have keys and how many have gradients. */
+function blocksSent({steps}) {
+  const messages = (rank, tensor) => steps.filter(step => step.ranks[rank].sends.includes(tensor)).length;
+  return steps[0].ranks.map((_, rank) => [messages(rank, 'K'), messages(rank, 'dK')]);
+}
+
+/** The table of all steps as it is drawn: of each row the block, kind, work, bytes, and to whom. */
 function drawnSteps(setting) {
   const holder = document.createElement('div');
   holder.innerHTML = RingView.everyStep(setting, RingModel.table(setting));
   return [...holder.querySelectorAll('tbody')].map(step => [...step.rows].map(row => {
     const cells = [...row.querySelectorAll('td')].map(cell => cell.textContent.replaceAll(',', ''));
-    return [+cells[1], cells[2], +cells[3], +cells[6]];
+    return [+cells[1], cells[2], +cells[3], +cells[7], cells[6] === '–' ? null : +cells[6]];
   }));
 }
 
 function checkModel() {
   const table = each => RingModel.table(each.setting);
   checkEach('positions are those of Layout', each => table(each).positions, each => each.positions);
-  for (const key of ['block', 'kind', 'work', 'bytes']) checkEach(`${key} at every step`, each => ofSteps(table(each), [key]), each => ofSteps(each, [key]));
+  checkEach('the rows that each query sees of a block', each => rowsSeen(table(each)), each => each.seen);
+  checkEach('the hops that each block has to make', each => table(each).hops, each => each.hops);
+  checkEach('how many blocks of keys and of gradients each rank sends', each => blocksSent(table(each)), each => each.sent);
+  for (const key of ['block', 'kind', 'work', 'bytes', 'to']) checkEach(`${key} at every step`, each => ofSteps(table(each), [key]), each => ofSteps(each, [key]));
   checkEach('all work, and the time of the slowest', each => [table(each).total, table(each).time], each => [each.total, each.time]);
-  checkEach('the table of all steps as it is drawn', each => drawnSteps(each.setting), each => ofSteps(each, ['block', 'kind', 'work', 'bytes']));
+  checkEach('the table of all steps as it is drawn', each => drawnSteps(each.setting), each => ofSteps(each, ['block', 'kind', 'work', 'bytes', 'to']));
   checkEach('nothing is shown as a number that is none', nonsense, () => []);
 }
 
@@ -73,11 +85,46 @@ async function checkLesson14() {
   const said = {
     contiguous: ['58', 'full: no mask needed'], striped: ['40', 'mixed: needs a mask'], zigzag: ['34', 'mixed: a full rectangle, no mask on it'],
   };
-  for (const layout of RingModel.layouts) {
+  for (const layout of Object.keys(said)) {
     await open(`ranks=4&tokens=16&layout=${layout}&step=1`);
     const shown = [textOf('work-table', 'tfoot td:last-child'), textOf('rank-cards', 'li:last-child strong')];
     check(`${layout}: the slowest of lesson 14's table, and its masks`, shown, said[layout]);
   }
+}
+
+async function checkLesson15() {
+  const width = () => +inPage('picture').querySelector('.moves').getAttribute('stroke-width');
+  await open('ranks=4&heads=8');
+  check('as many heads of keys as of queries', textOf('traffic').startsWith('As many heads of keys as of queries: 8.'), true);
+  const whole = width();
+  await open('ranks=4&heads=8&kv_heads=2');
+  check('a quarter of the bytes, in words', textOf('traffic').startsWith('8 heads share 2 of keys: a quarter of the bytes.'), true);
+  check('and thinner arrows', width() < whole / 2, true);
+  await open('ranks=4&heads=6&kv_heads=2&head_dim=4&tokens=12');
+  check('576 bytes a rank, as the lesson says', RingModel.sum(numbersIn('every-step', 'td:last-child')), 4 * 576);
+}
+
+async function checkLesson16() {
+  await open('ranks=4&tokens=16&documents=2,11,3&window=6&step=2');
+  check('the scores of the lesson\'s example', numbersIn('work-table', 'tbody td'),
+    [[6, 0, 0, 0, 6], [10, 8, 0, 0, 18], [10, 13, 1, 0, 24], [7, 4, 1, 0, 12]].flat());
+  check('a block that nobody ahead sees is hollow', [...inPage('picture').querySelectorAll('.hollow text')].map(text => text.textContent), ['K2 V2', 'K3 V3']);
+  check('hops in words', textOf('traffic').endsWith('Hops of blocks: 5 needed of 12; 7 brought what nobody sees.'), true);
+  enter('ring', 'stops');
+  check('hops that are not made', textOf('traffic').endsWith('Hops of blocks: 5 needed of 12; 7 are not made.'), true);
+  check('a block that stopped is not there', [...inPage('picture').querySelectorAll('.place, .block')].map(each => each.textContent.trim()), ['none', 'none', 'K0 V0', 'K1 V1']);
+  const hops = {'window=8': [3, 12, 10], 'window=18': [5, 12, 12], 'documents=40,4,4,16': [3, 12, 7, 12], 'documents=16,16,16,16': [0, 12, 8, 12]};
+  for (const [mask, needed] of Object.entries(hops)) {
+    const found = [];
+    for (const layout of RingModel.layouts.slice(0, needed.length)) {
+      await open(`ranks=4&tokens=64&layout=${layout}&${mask}`);
+      found.push(+/(\d+) needed/.exec(textOf('traffic'))[1]);
+    }
+    check(`the lesson's hops, ${mask}`, found, needed);
+  }
+  await open('ranks=4&tokens=24&window=7&heads=2&head_dim=3&direction=backward&ring=stops&step=1');
+  check('gradients go straight home', inPage('sentence').textContent.endsWith('Then dK and dV of blocks 0, 1 and 2 go straight home, 864 B in all.'), true);
+  check('three arrows home', numberOf('picture', '.moves'), 3);
 }
 
 /** What is shown of a setting's first and last step that is no number, by the part of the page. */
@@ -121,8 +168,27 @@ async function checkControls() {
   enter('ranks', '5');
   check('a right one ends that', [problem(), inPage('rank-cards').children.length], ['', 5]);
   await open('ranks=4&layout=spiral&colour=red');
-  check('a wrong address is named', problem(), 'layout is spiral, expected contiguous, striped, zigzag; '
-    + 'there is no colour, expected ranks, layout, mask, direction, tokens, heads, head_dim, step');
+  check('a wrong address is named', problem(), 'layout is spiral, expected contiguous, striped, zigzag, documents; '
+    + 'there is no colour, expected ranks, layout, mask, direction, tokens, heads, kv_heads, head_dim, window, documents, ring, step');
+  for (const [address, said] of [
+    ['heads=8&kv_heads=3', 'kv_heads is 3, expected a number that divides heads, which is 8'],
+    ['heads=8&kv_heads=0', 'kv_heads is 0, expected a whole number from 1 to 1024, or nothing'],
+    ['mask=none&window=4', 'window is 4, expected 0 without a causal mask'],
+    ['documents=5,3,7', 'documents have 15 tokens, the row has 16'],
+    ['documents=5,,11', 'documents is 5,,11, expected lengths between commas, such as 5,3,8, or nothing'],
+    ['ring=rests', 'ring is rests, expected all the way, stops'],
+    ['tokens=0&documents=0,0', ''], ['heads=8&kv_heads=', ''], ['documents=5, 3,8&ring=all the way', ''],
+  ]) {
+    await open(address);
+    check(`what is said of ${address}`, problem(), said);
+  }
+  enter('tokens', '17');
+  check('documents that do not fit any more', [problem(), inPage('documents').getAttribute('aria-invalid')], ['documents have 16 tokens, the row has 17', 'true']);
+  await open('tokens=16&documents=8,8');
+  check('another address ends that', [problem(), inPage('documents').getAttribute('aria-invalid')], ['', 'false']);
+  enter('tokens', '17');
+  enter('documents', '5,3,9');
+  check('documents in the address', [problem(), new URLSearchParams(frame.contentWindow.location.hash.slice(1)).get('documents')], ['', '5,3,9']);
   await open('ranks=3&step=7');
   check('a step that is not there is named', problem(), 'step is 7, expected a whole number from 0 to 2');
 }
@@ -162,7 +228,8 @@ async function checkWidth() {
   await openTrace(recordedTrace);
   inPage('every-step-button').click();
   const large = 'ranks=8&layout=striped&direction=backward&tokens=1024&heads=1024&head_dim=1024&step=3';
-  for (const address of [large, 'ranks=1&tokens=0', 'ranks=8&layout=zigzag&tokens=37&step=2']) {
+  for (const address of [large, 'ranks=1&tokens=0', 'ranks=8&layout=zigzag&tokens=37&step=2',
+    'ranks=8&layout=documents&documents=500,24,500&tokens=1024&window=40&direction=backward&ring=stops&heads=1024&kv_heads=1&step=3']) {
     await open(address);
     check(`no scrolling sideways at 360 pixels: ${address}`, frame.contentDocument.documentElement.scrollWidth <= frame.contentWindow.innerWidth, true);
   }
@@ -191,7 +258,7 @@ function contrast(one, other) {
 function checkContrast(scheme) {
   const colour = (name, of = frame.contentDocument.documentElement) => frame.contentWindow.getComputedStyle(of).getPropertyValue(name).trim();
   const onGrounds = ink => ['--ground', '--panel', '--now'].map(ground => [ink, ground, contrast(colour(ink), colour(ground))]);
-  const ranks = [...inPage('ring').querySelectorAll('.node')].map((node, rank) => ['white', rank, contrast('#fff', colour('--rank', node))]);
+  const ranks = [...inPage('picture').querySelectorAll('.node')].map((node, rank) => ['white', rank, contrast('#fff', colour('--rank', node))]);
   const pairs = [...['--ink', '--pale-ink', '--problem'].flatMap(onGrounds), ...ranks];
   check(`text is legible, ${scheme}`, pairs.filter(pair => !(pair[2] >= 4.5)), []);
 }
@@ -206,9 +273,9 @@ async function checkMedia() {
   check('there is a dark scheme', contrast(ground(), '#000') < 1.5, true);
   checkContrast('dark');
   press('ArrowRight');
-  check('blocks slide', style(inPage('ring').querySelector('.block')).animationName, 'arrive');
+  check('blocks slide', style(inPage('picture').querySelector('.block')).animationName, 'arrive');
   hold('reduced-motion');
-  check('blocks do not slide for who wants no motion', style(inPage('ring').querySelector('.block')).animationName, 'none');
+  check('blocks do not slide for who wants no motion', style(inPage('picture').querySelector('.block')).animationName, 'none');
   hold('print');
   const printed = [inPage('every-step'), inPage('tokens').form, inPage('setting')].map(each => style(each).display);
   check('every step is printed, and no control', printed, ['block', 'none', 'block']);
@@ -217,7 +284,7 @@ async function checkMedia() {
 async function checkAll() {
   await until(() => frame.contentWindow.location.href !== 'about:blank' && frame.contentDocument.readyState === 'complete');
   checkModel();
-  for (const part of [checkLesson14, checkKeys, checkControls, checkTraces, checkWidth, checkMedia]) await part();
+  for (const part of [checkLesson14, checkLesson15, checkLesson16, checkKeys, checkControls, checkTraces, checkWidth, checkMedia]) await part();
   say('every check was made');
 }
 
