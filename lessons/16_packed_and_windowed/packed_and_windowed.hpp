@@ -39,8 +39,8 @@ struct Batch {
 /// Task 1. Every document cut into 2 world_size chunks as lesson 14 cuts a row (the first tokens mod 2
 /// world_size chunks hold one token more), and of each document the chunks that `rank` owns, its r-th and its
 /// (2 world_size - 1 - r)-th, in the order of the row. Padding is cut as one more document. Throws
-/// std::invalid_argument with the number where starts does not begin with 0, falls, or passes `tokens`.
-/// Source: Transformer Engine's thd format.
+/// std::invalid_argument with the number where starts does not begin with 0, falls, or passes `tokens`, and
+/// where it is empty. Source: Transformer Engine's thd format.
 Positions document_positions(Index tokens, std::span<const Index> starts, int world_size, int rank);
 
 /// Task 2. The shard of a packed row at these positions. A document's last token, and padding, has no next
@@ -55,7 +55,7 @@ std::vector<course::KeyRange> key_ranges(std::span<const Index> query_positions,
                                          std::span<const Index> key_positions, const RowMask& mask);
 
 /// Task 4. By block: how many hops to rank + 1, modulo the number of ranks, it has to make until the last
-/// rank that sees a key of it has it; 0 .. P - 1. Scores are not counted one by one.
+/// rank that sees a key of it has it; 0 .. P - 1. It does not go through pairs of a query and a key.
 std::vector<int> hops_needed(std::span<const Positions> positions, const RowMask& mask);
 
 /// Task 5. The slopes of ALiBi: 2^(-8 (h + 1) / heads) for head h where heads is a power of two; else those
@@ -64,7 +64,8 @@ std::vector<int> hops_needed(std::span<const Positions> positions, const RowMask
 std::vector<float> alibi_slopes(Index heads);
 
 /// Task 6. Each head's sink joins the softmax of each of its queries, as a key with the score sinks[head],
-/// which is not scaled, and the value 0. The state may have seen nothing, and have any m where l = 0.
+/// which is not scaled, and the value 0. The state may have seen nothing: where l = 0, m may be anything, and
+/// o is 0.
 void join_sinks(std::span<const float> sinks, course::AttentionState& state);
 
 /// Task 7. d_sinks[head] = what these queries give: - sum_i exp(sinks[head] - lse_i) delta_i, where lse
@@ -84,10 +85,10 @@ void packed_ring_attention(HeadsView<const float> q, HeadsView<const float> k, H
                            const RowMask& mask, std::span<const float> slopes, std::span<const float> sinks,
                            const course::BlockForward& block, MPI_Comm comm);
 
-/// Task 9. The gradients of task 8. dk and dv of a block travel with it, and go home from where it stops: to
-/// rank + 1, or straight to its owner. At most hops + 1 messages a tensor and block; or every rank sends its
-/// share straight to the owner. d_sinks [heads], or none: of the queries of all ranks, the same on every
-/// rank.
+/// Task 9. The gradients of task 8. dk and dv of a block travel with it, and go straight to its owner from
+/// where it stops: at most hops + 1 messages a tensor and block; or every rank sends its share straight to the
+/// owner. d_sinks has a number for each query head where sinks has, and none where not: of the queries of all
+/// ranks, the same on every rank. The rows of dq, dk and dv follow each other without gaps.
 void packed_ring_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                           HeadsView<const float> o, MatrixView<const float> lse, HeadsView<const float> d_o,
                           HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,

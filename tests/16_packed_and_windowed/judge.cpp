@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -70,8 +72,12 @@ std::vector<Example> rows(InputGenerator& generator, int) {
   std::vector<Example> all;
   for (const int ranks : {1, 2, 3, 4, 5, 8}) {
     const int shard = generator.integer(4, 9);
-    for (const auto& [what, mask] : packed::all_kinds(generator, ranks, shard))
-      all.push_back(row_example(what, mask, ranks * shard, ranks));
+    for (const auto& [what, mask] : packed::all_kinds(generator, ranks, shard)) {
+      // A window changes nothing about who owns what.
+      const std::string documents = what.substr(0, what.find(", a window"));
+      if (documents == what) all.push_back(row_example(documents, mask, ranks * shard, ranks));
+    }
+    all.push_back(row_example("one document", {{0, Index{ranks} * shard}}, ranks * shard, ranks));
   }
   all.push_back(row_example("a row of nothing but padding", {{0}}, 11, 2));
   all.push_back(row_example("no tokens", {{0, 0}}, 0, 3));
@@ -373,7 +379,7 @@ std::vector<Example> rows_with_sinks(InputGenerator& generator, int) {
       const double sink = example.inputs["sinks"][row / queries], lse = level + example.inputs["lse"][row];
       example.inputs["lse"][row] =
           static_cast<float>(std::max(sink, lse) + std::log1p(std::exp(-std::abs(sink - lse))));
-      example.inputs["delta"][row] += 1;
+      example.inputs["delta"][row] += row / queries % 2 == 0 ? 1 : -1;  // a sign of its own for each head
     }
     all.push_back(std::move(example));
   };
@@ -444,7 +450,7 @@ std::vector<Example> rings(InputGenerator& generator, int ranks, bool for_gradie
     if (one_key || turn % 4 != 2) {
       for (int head = 0; head < heads; ++head) sinks.push_back(static_cast<float>(generator.uniform(-1, 1)));
       if (!one_key) sinks[0] = turn % 2 == 0 ? 0.5f : -20;
-      if (!one_key) sinks[1] = for_gradients ? 3 : 100;
+      if (!one_key) sinks[1] = for_gradients ? 3 : 60;
     }
     const std::vector<float> slopes = turn % 3 == 1 ? slopes_of(heads) : std::vector<float>();
     std::string what = row.what + (sinks.empty() ? ", no sinks" : "") + (slopes.empty() ? "" : ", ALiBi");
@@ -482,8 +488,17 @@ std::vector<Example> backward_rings(InputGenerator& generator, int ranks) {
   return all;
 }
 
-/// Every block makes all hops of a ring.
+/// "4 query heads, 2 key heads; keys 3 wide, values 5; starts {0, 12}, window 4, causal 1"
+std::string sizes_in_words(const Played& played) {
+  const Example& example = *played.example;
+  const Tensor &q = example.inputs.at("q"), &k = example.inputs.at("k"), &v = example.inputs.at("v");
+  return fmt::format("{} query heads, {} key heads; keys {} wide, values {}; {}", q.extent(0), k.extent(0),
+                     k.extent(2), v.extent(2), arguments_in_words(example, {"starts", "window", "causal"}));
+}
+
+/// Every block makes all hops of a ring, and each rank computes those that it has to: no wrong count of hops.
 bool went_all_the_way_round(const Example& example, const Outcome& outcome) {
+  if (!log_reading::attended_to_all(example, outcome)) return false;
   const std::int64_t round = checks::bytes_of_hops(checks::forward_hops, example);
   return example.ranks() > 1 && std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
            return checks::bytes_sent(report) == round;
@@ -522,7 +537,7 @@ Task with_blocks_looked_at(Task task) {
   task.logs = {{block_log::output, block_log::columns}, {block_log::scores_output, 1}};
   task.communication_checks.push_back(log_reading::names_the_owners);
   task.answer_checks = {log_reading::gives_each_block_once, log_reading::gives_no_empty_block};
-  task.explain = log_reading::explaining([](const Played&) -> std::string { return ""; });
+  task.explain = log_reading::explaining(sizes_in_words);
   return task;
 }
 

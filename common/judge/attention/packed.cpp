@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, RowMask>> all_kinds(InputGenerator& generator
           {"a long document between two short ones", {{0, 2, all - 1, all}}},
           {"documents that end with a shard, and one token later", {{0, n, std::min(n + 1, all), all}}},
           {"documents of one token, and of none", {{0, 1, 1, 2, 3, 3, all - 1, all}}},
-          {"documents of which every query sees all", {{0, some, all - 1, all}, 0, false}},
+          {"documents, not causal", {{0, some, all - 1, all}, 0, false}},
           {"one document, a window of one token", {{0, all}, 1}},
           {"a few tokens of padding", {{0, std::min(n - 1, all - 3), all - 3}, n}},
           {"more padding than a shard", {{0, some, std::max(some, all - n - 1)}}},
