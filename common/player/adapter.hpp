@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "player/blocks.hpp"
@@ -64,6 +65,23 @@ class Call {
     }
   }
 
+  /// Of each input's numbers as they are, for require_inputs().
+  using InputMarks = std::map<std::string, std::size_t>;
+  InputMarks mark_inputs() const {
+    InputMarks marks;
+    for (const auto& [name, tensor] : inputs_) marks[name] = hash_of(tensor);
+    return marks;
+  }
+  /// Throws std::logic_error, which tells fact_input_changed, naming an input that is not as it was:
+  /// functions are given views that are const.
+  void require_inputs(const InputMarks& marks) const {
+    for (const auto& [name, tensor] : inputs_) {
+      if (hash_of(tensor) == marks.at(name)) continue;
+      throw FactException<std::logic_error>(
+          {fact_input_changed, name + " was written to; it is an input, and its caller's"});
+    }
+  }
+
   /// The MPI_Comm to play on, behind a pointer so that lessons without MPI need no MPI.
   template <class Comm>
   Comm communicator() const {
@@ -116,6 +134,10 @@ class Call {
     std::vector<float> numbers(size + margin, poison::unwritten_output());
     numbers.resize(size);  // which leaves what lies beyond as it is
     return {std::move(shape), std::move(numbers)};
+  }
+  static std::size_t hash_of(const Tensor& tensor) {
+    const auto bytes = reinterpret_cast<const char*>(tensor.data());
+    return std::hash<std::string_view>()({bytes, tensor.values().size() * sizeof(float)});
   }
   static bool is_unwritten(const float& number) {
     return std::bit_cast<std::uint32_t>(number) == poison::output;

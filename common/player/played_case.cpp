@@ -95,7 +95,8 @@ std::string type_of(const std::exception& error) {
 
 }  // namespace
 
-RankReport call_function(const Library& subject, const std::string& function, Call& call) {
+RankReport call_function(const Library& subject, const std::string& function, Call& call,
+                         const Call::InputMarks* marks) {
   RankReport report;
   try {
     const Adapter& adapter = subject.adapter();
@@ -103,6 +104,7 @@ RankReport call_function(const Library& subject, const std::string& function, Ca
     if (found == adapter.end()) throw std::invalid_argument("the adapter has no function " + function);
     found->second(call);
     call.require_margins();
+    if (marks != nullptr) call.require_inputs(*marks);
   } catch (const NotImplemented& error) {
     report.ending = "todo";
     report.what = error.what();

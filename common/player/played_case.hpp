@@ -50,7 +50,9 @@ struct LoadedCase {
 LoadedCase load_case(const std::filesystem::path& folder, const Stage& stage, bool keep_inputs);
 
 /// Calls the function; returns how that ended, with what it threw.
-RankReport call_function(const Library& subject, const std::string& function, Call& call);
+/// @param marks of the call's inputs, which have to stay as they are; null: nobody looks
+RankReport call_function(const Library& subject, const std::string& function, Call& call,
+                         const Call::InputMarks* marks = nullptr);
 
 /// Writes the report, and before it the outputs of a call that finished.
 void write_outputs(const std::filesystem::path& folder, const std::map<std::string, Tensor>& outputs,

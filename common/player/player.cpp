@@ -163,9 +163,10 @@ RankReport call_watched(const Library& subject, const LoadedCase& loaded, const 
   stage.count_kernels(loaded.manifest.counted);
   const bool measured = memory.reset();
   set_phase(page, Phase::Computing);
+  const Call::InputMarks marks = call.mark_inputs();
   stage.begin_watching(communicator, Watching::Graded, page,
                        [&call](const void* address) { return call.tensor_at(address).memory; });
-  RankReport report = call_function(subject, loaded.manifest.function, call);
+  RankReport report = call_function(subject, loaded.manifest.function, call, &marks);
   if (report.ending == "finished") stage.settle();
   if (report.ending != "finished") set_text(page, report.what);
   set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);

@@ -52,6 +52,8 @@ inline constexpr const char* fact_buffered_send = "buffered_send";
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
 /// A function's output was written to beyond its end (thrown by the player).
 inline constexpr const char* fact_beyond_output = "beyond_output";
+/// A function wrote to one of its inputs (thrown by the player).
+inline constexpr const char* fact_input_changed = "input_changed";
 /// Not all threads of a block reached one __syncthreads().
 inline constexpr const char* fact_divergent_barrier = "divergent_barrier";
 /// The others wait at another one.

@@ -30,6 +30,21 @@ TEST(Call, SaysWhichOutputWasWrittenToBeyondItsEnd) {
 }
 #endif
 
+TEST(Call, SaysWhichInputWasWrittenTo) {
+  NoBlocks blocks;
+  const Call call({{"k", Tensor({2}, {1.0f, 2.0f})}, {"q", Tensor({1}, {3.0f})}}, {}, nullptr, blocks);
+  const Call::InputMarks marks = call.mark_inputs();
+  EXPECT_NO_THROW(call.require_inputs(marks));
+  const_cast<float*>(call.input("k").data())[1] = 0.0f;
+  EXPECT_EQ(complaint_of<std::logic_error>([&] { call.require_inputs(marks); }),
+            "k was written to; it is an input, and its caller's");
+  try {
+    call.require_inputs(marks);
+  } catch (const TellsFact& telling) {
+    EXPECT_EQ(telling.fact().kind, fact_input_changed);
+  }
+}
+
 TEST(Call, TakesAnOutputThatTheAdapterHasMade) {
   NoBlocks blocks;
   Call call({}, {}, nullptr, blocks);
