@@ -1,0 +1,113 @@
+#include "player/adapter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "vector_registers.hpp"
+
+namespace {
+
+using course::Call;
+using course::HeadsView;
+using course::Index;
+using course::MatrixView;
+using course::Tensor;
+
+void powers_of_two(Call& call) {
+  const Tensor& x = call.input("x");
+  lesson20::powers_of_two(x.values(), call.output("y", x.shape()).values());
+}
+
+/// One tile of each number of vectors: queries are drawn for the widest machine, of which a narrower one
+/// takes as many as it has lanes.
+void score_tile(Call& call) {
+  const Tensor &k = call.input("k"), &qt = call.input("qt"), &start = call.input("start");
+  const Index queries = qt.extent(1);
+  Tensor& s = call.output("s", {k.extent(0), queries});
+  const Index most = course::lanes * call.integer("vectors");
+  for (Index first = 0; first < queries; first += most) {
+    const Tensor columns = slice(qt, 1, first, most);
+    Tensor part({k.extent(0), most});
+    lesson20::score_tile(k.matrix(), columns.matrix(), start.flat().subspan(first, most), part.matrix());
+    for (Index j = 0; j < k.extent(0); ++j)
+      std::ranges::copy(part.matrix().row(j), s.matrix().row(j).subspan(first).begin());
+  }
+}
+
+/// The student's attend_block, head by head, for parts of the keys.
+void attend_block(Call& call) {
+  const Tensor &q = call.input("q"), &k = call.input("k"), &v = call.input("v");
+  Tensor& o = call.output("o", q.shape());
+  Tensor& lse = call.output("lse", {q.extent(0), q.extent(1)});
+  std::ranges::fill(o.values(), 0.0f);
+  for (Index head = 0; head < q.extent(0); ++head) {
+    std::vector<float> m(q.extent(1), -std::numeric_limits<float>::infinity()), l(q.extent(1), 0.0f);
+    const MatrixView<float> sums = o.heads().head(head);
+    const Index block = call.integer("block");
+    Index first = 0;
+    do {
+      const Index keys = std::min(block, k.extent(1) - first);
+      lesson20::attend_block(q.heads().head(head), k.heads().head(head).rows(first, keys),
+                             v.heads().head(head).rows(first, keys), m, l, sums);
+      first += block;
+    } while (first < k.extent(1));
+    for (Index i = 0; i < sums.rows(); ++i) {
+      lse.matrix()(head, i) = m[i] + std::log(l[i]);
+      for (float& x : sums.row(i)) x = l[i] == 0.0f ? x : x / l[i];
+    }
+  }
+}
+
+/// Query i sees keys 0 .. step * i + offset; how many of `keys` from `first_key` on.
+std::vector<Index> visible_keys(const Call& call, Index first_query, Index queries, Index first_key,
+                                Index keys) {
+  std::vector<Index> visible(queries);
+  for (Index i = 0; i < queries; ++i)
+    visible[i] = std::clamp<Index>(
+        call.integer("step") * (first_query + i) + call.integer("offset") + 1 - first_key, 0, keys);
+  return visible;
+}
+
+Tensor& zeros_like(Call& call, const char* output, const char* input) {
+  Tensor& made = call.output(output, call.input(input).shape());
+  std::ranges::fill(made.values(), 0.0f);
+  return made;
+}
+
+/// Walks blocks of queries and blocks of keys, so that each of the three gradients is added to several times.
+void block_backward(Call& call) {
+  const HeadsView<const float> q = call.input("q").heads(), k = call.input("k").heads(),
+                               v = call.input("v").heads(), d_o = call.input("d_o").heads();
+  const HeadsView<float> dq = zeros_like(call, "dq", "q").heads(), dk = zeros_like(call, "dk", "k").heads(),
+                         dv = zeros_like(call, "dv", "v").heads();
+  const Index query_block = call.integer("query_block"), block = call.integer("block");
+  for (Index head = 0; head < q.heads(); ++head) {
+    Index query = 0;
+    do {
+      const Index queries = std::min(query_block, q.seq() - query);
+      const auto lse = call.input("lse").matrix().row(head).subspan(query, queries);
+      const auto delta = call.input("delta").matrix().row(head).subspan(query, queries);
+      Index key = 0;
+      do {
+        const Index keys = std::min(block, k.seq() - key);
+        lesson20::block_backward(
+            q.head(head).rows(query, queries), k.head(head).rows(key, keys), v.head(head).rows(key, keys),
+            d_o.head(head).rows(query, queries), lse, delta, visible_keys(call, query, queries, key, keys),
+            dq.head(head).rows(query, queries), dk.head(head).rows(key, keys), dv.head(head).rows(key, keys));
+        key += block;
+      } while (key < k.seq());
+      query += query_block;
+    } while (query < q.seq());
+  }
+}
+
+}  // namespace
+
+const course::Adapter& course_adapter() {
+  static const course::Adapter adapter{{"powers_of_two", powers_of_two},
+                                       {"score_tile", score_tile},
+                                       {"attend_block", attend_block},
+                                       {"block_backward", block_backward}};
+  return adapter;
+}
