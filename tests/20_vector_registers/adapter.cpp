@@ -1,9 +1,8 @@
-#include "player/adapter.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "player/refusal.hpp"
 #include "vector_registers.hpp"
 
 namespace {
@@ -16,27 +15,33 @@ using course::Tensor;
 
 void powers_of_two(Call& call) {
   const Tensor& x = call.input("x");
-  lesson20::powers_of_two(x.values(), call.output("y", x.shape()).values());
+  Tensor& y = call.output("y", x.shape());
+  course::call_or_refuse(call, [&] { lesson20::powers_of_two(x.values(), y.values()); });
 }
 
-/// One tile of each number of vectors: queries are drawn for the widest machine, of which a narrower one
-/// takes as many as it has lanes.
+/// Tiles of so many vectors: queries are drawn for the widest machine, on a narrower one they are several.
 void score_tile(Call& call) {
   const Tensor &k = call.input("k"), &qt = call.input("qt"), &start = call.input("start");
   const Index queries = qt.extent(1);
   Tensor& s = call.output("s", {k.extent(0), queries});
+  if (call.is_given("refuses")) {
+    return course::call_or_refuse(
+        call, [&] { lesson20::score_tile(k.matrix(), qt.matrix(), start.values(), s.matrix()); });
+  }
+  call.output("refusal", {0});
   const Index most = course::lanes * call.integer("vectors");
   for (Index first = 0; first < queries; first += most) {
     const Tensor columns = slice(qt, 1, first, most);
     Tensor part({k.extent(0), most});
-    lesson20::score_tile(k.matrix(), columns.matrix(), start.flat().subspan(first, most), part.matrix());
+    lesson20::score_tile(k.matrix(), columns.matrix(), std::span(start.values()).subspan(first, most),
+                         part.matrix());
     for (Index j = 0; j < k.extent(0); ++j)
       std::ranges::copy(part.matrix().row(j), s.matrix().row(j).subspan(first).begin());
   }
 }
 
 /// The student's attend_block, head by head, for parts of the keys.
-void attend_block(Call& call) {
+void see_blocks(Call& call) {
   const Tensor &q = call.input("q"), &k = call.input("k"), &v = call.input("v");
   Tensor& o = call.output("o", q.shape());
   Tensor& lse = call.output("lse", {q.extent(0), q.extent(1)});
@@ -57,6 +62,10 @@ void attend_block(Call& call) {
       for (float& x : sums.row(i)) x = l[i] == 0.0f ? x : x / l[i];
     }
   }
+}
+
+void attend_block(Call& call) {
+  course::call_or_refuse(call, [&] { see_blocks(call); });
 }
 
 /// Query i sees keys 0 .. step * i + offset; how many of `keys` from `first_key` on.
