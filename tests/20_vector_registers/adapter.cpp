@@ -111,7 +111,59 @@ void block_backward(Call& call) {
   }
 }
 
+/// A ring's block, whole: packing costs as much for few keys as for many. Where a ring hides a transfer, it
+/// is asked for progress between parts.
+constexpr Index keys_at_once = 1024;
+
+template <class See>
+void in_parts(const course::BlockRequest& request, See see) {
+  const Index group = request.q.heads() / std::max<Index>(1, request.k.heads());
+  for (Index head = 0; head < request.q.heads(); ++head) {
+    for (Index first = 0; first < request.k.seq(); first += keys_at_once) {
+      see(head, head / group, first, std::min(keys_at_once, request.k.seq() - first));
+      if (request.between_tiles) request.between_tiles();
+    }
+  }
+}
+
+void accumulate(const course::BlockRequest& request, course::AttentionState& state) {
+  in_parts(request, [&](Index head, Index kv, Index first, Index keys) {
+    lesson20::attend_block(request.q.head(head), request.k.head(kv).rows(first, keys),
+                           request.v.head(kv).rows(first, keys), state.m().row(head), state.l().row(head),
+                           state.o().head(head));
+  });
+}
+
+/// A query that saw no key has l = 0 and gets zeros and -inf.
+void finish_state(course::AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
+  for (Index head = 0; head < o.heads(); ++head) {
+    for (Index i = 0; i < o.seq(); ++i) {
+      const float l = state.l()(head, i), whole = l == 0.0f ? 1.0f : l;
+      lse(head, i) = state.m()(head, i) + std::log(l);
+      std::ranges::transform(state.o().head(head).row(i), o.head(head).row(i).begin(),
+                             [whole](float sum) { return sum / whole; });
+    }
+  }
+}
+
+void accumulate_backward(const course::BlockRequest& request, HeadsView<const float> d_o,
+                         MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
+                         HeadsView<float> dk, HeadsView<float> dv) {
+  in_parts(request, [&](Index head, Index kv, Index first, Index keys) {
+    const std::vector<Index> visible(static_cast<std::size_t>(request.q.seq()), keys);
+    lesson20::block_backward(request.q.head(head), request.k.head(kv).rows(first, keys),
+                             request.v.head(kv).rows(first, keys), d_o.head(head), lse.row(head),
+                             delta.row(head), visible, dq.head(head), dk.head(kv).rows(first, keys),
+                             dv.head(kv).rows(first, keys));
+  });
+}
+
 }  // namespace
+
+const course::LessonBlocks& course_blocks() {
+  static const course::LessonBlocks blocks{{accumulate, finish_state}, {accumulate_backward}};
+  return blocks;
+}
 
 const course::Adapter& course_adapter() {
   static const course::Adapter adapter{{"powers_of_two", powers_of_two},
