@@ -290,12 +290,20 @@ std::vector<std::string> prepare(const fs::path& folder, const Demonstration& sh
     options.cases.push_back({fs::absolute(folder) / one.name, one.subject});
     Launcher::write_case(options.cases.back().folder, one, world_ranks);
   }
-  nlohmann::json about{
-      {"shape", shown.input.shape},   {"input", shown.input.description}, {"ranks", shown.ranks},
-      {"layout", shown.layout_name},  {"backend", shown.backend},         {"runs", shown.runs},
-      {"mine", shown.mine},           {"backward", shown.backward},       {"starts", shown.row.starts},
-      {"window", shown.row.window},   {"causal", shown.causal()},         {"slopes", shown.row.bias.slopes},
-      {"sinks", shown.row.bias.sinks}};
+  nlohmann::json about{{"shape", shown.input.shape},
+                       {"input", shown.input.description},
+                       {"ranks", shown.ranks},
+                       {"layout", shown.layout_name},
+                       {"backend", shown.backend},
+                       {"runs", shown.runs},
+                       {"mine", shown.mine},
+                       {"backward", shown.backward},
+                       {"starts", shown.row.starts},
+                       {"window", shown.row.window},
+                       {"causal", shown.causal()},
+                       {"slopes", shown.row.bias.slopes},
+                       {"sinks", shown.row.bias.sinks},
+                       {"in_registers", shown.in_registers}};
   for (const Ring& ring : shown.rings) about["rings"].push_back(ring.name);
   write_text(folder / about_file, about.dump(1) + "\n");
   return player_arguments(options);
@@ -310,6 +318,7 @@ Demonstration read_prepared(const program::Checkout& checkout, const fs::path& f
     Demonstration shown = with_rings(checkout, json.at("rings").get<std::vector<std::string>>(),
                                      {.backward = json.at("backward"),
                                       .mine = json.at("mine"),
+                                      .in_registers = json.at("in_registers"),
                                       .row = {json.at("starts"),
                                               json.at("window"),
                                               json.at("causal"),

@@ -25,6 +25,7 @@ struct Demonstration {
   std::vector<std::string> player = {};         ///< the command that starts a rank; ends with the program
   bool backward = false;
   bool mine = false;
+  bool in_registers = false;  ///< blocks are those in vector registers
   RingFor what = RingFor::Everything;
   PackedRow row = {};           ///< without starts where the rings know of no documents
   std::string backend = "mpi";  ///< as --backend takes it

@@ -42,7 +42,8 @@ struct Options {
   std::optional<LatentSizes> latent = {};  ///< with sizes
   std::filesystem::path out;               ///< empty: only the pictures are written, into .course/demo
   std::string ring;  ///< empty: all that fit the other options, or the first where the other cannot be shown
-  bool forward = false;  ///< leave the backward pass out
+  bool forward = false;       ///< leave the backward pass out
+  bool in_registers = false;  ///< the blocks are those in vector registers
   bool mine = false;
   bool verbose = false;
   std::filesystem::path prepare;  ///< not empty: only write the cases there

@@ -163,6 +163,12 @@ class DemoLine : public program::CommandLine {
             ->check(CLI::IsMember(names)));
     with_prepare_.push_back(
         command.add_flag("--forward", options_.forward, "leave the backward pass out")->excludes(gradient_));
+    block_ =
+        command
+            .add_option("--block", block_lesson_,
+                        "20: the blocks of lesson 20, in vector registers, in place of lessons 04 and 06")
+            ->check(CLI::IsMember({"20"}));
+    with_prepare_.push_back(block_);
     with_prepare_.push_back(command.add_flag("--mine", options_.mine, "your own lessons, not the solutions"));
     command.add_option(
         "--out", options_.out,
@@ -225,6 +231,7 @@ class DemoLine : public program::CommandLine {
         std::ranges::any_of(sizes_given_, [](const CLI::Option* size) { return size->count() > 0; }))
       options_.sizes = sizes_;
     take_row();
+    options_.in_registers = block_->count() > 0;
     const Interruptible interruptible;
     if (!options_.out.empty()) timed::OutputFolder{options_.out};
     if (!options_.report.empty()) {
@@ -238,6 +245,8 @@ class DemoLine : public program::CommandLine {
     shown.input = load_input(options_, shown.backward);
     if (!shown.input.doubt.empty()) program::complain(shown.input.doubt);
     require_memory(shown, prepared, shown.input.extents());
+    if (const Index d = shown.input.head_dim(); shown.in_registers && (d % 4 != 0 || d > 256))
+      throw UsageError(fmt::format("--block 20: head_dim is {}, expected a multiple of 4 up to 256", d));
     shown.row = shown.is_packed()
                     ? row_of(options_.row, options_.is_causal(), shown.input.seq(), shown.input.heads())
                     : PackedRow{.causal = options_.is_causal()};
@@ -281,7 +290,8 @@ class DemoLine : public program::CommandLine {
   Sizes sizes_;
   bool is_causal_ = false;
   std::vector<Index> latent_sizes_;
-  CLI::Option *gradient_ = nullptr, *causal_ = nullptr, *latent_ = nullptr;
+  std::string block_lesson_;
+  CLI::Option *gradient_ = nullptr, *causal_ = nullptr, *latent_ = nullptr, *block_ = nullptr;
   std::vector<CLI::Option*> sizes_given_, with_prepare_;
 };
 

@@ -124,8 +124,9 @@ Demonstration with_rings(const program::Checkout& checkout, const std::vector<st
     if (shown.backward) ring.backward = code(kind.backward);
     shown.player = player_of(checkout, held_lesson(checkout, kind.forward, demo_command), shown);
     if (kind.on_gpu) continue;
-    shown.block = code(Role::Block);
-    if (shown.backward) shown.block_backward = code(Role::BlockBackward);
+    const bool registers = shown.in_registers;
+    shown.block = code(registers ? Role::BlockRegisters : Role::Block);
+    if (shown.backward) shown.block_backward = code(registers ? Role::BlockRegisters : Role::BlockBackward);
   }
   return shown;
 }
@@ -134,7 +135,11 @@ Demonstration plan(const program::Checkout& checkout, const Options& options) {
   std::vector<std::string> rings = rings_of(options);
   Lessons lessons(checkout, options.mine);
   const RingKind& shown_ring = ring_kind(rings.front());
-  lessons.require(shown_ring.needed());
+  const Role block = options.in_registers ? Role::BlockRegisters : Role::Block;
+  if (options.in_registers && options.on_gpu())
+    throw UsageError(fmt::format(
+        "--block --backend {}: GPUs have blocks of their own; expected one of the two", options.backend));
+  lessons.require(shown_ring.needed(block));
   if (options.on_gpu())
     require_gpus(checkout, held_lesson(checkout, shown_ring.forward, demo_command), options);
   if (const std::string why_not = lessons.hindrance({ring_kind(rings.back()).forward}); !why_not.empty()) {
@@ -145,12 +150,13 @@ Demonstration plan(const program::Checkout& checkout, const Options& options) {
     rings.pop_back();
   }
   Demonstration shown{.mine = lessons.mine,
+                      .in_registers = options.in_registers,
                       .backend = options.backend,
                       .ranks = options.ranks,
                       .layout_name = options.layout};
   if (!options.backward()) return with_rings(checkout, rings, shown);
   std::vector<Role> roles;
-  if (!options.on_gpu()) roles.push_back(Role::BlockBackward);
+  if (!options.on_gpu()) roles.push_back(options.in_registers ? block : Role::BlockBackward);
   for (const std::string& name : rings) roles.push_back(ring_kind(name).backward);
   const std::string why_not = lessons.hindrance(roles);
   if (!why_not.empty() && options.files) throw Unavailable("--do asks for the backward pass, and " + why_not);

@@ -128,7 +128,9 @@ std::string shards(const RunResult& run) {
 }
 
 std::string heading(const RunResult& run) {
-  const std::string row = demo::in_words(run.shown.row);
+  std::string row = demo::in_words(run.shown.row);
+  if (run.shown.in_registers)
+    row += std::string(row.empty() ? "" : ", ") + "blocks of lesson " + run.shown.block.lesson;
   return painted(fmt::format("Ring attention, forward{}, {}causal, {}: {}{}",
                              run.shown.backward ? " and backward" : "", run.shown.causal() ? "" : "not ",
                              shards(run), where(run), run.shown.mine ? ", your own code" : ""),

@@ -74,8 +74,8 @@ struct RingKind {
   RingFor what;
   bool on_gpu;  ///< each rank's shard is on a GPU, simulated or not
   /// The lessons without which there is nothing to show: a ring on GPUs has a block computation of its own.
-  std::vector<Role> needed() const {
-    return on_gpu ? std::vector{forward} : std::vector{Role::Block, forward};
+  std::vector<Role> needed(Role block = Role::Block) const {
+    return on_gpu ? std::vector{forward} : std::vector{block, forward};
   }
 };
 inline constexpr RingKind ring_kinds[] = {

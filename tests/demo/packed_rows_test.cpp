@@ -128,6 +128,22 @@ TEST_F(PackedRows, OfALatentSendNothingElse) {
   }
 }
 
+class RegisterBlocks : public RingDemo {};
+
+TEST_F(RegisterBlocks, ComputeEveryRing) {
+  for (const std::string options : {"", "--causal --layout zigzag ", "--window 5 --documents 9,12 "}) {
+    const Finished finished = run(options + "--block 20 --ranks 3 --seq 21 --heads 2 --dim 12");
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    EXPECT_TRUE(has(finished.out, "blocks of lesson 20")) << finished.out;
+    EXPECT_TRUE(has(finished.out, "Right in every query row")) << finished.out;
+  }
+  EXPECT_TRUE(has(run("--block 20").out, "blocks of lesson 20"));
+  const Finished refused = run("--block 20 --seq 9 --heads 1 --dim 6");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(has(refused.err, "--block 20: head_dim is 6, expected a multiple of 4 up to 256"))
+      << refused.err;
+}
+
 TEST_F(PackedRows, ThatDoNotFitAreRefusedInOneLine) {
   const auto expect_refusal = [&](const std::string& arguments, const std::string& expected) {
     const Finished finished = run(arguments);
