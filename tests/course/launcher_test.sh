@@ -484,6 +484,9 @@ test_unknown_command() {
     check "$wrong: what it may have been meant for" is "$err" \
       "course: there is no command '$wrong'${meant:+; did you mean $meant?} (./course help lists the commands)"
   done < <(grep -v '^#' "$course_root/tests/course/misspelt_commands.tsv")
+  course status
+  check 'status: exit 2' is "$code" 2
+  check 'status: what says it' is "$err" "course: there is no command 'status'; ./course alone says where you are"
   course help chekc
   check 'help on what is no command: exit 2' is "$code" 2
   course weather
