@@ -402,8 +402,8 @@ test_programs() {
     course "$command"
     check "$command needs $program" has "$(calls)" "build --target $program"
     count=$((count + 1))
-  done < <(sed -n -e 's/^    {"\([a-z-]*\)", ".*", ".*"},$/\1 course-program/p' -e 't' \
-    -e 's/^    {"\([a-z-]*\)", ".*"},$/\1 course-tools/p' "$course_root/common/course/commands/tools.hpp")
+  done < <(sed -n -e 's/^    {"\([a-z-]*\)", "[^"]*", ".*/\1 course-program/p' -e 't' \
+    -e 's/^    {"\([a-z-]*\)", "[^"]*"},$/\1 course-tools/p' "$course_root/common/course/commands/tools.hpp")
   check 'the commands of tools.hpp are found' is "$count" 12
 }
 
