@@ -261,24 +261,24 @@ class BenchLine : public program::CommandLine {
     print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
     command->add_option("--heads", contest_.heads, "of every problem but a simulated GPU's (8)")
-        ->check(CLI::Range(1, 1024))
+        ->check(program::between(1, 1024))
         ->excludes(simulated);
     command->add_option("--tokens", contest_.tokens, "on one core (2048); a ring has twice as many")
-        ->check(CLI::Range(1, 1 << 16));
+        ->check(program::between(1, 1 << 16));
     command->add_option("--head-dims", contest_.head_dims, "on one core (32,64,128)")
         ->delimiter(',')
-        ->check(CLI::Range(1, 1024))
+        ->check(program::between(1, 1024))
         ->excludes(causal);
     command->add_option("--ring-head-dim", contest_.ring_head_dim, "of a ring's problem (64)")
-        ->check(CLI::Range(1, 1024))
+        ->check(program::between(1, 1024))
         ->excludes(simulated);
     ring_ranks_ = command->add_option("--ring-ranks", contest_.ring_ranks, "of causal and packed rings (2,4)")
                       ->delimiter(',')
-                      ->check(CLI::Range(1, 64));
+                      ->check(program::between(1, 64));
     command->add_option("--repetitions", contest_.repetitions, "of which the median counts (9)")
-        ->check(CLI::Range(1, 1000));
+        ->check(program::between(1, 1000));
     command->add_option("--min-seconds", contest_.min_seconds, "of one repetition (0.1)")
-        ->check(CLI::Range(0.001, 60.0));
+        ->check(program::between(0.001, 60.0));
   }
 
  private:

@@ -102,7 +102,7 @@ class DemoLine : public program::CommandLine {
                                 "the gradient that arrives at the output, of the same shape; without it own "
                                 "tensors run forward only")
                     ->needs(q);
-    const CLI::Range size(1, std::numeric_limits<int>::max());
+    const CLI::Validator size = program::between(1, std::numeric_limits<int>::max());
     sizes_given_ = {
         command.add_option("--seq", sizes_.extents.tokens, "generate input of so many tokens (512)")
             ->check(size),
@@ -111,7 +111,7 @@ class DemoLine : public program::CommandLine {
         command.add_option("--dim", sizes_.extents.head_dim, "generate input of this head_dim (32)")
             ->check(size),
         command.add_option("--seed", sizes_.seed, "of the generated input (1)")
-            ->check(CLI::NonNegativeNumber)};
+            ->check(program::whole_number_from_0)};
     CLI::Option* kv_heads = command
                                 .add_option("--kv-heads", options_.kv_heads,
                                             "heads of keys and values, shared by those of queries")
@@ -134,8 +134,9 @@ class DemoLine : public program::CommandLine {
   }
 
   void add_run(CLI::App& command) {
-    with_prepare_.push_back(command.add_option("--ranks", options_.ranks, "MPI ranks, 1 to 64 (4)")
-                                ->check(CLI::Range(1, std::numeric_limits<int>::max())));
+    with_prepare_.push_back(
+        command.add_option("--ranks", options_.ranks, "MPI ranks (4); more than 64 are tried")
+            ->check(program::between(1, std::numeric_limits<int>::max())));
     causal_ = command.add_flag("--causal,!--no-causal", is_causal_,
                                "a query sees its own token and those before it; this has a ring of its "
                                "own, which takes any layout. Rows of documents are, unless --no-causal");
@@ -180,7 +181,7 @@ class DemoLine : public program::CommandLine {
   }
 
   void add_row(CLI::App& command) {
-    const CLI::Range size(1, std::numeric_limits<int>::max());
+    const CLI::Validator size = program::between(1, std::numeric_limits<int>::max());
     for (CLI::Option* one :
          {command.add_option("--documents", options_.row.documents,
                              "the row's documents, blind to each other: their lengths, 300,12,200, or a .npy "

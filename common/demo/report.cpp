@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using program::Colour;
+using program::fitted;
 using program::painted;
 using timed::plural;
 using timeline::format_duration;
@@ -338,13 +339,14 @@ RunResult compared(const Demonstration& shown, std::vector<RingResult> rings, co
 }
 
 std::string report_text(const RunResult& run, const timed::Page& page, bool verbose) {
-  std::string text = heading(run);
+  std::string text = fitted(heading(run));
   if (verbose) text += details(run) + tables(run) + verdicts(run);
   const bool uneven = run.shown.causal() || run.shown.is_packed();
-  const std::string load = uneven ? load_table(run, run.rings.front()) + load_note(run) : "";
-  return text + ring_table(run) + painted(what_times_are(run), Colour::Grey) + "\n" + load + conclusion(run) +
-         remarks(run) + terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) +
-         under_timelines(run);
+  const std::string load = uneven ? load_table(run, run.rings.front()) + fitted(load_note(run)) : "";
+  return text + ring_table(run) + fitted(painted(what_times_are(run), Colour::Grey) + "\n") + load +
+         fitted(conclusion(run) + remarks(run)) +
+         terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) +
+         fitted(under_timelines(run));
 }
 
 std::string report_json(const RunResult& run) {

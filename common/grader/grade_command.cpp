@@ -427,7 +427,7 @@ int grade(Checkout checkout, GradeOptions options) {
   if (options.output) {
     write_text(*options.output, text);
   } else {
-    fmt::print("{}", text);
+    fmt::print("{}", format == "text" ? fitted(text) : text);
   }
   return report.is_complete() ? succeeded : failed;
 }

@@ -123,7 +123,7 @@ class LabLine : public program::CommandLine {
         ->add_option("lesson", trace_.lesson, "05 or ring_attention; 05.2: this task as the judge plays it")
         ->required();
     command->add_option("--ranks", trace_.ranks, "MPI ranks, 1 to 64 (4; 1 where there are none)")
-        ->check(CLI::Range(1, 64));
+        ->check(program::between(1, 64));
     command->add_flag("--mine", trace_.mine, "your own code, whether or not it passes");
     command->add_option("--out", trace_.out,
                         "write timeline.svg and trace.json there (.course/trace/lesson05)");
@@ -146,7 +146,7 @@ class LabLine : public program::CommandLine {
                         "of the link: 200Mbit, 2Gbit (100Mbit for each rank that shares it)");
     command->add_option("--latency", lab_.latency, "one way, beyond the link's own: 200us, 2ms (0ms)");
     command->add_option("--ranks", lab_.ranks, "MPI ranks, 2 to 16 (4, or 2 on fewer cores)")
-        ->check(CLI::Range(2, 16));
+        ->check(program::between(2, 16));
     command->add_option("--out", lab_.out, "write the timelines there (.course/lab/NAME)");
     print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");

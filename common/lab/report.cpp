@@ -112,7 +112,7 @@ std::string laboratory_text(const Laboratory& laboratory, const std::vector<Meas
       "between them\n",
       laboratory.blocking.lesson, laboratory.blocking.whose(), laboratory.overlapped.lesson,
       laboratory.overlapped.whose(), laboratory.block.lesson, laboratory.block.whose());
-  text += "  times   of the median of several calls, all in turn\n\n";
+  text = program::fitted(text + "  times   of the median of several calls, all in turn\n") + "\n";
   for (const Measured& measured : settings) text += setting_text(measured, laboratory.ranks, page);
   return text + targets_text(promised(laboratory, settings));
 }

@@ -140,7 +140,8 @@ std::string trace_text(const Traced& traced, const timed::Page& page) {
     text += fmt::format("  {} on {}: they take turns, and most of a transfer or wait is such waiting\n",
                         plural(ranks_in(traced), "rank"), plural(cores, "core"));
   }
-  return text + "\n" + terminal_timelines(with_joined_tiles(timelines(traced)), page.columns, page.colour);
+  return program::fitted(text) + "\n" +
+         terminal_timelines(with_joined_tiles(timelines(traced)), page.columns, page.colour);
 }
 
 std::string trace_json(const Traced& traced, const std::vector<fs::path>& files) {

@@ -166,6 +166,8 @@ class Explanation {
       still.receives.push_back(ranks_[rank].receives);
       if (std::ranges::any_of(ranks_[rank].pending, is_empty_send)) still.empty_senders.push_back(rank);
     }
+    std::ranges::copy_if(gone_, std::back_inserter(still.left_at_once),
+                         [&](int rank) { return ranks_[rank].receives == 0; });
     for (const int rank : waiting_) {
       for (const Operation& operation : reasons(rank)) still.calls.emplace_back(operation.call);
     }

@@ -23,6 +23,7 @@ struct Deadlock {
   int one_peer_ahead = 0;
   std::vector<int> receives;            ///< how many each of `ranks` has completed
   std::vector<int> empty_senders = {};  ///< those of `ranks` that wait in a send of 0 bytes
+  std::vector<int> left_at_once = {};   ///< ranks that are gone and had completed no receive
   std::vector<std::string> calls = {};  ///< the names of those that any rank waits in
   /// The cycle's ranks, or all, will never go on: what they wait for matches no pending operation, and no
   /// completion is on its way. True at one moment, and so for ever, when no `completed` and no phase has

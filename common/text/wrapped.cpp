@@ -19,7 +19,6 @@ std::string comment_sign(const std::string& line) {
 std::string lead_of(const std::string& line, std::size_t width) {
   static const std::regex apart("( *[^ ](?:[^ ]| [^ ])*  +)[^ ].*");
   std::smatch found;
-  if (const std::string sign = comment_sign(line); !sign.empty()) return sign;
   if (std::regex_match(line, found, apart) && columns_of(found[1]) <= width / 2)
     return std::string(columns_of(found[1]), ' ');
   return std::string(line.find_first_not_of(' ') + 2, ' ');
@@ -69,6 +68,35 @@ Paragraph paragraph_at(std::size_t& at, const std::vector<std::string>& lines, s
   return paragraph;
 }
 
+/// What stands at the beginning of a list's item: "- ", "10. "; empty of another line.
+std::string item_sign(const std::string& line) {
+  static const std::regex sign(" *(?:[-*]|[0-9]+\\.) +");
+  std::smatch found;
+  return std::regex_search(line, found, sign, std::regex_constants::match_continuous) ? found.str() : "";
+}
+
+/// Whether a line of Markdown, in no fence, is one that may flow on: neither blank nor a table's, a heading's
+/// or code's.
+bool is_prose(const std::string& line) {
+  return line.find_first_not_of(' ') != std::string::npos && !line.starts_with("    ") &&
+         line.find_first_of("|#>") != 0;
+}
+
+/// Whether a fence begins or ends at the line.
+bool is_fence(const std::string& line) {
+  return line.starts_with("```");
+}
+
+/// The lines of Markdown's paragraph that begins with lines[at], the first one's blanks in front, as one
+/// line. `at` goes to the first line behind it.
+std::string prose_at(std::size_t& at, const std::vector<std::string>& lines) {
+  std::string text = lines[at++];
+  for (; at < lines.size() && is_prose(lines[at]) && !is_fence(lines[at]) && item_sign(lines[at]).empty();
+       ++at)
+    text += " " + lines[at].substr(lines[at].find_first_not_of(' '));
+  return text;
+}
+
 std::vector<std::string> lines_in(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -76,6 +104,12 @@ std::vector<std::string> lines_in(const std::string& text) {
     lines.push_back(text.substr(at, end - at));
     at = end + 1;
   }
+  return lines;
+}
+
+/// The lines without the end of the last where the text has none.
+std::string with_end_of(const std::string& text, std::string lines) {
+  if (!lines.empty() && !text.ends_with('\n')) lines.pop_back();
   return lines;
 }
 
@@ -94,23 +128,56 @@ std::size_t columns_of(const std::string& text) {
 
 std::string wrapped(const std::string& text, std::size_t width) {
   if (width == 0) return text;
+  std::string result;
+  for (const std::string& line : lines_in(text))
+    result += (columns_of(line) > width ? broken(line, lead_of(line, width), width) : line) + "\n";
+  return with_end_of(text, std::move(result));
+}
+
+std::string wrapped_comments(const std::string& text, std::size_t width) {
   const std::vector<std::string> lines = lines_in(text);
-  std::size_t widest_comment = 0;
+  std::size_t widest = 0;
   for (const std::string& line : lines) {
-    if (!comment_sign(line).empty()) widest_comment = std::max(widest_comment, columns_of(line));
+    if (!comment_sign(line).empty()) widest = std::max(widest, columns_of(line));
   }
+  if (width == 0 || widest <= width) return text;
   std::string result;
   for (std::size_t at = 0; at < lines.size();) {
-    if (widest_comment <= width && columns_of(lines[at]) <= width) {
-      result += lines[at++];
-    } else {
-      const auto [line, lead] = paragraph_at(at, lines, widest_comment);
-      const bool is_wide = columns_of(line) > width;
-      result += is_wide ? broken(line, lead.empty() ? lead_of(line, width) : lead, width) : line;
+    const std::string sign = comment_sign(lines[at]);
+    if (sign.empty()) {
+      result += lines[at++] + "\n";
+      continue;
     }
-    if (at < lines.size() || text.ends_with('\n')) result += '\n';
+    const auto [line, lead] = paragraph_at(at, lines, widest);
+    result += broken(line, lead.empty() ? sign : lead, width) + "\n";
   }
-  return result;
+  return with_end_of(text, std::move(result));
+}
+
+std::string wrapped_markdown(const std::string& text, std::size_t width) {
+  if (width == 0) return text;
+  const std::vector<std::string> lines = lines_in(text);
+  std::string result;
+  bool in_fence = false;
+  for (std::size_t at = 0; at < lines.size();) {
+    in_fence = in_fence != is_fence(lines[at]);
+    if (in_fence || is_fence(lines[at]) || !is_prose(lines[at])) {
+      result += lines[at++] + "\n";
+      continue;
+    }
+    const std::size_t first = at;
+    const std::string line = prose_at(at, lines);
+    const std::size_t in = std::max(item_sign(line).size(), line.find_first_not_of(' '));
+    const bool is_wide = std::any_of(lines.begin() + static_cast<std::ptrdiff_t>(first),
+                                     lines.begin() + static_cast<std::ptrdiff_t>(at),
+                                     [&](const std::string& one) { return columns_of(one) > width; });
+    if (is_wide) {
+      result += broken(line, std::string(in, ' '), width) + "\n";
+    } else {
+      for (std::size_t i = first; i < at; ++i) result += lines[i] + "\n";
+    }
+  }
+  return with_end_of(text, std::move(result));
 }
 
 }  // namespace course

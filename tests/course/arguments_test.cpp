@@ -1,12 +1,21 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <regex>
+#include <set>
+
 #include "../common/complaint.hpp"
+#include "course/commands/tools.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/lesson_argument.hpp"
 #include "lessons.hpp"
 #include "protocol/errors.hpp"
+#include "runner/subprocess.hpp"
+#include "text/text_file.hpp"
 
 namespace course::program {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -21,6 +30,42 @@ TEST(LessonArgument, HasManySpellings) {
     EXPECT_EQ(choice.lesson->id, "05") << spelling;
     EXPECT_EQ(choice.task, "") << spelling;
   }
+}
+
+/// Each "--name" at the beginning of a line of a program's help, but for --help; "--name=" and "--name=N"
+/// where a value follows.
+std::set<std::string> options_in_help(const std::string& help) {
+  std::set<std::string> options;
+  for (const std::string& line : lines_of(help)) {
+    static const std::regex option(
+        "^ +(?:-h,)?((?:--[a-z-]+(?:\\{false\\})?(?:,\\s*)?)+)(?: ([A-Z]{2,}).*| .*)?");
+    static const std::regex name("--[a-z-]+");
+    std::smatch found;
+    if (!std::regex_match(line, found, option)) continue;
+    const std::string names = found[1], type = found[2];
+    for (std::sregex_iterator each(names.begin(), names.end(), name), end; each != end; ++each) {
+      if (each->str() != "--help") options.insert(each->str() + (type.empty() ? "" : "="));
+    }
+  }
+  return options;
+}
+
+TEST(ToolOptions, AreThoseOfTheProgramThatIsBuiltForThem) {
+  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  int compared = 0;
+  for (const ToolCommand& tool : tool_commands) {
+    if (tool.program == nullptr || !fs::exists(bin / tool.program)) continue;
+    ++compared;
+    std::set<std::string> known;
+    for (const ToolOption& option : options_of(tool))
+      known.insert(option.name + (option.has_value ? "=" : ""));
+    const std::string help =
+        capture({.argv = {bin / tool.program, tool.name, "--help"}, .environment = {{"COLUMNS", "1000"}}})
+            .output;
+    EXPECT_EQ(options_in_help(help), known) << tool.name << "\n" << help;
+    EXPECT_EQ(help.find("INT"), std::string::npos) << tool.name << "\n" << help;
+  }
+  EXPECT_GE(compared, fs::exists(bin / "ring_demo") ? 2 : 0);
 }
 
 TEST(LessonArgument, MayNameATask) {

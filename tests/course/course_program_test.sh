@@ -619,6 +619,13 @@ test_demo() {
   course demo --mine --backend=sim
   check 'and of one on GPUs' has "$err" 'lesson 12 (cuda_ring) is not passed as it stands: ./course check 12'
   check 'for which the program of the demo need not be built' lacks "$err" 'ring_demo'
+  course demo --frobnicate
+  check 'nor to refuse an option: exit 2' is "$code" 2
+  check 'it says which' is "$err" 'course: ./course demo has no option --frobnicate; ./course demo --help says more'
+  course demo --sinks -1 --rnaks=3
+  check 'the option that it may have been meant for' has "$err" 'has no option --rnaks; did you mean --ranks?'
+  course demo --ranks zwei
+  check 'nor to refuse what is no number' is "$err" "course: --ranks: expected a whole number, found 'zwei'; ./course demo --help says more"
   mv "$work/ring_demo" "$copy/build/bin/"
   course demo --ranks 3 --help
   check 'demo --help needs no lesson: exit 0' is "$code" 0

@@ -402,8 +402,8 @@ test_programs() {
     course "$command"
     check "$command needs $program" has "$(calls)" "build --target $program"
     count=$((count + 1))
-  done < <(sed -n -e 's/^    {"\([a-z-]*\)", ".*", ".*"},$/\1 course-program/p' -e 't' \
-    -e 's/^    {"\([a-z-]*\)", ".*"},$/\1 course-tools/p' "$course_root/common/course/commands/tools.hpp")
+  done < <(sed -n -e 's/^    {"\([a-z-]*\)", "[^"]*", ".*/\1 course-program/p' -e 't' \
+    -e 's/^    {"\([a-z-]*\)", "[^"]*"},$/\1 course-tools/p' "$course_root/common/course/commands/tools.hpp")
   check 'the commands of tools.hpp are found' is "$count" 12
 }
 
@@ -484,6 +484,9 @@ test_unknown_command() {
     check "$wrong: what it may have been meant for" is "$err" \
       "course: there is no command '$wrong'${meant:+; did you mean $meant?} (./course help lists the commands)"
   done < <(grep -v '^#' "$course_root/tests/course/misspelt_commands.tsv")
+  course status
+  check 'status: exit 2' is "$code" 2
+  check 'status: what says it' is "$err" "course: there is no command 'status'; ./course alone says where you are"
   course help chekc
   check 'help on what is no command: exit 2' is "$code" 2
   course weather

@@ -42,6 +42,19 @@ TEST(LessonOfCase, IsInTheFoldersName) {
   EXPECT_THROW(lesson_of_case(two_lessons(), "mine"), UsageError);
 }
 
+TEST(CasesNamed, TakesALessonAndATaskAsCheckDoes) {
+  const std::vector<LessonInfo> lessons = two_lessons();
+  using Names = std::vector<std::string>;
+  const Names kept{"lesson01.1", "lesson05.1.ranks2", "lesson05.2.ranks10", "lesson05.2.ranks2", "mine"};
+  for (const char* one : {"01.1", "1.1", "01", "safe_softmax.1", "lesson01.1"})
+    EXPECT_EQ(cases_named(lessons, kept, one), Names{"lesson01.1"}) << one;
+  EXPECT_EQ(cases_named(lessons, kept, "05.1"), Names{"lesson05.1.ranks2"});
+  EXPECT_EQ(cases_named(lessons, kept, "05.2"), (Names{"lesson05.2.ranks10", "lesson05.2.ranks2"}));
+  EXPECT_EQ(cases_named(lessons, kept, "05.2.ranks2"), Names{"lesson05.2.ranks2"});
+  for (const char* none : {"05.3", "07.1", "", "lesson0", "05.2.ranks1"})
+    EXPECT_EQ(cases_named(lessons, kept, none), Names{}) << none;
+}
+
 }  // namespace
 
 }  // namespace course::program

@@ -125,6 +125,23 @@ TEST(NextStep, IsInTheCurrentLessonOrTheNextOpenOneAndRound) {
   EXPECT_EQ(next_step(lesson_statuses, "05"), "every lesson that this machine can play is passed");
 }
 
+TEST(NextStep, SaysWhichLessonsWereLeftOut) {
+  std::vector<LessonInfo> lessons(5, two_lessons()[0]);
+  std::vector<LessonStatus> statuses;
+  for (std::size_t i = 0; i < lessons.size(); ++i) lessons[i].id = "0" + std::to_string(i + 1);
+  for (const LessonInfo& lesson : lessons)
+    statuses.push_back(lesson_status_of(lesson, {{}, true, ""}, nullptr, ""));
+  const auto step = [&] { return next_step(statuses, "04"); };
+  EXPECT_FALSE(step().ends_with(" still to do)")) << "nothing is passed: it was begun at 04";
+  statuses[0].status = statuses[2].status = statuses[3].status = Status::Passed;
+  EXPECT_TRUE(step().starts_with("next: lesson 05: ")) << step();
+  EXPECT_TRUE(step().ends_with(" (02 is still to do)")) << step();
+  statuses[0].status = Status::Failed;
+  EXPECT_TRUE(step().ends_with(" (01 and 02 are still to do)")) << step();
+  statuses[0].status = statuses[1].status = Status::Passed;
+  EXPECT_FALSE(step().ends_with(" still to do)")) << step();
+}
+
 /// The first line that the end of a check says of the lesson.
 std::string score_line(std::map<std::string, TestResult> tests) {
   const std::string text = verdict_text({}, lesson_status(std::move(tests)));

@@ -21,19 +21,32 @@ TEST(Wrapped, BreaksAtBlanksWhereALineIsTooWide) {
   EXPECT_EQ(wrapped("a ./very/long/path b", 6), "a\n  ./very/long/path\n  b") << "a word is never cut";
 }
 
-TEST(Wrapped, KeepsACommentsSignAndAColumn) {
-  EXPECT_EQ(wrapped("/// Task 1. The state of both.\nSoftmaxState merge(SoftmaxState a);", 20),
-            "/// Task 1. The\n/// state of both.\nSoftmaxState\n  merge(SoftmaxState\n  a);");
-  EXPECT_EQ(wrapped("///   lse of a row\n", 12), "///   lse of\n///   a row\n");
-  EXPECT_EQ(wrapped("/// one two three four\n/// five six. Seven\n/// eight.\n/// Nine.\n", 14),
-            "/// one two\n/// three four\n/// five six.\n/// Seven\n/// eight.\n/// Nine.\n")
-      << "a paragraph flows on, where its lines were broken for their length";
-  EXPECT_EQ(wrapped("///   - one two three\n///     four five six\n///   - a\n", 18),
-            "///   - one two\n///     three four\n///     five six\n///   - a\n");
+TEST(Wrapped, KeepsAColumn) {
   EXPECT_EQ(wrapped("FAIL  lesson01.1   looks like: no maximum\n", 30),
             "FAIL  lesson01.1   looks like:\n      no maximum\n");
 }
-
+TEST(Wrapped, LeavesCodeUnderACommentAsItIs) {
+  EXPECT_EQ(wrapped_comments("/// Task 1. The state of both.\nSoftmaxState merge(SoftmaxState a);", 20),
+            "/// Task 1. The\n/// state of both.\nSoftmaxState merge(SoftmaxState a);");
+  EXPECT_EQ(wrapped_comments("///   lse of a row\n", 12), "///   lse of\n///   a row\n");
+  EXPECT_EQ(wrapped_comments("/// one two three four\n/// five six. Seven\n/// eight.\n/// Nine.\n", 14),
+            "/// one two\n/// three four\n/// five six.\n/// Seven\n/// eight.\n/// Nine.\n")
+      << "a paragraph flows on, where its lines were broken for their length";
+  EXPECT_EQ(wrapped_comments("///   - one two three\n///     four five six\n///   - a\n", 18),
+            "///   - one two\n///     three four\n///     five six\n///   - a\n");
+  EXPECT_EQ(wrapped_comments("/// one two three\n", 0), "/// one two three\n") << "any width";
+}
+TEST(Wrapped, FillsAParagraphOfMarkdownAnew) {
+  EXPECT_EQ(wrapped_markdown("one two three four\nfive six\n\nseven", 13),
+            "one two three\nfour five six\n\nseven");
+  EXPECT_EQ(wrapped_markdown("one two three\nfour\n", 13), "one two three\nfour\n") << "it fits";
+  EXPECT_EQ(wrapped_markdown("one two three\nfour\n", 0), "one two three\nfour\n") << "any width";
+  EXPECT_EQ(wrapped_markdown("- one two three\n  four\n- five\n10. six seven eight", 12),
+            "- one two\n  three four\n- five\n10. six\n    seven\n    eight");
+  const std::string as_it_is =
+      "```\nint a = 1 + 2;\nint b;\n```\n| one | two | three |\n    int c = 1 + 2;\n";
+  EXPECT_EQ(wrapped_markdown(as_it_is, 8), as_it_is);
+}
 TEST(Wrapped, CountsCharactersAndNoColours) {
   EXPECT_EQ(wrapped("ααα βββ", 7), "ααα βββ");
   EXPECT_EQ(wrapped("\033[1mone two\033[0m", 7), "\033[1mone two\033[0m");

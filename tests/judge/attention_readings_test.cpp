@@ -434,6 +434,23 @@ TEST(AttendedBlocks, TellAStateMadeAnewFromABlockTooFew) {
   EXPECT_FALSE(names().contains("one_block_short"));
 }
 
+TEST(AttendedBlocks, TellNoBlockAtAllFromABlockTooFew) {
+  const Example alone = ring({3}), two = ring({2, 3});
+  const Task task = ring_forward::task("2", "f");
+  const auto nothing = [&](const Example& example) {
+    Answer none = task.expected(example);
+    for (double& entry : none.at("o").values()) entry = 0;
+    for (double& entry : none.at("lse").values()) entry = -std::numeric_limits<double>::infinity();
+    return none;
+  };
+  const Outcome outcomes[] = {returned(nothing(alone), alone.layout), returned(nothing(two), two.layout)};
+  const Played on_one = compare(task, alone, task.expected(alone), outcomes[0]);
+  const Played on_two = compare(task, two, task.expected(two), outcomes[1]);
+  const std::vector<std::string> all = explaining_mistakes(task, {&on_one, &on_two});
+  EXPECT_EQ(all, std::vector<std::string>{"no_block_attended"});
+  EXPECT_TRUE(task.words.contains("no_block_attended")) << "it is told, and named in no lesson";
+}
+
 TEST(CommunicationChecks, TellAnEmptyBlockThatIsSentAndNotReceived) {
   const Example example = ring({0, 3, 2});
   Outcome outcome;
@@ -463,10 +480,13 @@ std::string told_of_message(const std::vector<int>& shards, std::int64_t bytes) 
 }
 
 TEST(CommunicationChecks, TellAMessageThatIsShorterThanItsRoom) {
-  EXPECT_EQ(told_of_message({3, 3}, 36), "") << "one of two shards in a room for all";
-  EXPECT_EQ(
-      told_of_message({3, 3}, 24),
-      "rank 1: MPI_Recv from rank 0 (tag 1, 72 bytes) got 24 bytes; the rest of its room stayed as it was");
+  const auto told = [](int bytes) {
+    return "rank 1: MPI_Recv from rank 0 (tag 1, 72 bytes) got " + std::to_string(bytes) +
+           " bytes; the rest of its room stayed as it was";
+  };
+  EXPECT_EQ(told_of_message({3, 3}, 24), told(24));
+  EXPECT_EQ(told_of_message({3, 3}, 36), told(36)) << "of equal shards none is shorter than a room";
+  EXPECT_EQ(told_of_message({4, 2}, 36), "") << "the shorter shard in a room for the longer";
   EXPECT_EQ(told_of_message({3, 2, 0}, 48), "") << "rooms have the largest shard's length";
   EXPECT_EQ(told_of_message({3, 2, 0}, 0), "");
   EXPECT_NE(told_of_message({3, 2, 0}, 36), "");

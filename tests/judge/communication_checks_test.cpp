@@ -272,9 +272,13 @@ TEST(CommunicationChecks, TellsAWrongSourceFromRanksThatAllSendFirst) {
 TEST(CommunicationChecks, TellsOfARankWithoutTokensThatLeft) {
   const Example shards{.what = "a ring", .inputs = {}, .layout = std::vector<int>{3, 0, 2}};
   const CommunicationCheck look = checks::keeps_empty_ranks("empty_rank_leaves");
-  const auto found = [&](std::vector<int> waiting, Deadlock::Kind kind) {
+  const auto found = [&](std::vector<int> waiting, Deadlock::Kind kind, std::vector<int> left = {1}) {
     Outcome outcome = moved(0, 0);
-    outcome.deadlock = {.kind = kind, .ranks = std::move(waiting), .receives = {}, .text = ""};
+    outcome.deadlock = {.kind = kind,
+                        .ranks = std::move(waiting),
+                        .receives = {},
+                        .left_at_once = std::move(left),
+                        .text = ""};
     return look(shards, outcome);
   };
   using Kind = Deadlock::Kind;
@@ -284,6 +288,7 @@ TEST(CommunicationChecks, TellsOfARankWithoutTokensThatLeft) {
             "rank 1, which owns no tokens, returned while others' blocks have to pass through it");
   EXPECT_TRUE(found({0}, Kind::WaitsForFinished).empty()) << "rank 2 has tokens";
   EXPECT_TRUE(found({0, 2}, Kind::Cycle).empty());
+  EXPECT_TRUE(found({0, 2}, Kind::WaitsForFinished, {}).empty()) << "it has received before it returned";
 }
 
 TEST(CommunicationChecks, SaysThatARingsTensorsTravelByMessages) {

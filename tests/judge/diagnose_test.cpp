@@ -153,6 +153,26 @@ TEST(Mistake, ThatMakesNaNExplainsNoneThatCameFromWhatNobodyWrote) {
   }
 }
 
+TEST(MistakesByKind, TakeNothingForItFromAnAnswerThatIsNaNThroughout) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Example wide{"wide", {}};
+  const auto kinds = [&](std::vector<float> on_wide) {
+    Task task = task_with({3, 4}, {nan, 4});
+    task.mistakes = {{"known", [&](const Example& one) {
+                        return &one == &wide ? only_o({on_wide.begin(), on_wide.end()})
+                                             : std::optional(always({0, 0})(one));
+                      }}};
+    const Outcome first = returned({7, 9}), second = returned(on_wide);
+    const std::vector<Played> all{compare(task, example, task.expected(example), first),
+                                  compare(task, wide, task.expected(wide), second)};
+    return mistakes_by_kind(task, all);
+  };
+  const float not_a_number = std::numeric_limits<float>::quiet_NaN();
+  using Kinds = std::map<std::string, std::vector<std::string>>;
+  EXPECT_EQ(kinds({not_a_number, 9}), (Kinds{{"known", {"wide"}}}));
+  EXPECT_EQ(kinds({not_a_number, not_a_number}), Kinds{}) << "many a mistake comes to that";
+}
+
 TEST(Mistake, ThatIsNextToTheTruthExplainsNothing) {
   EXPECT_FALSE(explained({3, 4.00001}, {3, 4.00002f}, false));
 }

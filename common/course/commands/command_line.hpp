@@ -46,6 +46,12 @@ inline const CLI::Validator more_than_0_seconds{
     },
     ""};
 
+/// From `least` to `most`, which the option's own text tells, not the kind of its value.
+template <class Number>
+CLI::Validator between(Number least, Number most) {
+  return CLI::Range(least, most).description("");
+}
+
 /// What the command lines of the programs that ./course is made of have in common.
 class CommandLine {
  public:
@@ -69,6 +75,7 @@ class CommandLine {
   explicit CommandLine(Action without_command = nullptr) : action_(std::move(without_command)) {
     app_.require_subcommand(action_ ? 0 : 1, 1);
     app_.name("./course");
+    for (const char* type : {"INT", "UINT", "FLOAT"}) app_.get_formatter()->label(type, "NUMBER");
     app_.add_flag("--json", json_, "one JSON object on stdout and nothing else");
   }
 

@@ -163,6 +163,11 @@ std::string failure_outline(const TaskStatus& task);
 /// The lesson of a case, from its folder's name: "lesson05.2.ranks3". Throws UsageError.
 const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, std::string_view folder_name);
 
+/// Those of the kept cases' names, sorted, that a short one means: "05.2", "5.2.ranks3", "ring_attention",
+/// "lesson05".
+std::vector<std::string> cases_named(const std::vector<LessonInfo>& lessons,
+                                     const std::vector<std::string>& kept, const std::string& name);
+
 /// What goes before a command to debug it: gdb, or gdbserver on a port.
 std::vector<std::string> debugger(std::optional<int> port);
 

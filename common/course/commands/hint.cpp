@@ -120,7 +120,8 @@ int hint(const Checkout& checkout, const HintOptions& options) {
   const int number = options.again ? before : before + 1;
   const std::string title =
       fmt::format("task {}, {}: hint {} of {}", task, lesson.task(task).name, number, count);
-  fmt::print("{}\n\n{}\n", painted(title, Colour::Bold), fitted(hints[static_cast<std::size_t>(number - 1)]));
+  fmt::print("{}\n\n{}\n", painted(title, Colour::Bold),
+             fitted(hints[static_cast<std::size_t>(number - 1)], wrapped_markdown));
   update_progress(checkout, [&](Progress& now) { now.hints[key] = number; });
   return succeeded;
 }

@@ -113,7 +113,7 @@ class StudentLine : public CommandLine {
     command->add_flag("--classics", quiz_.classics, "first those that almost every interview asks");
     command->add_option("--difficulty", quiz_.difficulties, "only 1, 2 or 3, or several: 1,2")
         ->delimiter(',')
-        ->check(CLI::Range(1, 3));
+        ->check(between(1, 3));
     command->add_option("--count", quiz_.count, "ask so many at most")->check(whole_number_from_1);
     command->add_flag("--history", quiz_.history, "how many are known by topic, and ask nothing");
   }
@@ -121,12 +121,15 @@ class StudentLine : public CommandLine {
   void add_replay() {
     CLI::App* command = add_command("replay", "play a kept case again and compare its numbers",
                                     [this](const Checkout& checkout) { return replay(checkout, replay_); });
-    command->add_option("case", replay_.case_name, "a name in .course/cases, or a case's folder")->required();
+    command
+        ->add_option("case", replay_.case_name,
+                     "a name in .course/cases, 05.2 where one fits, or a case's folder")
+        ->required();
     command->add_option("--gdb", replay_.gdb_rank, "run this rank under gdb");
     command
         ->add_option("--gdb-port", replay_.gdb_port,
                      "with --gdb: wait there for a debugger, such as an editor's")
-        ->check(CLI::Range(1, 65535));
+        ->check(between(1, 65535));
     command->add_option("--subject", replay_.subject, "whose code to run")
         ->check(CLI::IsMember({"student", "solution"}));
     command->add_option("--player", replay_.player,
@@ -152,18 +155,58 @@ int become_tools(const std::string& command, char** argv) {
   return unavailable;
 }
 
+/// Whether a word is an option's name, perhaps with its value: "--ranks", "--ranks=4". "-1" may be a value.
+bool is_option(const std::string& word) {
+  return word.starts_with("--") && word.size() > 2;
+}
+
+/// The option of that name; null where the command has none.
+const ToolOption* option_named(const std::vector<ToolOption>& options, const std::string& name) {
+  const auto found = std::ranges::find(options, name, &ToolOption::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
 /// The first argument after the command that is neither an option nor an option's value; may be empty.
-std::string first_argument(const std::vector<std::string>& words) {
-  constexpr std::array with_value{"--task", "--seconds", "--ranks", "--out", "--bandwidth", "--latency"};
+std::string first_argument(const std::vector<ToolOption>& options, const std::vector<std::string>& words) {
   std::vector<std::string> arguments;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (std::ranges::find(with_value, words[i]) != with_value.end()) {
+    const ToolOption* const option = option_named(options, words[i]);
+    if (option != nullptr && option->has_value) {
       ++i;
     } else if (!words[i].starts_with("-")) {
       arguments.push_back(words[i]);
     }
   }
   return arguments.size() < 2 ? "" : arguments[1];
+}
+
+std::vector<std::string> names_of(const std::vector<ToolOption>& options) {
+  std::vector<std::string> names;
+  for (const ToolOption& option : options) names.push_back(option.name);
+  return names;
+}
+
+/// Throws UsageError where a word is no option of the command, or a number's value none.
+void require_options(const ToolCommand& tool, const std::vector<ToolOption>& options,
+                     const std::vector<std::string>& words) {
+  const std::string more = std::string("; ./course ") + tool.name + " --help says more";
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_option(words[i])) continue;
+    const std::size_t equals = std::min(words[i].find('='), words[i].size());
+    const std::string name = words[i].substr(0, equals);
+    const ToolOption* const option = option_named(options, name);
+    if (option == nullptr)
+      throw UsageError(std::string("./course ") + tool.name + " has no option " + name +
+                       did_you_mean(name, names_of(options)) + more);
+    const bool is_apart = option->has_value && equals == words[i].size();
+    if (is_apart && i + 1 == words.size()) throw UsageError(name + " needs a value" + more);
+    const std::string value = is_apart ? words[++i] : words[i].substr(std::min(equals + 1, words[i].size()));
+    const std::size_t sign = value.starts_with("-") || value.starts_with("+") ? 1 : 0;
+    const bool is_number =
+        value.size() > sign && value.find_first_not_of("0123456789", sign) == std::string::npos;
+    if (option->value == "N" && !is_number)
+      throw UsageError(name + ": expected a whole number, found '" + value + "'" + more);
+  }
 }
 
 /// Throws UsageError where a word that is not empty is none of these.
@@ -204,23 +247,26 @@ void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::st
   demo_runs_own_lessons(checkout, read_progress(checkout), kind->needed(), given("--mine"));
 }
 
-/// Throws what a command's program would refuse these arguments with, as far as names go: the program, which
-/// reads them in earnest, takes a minute or two to build.
-void look_at_arguments(std::string_view tool, const Checkout& checkout,
+/// Throws what a command's program would refuse these arguments with, as far as names and whole numbers go:
+/// the program, which reads them in earnest, takes a minute or two to build.
+void look_at_arguments(const ToolCommand& tool, const Checkout& checkout,
                        const std::vector<std::string>& words) {
   const auto given = [&](const char* option) { return std::ranges::count(words, option) > 0; };
   if (given("--help") || given("-h")) return;
-  const std::string argument = first_argument(words);
-  if (tool == "demo") require_lessons_of_demo(checkout, words);
-  if (tool == "lab") require_known("laboratory", argument, {laboratories.begin(), laboratories.end()});
-  if ((tool == "locate" || tool == "trace") && !argument.empty()) choose_lesson(checkout.lessons, argument);
+  const std::vector<ToolOption> options = options_of(tool);
+  require_options(tool, options, words);
+  const std::string_view name = tool.name;
+  const std::string argument = first_argument(options, words);
+  if (name == "demo") require_lessons_of_demo(checkout, words);
+  if (name == "lab") require_known("laboratory", argument, {laboratories.begin(), laboratories.end()});
+  if ((name == "locate" || name == "trace") && !argument.empty()) choose_lesson(checkout.lessons, argument);
 }
 
 /// Builds the program of a command and becomes it. Returns an exit code where that fails.
 int become_built(const ToolCommand& tool, int argc, char** argv) {
   try {
     const Checkout checkout = Checkout::find();
-    look_at_arguments(tool.name, checkout, {argv + 1, argv + argc});
+    look_at_arguments(tool, checkout, {argv + 1, argv + argc});
     const std::string what = std::string("./course ") + tool.name;
     require_built(build({checkout.root, checkout.build(), {tool.program}, what}), what);
     execv((checkout.build() / "bin" / tool.program).c_str(), argv);

@@ -1,11 +1,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "course/build/build.hpp"
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
 #include "course/workspace/judging.hpp"
+#include "course/workspace/lesson_argument.hpp"
 #include "course/workspace/lesson_status.hpp"
 #include "protocol/case.hpp"
 #include "protocol/errors.hpp"
@@ -19,16 +21,27 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// The names of the folders of kept cases, sorted.
+std::vector<std::string> kept_cases(const fs::path& all) {
+  std::error_code none;
+  std::vector<std::string> kept;
+  for (const fs::directory_entry& entry : fs::directory_iterator(all, none))
+    kept.push_back(entry.path().filename().string());
+  std::ranges::sort(kept);
+  return kept;
+}
+
 fs::path find_case(const Checkout& checkout, const std::string& name) {
   const fs::path all = checkout.state() / "cases";
   for (const fs::path& folder : {all / name, fs::absolute(name)}) {
     if (fs::is_regular_file(folder / "case.json")) return fs::weakly_canonical(folder);
   }
-  std::error_code none;
-  const std::string known = joined(fs::directory_iterator(all, none),
-                                   [](const auto& entry) { return entry.path().filename().string(); });
+  const std::vector<std::string> kept = kept_cases(all);
+  const std::vector<std::string> meant = cases_named(checkout.lessons, kept, name);
+  if (meant.size() == 1) return fs::weakly_canonical(all / meant.front());
+  if (!meant.empty()) throw UsageError("'" + name + "' may be one of several cases: " + joined(meant));
   throw UsageError("there is no case '" + name + "'; " +
-                   (known.empty() ? "a check that fails keeps one" : "kept are: " + known));
+                   (kept.empty() ? "a check that fails keeps one" : "kept are: " + joined(kept)));
 }
 
 void require_compiled(const Checkout& checkout, const std::string& target, const BuildResult& built) {
@@ -81,7 +94,8 @@ int judge_again(const Checkout& checkout, const LessonInfo& lesson, const fs::pa
   if (options.subject == "student" && !options.player)
     fmt::print("{}", told_by_check(checkout, lesson, folder));
   if (fs::exists(folder / "out"))  // not of a call that did not return
-    fmt::print("what the {} returned, rank by rank: {}\n", options.subject, (folder / "out").string());
+    fmt::print("what {} returned, rank by rank: {}\n",
+               options.subject == "student" ? "your code" : "the solution", (folder / "out").string());
   fmt::print("what is right: {}\n", (folder / "expected").string());
   return std::ranges::all_of(results, [](const auto& test) { return test.second.status == Status::Passed; })
              ? succeeded
@@ -143,6 +157,17 @@ const LessonInfo& lesson_of_case(const std::vector<LessonInfo>& lessons, std::st
   }
   throw UsageError("cannot tell the lesson of the case '" + std::string(folder_name) +
                    "': its folder's name should start like lesson05.2");
+}
+
+std::vector<std::string> cases_named(const std::vector<LessonInfo>& lessons,
+                                     const std::vector<std::string>& kept, const std::string& name) {
+  const std::size_t dot = std::min(name.find('.'), name.size());
+  const LessonInfo* lesson = lesson_named(lessons, name.substr(0, dot));
+  const std::string whole = (lesson == nullptr ? name.substr(0, dot) : lesson->tag()) + name.substr(dot);
+  std::vector<std::string> meant;
+  std::ranges::copy_if(kept, std::back_inserter(meant),
+                       [&](const std::string& one) { return one == whole || one.starts_with(whole + "."); });
+  return meant;
 }
 
 std::vector<std::string> debugger(std::optional<int> port) {

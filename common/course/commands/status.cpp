@@ -118,6 +118,23 @@ std::string score(const LessonStatus& lesson_status) {
                      lesson_status.lesson->max_points());
 }
 
+bool is_open(const LessonStatus& lesson_status) {
+  return lesson_status.status != Status::Passed && lesson_status.status != Status::Skipped;
+}
+
+/// " (03 is still to do)": the open lessons before the next one, behind which lessons have passed; empty
+/// where there are none. What is next goes on from where the student is, and does not go back to them.
+std::string left_behind(const std::vector<LessonStatus>& lesson_statuses, const LessonStatus& next) {
+  std::vector<std::string> open, left;
+  for (const LessonStatus& lesson_status : lesson_statuses) {
+    if (&lesson_status == &next) break;
+    if (is_open(lesson_status)) open.push_back(lesson_status.lesson->id);
+    if (lesson_status.status == Status::Passed) left = open;
+  }
+  return left.empty() ? ""
+                      : fmt::format(" ({} {} still to do)", listed(left), left.size() == 1 ? "is" : "are");
+}
+
 }  // namespace
 
 std::string open_tasks(const LessonStatus& lesson_status) {
@@ -134,9 +151,6 @@ std::string open_tasks(const LessonStatus& lesson_status) {
 }
 
 const LessonStatus* next_open(const std::vector<LessonStatus>& lesson_statuses, const std::string& current) {
-  const auto is_open = [](const LessonStatus& lesson_status) {
-    return lesson_status.status != Status::Passed && lesson_status.status != Status::Skipped;
-  };
   const auto start = std::ranges::find_if(lesson_statuses, [&](const LessonStatus& lesson_status) {
     return lesson_status.lesson->id == current;
   });
@@ -149,8 +163,9 @@ std::string next_step(const std::vector<LessonStatus>& lesson_statuses, const st
                       const std::string& task) {
   const LessonStatus* next = next_open(lesson_statuses, current);
   if (next == nullptr) return "every lesson that this machine can play is passed";
-  return fmt::format("next: lesson {}: {}", next->lesson->id,
-                     step_in(*next, next->lesson->id == current ? task : ""));
+  return fmt::format("next: lesson {}: {}{}", next->lesson->id,
+                     step_in(*next, next->lesson->id == current ? task : ""),
+                     left_behind(lesson_statuses, *next));
 }
 
 std::string apart_text(const LessonStatus& lesson_status, const std::string& how) {

@@ -106,7 +106,7 @@ class Drill {
     const std::string title = fmt::format("drill {}, {}: {}", name(), lesson_.title, task_.name);
     fmt::print("{}\n\n", fitted(painted(title, Colour::Bold)));
     for (const Contract& contract : contracts_of(checkout_, lesson_, task_.id))
-      fmt::print("{}\n", fitted(contract.text));
+      fmt::print("{}\n", fitted(contract.text, wrapped_comments));
     for (const fs::path& file : files_)
       fmt::print("write it in {}\n", fs::relative(file, checkout_.root).string());
     const std::string rules = fmt::format(

@@ -9,7 +9,6 @@
 
 #include "protocol/errors.hpp"
 #include "tensor/npy.hpp"
-#include "text/wrapped.hpp"
 
 namespace course::program {
 
@@ -55,8 +54,8 @@ int columns(std::FILE* stream, int otherwise) {
   return otherwise;
 }
 
-std::string fitted(const std::string& text) {
-  return wrapped(text, static_cast<std::size_t>(columns(stdout, 0)));
+std::string fitted(const std::string& text, Wrapping wrapping) {
+  return wrapping(text, static_cast<std::size_t>(columns(stdout, 0)));
 }
 
 void complain(const std::string& text) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "text/wrapped.hpp"
+
 namespace course::program {
 
 /// By the numbers that terminals know them by.
@@ -23,8 +25,11 @@ bool utf8();
 /// The width of the terminal on this stream, else `otherwise`; COLUMNS overrules.
 int columns(std::FILE* stream, int otherwise);
 
-/// The text with lines that do not fit on stdout's terminal broken at blanks; elsewhere only as COLUMNS asks.
-std::string fitted(const std::string& text);
+/// Breaks what takes more columns than so many; 0 is any number: one of text/wrapped.hpp.
+using Wrapping = std::string (*)(const std::string& text, std::size_t width);
+
+/// The text with lines that do not fit on stdout's terminal broken; elsewhere only as COLUMNS asks.
+std::string fitted(const std::string& text, Wrapping wrapping = wrapped);
 
 /// One line on stderr: "course: TEXT".
 void complain(const std::string& text);

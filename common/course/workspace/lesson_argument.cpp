@@ -41,17 +41,16 @@ LessonChoice choose_named(const std::vector<LessonInfo>& lessons, const std::str
     if (leads_to(lesson, argument)) return {&lesson, ""};
   }
   const std::size_t dot = argument.find('.');
-  const auto named = [&](const LessonInfo& lesson) { return is_named(lesson, argument.substr(0, dot)); };
-  const auto found = std::ranges::find_if(lessons, named);
-  if (found == lessons.end()) {
+  const LessonInfo* const found = lesson_named(lessons, argument.substr(0, dot));
+  if (found == nullptr) {
     std::vector<std::string> names;
     for (const LessonInfo& lesson : lessons) names.push_back(lesson.name);
     throw UsageError(unknown("lesson", argument, names) +
                      joined(lessons, [](const LessonInfo& lesson) { return lesson.id + " " + lesson.name; }));
   }
-  if (dot == std::string::npos) return {&*found, ""};
+  if (dot == std::string::npos) return {found, ""};
   require_task(*found, argument.substr(dot + 1));
-  return {&*found, argument.substr(dot + 1)};
+  return {found, argument.substr(dot + 1)};
 }
 
 [[noreturn]] void complain_of_ranks(const LessonInfo& lesson, const std::string& task, int ranks) {
@@ -66,6 +65,12 @@ LessonChoice choose_named(const std::vector<LessonInfo>& lessons, const std::str
 }
 
 }  // namespace
+
+const LessonInfo* lesson_named(const std::vector<LessonInfo>& lessons, const std::string& name) {
+  const auto found =
+      std::ranges::find_if(lessons, [&](const LessonInfo& lesson) { return is_named(lesson, name); });
+  return found == lessons.end() ? nullptr : &*found;
+}
 
 LessonChoice choose_lesson(const std::vector<LessonInfo>& lessons, const std::string& argument,
                            const std::string& task) {

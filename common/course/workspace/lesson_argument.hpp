@@ -15,6 +15,9 @@ struct LessonChoice {
   std::string task;  ///< empty: all of them
 };
 
+/// The lesson "05", "5", "ring_attention" or "05_ring_attention"; null where there is none of this name.
+const LessonInfo* lesson_named(const std::vector<LessonInfo>& lessons, const std::string& name);
+
 /// Understands "05", "5", "05.2", "ring_attention", "ring_attention.2", "05_ring_attention" and the path of a
 /// lesson's folder or of a file in it. `task` is a task that is named apart ("--task 2"; may be empty).
 /// Throws UsageError that names what there is, and where the two tasks differ.

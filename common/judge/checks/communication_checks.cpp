@@ -363,16 +363,15 @@ CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)
 CommunicationCheck keeps_empty_ranks(std::string mistake) {
   return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     if (!outcome.deadlock || outcome.deadlock->kind != Deadlock::Kind::WaitsForFinished) return {};
-    std::vector<int> finished;
-    for (int rank = 0; rank < example.ranks(); ++rank) {
-      if (std::ranges::count(outcome.deadlock->ranks, rank) == 0) finished.push_back(rank);
-    }
     const std::vector<int> shards = example.layout.shard_tokens();
-    if (finished.empty() || std::ranges::any_of(finished, [&](int rank) { return shards[rank] > 0; }))
-      return {};
+    const std::vector<int>&waiting = outcome.deadlock->ranks, &left = outcome.deadlock->left_at_once;
+    for (int rank = 0; rank < example.ranks(); ++rank) {
+      if (std::ranges::count(waiting, rank) == 0 && shards[rank] > 0) return {};
+    }
+    if (left.empty()) return {};
     return {{mistake, fmt::format("rank {}, which owns no tokens, returned while others' blocks have to pass "
                                   "through it",
-                                  finished.front())}};
+                                  left.front())}};
   };
 }
 

@@ -173,7 +173,8 @@ CommunicationCheck uses_memory_at_most(std::function<std::int64_t(const Example&
 CommunicationCheck deadlocks(std::function<bool(const Example&, const Deadlock&)> recognises,
                              std::string mistake);
 
-/// A rank that owns no tokens has returned while others still wait for it: their blocks pass through it.
+/// A rank that owns no tokens has returned, and has received nothing, while others still wait for it: their
+/// blocks pass through it.
 CommunicationCheck keeps_empty_ranks(std::string mistake);
 
 /// What every blocking ring is held to, after what a lesson looks at first: calls that are known, messages

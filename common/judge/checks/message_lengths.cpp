@@ -13,13 +13,15 @@ namespace {
 
 constexpr const char* empty_blocks_too = "leave an empty block out on both sides or on neither";
 
-/// Whether a message may be a shard, or what is made of one, in a room for the largest or for all of them.
+/// Whether a message may be a shard, or what is made of one, in a room for the largest or for all of them. Of
+/// equal shards each fills its room.
 bool is_in_a_padded_room(const Example& example, const Fact& message) {
   const std::vector<int> shards = example.layout.shard_tokens();
-  return std::ranges::any_of(shards, [&](std::int64_t shard) {
-    return message.bytes * largest_shard(shards) == message.room * shard ||
-           message.bytes * total_tokens(shards) == message.room * shard;
-  });
+  const auto [least, most] = std::ranges::minmax(shards);
+  return least < most && std::ranges::any_of(shards, [&](std::int64_t shard) {
+           return message.bytes * largest_shard(shards) == message.room * shard ||
+                  message.bytes * total_tokens(shards) == message.room * shard;
+         });
 }
 
 /// Whether a message of another block - of its keys, its values or both, or of a head of these - met a

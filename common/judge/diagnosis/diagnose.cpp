@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "judge/diagnosis/inputs_compared.hpp"
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/parallel.hpp"
@@ -117,13 +118,22 @@ struct Explained {
   bool fails_elsewhere = false;  ///< the mistake would show on other kinds, too, and does not
 };
 
+/// Whether every entry of the answer is NaN where numbers should be: many a mistake comes to that.
+bool is_nan_throughout(const Played& played) {
+  const auto is_nan = [](double entry) { return std::isnan(entry); };
+  return has_number(played) && std::ranges::all_of(played.answer, [&](const auto& output) {
+           return std::ranges::all_of(output.second.values(), is_nan);
+         });
+}
+
 /// None where a right answer says that the mistake was not made.
 Explained explained_kinds(const Mistake& mistake, const std::vector<const Played*>& all,
                           bool mistakes_cancel) {
   Explained explained;
   std::map<std::string, Likeness> by_kind;
   for (const Played* played : all) {
-    const Likeness found = likeness(mistake, *played, mistakes_cancel);
+    Likeness found = likeness(mistake, *played, mistakes_cancel);
+    if (found == Likeness::Supports && is_nan_throughout(*played)) found = Likeness::Equals;
     if (found == Likeness::Differs && is_right(*played)) return {};
     if (found == Likeness::Differs) explained.fails_elsewhere |= is_clearly_wrong(mistake, *played);
     Likeness& kind = by_kind.try_emplace(played->example->what, found).first->second;

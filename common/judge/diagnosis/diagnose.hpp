@@ -51,7 +51,8 @@ bool may_throw(const Task& task, const std::string& mistake);
 
 /// By mistake, the kinds of input on which one test's wrong answers look like it and like no other, or like
 /// it and otherwise only like such as would show elsewhere and do not: what is left to say where two mistakes
-/// were made, or one that looks otherwise elsewhere. Large inputs are left out. Nothing where these kinds are
+/// were made, or one that looks otherwise elsewhere. Large inputs are left out, and so is an answer that is
+/// NaN throughout where there are numbers to be had. Nothing where these kinds are
 /// fewer than half of those that came out wrong: on a few kinds, such as all tokens on one rank, unrelated
 /// mistakes look alike.
 std::map<std::string, std::vector<std::string>> mistakes_by_kind(const Task& task,

@@ -228,6 +228,9 @@ Task task(std::string id, std::string function) {
   made.readings = inputs_taken_wrongly({{{"k", "v"}, {"q", "o", "d_o"}}, {"q", "k", "v", "o", "d_o", "lse"}},
                                        [](const Example& example) { return gradients<double>({}, example); });
   made.mistakes.push_back(one_hop_short_however_copied());
+  made.mistakes.push_back({"no_block_attended", [](const Example& example) {
+                             return gradients<double>({.blocks = -example.ranks()}, example);
+                           }});
   made.words = {
       {"delta_left_out", "every answer is as if delta were 0"},
       {"delta_of_first_head", "every answer is as if all heads were given the first one's delta"},
@@ -235,6 +238,7 @@ Task task(std::string id, std::string function) {
        "every answer is as if delta were laid out [queries, heads]; it is [heads, queries]"},
       {"lse_and_delta_exchanged",
        "every answer is as if accumulate were given delta in the place of lse, and lse in that of delta"},
+      {"no_block_attended", "every answer is as if no block were computed, by any rank"},
       {"one_block_too_many",
        "every answer is as if the own block were computed once more after the last hop"},
       {"dk_and_dv_swapped",

@@ -55,7 +55,7 @@ Answer attend(const Example& example, const std::function<std::vector<Block>(int
 enum class Room { Apart, HoldsK, HoldsV };
 
 /// Of which of all blocks something is left.
-enum class Kept { All, First, Last };
+enum class Kept { All, First, Last, None };
 
 /// The blocks that ranks attend to: those that are with them after hops `first` .. P - 1 + `beyond_last`.
 /// What does not travel is the rank's own every time.
@@ -78,6 +78,7 @@ struct Hops {
 };
 
 Hops hops_of(const Sight& sight, int world_size) {
+  if (sight.kept == Kept::None) return {0, 0};
   const int beyond_last = world_size > 1 || sight.alone_too ? sight.beyond_last : 0;
   return {sight.kept == Kept::Last ? world_size - 1 : sight.first,
           sight.kept == Kept::First ? 1 : world_size + beyond_last};
@@ -135,7 +136,8 @@ Mistake losing(std::string id, Sight sight) {
           }};
 }
 
-std::map<std::string, std::string> words_of_losing() {
+/// Of mistakes that no lesson's mistakes.md has.
+std::map<std::string, std::string> words_of_mistakes() {
   std::map<std::string, std::string> words{
       {"state_made_anew", "nothing but the last were left in the state"},
       {"state_of_first_block", "nothing but the first, the rank's own, were left in the state"},
@@ -143,6 +145,7 @@ std::map<std::string, std::string> words_of_losing() {
       {"last_block_lost", "the last were not left in the state"}};
   for (auto& [mistake, of_it] : words)
     of_it = "every rank was given all blocks, and every answer is as if " + of_it;
+  words["no_block_attended"] = "every answer is as if no block were attended to, by any rank";
   return words;
 }
 
@@ -203,7 +206,8 @@ std::vector<Mistake> known_mistakes() {
       seeing("one_block_short", {.beyond_last = -1}),
       // The loop that starts from its own block and ends a hop early: right for one rank.
       seeing("one_block_short", {.beyond_last = -1, .alone_too = false}),
-      seeing("one_block_short", {.first = 1}), seeing("own_block_again", {.beyond_last = 1}),
+      seeing("one_block_short", {.first = 1}), seeing("no_block_attended", {.kept = Kept::None}),
+      seeing("own_block_again", {.beyond_last = 1}),
       seeing("own_block_again", {.beyond_last = 1, .alone_too = false}),
       seeing("one_room_for_k_and_v", {.room = Room::HoldsV}),
       seeing("one_room_for_k_and_v", {.room = Room::HoldsK}),
@@ -341,7 +345,7 @@ Task task(std::string id, std::string function) {
   Task made = attention_task(std::move(id), std::move(function));
   made.examples = examples;
   made.mistakes = known_mistakes();
-  made.words = words_of_losing();
+  made.words = words_of_mistakes();
   made.fail_on_all_inputs = {"every_rank_sends_first"};
   made.explain_answers = {"world_communicator", "computes_on_arriving", "send_buffer_reused",
                           "ends_not_joined"};

@@ -1,6 +1,6 @@
 // wrong: task 9: the sums of dk go home with tag 0, which the hops use
 // line: constexpr int dk_tag = 0;
-// rating: not led
+// rating: led
 #include "packed_and_windowed.hpp"
 
 #include <algorithm>
