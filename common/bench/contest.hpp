@@ -41,6 +41,20 @@ std::vector<Row> hold_simulated(const Contest& contest, const std::filesystem::p
 /// any layout.
 std::vector<Row> hold_causal(const Contest& contest);
 
+/// Blocks in vector registers, on this core: what they reach of its multiply-adds.
+struct RegistersReport {
+  /// The ratio is the share of the multiply-adds, the bound what instructions leave of it, the rate their
+  /// quotient in percent; no ratio where the machine was too noisy.
+  std::vector<Row> rows = {};
+  int lanes = 0;
+  int level = 0;  ///< 0 to 3, of the lowest row
+  bool noisy = false;
+};
+/// One head's blocks at contest.head_dims, forward and backward, in this process, in turns with the
+/// multiply-adds that they are held against; beside each lesson 04's or 06's. Throws std::runtime_error where
+/// their answers differ.
+RegistersReport hold_registers(const Contest& contest);
+
 /// The same by the clock of rings with fewer key heads than query heads against as many, and of a window ring
 /// and a gather of all keys and values against a causal ring that goes all the way round.
 std::vector<Row> hold_packed(const Contest& contest);

@@ -26,6 +26,7 @@ using program::Checkout;
 struct Options {
   bool causal = false;
   bool packed = false;
+  std::string lesson = {};  ///< of blocks in registers: held against the core's multiply-adds
   bool simulated = false;
   bool mine = false;
   bool peers = false;
@@ -36,6 +37,7 @@ struct Options {
 std::vector<Role> roles_of(const Options& options) {
   if (options.simulated) return {Role::BlockCuda};
   if (options.packed) return {Role::Block, Role::RingGrouped, Role::RingPacked};
+  if (!options.lesson.empty()) return {Role::Block, Role::BlockBackward, Role::BlockRegisters};
   std::vector<Role> roles{Role::Block, Role::RingForward, Role::BlockBackward, Role::RingBackward};
   if (options.causal) roles.push_back(Role::RingLayout);
   return roles;
@@ -131,6 +133,7 @@ void require_something(const Subjects& subjects, const Options& options) {
   std::vector<Role> needed;
   if (options.causal) needed = {Role::Block, Role::RingLayout};
   if (options.packed) needed = {Role::Block, Role::RingGrouped, Role::RingPacked};
+  if (!options.lesson.empty()) needed = {Role::Block, Role::BlockBackward, Role::BlockRegisters};
   if (options.simulated) needed = {Role::BlockCuda};
   if (!needed.empty()) {
     for (const Role role : needed)
@@ -155,6 +158,26 @@ std::vector<Row> rows_of(const Checkout& checkout, const Contest& contest, const
   return options.causal ? hold_causal(contest) : hold(contest);
 }
 
+/// The table, and the level that its lowest row reaches.
+int print_registers(const RegistersReport& report, bool json) {
+  const std::string level = report.lanes < 8
+                                ? "4 lanes: products by a library come as near, and there are no levels"
+                            : report.noisy     ? "too noisy: other work runs beside it; no level"
+                            : report.level > 0 ? fmt::format("level {} of 3", report.level)
+                                               : "below level 1, which is 76 % of the bound";
+  if (json) {
+    fmt::print("{}", rows_json(report.rows, {{"lanes", std::to_string(report.lanes)}, {"level", level}}));
+    return succeeded;
+  }
+  fmt::print(
+      "One core, {} lanes, one head, {} queries, 1536 keys; medians of shares of the multiply-adds beside "
+      "each run\n\n",
+      report.lanes, 12 * report.lanes);
+  fmt::print("{}\n{}: 76, 84 and 90 % of the bound in every row are levels 1, 2 and 3\n",
+             table_text(report.rows), level);
+  return succeeded;
+}
+
 /// Builds and times blocks and the blocking ring, causal rings, or a simulated GPU, or those of them that
 /// there are, or kernels on a GPU; exit 0 whatever the ratios are. Throws Unavailable when nothing can be
 /// timed, or when there is no way to get the peers.
@@ -177,6 +200,7 @@ int bench(const Checkout& checkout, Contest contest, const Options& options) {
   contest.work = checkout.build() / "bench";
   contest.gather = checkout.build() / "lib" / "bench_gather.so";
   if (options.peers) contest.peers = python_with_peers(checkout);
+  if (!options.lesson.empty()) return print_registers(hold_registers(contest), options.json);
   const std::string title = heading(contest, options);
   const std::vector<Row> rows = rows_of(checkout, contest, options);
   fmt::print("{}", options.json ? rows_json(rows) : title + table_text(rows));
@@ -201,11 +225,20 @@ class BenchLine : public program::CommandLine {
                 "--packed", options_.packed,
                 "rings with few key heads and with a window, by the clock, in place of what sees all keys")
             ->excludes(causal);
+    CLI::Option* const lesson =
+        command
+            ->add_option(
+                "--lesson", options_.lesson,
+                "20: a block in vector registers, as a share of this core's multiply-adds, and its level")
+            ->check(CLI::IsMember({"20"}))
+            ->excludes(causal)
+            ->excludes(packed);
     CLI::Option* const simulated =
         command
             ->add_flag("--simulated", options_.simulated,
                        "a block on a simulated GPU, against the core's multiply-adds")
             ->excludes(causal)
+            ->excludes(lesson)
             ->excludes(packed);
     CLI::Option* const backend =
         command
@@ -222,6 +255,7 @@ class BenchLine : public program::CommandLine {
         ->add_flag("--peers", options_.peers,
                    "beside PyTorch's attention and a ring in PyTorch, which are installed in build/peers")
         ->excludes(backend)
+        ->excludes(lesson)
         ->excludes(packed)
         ->excludes(simulated);
     print_as_json(command);

@@ -52,7 +52,8 @@ enum class Role {
   BlockCuda,
   RingCuda,
   RingGrouped,
-  RingPacked
+  RingPacked,
+  BlockRegisters
 };
 
 /// As the registry writes it. Throws std::invalid_argument naming the roles there are.

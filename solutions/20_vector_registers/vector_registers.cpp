@@ -162,10 +162,11 @@ class Room {
 /// Rows first .. first + tile_queries - 1 of x, times a factor, each in a lane: to [d, tile_queries]. Beyond
 /// the last row zeros.
 void pack_into_lanes(MatrixView<const float> x, Index first, float factor, float* to) {
-  const Index rows = std::min(tile_queries, x.rows() - first);
-  for (Index c = 0; c < x.cols(); ++c) {
-    for (Index i = 0; i < tile_queries; ++i)
-      to[c * tile_queries + i] = i < rows ? x(first + i, c) * factor : 0.0f;
+  const Index rows = std::min(tile_queries, x.rows() - first), d = x.cols();
+  if (rows < tile_queries) std::fill_n(to, d * tile_queries, 0.0f);
+  const float* const from = x.data() + first * d;
+  for (Index i = 0; i < rows; ++i) {
+    for (Index c = 0; c < d; ++c) to[c * tile_queries + i] = from[i * d + c] * factor;
   }
 }
 
@@ -202,7 +203,8 @@ void write_state(const State& state, Index first, std::span<float> m, std::span<
     m[first + i] = static_cast<float>(state.m[i] * log_2);
     const float match = matched(state.m[i] - m[first + i] * log2_e);
     l[first + i] = state.l[i] * match;
-    for (Index c = 0; c < o.cols(); ++c) o(first + i, c) = state.ot[c * tile_queries + i] * match;
+    float* const row = o.data() + (first + i) * o.cols();
+    for (Index c = 0; c < o.cols(); ++c) row[c] = state.ot[c * tile_queries + i] * match;
   }
 }
 
@@ -306,9 +308,10 @@ namespace {
 /// Beyond the last row, and the last column, zeros.
 void pack_rows(MatrixView<const float> x, Index first, float factor, Index stride, float* to) {
   for (Index i = 0; i < tile_queries; ++i) {
-    const bool is_there = first + i < x.rows();
-    for (Index c = 0; c < stride; ++c)
-      to[i * stride + c] = is_there && c < x.cols() ? x(first + i, c) * factor : 0.0f;
+    const Index d = first + i < x.rows() ? x.cols() : 0;
+    const float* const row = x.data() + (first + i) * x.cols();
+    for (Index c = 0; c < d; ++c) to[i * stride + c] = row[c] * factor;
+    std::fill_n(to + i * stride + d, stride - d, 0.0f);
   }
 }
 
@@ -451,8 +454,9 @@ void block_backward(MatrixView<const float> q, MatrixView<const float> k, Matrix
       add_all_columns(ds, keys, k, j, nullptr, tile.dqt.data());
     }
     for (Index i = 0; i < std::min(tile_queries, q.rows() - first); ++i) {
+      float* const row = dq.data() + (first + i) * d;
       for (Index c = 0; c < d; ++c)
-        dq(first + i, c) += tile.dqt.data()[c * tile_queries + i] * static_cast<float>(root);
+        row[c] += tile.dqt.data()[c * tile_queries + i] * static_cast<float>(root);
     }
   }
   //< task 4

@@ -1,10 +1,9 @@
-#include "player/adapter.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "packed_and_windowed.hpp"
+#include "player/refusal.hpp"
 
 namespace {
 
@@ -16,32 +15,6 @@ using lesson16::Positions;
 std::vector<Index> starts_of(const Call& call) {
   const std::vector<int> starts = call.integers("starts");
   return {starts.begin(), starts.end()};
-}
-
-/// What a function says of numbers that do not fit: 1 for an exception that names the argument refuses, 0 for
-/// one that does not, -1 for none.
-template <class Function>
-float refusal(const Call& call, Function function) {
-  try {
-    function();
-    return -1;
-  } catch (const std::invalid_argument& error) {
-    const std::string named = std::to_string(call.integer("refuses"));
-    return std::string(error.what()).find(named) != std::string::npos ? 1 : 0;
-  }
-}
-
-/// Calls it; where it is to refuse its arguments, the output refusal says what it does, and nothing else is
-/// written.
-template <class Function>
-void call_or_refuse(Call& call, Function function) {
-  if (!call.is_given("refuses")) {
-    call.output("refusal", {0});
-    return function();
-  }
-  call.output("refusal", {1})[0] = refusal(call, function);
-  for (const auto& [name, tensor] : call.outputs())
-    if (name != "refusal") std::ranges::fill(call.output(name, tensor.shape()).values(), 0.0f);
 }
 
 /// The positions of all ranks: those in the argument positions, shard_tokens[r] of them rank r's.
@@ -78,7 +51,7 @@ void document_positions(Call& call) {
   const int ranks = static_cast<int>(call.integer("ranks"));
   const std::vector<Index> starts = starts_of(call);
   const auto positions = call.output("positions", {ranks, tokens + 2}).matrix();
-  call_or_refuse(call, [&] {
+  course::call_or_refuse(call, [&] {
     for (int rank = 0; rank < ranks; ++rank)
       write("document_positions", lesson16::document_positions(tokens, starts, ranks, rank),
             positions.row(rank));
@@ -127,7 +100,7 @@ void key_ranges(Call& call) {
       last(rank, owner, row) = empty ? 0.0f : static_cast<float>(ranges[row].last);
     }
   };
-  call_or_refuse(call, [&] {
+  course::call_or_refuse(call, [&] {
     for (Index rank = 0; rank < ranks; ++rank)
       for (Index owner = 0; owner < ranks; ++owner) write_pair(rank, owner);
   });

@@ -12,6 +12,7 @@
 #include "judge/checks/communication_checks.hpp"
 #include "judge/checks/traffic_checks.hpp"
 #include "judge/numbers/rounding.hpp"
+#include "judge/refusal.hpp"
 #include "protocol/block_log.hpp"
 #include "reference/score_bias.hpp"
 #include "ring/shards.hpp"
@@ -38,28 +39,6 @@ Task exact_task(std::string id, std::string function, std::vector<Output> output
           }};
 }
 
-const Output refusal{
-    .name = "refusal",
-    .axes = {""},
-    .called = "refusal (1: throws and names the number, 0: throws without, -1: does not throw)"};
-
-bool is_refused(const Example& example) {
-  return example.arguments.contains("refuses");
-}
-
-/// What else is expected of an example that is to be refused: nothing.
-Answer with_refusal(const Example& example, Answer answer) {
-  if (is_refused(example))
-    for (auto& [name, tensor] : answer) std::ranges::fill(tensor.values(), 0);
-  answer["refusal"] = is_refused(example) ? Tensor64({1}, 1) : Tensor64({0});
-  return answer;
-}
-
-Example refusing(std::string what, Arguments arguments, double number) {
-  arguments["refuses"] = {number};
-  return {std::move(what), {}, std::move(arguments)};
-}
-
 // Task 1
 
 Example row_example(std::string what, const RowMask& mask, int tokens, int ranks) {
@@ -82,7 +61,7 @@ std::vector<Example> rows(InputGenerator& generator, int) {
   all.push_back(row_example("a row of nothing but padding", {{0}}, 11, 2));
   all.push_back(row_example("no tokens", {{0, 0}}, 0, 3));
   const auto refused = [&](const char* what, std::vector<Index> starts, double number) {
-    all.push_back(refusing(what, row_example("", {std::move(starts)}, 24, 2).arguments, number));
+    all.push_back(refusal::refusing(row_example(what, {std::move(starts)}, 24, 2), number));
   };
   refused("starts that begin with 5", {5, 12, 24}, 5);
   refused("starts that fall to 11", {0, 17, 11, 24}, 11);
@@ -93,17 +72,18 @@ std::vector<Example> rows(InputGenerator& generator, int) {
 Answer positions(const Example& example) {
   const int tokens = static_cast<int>(integer(example, "tokens")),
             ranks = static_cast<int>(integer(example, "ranks"));
-  if (is_refused(example)) return with_refusal(example, {{"positions", Tensor64({ranks, tokens + 2})}});
+  if (refusal::is_refused(example))
+    return refusal::with_refusal(example, {{"positions", Tensor64({ranks, tokens + 2})}});
   const std::vector<double>& starts = example.arguments.at("starts");
   const Layout layout = Layout::documents({starts.begin(), starts.end()}, tokens, ranks);
   layouts::Lists owned;
   for (int rank = 0; rank < ranks; ++rank) owned.push_back(layout.positions(rank));
-  return with_refusal(example, {{"positions", layouts::padded(owned, tokens + 2)}});
+  return refusal::with_refusal(example, {{"positions", layouts::padded(owned, tokens + 2)}});
 }
 
 Task positions_task() {
-  return exact_task("1", "document_positions", {{"positions", {"rank", "row"}}, refusal}, rows, positions,
-                    {"tokens", "starts", "ranks"});
+  return exact_task("1", "document_positions", {{"positions", {"rank", "row"}}, refusal::output()}, rows,
+                    positions, {"tokens", "starts", "ranks"});
 }
 
 // Tasks 2 to 4: any mask on any layout
@@ -204,8 +184,8 @@ std::vector<Example> masks(InputGenerator& generator, int) {
 std::vector<Example> masks_and_refused(InputGenerator& generator, int) {
   std::vector<Example> all = in_all_worlds(generator, mask_example);
   const auto refused = [&](const char* what, Index window, bool causal) {
-    all.push_back(
-        refusing(what, arguments_of({"", {{0, 12}, window, causal}, Layout({6, 6})}), double(window)));
+    all.push_back(refusal::refusing({what, {}, arguments_of({"", {{0, 12}, window, causal}, Layout({6, 6})})},
+                                    double(window)));
   };
   refused("a window of -3", -3, true);
   refused("a window of 4 that is not causal", 4, false);
@@ -217,7 +197,7 @@ Answer ranges(const Example& example) {
   const int ranks = layout.ranks();
   const Shape shape{ranks, ranks, largest_shard(layout.shard_tokens())};
   Answer answer{{"first", Tensor64(shape)}, {"last", Tensor64(shape)}};
-  if (is_refused(example)) return with_refusal(example, answer);
+  if (refusal::is_refused(example)) return refusal::with_refusal(example, answer);
   for (int rank = 0; rank < ranks; ++rank) {
     for (int owner = 0; owner < ranks; ++owner) {
       const reference::Mask mask = keys_seen(example).among(layout.positions(rank), layout.positions(owner));
@@ -229,15 +209,15 @@ Answer ranges(const Example& example) {
       }
     }
   }
-  return with_refusal(example, answer);
+  return refusal::with_refusal(example, answer);
 }
 
 const std::vector<std::string> told_of_masks{"starts", "window", "causal", "shard_tokens", "positions"};
 
 Task ranges_task() {
   const std::vector<std::string> axes{"query rank", "key rank", "query"};
-  return exact_task("3", "key_ranges", {{"first", axes}, {"last", axes}, refusal}, masks_and_refused, ranges,
-                    told_of_masks);
+  return exact_task("3", "key_ranges", {{"first", axes}, {"last", axes}, refusal::output()},
+                    masks_and_refused, ranges, told_of_masks);
 }
 
 Answer hops(const Example& example) {

@@ -10,6 +10,7 @@
 #include "judge/attention/forward.hpp"
 #include "judge/diagnosis/diagnose.hpp"
 #include "judge/numbers/rounding.hpp"
+#include "judge/refusal.hpp"
 
 using namespace course;
 
@@ -58,6 +59,7 @@ Example far_below(InputGenerator&) {
 std::vector<Example> all_exponents(InputGenerator& generator, int ranks) {
   std::vector<Example> all = exponents(generator, ranks);
   all.push_back(far_below(generator));
+  all.push_back(refusal::refusing({"17 numbers", {{"x", Tensor({17}, -1.0f)}}}, 17));
   return all;
 }
 
@@ -76,6 +78,7 @@ Answer powers_rounded(const Example& example) {
 
 /// What the comparison of norms cannot see: each number by itself.
 std::vector<Finding> is_near_everywhere(const Played& played) {
+  if (refusal::is_refused(*played.example)) return {};
   const Tensor& x = played.example->inputs.at("x");
   const Tensor64 &y = played.answer.at("y"), &right = played.expected.at("y");
   for (Index i = 0; i < y.size(); ++i) {
@@ -91,14 +94,14 @@ std::vector<Finding> is_near_everywhere(const Played& played) {
 }
 
 Task powers_task() {
-  return {.id = "1",
-          .function = "powers_of_two",
-          .outputs = {{"y", {"number"}}},
-          .examples = all_exponents,
-          .expected = powers,
-          .baseline = powers,
-          .rounding = powers_rounded,
-          .answer_checks = {is_near_everywhere}};
+  return refusal::with_refusals({.id = "1",
+                                 .function = "powers_of_two",
+                                 .outputs = {{"y", {"number"}}},
+                                 .examples = all_exponents,
+                                 .expected = powers,
+                                 .baseline = powers,
+                                 .rounding = powers_rounded,
+                                 .answer_checks = {is_near_everywhere}});
 }
 
 // Task 2
@@ -119,6 +122,8 @@ std::vector<Example> tiles(InputGenerator& generator, int) {
                     {"start", generator.normal({queries}, 3)}},
                    {{"vectors", {static_cast<double>(vectors)}}}});
   }
+  all.push_back(refusal::refusing(
+      {"7 queries", {{"k", Tensor({4, 4}, 1.0f)}, {"qt", Tensor({4, 7}, 1.0f)}, {"start", Tensor({7})}}}, 7));
   return all;
 }
 
@@ -155,13 +160,13 @@ Answer scores_rounded(const Example& example) {
 }
 
 Task tile_task() {
-  return {.id = "2",
-          .function = "score_tile",
-          .outputs = {{"s", {"key", "query"}}},
-          .examples = tiles,
-          .expected = scores<double>,
-          .baseline = scores<float>,
-          .rounding = scores_rounded};
+  return refusal::with_refusals({.id = "2",
+                                 .function = "score_tile",
+                                 .outputs = {{"s", {"key", "query"}}},
+                                 .examples = tiles,
+                                 .expected = scores<double>,
+                                 .baseline = scores<float>,
+                                 .rounding = scores_rounded});
 }
 
 // Tasks 3 and 4: what outcomes name, no family does
@@ -200,6 +205,10 @@ std::vector<Example> forward_examples(InputGenerator& generator, int) {
     const Index keys = qkv.k.extent(1);
     all.push_back(block_forward::make_example(what, std::move(qkv), std::max<Index>(1, keys * 2 / 3)));
   }
+  for (const int d : {6, 260}) {
+    all.push_back(refusal::refusing(
+        block_forward::make_example(fmt::format("d = {}", d), random_qkv(generator, 1, 5, 9, d), 9), d));
+  }
   all.push_back(
       block_forward::make_example("scores near -2e4", very_negative_qkv(generator, 1, 20, 60, 16, -2e4), 25));
   return all;
@@ -218,13 +227,17 @@ std::vector<Example> backward_examples(InputGenerator& generator, int) {
       all.push_back(drawn_example(generator, what + ", causal", std::move(qkv), LseGradient::Zero,
                                   blocks.with_offset(keys / 4)));
   }
+  const Blocks falling{.block = 64, .query_block = 60};
+  all.push_back(drawn_example(generator, "queries that see a key less than the one before",
+                              random_qkv(generator, 1, 60, 90, 16), LseGradient::Zero,
+                              falling.with_offset(70, -1)));
   return all;
 }
 
 Task forward_task() {
   Task task = of_outcomes(block_forward::task("3", "attend_block"));
   task.examples = forward_examples;
-  return task;
+  return refusal::with_refusals(std::move(task));
 }
 
 Task backward_task() {

@@ -155,6 +155,20 @@ TEST_F(Bench, TimesRingsOfFewKeyHeadsAndOfAWindow) {
                                    "ring, window 21, of 2", "gather, window 21, of 2"}));
 }
 
+TEST_F(Bench, HoldsBlocksInRegistersAgainstMultiplyAdds) {
+  const Finished all = run("--lesson 20 --json", "--head-dims 8,12");
+  ASSERT_EQ(all.code, 0) << all.err;
+  const nlohmann::json report = nlohmann::json::parse(all.out);
+  std::set<std::string> names;
+  for (const nlohmann::json& row : report.at("rows")) {
+    names.insert(row.at("name"));
+    EXPECT_GT(row.at("bound"), 0.5) << row;
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"forward, d = 8", "backward, d = 8", "forward, d = 12",
+                                          "backward, d = 12"}));
+  EXPECT_TRUE(report.contains("level") && report.contains("lanes")) << all.out;
+}
+
 TEST_F(Bench, TimesASimulatedGpu) {
   const Finished all = run("--simulated --json", "--head-dims 32");
   ASSERT_EQ(all.code, 0) << all.err;
@@ -186,7 +200,8 @@ TEST_F(Bench, TimesNoCausalRingsWithoutTheirLesson) {
 TEST_F(Bench, RefusesOptionsThatWouldDoNothing) {
   for (const char* options :
        {"--ring-ranks 3", "--causal --head-dims 8", "--simulated --peers", "--simulated --heads 2",
-        "--simulated --ring-head-dim 4", "--simulated --causal", "--packed --causal"})
+        "--simulated --ring-head-dim 4", "--simulated --causal", "--packed --causal", "--lesson 20 --causal",
+        "--lesson 4"})
     EXPECT_EQ(run(options, "").code, 2) << options;
 }
 

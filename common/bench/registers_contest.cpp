@@ -1,0 +1,191 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <stdexcept>
+
+#include "bench/contest.hpp"
+#include "course/terminal/terminal.hpp"
+#include "judge/numbers/input_generator.hpp"
+#include "player/blocks.hpp"
+#include "tensor/lanes.hpp"
+
+namespace course::bench {
+
+namespace {
+
+// ---- the yardstick ----
+
+/// Sums that do not wait for each other: enough for two units of four clocks, as many as registers hold.
+constexpr int chains = lanes == 16 ? 24 : 12;
+
+/// Multiply-adds of a core at their fastest, without memory.
+[[gnu::noinline]] float multiply_and_add(int times) {
+  Lanes sums[chains];
+  for (int i = 0; i < chains; ++i) sums[i] = splat(static_cast<float>(i));
+  const Lanes factor = hidden(0.999f), term = hidden(1e-3f);
+  for (int t = 0; t < times; ++t) {
+#pragma GCC unroll 24
+    for (int i = 0; i < chains; ++i) sums[i] = sums[i] * factor + term;
+  }
+  Lanes all{};
+  for (const Lanes& sum : sums) all += sum;
+  return all[0];
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Multiply-adds a second, now.
+double multiply_adds_now() {
+  constexpr int times = lanes == 16 ? 20000 : 40000;
+  static volatile float kept = 0;
+  const double seconds = seconds_of([] { kept = kept + multiply_and_add(times); });
+  return static_cast<double>(chains) * lanes * times / seconds;
+}
+
+/// What work reaches of the yardstick that is timed just before and just after it: the median, over those
+/// runs on both sides of which it is the same within 2 %. Nothing where these are too few.
+std::optional<double> share_of_peak(double multiply_adds, const std::function<void()>& work) {
+  constexpr int rounds = 60;
+  constexpr std::size_t fewest = 20;
+  std::vector<double> shares;
+  double before = multiply_adds_now();
+  for (int round = 0; round < rounds; ++round) {
+    const double seconds = seconds_of(work), after = multiply_adds_now();
+    if (std::abs(before / after - 1) < 0.02)
+      shares.push_back(multiply_adds / seconds / (0.5 * (before + after)));
+    before = after;
+  }
+  if (shares.size() < fewest) return std::nullopt;
+  std::ranges::nth_element(shares, shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2));
+  return shares[shares.size() / 2];
+}
+
+// ---- the problem ----
+
+/// One head; a few tiles of queries against keys that do not fit in the first cache.
+struct OneHead {
+  static constexpr Index queries = 12 * lanes, keys = 1536;
+
+  explicit OneHead(Index d)
+      : q(generator.normal({1, queries, d})),
+        k(generator.normal({1, keys, d})),
+        v(generator.normal({1, keys, d})),
+        d_o(generator.normal({1, queries, d})),
+        o(q.shape()),
+        lse({1, queries}),
+        delta({1, queries}),
+        dq(q.shape()),
+        dk(k.shape()),
+        dv(v.shape()),
+        state(1, queries, d) {}
+
+  BlockRequest request() const {
+    return {q.heads(), k.heads(), v.heads(), 0, 1 / std::sqrt(static_cast<float>(q.extent(2)))};
+  }
+  void forward(const LessonBlocks& blocks) {
+    state = AttentionState(1, queries, q.extent(2));
+    blocks.forward.accumulate(request(), state);
+    blocks.forward.finish(state, o.heads(), lse.matrix());
+  }
+  void backward(const LessonBlocks& blocks) {
+    blocks.backward.accumulate(request(), d_o.heads(), lse.matrix(), delta.matrix(), dq.heads(), dk.heads(),
+                               dv.heads());
+  }
+
+  InputGenerator generator = InputGenerator(1);
+  Tensor q, k, v, d_o;
+  Tensor o, lse, delta, dq, dk, dv;
+  AttentionState state;
+};
+
+/// By how much of its norm one tensor differs from the other.
+double difference(const Tensor& one, const Tensor& other) {
+  double squares = 0, all = 0;
+  for (Index i = 0; i < one.size(); ++i) {
+    squares += (double{one[i]} - other[i]) * (double{one[i]} - other[i]);
+    all += double{other[i]} * other[i];
+  }
+  return std::sqrt(squares / all);
+}
+
+void require_same(const std::string& what, const Tensor& one, const Tensor& other) {
+  const double off = difference(one, other);
+  if (off <= 1e-4) return;
+  throw std::runtime_error(
+      fmt::format("{}: the two lessons' answers differ by {:.2g}, expected 1e-4 at most", what, off));
+}
+
+/// Of a vector of scores 2 d multiply-adds forward and 14 instructions more, and d / 128 to shrink O;
+/// backward 5 d and 12: what is left to multiply-adds where all share their ports.
+double bound(bool backward, double d) {
+  return backward ? 5 * d / (5 * d + 12) : 2 * d / (2 * d + 14 + d / 128);
+}
+
+/// A lesson's block computations. They stay loaded.
+const LessonBlocks& blocks_of(const std::filesystem::path& library) {
+  void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const found = loaded == nullptr ? nullptr : dlsym(loaded, "course_blocks");
+  if (found == nullptr) throw std::runtime_error(dlerror());
+  return reinterpret_cast<decltype(course_blocks)*>(found)();
+}
+
+constexpr double levels[] = {0.76, 0.84, 0.90};
+
+}  // namespace
+
+RegistersReport hold_registers(const Contest& contest) {
+  const auto blocks = [&](Role role) -> const LessonBlocks& {
+    return blocks_of(contest.lessons.at(role).library);
+  };
+  const LessonBlocks &subject = blocks(Role::BlockRegisters), &products = blocks(Role::Block),
+                     &products_backward = blocks(Role::BlockBackward);
+  RegistersReport report;
+  double least = 1;
+  program::ProgressLine progress;
+  for (const int d : contest.head_dims) {
+    OneHead problem(d);
+    for (const bool backward : {false, true}) {
+      const std::string name = fmt::format("{}, d = {}", backward ? "backward" : "forward", d);
+      progress.show(name);
+      const LessonBlocks& other = backward ? products_backward : products;
+      const double work = (backward ? 5.0 : 2.0) * OneHead::queries * OneHead::keys * d;
+      const auto run = [&](const LessonBlocks& of) { backward ? problem.backward(of) : problem.forward(of); };
+      if (!backward) {
+        run(other);
+        const Tensor right = problem.o;
+        run(subject);
+        require_same(name, problem.o, right);
+      }
+      const std::optional<double> share = share_of_peak(work, [&] { run(subject); }),
+                                  of_products = share_of_peak(work, [&] { run(other); });
+      const double most = bound(backward, d);
+      report.rows.push_back({.name = name,
+                             .against = "the core's multiply-adds",
+                             .bound = most,
+                             .unit = "% of the bound",
+                             .limited_by = of_products
+                                               ? fmt::format("lesson {}'s products make {:.0f} %",
+                                                             backward ? "06" : "04", 100 * *of_products)
+                                               : "",
+                             .rate = share ? 100 * *share / most : 0,
+                             .ratio = share});
+      if (!share) report.noisy = true;
+      if (share) least = std::min(least, *share / most);
+    }
+  }
+  progress.clear();
+  report.level =
+      static_cast<int>(std::ranges::count_if(levels, [&](double level) { return least >= level; }));
+  report.lanes = lanes;
+  return report;
+}
+
+}  // namespace course::bench

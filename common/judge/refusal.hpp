@@ -1,0 +1,21 @@
+#pragma once
+
+#include "judge/task.hpp"
+
+/// Arguments that a function has to refuse, in words that name a number (player/refusal.hpp).
+namespace course::refusal {
+
+/// What a function says of them, and nothing of others.
+Output output();
+
+/// The example is to be refused, with this number in the message.
+Example refusing(Example example, double number);
+bool is_refused(const Example& example);
+
+/// The answer of an example that is not refused, with an empty refusal; of one that is, zeros of its shapes.
+Answer with_refusal(const Example& example, Answer answer);
+
+/// A task whose functions refuse: what is expected of the others is as it was.
+Task with_refusals(Task task);
+
+}  // namespace course::refusal

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "player/adapter.hpp"
+
+namespace course {
+
+/// Calls it; of a case with the argument refuses, a number that its message has to name, the output refusal
+/// says what it does: 1 for std::invalid_argument that names it, 0 for one that does not, -1 for none. All
+/// other outputs are zeros then.
+template <class Function>
+void call_or_refuse(Call& call, Function function) {
+  if (!call.is_given("refuses")) {
+    call.output("refusal", {0});
+    return function();
+  }
+  float said = -1;
+  try {
+    function();
+  } catch (const std::invalid_argument& error) {
+    const std::string number = std::to_string(call.integer("refuses"));
+    said = std::string(error.what()).find(number) != std::string::npos ? 1 : 0;
+  }
+  call.output("refusal", {1})[0] = said;
+  for (const auto& [name, tensor] : call.outputs())
+    if (name != "refusal") std::ranges::fill(call.output(name, tensor.shape()).values(), 0.0f);
+}
+
+}  // namespace course
