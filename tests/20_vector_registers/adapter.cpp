@@ -32,7 +32,7 @@ void score_tile(Call& call) {
   const Index most = course::lanes * call.integer("vectors");
   for (Index first = 0; first < queries; first += most) {
     const Tensor columns = slice(qt, 1, first, most);
-    Tensor part({k.extent(0), most});
+    Tensor part({k.extent(0), most}, std::numeric_limits<float>::quiet_NaN());
     lesson20::score_tile(k.matrix(), columns.matrix(), std::span(start.values()).subspan(first, most),
                          part.matrix());
     for (Index j = 0; j < k.extent(0); ++j)

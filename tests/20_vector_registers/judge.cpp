@@ -8,6 +8,7 @@
 #include "judge/attention/block/block_backward.hpp"
 #include "judge/attention/block/block_forward.hpp"
 #include "judge/attention/forward.hpp"
+#include "judge/checks/communication_checks.hpp"
 #include "judge/diagnosis/diagnose.hpp"
 #include "judge/numbers/rounding.hpp"
 #include "judge/refusal.hpp"
@@ -234,15 +235,39 @@ std::vector<Example> backward_examples(InputGenerator& generator, int) {
   return all;
 }
 
+/// All of whose scores are two megabytes.
+QKV many_keys(InputGenerator& generator) {
+  return random_qkv(generator, 1, 64, 8192, 4);
+}
+
+/// A tile of scores is less; where they are few, nothing is held.
+std::int64_t half_a_megabyte(const Example& example) {
+  return example.large ? 1 << 19 : std::numeric_limits<std::int64_t>::max();
+}
+
 Task forward_task() {
   Task task = of_outcomes(block_forward::task("3", "attend_block"));
-  task.examples = forward_examples;
+  task.examples = [](InputGenerator& generator, int ranks) {
+    std::vector<Example> all = forward_examples(generator, ranks);
+    all.push_back(block_forward::make_example("8192 keys", many_keys(generator), 8192));
+    all.back().large = true;
+    return all;
+  };
+  task.communication_checks = {checks::uses_memory_at_most(half_a_megabyte, "")};
   return refusal::with_refusals(std::move(task));
 }
 
 Task backward_task() {
   Task task = of_outcomes(block_backward::block_task("4", "block_backward"));
-  task.examples = backward_examples;
+  task.examples = [](InputGenerator& generator, int ranks) {
+    std::vector<Example> all = backward_examples(generator, ranks);
+    const block_backward::Blocks whole{.block = 8192, .query_block = 64};
+    all.push_back(block_backward::drawn_example(generator, "8192 keys", many_keys(generator),
+                                                block_backward::LseGradient::Zero, whole));
+    all.back().large = true;
+    return all;
+  };
+  task.communication_checks = {checks::uses_memory_at_most(half_a_megabyte, "")};
   return task;
 }
 
