@@ -15,7 +15,7 @@ using course::Index;
 using course::MatrixView;
 
 TokensToHide tokens_to_hide(const Setup& setup) {
-  // Write both times down for n tokens a rank: which grows with n, and which with its square?
+  // Write both times down for c tokens a rank: which grows with c, and which with its square?
   // What travels backwards beside keys and values?
   throw course::NotImplemented("task 1, tokens_to_hide");
 }

@@ -16,7 +16,7 @@ using course::MatrixView;
 
 TokensToHide tokens_to_hide(const Setup& setup) {
   //> task 1
-  //| // Write both times down for n tokens a rank: which grows with n, and which with its square?
+  //| // Write both times down for c tokens a rank: which grows with c, and which with its square?
   //| // What travels backwards beside keys and values?
   //| throw course::NotImplemented("task 1, tokens_to_hide");
   const double scores = setup.query_heads * (setup.causal ? 0.5 : 1.0);  // times n^2
