@@ -231,7 +231,9 @@ AnswerHeaders::AnswerHeaders(fs::path course, const std::string& folder, bool on
     named.push_back(as_included(header));
     add_with_includes(header, root, folders, files);
   }
-  const bool on_ranks = std::ranges::any_of(files, [&](const fs::path& header) {
+  std::vector<fs::path> of_contract;
+  add_with_includes(contract, root, folders, of_contract);
+  const bool on_ranks = std::ranges::any_of(of_contract, [&](const fs::path& header) {
     return std::ranges::count(includes_of(read_text(root / header)), "mpi.h") > 0;
   });
   if (on_ranks) systems.push_back("MPI");
