@@ -135,7 +135,8 @@ td.number { text-align: right; }
 pre { background: #f4f4f4; padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem; }
 pre.told { border-left: 4px solid #b3261e; } blockquote { margin: 0; font-size: .92rem; color: #444; white-space: pre-line; }
 .passed { color: #1b6e2d; } .failed { color: #b3261e; } .todo, .skipped { color: #6b5900; }
-h1, h2, h3, td { unicode-bidi: isolate; } h1, h2, h3, td:first-child { overflow-wrap: anywhere; }
+h1, h2, h3, td { unicode-bidi: isolate; }
+h1, h2, h3, td:first-child { overflow-wrap: anywhere; }
 </style>
 )";
 
