@@ -231,11 +231,18 @@ AnswerHeaders::AnswerHeaders(fs::path course, const std::string& folder, bool on
     named.push_back(as_included(header));
     add_with_includes(header, root, folders, files);
   }
+  std::vector<fs::path> of_contract;
+  add_with_includes(contract, root, folders, of_contract);
+  const bool on_ranks = std::ranges::any_of(of_contract, [&](const fs::path& header) {
+    return std::ranges::count(includes_of(read_text(root / header)), "mpi.h") > 0;
+  });
+  if (on_ranks) systems.push_back("MPI");
+  if (on_gpu) systems.push_back("CUDA");
 }
 
 std::string AnswerHeaders::in_words() const {
   return "an answer to lesson " + lesson + " may include " + listed(named) +
-         " of the course, and the system's headers: those of C++, MPI, Eigen and CUDA";
+         " of the course, and the system's headers: those of " + listed(systems);
 }
 
 fs::path as_included(const fs::path& file) {

@@ -21,6 +21,8 @@ struct AnswerHeaders {
   std::vector<std::filesystem::path> files;  ///< from the root
   std::vector<std::string> named;            ///< those that answers themselves include, as they include them
 
+  std::vector<std::string> systems{"C++", "Eigen"};  ///< whose headers there are besides
+
   /// "an answer to lesson 05 may include ring_attention.hpp, ... and what the system has: ...".
   std::string in_words() const;
 };

@@ -245,6 +245,7 @@ class Batch {
     play_or_stop(waiting);
     forget_unused_seeds();
     write_reports();
+    say_other_points();
     write_table();
     fs::remove_all(parts_);  // of an interrupted run, too, and of submissions that are gone
     const bool complete = std::ranges::all_of(items_, [&](const Item& item) { return is_settled(item); });
@@ -325,6 +326,7 @@ class Batch {
       else
         passed_over.push_back(presentable(name) + " (" + why_passed_over(entry, name) + ")");
     }
+    std::ranges::sort(folders);
     std::ranges::sort(passed_over);
     if (!passed_over.empty()) complain("not graded: " + joined(passed_over));
     if (folders.empty())
@@ -333,12 +335,13 @@ class Batch {
   }
 
   void collect_items(const std::vector<fs::path>& folders) {
+    std::vector<std::string> unknown, absent;
     for (const fs::path& folder : folders) {
       const std::string name = folder.filename();
       items_.push_back(item_of(name, folder));
-      if (!ids_.empty() && !ids_.contains(name)) complain("not in the roster: " + presentable(name));
+      if (!ids_.empty() && !ids_.contains(name)) unknown.push_back(presentable(name));
     }
-    std::vector<std::string> absent;
+    if (!unknown.empty()) complain("not in the roster: " + joined(unknown));
     for (const auto& [name, id] : ids_) {
       if (std::ranges::find(items_, name, &Item::name) != items_.end()) continue;
       items_.push_back({name, {}, {}, {}, {}});
@@ -569,6 +572,25 @@ class Batch {
           fmt::format("{}: handed in anew since it was graded: {}; ./course grade {} --submissions ... "
                       "grades that",
                       presentable(item.name), joined(outdated), joined(outdated, {}, " ")));
+  }
+
+  bool was_graded_for_other_points(const LessonInfo& lesson) const {
+    return std::ranges::any_of(items_, [&](const Item& item) {
+      const std::optional<Json> report = read_report(item.result);
+      const Json* entry = entry_of(report, lesson.id);
+      return entry != nullptr && is_graded(*entry) && entry->at("terms").at("scope") != scope_of(lesson);
+    });
+  }
+
+  /// Says which lessons, not asked for now, were graded when their tasks had other points.
+  void say_other_points() const {
+    std::vector<std::string> changed;
+    for (const LessonInfo& lesson : checkout_.lessons) {
+      if (!terms_.contains(lesson.id) && was_graded_for_other_points(lesson)) changed.push_back(lesson.id);
+    }
+    if (!changed.empty())
+      complain(fmt::format("points of lesson {} changed; ./course grade {} --submissions ... applies them",
+                           joined(changed), joined(changed, {}, " ")));
   }
 
   /// One line a submission, also as grades.csv.

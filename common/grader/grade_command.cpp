@@ -1,6 +1,8 @@
 #include "grader/grade_command.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +19,7 @@
 #include "grader/history.hpp"
 #include "grader/readable.hpp"
 #include "protocol/errors.hpp"
+#include "runner/descriptor.hpp"
 #include "runner/subprocess.hpp"
 #include "skeleton/skeleton.hpp"
 #include "text/text_file.hpp"
@@ -157,12 +160,6 @@ std::string deciding_hash(const Checkout& checkout, const LessonInfo& lesson) {
   return content_hash(texts);
 }
 
-std::string scope_of(const LessonInfo& lesson) {
-  return joined(
-      lesson.tasks,
-      [&](const TaskInfo& task) { return fmt::format("{}.{}={}", lesson.id, task.id, task.points); }, " ");
-}
-
 GradingManifest manifest_of(const Checkout& checkout, const std::vector<LessonInfo>& lessons,
                             std::uint64_t seed, Isolation isolation) {
   const Captured commit = capture({.argv = {"git", "-c", "safe.directory=*", "-C", checkout.root, "describe",
@@ -258,14 +255,17 @@ std::string formatted(const Report& report, const std::string& format, const Che
   return text_report(report);
 }
 
-/// "; ring_softmax.cpp, found at ..." of files that lie beside untouched skeletons; empty where there are
-/// none.
+/// "; ring_softmax.cpp, found at ..." of files, also in Python, that lie beside untouched skeletons; empty
+/// where there are none.
 std::string written_elsewhere(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder) {
   std::string text;
   for (const std::string& file : lesson.files) {
     const std::string found =
         found_elsewhere(folder, checkout.root, lesson, file, checkout.skeleton(lesson, file));
-    if (!found.empty()) text += "; " + found;
+    const std::string python = answered_in_python(folder, checkout.root, lesson, file);
+    for (const std::string& said : {found, python}) {
+      if (!said.empty()) text += "; " + said;
+    }
   }
   return text;
 }
@@ -277,9 +277,9 @@ std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInf
     return {Status::Skipped, obstacle};
   if (!handed_in.refusal.empty()) return {Status::Failed, "not taken: " + handed_in.refusal};
   if (!handed_in.missing.empty()) {
-    return {handed_in.texts.empty() ? Status::Todo : Status::Failed,
-            "not handed in: " +
-                where_it_was_looked_for(folder, checkout.root, lesson, handed_in.missing.front())};
+    return {
+        handed_in.texts.empty() ? Status::Todo : Status::Failed,
+        not_handed_in + where_it_was_looked_for(folder, checkout.root, lesson, handed_in.missing.front())};
   }
   if (is_untouched(checkout, lesson, handed_in))
     return {Status::Todo, "not written yet" + written_elsewhere(checkout, lesson, folder)};
@@ -315,9 +315,8 @@ namespace {
 void refuse_unused(const GradeOptions& options) {
   if (options.submission && options.submissions) throw UsageError("--submission contradicts --submissions");
   if (options.submissions && options.format)
-    throw UsageError(
-        "--format " + *options.format +
-        " (--json) is of one submission; --submissions writes each report as JSON, HTML and Markdown");
+    throw UsageError((options.as_json ? "--json" : "--format " + *options.format) +
+                     " is of one submission; --submissions writes each report as JSON, HTML and Markdown");
   const std::pair<const char*, bool> of_many[] = {{"--jobs", options.jobs > 0},
                                                   {"--roster", options.roster.has_value()},
                                                   {"--due", options.due.has_value()}};
@@ -358,6 +357,19 @@ bool holds_results(const fs::path& folder) {
   return fs::is_regular_file(folder / run_file) && fs::is_directory(folder / "reports");
 }
 
+/// Throws UsageError where a file cannot be written in the place of `output`, which nobody wants to learn
+/// after an hour of grading.
+void refuse_unwritable(const fs::path& output) {
+  const fs::path probe = output.string() + ".probe" + std::to_string(getpid());
+  std::error_code error;
+  fs::create_directories(fs::absolute(probe).parent_path(), error);
+  const Descriptor file(open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (file.get() < 0)
+    throw UsageError("--output: cannot write " + output.string() + ": " +
+                     std::generic_category().message(errno));
+  fs::remove(probe, error);
+}
+
 /// Throws UsageError where there are no submissions, and where results would lie among what they are not.
 void refuse_places(const fs::path& submissions, const fs::path& results) {
   const std::string all = "--submissions: " + submissions.string(), place = "--output: " + results.string();
@@ -367,7 +379,7 @@ void refuse_places(const fs::path& submissions, const fs::path& results) {
   if (lies_in(results, submissions))
     throw UsageError(place + " lies in " + submissions.string() +
                      ", which is for submissions; expected a folder elsewhere");
-  if (!fs::exists(results)) return;
+  if (!fs::exists(results)) return refuse_unwritable(results);
   if (!fs::is_directory(results)) throw UsageError(place + " is a file; --submissions needs a folder");
   if (!fs::is_empty(results) && !holds_results(results))
     throw UsageError(place +
@@ -379,6 +391,12 @@ void refuse_places(const fs::path& submissions, const fs::path& results) {
 
 fs::path results_folder(const GradeOptions& options) {
   return options.output.value_or(whole_path(*options.submissions).string() + ".grades");
+}
+
+std::string scope_of(const LessonInfo& lesson) {
+  return joined(
+      lesson.tasks,
+      [&](const TaskInfo& task) { return fmt::format("{}.{}={}", lesson.id, task.id, task.points); }, " ");
 }
 
 GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson,
@@ -403,6 +421,7 @@ int grade(Checkout checkout, GradeOptions options) {
     if (!fs::is_directory(folder)) throw UsageError("--submission: " + folder.string() + " is not a folder");
     if (!options.prepared) refuse_class(folder, checkout.lessons);  // else that is somebody's grader
   }
+  if (options.output && !options.submissions) refuse_unwritable(*options.output);
   // First, so that one file of points serves assignments of single lessons.
   if (options.points) options.points_text = override_points(checkout.lessons, *options.points);
   const std::vector<LessonInfo> lessons = chosen_lessons(checkout.lessons, options.lessons);

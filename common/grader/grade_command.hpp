@@ -11,6 +11,7 @@ struct GradeOptions {
   std::optional<std::filesystem::path> submission;
   std::optional<std::filesystem::path> submissions;
   std::optional<std::string> format;  ///< of one submission's report; "text" without it
+  bool as_json = false;               ///< --json was given, which is a format, too
   std::optional<std::filesystem::path> output;
   std::optional<std::filesystem::path> points;  ///< a JSON file that overrides the registry's
   std::string points_text = {};                 ///< what that file has, which may be a pipe
@@ -46,6 +47,9 @@ int grade_all(const Checkout& checkout, const std::vector<LessonInfo>& lessons, 
 
 /// What one lesson is graded on in a run on these terms.
 GradingManifest terms_of(const Checkout& checkout, const LessonInfo& lesson, const GradingManifest& manifest);
+
+/// The tasks of a lesson and their points: "05.1=20 05.2=80".
+std::string scope_of(const LessonInfo& lesson);
 
 /// How the judge is to play what a workshop has made: confined, with hidden tests.
 GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson, const Workshop& workshop,

@@ -46,8 +46,17 @@ std::string title_of_lesson(const Json& lesson, const Checkout& checkout) {
   return id + " " + (known == checkout.lessons.end() ? lesson.at("name").get<std::string>() : known->title);
 }
 
-std::string in_words(const std::string& status) {
-  return status == "todo" ? "not written" : status;
+/// Whether a task, or a lesson by its first, is not passed since its file is missing.
+bool is_missing(const Json& part) {
+  if (!part.contains("tasks")) return part.value("diagnosis", "").starts_with(not_handed_in);
+  return !part.at("tasks").empty() && is_missing(part.at("tasks").front());
+}
+
+/// The status of a task or of a lesson.
+std::string in_words(const Json& part) {
+  const std::string status = part.at("status");
+  if (status != "todo") return status;
+  return is_missing(part) ? "not handed in" : "not written";
 }
 
 /// "commit 1a2b3c4 of 2026-10-05T22:41:07+02:00, 3.2 hours late"; empty where nothing is known of it.
@@ -126,7 +135,8 @@ td.number { text-align: right; }
 pre { background: #f4f4f4; padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85rem; }
 pre.told { border-left: 4px solid #b3261e; } blockquote { margin: 0; font-size: .92rem; color: #444; white-space: pre-line; }
 .passed { color: #1b6e2d; } .failed { color: #b3261e; } .todo, .skipped { color: #6b5900; }
-h1, h2, h3, td { overflow-wrap: anywhere; unicode-bidi: isolate; }
+h1, h2, h3, td { unicode-bidi: isolate; }
+h1, h2, h3, td:first-child { overflow-wrap: anywhere; }
 </style>
 )";
 
@@ -134,7 +144,7 @@ std::string html_task(const Json& lesson, const Json& task, const Checkout& chec
   const std::string id = task.at("id"), status = task.at("status");
   std::string text =
       fmt::format("<h3>{}.{} {}: <span class=\"{}\">{}</span>, {}</h3>\n", html(lesson.at("id")), html(id),
-                  html(task.at("name")), html(status), html(in_words(status)), points_of(task));
+                  html(task.at("name")), html(status), html(in_words(task)), points_of(task));
   for (const TaskText& each : texts_of(checkout, lesson.at("id"), id))
     text +=
         fmt::format("<blockquote>{}</blockquote>\n<pre>{}</pre>\n", html(each.words), html(each.declaration));
@@ -185,7 +195,7 @@ std::string fenced(const std::string& text, const std::string& language) {
 std::string markdown_task(const Json& lesson, const Json& task, const Checkout& checkout) {
   const std::string id = task.at("id");
   std::string text = fmt::format("### {}.{} {}: {}, {}\n\n", markdown(lesson.at("id")), markdown(id),
-                                 markdown(task.at("name")), in_words(task.at("status")), points_of(task));
+                                 markdown(task.at("name")), in_words(task), points_of(task));
   for (const TaskText& each : texts_of(checkout, lesson.at("id"), id))
     text += quoted(each.words) + fenced(each.declaration, "cpp");
   if (const std::string why = told(task); !why.empty()) text += fenced(why, "text");
@@ -209,7 +219,7 @@ std::string html_report(const Json& report, const Checkout& checkout) {
   for (const Json& lesson : report.at("lessons"))
     text += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td class=\"number\">{}</td></tr>\n",
                         html(title_of_lesson(lesson, checkout)), html(lesson.at("status")),
-                        html(in_words(lesson.at("status"))), points_of(lesson));
+                        html(in_words(lesson)), points_of(lesson));
   text += "</table>\n";
   if (const Edits edits = edits_of(report); !edits.paths.empty())
     text += "<p>" + html(edits_in_words(edits)) + "</p>\n";
@@ -221,8 +231,8 @@ std::string markdown_report(const Json& report, const Checkout& checkout) {
   std::string text = fmt::format("# {}\n\n{}{}\n\n| lesson | | points |\n| --- | --- | --- |\n",
                                  markdown(who(report)), points_of(report), skipped_note(report));
   for (const Json& lesson : report.at("lessons"))
-    text += fmt::format("| {} | {} | {} |\n", markdown(title_of_lesson(lesson, checkout)),
-                        in_words(lesson.at("status")), points_of(lesson));
+    text += fmt::format("| {} | {} | {} |\n", markdown(title_of_lesson(lesson, checkout)), in_words(lesson),
+                        points_of(lesson));
   text += "\n";
   if (const Edits edits = edits_of(report); !edits.paths.empty())
     text += markdown(edits_in_words(edits)) + "\n\n";

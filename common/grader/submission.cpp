@@ -57,13 +57,19 @@ bool came_with_the_course(const fs::path& path, const fs::path& root) {
                              [](const fs::path& part) { return part == "skeletons" || part == "solutions"; });
 }
 
+/// The file's text; nothing where there is none, or one that is not taken.
+std::optional<std::string> text_or_none(const Descriptor& top, const fs::path& path) {
+  try {
+    return read_below(top, path);
+  } catch (const NotTaken&) {
+    return std::nullopt;
+  }
+}
+
 /// Whether the file is nothing but the skeleton. One that is not read is something else.
 bool is_copy(const Descriptor& top, const fs::path& path, const std::optional<std::string>& skeleton) {
-  try {
-    return skeleton && same_code(read_below(top, path).value_or(""), *skeleton);
-  } catch (const NotTaken&) {
-    return false;
-  }
+  const std::optional<std::string> text = text_or_none(top, path);
+  return skeleton && text && same_code(*text, *skeleton);
 }
 
 }  // namespace
@@ -132,12 +138,26 @@ std::string found_elsewhere(const fs::path& folder, const fs::path& root, const 
                      Checkout::student_file(lesson, file).string());
 }
 
+std::string answered_in_python(const fs::path& folder, const fs::path& root, const LessonInfo& lesson,
+                               const std::string& file) {
+  const Descriptor top(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const fs::path name = fs::path(file).replace_extension(".py");
+  const fs::path skeleton = root / Checkout::student_file(lesson, name);
+  for (const fs::path& place : {Checkout::student_file(lesson, name), name}) {
+    const std::optional<std::string> text = text_or_none(top, place);
+    if (text && !(fs::exists(skeleton) && same_lines(*text, read_text(skeleton))))
+      return "a " + name.string() + " is there: Python answers are checked and not graded";
+  }
+  return "";
+}
+
 std::string where_it_was_looked_for(const fs::path& folder, const fs::path& root, const LessonInfo& lesson,
                                     const std::string& file) {
   const std::string found = found_elsewhere(folder, root, lesson, file, std::nullopt);
-  return found.empty() ? fmt::format("{}, looked for at {} and at the top of the submission", file,
-                                     Checkout::student_file(lesson, file).string())
-                       : found;
+  if (!found.empty()) return found;
+  const std::string python = answered_in_python(folder, root, lesson, file);
+  return fmt::format("{}, looked for at {} and at the top of the submission{}", file,
+                     Checkout::student_file(lesson, file).string(), python.empty() ? "" : "; " + python);
 }
 
 std::string files_hash(const HandedIn& handed_in) {

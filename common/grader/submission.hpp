@@ -45,8 +45,13 @@ std::string found_elsewhere(const std::filesystem::path& folder, const std::file
                             const LessonInfo& lesson, const std::string& file,
                             const std::optional<std::string>& skeleton);
 
-/// Of a file of the lesson that is missing: where it was looked for, or
-/// found_elsewhere.
+/// What to say of an answer in Python that lies where the lesson's file would be taken; empty where there is
+/// none, or the skeleton that the course in `root` has.
+std::string answered_in_python(const std::filesystem::path& folder, const std::filesystem::path& root,
+                               const LessonInfo& lesson, const std::string& file);
+
+/// Of a file of the lesson that is missing: found_elsewhere, or where it was looked for and
+/// answered_in_python.
 std::string where_it_was_looked_for(const std::filesystem::path& folder, const std::filesystem::path& root,
                                     const LessonInfo& lesson, const std::string& file);
 

@@ -16,12 +16,12 @@ case $1 in *.zip) zip=$(cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1") ;
 shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-lessons=()
+lessons=() points=''
 while [ $# -gt 0 ]; do
   case $1 in
     --points)
       [ -f "${2:-}" ] || quit 2 "--points: there is no file '${2:-}'"
-      cp -- "$2" "$work/points.json"
+      points=$2
       shift
       ;;
     -*) quit 2 "there is no option '$1'; $usage" ;;
@@ -53,6 +53,21 @@ for argument in ${lessons[@]+"${lessons[@]}"}; do
     is_lesson "$name" || quit 2 "there is no lesson '$name'; there are: ${packed//$'\n'/, }"
   done
 done
+# Has the grader read the points, as for a submission of nothing: what it refuses there would fail every student's grade.
+look_at_points() {
+  local said code=0
+  echo "pack.sh: the grader looks at $points" >&2
+  mkdir "$work/nobody"
+  said=$("$course/course" --no-install grade ${lessons[@]+"${lessons[@]}"} --points "$points" --prepared --isolation none \
+    --submission "$work/nobody" 2>&1 >/dev/null </dev/null) || code=$?
+  rmdir "$work/nobody"
+  said=${said##*$'\n'}
+  [ $code != 2 ] || quit 2 "${said#course: }"
+  [ $code = 0 ] || echo "pack.sh: the points were not looked at: ${said#course: }" >&2
+  cp -- "$points" "$work/points.json"
+}
+
+[ -z "$points" ] || look_at_points
 git clone --quiet --depth 1 --upload-pack "git -c safe.directory='*' upload-pack" "file://$course" "$work/course"
 # Gradescope unpacks without run bits, which is no change of the course: reports name its commit without "-dirty".
 git -C "$work/course" config core.fileMode false

@@ -116,6 +116,11 @@ TEST_F(NewLesson, LacksWhatItsAuthorHasToWrite) {
   EXPECT_NE(readme.find("| | <!-- one_block_short --> |\n"), std::string::npos) << readme;
 }
 
+TEST_F(NewLesson, IsNotBegunInAHandout) {
+  write_text(checkout_.root / handout_file, "{}");
+  EXPECT_THROW(new_lesson(checkout_, "reversed_ring", "ring_forward"), Unavailable);
+}
+
 TEST_F(NewLesson, RefusesNamesAndFamilies) {
   EXPECT_THROW(new_lesson(checkout_, "Causal ring", "ring_forward"), UsageError);
   EXPECT_THROW(new_lesson(checkout_, "ring_attention", "ring_forward"), UsageError);

@@ -72,10 +72,10 @@ printf 'submission,id\nada,1001\nben,1002\ncleo,1003\nzoe,1004\n' >"$work/roster
 # ---- what is refused before anything is graded ----
 
 grade_class 01 --format json
-check '--format of many is refused' has "$code $err" '2 course: --format json (--json) is of one submission'
+check '--format of many is refused' has "$code $err" '2 course: --format json is of one submission'
 before=--json
 grade_class 01
-check 'so is --json' has "$code $err" '2 course: --format json (--json) is of one submission'
+check 'so is --json' has "$code $err" '2 course: --json is of one submission'
 grade 01 --prepared --format junit
 check '--json contradicts another format' has "$code $err" '2 course: --json contradicts --format junit'
 before=''
@@ -94,6 +94,10 @@ for place in "$all" "$all/ada" "$all/ada/grades" "$all/grades/of" "$work/others"
   check "results do not go to $place" has "$code $err" "2 course: --output: $place "
   check 'which stays as it is' is "$(find "$work" | sort)" "$before_refusal"
 done
+grade_class 01 --output /proc/x
+check 'nor where nothing can be written' has "$code $err" '2 course: --output: cannot write /proc/x: '
+grade 01 --prepared --submission "$all/ada" --output /proc/x
+check 'nor does a report' has "$code $err" '2 course: --output: cannot write /proc/x: '
 ln -s "$all" "$work/link to all"
 grade_class 01 --output "$work/link to all/grades"
 check 'nor there by a link' has "$code $err" '2 course: --output: '
@@ -228,6 +232,11 @@ check 'asked for, it is graded' test "$(field ada lesson01)" != 100
 check 'what is not committed is told from it' is "$(field ada 01_commit)" \
   "$(git -C "$all/ada" rev-parse --short HEAD~1)-changed"
 check 'and has no lateness' is "$(field ada 01_late_hours)" ''
+printf '{"01": {"2": 7}}' >"$work/points.json"
+grade_class 02 --points "$work/points.json"
+check 'that its points are others now is said' has "$err" \
+  'points of lesson 01 changed; ./course grade 01 --submissions ... applies them'
+rm "$results/points.json"
 
 # ---- reports that lack something, as another version of the course may write them ----
 

@@ -195,6 +195,49 @@ TEST_F(Zip, IsOfLessonsThatThereAre) {
   EXPECT_EQ(packed.exit.code, 0) << packed.output;
 }
 
+/// Packs a course of lesson 01 whose launcher is a script, with points that it looks at.
+class ZipWithPoints : public testing::Test {
+ protected:
+  Captured packed(const std::string& script) const {
+    const fs::path course = temporary.path() / "course";
+    fs::create_directories(course / "common" / "gradescope");
+    for (const char* file : {"pack.sh", "setup.sh", "run_autograder"}) {
+      fs::copy(fs::path(GRADESCOPE_FOLDER) / file, course / "common" / "gradescope",
+               fs::copy_options::overwrite_existing);
+    }
+    write_text(course / "lessons" / "01_safe_softmax" / "README.md", "");
+    write_text(course / "course", "#!/bin/bash\n" + script);
+    fs::permissions(course / "course", fs::perms::owner_all);
+    write_text(temporary.path() / "points.json", "{}");
+    capture({.argv = {"git", "init", "--quiet", course}});
+    capture({.argv = {"git", "-C", course, "add", "--all"}});
+    capture({.argv = {"git", "-C", course, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit",
+                      "--quiet", "--message", "a course"}});
+    return capture({.argv = {"bash", course / "common" / "gradescope" / "pack.sh", zip, "--points",
+                             temporary.path() / "points.json", "01"}});
+  }
+
+  TemporaryFolder temporary;
+  const fs::path zip = temporary.path() / "autograder.zip";
+};
+
+TEST_F(ZipWithPoints, HasNoneThatTheGraderRefuses) {
+  const Captured refused = packed("echo 'course: --points: lesson 01 has no task 9' >&2; exit 2");
+  EXPECT_EQ(refused.exit.code, 2);
+  EXPECT_TRUE(refused.output.ends_with("pack.sh: --points: lesson 01 has no task 9\n")) << refused.output;
+  EXPECT_FALSE(fs::exists(zip));
+}
+
+TEST_F(ZipWithPoints, HasThoseThatItTakesOrCannotLookAt) {
+  for (const char* script : {"exit 0", "echo 'course: there is no compiler' >&2; exit 3"}) {
+    const Captured taken = packed(script);
+    EXPECT_EQ(taken.exit.code, 0) << taken.output;
+    const Captured files = capture({.argv = {"cmake", "-E", "tar", "tf", zip}});
+    EXPECT_NE(files.output.find("points.json"), std::string::npos) << files.output;
+    EXPECT_EQ(files.output.find("nobody"), std::string::npos) << files.output;
+  }
+}
+
 }  // namespace
 
 }  // namespace course::program::grader

@@ -140,6 +140,18 @@ class Lesson {
   Workshop workshop_{checkout_, lesson_, strongest_isolation()};
 };
 
+TEST(HeadersInWords, NameTheSystemsThatTheLessonHas) {
+  const Checkout checkout = Checkout::find();
+  for (const LessonInfo& lesson : checkout.lessons) {
+    const std::string words = AnswerHeaders(checkout.root, lesson.folder(), lesson.needs_gpu()).in_words();
+    const std::string systems = words.substr(words.find("the system's headers"));
+    EXPECT_NE(systems.find("C++"), std::string::npos) << words;
+    EXPECT_NE(systems.find("Eigen"), std::string::npos) << words;
+    EXPECT_EQ(systems.find("MPI") != std::string::npos, lesson.needs_mpi()) << words;
+    EXPECT_EQ(systems.find("CUDA") != std::string::npos, lesson.needs_gpu()) << words;
+  }
+}
+
 class Includes : public testing::TestWithParam<Attempt> {};
 
 TEST_P(Includes, AreTheSameInTheBuildAndInAGrade) {

@@ -92,6 +92,17 @@ TEST(Reports, EndAParagraphWhereTheContractDoes) {
   EXPECT_NE(text.find("modulo P.\n>\n> q, k, v, o \\[heads"), std::string::npos) << text;
 }
 
+/// The box says where it was looked for.
+TEST(Reports, SayOfAMissingFileThatItWasNotHandedIn) {
+  const std::string why = "not handed in: safe_softmax.cpp, looked for at the top of the submission";
+  const nlohmann::ordered_json report =
+      json_of(report_of({{.lesson_status = lesson_status_as_a_whole(lessons()[0], Status::Todo, why)}}));
+  for (const std::string& text : {html_report(report, checkout()), markdown_report(report, checkout())}) {
+    EXPECT_EQ(text.find("not written"), std::string::npos) << text;
+    EXPECT_NE(text.find("not handed in"), text.rfind("not handed in"));
+  }
+}
+
 TEST(Reports, SayWhenALessonWasHandedInAndHowLate) {
   Report graded = report_with("x");
   graded.lessons[0].commit = LastCommit{"1a2b3c4", "2026-10-05T22:41:07+02:00", 1, false};

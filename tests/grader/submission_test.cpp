@@ -125,6 +125,22 @@ TEST_F(LookedForTest, TakesNoCopyThatCameWithTheCourseForIt) {
   EXPECT_EQ(said().find("found"), std::string::npos) << said();
 }
 
+TEST_F(LookedForTest, SaysOfAnAnswerInPythonThatItIsNotGraded) {
+  const std::string of_python = "a safe_softmax.py is there: Python answers are checked and not graded";
+  for (const char* place : {"safe_softmax.py", "lessons/01_safe_softmax/safe_softmax.py"}) {
+    const fs::path file = temporary_.path() / place;
+    write_text(file, "mine");
+    EXPECT_TRUE(said().ends_with("; " + of_python)) << said();
+    fs::remove(file);
+  }
+}
+
+TEST_F(LookedForTest, SaysNothingOfASkeletonInPython) {
+  const fs::path skeleton = "lessons/01_safe_softmax/safe_softmax.py";
+  write_text(temporary_.path() / skeleton, read_text(COURSE_SOURCE_DIR / skeleton));
+  EXPECT_EQ(said().find("Python"), std::string::npos) << said();
+}
+
 TEST_F(LookedForTest, TakesNoFileOfTheCoursesOwnForIt) {
   const fs::path theirs = "common/judge/softmax/online_softmax.cpp";
   ASSERT_TRUE(fs::exists(COURSE_SOURCE_DIR / theirs));

@@ -10,13 +10,14 @@ build=$(cd -P -- "$1" && pwd)
 . "$course_root/tests/handout/instructor.sh"
 page=$course_root/docs/git.md
 softmax=lessons/01_safe_softmax/safe_softmax.cpp
+contradicted=docs/notation.md
 
 instructor() { COURSE_ROOT=$instructor "$build/bin/course-program" "$@" >"$work/out" 2>&1 </dev/null; }
 
 # Prints the commands that stand under the heading $1 of the page.
 commands() {
   awk -v heading="$1" '/^#/ { here = ($0 ~ "^#+ " heading "$") } /^```/ { code = ($0 == "```sh"); next } here && code' "$page" |
-    sed "s#HANDOUT#'$work/handout'#; s#MINE#'$work/mine.git'#"
+    sed "s#HANDOUT#'$work/handout'#; s#MINE#'$work/mine.git'#; s#FILE#$contradicted#"
 }
 
 # Runs them in this shell, which they may lead into another folder; sets out and code.
@@ -52,17 +53,17 @@ check 'the answer, too' has "$(tail -n 1 "$softmax")" 'my answer'
 check 'the commit is the same' git merge-base --is-ancestor "$mine" HEAD
 check 'and it is pushed' is "$(git -C "$work/mine.git" rev-parse main)" "$(git rev-parse HEAD)"
 
-sed -i '1s/.*/My title/' lessons/01_safe_softmax/README.md
+sed -i '1s/.*/My title/' "$contradicted"
 git commit --quiet --all --message 'My title'
-sed -i '1s/.*/Another title/' "$instructor/lessons/01_safe_softmax/README.md"
+sed -i '1s/.*/Another title/' "$instructor/$contradicted"
 commit_all "$instructor" 'another title'
 instructor handout "$work/handout"
 git pull --no-rebase --no-edit upstream main >"$work/out" 2>&1
 check 'an update that contradicts is told' has "$(cat "$work/out")" CONFLICT
 git merge --abort
-check 'and can be given up' is "$(head -n 1 lessons/01_safe_softmax/README.md)" 'My title'
+check 'and can be given up' is "$(head -n 1 "$contradicted")" 'My title'
 git pull --no-rebase --no-edit upstream main >/dev/null 2>&1
-sed -i '/^<<<<<<<\|^=======\|^>>>>>>>\|^Another title/d' lessons/01_safe_softmax/README.md
+sed -i '/^<<<<<<<\|^=======\|^>>>>>>>\|^Another title/d' "$contradicted"
 follow 'When an update contradicts you'
 check 'what was decided is pushed' is "$(git -C "$work/mine.git" rev-parse main)" "$(git rev-parse HEAD)"
 

@@ -206,6 +206,9 @@ test_a_student() {
   in_handout handout "$work/new"
   check 'a handout of a handout: exit 3' is "$code" 3
   check 'it says why' has "$err" 'is a handout itself'
+  in_handout new-lesson mine --family softmax
+  check 'a lesson of their own: exit 3' is "$code" 3
+  check 'it says why' has "$err" 'is a handout itself; lessons are added to the whole course'
 }
 
 # ---- updates ----
@@ -288,6 +291,7 @@ test_an_edited_handout() {
   instructor handout "$handout"
   check 'contradicting a commit: exit 1' is "$code" 1
   check 'nothing was committed' is "$(git -C "$handout" rev-parse HEAD)" "$before"
+  check 'what helps is said' has "$err" 'Undo it there, or make the same change in the course'
   check 'no merge is left open' is "$(git -C "$handout" status --porcelain)" ''
   git -C "$handout" revert --no-edit HEAD >/dev/null
   instructor handout "$handout"

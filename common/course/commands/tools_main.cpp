@@ -69,6 +69,7 @@ class ToolsLine : public CommandLine {
         if (grade_.format.value_or("json") != "json")
           throw UsageError("--json contradicts --format " + *grade_.format);
         grade_.format = "json";
+        grade_.as_json = true;
       }
       return grader::grade(checkout, grade_);
     });

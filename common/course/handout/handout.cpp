@@ -176,9 +176,10 @@ class HandoutRepository {
         ask_git(folder_, {"merge", "--quiet", "-m", "Merge update " + std::to_string(number), "FETCH_HEAD"});
     if (said.exit.code == 0) return;
     ask_git(folder_, {"merge", "--abort"});
-    throw std::runtime_error("the update contradicts what was changed in " + folder_.string() +
-                             ", which stays as it was. Commit or undo that there first; git says:\n" +
-                             said.output);
+    throw std::runtime_error(
+        "the update contradicts what was changed in " + folder_.string() +
+        ", which stays as it was. Undo it there, or make the same change in the course; git says:\n" +
+        said.output);
   }
 
   fs::path folder_;

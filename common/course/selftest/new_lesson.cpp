@@ -132,6 +132,8 @@ std::string with_lesson(const std::string& text, const LessonInfo& model, const 
 }  // namespace
 
 int new_lesson(const Checkout& checkout, const std::string& name, const std::string& role) {
+  if (checkout.is_handout())
+    throw Unavailable(checkout.root.string() + " is a handout itself; lessons are added to the whole course");
   if (!std::regex_match(name, std::regex("[a-z][a-z0-9_]*")))
     throw UsageError("'" + name + "' is no lesson's name; expected one like ring_attention");
   for (const LessonInfo& known : checkout.lessons) {
