@@ -245,6 +245,9 @@ std::vector<Example> far_examples(InputGenerator& generator, Index head_dim, Ind
       add("a block whose scores are all 86 to 103 above those of the block before, or below",
           risen_scores(block), block, true),
       add("scores that rise or fall by 150 or 180 in small steps", climbing_scores(), 4, true),
+      add("scores below 88, whose exponentials add up to more than float32 holds, and near 100 and -100",
+          full_scores(), 64, true),
+      add("keys that all score 9 to 14 less than one, the first or the last", outweighed_scores(), 64, false),
       add("one score near -1e38, and all others below it", deciding_scores(12, lowest), 4, false)};
   all.back().far_out = true;
   return all;
