@@ -325,15 +325,15 @@ Example equal_parts(InputGenerator& generator) {
   return example;
 }
 
-/// The lse of one part 8 to 15 below the other's, which is near 0, and its o large: what float32 rounds off
-/// is then less than what that part adds.
+/// The lse of one part 8 to 15 below the other's, which is small, and its o larger: what float32 rounds off
+/// is then less than what that part adds. Right answers may round the lower lse, too.
 Example outweighed_part(Example example, const std::string& lse, const std::string& o) {
   constexpr float below[] = {8, 9.5, 11, 12, 13, 15};
   for (const char* either : {"lse", "lse_b"}) {
-    for (float& value : example.inputs.at(either).values()) value /= 20;
+    for (float& value : example.inputs.at(either).values()) value = 0.5f + value / 20;
   }
   for (Index row = 0; row < 6; ++row) example.inputs.at(lse)[row] -= below[row];
-  for (float& value : example.inputs.at(o).values()) value *= 30;
+  for (float& value : example.inputs.at(o).values()) value *= 6;
   return example;
 }
 
