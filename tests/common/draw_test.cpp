@@ -400,5 +400,27 @@ TEST(LateMaximumRows, LastColumnsAreFarAboveTheOthers) {
   }
 }
 
+TEST(FullScores, ExponentialsOverflowTogetherAndNoneByItself) {
+  const KeyScores scores = full_scores();
+  for (std::size_t head = 0; head + 1 < scores.size(); ++head) {
+    SCOPED_TRACE("head " + std::to_string(head));
+    double sum = 0;
+    for (const double score : scores[head]) sum += std::exp(score);
+    EXPECT_LT(*std::ranges::max_element(scores[head]), 88);
+    EXPECT_GT(sum, std::numeric_limits<float>::max());
+  }
+  for (const double score : scores.back()) EXPECT_LT(std::exp(score), std::numeric_limits<float>::min());
+}
+
+TEST(OutweighedScores, OthersAddUpToMoreThanToleranceBelowOne) {
+  for (const std::vector<double>& scores : outweighed_scores()) {
+    const double largest = *std::ranges::max_element(scores);
+    double others = -1;
+    for (const double score : scores) others += std::exp(score - largest);
+    EXPECT_GT(others, 1e-4);
+    EXPECT_LT(others / static_cast<double>(scores.size()), std::exp(-9));
+  }
+}
+
 }  // namespace
 }  // namespace course
