@@ -292,24 +292,17 @@ KeyScores risen_scores(Index block) {
 }
 
 KeyScores full_scores() {
-  constexpr int keys = 128, second_block = 64;
-  KeyScores scores(6, std::vector<double>(keys, 0.0));
-  std::fill_n(scores[0].begin(), second_block, 85);
-  std::fill_n(scores[1].begin() + 5, 8, 87);
-  std::fill_n(scores[2].begin() + 7, 3, 87.75);
-  std::ranges::fill(scores[3], 84.25);
-  for (const int first : {3, second_block + 3}) std::fill_n(scores[4].begin() + first, 2, 87.75);
-  for (int key = 0; key < keys; ++key)
-    scores[5][static_cast<std::size_t>(key)] = -98 - 0.125 * (key * 7 % 41);
+  constexpr int keys = 128, block = 64;
+  KeyScores scores(3, std::vector<double>(keys, 0.0));
+  std::fill_n(scores[0].begin(), block, 85);
+  std::fill_n(scores[1].begin() + 7, 3, 87.75);
+  std::ranges::fill(scores[2], 84.25);
   return scores;
 }
 
 KeyScores outweighed_scores() {
-  constexpr std::size_t keys = 128;
-  KeyScores scores;
-  for (const std::size_t largest : {keys - 1, std::size_t{0}}) {
-    for (const double below : {9.5, 11.5, 13.5}) scores.emplace_back(keys, 1 - below)[largest] = 1;
-  }
+  KeyScores scores(2, std::vector<double>(128, -12.0));
+  scores[0].back() = scores[1].front() = 1;
   return scores;
 }
 

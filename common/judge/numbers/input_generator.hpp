@@ -115,14 +115,13 @@ KeyScores deciding_scores(Index keys, double score);
 KeyScores risen_scores(Index block);
 
 /// Scores of 128 keys, in blocks of 64, none above 88, whose exponentials add up to more than float32 holds,
-/// which is e^88.72: head by head those of a block near 85, of 8 keys near 87, of 3 near 87.75, of both
-/// blocks near 84.25, and of 2 keys in either block near 87.75. Those of few keys stand among zeros. Exposes
-/// a maximum that is subtracted only beyond a threshold: no exponential overflows, their sum does. The last
-/// head's scores lie from -103 to -98, where float32 has few digits of an exponential.
+/// which is e^88.72: head by head those of a block near 85, of 3 keys near 87.75, and of both blocks
+/// near 84.25. Those of few keys stand among zeros. Exposes a maximum that is subtracted only beyond a
+/// threshold: no exponential overflows, their sum does.
 KeyScores full_scores();
 
-/// Scores of 128 keys, in blocks of 64, which all but one lie 9.5, 11.5 and 13.5 below that one: head by head
-/// it comes last, then first. Exposes that what lies far below the maximum is left out, or forgotten when
+/// Scores of 128 keys, in blocks of 64, which all but one lie 13 below that one: in the first head it comes
+/// last, in the second first. Exposes that what lies far below the maximum is left out, or forgotten when
 /// that grows: of each key it is next to nothing, of all of a block it is not.
 KeyScores outweighed_scores();
 
