@@ -400,5 +400,24 @@ TEST(LateMaximumRows, LastColumnsAreFarAboveTheOthers) {
   }
 }
 
+TEST(FullScores, ExponentialsOverflowTogetherAndNoneByItself) {
+  for (const std::vector<double>& scores : full_scores()) {
+    double sum = 0;
+    for (const double score : scores) sum += std::exp(score);
+    EXPECT_LT(*std::ranges::max_element(scores), 88);
+    EXPECT_GT(sum, std::numeric_limits<float>::max());
+  }
+}
+
+TEST(OutweighedScores, OthersAddUpToMoreThanToleranceBelowOne) {
+  for (const std::vector<double>& scores : outweighed_scores()) {
+    const double largest = *std::ranges::max_element(scores);
+    double others = -1;
+    for (const double score : scores) others += std::exp(score - largest);
+    EXPECT_GT(others, 1e-4);
+    EXPECT_LT(others / static_cast<double>(scores.size()), std::exp(-9));
+  }
+}
+
 }  // namespace
 }  // namespace course

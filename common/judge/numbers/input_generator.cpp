@@ -286,6 +286,23 @@ KeyScores risen_scores(Index block) {
     std::vector<double>& of_head = scores.emplace_back(static_cast<std::size_t>(2 * block), -40.0);
     std::fill(of_head.begin() + block, of_head.end(), more - 40);
   }
+  std::vector<double>& from_96 = scores.emplace_back(static_cast<std::size_t>(2 * block), 96.0);
+  std::fill(from_96.begin() + block, from_96.end(), 96 + 86);
+  return scores;
+}
+
+KeyScores full_scores() {
+  constexpr int keys = 128, block = 64;
+  KeyScores scores(3, std::vector<double>(keys, 0.0));
+  std::fill_n(scores[0].begin(), block, 85);
+  std::fill_n(scores[1].begin() + 7, 3, 87.75);
+  std::ranges::fill(scores[2], 84.25);
+  return scores;
+}
+
+KeyScores outweighed_scores() {
+  KeyScores scores(2, std::vector<double>(128, -12.0));
+  scores[0].back() = scores[1].front() = 1;
   return scores;
 }
 

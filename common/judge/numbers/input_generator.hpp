@@ -109,9 +109,21 @@ QKV exact_scores_qkv(InputGenerator& generator, Index queries, Index head_dim, c
 KeyScores deciding_scores(Index keys, double score);
 
 /// Scores of a block of `block` keys, and of a second one that scores more: head by head 86, 88.875, 96 and
-/// 103 more. exp overflows at 88.72, and 16 times exp(86), too. Exposes a maximum that is only followed when
-/// it has risen by more than a threshold, where that is too high: 80 is right, 89 is not.
+/// 103 more, and from 96 on 86 more. exp overflows at 88.72, and 16 times exp(86), too. Exposes a maximum
+/// that is only followed when it has risen by more than a threshold, where that is too high: 80 is right, 89
+/// is not; in the last head, where it starts at 0, too.
 KeyScores risen_scores(Index block);
+
+/// Scores of 128 keys, in blocks of 64, none above 88, whose exponentials add up to more than float32 holds,
+/// which is e^88.72: head by head those of a block near 85, of 3 keys near 87.75, and of both blocks
+/// near 84.25. Those of few keys stand among zeros. Exposes a maximum that is subtracted only beyond a
+/// threshold: no exponential overflows, their sum does.
+KeyScores full_scores();
+
+/// Scores of 128 keys, in blocks of 64, which all but one lie 13 below that one: in the first head it comes
+/// last, in the second first. Exposes that what lies far below the maximum is left out, or forgotten when
+/// that grows: of each key it is next to nothing, of all of a block it is not.
+KeyScores outweighed_scores();
 
 /// 24 keys that score 7.5 more, each, than the one before, up to 150 in all; and in the second head three
 /// steps of 60. Exposes a threshold that a block's maximum is held against the block's before it, not against

@@ -224,7 +224,10 @@ std::vector<Example> examples(InputGenerator& generator, int) {
       far(rows("one score near -1e38, and all others below it or masked", deciding_rows(13, -0x1p127), 4)),
       far(rows("a block whose scores are all 86 to 103 above those of the block before",
                rows_of(risen_scores(16)), 16)),
-      far(rows("scores that rise by 150 or 180 in small steps", rows_of(climbing_scores()), 1))};
+      far(rows("scores that rise by 150 or 180 in small steps", rows_of(climbing_scores()), 1)),
+      far(rows("scores below 88, whose exponentials add up to more than float32 holds",
+               rows_of(full_scores()), 64)),
+      far(rows("scores that are all 13 below one, the first or the last", rows_of(outweighed_scores()), 64))};
 }
 
 }  // namespace

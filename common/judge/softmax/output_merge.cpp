@@ -325,6 +325,27 @@ Example equal_parts(InputGenerator& generator) {
   return example;
 }
 
+/// The lse of one part 8 to 15 below the other's, which is small, and its o larger: what float32 rounds off
+/// is then less than what that part adds. Right answers may round the lower lse, too.
+Example outweighed_part(Example example, const std::string& lse, const std::string& o) {
+  constexpr float below[] = {8, 9.5, 11, 12, 13, 15};
+  for (const char* either : {"lse", "lse_b"}) {
+    for (float& value : example.inputs.at(either).values()) value = 0.5f + value / 20;
+  }
+  for (Index row = 0; row < 6; ++row) example.inputs.at(lse)[row] -= below[row];
+  for (float& value : example.inputs.at(o).values()) value *= 6;
+  return example;
+}
+
+/// In every second row both lse lie from 88.1 to 88.6: either one's exponential is finite, their sum is not.
+Example near_88(Example example) {
+  for (const char* lse : {"lse", "lse_b"}) {
+    Tensor& values = example.inputs.at(lse);
+    for (Index row = 0; row < 6; row += 2) values[row] = 88.35f + (values[row] - 95) / 8;
+  }
+  return example;
+}
+
 std::vector<Example> merges_of_outputs(InputGenerator& generator, int) {
   return {
       parts(generator, "two ordinary parts", 1, 2),
@@ -343,9 +364,10 @@ std::vector<Example> merges_of_outputs(InputGenerator& generator, int) {
             -0x1p100),
       parts(generator, "a part near -1e30, and a later one that has seen nothing", -0x1p100, minus_infinity),
       parts(generator, "two parts that have both seen nothing", minus_infinity, minus_infinity),
-      parts(generator, "two parts, the later one's lse larger by 8", 0, 8),
-      parts(generator, "two parts, the later one's lse smaller by 8", 0, -8),
-      parts(generator, "two parts, lse near 95", 95, 95),
+      outweighed_part(parts(generator, "two parts, the later one's lse larger by 8 to 15", 0, 0), "lse", "o"),
+      outweighed_part(parts(generator, "two parts, the later one's lse smaller by 8 to 15", 0, 0), "lse_b",
+                      "o_b"),
+      near_88(parts(generator, "two parts, lse near 88 and 95", 95, 95)),
       parts(generator, "two parts, lse near -95", -95, -95)};
 }
 

@@ -180,6 +180,23 @@ Example with_one_maximum(Example example) {
   return example;
 }
 
+/// Two states whose m lie 8 to 15 apart. The lower one's l is large, and the other's lse small: what float32
+/// rounds off it is then less than what the lower one adds. Right answers may round the lower one's lse, too.
+Example outweighed_states(InputGenerator& generator) {
+  Example example =
+      states(generator, "two states, the lower one's m smaller by 8 to 15, its l near 60", 10, 2);
+  const auto m = example.inputs.at("m").matrix(), l = example.inputs.at("l").matrix();
+  for (Index row = 0; row < m.rows(); ++row) {
+    constexpr float below[] = {8, 9.5, 11, 13, 15};
+    const Index higher = row % 2;
+    m(row, higher) = static_cast<float>(generator.uniform(0.4, 0.6));
+    l(row, higher) = 1;
+    m(row, 1 - higher) = m(row, higher) - below[row / 2];
+    l(row, 1 - higher) = static_cast<float>(generator.uniform(55, 65));
+  }
+  return example;
+}
+
 std::vector<Example> merges(InputGenerator& generator, int) {
   return {states(generator, "two ordinary states", 8, 2),
           states(generator, "two states, the later one's m larger by 20", 6, 2, 0, 20),
@@ -208,7 +225,8 @@ std::vector<Example> merges(InputGenerator& generator, int) {
           states(generator, "five states merged one after another, the first two of which have seen nothing",
                  5, 5, -150, 0, [](Index, Index part) { return part < 2; }),
           states(generator, "two states near 95", 6, 2, 95),
-          states(generator, "two states near -95", 6, 2, -95)};
+          states(generator, "two states near -95", 6, 2, -95),
+          outweighed_states(generator)};
 }
 
 }  // namespace

@@ -232,10 +232,20 @@ std::vector<Example> examples(InputGenerator& generator, int) {
   return all;
 }
 
+namespace {
+
+/// Values of 1 and more: where weights add up to more than float32 holds, so do values, in whatever order.
+QKV with_large_values(QKV qkv) {
+  for (float& value : qkv.v.values()) value = 1 + std::abs(value);
+  return qkv;
+}
+
+}  // namespace
+
 std::vector<Example> far_examples(InputGenerator& generator, Index head_dim, Index block) {
   const auto add = [&](const char* what, const KeyScores& scores, Index keys_a_block, bool both_signs) {
-    Example made =
-        make_example(what, exact_scores_qkv(generator, 4, head_dim, scores, both_signs), keys_a_block);
+    QKV qkv = with_large_values(exact_scores_qkv(generator, 4, head_dim, scores, both_signs));
+    Example made = make_example(what, std::move(qkv), keys_a_block);
     made.less_telling = true;
     return made;
   };
@@ -245,6 +255,8 @@ std::vector<Example> far_examples(InputGenerator& generator, Index head_dim, Ind
       add("a block whose scores are all 86 to 103 above those of the block before, or below",
           risen_scores(block), block, true),
       add("scores that rise or fall by 150 or 180 in small steps", climbing_scores(), 4, true),
+      add("scores below 88, whose exponentials add up to more than float32 holds", full_scores(), 64, false),
+      add("keys that all score 13 less than one, the first or the last", outweighed_scores(), 64, false),
       add("one score near -1e38, and all others below it", deciding_scores(12, lowest), 4, false)};
   all.back().far_out = true;
   return all;

@@ -17,8 +17,8 @@ QKV with_zero_queries(QKV qkv);
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 
 /// Inputs whose scores lie so far from 0, or so far apart, that a finite number in place of -inf is exposed,
-/// and a maximum that is followed too seldom (exact_scores_qkv() of the input generator). head_dim has to be
-/// a power of four.
+/// a maximum that is followed too seldom, and keys that are dropped (exact_scores_qkv() of the input
+/// generator). head_dim has to be a power of four.
 std::vector<Example> far_examples(InputGenerator& generator, Index head_dim, Index block);
 
 /// These and one whose scores, all of them, would be seen in memory.
