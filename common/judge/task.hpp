@@ -130,7 +130,7 @@ struct Output {
   /// The ranks' pieces are joined along this axis, each row at its position. An output of the whole row that
   /// every rank returns is declared with the axis "rank" and joined along that.
   Index join_axis = 0;
-  std::string called = {};  ///< in a report, where the contract has no such name
+  std::string called = {};            ///< in a report, where the contract has no such name
   std::optional<double> filler = {};  ///< what stands where a rank has no entry
   /// Which rows along join_axis each rank's piece has, joined in the order of ranks: where ranks have heads,
   /// contiguous shards of so many; a row that several ranks have is there as often. Empty: the example's

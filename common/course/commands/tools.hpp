@@ -30,10 +30,12 @@ inline constexpr std::array<ToolCommand, 12> tool_commands{{
     {"test", "the course's own tests"},
     {"demo", "ring attention on real data over four MPI ranks", "ring_demo",
      "--q= --k= --v= --do= --seq=N --heads=N --dim=N --seed=N --kv-heads=N --latent= --ranks=N --causal "
-     "--no-causal --layout= --backend= --ring= --forward --block= --mine --out= --json --verbose --documents= "
+     "--no-causal --layout= --backend= --ring= --forward --block= --mine --out= --json --verbose "
+     "--documents= "
      "--window=N --alibi --sinks= --prepare= --report="},
     {"bench", "how fast attention is, against Eigen's matrix product; exit 0 whatever it is", "course_bench",
-     "--causal --packed --lesson= --simulated --backend= --mine --peers --json --heads=N --tokens=N --head-dims= "
+     "--causal --packed --lesson= --simulated --backend= --mine --peers --json --heads=N --tokens=N "
+     "--head-dims= "
      "--ring-head-dim=N --ring-ranks= --repetitions=N --min-seconds="},
     {"grade", "the scoreboard: mine, or that of what others have handed in"},
     {"handout", "a copy for students, without solutions"},
