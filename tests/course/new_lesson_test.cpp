@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "course/selftest/test_steps.hpp"
 #include "protocol/errors.hpp"
@@ -125,7 +126,7 @@ TEST_F(NewLesson, RefusesNamesAndFamilies) {
   EXPECT_THROW(new_lesson(checkout_, "Causal ring", "ring_forward"), UsageError);
   EXPECT_THROW(new_lesson(checkout_, "ring_attention", "ring_forward"), UsageError);
   EXPECT_THROW(new_lesson(checkout_, "reversed_ring", "rings"), UsageError);
-  const std::string folder = fmt::format("{:02}_reversed_ring", checkout_.lessons.size() + 1);
+  const std::string folder = fmt::format("{:02}_reversed_ring", std::stoi(checkout_.lessons.back().id) + 1);
   EXPECT_EQ(fs::exists(checkout_.root / "lessons" / folder), false);
   fs::create_directory(checkout_.root / "tests" / folder);
   EXPECT_THROW(new_lesson(checkout_, "reversed_ring", "ring_forward"), UsageError);

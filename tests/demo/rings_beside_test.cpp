@@ -165,7 +165,8 @@ TEST_F(RingsBeside, AreLeftOutWhereTheirLessonsAreMissing) {
       has(forward.err, "The demo leaves the backward pass out: the solution of lesson 07 (ring_backward)"))
       << forward.err;
   EXPECT_FALSE(has(forward.out, "dq") || has(forward.out, "dO")) << forward.out;
-  const Finished asked = run("--q x --k x --v x --do x");
+  write_npy(folder_ / "x.npy", own_tensor({4, 3}, 1));
+  const Finished asked = run("--q x.npy --k x.npy --v x.npy --do x.npy");
   EXPECT_EQ(asked.code, 3);
   EXPECT_TRUE(has(asked.err, "--do asks for the backward pass, and the solution of lesson 07")) << asked.err;
 

@@ -119,7 +119,7 @@ TEST_F(WrongInput, OfOptions) {
            {own + "--do good.npy --forward", "excludes"},
            {"--ring sideways", "--ring: sideways not in {both,blocking,overlapped}"},
            {"--ring Blocking", "--ring: Blocking not in {both,blocking,overlapped}"},
-           {"--layout sideways", "--layout: sideways not in {contiguous,striped,zigzag}"},
+           {"--layout sideways", "--layout: sideways not in {contiguous,striped,zigzag,documents}"},
            {"--layout", "--layout"},
            {"--report a --layout striped", "excludes"},
            {"--report a --causal", "excludes"},
