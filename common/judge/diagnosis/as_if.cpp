@@ -257,6 +257,17 @@ std::string other_matter(const Change& change, const std::vector<const Played*>&
                             : fmt::format("; on {} something else is wrong, too", (*other)->example->what);
 }
 
+/// With 0 in place of numbers that float32 rounds to it: no answer has them.
+Answer without_underflow(Answer answer) {
+  constexpr double least = std::numeric_limits<float>::denorm_min();
+  for (auto& [name, tensor] : answer) {
+    for (double& value : tensor.values()) {
+      if (std::abs(value) < least / 2) value = 0;
+    }
+  }
+  return answer;
+}
+
 /// What the task expects of changed inputs, where the witness admits the change.
 std::vector<Reading> of_changed_inputs(const Task& task, const Example& witness,
                                        const std::vector<const Played*>& all) {
@@ -266,7 +277,7 @@ std::vector<Reading> of_changed_inputs(const Task& task, const Example& witness,
     const auto answer = [&task, hypothesis](const Example& example) -> std::optional<Answer> {
       const std::optional<Example> changed = hypothesis.change(example);
       if (!changed) return std::nullopt;
-      const Answer expected = task.expected(*changed);
+      const Answer expected = without_underflow(task.expected(*changed));
       return hypothesis.written ? hypothesis.written(expected) : expected;
     };
     readings.push_back(
