@@ -1,7 +1,6 @@
-#include "player/adapter.hpp"
-
 #include <algorithm>
 
+#include "player/position_lists.hpp"
 #include "striped_and_zigzag.hpp"
 
 namespace {
@@ -10,50 +9,22 @@ using course::Call;
 using course::Index;
 using lesson14::Positions;
 
-/// The positions of all ranks: those in the argument positions, shard_tokens[r] of them rank r's.
-std::vector<Positions> positions_by_rank(const Call& call) {
-  const std::vector<int> all = call.integers("positions");
-  std::vector<Positions> by_rank;
-  auto next = all.begin();
-  for (const int tokens : call.integers("shard_tokens")) {
-    by_rank.emplace_back(next, next + tokens);
-    next += tokens;
-  }
-  return by_rank;
-}
-
-Index longest(const std::vector<Positions>& lists) {
-  std::size_t length = 0;
-  for (const Positions& list : lists) length = std::max(length, list.size());
-  return static_cast<Index>(length);
-}
-
-/// Writes a list, and -1 behind its end. Throws std::length_error for a list that is longer than the row.
-template <class T>
-void write(const char* name, const std::vector<T>& list, std::span<float> row) {
-  if (list.size() > row.size()) {
-    throw std::length_error(std::string(name) + " has " + std::to_string(list.size()) +
-                            " entries, expected at most " + std::to_string(row.size()));
-  }
-  std::ranges::fill(row, -1.0f);
-  std::ranges::transform(list, row.begin(), [](T entry) { return static_cast<float>(entry); });
-}
-
 void positions(Call& call) {
   const Index tokens = call.integer("tokens");
   const int ranks = static_cast<int>(call.integer("ranks"));
   const auto striped = call.output("striped", {ranks, tokens + 2}).matrix();
   const auto zigzag = call.output("zigzag", {ranks, tokens + 2}).matrix();
   for (int rank = 0; rank < ranks; ++rank) {
-    write("striped_positions", lesson14::striped_positions(tokens, ranks, rank), striped.row(rank));
-    write("zigzag_positions", lesson14::zigzag_positions(tokens, ranks, rank), zigzag.row(rank));
+    course::write_list("striped_positions", lesson14::striped_positions(tokens, ranks, rank),
+                       striped.row(rank));
+    course::write_list("zigzag_positions", lesson14::zigzag_positions(tokens, ranks, rank), zigzag.row(rank));
   }
 }
 
 /// x [heads, tokens, head_dim] cut into shards, which are joined in the order of ranks, and rows in that
 /// order put back.
 void reorder(Call& call) {
-  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<Positions> by_rank = course::positions_by_rank(call);
   const auto x = call.input("x").heads();
   course::Tensor& shards = call.output("shards", call.input("x").shape());
   Index first = 0;
@@ -72,27 +43,27 @@ void reorder(Call& call) {
 }
 
 void batch(Call& call) {
-  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<Positions> by_rank = course::positions_by_rank(call);
   const std::vector<int> sequence = call.integers("sequence");
-  const course::Shape shape{std::ssize(by_rank), longest(by_rank)};
+  const course::Shape shape{std::ssize(by_rank), course::longest(by_rank)};
   const auto tokens = call.output("tokens", shape).matrix();
   const auto labels = call.output("labels", shape).matrix();
   const auto position_ids = call.output("position_ids", shape).matrix();
   for (Index rank = 0; rank < std::ssize(by_rank); ++rank) {
     const lesson14::Batch own = lesson14::shard_batch(sequence, by_rank[rank]);
-    write("tokens", own.tokens, tokens.row(rank));
-    write("labels", own.labels, labels.row(rank));
-    write("position_ids", own.position_ids, position_ids.row(rank));
+    course::write_list("tokens", own.tokens, tokens.row(rank));
+    course::write_list("labels", own.labels, labels.row(rank));
+    course::write_list("position_ids", own.position_ids, position_ids.row(rank));
   }
 }
 
 /// Every pair of a query shard and a key shard, and every rank and step. Beyond a shard's last query a range
 /// is empty; every empty range is [0, 0).
 void causal(Call& call) {
-  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<Positions> by_rank = course::positions_by_rank(call);
   const Index ranks = std::ssize(by_rank);
-  const auto first = call.output("first", {ranks, ranks, longest(by_rank)}).heads();
-  const auto last = call.output("last", {ranks, ranks, longest(by_rank)}).heads();
+  const auto first = call.output("first", {ranks, ranks, course::longest(by_rank)}).heads();
+  const auto last = call.output("last", {ranks, ranks, course::longest(by_rank)}).heads();
   const auto work = call.output("work", {ranks, ranks}).matrix();
   for (Index rank = 0; rank < ranks; ++rank) {
     for (Index owner = 0; owner < ranks; ++owner) {
@@ -101,7 +72,7 @@ void causal(Call& call) {
         throw std::length_error("key_ranges has " + std::to_string(ranges.size()) + " ranges for " +
                                 std::to_string(by_rank[rank].size()) + " queries");
       }
-      ranges.resize(longest(by_rank), {0, 0});
+      ranges.resize(course::longest(by_rank), {0, 0});
       for (Index row = 0; row < std::ssize(ranges); ++row) {
         const bool empty = ranges[row].first >= ranges[row].last;
         first(rank, owner, row) = empty ? 0.0f : static_cast<float>(ranges[row].first);
@@ -118,7 +89,7 @@ void causal_ring_attention(Call& call) {
   const course::Shape rows{q.extent(0), q.extent(1)};
   lesson14::causal_ring_attention(q.heads(), call.input("k").heads(), call.input("v").heads(),
                                   call.output("o", q.shape()).heads(), call.output("lse", rows).matrix(),
-                                  positions_by_rank(call), call.blocks().masked_forward(),
+                                  course::positions_by_rank(call), call.blocks().masked_forward(),
                                   call.communicator<MPI_Comm>());
 }
 
@@ -127,8 +98,8 @@ void causal_ring_backward(Call& call) {
   lesson14::causal_ring_backward(
       q.heads(), call.input("k").heads(), call.input("v").heads(), call.input("o").heads(),
       call.input("lse").matrix(), call.input("d_o").heads(), call.output("dq", q.shape()).heads(),
-      call.output("dk", q.shape()).heads(), call.output("dv", q.shape()).heads(), positions_by_rank(call),
-      call.blocks().masked_backward(), call.communicator<MPI_Comm>());
+      call.output("dk", q.shape()).heads(), call.output("dv", q.shape()).heads(),
+      course::positions_by_rank(call), call.blocks().masked_backward(), call.communicator<MPI_Comm>());
 }
 
 }  // namespace

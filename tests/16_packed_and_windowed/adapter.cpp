@@ -3,6 +3,7 @@
 #include <string>
 
 #include "packed_and_windowed.hpp"
+#include "player/position_lists.hpp"
 #include "player/refusal.hpp"
 
 namespace {
@@ -17,35 +18,6 @@ std::vector<Index> starts_of(const Call& call) {
   return {starts.begin(), starts.end()};
 }
 
-/// The positions of all ranks: those in the argument positions, shard_tokens[r] of them rank r's.
-std::vector<Positions> positions_by_rank(const Call& call) {
-  const std::vector<int> all = call.integers("positions");
-  std::vector<Positions> by_rank;
-  auto next = all.begin();
-  for (const int tokens : call.integers("shard_tokens")) {
-    by_rank.emplace_back(next, next + tokens);
-    next += tokens;
-  }
-  return by_rank;
-}
-
-Index longest(const std::vector<Positions>& lists) {
-  std::size_t length = 0;
-  for (const Positions& list : lists) length = std::max(length, list.size());
-  return static_cast<Index>(length);
-}
-
-/// Writes a list, and -1 behind its end. Throws std::length_error for a list that is longer than the row.
-template <class T>
-void write(const char* name, const std::vector<T>& list, std::span<float> row) {
-  if (list.size() > row.size()) {
-    throw std::length_error(std::string(name) + " has " + std::to_string(list.size()) +
-                            " entries, expected at most " + std::to_string(row.size()));
-  }
-  std::ranges::fill(row, -1.0f);
-  std::ranges::transform(list, row.begin(), [](T entry) { return static_cast<float>(entry); });
-}
-
 void document_positions(Call& call) {
   const Index tokens = call.integer("tokens");
   const int ranks = static_cast<int>(call.integer("ranks"));
@@ -53,24 +25,24 @@ void document_positions(Call& call) {
   const auto positions = call.output("positions", {ranks, tokens + 2}).matrix();
   course::call_or_refuse(call, [&] {
     for (int rank = 0; rank < ranks; ++rank)
-      write("document_positions", lesson16::document_positions(tokens, starts, ranks, rank),
-            positions.row(rank));
+      course::write_list("document_positions", lesson16::document_positions(tokens, starts, ranks, rank),
+                         positions.row(rank));
   });
 }
 
 void packed_batch(Call& call) {
-  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<Positions> by_rank = course::positions_by_rank(call);
   const std::vector<int> sequence = call.integers("sequence");
   const std::vector<Index> starts = starts_of(call);
-  const course::Shape shape{std::ssize(by_rank), longest(by_rank)};
+  const course::Shape shape{std::ssize(by_rank), course::longest(by_rank)};
   const auto tokens = call.output("tokens", shape).matrix();
   const auto labels = call.output("labels", shape).matrix();
   const auto position_ids = call.output("position_ids", shape).matrix();
   for (Index rank = 0; rank < std::ssize(by_rank); ++rank) {
     const lesson16::Batch own = lesson16::packed_batch(sequence, starts, by_rank[rank]);
-    write("tokens", own.tokens, tokens.row(rank));
-    write("labels", own.labels, labels.row(rank));
-    write("position_ids", own.position_ids, position_ids.row(rank));
+    course::write_list("tokens", own.tokens, tokens.row(rank));
+    course::write_list("labels", own.labels, labels.row(rank));
+    course::write_list("position_ids", own.position_ids, position_ids.row(rank));
   }
 }
 
@@ -81,11 +53,11 @@ lesson16::RowMask mask_of(const Call& call, std::span<const Index> starts) {
 /// Every pair of a query shard and a key shard. Beyond a shard's last query a range is empty; every empty
 /// range is [0, 0).
 void key_ranges(Call& call) {
-  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<Positions> by_rank = course::positions_by_rank(call);
   const std::vector<Index> starts = starts_of(call);
   const Index ranks = std::ssize(by_rank);
-  const auto first = call.output("first", {ranks, ranks, longest(by_rank)}).heads();
-  const auto last = call.output("last", {ranks, ranks, longest(by_rank)}).heads();
+  const auto first = call.output("first", {ranks, ranks, course::longest(by_rank)}).heads();
+  const auto last = call.output("last", {ranks, ranks, course::longest(by_rank)}).heads();
   const auto write_pair = [&](Index rank, Index owner) {
     std::vector<course::KeyRange> ranges =
         lesson16::key_ranges(by_rank[rank], by_rank[owner], mask_of(call, starts));
@@ -93,7 +65,7 @@ void key_ranges(Call& call) {
       throw std::length_error("key_ranges has " + std::to_string(ranges.size()) + " ranges for " +
                               std::to_string(by_rank[rank].size()) + " queries");
     }
-    ranges.resize(longest(by_rank), {0, 0});
+    ranges.resize(course::longest(by_rank), {0, 0});
     for (Index row = 0; row < std::ssize(ranges); ++row) {
       const bool empty = ranges[row].first == ranges[row].last;
       first(rank, owner, row) = empty ? 0.0f : static_cast<float>(ranges[row].first);
@@ -107,10 +79,10 @@ void key_ranges(Call& call) {
 }
 
 void hops_needed(Call& call) {
-  const std::vector<Positions> by_rank = positions_by_rank(call);
+  const std::vector<Positions> by_rank = course::positions_by_rank(call);
   const std::vector<Index> starts = starts_of(call);
   const std::vector<int> hops = lesson16::hops_needed(by_rank, mask_of(call, starts));
-  write("hops_needed", hops, call.output("hops", {std::ssize(by_rank) + 1}).values());
+  course::write_list("hops_needed", hops, call.output("hops", {std::ssize(by_rank) + 1}).values());
 }
 
 /// Of several numbers of heads, one after another.
@@ -156,7 +128,7 @@ void packed_ring_attention(Call& call) {
   lesson16::packed_ring_attention(q.heads(), call.input("k").heads(), v.heads(),
                                   call.output("o", {q.extent(0), q.extent(1), v.extent(2)}).heads(),
                                   call.output("lse", {q.extent(0), q.extent(1)}).matrix(),
-                                  positions_by_rank(call), mask_of(call, starts),
+                                  course::positions_by_rank(call), mask_of(call, starts),
                                   call.input("slopes").values(), call.input("sinks").values(),
                                   call.blocks().block_forward_of_mask(), call.communicator<MPI_Comm>());
 }
@@ -169,7 +141,7 @@ void packed_ring_backward(Call& call) {
       q.heads(), k.heads(), v.heads(), call.input("o").heads(), call.input("lse").matrix(),
       call.input("d_o").heads(), call.output("dq", q.shape()).heads(), call.output("dk", k.shape()).heads(),
       call.output("dv", v.shape()).heads(), call.output("d_sinks", {1, std::ssize(sinks)}).values(),
-      positions_by_rank(call), mask_of(call, starts), call.input("slopes").values(), sinks,
+      course::positions_by_rank(call), mask_of(call, starts), call.input("slopes").values(), sinks,
       call.blocks().block_backward_of_mask(), call.communicator<MPI_Comm>());
 }
 

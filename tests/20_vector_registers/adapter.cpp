@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "player/block_backward_walk.hpp"
 #include "player/refusal.hpp"
 #include "vector_registers.hpp"
 
@@ -68,47 +69,8 @@ void attend_block(Call& call) {
   course::call_or_refuse(call, [&] { see_blocks(call); });
 }
 
-/// Query i sees keys 0 .. step * i + offset; how many of `keys` from `first_key` on.
-std::vector<Index> visible_keys(const Call& call, Index first_query, Index queries, Index first_key,
-                                Index keys) {
-  std::vector<Index> visible(queries);
-  for (Index i = 0; i < queries; ++i)
-    visible[i] = std::clamp<Index>(
-        call.integer("step") * (first_query + i) + call.integer("offset") + 1 - first_key, 0, keys);
-  return visible;
-}
-
-Tensor& zeros_like(Call& call, const char* output, const char* input) {
-  Tensor& made = call.output(output, call.input(input).shape());
-  std::ranges::fill(made.values(), 0.0f);
-  return made;
-}
-
-/// Walks blocks of queries and blocks of keys, so that each of the three gradients is added to several times.
 void block_backward(Call& call) {
-  const HeadsView<const float> q = call.input("q").heads(), k = call.input("k").heads(),
-                               v = call.input("v").heads(), d_o = call.input("d_o").heads();
-  const HeadsView<float> dq = zeros_like(call, "dq", "q").heads(), dk = zeros_like(call, "dk", "k").heads(),
-                         dv = zeros_like(call, "dv", "v").heads();
-  const Index query_block = call.integer("query_block"), block = call.integer("block");
-  for (Index head = 0; head < q.heads(); ++head) {
-    Index query = 0;
-    do {
-      const Index queries = std::min(query_block, q.seq() - query);
-      const auto lse = call.input("lse").matrix().row(head).subspan(query, queries);
-      const auto delta = call.input("delta").matrix().row(head).subspan(query, queries);
-      Index key = 0;
-      do {
-        const Index keys = std::min(block, k.seq() - key);
-        lesson20::block_backward(
-            q.head(head).rows(query, queries), k.head(head).rows(key, keys), v.head(head).rows(key, keys),
-            d_o.head(head).rows(query, queries), lse, delta, visible_keys(call, query, queries, key, keys),
-            dq.head(head).rows(query, queries), dk.head(head).rows(key, keys), dv.head(head).rows(key, keys));
-        key += block;
-      } while (key < k.seq());
-      query += query_block;
-    } while (query < q.seq());
-  }
+  course::walk_block_backward(call, lesson20::block_backward);
 }
 
 /// A ring's block, whole: packing costs as much for few keys as for many. Where a ring hides a transfer, it

@@ -8,7 +8,7 @@
 #include "cuda_flash_forward.hpp"
 #include "cuda_ring.hpp"
 #include "gpu/device_tensor.hpp"
-#include "player/adapter.hpp"
+#include "player/position_lists.hpp"
 #include "striped_and_zigzag.hpp"
 
 /// Causal attention on any layout, made of four lessons' answers: lesson 12's ring tells its block
@@ -20,21 +20,9 @@ using course::DeviceTensor;
 using course::Tensor;
 using lesson14::Positions;
 
-/// The positions of all ranks: those in the argument positions, shard_tokens[r] of them rank r's.
-std::vector<Positions> positions_by_rank(const course::Call& call) {
-  const std::vector<int> all = call.integers("positions");
-  std::vector<Positions> by_rank;
-  auto next = all.begin();
-  for (const int tokens : call.integers("shard_tokens")) {
-    by_rank.emplace_back(next, next + tokens);
-    next += tokens;
-  }
-  return by_rank;
-}
-
 /// A mistake: each rank counts its rows from 0.
 std::vector<Positions> rows_by_rank(const course::Call& call) {
-  std::vector<Positions> by_rank = positions_by_rank(call);
+  std::vector<Positions> by_rank = course::positions_by_rank(call);
   for (Positions& positions : by_rank) std::iota(positions.begin(), positions.end(), 0);
   return by_rank;
 }
@@ -125,7 +113,7 @@ void ring_attention(course::Call& call, const std::vector<Positions>& positions)
 }
 
 void ring_backward(course::Call& call) {
-  const Rank rank(call, positions_by_rank(call));
+  const Rank rank(call, course::positions_by_rank(call));
   const course::Stream& stream = rank.stream;
   Tensor& dq = call.output("dq", rank.q.shape());
   Tensor& dk = call.output("dk", rank.q.shape());
@@ -157,7 +145,7 @@ void ring_backward(course::Call& call) {
 
 const course::Adapter& course_adapter() {
   static const course::Adapter adapter{
-      {"ring_attention", [](course::Call& call) { ring_attention(call, positions_by_rank(call)); }},
+      {"ring_attention", [](course::Call& call) { ring_attention(call, course::positions_by_rank(call)); }},
       {"ring_attention_by_row", [](course::Call& call) { ring_attention(call, rows_by_rank(call)); }},
       {"ring_backward", ring_backward}};
   return adapter;
