@@ -248,6 +248,7 @@ class BenchLine : public program::CommandLine {
                 "same path on simulated GPUs, whose rates mean nothing")
             ->check(CLI::IsMember({"sim", "cuda"}))
             ->excludes(causal)
+            ->excludes(lesson)
             ->excludes(packed)
             ->excludes(simulated);
     command->add_flag("--mine", options_.mine, "my own lessons, where they pass");
@@ -260,17 +261,24 @@ class BenchLine : public program::CommandLine {
         ->excludes(simulated);
     print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");
-    command->add_option("--heads", contest_.heads, "of every problem but a simulated GPU's (8)")
+    command
+        ->add_option("--heads", contest_.heads,
+                     "of every problem but a simulated GPU's and rings that share key heads (8)")
         ->check(program::between(1, 1024))
+        ->excludes(lesson)
         ->excludes(simulated);
-    command->add_option("--tokens", contest_.tokens, "on one core (2048); a ring has twice as many")
+    command
+        ->add_option("--tokens", contest_.tokens,
+                     "on one core and of packed rings (2048); all other rings have twice as many")
         ->check(program::between(1, 1 << 16));
     command->add_option("--head-dims", contest_.head_dims, "on one core (32,64,128)")
         ->delimiter(',')
         ->check(program::between(1, 1024))
-        ->excludes(causal);
+        ->excludes(causal)
+        ->excludes(packed);
     command->add_option("--ring-head-dim", contest_.ring_head_dim, "of a ring's problem (64)")
         ->check(program::between(1, 1024))
+        ->excludes(lesson)
         ->excludes(simulated);
     ring_ranks_ = command->add_option("--ring-ranks", contest_.ring_ranks, "of causal and packed rings (2,4)")
                       ->delimiter(',')

@@ -2,6 +2,7 @@
 
 #include "bench/contest.hpp"
 #include "bench/played.hpp"
+#include "protocol/errors.hpp"
 #include "ring/shards.hpp"
 
 namespace course::bench {
@@ -44,34 +45,39 @@ std::vector<Row> hold_packed(const Contest& contest) {
   };
   const timed::Code &grouped = contest.lessons.at(Role::RingGrouped),
                     &packed = contest.lessons.at(Role::RingPacked);
+  const auto of_heads = [&](Index kv_heads) {
+    return std::make_shared<const Problem>(timed::Extents{query_heads, tokens, contest.ring_head_dim},
+                                           timed::PackedRow{}, kv_heads);
+  };
+  const auto of_row = [&](Index window) {
+    return std::make_shared<const Problem>(timed::Extents{contest.heads, tokens, contest.ring_head_dim},
+                                           timed::PackedRow{{0, tokens}, window, true}, contest.heads);
+  };
+  const auto all_heads = of_heads(query_heads), few_heads = of_heads(few_key_heads), all_before = of_row(0);
   for (const int ranks : contest.ring_ranks) {
     const int even_tokens = tokens / ranks * ranks;
     if (even_tokens != tokens)
-      throw std::invalid_argument(
-          fmt::format("{} tokens on {} ranks: expected shards of one length", tokens, ranks));
-    const auto ring_of = [&](Index kv_heads) {
-      const auto problem = std::make_shared<const Problem>(
-          timed::Extents{query_heads, tokens, contest.ring_head_dim}, timed::PackedRow{}, kv_heads);
+      throw UsageError(fmt::format("{} tokens on {} ranks: expected shards of one length", tokens, ranks));
+    const auto ring_of = [&](const std::shared_ptr<const Problem>& problem, Index kv_heads) {
       return add(fmt::format("ring of {}, {}/{} heads", ranks, query_heads, kv_heads), problem, ranks,
                  {grouped.library, grouped.ring});
     };
-    const std::string as_many = ring_of(query_heads);
+    const std::string as_many = ring_of(all_heads, query_heads);
     rows.push_back({as_many});
-    hold(ring_of(few_key_heads), as_many);
+    hold(ring_of(few_heads, few_key_heads), as_many);
 
-    const auto row_of = [&](Index window) { return timed::PackedRow{{0, tokens}, window, true}; };
-    const auto of_window = [&](const std::string& what, Index window, bool gathers) {
-      const timed::PackedRow row = row_of(window);
-      const auto problem = std::make_shared<const Problem>(
-          timed::Extents{contest.heads, tokens, contest.ring_head_dim}, row, contest.heads);
+    const auto of_window = [&](const std::string& what, const std::shared_ptr<const Problem>& problem,
+                               Index window, bool gathers) {
+      const timed::PackedRow row{{0, tokens}, window, true};
       return add(fmt::format("{} of {}", what, ranks), problem, ranks,
                  gathers ? PlayedFunction{contest.gather, "gather_attention", {{"window", {double(window)}}}}
                          : PlayedFunction{.library = packed.library, .name = packed.ring, .row = row});
     };
     const Index window = tokens / ranks + 1;
-    const std::string full = of_window("causal ring", 0, false),
-                      ring = of_window(fmt::format("ring, window {},", window), window, false),
-                      gather = of_window(fmt::format("gather, window {},", window), window, true);
+    const auto in_window = of_row(window);
+    const std::string full = of_window("causal ring", all_before, 0, false),
+                      ring = of_window(fmt::format("ring, window {},", window), in_window, window, false),
+                      gather = of_window(fmt::format("gather, window {},", window), in_window, window, true);
     rows.push_back({full});
     hold(ring, full);
     hold(gather, full);

@@ -95,6 +95,14 @@ std::optional<std::size_t> axis_of_heads(const Shape& shape) {
   return shape.size() - 3;
 }
 
+/// Whether shapes are the same but for the number of heads.
+bool differ_in_heads(const Shape& q, Shape k) {
+  const std::optional<std::size_t> heads = axis_of_heads(q);
+  if (!heads || k.size() != q.size() || k == q) return false;
+  k[*heads] = q[*heads];
+  return k == q;
+}
+
 /// Of shape `q`, but that several heads of q may share one.
 Tensor read_keys(const fs::path& path, const Shape& q, const fs::path& path_of_q) {
   Tensor tensor = read_tensor(path);
@@ -241,7 +249,7 @@ Input load_whole(const Options& options, bool backward) {
 }  // namespace
 
 RingFor Options::what() const {
-  const bool shared = kv_heads > 0 || (files && npy_shape(files->k) != npy_shape(files->q));
+  const bool shared = kv_heads > 0 || (files && differ_in_heads(npy_shape(files->q), npy_shape(files->k)));
   if (row.any() || layout == "documents" || (shared && causal.value_or(false))) return RingFor::PackedRows;
   if (latent) return RingFor::Latent;
   if (shared) return RingFor::SharedHeads;

@@ -81,6 +81,7 @@ struct Input {
   Index kv_heads() const { return k.extent(0); }
   Index seq() const { return q.extent(1); }
   Index head_dim() const { return q.extent(2); }
+  Index batches() const { return shape.size() < 4 ? 1 : shape[0]; }
   timed::Extents extents() const { return {heads(), seq(), head_dim()}; }
 };
 

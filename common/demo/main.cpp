@@ -246,10 +246,16 @@ class DemoLine : public program::CommandLine {
     shown.input = load_input(options_, shown.backward);
     if (!shown.input.doubt.empty()) program::complain(shown.input.doubt);
     require_memory(shown, prepared, shown.input.extents());
+    if (shown.in_registers && (options_.latent || options_.row.alibi))
+      throw UsageError(
+          fmt::format("--block 20 {}: lesson 20's blocks have queries as wide as values and no "
+                      "bias; expected one of the two",
+                      options_.latent ? "--latent" : "--alibi"));
     if (const Index d = shown.input.head_dim(); shown.in_registers && (d % 4 != 0 || d > 256))
       throw UsageError(fmt::format("--block 20: head_dim is {}, expected a multiple of 4 up to 256", d));
     shown.row = shown.is_packed()
-                    ? row_of(options_.row, options_.is_causal(), shown.input.seq(), shown.input.heads())
+                    ? row_of(options_.row, options_.is_causal(), shown.input.seq(),
+                             {shown.input.batches(), shown.input.heads() / shown.input.batches()})
                     : PackedRow{.causal = options_.is_causal()};
     shown.runs = shown.simulated() ? 1 : worthwhile_runs(shown.input);
     std::vector<timed::Code> codes;

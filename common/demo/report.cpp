@@ -120,7 +120,8 @@ std::string in_words(const Input& input) {
   const bool shared = input.kv_heads() < input.heads();
   const std::string of_keys = shared ? fmt::format(" ({} of keys)", input.kv_heads()) : "";
   if (input.shape.size() < 4) return plural(input.heads(), "head") + of_keys + of_tokens;
-  return fmt::format("{} x {}{}", input.shape[0], plural(input.shape[1], "head"), of_tokens);
+  const std::string of_batch = shared ? fmt::format(" ({} of keys)", input.kv_heads() / input.batches()) : "";
+  return fmt::format("{} x {}{}{}", input.batches(), plural(input.shape[1], "head"), of_batch, of_tokens);
 }
 
 /// "zigzag shards"
@@ -129,7 +130,7 @@ std::string shards(const RunResult& run) {
 }
 
 std::string heading(const RunResult& run) {
-  std::string row = demo::in_words(run.shown.row);
+  std::string row = demo::in_words(run.shown.row, run.shown.input.seq());
   if (run.shown.in_registers)
     row += std::string(row.empty() ? "" : ", ") + "blocks of lesson " + run.shown.block.lesson;
   return painted(fmt::format("Ring attention, forward{}, {}causal, {}: {}{}",
@@ -356,7 +357,7 @@ std::string report_json(const RunResult& run) {
             {"layout", run.shown.layout_name},
             {"kv_heads", run.shown.input.kv_heads()},
             {"bytes_needed", bytes_needed(run)},
-            {"hops", hops_by_block(run.shown.layout(), run.shown.mask())},
+            {"hops", hops_of_blocks(run.shown)},
             {"backend", run.shown.backend},
             {"relative_error", relative_errors(first.comparison)},
             {"tolerance", by_output(first.comparison, [](const auto& output) { return output.tolerance; })},

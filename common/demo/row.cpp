@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <limits>
 
 #include "protocol/errors.hpp"
 #include "tensor/npy.hpp"
@@ -22,6 +23,9 @@ std::vector<Index> starts_of_lengths(const std::string& lengths, Index tokens) {
     if (error != std::errc() || length < 0 || (after != end && *after != ','))
       throw UsageError("--documents " + lengths +
                        ": expected lengths between commas, such as 300,12,200, or a .npy file of cu_seqlens");
+    if (length > std::numeric_limits<Index>::max() - starts.back())
+      throw UsageError(
+          fmt::format("--documents {}: the row has {} tokens, the documents have more", lengths, tokens));
     starts.push_back(starts.back() + length);
     if (after == end) break;
     next = after + 1;
@@ -57,18 +61,22 @@ std::vector<Index> starts_of(const RowOptions& options, Index tokens) {
 
 }  // namespace
 
-PackedRow row_of(const RowOptions& options, bool causal, Index tokens, Index heads) {
+PackedRow row_of(const RowOptions& options, bool causal, Index tokens, const RowHeads& heads) {
   PackedRow row{starts_of(options, tokens), options.window, causal};
-  if (options.alibi) row.bias.slopes = reference::alibi_slopes(heads);
+  for (Index batch = 0; options.alibi && batch < heads.batches; ++batch)
+    std::ranges::copy(reference::alibi_slopes(heads.of_each), std::back_inserter(row.bias.slopes));
   // As the ranks hold them.
   for (double& slope : row.bias.slopes) slope = static_cast<float>(slope);
-  if (options.sink) row.bias.sinks.assign(static_cast<std::size_t>(heads), *options.sink);
+  if (options.sink)
+    row.bias.sinks.assign(static_cast<std::size_t>(heads.batches * heads.of_each), *options.sink);
   return row;
 }
 
-std::string in_words(const PackedRow& row) {
+std::string in_words(const PackedRow& row, Index tokens) {
   std::vector<std::string> words;
-  if (row.starts.size() > 2) words.push_back(fmt::format("{} documents", row.starts.size() - 1));
+  const bool unseen_tokens = !row.starts.empty() && row.starts.back() < tokens;
+  if (row.starts.size() > 2 || unseen_tokens)
+    words.push_back(fmt::format("{} documents", row.starts.size() - 1));
   if (row.window > 0) words.push_back(fmt::format("window {}", row.window));
   if (!row.bias.slopes.empty()) words.push_back("ALiBi");
   if (!row.bias.sinks.empty()) words.push_back(fmt::format("sinks {:g}", row.bias.sinks.front()));

@@ -20,11 +20,17 @@ struct RowOptions {
 
 using timed::PackedRow;
 
+/// Query heads, a batch folded into them: each batch has the slopes of as many heads as it has.
+struct RowHeads {
+  Index batches, of_each;
+};
+
 /// Throws UsageError where documents are no lengths that add up to `tokens`, or starts that do not begin with
 /// 0, fall, or end beyond the row.
-PackedRow row_of(const RowOptions& options, bool causal, Index tokens, Index heads);
+PackedRow row_of(const RowOptions& options, bool causal, Index tokens, const RowHeads& heads);
 
-/// "3 documents, window 256, ALiBi, sinks 0.5"; empty where there is nothing to say.
-std::string in_words(const PackedRow& row);
+/// "3 documents, window 256, ALiBi, sinks 0.5" of a row of so many tokens; empty where there is nothing to
+/// say.
+std::string in_words(const PackedRow& row, Index tokens);
 
 }  // namespace course::demo

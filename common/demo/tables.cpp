@@ -143,18 +143,20 @@ std::int64_t bytes_sent(std::span<const RankRecord> ranks) {
                                std::mem_fn(&RankRecord::bytes_sent));
 }
 
+std::vector<int> hops_of_blocks(const Demonstration& shown) {
+  if (shown.is_packed()) return hops_by_block(shown.layout(), shown.mask());
+  return std::vector<int>(shown.ranks, shown.ranks - 1);
+}
+
 std::int64_t bytes_needed(const RunResult& run) {
   const Demonstration& shown = run.shown;
   const Layout layout = shown.layout();
-  // A ring of heads alone takes every block all the way round, wherever its keys are seen.
-  const std::vector<int> hops = shown.is_packed() ? hops_by_block(layout, shown.mask())
-                                                  : std::vector<int>(layout.ranks(), layout.ranks() - 1);
   const Index numbers_of_token = shown.input.latent ? shown.input.latent->latent.extent(2)
                                                     : 2 * shown.input.kv_heads() * shown.input.head_dim();
   const std::int64_t block =
       numbers_of_token * largest_shard(layout.shard_tokens()) * static_cast<Index>(sizeof(float));
   std::int64_t blocks = 0;
-  for (const auto& [keys, gradients] : blocks_to_send(hops))
+  for (const auto& [keys, gradients] : blocks_to_send(hops_of_blocks(shown)))
     blocks += keys + (shown.backward ? keys + gradients : 0);
   return blocks * block;
 }
@@ -214,7 +216,7 @@ std::string load_table(const RunResult& run, const RingResult& ring) {
   const bool timed_on_cores = run.shown.backend == "mpi";
   std::vector<int> hops;
   if (run.shown.is_packed()) {
-    hops = hops_by_block(run.shown.layout(), run.shown.mask());
+    hops = hops_of_blocks(run.shown);
     heads.emplace_back("hops");
   }
   return table_by_rank(run, heads, [&](std::size_t rank) {

@@ -16,8 +16,12 @@ double slowest_s(const RingResult& ring);
 /// not.
 double exposed(const RunResult& run, const RingResult& ring);
 
-/// What all ranks together have to send, each message as long as the longest shard: every block of keys and
-/// values to the last rank that sees a key of it, and its gradients along and straight home.
+/// The hops of each block of keys and values: in a ring of packed rows to the last rank that sees a key of
+/// it, in all others all the way round, wherever its keys are seen.
+std::vector<int> hops_of_blocks(const Demonstration& shown);
+
+/// What all ranks together have to send, each message as long as the longest shard: every block on its hops,
+/// and its gradients along and straight home.
 std::int64_t bytes_needed(const RunResult& run);
 
 std::int64_t bytes_sent(std::span<const RankRecord> ranks);

@@ -201,7 +201,7 @@ TEST_F(Bench, RefusesOptionsThatWouldDoNothing) {
   for (const char* options :
        {"--ring-ranks 3", "--causal --head-dims 8", "--simulated --peers", "--simulated --heads 2",
         "--simulated --ring-head-dim 4", "--simulated --causal", "--packed --causal", "--lesson 20 --causal",
-        "--lesson 4"})
+        "--lesson 20 --backend sim", "--lesson 20 --heads 2", "--packed --head-dims 8", "--lesson 4"})
     EXPECT_EQ(run(options, "").code, 2) << options;
 }
 

@@ -128,7 +128,28 @@ TEST_F(PackedRows, OfALatentSendNothingElse) {
   }
 }
 
-class RegisterBlocks : public RingDemo {};
+TEST_F(PackedRows, HaveTheSameSlopesInEveryBatch) {
+  for (const char name : {'q', 'k', 'v'}) {
+    const Tensor one = own_tensor({1, 3, 7, 4}, name);
+    write_npy(folder_ / (std::string("two_") + name + ".npy"), concatenate<float>({one, one}, 0));
+  }
+  const Finished finished =
+      run("--q two_q.npy --k two_k.npy --v two_v.npy --alibi --no-causal --ranks 2 --out out");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const Tensor o = read_npy<float>(folder_ / "out/o.npy");
+  ASSERT_EQ(o.shape(), (Shape{2, 3, 7, 4}));
+  EXPECT_EQ(slice(o, 0, 0, 1).values(), slice(o, 0, 1, 1).values());
+}
+
+class RegisterBlocks : public RingDemo {
+ protected:
+  std::vector<float> output_of(const std::string& options) const {
+    fs::remove_all(folder_ / "out");
+    const Finished finished = run(options + " --out out");
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return read_npy<float>(folder_ / "out/o.npy").values();
+  }
+};
 
 TEST_F(RegisterBlocks, ComputeEveryRing) {
   for (const std::string options : {"", "--causal --layout zigzag ", "--window 5 --documents 9,12 "}) {
@@ -136,8 +157,18 @@ TEST_F(RegisterBlocks, ComputeEveryRing) {
     EXPECT_EQ(finished.code, 0) << finished.err;
     EXPECT_TRUE(has(finished.out, "blocks of lesson 20")) << finished.out;
     EXPECT_TRUE(has(finished.out, "Right in every query row")) << finished.out;
+    // Other blocks round otherwise.
+    const std::string of_long_shards =
+        options.find("--documents") == std::string::npos ? options : "--window 100 ";
+    const std::string sizes = of_long_shards + "--ranks 3 --seq 600 --heads 2 --dim 12";
+    EXPECT_NE(output_of(sizes + " --block 20"), output_of(sizes)) << options;
   }
   EXPECT_TRUE(has(run("--block 20").out, "blocks of lesson 20"));
+  for (const char* const other : {"--latent 16,4", "--alibi"}) {
+    const Finished wrong = run(std::string("--block 20 ") + other);
+    EXPECT_EQ(wrong.code, 2) << other;
+    EXPECT_TRUE(has(wrong.err, "expected one of the two")) << wrong.err;
+  }
   const Finished refused = run("--block 20 --seq 9 --heads 1 --dim 6");
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(has(refused.err, "--block 20: head_dim is 6, expected a multiple of 4 up to 256"))
@@ -159,6 +190,7 @@ TEST_F(PackedRows, ThatDoNotFitAreRefusedInOneLine) {
   expect_refusal("--window 8 --no-causal", "--window 8 --no-causal: a window ends at the query");
   expect_refusal("--documents 200,300",
                  "--documents 200,300: the row has 512 tokens, the documents have 500");
+  expect_refusal("--documents 9223372036854775807,9223372036854775807,514", "the documents have more");
   for (const char* const wrong : {"200,,312", "200,-1,313", "200;312", "all", "512,"})
     expect_refusal(std::string("--documents '") + wrong + "'", "expected lengths between commas");
   for (const char* const wrong : {"--latent 512", "--latent 512,0", "--latent 512,64,3", "--latent many"})

@@ -244,7 +244,8 @@ void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::st
     return one.what == what && one.on_gpu == on_gpu && (ring.empty() || ring == "both" || ring == one.name);
   });
   if (kind == std::end(ring_kinds)) return;  // the demo says what is wrong with that
-  demo_runs_own_lessons(checkout, read_progress(checkout), kind->needed(), given("--mine"));
+  const Role block = given("--block") ? Role::BlockRegisters : Role::Block;
+  demo_runs_own_lessons(checkout, read_progress(checkout), kind->needed(block), given("--mine"));
 }
 
 /// Throws what a command's program would refuse these arguments with, as far as names and whole numbers go:
