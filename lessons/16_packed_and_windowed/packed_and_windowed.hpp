@@ -88,7 +88,8 @@ void packed_ring_attention(HeadsView<const float> q, HeadsView<const float> k, H
 /// Task 9. The gradients of task 8. dk and dv of a block travel with it, and go straight to its owner from
 /// where it stops: at most hops + 1 messages a tensor and block; or every rank sends its share straight to
 /// the owner. d_sinks has a number for each query head where sinks has, and none where not: of the queries of
-/// all ranks, the same on every rank. The rows of dq, dk and dv follow each other without gaps.
+/// all ranks, the same on every rank; a collective adds them up. The rows of dq, dk and dv follow each other
+/// without gaps.
 void packed_ring_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                           HeadsView<const float> o, MatrixView<const float> lse, HeadsView<const float> d_o,
                           HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,

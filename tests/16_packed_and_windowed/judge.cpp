@@ -480,7 +480,8 @@ std::string sizes_in_words(const Played& played) {
 /// Every block makes all hops of a ring, and each rank computes those that it has to: no wrong count of hops.
 bool went_all_the_way_round(const Example& example, const Outcome& outcome) {
   if (!log_reading::attended_to_all(example, outcome)) return false;
-  const std::int64_t round = checks::bytes_of_hops(checks::forward_hops, example);
+  const std::int64_t round =
+      (example.ranks() - 1) * grouped::bytes_of_tokens(example, largest_shard(example.layout.shard_tokens()));
   return example.ranks() > 1 && std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
            return checks::bytes_sent(report) == round;
          });

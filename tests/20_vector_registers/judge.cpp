@@ -45,7 +45,7 @@ std::vector<Example> exponents(InputGenerator& generator, int) {
   add("numbers from -30 to 0", std::move(drawn));
   add("0 and -0", of({0.0f, -0.0f, -1e-30f, -1e-7f}));
   add("numbers near -125", of({-124.0f, -124.5f, -124.9999f, -125.0f}));
-  add("every 64th from -126 to 0", every_step(-124.984375, 0, 1.0 / 64));
+  add("every 64th from -125 to 0", every_step(-124.984375, 0, 1.0 / 64));
   return all;
 }
 
@@ -229,9 +229,12 @@ std::vector<Example> backward_examples(InputGenerator& generator, int) {
                                   blocks.with_offset(keys / 4)));
   }
   const Blocks falling{.block = 64, .query_block = 60};
-  all.push_back(drawn_example(generator, "queries that see a key less than the one before",
-                              random_qkv(generator, 1, 60, 90, 16), LseGradient::Zero,
-                              falling.with_offset(70, -1)));
+  for (const Index offset : {70, 40}) {
+    const std::string what = "queries that see a key less than the one before";
+    all.push_back(drawn_example(generator, offset < 60 ? what + ", the last of them none" : what,
+                                random_qkv(generator, 1, 60, 90, 16), LseGradient::Zero,
+                                falling.with_offset(offset, -1)));
+  }
   return all;
 }
 
