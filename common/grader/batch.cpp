@@ -574,19 +574,16 @@ class Batch {
                       presentable(item.name), joined(outdated), joined(outdated, {}, " ")));
   }
 
-  bool was_graded_for_other_points(const LessonInfo& lesson) const {
-    return std::ranges::any_of(items_, [&](const Item& item) {
-      const std::optional<Json> report = read_report(item.result);
-      const Json* entry = entry_of(report, lesson.id);
-      return entry != nullptr && is_graded(*entry) && entry->at("terms").at("scope") != scope_of(lesson);
-    });
-  }
-
   /// Says which lessons, not asked for now, were graded when their tasks had other points.
   void say_other_points() const {
-    std::vector<std::string> changed;
-    for (const LessonInfo& lesson : checkout_.lessons) {
-      if (!terms_.contains(lesson.id) && was_graded_for_other_points(lesson)) changed.push_back(lesson.id);
+    std::set<std::string> changed;
+    for (const Item& item : items_) {
+      const std::optional<Json> report = read_report(item.result);
+      for (const LessonInfo& lesson : checkout_.lessons) {
+        const Json* entry = terms_.contains(lesson.id) ? nullptr : entry_of(report, lesson.id);
+        if (entry != nullptr && is_graded(*entry) && entry->at("terms").at("scope") != scope_of(lesson))
+          changed.insert(lesson.id);
+      }
     }
     if (!changed.empty())
       complain(fmt::format("points of lesson {} changed; ./course grade {} --submissions ... applies them",

@@ -360,6 +360,8 @@ bool holds_results(const fs::path& folder) {
 /// Throws UsageError where a file cannot be written in the place of `output`, which nobody wants to learn
 /// after an hour of grading.
 void refuse_unwritable(const fs::path& output) {
+  if (fs::is_directory(output))
+    throw UsageError("--output: " + output.string() + " is a folder, expected a file");
   const fs::path probe = output.string() + ".probe" + std::to_string(getpid());
   std::error_code error;
   fs::create_directories(fs::absolute(probe).parent_path(), error);
