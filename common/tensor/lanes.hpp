@@ -17,7 +17,8 @@ inline constexpr int lanes = 4;
 #endif
 
 using Lanes [[gnu::vector_size(4 * lanes)]] = float;
-using IntegerLanes [[gnu::vector_size(4 * lanes)]] = std::int32_t;
+/// Unsigned: their sums wrap round as a register's do. A signed sum that does is undefined in C++.
+using IntegerLanes [[gnu::vector_size(4 * lanes)]] = std::uint32_t;
 
 /// From anywhere, aligned or not.
 inline Lanes load(const float* from) {

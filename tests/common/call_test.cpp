@@ -32,7 +32,7 @@ TEST(Call, SaysWhichOutputWasWrittenToBeyondItsEnd) {
 
 TEST(Call, SaysWhichInputWasWrittenTo) {
   NoBlocks blocks;
-  const Call call({{"k", Tensor({2}, {1.0f, 2.0f})}, {"q", Tensor({1}, {3.0f})}}, {}, nullptr, blocks);
+  const Call call({{"k", Tensor({2}, {1.0f, 2.0f})}, {"q", Tensor({2}, {3.0f, 4.0f})}}, {}, nullptr, blocks);
   const Call::InputMarks marks = call.mark_inputs();
   EXPECT_NO_THROW(call.require_inputs(marks));
   const_cast<float*>(call.input("k").data())[1] = 0.0f;
