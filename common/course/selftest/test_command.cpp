@@ -93,7 +93,8 @@ class Tests {
     const int seeds = options_.soak > 0 ? options_.soak : options_.record ? 1 : few_seeds;
     configure(checkout_.root, tree,
               {"--preset", "student", "-DCOURSE_WERROR=ON", "-DCOURSE_FORMS=ON",
-               "-DCOURSE_SEEDS=" + std::to_string(seeds)});
+               "-DCOURSE_SEEDS=" + std::to_string(seeds),
+               "-DCOURSE_SEEDS_OF_FORMS=" + std::to_string(options_.soak > 0 ? seeds : 1)});
     return tree;
   }
 

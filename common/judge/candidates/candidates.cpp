@@ -212,7 +212,9 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
   ChosenTests chosen = tests_of(candidate, lesson, all_tests, options);
   Session session{std::move(chosen.tests), Launcher(std::move(launcher)), how};
   session.play();
-  const std::vector<Round> rounds = judged(session, options.seeds, candidate.expect, lesson);
+  const int most_seeds = is_further_form(candidate) ? options.most_seeds_of_further_forms : options.seeds;
+  const std::vector<Round> rounds =
+      judged(session, std::min(options.seeds, most_seeds), candidate.expect, lesson);
   Check all;
   for (const PlayedTest& test : rounds.front().tests) {
     const std::string text = verdict_text(lesson, *test.test, test.verdict);

@@ -79,6 +79,8 @@ const std::array options{
            [](O& o, S& text) { set_number(o.most_ranks, text, 1); }},
     Option{"most-ranks-of-further-forms", "N", "the same of a mistake's forms but its first",
            [](O& o, S& text) { set_number(o.most_ranks_of_further_forms, text, 1); }},
+    Option{"most-seeds-of-further-forms", "N", "so many seeds at most of these",
+           [](O& o, S& text) { set_number(o.most_seeds_of_further_forms, text, 1); }},
     Option{"report", "FILE", "write the verdicts as JSON", set_text<&O::report>},
     Option{"columns", "N", "break lines that are wider",
            [](O& o, S& text) { set_number(o.columns, text, std::size_t{1}); }},
