@@ -57,6 +57,15 @@ void require_memory(const Demonstration& shown, bool prepared, const timed::Exte
                   timed::plural(shown.ranks, "rank"), heads, seq, head_dim, needed / 1e9, available / 1e9));
 }
 
+/// Of what is drawn at these sizes. A latent's queries and blocks are as wide as the latent and its rotary
+/// part.
+timed::Extents drawn_extents(const Options& options) {
+  timed::Extents extents = options.sizes->extents;
+  if (options.latent)
+    extents.head_dim = std::max(extents.head_dim, options.latent->latent_dim) + options.latent->rope_dim;
+  return extents;
+}
+
 void tell_how_to_play(const fs::path& folder, const Demonstration& shown,
                       const std::vector<std::string>& arguments) {
   std::vector<std::string> player;
@@ -242,7 +251,7 @@ class DemoLine : public program::CommandLine {
     }
     Demonstration shown = plan(checkout, options_);
     const bool prepared = !options_.prepare.empty();
-    if (options_.sizes) require_memory(shown, prepared, options_.sizes->extents);
+    if (options_.sizes) require_memory(shown, prepared, drawn_extents(options_));
     shown.input = load_input(options_, shown.backward);
     if (!shown.input.doubt.empty()) program::complain(shown.input.doubt);
     require_memory(shown, prepared, shown.input.extents());

@@ -1,5 +1,9 @@
 #include "judge/topology.hpp"
 
+#include <fmt/format.h>
+
+#include <stdexcept>
+
 namespace course {
 
 namespace {
@@ -8,11 +12,20 @@ int modulo(int number, int count) {
   return (number % count + count) % count;
 }
 
+void require_whole_rows(int ranks, int columns) {
+  if (ranks % columns != 0)
+    throw std::invalid_argument(
+        fmt::format("a grid of {} columns: {} ranks, expected a multiple of the columns", columns, ranks));
+}
+
 }  // namespace
 
 int Topology::ahead(int rank, int hops, int ranks) const {
   if (kind_ == Kind::Ring) return modulo(rank + direction_ * hops, ranks);
-  if (kind_ == Kind::Grid) return modulo(rank / width_ + hops, ranks / width_) * width_ + rank % width_;
+  if (kind_ == Kind::Grid) {
+    require_whole_rows(ranks, width_);
+    return modulo(rank / width_ + hops, ranks / width_) * width_ + rank % width_;
+  }
   for (; hops > 0 && rank > 0; --hops) rank = (rank - 1) / width_;
   return rank;
 }
@@ -26,6 +39,7 @@ int Topology::hops_between(int from, int to, int ranks) const {
 
 std::vector<int> Topology::row_of(int rank, int ranks) const {
   const bool grid = kind_ == Kind::Grid;
+  if (grid) require_whole_rows(ranks, width_);
   const int first = grid ? rank / width_ * width_ : 0, count = grid ? width_ : ranks;
   std::vector<int> row;
   for (int other = first; other < first + count; ++other) row.push_back(other);

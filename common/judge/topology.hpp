@@ -10,7 +10,8 @@ class Topology {
   /// One ring of all ranks, in which blocks go to rank + direction, 1 or -1.
   static Topology ring(int direction = 1) { return {Kind::Ring, direction, 1}; }
   /// Rows of `columns` ranks one after another, rank = row * columns + column; each column is a ring, in
-  /// which blocks go to the next row.
+  /// which blocks go to the next row. Its functions throw std::invalid_argument where the columns do not
+  /// divide the ranks.
   static Topology grid(int columns) { return {Kind::Grid, 1, columns}; }
   /// What ranks have goes to the rank above them, and so to rank 0: rank r is below (r - 1) / arity.
   static Topology tree(int arity = 2) { return {Kind::Tree, 1, arity}; }

@@ -6,12 +6,11 @@ namespace course {
 namespace {
 
 TEST_F(RingDemo, SaysWhatThisMachineLacks) {
-  const Finished ranks = run("--ranks 2000000000");
-  EXPECT_EQ(ranks.code, 3);
-  EXPECT_TRUE(is_one_line(ranks.err) && has(ranks.err, "of memory")) << ranks.err;
-  const Finished tokens = run("--seq 2000000000");
-  EXPECT_EQ(tokens.code, 3);
-  EXPECT_TRUE(is_one_line(tokens.err) && has(tokens.err, "of memory")) << tokens.err;
+  for (const char* const too_much : {"--ranks 2000000000", "--seq 2000000000", "--latent 500000000,64"}) {
+    const Finished finished = run(too_much);
+    EXPECT_EQ(finished.code, 3);
+    EXPECT_TRUE(is_one_line(finished.err) && has(finished.err, "of memory")) << finished.err;
+  }
   // cmake and ninja are found, and mpirun is not.
   const Finished mpi = run("", "mkdir bin && ln -s $(command -v cmake) $(command -v ninja) bin && " +
                                    checkout_.environment() + "PATH=$PWD/bin " + demo);

@@ -144,6 +144,8 @@ TEST(Topologies, SayWhereHopsLead) {
   EXPECT_EQ(grid.ahead(1, -1, 6), 5);
   EXPECT_EQ(grid.hops_between(0, 1, 6), -1);
   EXPECT_EQ(grid.row_of(3, 6), (std::vector<int>{2, 3}));
+  EXPECT_THROW(grid.ahead(4, 1, 5), std::invalid_argument);
+  EXPECT_THROW(grid.row_of(4, 5), std::invalid_argument);
   EXPECT_EQ(tree.ahead(6, 1, 7), 2);
   EXPECT_EQ(tree.ahead(6, 2, 7), 0);
   EXPECT_EQ(tree.ahead(0, 1, 7), 0);
