@@ -54,9 +54,9 @@ std::vector<Index> starts_in_file(const std::string& path, Index tokens) {
 }
 
 std::vector<Index> starts_of(const RowOptions& options, Index tokens) {
-  if (options.documents.empty()) return {0, tokens};
-  return options.documents.ends_with(".npy") ? starts_in_file(options.documents, tokens)
-                                             : starts_of_lengths(options.documents, tokens);
+  if (!options.documents) return {0, tokens};
+  return options.documents->ends_with(".npy") ? starts_in_file(*options.documents, tokens)
+                                              : starts_of_lengths(*options.documents, tokens);
 }
 
 }  // namespace

@@ -10,12 +10,13 @@ namespace course::demo {
 
 /// What --documents, --window, --alibi and --sinks say.
 struct RowOptions {
-  std::string documents;  ///< their lengths, "300,12,200", or a .npy of cu_seqlens; empty: one document
+  /// Their lengths, "300,12,200", or a .npy of cu_seqlens; without it one document.
+  std::optional<std::string> documents = {};
   Index window = 0;       ///< 0: no limit
   bool alibi = false;
   std::optional<float> sink = {};  ///< every head's
 
-  bool any() const { return !documents.empty() || window > 0 || alibi || sink; }
+  bool any() const { return documents || window > 0 || alibi || sink; }
 };
 
 using timed::PackedRow;

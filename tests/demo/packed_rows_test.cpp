@@ -191,7 +191,7 @@ TEST_F(PackedRows, ThatDoNotFitAreRefusedInOneLine) {
   expect_refusal("--documents 200,300",
                  "--documents 200,300: the row has 512 tokens, the documents have 500");
   expect_refusal("--documents 9223372036854775807,9223372036854775807,514", "the documents have more");
-  for (const char* const wrong : {"200,,312", "200,-1,313", "200;312", "all", "512,"})
+  for (const char* const wrong : {"", "200,,312", "200,-1,313", "200;312", "all", "512,"})
     expect_refusal(std::string("--documents '") + wrong + "'", "expected lengths between commas");
   for (const char* const wrong : {"--latent 512", "--latent 512,0", "--latent 512,64,3", "--latent many"})
     expect_refusal(wrong, "--latent");
