@@ -10,10 +10,12 @@
 namespace course {
 
 /// Block computations as a lesson's own code makes them; one that it does not have is empty. They know no
-/// mask, no bias, and no other scale than 1/sqrt(key_dim).
+/// bias, no other scale than 1/sqrt(key_dim), and no mask but where it is said.
 struct LessonBlocks {
   BlockForward forward;
   BlockBackward backward;
+  bool forward_knows_masks = false;  ///< whether it goes by a request's `seen`
+  bool backward_knows_masks = false;
 };
 
 /// The block computations that a player has for a ring: an adapter hands on the one that its lesson's

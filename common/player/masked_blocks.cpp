@@ -155,11 +155,12 @@ std::vector<Tile> tiles(std::span<const KeyRange> seen, Index keys) {
 // A whole tile is the lesson's, and a ragged one plain. Both take a state of that tile alone: what is copied
 // is little beside the tile's work.
 
-void accumulate(const BlockForward& block, const BlockRequest& request, AttentionState& state) {
+void accumulate(const LessonBlocks& blocks, const BlockRequest& request, AttentionState& state) {
+  const BlockForward& block = blocks.forward;
   if (!is_known(request)) return plain::accumulate(request, state);
   plain::require_fitting(request);
   plain::require_output("a state", state.o(), request.q, request.v);
-  if (!request.seen) return block.accumulate(request, state);
+  if (!request.seen || blocks.forward_knows_masks) return block.accumulate(request, state);
   std::map<Index, AttentionState> states;  // by the number of queries
   by_tile(request, [&](TileRequest& tile) {
     const Index queries = tile.tile.queries;
@@ -174,12 +175,14 @@ void accumulate(const BlockForward& block, const BlockRequest& request, Attentio
   });
 }
 
-void accumulate_backward(const BlockBackward& block, const BlockRequest& request, HeadsView<const float> d_o,
+void accumulate_backward(const LessonBlocks& blocks, const BlockRequest& request, HeadsView<const float> d_o,
                          MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
                          HeadsView<float> dk, HeadsView<float> dv) {
+  const BlockBackward& block = blocks.backward;
   plain::require_gradients(request, d_o, lse, delta, dq, dk, dv);
   if (!is_known(request)) return plain::accumulate_backward(request, d_o, lse, delta, dq, dk, dv);
-  if (!request.seen) return block.accumulate(request, d_o, lse, delta, dq, dk, dv);
+  if (!request.seen || blocks.backward_knows_masks)
+    return block.accumulate(request, d_o, lse, delta, dq, dk, dv);
   by_tile(request, [&](TileRequest& tile) {
     (tile.tile.whole ? block.accumulate : plain::blocks.backward.accumulate)(
         tile.make(), tile.queries(d_o), tile.queries(lse), tile.queries(delta), tile.queries(dq),

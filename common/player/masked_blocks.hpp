@@ -5,9 +5,10 @@
 
 #include "player/blocks.hpp"
 
-/// A block computation under a mask. Where every query sees every key it is a lesson's own, on views of that
-/// part, and as fast; only where it is not, it is the plain one. It stands with the player, which alone has
-/// the lesson's code, and plays no graded case: those are all given the plain one.
+/// A block computation under a mask. It is the lesson's own where that knows masks. Else it is the lesson's
+/// own on views of the parts in which every query sees every key, and as fast; elsewhere it is the plain one.
+/// It stands with the player, which alone has the lesson's code, and plays no graded case: those are all
+/// given the plain one.
 namespace course::masked {
 
 /// A rectangle of a block's scores.
@@ -30,11 +31,11 @@ inline constexpr Index least_whole_keys = 32;
 /// @param seen a range a query, 0 <= first <= last <= keys
 std::vector<Tile> tiles(std::span<const KeyRange> seen, Index keys);
 
-/// BlockForward::accumulate, by the block computation of a lesson, which is given what it knows.
-void accumulate(const BlockForward& block, const BlockRequest& request, AttentionState& state);
+/// BlockForward::accumulate, by a lesson's block computation, which is given what it knows.
+void accumulate(const LessonBlocks& blocks, const BlockRequest& request, AttentionState& state);
 
-/// BlockBackward::accumulate, by that of another.
-void accumulate_backward(const BlockBackward& block, const BlockRequest& request, HeadsView<const float> d_o,
+/// BlockBackward::accumulate, likewise.
+void accumulate_backward(const LessonBlocks& blocks, const BlockRequest& request, HeadsView<const float> d_o,
                          MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
                          HeadsView<float> dk, HeadsView<float> dv);
 

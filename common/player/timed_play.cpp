@@ -54,9 +54,8 @@ class TimedBlocks : public Blocks {
   BlockForward make_forward(Taker) override {
     require(static_cast<bool>(blocks_.forward.accumulate), "--block");
     return {[this](const BlockRequest& request, AttentionState& state) {
-              compute_block(block_of(request.owner), request, [&](const BlockRequest& told) {
-                masked::accumulate(blocks_.forward, told, state);
-              });
+              compute_block(block_of(request.owner), request,
+                            [&](const BlockRequest& told) { masked::accumulate(blocks_, told, state); });
             },
             finish()};
   }
@@ -67,7 +66,7 @@ class TimedBlocks : public Blocks {
                    MatrixView<const float> delta, HeadsView<float> dq, HeadsView<float> dk,
                    HeadsView<float> dv) {
       compute_block("backward, " + block_of(request.owner), request, [&](const BlockRequest& told) {
-        masked::accumulate_backward(blocks_.backward, told, d_o, lse, delta, dq, dk, dv);
+        masked::accumulate_backward(blocks_, told, d_o, lse, delta, dq, dk, dv);
       });
     }};
   }
@@ -264,8 +263,16 @@ class TimedCase {
 /// Those of --block and --block-backward; the plain ones in place of what is not given.
 LessonBlocks chosen_blocks(const TimedPlay& timed) {
   LessonBlocks chosen = plain::blocks;
-  if (!timed.block.empty()) chosen.forward = Library::at(timed.block).blocks().forward;
-  if (!timed.block_backward.empty()) chosen.backward = Library::at(timed.block_backward).blocks().backward;
+  if (!timed.block.empty()) {
+    const LessonBlocks& given = Library::at(timed.block).blocks();
+    chosen.forward = given.forward;
+    chosen.forward_knows_masks = given.forward_knows_masks;
+  }
+  if (!timed.block_backward.empty()) {
+    const LessonBlocks& given = Library::at(timed.block_backward).blocks();
+    chosen.backward = given.backward;
+    chosen.backward_knows_masks = given.backward_knows_masks;
+  }
   return chosen;
 }
 

@@ -208,16 +208,70 @@ void write_state(const State& state, Index first, std::span<float> m, std::span<
   }
 }
 
-/// Scores of keys, to s, and their maximum, to m; factor [tile_queries] is what l and O shrink by.
-void score_keys(Rows k, Index keys, Index d, const float* qt, float* s, State& state, float* factor) {
+/// Which keys a tile's queries see, a lane a query: from `first` on, and before `last`. All of them see those
+/// from all_first on and before all_last, and none sees one before any_first or from any_last on.
+struct Ranges {
+  float first[tile_queries], last[tile_queries];
+  Index any_first, all_first, all_last, any_last;
+
+  /// Of queries from first_query on; lanes without a query see every key, and take no part.
+  template <class RangeOf>
+  Ranges(Index first_query, Index queries, Index keys, RangeOf range_of)
+      : any_first(keys), all_first(0), all_last(keys), any_last(0) {
+    for (Index i = 0; i < tile_queries; ++i) {
+      const bool is_there = first_query + i < queries;
+      const auto [from, to] = is_there ? range_of(first_query + i) : std::pair{Index{0}, keys};
+      first[i] = static_cast<float>(from);
+      last[i] = static_cast<float>(to);
+      if (!is_there) continue;
+      all_first = std::max(all_first, from);
+      all_last = std::min(all_last, to);
+      if (from >= to) continue;
+      any_first = std::min(any_first, from);
+      any_last = std::max(any_last, to);
+    }
+  }
+
+  /// x where the query sees the key, else y.
+  Lanes choose(Index key, int v, Lanes x, Lanes y) const {
+    const Lanes j = course::splat(static_cast<float>(key));
+    const auto sees = (course::load(first + v * lanes) <= j) & (course::load(last + v * lanes) > j);
+    return sees ? x : y;
+  }
+
+  /// Calls use(key, keys, all_see_all) for blocks of `most` keys at most, which hold every key that is seen.
+  template <class Use>
+  void by_block(Index most, Use use) const {
+    const Index all_end = std::max(std::min(all_first, any_last), std::min(all_last, any_last));
+    const Index ends[] = {std::min(all_first, any_last), all_end, any_last};
+    Index j = any_first;
+    for (int part = 0; part < 3; ++part) {
+      for (; j < ends[part]; j += std::min(most, ends[part] - j))
+        use(j, std::min(most, ends[part] - j), part == 1);
+    }
+  }
+};
+
+/// m, or the least number where a query has seen nothing: -inf - (-inf) would be NaN.
+Lanes finite(Lanes m) {
+  return course::maximum(m, course::hidden(std::numeric_limits<float>::lowest()));
+}
+
+/// Scores of keys from first_key on, to s, and their maximum, to m; factor [tile_queries] is what l and O
+/// shrink by. A key that is not seen has the score -inf.
+template <bool all_see_all>
+void score_keys(Rows k, Index first_key, Index keys, Index d, const float* qt, const Ranges& seen, float* s,
+                State& state, float* factor) {
   const float zeros[tile_queries] = {};
+  const Lanes minus_infinity = course::hidden(-std::numeric_limits<float>::infinity());
   Lanes most[vectors], shrunk[vectors];
   EACH(v, vectors) most[v] = course::load(state.m + v * lanes);
-  score_rows<vectors>(k, keys, d, {qt, tile_queries}, zeros, s, [&](Lanes score, int v, Index) {
+  score_rows<vectors>(k, keys, d, {qt, tile_queries}, zeros, s, [&](Lanes score, int v, Index entry) {
+    if (!all_see_all) score = seen.choose(first_key + entry / tile_queries, v, score, minus_infinity);
     most[v] = course::maximum(most[v], score);
     return score;
   });
-  EACH(v, vectors) shrunk[v] = course::load(state.m + v * lanes) - most[v];
+  EACH(v, vectors) shrunk[v] = course::load(state.m + v * lanes) - finite(most[v]);
   raise_two(shrunk, course::hidden(lowest_exponent));
   EACH(v, vectors) {
     course::store(most[v], state.m + v * lanes);
@@ -226,11 +280,12 @@ void score_keys(Rows k, Index keys, Index d, const float* qt, float* s, State& s
 }
 
 /// Scores become weights; l shrinks, and takes up their sum.
-void weigh(float* s, Index keys, const float* factor, State& state) {
+template <bool all_see_all>
+void weigh(float* s, Index first_key, Index keys, const float* factor, const Ranges& seen, State& state) {
   Lanes sum[vectors], most[vectors];
   EACH(v, vectors) {
     sum[v] = course::load(state.l + v * lanes) * course::load(factor + v * lanes);
-    most[v] = course::load(state.m + v * lanes);
+    most[v] = finite(course::load(state.m + v * lanes));
   }
   const Lanes lowest = course::hidden(lowest_exponent);
   for (Index j = 0; j < keys; ++j) {
@@ -238,6 +293,7 @@ void weigh(float* s, Index keys, const float* factor, State& state) {
     Lanes e[vectors];
     EACH(v, vectors) e[v] = course::load(row + v * lanes) - most[v];
     raise_two(e, lowest);
+    if (!all_see_all) EACH(v, vectors) e[v] = seen.choose(first_key + j, v, e[v], Lanes{});
     EACH(v, vectors) {
       sum[v] += e[v];
       course::store(e[v], row + v * lanes);
@@ -270,14 +326,10 @@ void add_all_columns(const float* p, Index keys, MatrixView<const float> x, Inde
     add_columns<4>(p, keys, {rows.data + c, rows.stride}, factor, to + c * tile_queries);
 }
 
-}  // namespace
-
-//< task 3
-void attend_block(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
-                  std::span<float> m, std::span<float> l, MatrixView<float> o) {
-  //> task 3
-  //| // A query a lane. Which base do the scores have, and when does m change its unit? Where does O begin?
-  //| throw course::NotImplemented("task 3, attend_block");
+/// attend_block, where query i sees the keys of range_of(i).
+template <class RangeOf>
+void attend(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v, RangeOf range_of,
+            std::span<float> m, std::span<float> l, MatrixView<float> o) {
   constexpr Index block_keys = 128;
   const Index d = q.cols();
   require_head_dim(d);
@@ -287,17 +339,35 @@ void attend_block(MatrixView<const float> q, MatrixView<const float> k, MatrixVi
   State state;
   state.ot = ot.data();
   for (Index first = 0; first < q.rows(); first += tile_queries) {
+    const Ranges seen(first, q.rows(), k.rows(), range_of);
     pack_into_lanes(q, first, scale, qt.data());
     read_state(m, l, o, first, state);
-    for (Index j = 0; j < k.rows(); j += block_keys) {
-      const Index keys = std::min(block_keys, k.rows() - j);
+    seen.by_block(block_keys, [&](Index j, Index keys, bool all_see_all) {
+      const Rows block{k.data() + j * d, d};
       float factor[tile_queries];
-      score_keys({k.data() + j * d, d}, keys, d, qt.data(), s.data(), state, factor);
-      weigh(s.data(), keys, factor, state);
+      (all_see_all ? score_keys<true> : score_keys<false>)(block, j, keys, d, qt.data(), seen, s.data(),
+                                                           state, factor);
+      (all_see_all ? weigh<true> : weigh<false>)(s.data(), j, keys, factor, seen, state);
       add_all_columns(s.data(), keys, v, j, factor, state.ot);
-    }
+    });
     write_state(state, first, m, l, o);
   }
+}
+
+}  // namespace
+
+//< task 3
+void attend_block(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
+                  std::span<float> m, std::span<float> l, MatrixView<float> o) {
+  //> task 3
+  //| // A query a lane. Which base do the scores have, and when does m change its unit? Where does O begin?
+  //| throw course::NotImplemented("task 3, attend_block");
+  attend(
+      q, k, v,
+      [&](Index) {
+        return std::pair{Index{0}, k.rows()};
+      },
+      m, l, o);
   //< task 3
 }
 
@@ -332,20 +402,18 @@ struct Queries {
   Room q, d_o;
   Room p, ds;  ///< [keys, tile_queries]
   float minus_lse[tile_queries], minus_delta[tile_queries];
-  float visible[tile_queries];
 };
 
 template <bool all_see_all>
-void weigh_visible(float* p, Index first_key, Index keys, const Queries& tile) {
+void weigh_seen(float* p, Index first_key, Index keys, const Ranges& seen) {
   const Lanes lowest = course::hidden(lowest_exponent);
   for (Index j = 0; j < keys; ++j) {
     float* const row = p + j * tile_queries;
     Lanes e[vectors];
     EACH(v, vectors) e[v] = course::load(row + v * lanes);
     raise_two(e, lowest);
-    const Lanes key = course::splat(static_cast<float>(first_key + j));
     EACH(v, vectors) {
-      if (!all_see_all) e[v] = course::load(tile.visible + v * lanes) > key ? e[v] : Lanes{};
+      if (!all_see_all) e[v] = seen.choose(first_key + j, v, e[v], Lanes{});
       course::store(e[v], row + v * lanes);
     }
   }
@@ -413,17 +481,11 @@ void add_all_keys(const float* a, Index keys, Rows b, float* to, Index d) {
   }
 }
 
-}  // namespace
-
-//< task 4
-void block_backward(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
-                    MatrixView<const float> d_o, std::span<const float> lse, std::span<const float> delta,
-                    std::span<const Index> visible, MatrixView<float> dq, MatrixView<float> dk,
-                    MatrixView<float> dv) {
-  //> task 4
-  //| // At what do the sums of scores and of dP begin? Which operand is in the lanes where a sum runs over the
-  //| // queries?
-  //| throw course::NotImplemented("task 4, block_backward");
+/// block_backward, where query i sees the keys of range_of(i).
+template <class RangeOf>
+void go_back(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
+             MatrixView<const float> d_o, std::span<const float> lse, std::span<const float> delta,
+             RangeOf range_of, MatrixView<float> dq, MatrixView<float> dk, MatrixView<float> dv) {
   const Index d = q.cols(), block_keys = d > 64 ? 96 : 64;
   require_head_dim(d);
   const double root = 1 / std::sqrt(static_cast<double>(d));
@@ -438,28 +500,73 @@ void block_backward(MatrixView<const float> q, MatrixView<const float> k, Matrix
       const bool takes_part = first + i < q.rows() && std::isfinite(lse[first + i]);
       tile.minus_lse[i] = takes_part ? static_cast<float>(-lse[first + i] * log2_e) : 0.0f;
       tile.minus_delta[i] = takes_part ? -delta[first + i] : 0.0f;
-      const Index seen = first + i < q.rows() ? (takes_part ? visible[first + i] : 0) : k.rows();
-      tile.visible[i] = static_cast<float>(seen);
     }
-    const auto [fewest, most] = std::ranges::minmax(tile.visible);
-    for (Index j = 0; j < std::min(static_cast<Index>(most), k.rows()); j += block_keys) {
-      const Index keys = std::min(block_keys, k.rows() - j);
+    const Ranges seen(first, q.rows(), k.rows(), [&](Index i) {
+      return std::isfinite(lse[i]) ? range_of(i) : std::pair{Index{0}, Index{0}};
+    });
+    seen.by_block(block_keys, [&](Index j, Index keys, bool all_see_all) {
       float *const p = tile.p.data(), *const ds = tile.ds.data();
       score_rows<vectors>({k.data() + j * d, d}, keys, d, {tile.qt.data(), tile_queries}, tile.minus_lse, p);
-      const bool all_see_all = fewest >= static_cast<float>(j + keys);
-      (all_see_all ? weigh_visible<true> : weigh_visible<false>)(p, j, keys, tile);
+      (all_see_all ? weigh_seen<true> : weigh_seen<false>)(p, j, keys, seen);
       weigh_gradients({v.data() + j * d, d}, keys, d, tile, tile.d_ot.data(), p, ds);
       add_all_keys(p, keys, {tile.d_o.data(), tile.stride}, dv.data() + j * d, d);
       add_all_keys(ds, keys, {tile.q.data(), tile.stride}, dk.data() + j * d, d);
       add_all_columns(ds, keys, k, j, nullptr, tile.dqt.data());
-    }
+    });
     for (Index i = 0; i < std::min(tile_queries, q.rows() - first); ++i) {
       float* const row = dq.data() + (first + i) * d;
       for (Index c = 0; c < d; ++c)
         row[c] += tile.dqt.data()[c * tile_queries + i] * static_cast<float>(root);
     }
   }
+}
+
+}  // namespace
+
+//< task 4
+void block_backward(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
+                    MatrixView<const float> d_o, std::span<const float> lse, std::span<const float> delta,
+                    std::span<const Index> visible, MatrixView<float> dq, MatrixView<float> dk,
+                    MatrixView<float> dv) {
+  //> task 4
+  //| // At what do the sums of scores and of dP begin? Which operand is in the lanes where a sum runs over the
+  //| // queries?
+  //| throw course::NotImplemented("task 4, block_backward");
+  go_back(
+      q, k, v, d_o, lse, delta,
+      [&](Index i) {
+        return std::pair{Index{0}, visible[i]};
+      },
+      dq, dk, dv);
   //< task 4
 }
+
+//> task 4
+// Not asked for: both under a mask, where query i sees the keys from first[i] on and before last[i]. A ring
+// of causal, packed or windowed rows takes them.
+void attend_masked_block(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
+                         std::span<const Index> first, std::span<const Index> last, std::span<float> m,
+                         std::span<float> l, MatrixView<float> o) {
+  attend(
+      q, k, v,
+      [&](Index i) {
+        return std::pair{first[i], last[i]};
+      },
+      m, l, o);
+}
+
+void masked_block_backward(MatrixView<const float> q, MatrixView<const float> k, MatrixView<const float> v,
+                           MatrixView<const float> d_o, std::span<const float> lse,
+                           std::span<const float> delta, std::span<const Index> first,
+                           std::span<const Index> last, MatrixView<float> dq, MatrixView<float> dk,
+                           MatrixView<float> dv) {
+  go_back(
+      q, k, v, d_o, lse, delta,
+      [&](Index i) {
+        return std::pair{first[i], last[i]};
+      },
+      dq, dk, dv);
+}
+//< task 4
 
 }  // namespace lesson20

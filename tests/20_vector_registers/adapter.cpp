@@ -6,6 +6,23 @@
 #include "player/refusal.hpp"
 #include "vector_registers.hpp"
 
+namespace lesson20 {
+
+// Both under a mask, where query i sees the keys from first[i] on and before last[i]. The solution has them;
+// where an answer has none they are null, and the player cuts a mask into blocks that all queries see and
+// into pairs.
+[[gnu::weak]] void attend_masked_block(MatrixView<const float> q, MatrixView<const float> k,
+                                       MatrixView<const float> v, std::span<const Index> first,
+                                       std::span<const Index> last, std::span<float> m, std::span<float> l,
+                                       MatrixView<float> o);
+[[gnu::weak]] void masked_block_backward(MatrixView<const float> q, MatrixView<const float> k,
+                                         MatrixView<const float> v, MatrixView<const float> d_o,
+                                         std::span<const float> lse, std::span<const float> delta,
+                                         std::span<const Index> first, std::span<const Index> last,
+                                         MatrixView<float> dq, MatrixView<float> dk, MatrixView<float> dv);
+
+}  // namespace lesson20
+
 namespace {
 
 using course::Call;
@@ -77,6 +94,17 @@ void block_backward(Call& call) {
 /// is asked for progress between parts.
 constexpr Index keys_at_once = 1024;
 
+/// What the queries see of `keys` keys from first_key on, counted from there.
+struct Seen {
+  Seen(std::span<const course::KeyRange> seen, Index first_key, Index keys) {
+    for (const course::KeyRange& range : seen) {
+      first.push_back(std::clamp<Index>(range.first - first_key, 0, keys));
+      last.push_back(std::clamp<Index>(range.last - first_key, 0, keys));
+    }
+  }
+  std::vector<Index> first, last;
+};
+
 template <class See>
 void in_parts(const course::BlockRequest& request, See see) {
   const Index group = request.q.heads() / std::max<Index>(1, request.k.heads());
@@ -90,9 +118,12 @@ void in_parts(const course::BlockRequest& request, See see) {
 
 void accumulate(const course::BlockRequest& request, course::AttentionState& state) {
   in_parts(request, [&](Index head, Index kv, Index first, Index keys) {
-    lesson20::attend_block(request.q.head(head), request.k.head(kv).rows(first, keys),
-                           request.v.head(kv).rows(first, keys), state.m().row(head), state.l().row(head),
-                           state.o().head(head));
+    const MatrixView<const float> q = request.q.head(head), k = request.k.head(kv).rows(first, keys),
+                                  v = request.v.head(kv).rows(first, keys);
+    const std::span<float> m = state.m().row(head), l = state.l().row(head);
+    if (!request.seen) return lesson20::attend_block(q, k, v, m, l, state.o().head(head));
+    const Seen seen(*request.seen, first, keys);
+    lesson20::attend_masked_block(q, k, v, seen.first, seen.last, m, l, state.o().head(head));
   });
 }
 
@@ -112,18 +143,27 @@ void accumulate_backward(const course::BlockRequest& request, HeadsView<const fl
                          MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
                          HeadsView<float> dk, HeadsView<float> dv) {
   in_parts(request, [&](Index head, Index kv, Index first, Index keys) {
-    const std::vector<Index> visible(static_cast<std::size_t>(request.q.seq()), keys);
-    lesson20::block_backward(request.q.head(head), request.k.head(kv).rows(first, keys),
-                             request.v.head(kv).rows(first, keys), d_o.head(head), lse.row(head),
-                             delta.row(head), visible, dq.head(head), dk.head(kv).rows(first, keys),
-                             dv.head(kv).rows(first, keys));
+    const MatrixView<const float> q = request.q.head(head), k = request.k.head(kv).rows(first, keys),
+                                  v = request.v.head(kv).rows(first, keys);
+    const MatrixView<float> to_k = dk.head(kv).rows(first, keys), to_v = dv.head(kv).rows(first, keys);
+    const std::vector<Index> all(static_cast<std::size_t>(request.q.seq()), keys);
+    if (!request.seen)
+      return lesson20::block_backward(q, k, v, d_o.head(head), lse.row(head), delta.row(head), all,
+                                      dq.head(head), to_k, to_v);
+    const Seen seen(*request.seen, first, keys);
+    lesson20::masked_block_backward(q, k, v, d_o.head(head), lse.row(head), delta.row(head), seen.first,
+                                    seen.last, dq.head(head), to_k, to_v);
   });
 }
 
 }  // namespace
 
 const course::LessonBlocks& course_blocks() {
-  static const course::LessonBlocks blocks{{accumulate, finish_state}, {accumulate_backward}};
+  // A weak function's address is null where it is not defined.
+  static const course::LessonBlocks blocks{{accumulate, finish_state},
+                                           {accumulate_backward},
+                                           lesson20::attend_masked_block != nullptr,
+                                           lesson20::masked_block_backward != nullptr};
   return blocks;
 }
 

@@ -6,6 +6,7 @@
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/input_generator.hpp"
 #include "player/plain_attention.hpp"
+#include "player/played_case.hpp"
 #include "requests.hpp"
 
 // The masked computation made of a lesson's blocks against the plain one, which goes query by query.
@@ -44,13 +45,13 @@ struct Drawn {
 
 /// Calls `look` with ranges of all kinds, for lengths on both sides of a tile's.
 template <class Look>
-void in_many_blocks(std::uint64_t seed, int blocks_a_kind, Look look) {
+void in_many_blocks(std::uint64_t seed, int blocks_a_kind, Look look, int head_dim_step = 1) {
   InputGenerator generator(seed);
   for (int draw = 0; draw < blocks_a_kind * kinds; ++draw) {
     const int longest = one_of(generator, {3, 70, 300});
     Drawn drawn{draw % kinds, generator.integer(0, longest), generator.integer(0, longest), {}, {}};
     drawn.seen = drawn_ranges(generator, drawn.kind, drawn.queries, drawn.keys);
-    const Index heads = generator.integer(1, 3), head_dim = generator.integer(1, 9);
+    const Index heads = generator.integer(1, 3), head_dim = head_dim_step * generator.integer(1, 9);
     drawn.x = random_qkv(generator, heads, drawn.queries, drawn.keys, head_dim);
     SCOPED_TRACE("kind " + std::to_string(drawn.kind) + ", " + std::to_string(drawn.queries) + " queries, " +
                  std::to_string(drawn.keys) + " keys, draw " + std::to_string(draw));
@@ -114,8 +115,22 @@ TEST(MaskedBlocks, LeaveOutQueriesThatSeeNothing) {
 }
 
 /// Which lesson's they are is not this test's business.
-const BlockForward lesson_block{plain::accumulate, plain::finish};
-const BlockBackward lesson_block_backward{plain::accumulate_backward};
+const LessonBlocks lesson_blocks = plain::blocks;
+
+/// These, and, where that is built, lesson 20's, which know masks themselves, and take head_dims that 4
+/// divides.
+struct Tried {
+  LessonBlocks blocks;
+  int step;  ///< of head_dim
+};
+std::vector<Tried> all_tried() {
+  std::vector<Tried> all{{lesson_blocks, 1}};
+#ifdef LESSON20
+  all.push_back({Library::at(LESSON20).blocks(), 4});
+  EXPECT_TRUE(all.back().blocks.forward_knows_masks && all.back().blocks.backward_knows_masks);
+#endif
+  return all;
+}
 
 void expect_near(const Tensor& answer, const Tensor& expected) {
   for (Index i = 0; i < expected.size(); ++i) {
@@ -124,8 +139,8 @@ void expect_near(const Tensor& answer, const Tensor& expected) {
   }
 }
 
-TEST(MaskedBlocks, AttendAsThePlainOnesDo) {
-  in_many_blocks(2, 16, [](const Drawn& drawn, InputGenerator& generator) {
+void expect_plain_attention(const Tried& tried) {
+  const auto look = [&](const Drawn& drawn, InputGenerator& generator) {
     const QKV& x = drawn.x;
     const Index heads = x.q.extent(0), queries = drawn.queries, head_dim = x.q.extent(2);
     const QKV before = random_qkv(generator, heads, queries, 2, head_dim);
@@ -137,7 +152,7 @@ TEST(MaskedBlocks, AttendAsThePlainOnesDo) {
       for (int i = 0; i < queries; ++i) some[i] = {0, i % 2};
       plain::accumulate(request_of(x.q, before.k, before.v, some), state);
       if (tiled) {
-        masked::accumulate(lesson_block, request_of(x.q, x.k, x.v, drawn.seen), state);
+        masked::accumulate(tried.blocks, request_of(x.q, x.k, x.v, drawn.seen), state);
       } else {
         plain::accumulate(request_of(x.q, x.k, x.v, drawn.seen), state);
       }
@@ -145,11 +160,16 @@ TEST(MaskedBlocks, AttendAsThePlainOnesDo) {
     }
     expect_near(all_o[1], all_o[0]);
     expect_near(all_lse[1], all_lse[0]);
-  });
+  };
+  in_many_blocks(2, 16, look, tried.step);
 }
 
-TEST(MaskedBlocks, HaveThePlainOnesGradients) {
-  in_many_blocks(3, 16, [](const Drawn& drawn, InputGenerator& generator) {
+TEST(MaskedBlocks, AttendAsThePlainOnesDo) {
+  for (const Tried& tried : all_tried()) expect_plain_attention(tried);
+}
+
+void expect_plain_gradients(const Tried& tried) {
+  const auto look = [&](const Drawn& drawn, InputGenerator& generator) {
     const QKV& x = drawn.x;
     const Index heads = x.q.extent(0), queries = drawn.queries;
     const Tensor d_o = generator.normal(x.q.shape()), delta = generator.normal({heads, queries});
@@ -164,12 +184,17 @@ TEST(MaskedBlocks, HaveThePlainOnesGradients) {
     const BlockRequest request = request_of(x.q, x.k, x.v, drawn.seen);
     plain::accumulate_backward(request, d_o.heads(), lse.matrix(), delta.matrix(), dq[0].heads(),
                                dk[0].heads(), dv[0].heads());
-    masked::accumulate_backward(lesson_block_backward, request, d_o.heads(), lse.matrix(), delta.matrix(),
+    masked::accumulate_backward(tried.blocks, request, d_o.heads(), lse.matrix(), delta.matrix(),
                                 dq[1].heads(), dk[1].heads(), dv[1].heads());
     expect_near(dq[1], dq[0]);
     expect_near(dk[1], dk[0]);
     expect_near(dv[1], dv[0]);
-  });
+  };
+  in_many_blocks(3, 16, look, tried.step);
+}
+
+TEST(MaskedBlocks, HaveThePlainOnesGradients) {
+  for (const Tried& tried : all_tried()) expect_plain_gradients(tried);
 }
 
 TEST(MaskedBlocks, CallBetweenTiles) {
@@ -179,7 +204,7 @@ TEST(MaskedBlocks, CallBetweenTiles) {
   int calls = 0;
   BlockRequest request = request_of(q, k, k, seen);
   request.between_tiles = [&] { ++calls; };
-  masked::accumulate(lesson_block, request, state);
+  masked::accumulate(lesson_blocks, request, state);
   EXPECT_GE(calls, 2);
 }
 
@@ -187,7 +212,7 @@ TEST(MaskedBlocks, RefuseAStateOfAnotherWidth) {
   const Tensor q({1, 2, 3}), k({1, 4, 3});
   AttentionState wider(1, 2, 4);
   EXPECT_TRUE(mentions(complaint_of<std::invalid_argument>([&] {
-                         masked::accumulate(lesson_block, request_of(q, k, k, {{0, 4}, {0, 2}}), wider);
+                         masked::accumulate(lesson_blocks, request_of(q, k, k, {{0, 4}, {0, 2}}), wider);
                        }),
                        "a state [1, 2, 4]"));
 }
@@ -197,7 +222,7 @@ TEST(MaskedBlocks, NameTheQueryWhoseRangeIsWrong) {
   AttentionState state(1, 2, 3);
   const std::vector<KeyRange> seen{{0, 4}, {3, 5}};
   EXPECT_TRUE(mentions(complaint_of<std::invalid_argument>(
-                           [&] { masked::accumulate(lesson_block, request_of(q, k, k, seen), state); }),
+                           [&] { masked::accumulate(lesson_blocks, request_of(q, k, k, seen), state); }),
                        "keys 3 to before 5 for query 1"));
 }
 
