@@ -18,6 +18,7 @@ struct Contest {
   std::vector<int> ring_ranks{2, 4};  ///< of causal rings
   int repetitions = 9;
   double min_seconds = 0.1;                     ///< of one repetition
+  bool in_registers = false;                    ///< blocks are lesson 20's, forward and backward
   std::map<Role, timed::Code> lessons = {};     ///< what needs one that is not here is left out
   std::map<Role, timed::Code> eigen_maps = {};  ///< blocks written with Eigen's own expressions
   std::filesystem::path gather = {};            ///< gather.cpp's shared object

@@ -28,6 +28,7 @@ struct Options {
   bool packed = false;
   std::string lesson = {};  ///< of blocks in registers: held against the core's multiply-adds
   bool simulated = false;
+  std::string block = {};  ///< the lesson whose blocks they are; empty: lessons 04 and 06
   bool mine = false;
   bool peers = false;
   bool json = false;
@@ -36,9 +37,14 @@ struct Options {
 
 std::vector<Role> roles_of(const Options& options) {
   if (options.simulated) return {Role::BlockCuda};
-  if (options.packed) return {Role::Block, Role::RingGrouped, Role::RingPacked};
   if (!options.lesson.empty()) return {Role::Block, Role::BlockBackward, Role::BlockRegisters};
-  std::vector<Role> roles{Role::Block, Role::RingForward, Role::BlockBackward, Role::RingBackward};
+  std::vector<Role> roles{block_role(options.block)};
+  if (options.packed) {
+    roles.insert(roles.end(), {Role::RingGrouped, Role::RingPacked});
+    return roles;
+  }
+  if (options.block.empty()) roles.push_back(Role::BlockBackward);
+  roles.insert(roles.end(), {Role::RingForward, Role::RingBackward});
   if (options.causal) roles.push_back(Role::RingLayout);
   return roles;
 }
@@ -66,6 +72,9 @@ void add_code(Contest& contest, const Checkout& checkout, const Subjects& subjec
     if (subject == "solution" && std::ranges::count(variants, "eigen_maps", &CandidateSection::id) > 0)
       contest.eigen_maps[role] = timed::code_of(checkout, lesson, "eigen_maps");
   }
+  if (!contest.in_registers) return;
+  const timed::Code registers = contest.lessons.at(Role::BlockRegisters);
+  contest.lessons[Role::Block] = contest.lessons[Role::BlockBackward] = registers;
 }
 
 /// Runs a command that takes minutes, its newest line on screen. Throws Unavailable with its last one when it
@@ -101,22 +110,23 @@ fs::path python_with_peers(const Checkout& checkout) {
 
 std::string heading(const Contest& contest, const Options& options) {
   double load = 0;
+  const std::string blocks = contest.in_registers ? ", blocks of lesson 20" : "";
   if (options.packed) {
     return fmt::format(
-        "Rings by the clock, {} tokens, head_dim {}, float32; medians of {}, useful operations of each "
+        "Rings by the clock, {} tokens, head_dim {}, float32{}; medians of {}, useful operations of each "
         "rank\n\n",
-        contest.tokens, contest.ring_head_dim, contest.repetitions);
+        contest.tokens, contest.ring_head_dim, blocks, contest.repetitions);
   }
   std::string text =
       options.simulated
           ? fmt::format("A simulated GPU on one core, [1, {}, d] float32; medians of {}, useful operations\n",
                         contest.tokens / simulated_share, contest.repetitions)
           : fmt::format(
-                "One core, [{0}, {1}, {5}] float32; {6}: [{0}, {2}, {3}]; medians of {4}, useful "
+                "One core, [{0}, {1}, {5}] float32; {6}: [{0}, {2}, {3}]{7}; medians of {4}, useful "
                 "operations\n",
                 contest.heads, contest.tokens, 2 * contest.tokens, contest.ring_head_dim, contest.repetitions,
                 options.causal ? std::to_string(contest.ring_head_dim) : "d",
-                options.causal ? "rings" : "a ring of two");
+                options.causal ? "rings" : "a ring of two", blocks);
   if (options.causal)
     text +=
         "Time is the CPU time of blocks: of each step that of the rank whose block takes longest. Waiting "
@@ -130,10 +140,12 @@ std::string heading(const Contest& contest, const Options& options) {
 /// Throws Unavailable where there is nothing to time.
 void require_something(const Subjects& subjects, const Options& options) {
   const auto lacks = [&](Role role) { return !subjects.chosen.contains(role); };
+  const Role block = block_role(options.block);
   std::vector<Role> needed;
-  if (options.causal) needed = {Role::Block, Role::RingLayout};
-  if (options.packed) needed = {Role::Block, Role::RingGrouped, Role::RingPacked};
-  if (!options.lesson.empty()) needed = {Role::Block, Role::BlockBackward, Role::BlockRegisters};
+  if (!options.block.empty()) needed = {block};
+  if (options.causal) needed = {block, Role::RingLayout};
+  if (options.packed) needed = {block, Role::RingGrouped, Role::RingPacked};
+  if (!options.lesson.empty()) needed = {Role::BlockRegisters};
   if (options.simulated) needed = {Role::BlockCuda};
   if (!needed.empty()) {
     for (const Role role : needed)
@@ -158,6 +170,14 @@ std::vector<Row> rows_of(const Checkout& checkout, const Contest& contest, const
   return options.causal ? hold_causal(contest) : hold(contest);
 }
 
+/// A row of blocks in registers, whose bound is the most that there can be.
+std::string registers_line(const Row& row) {
+  if (!row.ratio) return fmt::format("{:<30}  too noisy\n", row.name);
+  return fmt::format(
+      "{:<30}  {:3.0f} % of {}{}\n", row.name, 100 * *row.ratio, row.against,
+      row.bound ? fmt::format(", {:.1f} % of the bound of {:.0f} %", row.rate, 100 * *row.bound) : "");
+}
+
 /// The table, and the level that its lowest row reaches.
 int print_registers(const RegistersReport& report, bool json) {
   const std::string level = report.lanes < 8
@@ -173,8 +193,8 @@ int print_registers(const RegistersReport& report, bool json) {
       "One core, {} lanes, one head, {} queries, 1536 keys; medians of shares of the multiply-adds beside "
       "each run\n\n",
       report.lanes, 12 * report.lanes);
-  fmt::print("{}\n{}: 76, 84 and 90 % of the bound in every row are levels 1, 2 and 3\n",
-             table_text(report.rows), level);
+  for (const Row& row : report.rows) fmt::print("{}", registers_line(row));
+  fmt::print("\n{}: 76, 84 and 90 % of the bound in every row are levels 1, 2 and 3\n", level);
   return succeeded;
 }
 
@@ -188,6 +208,7 @@ int bench(const Checkout& checkout, Contest contest, const Options& options) {
   const Subjects subjects = subjects_here(checkout, options);
   for (const std::string& why : subjects.left_out) program::complain(why);
   require_something(subjects, options);
+  contest.in_registers = !options.block.empty();
   add_code(contest, checkout, subjects);
   std::vector<timed::Code> codes;
   for (const auto* some : {&contest.lessons, &contest.eigen_maps}) {
@@ -251,6 +272,10 @@ class BenchLine : public program::CommandLine {
             ->excludes(lesson)
             ->excludes(packed)
             ->excludes(simulated);
+    program::add_block_option(*command, options_.block)
+        ->excludes(lesson)
+        ->excludes(simulated)
+        ->excludes(backend);
     command->add_flag("--mine", options_.mine, "my own lessons, where they pass");
     command
         ->add_flag("--peers", options_.peers,

@@ -106,6 +106,20 @@ class Player {
   std::shared_ptr<const Problem> problem_;
 };
 
+/// sum_c o_ic d_o_ic of each head and query, what the backward pass of a block is given: [heads, tokens].
+Tensor deltas(const Tensor& o, const Tensor& d_o) {
+  Tensor delta({o.extent(0), o.extent(1)});
+  for (Index head = 0; head < o.extent(0); ++head) {
+    for (Index i = 0; i < o.extent(1); ++i) {
+      const std::span<const float> row = o.heads().head(head).row(i);
+      const double sum =
+          std::inner_product(row.begin(), row.end(), d_o.heads().head(head).row(i).begin(), 0.0);
+      delta.matrix()(head, i) = static_cast<float>(sum);
+    }
+  }
+  return delta;
+}
+
 }  // namespace
 
 Problem::Problem(const timed::Extents& size, const timed::PackedRow& row, Index kv_heads) : extents(size) {
@@ -126,6 +140,7 @@ Problem::Problem(const timed::Extents& size, const timed::PackedRow& row, Index 
              {"o", o},
              {"lse", lse},
              {"d_lse", Tensor(lse.shape())},
+             {"delta", deltas(o, d_o)},
              {"dq", gradients.dq},
              {"dk", gradients.dk},
              {"dv", gradients.dv}};
@@ -148,6 +163,21 @@ Play backward(const fs::path& library, const Problem& problem, int core) {
       {"block", {key_block}}, {"offset", {static_cast<double>(problem.tokens())}}, {"step", {1}}};
   const std::vector<std::string> inputs{"q", "k", "v", "o", "lse", "d_o", "d_lse"};
   return {{{library, "attention_backward", arguments, inputs, {"dq", "dk", "dv"}}},
+          {core},
+          std::vector{problem.tokens()}};
+}
+
+Play forward_in_registers(const fs::path& library, const Problem& problem, int core) {
+  const Arguments arguments{{"block", {static_cast<double>(problem.tokens())}}};
+  return {
+      {{library, "attend_block", arguments, {"q", "k", "v"}, {"o"}}}, {core}, std::vector{problem.tokens()}};
+}
+
+Play backward_in_registers(const fs::path& library, const Problem& problem, int core) {
+  const double all = problem.tokens();
+  const Arguments arguments{{"query_block", {all}}, {"block", {all}}, {"offset", {all}}, {"step", {1}}};
+  const std::vector<std::string> inputs{"q", "k", "v", "d_o", "lse", "delta"};
+  return {{{library, "block_backward", arguments, inputs, {"dq", "dk", "dv"}}},
           {core},
           std::vector{problem.tokens()}};
 }

@@ -32,8 +32,8 @@ struct Problem {
 
   timed::Extents extents;
   double seen;  ///< which part of all pairs of a query and a key the mask shows
-  /// q, d_o, o, dq: [heads, tokens, head_dim]; k, v, dk, dv: [kv_heads, tokens, head_dim]; lse, d_lse:
-  /// [heads, tokens].
+  /// q, d_o, o, dq: [heads, tokens, head_dim]; k, v, dk, dv: [kv_heads, tokens, head_dim]; lse, d_lse,
+  /// delta: [heads, tokens].
   std::map<std::string, Tensor> tensors;
 
   int tokens() const { return static_cast<int>(extents.tokens); }
@@ -72,6 +72,10 @@ struct Play {
 /// Attention in blocks on a core, and its gradients.
 Play forward(const std::filesystem::path& library, const Problem& problem, int core);
 Play backward(const std::filesystem::path& library, const Problem& problem, int core);
+
+/// The same by lesson 20's functions, a call a head.
+Play forward_in_registers(const std::filesystem::path& library, const Problem& problem, int core);
+Play backward_in_registers(const std::filesystem::path& library, const Problem& problem, int core);
 
 /// One call of a GPU's block computation that sees all keys, on a simulated GPU.
 Play simulated_forward(const std::filesystem::path& library, const std::filesystem::path& player,

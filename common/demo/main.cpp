@@ -173,11 +173,7 @@ class DemoLine : public program::CommandLine {
             ->check(CLI::IsMember(names)));
     with_prepare_.push_back(
         command.add_flag("--forward", options_.forward, "leave the backward pass out")->excludes(gradient_));
-    block_ =
-        command
-            .add_option("--block", block_lesson_,
-                        "20: the blocks of lesson 20, in vector registers, in place of lessons 04 and 06")
-            ->check(CLI::IsMember({"20"}));
+    block_ = program::add_block_option(command, block_lesson_);
     with_prepare_.push_back(block_);
     with_prepare_.push_back(command.add_flag("--mine", options_.mine, "your own lessons, not the solutions"));
     command.add_option(

@@ -28,7 +28,8 @@ struct LabOptions {
   std::string bandwidth;        ///< of the link; empty: 100 Mbit/s for each rank that shares it
   std::string latency = "0ms";  ///< one way, beyond what the link has
   int ranks = std::thread::hardware_concurrency() >= 4 ? 4 : 2;
-  fs::path out;  ///< a folder; empty: .course/lab/NAME
+  std::string block;  ///< the lesson whose blocks they are; empty: lesson 04
+  fs::path out;       ///< a folder; empty: .course/lab/NAME
   bool json = false;
 };
 
@@ -52,7 +53,7 @@ Laboratory laboratory_of(const program::Checkout& checkout, const LabOptions& op
   };
   return {.name = options.name,
           .ranks = options.ranks,
-          .block = code(Role::Block),
+          .block = code(block_role(options.block)),
           .blocking = code(Role::RingForward),
           .overlapped = code(Role::RingOverlapped)};
 }
@@ -125,6 +126,7 @@ class LabLine : public program::CommandLine {
     command->add_option("--ranks", trace_.ranks, "MPI ranks, 1 to 64 (4; 1 where there are none)")
         ->check(program::between(1, 64));
     command->add_flag("--mine", trace_.mine, "your own code, whether or not it passes");
+    program::add_block_option(*command, trace_.block);
     command->add_option("--out", trace_.out,
                         "write timeline.svg and trace.json there (.course/trace/lesson05)");
     print_as_json(command);
@@ -147,6 +149,7 @@ class LabLine : public program::CommandLine {
     command->add_option("--latency", lab_.latency, "one way, beyond the link's own: 200us, 2ms (0ms)");
     command->add_option("--ranks", lab_.ranks, "MPI ranks, 2 to 16 (4, or 2 on fewer cores)")
         ->check(program::between(2, 16));
+    program::add_block_option(*command, lab_.block);
     command->add_option("--out", lab_.out, "write the timelines there (.course/lab/NAME)");
     print_as_json(command);
     command->add_flag("--json", json_, "one JSON object on stdout and nothing else");

@@ -171,6 +171,9 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
   const auto runnable = [&](const LessonInfo& one) {
     return timed::code_of(checkout, one, runnable_subject(checkout, one, progress, trace_command));
   };
+  if (!options.block.empty() && !is_ring(choice))
+    throw UsageError("--block " + options.block + ": lesson " + options.lesson +
+                     " is given no blocks; expected a forward ring on cores, such as 05 or 08");
   Traced traced{.what = lesson.name,
                 .code = options.mine ? timed::code_of(checkout, lesson, "student") : runnable(lesson),
                 .blocks = {},
@@ -180,7 +183,7 @@ int trace(const program::Checkout& checkout, const TraceOptions& options) {
   const std::string judge = "judge_" + lesson.tag();
   if (is_ring(choice)) {
     try {
-      traced.blocks = runnable(held_lesson(checkout, Role::Block, trace_command));
+      traced.blocks = runnable(held_lesson(checkout, block_role(options.block), trace_command));
     } catch (const Unavailable& error) {
       throw Unavailable(error.what() + without_blocks(lesson));
     }

@@ -13,6 +13,7 @@ struct TraceOptions {
   std::string lesson;         ///< "05" or "05.2"
   std::optional<int> ranks;   ///< without it, 4 where what is traced has ranks, else 1
   bool mine = false;          ///< the student's code, whether or not it passes
+  std::string block;          ///< the lesson whose blocks a ring is given; empty: lesson 04
   std::filesystem::path out;  ///< a folder; empty: .course/trace/lesson05
   bool json = false;
 };

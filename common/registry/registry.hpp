@@ -56,6 +56,12 @@ enum class Role {
   BlockRegisters
 };
 
+/// The forward block computation that a ring is given, with the option --block or, where that is empty,
+/// without.
+inline Role block_role(const std::string& block_option) {
+  return block_option.empty() ? Role::Block : Role::BlockRegisters;
+}
+
 /// As the registry writes it. Throws std::invalid_argument naming the roles there are.
 Role role_named(const std::string& name);
 

@@ -52,6 +52,14 @@ CLI::Validator between(Number least, Number most) {
   return CLI::Range(least, most).description("");
 }
 
+/// --block 20, for what computes with lessons' blocks; `lesson` stays empty without it.
+inline CLI::Option* add_block_option(CLI::App& command, std::string& lesson) {
+  return command
+      .add_option("--block", lesson,
+                  "20: the blocks of lesson 20, in vector registers, in place of lessons 04 and 06")
+      ->check(CLI::IsMember({"20"}));
+}
+
 /// What the command lines of the programs that ./course is made of have in common.
 class CommandLine {
  public:

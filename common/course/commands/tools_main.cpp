@@ -59,7 +59,7 @@ class ToolsLine : public CommandLine {
     command->add_option("name", lesson_, "such as reversed_ring")->required();
     command
         ->add_option("--family", family_,
-                     "the role in the registry of the lesson that it is like, such as ring_forward")
+                     "the role in the registry of the lesson that it is like, such as ring_forward; list: all of them")
         ->required();
   }
 
