@@ -38,8 +38,7 @@ std::vector<Example> forward_examples(InputGenerator& generator, int ranks) {
   add("a row maximum that comes last", late_maximum_qkv(generator, 3, n, n, 8));
   add("scores more than 110 apart", wide_scores_qkv(generator, 2, n, n, 6));
   add("scores near -2e4", very_negative_qkv(generator, 2, n, n, 5, -2e4));
-  add("real keys and values with the queries doubled",
-      minilm_qkv(generator.integer(0, 512 - n), n, three_real_heads(generator), 2));
+  all.push_back(ring_forward::far_example(generator, std::vector<int>(ranks, 3)));
   all.push_back(many_heads(generator, ranks));
   std::ranges::move(ring_forward::with_large_blocks(generator, ranks), std::back_inserter(all));
   return all;

@@ -210,6 +210,9 @@ std::vector<Example> forward_examples(InputGenerator& generator, int) {
     all.push_back(refusal::refusing(
         block_forward::make_example(fmt::format("d = {}", d), random_qkv(generator, 1, 5, 9, d), 9), d));
   }
+  all.push_back(block_forward::make_example("keys far below one with values as much larger, and scores of 86",
+                                            large_values_qkv(generator, 20, 16), 5));
+  all.back().less_telling = all.back().far_out = true;
   all.push_back(
       block_forward::make_example("scores near -2e4", very_negative_qkv(generator, 1, 20, 60, 16, -2e4), 25));
   return all;
@@ -228,6 +231,7 @@ std::vector<Example> backward_examples(InputGenerator& generator, int) {
       all.push_back(drawn_example(generator, what + ", causal", std::move(qkv), LseGradient::Zero,
                                   blocks.with_offset(keys / 4)));
   }
+  all.push_back(large_values_example(generator, 16));
   const Blocks falling{.block = 64, .query_block = 60};
   for (const Index offset : {70, 40}) {
     const std::string what = "queries that see a key less than the one before";

@@ -274,6 +274,22 @@ QKV exact_scores_qkv(InputGenerator& generator, Index queries, Index head_dim, c
   return made;
 }
 
+QKV large_values_qkv(InputGenerator& generator, Index queries, Index head_dim) {
+  constexpr double below[] = {22, 42, 64};
+  constexpr std::size_t keys = 16;
+  KeyScores scores;
+  for (const double less : below) scores.emplace_back(keys, 1 - less).front() = 1;
+  scores.emplace_back(keys, 86.0);
+  QKV made = exact_scores_qkv(generator, queries, head_dim, scores);
+  for (Index head = 0; head < std::ssize(below); ++head) {
+    const MatrixView<float> v = made.v.heads().head(head);
+    for (Index key = 1; key < v.rows(); ++key) {
+      for (float& value : v.row(key)) value *= static_cast<float>(std::exp(below[head]));
+    }
+  }
+  return made;
+}
+
 KeyScores deciding_scores(Index keys, double score) {
   KeyScores scores(2, std::vector<double>(static_cast<std::size_t>(keys), 1.25 * score));
   scores[0].back() = scores[1].front() = score;

@@ -125,6 +125,12 @@ KeyScores full_scores();
 /// that grows: of each key it is next to nothing, of all of a block it is not.
 KeyScores outweighed_scores();
 
+/// 16 keys. In three heads all but the first score 22, 42 and 64 less than that and have values as much
+/// larger, so that they count as much as it does: exposes that what lies far below the maximum is dropped. In
+/// the fourth head all score 86, and their lse is 88.77: exp of it overflows. Who lets a maximum lag behind
+/// by 80 is right, and who takes exp(-87) for 0. head_dim is as in exact_scores_qkv().
+QKV large_values_qkv(InputGenerator& generator, Index queries, Index head_dim);
+
 /// 24 keys that score 7.5 more, each, than the one before, up to 150 in all; and in the second head three
 /// steps of 60. Exposes a threshold that a block's maximum is held against the block's before it, not against
 /// the maximum that is subtracted.

@@ -72,7 +72,8 @@ Answer output_answer(const Example& example) {
                  [&](Index row, Index part, Index c) { return o[part].matrix()(row, c); });
 }
 
-/// A weight exp(lse - lse of both) is right as well, though the latter is rounded.
+/// A weight exp(lse_b - lse of both) is right as well, though the latter is rounded: each of two such weights
+/// is then off by one factor, and o + w (o_b - o), which has the one, by that factor of w (o_b - o).
 Answer output_rounding(const Example& example) {
   const Tensor64 lse = lse_of_parts<double>(example);
   const Tensor64 parts[] = {cast<double>(example.inputs.at("o")), cast<double>(example.inputs.at("o_b"))};
@@ -81,8 +82,14 @@ Answer output_rounding(const Example& example) {
     Tensor64 values({2, o.extent(1)});
     for (const Index part : {0, 1})
       std::ranges::copy(parts[part].matrix().row(row), values.matrix().row(part).begin());
-    rounding::write_mean(rounding::weights(lse.matrix().row(row), {}, 1), values.matrix(),
-                         o.matrix().row(row));
+    const rounding::Weights weights = rounding::weights(lse.matrix().row(row), {}, 1);
+    rounding::write_mean(weights, values.matrix(), o.matrix().row(row));
+    if (weights.p[0] == 0 || weights.p[1] == 0) continue;
+    const double of_weight = weights.p[1] * std::sqrt(rounding::of(weights.lse));
+    for (Index c = 0; c < o.extent(1); ++c) {
+      double& off = o.matrix()(row, c);
+      off = std::hypot(off, of_weight * (values.matrix()(1, c) - values.matrix()(0, c)));
+    }
   }
   return {{"o", std::move(o)}, {"lse", rounding::softmax(lse, 1).at("lse")}};
 }

@@ -318,6 +318,8 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
       levels(generator, "scores near -2e4", ranks, from_to(-20000, -19995)),
       levels(generator, "scores near -1e10", ranks, from_to(-0x1p33, -0x1p33)),
       levels(generator, "scores near 95", ranks, from_to(92, 97)),
+      make_example("scores of 87.75, whose exponentials add up to more than float32 holds",
+                   Tensor({4 * ranks}, 87.75f), even_shards(4 * ranks, ranks)),
       deciding_score("one score near -1e38, and all others below it", ranks, -0x1p127)};
   if (ranks > 1) {
     all.push_back(masked_rank(generator, "rank 0's scores masked", ranks, 0));

@@ -46,8 +46,12 @@ reference::Mask mask_of(const Example& example);
 /// Ordinary, masked and far apart rows.
 std::vector<Example> rows_examples(InputGenerator& generator, int ranks);
 
-/// Inputs whose scores lie so far below 0 that a finite number in place of -inf is exposed, of a hidden score
-/// or of an lse. head_dim has to be a power of four.
+/// large_values_qkv() of the input generator. Exposes weights that are taken for 0 where they are small, and
+/// exp(s) / exp(lse) where the latter overflows. head_dim has to be a power of four.
+Example large_values_example(InputGenerator& generator, Index head_dim);
+
+/// This one, and inputs whose scores lie so far below 0 that a finite number in place of -inf is exposed, of
+/// a hidden score or of an lse. head_dim has to be a power of four.
 std::vector<Example> far_examples(InputGenerator& generator, Index head_dim);
 
 /// Ordinary and adversarial inputs of all sizes, some of them masked, none of them large.

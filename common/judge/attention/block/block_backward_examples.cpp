@@ -124,6 +124,14 @@ std::vector<Example> rows_examples(InputGenerator& generator, int) {
   return all;
 }
 
+Example large_values_example(InputGenerator& generator, Index head_dim) {
+  Example made =
+      drawn_example(generator, "keys far below one with values as much larger, and an lse above 88",
+                    large_values_qkv(generator, 6, head_dim), LseGradient::Zero, {5, 6});
+  made.less_telling = made.far_out = true;
+  return made;
+}
+
 std::vector<Example> far_examples(InputGenerator& generator, Index head_dim) {
   std::vector<Example> all;
   // A key that all queries see has all the weight: the first.
@@ -135,6 +143,7 @@ std::vector<Example> far_examples(InputGenerator& generator, Index head_dim) {
                                 LseGradient::Drawn, Blocks{4, 4}.with_offset(0)));
     all.back().less_telling = all.back().far_out = true;
   }
+  all.push_back(large_values_example(generator, head_dim));
   return all;
 }
 

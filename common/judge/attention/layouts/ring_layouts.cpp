@@ -10,6 +10,11 @@ namespace course::layouts {
 
 namespace {
 
+Example under_causal_mask(Example example) {
+  example.arguments.merge(arguments_of(example.layout));
+  return ring_mask::with_offset(std::move(example), 0);
+}
+
 /// Ordinary input on all kinds of layouts, with equal shards and unequal ones.
 std::vector<Example> ordinary_rings(InputGenerator& generator, int ranks) {
   std::vector<Example> all;
@@ -53,6 +58,7 @@ std::vector<Example> ring_examples(InputGenerator& generator, int ranks) {
   add("scores near -2e4, zigzag", zigzag, very_negative_qkv(generator, 2, tokens, tokens, 5, -2e4));
   add("real queries, keys and values, striped", striped,
       minilm_qkv(generator.integer(0, 512 - tokens), tokens, {generator.integer(0, 11)}));
+  all.push_back(under_causal_mask(ring_forward::far_example(generator, Layout::striped(3 * ranks, ranks))));
   std::ranges::move(large_rings(generator, ranks), std::back_inserter(all));
   return all;
 }
@@ -73,10 +79,7 @@ std::vector<Example> backward_ring_examples(InputGenerator& generator, int ranks
 }
 
 Example causal_ring_example(std::string what, const Layout& layout, QKV qkv) {
-  Example example =
-      ring_mask::with_offset(ring_forward::make_example(std::move(what), layout, std::move(qkv)), 0);
-  example.arguments.merge(arguments_of(layout));
-  return example;
+  return under_causal_mask(ring_forward::make_example(std::move(what), layout, std::move(qkv)));
 }
 
 }  // namespace course::layouts

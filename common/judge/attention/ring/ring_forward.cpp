@@ -293,8 +293,54 @@ std::vector<Example> examples(InputGenerator& generator, int ranks) {
   add("scores near -2e4", shards, very_negative_qkv(generator, 2, n, n, 5, -2e4));
   add("real queries, keys and values", even_shards(29, ranks), real(29, 1));
   add("real keys and values with the queries doubled", shards, real(n, 2));
+  all.push_back(far_example(generator, std::vector<int>(ranks, 3)));
   std::ranges::move(with_large_blocks(generator, ranks), std::back_inserter(all));
   return all;
+}
+
+namespace {
+
+/// Ordinary scores, but rank 0's keys score `below` less; for its own queries all of them but the first. So
+/// every rank's own block decides, and no state has large values that it loses again: o - w (o - o_b) would
+/// keep what float32 rounds off them.
+void outweigh(MatrixView<float> q, MatrixView<float> k, MatrixView<float> v, double below,
+              const Layout& layout) {
+  const double unit = std::sqrt(static_cast<double>(k.cols()));
+  for (Index i = 0; i < q.rows(); ++i) {
+    const Place place = layout.place(i);
+    q(i, 0) = place.rank == 0 ? 0.0f : 1.0f;
+    q(i, 1) = 1 - q(i, 0);
+    k(i, 0) = static_cast<float>(place.rank == 0 ? -below * unit : 0);
+    k(i, 1) = place.row == 0 ? 0.0f : k(i, 0);
+    if (k(i, 1) == 0) continue;
+    for (float& value : v.row(i)) value *= static_cast<float>(std::exp(below));
+  }
+}
+
+/// The same score everywhere, and values of 100 and more.
+void fill(MatrixView<float> q, MatrixView<float> k, MatrixView<float> v, double score) {
+  const double unit = std::sqrt(static_cast<double>(k.cols()));
+  for (Index i = 0; i < q.rows(); ++i) {
+    std::ranges::fill(q.row(i), 0.0f);
+    q(i, 0) = 1;
+    k(i, 0) = static_cast<float>(score * unit);
+    for (float& value : v.row(i)) value = 100 * (1 + std::abs(value));
+  }
+}
+
+}  // namespace
+
+Example far_example(InputGenerator& generator, const Layout& layout) {
+  constexpr double below[] = {22, 42, 64}, score[] = {86.75, 83.25};
+  const Index n = layout.tokens();
+  QKV qkv = random_qkv(generator, 5, n, n, 4);
+  const HeadsView<float> q = qkv.q.heads(), k = qkv.k.heads(), v = qkv.v.heads();
+  for (const Index head : {0, 1, 2}) outweigh(q.head(head), k.head(head), v.head(head), below[head], layout);
+  for (const Index head : {0, 1}) fill(q.head(3 + head), k.head(3 + head), v.head(3 + head), score[head]);
+  Example example = make_example("keys far below the others with values as much larger, and scores near 85",
+                                 layout, std::move(qkv));
+  example.less_telling = true;
+  return example;
 }
 
 std::vector<Example> on_all_kinds_of_masks(InputGenerator& generator, int ranks) {
@@ -332,6 +378,7 @@ std::vector<Example> masked_examples(InputGenerator& generator, int ranks) {
   add("scores near -2e4", equal, very_negative_qkv(generator, 2, n, n, 5, -2e4));
   add("unequal shards of real queries, keys and values", unequal,
       minilm_qkv(generator.integer(0, 512 - real), real, {generator.integer(0, 11)}, 1));
+  all.push_back(ring_mask::with_offset(far_example(generator, std::vector<int>(ranks, 3)), 0));
   for (Example& large : with_large_blocks(generator, ranks))
     all.push_back(ring_mask::with_offset(std::move(large), 0));
   return all;

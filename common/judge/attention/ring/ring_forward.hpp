@@ -14,6 +14,13 @@ Example make_example(std::string what, const Layout& layout, QKV qkv);
 /// plays to its end.
 std::vector<Example> on_all_kinds_of_shards(InputGenerator& generator, int ranks, int fewest_tokens);
 
+/// Heads in which rank 0's keys score 22, 42 and 64 less than all others, and have values as much larger; and
+/// heads whose scores are all 86.75 or 83.25 and whose values are 100 and more, so that no exponential
+/// overflows, and their sum, or that of the values that they weigh, does. Exposes who merges blocks himself
+/// and drops what lies far below, or subtracts a maximum only beyond a threshold. Who lets m lag behind by 80
+/// is right, and who takes exp(-87) for 0. Rank 0 has two tokens or more.
+Example far_example(InputGenerator& generator, const Layout& layout);
+
 /// All kinds of shards, late maxima, scores far apart or far below 0, real input, and large blocks.
 std::vector<Example> examples(InputGenerator& generator, int ranks);
 
