@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "player/block_backward_walk.hpp"
+#include "player/block_forward_walk.hpp"
 #include "player/refusal.hpp"
 #include "vector_registers.hpp"
 
@@ -41,32 +41,9 @@ void score_tile(Call& call) {
   }
 }
 
-/// The student's attend_block, head by head, for parts of the keys.
-void see_blocks(Call& call) {
-  const Tensor &q = call.input("q"), &k = call.input("k"), &v = call.input("v");
-  Tensor& o = call.output("o", q.shape());
-  Tensor& lse = call.output("lse", {q.extent(0), q.extent(1)});
-  std::ranges::fill(o.values(), 0.0f);
-  for (Index head = 0; head < q.extent(0); ++head) {
-    std::vector<float> m(q.extent(1), -std::numeric_limits<float>::infinity()), l(q.extent(1), 0.0f);
-    const MatrixView<float> sums = o.heads().head(head);
-    const Index block = call.integer("block");
-    Index first = 0;
-    do {
-      const Index keys = std::min(block, k.extent(1) - first);
-      lesson20::attend_block(q.heads().head(head), k.heads().head(head).rows(first, keys),
-                             v.heads().head(head).rows(first, keys), m, l, sums);
-      first += block;
-    } while (first < k.extent(1));
-    for (Index i = 0; i < sums.rows(); ++i) {
-      lse.matrix()(head, i) = m[i] + std::log(l[i]);
-      for (float& x : sums.row(i)) x = l[i] == 0.0f ? x : x / l[i];
-    }
-  }
-}
-
 void attend_block(Call& call) {
-  course::call_or_refuse(call, [&] { see_blocks(call); });
+  const auto nothing = [](const auto&...) {};
+  course::call_or_refuse(call, [&] { course::walk_block_forward(call, lesson20::attend_block, nothing); });
 }
 
 void block_backward(Call& call) {
@@ -77,41 +54,14 @@ void block_backward(Call& call) {
 /// is asked for progress between parts.
 constexpr Index keys_at_once = 1024;
 
-template <class See>
-void in_parts(const course::BlockRequest& request, See see) {
-  const Index group = request.q.heads() / std::max<Index>(1, request.k.heads());
-  for (Index head = 0; head < request.q.heads(); ++head) {
-    for (Index first = 0; first < request.k.seq(); first += keys_at_once) {
-      see(head, head / group, first, std::min(keys_at_once, request.k.seq() - first));
-      if (request.between_tiles) request.between_tiles();
-    }
-  }
-}
-
 void accumulate(const course::BlockRequest& request, course::AttentionState& state) {
-  in_parts(request, [&](Index head, Index kv, Index first, Index keys) {
-    lesson20::attend_block(request.q.head(head), request.k.head(kv).rows(first, keys),
-                           request.v.head(kv).rows(first, keys), state.m().row(head), state.l().row(head),
-                           state.o().head(head));
-  });
-}
-
-/// A query that saw no key has l = 0 and gets zeros and -inf.
-void finish_state(course::AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
-  for (Index head = 0; head < o.heads(); ++head) {
-    for (Index i = 0; i < o.seq(); ++i) {
-      const float l = state.l()(head, i), whole = l == 0.0f ? 1.0f : l;
-      lse(head, i) = state.m()(head, i) + std::log(l);
-      std::ranges::transform(state.o().head(head).row(i), o.head(head).row(i).begin(),
-                             [whole](float sum) { return sum / whole; });
-    }
-  }
+  course::accumulate_by_head(request, state, keys_at_once, lesson20::attend_block);
 }
 
 void accumulate_backward(const course::BlockRequest& request, HeadsView<const float> d_o,
                          MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
                          HeadsView<float> dk, HeadsView<float> dv) {
-  in_parts(request, [&](Index head, Index kv, Index first, Index keys) {
+  course::walk_request(request, keys_at_once, [&](Index head, Index kv, Index first, Index keys) {
     const std::vector<Index> visible(static_cast<std::size_t>(request.q.seq()), keys);
     lesson20::block_backward(request.q.head(head), request.k.head(kv).rows(first, keys),
                              request.v.head(kv).rows(first, keys), d_o.head(head), lse.row(head),
@@ -123,7 +73,7 @@ void accumulate_backward(const course::BlockRequest& request, HeadsView<const fl
 }  // namespace
 
 const course::LessonBlocks& course_blocks() {
-  static const course::LessonBlocks blocks{{accumulate, finish_state}, {accumulate_backward}};
+  static const course::LessonBlocks blocks{{accumulate, course::finish_state}, {accumulate_backward}};
   return blocks;
 }
 
