@@ -11,7 +11,6 @@
 #include "judge/attention/packed/tasks.hpp"
 #include "judge/attention/ring/ring_mask.hpp"
 #include "reference/score_bias.hpp"
-#include "ring/shards.hpp"
 
 namespace course::packed {
 
@@ -40,7 +39,7 @@ Example far_apart(Example example) {
   return example;
 }
 
-/// A number a head: the first two far from the others, but beside a window of `one_key`.
+/// A number a head near 0; unless every query sees one key alone, the first two are these.
 std::vector<float> draw_sinks(InputGenerator& generator, int heads, bool one_key, float first, float second) {
   std::vector<float> sinks;
   for (int head = 0; head < heads; ++head) sinks.push_back(static_cast<float>(generator.uniform(-1, 1)));
@@ -73,7 +72,8 @@ std::vector<Example> rings_of_rows(InputGenerator& generator, int ranks, bool fo
   }
   for (Example& large : grouped::with_large_blocks(generator, ranks, 2)) {
     large.what += ", a window";
-    all.push_back(under_mask(std::move(large), {{0, large.layout.tokens()}, 9}, {}, {0.5f, -1}));
+    const RowMask mask{{0, large.layout.tokens()}, 9};
+    all.push_back(under_mask(std::move(large), mask, {}, {0.5f, -1}));
   }
   return all;
 }
@@ -90,7 +90,7 @@ std::string sizes_in_words(const Played& played) {
 bool went_all_the_way_round(const Example& example, const Outcome& outcome) {
   if (!log_reading::attended_to_all(example, outcome)) return false;
   const std::int64_t round =
-      (example.ranks() - 1) * grouped::bytes_of_tokens(example, largest_shard(example.layout.shard_tokens()));
+      (example.ranks() - 1) * grouped::bytes_of_longest(grouped::bytes_of_tokens, example);
   return example.ranks() > 1 && std::ranges::all_of(outcome.reports, [&](const RankReport& report) {
            return checks::bytes_sent(report) == round;
          });
