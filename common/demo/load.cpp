@@ -30,17 +30,6 @@ WorkTable scores_by_step(const Layout& layout, const reference::Mask& mask) {
   return scores;
 }
 
-std::vector<int> hops_by_block(const Layout& layout, const reference::Mask& mask) {
-  const int ranks = layout.ranks();
-  std::vector<int> hops(ranks, 0);
-  for (int owner = 0; owner < ranks; ++owner) {
-    for (int hop = 1; hop < ranks; ++hop) {
-      if (mask.work(layout.positions((owner + hop) % ranks), layout.positions(owner)) > 0) hops[owner] = hop;
-    }
-  }
-  return hops;
-}
-
 std::vector<BlocksToSend> blocks_to_send(const std::vector<int>& hops) {
   const int ranks = static_cast<int>(hops.size());
   std::vector<BlocksToSend> all(hops.size());

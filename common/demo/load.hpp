@@ -17,9 +17,6 @@ using WorkTable = std::vector<std::vector<double>>;
 /// The scores of one head that the mask shows.
 WorkTable scores_by_step(const Layout& layout, const reference::Mask& mask);
 
-/// By block, how many hops to rank + 1 take it to the last rank whose queries see a key of it.
-std::vector<int> hops_by_block(const Layout& layout, const reference::Mask& mask);
-
 /// How many blocks of keys and values each rank has to send where blocks make so many hops, and how many of
 /// gradients, which travel with them and then go straight home.
 struct BlocksToSend {

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "demo/load.hpp"
+#include "reference/hops.hpp"
 #include "ring/shards.hpp"
 #include "trace/timeline.hpp"
 
@@ -144,7 +145,7 @@ std::int64_t bytes_sent(std::span<const RankRecord> ranks) {
 }
 
 std::vector<int> hops_of_blocks(const Demonstration& shown) {
-  if (shown.is_packed()) return hops_by_block(shown.layout(), shown.mask());
+  if (shown.is_packed()) return reference::hops_needed(shown.layout(), shown.mask());
   return std::vector<int>(shown.ranks, shown.ranks - 1);
 }
 

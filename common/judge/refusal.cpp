@@ -10,8 +10,8 @@ Output output() {
           .called = "refusal (1: throws and names the number, 0: throws without, -1: does not throw)"};
 }
 
-Example refusing(Example example, double number) {
-  example.arguments["refuses"] = {number};
+Example refusing(Example example, std::vector<double> numbers) {
+  example.arguments["refuses"] = std::move(numbers);
   return example;
 }
 

@@ -2,14 +2,14 @@
 
 #include "judge/task.hpp"
 
-/// Arguments that a function has to refuse, in words that name a number (player/refusal.hpp).
+/// Arguments that a function has to refuse, in words that name numbers (player/refusal.hpp).
 namespace course::refusal {
 
 /// What a function says of them, and nothing of others.
 Output output();
 
-/// The example is to be refused, with this number in the message.
-Example refusing(Example example, double number);
+/// The example is to be refused, with these numbers in the message.
+Example refusing(Example example, std::vector<double> numbers);
 bool is_refused(const Example& example);
 
 /// The answer of an example that is not refused, with an empty refusal; of one that is, zeros of its shapes.

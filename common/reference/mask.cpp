@@ -45,6 +45,12 @@ Mask Mask::documents(std::vector<Index> starts) {
   });
 }
 
+Mask Mask::packed(const std::vector<Index>& starts, bool causal, Index window) {
+  Mask seen = starts.empty() ? none() : documents(starts);
+  if (causal) seen = seen & Mask::causal();
+  return window > 0 ? seen & Mask::window(window) : seen;
+}
+
 Mask Mask::ranges(std::vector<KeyRange> ranges) {
   return Mask([ranges = std::move(ranges)](Index query) {
     return query < std::ssize(ranges) ? ranges[static_cast<std::size_t>(query)] : KeyRange{0, 0};

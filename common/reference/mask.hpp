@@ -29,6 +29,9 @@ class Mask {
   /// beyond the last one sees no key. `starts` is what varlen kernels call cu_seqlens: it begins with 0 and
   /// does not fall, else std::invalid_argument with the number that is wrong.
   static Mask documents(std::vector<Index> starts);
+  /// Documents, and of its own each query sees the keys up to itself if `causal`, and the last `window` of
+  /// these, 0 being no limit. Without starts all is one document.
+  static Mask packed(const std::vector<Index>& starts, bool causal, Index window);
   /// Query i sees the keys of ranges[i]; one beyond the last sees none.
   static Mask ranges(std::vector<KeyRange> ranges);
   /// What both masks show.

@@ -3,9 +3,7 @@
 namespace course::timed {
 
 reference::Mask PackedRow::mask() const {
-  reference::Mask seen = starts.empty() ? reference::Mask::none() : reference::Mask::documents(starts);
-  if (causal) seen = seen & reference::Mask::causal();
-  return window > 0 ? seen & reference::Mask::window(window) : seen;
+  return reference::Mask::packed(starts, causal, window);
 }
 
 void add_row(Case& to, const PackedRow& row) {

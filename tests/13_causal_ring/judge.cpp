@@ -5,18 +5,12 @@
 #include "judge/attention/ring/ring_backward.hpp"
 #include "judge/attention/ring/ring_forward.hpp"
 #include "judge/attention/ring/ring_mask.hpp"
-#include "judge/task.hpp"
+#include "judge/exact_task.hpp"
 #include "ring/shards.hpp"
 
 using namespace course;
 
 namespace {
-
-/// A wrong answer with these of its arguments, as a task's `explain`.
-std::function<std::string(const Played&)> with_arguments(std::vector<std::string> names) {
-  return
-      [names = std::move(names)](const Played& played) { return arguments_in_words(*played.example, names); };
-}
 
 // Task 1
 
@@ -42,10 +36,6 @@ Answer ranges(const Rule& rule, const Example& example) {
     if (rule.clamped_above) last[i] = std::min(last[i], number("keys"));
   }
   return {{"first", first}, {"last", last}};
-}
-
-Answer right_ranges(const Example& example) {
-  return ranges({}, example);
 }
 
 Example block_example(std::string what, int first_query, int queries, int first_key, int keys, int offset) {
@@ -75,23 +65,20 @@ std::vector<Example> blocks(InputGenerator& generator, int) {
 }
 
 Task ranges_task() {
-  return {.id = "1",
-          .function = "key_ranges",
-          .outputs = {{"first", {"row", ""}}, {"last", {"row", ""}}},
-          .examples = blocks,
-          .expected = right_ranges,
-          .baseline = right_ranges,
-          .mistakes = mistakes_of<Rule>(
-              ranges, {{"exclusive_diagonal", {.shift = -1}},
-                       {"offset_ignored", {.offset = 0}},
-                       {"offset_subtracted", {.offset = -1}},
-                       {"range_unclamped", {.clamped_below = false, .clamped_above = false}},
-                       {"range_unclamped", {.clamped_below = false}},
-                       {"range_unclamped", {.clamped_above = false}},
-                       {"mask_by_local_index", {.query_position = 0}},
-                       {"mask_by_local_index", {.key_position = 0}},
-                       {"mask_by_local_index", {.query_position = 0, .key_position = 0}}}),
-          .explain = with_arguments({"first_query", "first_key", "keys", "offset"})};
+  Task task = exact_task("1", "key_ranges", {{"first", {"row", ""}}, {"last", {"row", ""}}}, blocks,
+                         [](const Example& example) { return ranges({}, example); });
+  task.mistakes =
+      mistakes_of<Rule>(ranges, {{"exclusive_diagonal", {.shift = -1}},
+                                 {"offset_ignored", {.offset = 0}},
+                                 {"offset_subtracted", {.offset = -1}},
+                                 {"range_unclamped", {.clamped_below = false, .clamped_above = false}},
+                                 {"range_unclamped", {.clamped_below = false}},
+                                 {"range_unclamped", {.clamped_above = false}},
+                                 {"mask_by_local_index", {.query_position = 0}},
+                                 {"mask_by_local_index", {.key_position = 0}},
+                                 {"mask_by_local_index", {.query_position = 0, .key_position = 0}}});
+  task.explain = telling_arguments({"first_query", "first_key", "keys", "offset"});
+  return task;
 }
 
 // Task 2
@@ -149,10 +136,6 @@ Answer table(const Count& count, const Example& example) {
   return {{"scores", scores}};
 }
 
-Answer right_table(const Example& example) {
-  return table({}, example);
-}
-
 std::vector<Example> worlds(InputGenerator& generator, int) {
   std::vector<Example> all;
   const auto add = [&](std::string what, const std::vector<int>& shards, Index offset) {
@@ -177,16 +160,13 @@ Task work_task() {
                                        {"diagonal_counted_whole", {.whole_block = true}},
                                        {"lengths_exchanged", {.lengths_exchanged = true}}};
   for (const auto& [mistake, mask] : ring_mask::wrong_steps()) wrong.push_back({mistake, {.mask = mask}});
-  return {.id = "2",
-          .function = "work",
-          .outputs = {{"scores", {"rank", "step"}}},
-          .examples = worlds,
-          .expected = right_table,
-          .baseline = right_table,
-          .mistakes = mistakes_of<Count>(table, wrong),
-          .of_family = true,
-          .uses = "1",
-          .explain = with_arguments({"shards", "offset"})};
+  Task task = exact_task("2", "work", {{"scores", {"rank", "step"}}}, worlds,
+                         [](const Example& example) { return table({}, example); });
+  task.mistakes = mistakes_of<Count>(table, wrong);
+  task.of_family = true;
+  task.uses = "1";
+  task.explain = telling_arguments({"shards", "offset"});
+  return task;
 }
 
 }  // namespace

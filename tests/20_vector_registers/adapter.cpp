@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "player/block_backward_walk.hpp"
+#include "player/block_forward_walk.hpp"
 #include "player/refusal.hpp"
 #include "vector_registers.hpp"
 
@@ -58,32 +58,9 @@ void score_tile(Call& call) {
   }
 }
 
-/// The student's attend_block, head by head, for parts of the keys.
-void see_blocks(Call& call) {
-  const Tensor &q = call.input("q"), &k = call.input("k"), &v = call.input("v");
-  Tensor& o = call.output("o", q.shape());
-  Tensor& lse = call.output("lse", {q.extent(0), q.extent(1)});
-  std::ranges::fill(o.values(), 0.0f);
-  for (Index head = 0; head < q.extent(0); ++head) {
-    std::vector<float> m(q.extent(1), -std::numeric_limits<float>::infinity()), l(q.extent(1), 0.0f);
-    const MatrixView<float> sums = o.heads().head(head);
-    const Index block = call.integer("block");
-    Index first = 0;
-    do {
-      const Index keys = std::min(block, k.extent(1) - first);
-      lesson20::attend_block(q.heads().head(head), k.heads().head(head).rows(first, keys),
-                             v.heads().head(head).rows(first, keys), m, l, sums);
-      first += block;
-    } while (first < k.extent(1));
-    for (Index i = 0; i < sums.rows(); ++i) {
-      lse.matrix()(head, i) = m[i] + std::log(l[i]);
-      for (float& x : sums.row(i)) x = l[i] == 0.0f ? x : x / l[i];
-    }
-  }
-}
-
 void attend_block(Call& call) {
-  course::call_or_refuse(call, [&] { see_blocks(call); });
+  const auto nothing = [](const auto&...) {};
+  course::call_or_refuse(call, [&] { course::walk_block_forward(call, lesson20::attend_block, nothing); });
 }
 
 void block_backward(Call& call) {
@@ -105,44 +82,20 @@ struct Seen {
   std::vector<Index> first, last;
 };
 
-template <class See>
-void in_parts(const course::BlockRequest& request, See see) {
-  const Index group = request.q.heads() / std::max<Index>(1, request.k.heads());
-  for (Index head = 0; head < request.q.heads(); ++head) {
-    for (Index first = 0; first < request.k.seq(); first += keys_at_once) {
-      see(head, head / group, first, std::min(keys_at_once, request.k.seq() - first));
-      if (request.between_tiles) request.between_tiles();
-    }
-  }
-}
-
 void accumulate(const course::BlockRequest& request, course::AttentionState& state) {
-  in_parts(request, [&](Index head, Index kv, Index first, Index keys) {
-    const MatrixView<const float> q = request.q.head(head), k = request.k.head(kv).rows(first, keys),
-                                  v = request.v.head(kv).rows(first, keys);
-    const std::span<float> m = state.m().row(head), l = state.l().row(head);
-    if (!request.seen) return lesson20::attend_block(q, k, v, m, l, state.o().head(head));
+  if (!request.seen) return course::accumulate_by_head(request, state, keys_at_once, lesson20::attend_block);
+  course::walk_request(request, keys_at_once, [&](Index head, Index kv, Index first, Index keys) {
     const Seen seen(*request.seen, first, keys);
-    lesson20::attend_masked_block(q, k, v, seen.first, seen.last, m, l, state.o().head(head));
+    lesson20::attend_masked_block(request.q.head(head), request.k.head(kv).rows(first, keys),
+                                  request.v.head(kv).rows(first, keys), seen.first, seen.last,
+                                  state.m().row(head), state.l().row(head), state.o().head(head));
   });
-}
-
-/// A query that saw no key has l = 0 and gets zeros and -inf.
-void finish_state(course::AttentionState& state, HeadsView<float> o, MatrixView<float> lse) {
-  for (Index head = 0; head < o.heads(); ++head) {
-    for (Index i = 0; i < o.seq(); ++i) {
-      const float l = state.l()(head, i), whole = l == 0.0f ? 1.0f : l;
-      lse(head, i) = state.m()(head, i) + std::log(l);
-      std::ranges::transform(state.o().head(head).row(i), o.head(head).row(i).begin(),
-                             [whole](float sum) { return sum / whole; });
-    }
-  }
 }
 
 void accumulate_backward(const course::BlockRequest& request, HeadsView<const float> d_o,
                          MatrixView<const float> lse, MatrixView<const float> delta, HeadsView<float> dq,
                          HeadsView<float> dk, HeadsView<float> dv) {
-  in_parts(request, [&](Index head, Index kv, Index first, Index keys) {
+  course::walk_request(request, keys_at_once, [&](Index head, Index kv, Index first, Index keys) {
     const MatrixView<const float> q = request.q.head(head), k = request.k.head(kv).rows(first, keys),
                                   v = request.v.head(kv).rows(first, keys);
     const MatrixView<float> to_k = dk.head(kv).rows(first, keys), to_v = dv.head(kv).rows(first, keys);
@@ -160,7 +113,7 @@ void accumulate_backward(const course::BlockRequest& request, HeadsView<const fl
 
 const course::LessonBlocks& course_blocks() {
   // A weak function's address is null where it is not defined.
-  static const course::LessonBlocks blocks{{accumulate, finish_state},
+  static const course::LessonBlocks blocks{{accumulate, course::finish_state},
                                            {accumulate_backward},
                                            lesson20::attend_masked_block != nullptr,
                                            lesson20::masked_block_backward != nullptr};

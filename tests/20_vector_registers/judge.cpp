@@ -60,7 +60,7 @@ Example far_below(InputGenerator&) {
 std::vector<Example> all_exponents(InputGenerator& generator, int ranks) {
   std::vector<Example> all = exponents(generator, ranks);
   all.push_back(far_below(generator));
-  all.push_back(refusal::refusing({"17 numbers", {{"x", Tensor({17}, -1.0f)}}}, 17));
+  all.push_back(refusal::refusing({"17 numbers", {{"x", Tensor({17}, -1.0f)}}}, {17}));
   return all;
 }
 
@@ -124,7 +124,8 @@ std::vector<Example> tiles(InputGenerator& generator, int) {
                    {{"vectors", {static_cast<double>(vectors)}}}});
   }
   all.push_back(refusal::refusing(
-      {"7 queries", {{"k", Tensor({4, 4}, 1.0f)}, {"qt", Tensor({4, 7}, 1.0f)}, {"start", Tensor({7})}}}, 7));
+      {"7 queries", {{"k", Tensor({4, 4}, 1.0f)}, {"qt", Tensor({4, 7}, 1.0f)}, {"start", Tensor({7})}}},
+      {7}));
   return all;
 }
 
@@ -208,7 +209,8 @@ std::vector<Example> forward_examples(InputGenerator& generator, int) {
   }
   for (const int d : {6, 260}) {
     all.push_back(refusal::refusing(
-        block_forward::make_example(fmt::format("d = {}", d), random_qkv(generator, 1, 5, 9, d), 9), d));
+        block_forward::make_example(fmt::format("d = {}", d), random_qkv(generator, 1, 5, 9, d), 9),
+        {1.0 * d}));
   }
   all.push_back(block_forward::make_example("keys far below one with values as much larger, and scores of 86",
                                             large_values_qkv(generator, 20, 16), 5));

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "complaint.hpp"
-#include "reference/mask.hpp"
+#include "reference/hops.hpp"
 #include "ring/shards.hpp"
 
 namespace course {
@@ -160,6 +160,24 @@ TEST(Mask, GivesEachQueryItsKeys) {
   EXPECT_EQ(ranges.keys(1), (KeyRange{0, 4}));
   EXPECT_EQ(ranges.keys(2), (KeyRange{6, 6})) << "a range that ends before it begins is empty";
   EXPECT_EQ(ranges.keys(3), (KeyRange{0, 0})) << "there is no fourth query";
+}
+
+TEST(Mask, OfAPackedRowIsOfItsDocuments) {
+  const std::vector<Index> starts{0, 4, 9};
+  EXPECT_EQ(Mask::packed(starts, false, 0).keys(6), (KeyRange{4, 9}));
+  EXPECT_EQ(Mask::packed(starts, true, 0).keys(6), (KeyRange{4, 7}));
+  EXPECT_EQ(Mask::packed(starts, true, 2).keys(6), (KeyRange{5, 7}));
+  EXPECT_EQ(Mask::packed(starts, true, 2).keys(4), (KeyRange{4, 5}));
+  EXPECT_EQ(Mask::packed({}, true, 2).keys(4), (KeyRange{3, 5})) << "one document without an end";
+}
+
+/// Five tokens on each of four ranks.
+TEST(Mask, SaysHowFarABlockTravels) {
+  const Layout layout(std::vector<int>(4, 5));
+  EXPECT_EQ(reference::hops_needed(layout, Mask::causal()), (std::vector<int>{3, 2, 1, 0}));
+  EXPECT_EQ(reference::hops_needed(layout, Mask::packed({0, 20}, true, 7)), (std::vector<int>{2, 2, 1, 0}));
+  EXPECT_EQ(reference::hops_needed(layout, Mask::packed({0, 6, 20}, true, 0)),
+            (std::vector<int>{1, 2, 1, 0}));
 }
 
 TEST(Mask, RefusesWhatIsNone) {

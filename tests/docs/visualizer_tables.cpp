@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "demo/load.hpp"
-#include "reference/mask.hpp"
+#include "reference/hops.hpp"
 #include "ring/layout.hpp"
 #include "ring/shards.hpp"
 #include "trace/trace.hpp"
@@ -52,10 +52,7 @@ Layout layout_of(const Setting& setting) {
 }
 
 Mask mask_of(const Setting& setting) {
-  Mask mask = Mask::documents(starts_of(setting));
-  if (setting.causal) mask = mask & Mask::causal();
-  if (setting.window > 0) mask = mask & Mask::window(setting.window);
-  return mask;
+  return Mask::packed(starts_of(setting), setting.causal, setting.window);
 }
 
 /// A layout and a mask, and how many hops every block needs and makes.
@@ -63,7 +60,7 @@ struct Ring {
   explicit Ring(const Setting& setting)
       : layout(layout_of(setting)),
         mask(mask_of(setting)),
-        needed(demo::hops_by_block(layout, mask)),
+        needed(reference::hops_needed(layout, mask)),
         made(setting.stops ? needed : std::vector<int>(needed.size(), setting.ranks - 1)) {}
 
   Layout layout;

@@ -1,11 +1,11 @@
-#include "judge/attention/grouped.hpp"
+#include "judge/attention/grouped/grouped.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "judge/attention/forward.hpp"
-#include "judge/attention/packed.hpp"
+#include "judge/attention/packed/packed.hpp"
 
 namespace course {
 namespace {

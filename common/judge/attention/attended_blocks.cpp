@@ -307,6 +307,18 @@ std::function<std::string(const Played&)> explaining(BlocksRight blocks_right) {
   };
 }
 
+Task looked_at(Task task, BlocksRight blocks_right, bool masked) {
+  task.logs[block_log::output] = block_log::columns;
+  task.communication_checks.push_back(names_the_owners);
+  task.answer_checks.push_back(gives_each_block_once);
+  if (masked) {
+    task.logs[block_log::scores_output] = 1;
+    task.answer_checks.push_back(gives_no_empty_block);
+  }
+  task.explain = explaining(std::move(blocks_right));
+  return task;
+}
+
 std::string leftover(const Example& example, const Outcome& outcome) {
   const std::vector<Calls> by_rank = read(example, outcome);
   for (std::size_t rank = 0; rank < outcome.outputs.size(); ++rank) {

@@ -35,6 +35,10 @@ using BlocksRight = std::function<std::string(const Played&)>;
 /// this is wrong.
 std::function<std::string(const Played&)> explaining(BlocksRight blocks_right);
 
+/// The same task, which looks at the blocks that a ring gives to accumulate: whose they are, and how often;
+/// where its queries do not see every key (`masked`), also whether a query sees any of them.
+Task looked_at(Task task, BlocksRight blocks_right, bool masked = false);
+
 /// What a block's gradients still held of an earlier block when their computation was given them: "rank 1,
 /// block of rank 0: block.accumulate was given dv that is not 0 at [head 0, row 3, col 0], in memory where
 /// the block of rank 2 was computed before". Empty where nothing did, or the player did not look.

@@ -28,28 +28,23 @@ std::string arguments_in_words(const Example& example, const std::vector<std::st
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::function<std::string(const Played&)> telling_arguments(std::vector<std::string> names) {
+  return
+      [names = std::move(names)](const Played& played) { return arguments_in_words(*played.example, names); };
+}
+
 Index ragged_block(InputGenerator& generator, Index tokens) {
   Index block = generator.integer(3, static_cast<int>(tokens / 3));
   while ((tokens + 1) % block < 2) ++block;
   return block;
 }
 
-namespace {
-
-/// Documents, and in each what is seen of it.
-reference::Mask packed_mask(const Example& example) {
-  const std::vector<double>& starts = example.arguments.at("starts");
-  reference::Mask mask = reference::Mask::documents({starts.begin(), starts.end()});
-  if (integer(example, "causal") != 0) mask = mask & reference::Mask::causal();
-  if (const Index window = integer(example, "window"); window > 0)
-    mask = mask & reference::Mask::window(window);
-  return mask;
-}
-
-}  // namespace
-
 reference::Mask keys_seen(const Example& example) {
-  if (example.arguments.contains("starts")) return packed_mask(example);
+  if (example.arguments.contains("starts")) {
+    const std::vector<double>& starts = example.arguments.at("starts");
+    return reference::Mask::packed({starts.begin(), starts.end()}, integer(example, "causal") != 0,
+                                   integer(example, "window"));
+  }
   if (example.arguments.contains("offset")) return reference::Mask::causal(integer(example, "offset"));
   if (!example.arguments.contains("first")) return {};
   const std::vector<double>& first = example.arguments.at("first");

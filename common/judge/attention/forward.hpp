@@ -19,6 +19,9 @@ Index integer(const Example& example, const char* name);
 /// of one in braces.
 std::string arguments_in_words(const Example& example, const std::vector<std::string>& names);
 
+/// A wrong answer with these of its arguments: a task's `explain`.
+std::function<std::string(const Played&)> telling_arguments(std::vector<std::string> names);
+
 /// A size of blocks of which the last is shorter by two entries at least.
 Index ragged_block(InputGenerator& generator, Index tokens);
 

@@ -7,6 +7,7 @@
 
 #include "judge/attention/layouts/layouts.hpp"
 #include "judge/diagnosis/diagnose.hpp"
+#include "judge/exact_task.hpp"
 
 /// What the tasks about layouts have in common.
 namespace course::layouts {
@@ -40,20 +41,16 @@ Positions order_of(const Layout& layout);
 /// 0 1 .. P-1, P-1 .. 0, and again.
 Layout boustrophedon_layout(int tokens, int ranks);
 
-/// A task whose answers are whole numbers, or copies: a right one is exact.
+/// An exact task whose mistakes are wrong steps.
 template <class Steps>
 Task exact_task(std::string id, std::string function, std::vector<Output> outputs,
                 std::vector<Example> (*examples)(InputGenerator&, int),
                 Answer (*run)(const Steps&, const Example&), const std::vector<WrongSteps<Steps>>& wrong) {
-  const auto right = [run](const Example& example) { return run({}, example); };
-  return {.id = std::move(id),
-          .function = std::move(function),
-          .outputs = std::move(outputs),
-          .examples = examples,
-          .expected = right,
-          .baseline = right,
-          .mistakes = mistakes_of<Steps>(run, wrong),
-          .of_family = true};
+  Task task = course::exact_task(std::move(id), std::move(function), std::move(outputs), examples,
+                                 [run](const Example& example) { return run({}, example); });
+  task.mistakes = mistakes_of<Steps>(run, wrong);
+  task.of_family = true;
+  return task;
 }
 
 }  // namespace course::layouts

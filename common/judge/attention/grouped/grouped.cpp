@@ -1,4 +1,4 @@
-#include "judge/attention/grouped.hpp"
+#include "judge/attention/grouped/grouped.hpp"
 
 #include <cmath>
 #include <numeric>
