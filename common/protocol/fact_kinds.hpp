@@ -4,6 +4,8 @@
 /// knows neither, reads them too.
 namespace course {
 
+/// On a status page, of the fact that an exception tells, whose text is the page's.
+inline constexpr const char* mark_thrown = "thrown";
 inline constexpr const char* fact_any_source = "any_source";
 inline constexpr const char* fact_world = "world_communicator";
 inline constexpr const char* fact_self_message = "self_message";

@@ -92,6 +92,21 @@ void go_round(course::Call& call) {
                call.output("lse", {q.extent(0), q.extent(1)}).matrix());
 }
 
+/// A rank throws, for which the others wait.
+void ranges_left_out(course::Call& call) {
+  const MPI_Comm comm = call.communicator<MPI_Comm>();
+  int rank;
+  MPI_Comm_rank(comm, &rank);
+  const course::Tensor& q = call.input("q");
+  course::AttentionState state(q.extent(0), q.extent(1), q.extent(2));
+  const course::HeadsView<const float> k = call.input("k").heads(), v = call.input("v").heads();
+  const std::vector<course::KeyRange> none;
+  if (rank == 0)
+    call.blocks().block_forward_of_mask().accumulate(
+        {.q = q.heads(), .k = k, .v = v, .owner = rank, .scale = 1, .seen = none}, state);
+  go_round<Ring{}>(call);
+}
+
 // Another one: tokens of all heads become all tokens of some heads, and sums go down the columns of a grid.
 
 /// Heads first .. last - 1 are rank r's; the first heads mod P ranks have one more.
@@ -264,6 +279,7 @@ const course::Adapter& course_adapter() {
                                        {"ring_to_next", go_round<Ring{.direction = 1, .owners_from = -1}>},
                                        {"owner_off", go_round<Ring{.owners_from = -1}>},
                                        {"one_block_short", go_round<Ring{.fewer_blocks = 1}>},
+                                       {"ranges_left_out", ranges_left_out},
                                        {"own_block_every_time", go_round<Ring{.arrives = false}>}};
   return adapter;
 }
