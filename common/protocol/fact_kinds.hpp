@@ -58,7 +58,8 @@ inline constexpr const char* fact_beyond_output = "beyond_output";
 /// a mark which axis: "row", "col" or "head".
 inline constexpr const char* fact_outside_view = "outside_view";
 inline constexpr const char* mark_head = "head";
-/// A block computation was given other than one range of keys a query (thrown).
+/// A block computation was given other than one range of keys a query, or the function that makes them made
+/// others (thrown).
 inline constexpr const char* fact_ranges_of_other_queries = "ranges_of_other_queries";
 /// A function wrote to one of its inputs (thrown by the player).
 inline constexpr const char* fact_input_changed = "input_changed";
