@@ -148,14 +148,14 @@ function(record_forms lesson)
   endif()
   set(file ${CMAKE_BINARY_DIR}/candidates/${lesson}/forms.tsv)
   file(GENERATE OUTPUT ${file} CONTENT "${forms}")
-  add_custom_target(${lesson}_recorded DEPENDS judge_${lesson} player_solo player_mpi ${player} ${recorded})
+  add_custom_target(${lesson}_recorded DEPENDS judge_${lesson} player_solo player_mpi ${player} ${lesson}_solution ${recorded})
   add_test(NAME record.${lesson}.build COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ${lesson}_recorded)
   set_tests_properties(record.${lesson}.build PROPERTIES FIXTURES_SETUP ${lesson}.recorded LABELS "${lesson};record"
                        RESOURCE_LOCK ninja TIMEOUT 1800)
   add_test(NAME record.${lesson}
            COMMAND sh -c [=[[ -n "$COURSE_RECORD_LEDGER" ] || { echo "nobody asked to record"; exit 77; }; exec "$0" "$@"]=]
                    $<TARGET_FILE:judge_${lesson}> --registry ${COURSE_REGISTRY} --player $<TARGET_FILE:${player}>
-                   --forms ${file} --record-outcomes ${tests}/outcomes.tsv)
+                   --subject $<TARGET_FILE:${lesson}_solution> --forms ${file} --record-outcomes ${tests}/outcomes.tsv)
   set_tests_properties(record.${lesson} PROPERTIES FIXTURES_REQUIRED ${lesson}.recorded LABELS "${lesson};record"
                        TIMEOUT 1800 SKIP_RETURN_CODE 77)
 endfunction()

@@ -270,20 +270,25 @@ std::string written_elsewhere(const Checkout& checkout, const LessonInfo& lesson
   return text;
 }
 
-/// Why nothing of the lesson is played, and as what that counts; Passed: it is played.
-std::pair<Status, std::string> look_at(const Checkout& checkout, const LessonInfo& lesson,
-                                       const HandedIn& handed_in, const fs::path& folder) {
+/// Why nothing of the lesson is played, and as what that counts; nullopt: it is played.
+std::optional<LessonStatus> not_to_be_played(const Checkout& checkout, const LessonInfo& lesson,
+                                             const HandedIn& handed_in, const fs::path& folder) {
   if (const std::string obstacle = checkout.build_obstacle(lesson); !obstacle.empty())
-    return {Status::Skipped, obstacle};
-  if (!handed_in.refusal.empty()) return {Status::Failed, "not taken: " + handed_in.refusal};
+    return lesson_status_as_a_whole(lesson, Status::Skipped, obstacle);
+  if (!handed_in.refusal.empty())
+    return lesson_status_as_a_whole(lesson, Status::Failed, "not taken: " + handed_in.refusal);
   if (!handed_in.missing.empty()) {
-    return {
-        handed_in.texts.empty() ? Status::Todo : Status::Failed,
-        not_handed_in + where_it_was_looked_for(folder, checkout.root, lesson, handed_in.missing.front())};
+    LessonStatus whole =
+        lesson_status_as_a_whole(lesson, handed_in.texts.empty() ? Status::Todo : Status::Failed,
+                                 "not handed in: " + where_it_was_looked_for(folder, checkout.root, lesson,
+                                                                             handed_in.missing.front()));
+    whole.missing = true;
+    return whole;
   }
   if (is_untouched(checkout, lesson, handed_in))
-    return {Status::Todo, "not written yet" + written_elsewhere(checkout, lesson, folder)};
-  return {Status::Passed, ""};
+    return lesson_status_as_a_whole(lesson, Status::Todo,
+                                    "not written yet" + written_elsewhere(checkout, lesson, folder));
+  return std::nullopt;
 }
 
 }  // namespace
@@ -469,8 +474,7 @@ GradingOrder grading_order(const Checkout& checkout, const LessonInfo& lesson, c
 LessonGrade grade_lesson(const Checkout& checkout, const LessonInfo& lesson, const fs::path& submission,
                          const GradingManifest& manifest) {
   const HandedIn handed_in = take(submission, lesson);
-  const auto [status, why] = look_at(checkout, lesson, handed_in, submission);
-  if (status != Status::Passed) return {lesson_status_as_a_whole(lesson, status, why), {}};
+  if (const auto status = not_to_be_played(checkout, lesson, handed_in, submission)) return {*status};
   Workshop workshop(checkout, lesson, manifest.isolation);
   const std::string obstacle = workshop.make(handed_in);
   if (!obstacle.empty()) return {lesson_status_as_a_whole(lesson, Status::Failed, obstacle), {}};

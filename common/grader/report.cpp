@@ -61,8 +61,10 @@ void add_grade(Json& lesson, const LessonGrade& grade) {
   lesson["files_hash"] = grade.files_hash;
   lesson["terms"] = to_json(grade.terms);
   lesson["commit"] = commit_json(grade.commit);
-  for (std::size_t i = 0; i < grade.lesson_status.tasks.size(); ++i)
+  for (std::size_t i = 0; i < grade.lesson_status.tasks.size(); ++i) {
     lesson["tasks"][i]["told"] = diagnosis_of(grade, grade.lesson_status.tasks[i]);
+    if (grade.lesson_status.missing) lesson["tasks"][i]["missing"] = true;
+  }
 }
 
 /// The numbers of a report that follow from its lessons.

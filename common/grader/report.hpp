@@ -83,9 +83,6 @@ bool is_graded(const nlohmann::ordered_json& lesson);
 /// Of an entry that is no grade, in one line.
 std::string why_not_graded(const nlohmann::ordered_json& lesson);
 
-/// With which the diagnosis of a task begins whose file is missing.
-inline const std::string not_handed_in = "not handed in: ";
-
 /// In a grade that is kept: why a later run could not grade the same files.
 inline constexpr const char* kept_because = "kept_because";
 

@@ -81,15 +81,17 @@ class KnownOutcomes {
   virtual Likeness likeness(const Played& played, const std::string& output) const = 0;
   /// Whether the mutant is wrong on this example.
   virtual bool is_wrong_on(const Played& played) const = 0;
+  /// Whether it is wrong on none of the task's: what tells it is what it sends.
+  virtual bool is_right_throughout() const = 0;
 };
 
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.
 struct Mistake {
   std::string id;      ///< in mistakes.md
   WrongAnswer answer;  ///< none where outcomes are known
-  /// Of a mistake by which the function throws on some examples: whether it would throw this on one. The
-  /// answer is that of the others.
-  std::function<bool(const Example&, const std::string& thrown)> throws = {};
+  /// Of a mistake by which the function throws on some examples: whether it would throw what tells this fact
+  /// on one. The answer is that of the others.
+  std::function<bool(const Example&, const Fact& told)> throws = {};
   /// Of a mistake in what ranks send: whether what instruments saw of an example agrees with it.
   std::function<bool(const Example&, const Outcome&)> agrees = {};
   std::shared_ptr<const KnownOutcomes> outcomes = {};

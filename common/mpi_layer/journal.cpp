@@ -44,11 +44,7 @@ void Journal::note_in_report(const Fact& fact) {
 void Journal::note(const Fact& fact) {
   const std::lock_guard guard(mutex_);
   if (!add(fact)) return;
-  const std::string line = line_of_page(fact) + '\n';
-  write_page([&](RankStatus& own) {
-    const std::size_t used = strnlen(own.facts, sizeof own.facts);
-    if (used + line.size() < sizeof own.facts) std::memcpy(own.facts + used, line.c_str(), line.size() + 1);
-  });
+  write_page([&](RankStatus& own) { append_fact(own, fact); });
 }
 
 std::string Journal::now() {

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "protocol/fact_kinds.hpp"
+
 #ifdef COURSE_SANITIZED
 /// What AddressSanitizer is told unless ASAN_OPTIONS says otherwise. MPI and its like free little of what
 /// they allocate. A crash is told with its line, whoever else would handle the signal. Several ranks share
@@ -78,6 +80,12 @@ void begin_case(RankStatus& page, std::size_t index) {
 
 void set_text(RankStatus& page, const std::string& text) {
   std::snprintf(page.text, sizeof page.text, "%s", text.c_str());
+}
+
+void set_told(RankStatus& page, Fact told) {
+  told.text.clear();
+  told.marks.push_back(mark_thrown);
+  append_fact(page, told);
 }
 
 void keep_stderr(const std::filesystem::path& status) {

@@ -19,6 +19,8 @@ void set_phase(RankStatus& page, Phase phase);
 void begin_case(RankStatus& page, std::size_t index);
 /// What the function threw, or how far it is.
 void set_text(RankStatus& page, const std::string& text);
+/// The fact that the exception tells.
+void set_told(RankStatus& page, Fact told);
 
 /// Tells the judge that submitted code may run from now on (protocol/status_page.hpp). Whichever rank comes
 /// first removes the seal.

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "player/blocks.hpp"
+#include "protocol/fact.hpp"
+#include "protocol/fact_kinds.hpp"
 #include "reference/softmax.hpp"
 #include "tensor/tensor.hpp"
 
@@ -65,13 +67,15 @@ inline void require_output(const char* name, HeadsView<const float> o, HeadsView
                               "; heads and queries of q and the width of v are expected");
 }
 
-/// Throws std::invalid_argument unless every query of q has a range of keys that lies in the block k; names
-/// the first query whose range does not.
+/// Throws std::invalid_argument unless every query of q has a range of keys that lies in the block k: one
+/// that tells fact_ranges_of_other_queries, or one that names the first query whose range does not.
 inline void require_ranges(std::span<const KeyRange> seen, HeadsView<const float> q,
                            HeadsView<const float> k) {
   if (std::ssize(seen) != q.seq()) {
-    throw std::invalid_argument("block.accumulate was given " + std::to_string(seen.size()) +
-                                " ranges of keys for q " + shape_text(q) + "; one a query is expected");
+    throw FactException<std::invalid_argument>(
+        {fact_ranges_of_other_queries, "block.accumulate was given " + std::to_string(seen.size()) +
+                                           " ranges of keys for q " + shape_text(q) +
+                                           "; one a query is expected"});
   }
   for (Index i = 0; i < q.seq(); ++i) {
     const auto [first, last] = seen[i];

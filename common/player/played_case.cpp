@@ -111,6 +111,9 @@ RankReport call_function(const Library& subject, const std::string& function, Ca
   } catch (const OutsideView& error) {
     report.ending = "threw";
     report.what = whose(call, error.data()) + error.what();
+    if (error.extent() >= 0)
+      report.told = Fact{
+          .kind = fact_outside_view, .text = report.what, .extent = error.extent(), .marks = {error.axis()}};
   } catch (const std::exception& error) {
     report.ending = "threw";
     report.what = error.what();

@@ -169,6 +169,7 @@ RankReport call_watched(const Library& subject, const LoadedCase& loaded, const 
   RankReport report = call_function(subject, loaded.manifest.function, call, &marks);
   if (report.ending == "finished") stage.settle();
   if (report.ending != "finished") set_text(page, report.what);
+  if (report.told && loaded.manifest.ranks > 1) set_told(page, *report.told);
   set_phase(page, report.ending == "finished" ? Phase::Finished : Phase::Threw);
   if (measured) report.peak_bytes = memory.peak();
   stage.end_watching(report);

@@ -2,9 +2,11 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstring>
 #include <map>
 
 #include "protocol/fact_fields.hpp"
+#include "protocol/status_page.hpp"
 #include "text/text_file.hpp"
 
 namespace course {
@@ -61,6 +63,12 @@ std::string line_of_page(const Fact& fact) {
     if (words != unset.at(name)) line += std::string("\t") + name + "=" + in_a_cell(words);
   });
   return line;
+}
+
+void append_fact(RankStatus& page, const Fact& fact) {
+  const std::string line = line_of_page(fact) + '\n';
+  const std::size_t used = strnlen(page.facts, sizeof page.facts);
+  if (used + line.size() < sizeof page.facts) std::memcpy(page.facts + used, line.c_str(), line.size() + 1);
 }
 
 std::optional<Fact> fact_in_line(const std::string& line) {

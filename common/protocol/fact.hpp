@@ -33,6 +33,7 @@ struct Fact {
   int root = -1;                        ///< a collective's; -1: it has none
   std::int64_t bytes = -1;              ///< that arrived; -1: no bytes are told
   std::int64_t room = -1;               ///< for them, in bytes; -1: it is not told
+  std::int64_t extent = -1;             ///< how many there are of what was asked for; -1: it is not told
   std::vector<std::string> marks = {};  ///< what else is so, as in protocol/fact_kinds.hpp
 
   bool operator==(const Fact&) const = default;

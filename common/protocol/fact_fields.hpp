@@ -17,6 +17,7 @@ void visit_fields(AnyFact& fact, Visit visit) {
   visit("root", fact.root);
   visit("bytes", fact.bytes);
   visit("room", fact.room);
+  visit("extent", fact.extent);
   visit("marks", fact.marks);
 }
 

@@ -4,6 +4,8 @@
 /// knows neither, reads them too.
 namespace course {
 
+/// On a status page, of the fact that an exception tells, whose text is the page's.
+inline constexpr const char* mark_thrown = "thrown";
 inline constexpr const char* fact_any_source = "any_source";
 inline constexpr const char* fact_world = "world_communicator";
 inline constexpr const char* fact_self_message = "self_message";
@@ -52,6 +54,13 @@ inline constexpr const char* fact_buffered_send = "buffered_send";
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
 /// A function's output was written to beyond its end (thrown by the player).
 inline constexpr const char* fact_beyond_output = "beyond_output";
+/// A view was asked for an index that it does not have (thrown by it, told by the player): of how many, and as
+/// a mark which axis: "row", "col" or "head".
+inline constexpr const char* fact_outside_view = "outside_view";
+inline constexpr const char* mark_head = "head";
+/// A block computation was given other than one range of keys a query, or the function that makes them made
+/// others (thrown).
+inline constexpr const char* fact_ranges_of_other_queries = "ranges_of_other_queries";
 /// A function wrote to one of its inputs (thrown by the player).
 inline constexpr const char* fact_input_changed = "input_changed";
 /// Not all threads of a block reached one __syncthreads().

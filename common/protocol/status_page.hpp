@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "protocol/fact.hpp"
+
 namespace course {
 
 /// What a rank is doing, as the judge may read it at any moment from a file that the rank has mapped. A
@@ -92,6 +94,9 @@ static_assert(offsetof(RankStatus, text) == 3120 && offsetof(RankStatus, facts) 
 static_assert(sizeof(KnownCommunicator) == 88 && offsetof(KnownCommunicator, members) == 24);
 static_assert(offsetof(RankStatus, communicator_count) == 5680 &&
               offsetof(RankStatus, communicators) == 5688);
+
+/// Adds a fact to those of the page, where it has room.
+void append_fact(RankStatus& page, const Fact& fact);
 
 /// Lies beside the status file until the first rank is about to load the submission. Once it is removed no
 /// code can bring that same file back, so a judge that has it open knows whether submitted code ever ran.

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <thread>
 
+#include "protocol/fact_kinds.hpp"
 #include "tensor/npy.hpp"
 #include "text/utf8.hpp"
 
@@ -143,12 +144,25 @@ Facts facts_in(const RankStatus& page) {
   return facts;
 }
 
+/// Takes out the fact that an exception tells.
+std::optional<Fact> taken_told(RankSnapshot& rank) {
+  const auto thrown =
+      std::ranges::find_if(rank.facts, [](const Fact& fact) { return fact.has(mark_thrown); });
+  if (thrown == rank.facts.end()) return std::nullopt;
+  Fact told = std::move(*thrown);
+  rank.facts.erase(thrown);
+  std::erase(told.marks, mark_thrown);
+  told.text = rank.text;
+  return told;
+}
+
 void add_report(const PlayedFolder& folder, int case_rank, RankSnapshot& rank) {
   if (!has_report(folder, case_rank)) return;
   try {
     const RankReport report = read_report(folder, case_rank);
     rank.phase = report.ending == "finished" ? Phase::Finished : Phase::Threw;
     rank.text = report.what;
+    rank.told = report.told;
     rank.facts = report.facts;
   } catch (const std::runtime_error&) {
     // Not written whole. It will be read again, and in the end by someone who says what is wrong with it.
@@ -216,6 +230,7 @@ RankSnapshot snapshot(const ReadPage& read) {
   taken.pending_complete = page->pending_count == static_cast<std::int32_t>(taken.pending.size());
   taken.text = clean_text(page->text, sizeof page->text);
   taken.facts = facts_in(*page);
+  taken.told = taken_told(taken);
   taken.communicators = clean_communicators(*page);
   taken.communicators_complete =
       !taken.communicators.empty() && page->communicator_count == std::ssize(taken.communicators);

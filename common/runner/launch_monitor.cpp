@@ -65,7 +65,9 @@ std::optional<Outcome> thrown_by(const std::vector<RankSnapshot>& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank].phase != Phase::Threw) continue;
     const std::string who = ranks.size() > 1 ? rank_label(rank, ranks.size()) + " " : "";
-    return Outcome{.ending = Outcome::Ending::Threw, .text = who + "threw: " + ranks[rank].text};
+    return Outcome{.ending = Outcome::Ending::Threw,
+                   .text = who + "threw: " + ranks[rank].text,
+                   .told = ranks[rank].told};
   }
   return std::nullopt;
 }

@@ -29,6 +29,7 @@ struct RankSnapshot {
   std::int32_t signal = 0;
   std::vector<PendingOperation> pending;
   std::string text;
+  std::optional<Fact> told;      ///< by what it threw
   Facts facts;                   ///< as far as the page had room
   bool pending_complete = true;  ///< false when the page had no room for all of them
   std::vector<SeenCommunicator> communicators;

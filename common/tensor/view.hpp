@@ -37,14 +37,20 @@ inline std::string to_string(Caller caller) {
 /// Thrown by a view that was asked for what it does not have. Who knows whose numbers it shows can say so.
 class OutsideView : public std::out_of_range {
  public:
-  OutsideView(const std::string& what, const void* data, Caller caller)
-      : std::out_of_range(what + " (" + to_string(caller) + ")"), data_(data) {}
+  OutsideView(const std::string& what, const void* data, Caller caller, const char* axis = "",
+              Index extent = -1)
+      : std::out_of_range(what + " (" + to_string(caller) + ")"), data_(data), axis_(axis), extent_(extent) {}
 
   /// Where the view begins.
   const void* data() const { return data_; }
+  /// Of an index: "row", "col" or "head", and how many of these the view has; else "" and -1.
+  const std::string& axis() const { return axis_; }
+  Index extent() const { return extent_; }
 
  private:
   const void* data_;
+  std::string axis_;  // outlives the answer, whose text it may be
+  Index extent_;
 };
 
 /// Throws OutsideView naming `index` and `size` unless 0 <= index < size. Free in unchecked builds.
@@ -56,7 +62,7 @@ inline void require_index([[maybe_unused]] const char* what, [[maybe_unused]] In
     const std::string name = std::string(what) + " " + std::to_string(index);
     throw OutsideView(
         size == 0 ? name + " of a view that has none" : name + " is outside 0.." + std::to_string(size - 1),
-        data, caller);
+        data, caller, what, size);
   }
 }
 

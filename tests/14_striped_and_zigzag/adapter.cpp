@@ -69,8 +69,10 @@ void causal(Call& call) {
     for (Index owner = 0; owner < ranks; ++owner) {
       std::vector<course::KeyRange> ranges = lesson14::key_ranges(by_rank[rank], by_rank[owner]);
       if (ranges.size() != by_rank[rank].size()) {
-        throw std::length_error("key_ranges has " + std::to_string(ranges.size()) + " ranges for " +
-                                std::to_string(by_rank[rank].size()) + " queries");
+        throw course::FactException<std::length_error>(
+            {course::fact_ranges_of_other_queries, "key_ranges has " + std::to_string(ranges.size()) +
+                                                       " ranges for " + std::to_string(by_rank[rank].size()) +
+                                                       " queries"});
       }
       ranges.resize(course::longest(by_rank), {0, 0});
       for (Index row = 0; row < std::ssize(ranges); ++row) {

@@ -193,6 +193,12 @@ TEST(PlainAttention, NamesTheQueryWhoseRangeIsWrong) {
   EXPECT_EQ(complaint({{0, 5}, {0, 0}}), given + "keys 0 to before 5 for query 0" + expected);
   EXPECT_EQ(complaint({{-1, 0}, {0, 0}}), given + "keys -1 to before 0 for query 0" + expected);
   EXPECT_EQ(complaint({{0, 1}}), given + "1 ranges of keys for q [1, 2, 3]; one a query is expected");
+  const Tensor q({1, 2, 3}), k({1, 4, 3});
+  try {
+    plain::require_ranges(std::vector<KeyRange>{{0, 1}}, q.heads(), k.heads());
+  } catch (const TellsFact& telling) {
+    EXPECT_EQ(telling.fact().kind, fact_ranges_of_other_queries);
+  }
 }
 
 }  // namespace

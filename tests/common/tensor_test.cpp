@@ -125,6 +125,13 @@ TEST(OutsideView, NamesThePlaceOfAnIndexInCheckedBuilds) {
   EXPECT_TRUE(mentions(complaint_of<OutsideView>([&] { tensor.heads()(0, 3, 0); }), place));
   EXPECT_TRUE(
       mentions(complaint_of<OutsideView>([&] { part.rows(0, 0)(0, 0); }), "row 0 of a view that has none"));
+  try {
+    part(1, 4);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const OutsideView& error) {
+    EXPECT_EQ(error.axis(), std::string("col"));
+    EXPECT_EQ(error.extent(), 4);
+  }
 }
 
 TEST(Cast, KeepsShapeAndValues) {

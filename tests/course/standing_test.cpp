@@ -108,6 +108,12 @@ TEST(Standing, IsForTheFilesAsTheyAre) {
             "does not compile: a.cpp:1: error: no");
   EXPECT_EQ(lesson_status_of(ring(), {{"lessons/a.cpp"}, false, ""}, &old, "").obstacle,
             "lessons/a.cpp is missing");
+  EXPECT_NE(next_step({lesson_status_of(ring(), {{"lessons/a.cpp"}, false, ""}, &old, "")}, "")
+                .find("brings the skeleton back"),
+            std::string::npos);
+  const LessonRecord unfinished{"abc", "a.cpp:1: error: the end of the file is missing", {}};
+  EXPECT_EQ(next_step({lesson_status_of(ring(), written, &unfinished, "")}, "").find("skeleton"),
+            std::string::npos);
   EXPECT_EQ(lesson_status_of(ring(), written, &old, "no mpirun").status, Status::Skipped);
 }
 

@@ -95,12 +95,20 @@ TEST(Reports, EndAParagraphWhereTheContractDoes) {
 /// The box says where it was looked for.
 TEST(Reports, SayOfAMissingFileThatItWasNotHandedIn) {
   const std::string why = "not handed in: safe_softmax.cpp, looked for at the top of the submission";
-  const nlohmann::ordered_json report =
-      json_of(report_of({{.lesson_status = lesson_status_as_a_whole(lessons()[0], Status::Todo, why)}}));
+  LessonStatus status = lesson_status_as_a_whole(lessons()[0], Status::Todo, why);
+  status.missing = true;
+  const nlohmann::ordered_json report = json_of(report_of({{.lesson_status = status}}));
   for (const std::string& text : {html_report(report, checkout()), markdown_report(report, checkout())}) {
     EXPECT_EQ(text.find("not written"), std::string::npos) << text;
     EXPECT_NE(text.find("not handed in"), text.rfind("not handed in"));
   }
+}
+
+/// Whatever words a diagnosis begins with.
+TEST(Reports, SayOfAFileThatIsThereThatItIsNotWritten) {
+  const LessonStatus status = lesson_status_as_a_whole(lessons()[0], Status::Todo, "not handed in: I guess");
+  EXPECT_NE(html_report(json_of(report_of({{.lesson_status = status}})), checkout()).find("not written"),
+            std::string::npos);
 }
 
 TEST(Reports, SayWhenALessonWasHandedInAndHowLate) {

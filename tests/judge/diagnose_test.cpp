@@ -9,6 +9,7 @@
 
 #include "../common/complaint.hpp"
 #include "../common/sitting.hpp"
+#include "protocol/fact_kinds.hpp"
 #include "protocol/poison.hpp"
 
 namespace course {
@@ -80,19 +81,22 @@ TEST(MistakesCancel, ChangesNothingWhereTheMistakeIsLarge) {
 
 TEST(Mistake, ByWhichTheFunctionThrowsIsToldByWhatIsThrown) {
   Task task = task_with({3, 4}, {0, 0});
-  task.mistakes = {{"leaves", always({3, 4}),
-                    [](const Example&, const std::string& thrown) { return thrown == "threw: row 7"; }}};
-  const auto explained = [&](const std::string& thrown, const Outcome& other) {
+  task.mistakes = {
+      {"leaves", always({3, 4}), [](const Example&, const Fact& told) { return told.extent == 7; }}};
+  const auto explained = [&](std::optional<Fact> told, const Outcome& other) {
     Outcome threw;
     threw.ending = Outcome::Ending::Threw;
-    threw.text = thrown;
+    threw.text = "threw: row 7 is outside 0..6";
+    threw.told = std::move(told);
     const Played first = compare(task, example, task.expected(example), threw);
     const Played second = compare(task, example, task.expected(example), other);
     return explaining_mistakes(task, {&first, &second}) == std::vector<std::string>{"leaves"};
   };
-  EXPECT_TRUE(explained("threw: row 7", returned({3, 4})));
-  EXPECT_FALSE(explained("threw: row 7", returned({3, 5}))) << "that is wrong in another way";
-  EXPECT_FALSE(explained("threw: something else", returned({3, 4})));
+  const Fact row_of_7{.kind = fact_outside_view, .text = "row 7 is outside 0..6", .extent = 7};
+  EXPECT_TRUE(explained(row_of_7, returned({3, 4})));
+  EXPECT_FALSE(explained(row_of_7, returned({3, 5}))) << "that is wrong in another way";
+  EXPECT_FALSE(explained(Fact{.kind = fact_outside_view, .text = "row 7", .extent = 8}, returned({3, 4})));
+  EXPECT_FALSE(explained({}, returned({3, 4}))) << "the student's own words are no fact";
 }
 
 TEST(Mistake, ByWhichAnythingMayComeOutIsToldByTheOtherExamples) {

@@ -131,6 +131,40 @@ test_samples() {
   check "lesson 03's deadlock is as printed" shows lessons/03_ring_softmax/README.md "$out"
 }
 
+# Keeps the case of test $2 and plays it again with the judge function $1 and what follows; compares what is said of it.
+same_when_played_again() {
+  local run=$1 name=$2 said
+  shift 2
+  "$run" "$@" --keep "$work/said" --gtest_filter="$name"
+  said=${out%%      kept in *}
+  said=${said%$'\n'}
+  check "$name: the check says" has "$said" "FAIL  $name "
+  "$run" "$@" --replay "$work/said/$name" --as-checked
+  check "$name: again all that the check said" has "$out" "$said"
+  check "$name: and once" is "$(printf '%s\n' "$out" | grep -c "^FAIL  ")" 1
+}
+
+judge01() { judge "$build/bin/player_solo" "$registry" "$@"; }
+
+# What is said of a case that is played again is what the check said of it and all other inputs.
+test_replay_says_what_the_check_said() {
+  local one=$build/lib/lesson01_mutant_masked_row_nan.so
+  same_when_played_again judge03 lesson03.2.ranks3
+  same_when_played_again judge01 lesson01.1 --subject "$one"
+  check 'a name, too' has "$out" 'looks like: '
+  check 'and the numbers' has "$out" 'right  yours'
+  judge01 --subject "$one" --replay "$work/said/lesson01.1"
+  check 'of files that may be others: only what shows of it alone' lacks "$out" 'looks like: '
+  check 'which is wrong, too' has "$out" 'FAIL  lesson01.1 '
+  judge01 --replay "$work/said/lesson01.1" --as-checked
+  check 'right when it is played alone: exit 0' is "$code" 0
+  check 'which is said' has "$out" 'PASS  lesson01.1'
+  check 'and what the check said' has "$out" 'the check, which played other inputs as well, said:'
+  rm "$work/said/lesson01.1/diagnosis.txt"
+  judge01 --subject "$one" --replay "$work/said/lesson01.1" --as-checked
+  check 'a case of before this was kept: what shows of it alone' has "$out" 'FAIL  lesson01.1 '
+}
+
 # A case of lesson 03 on three ranks: deadlocks, kept and played again.
 test_replay_of_a_deadlock() {
   local began
@@ -152,6 +186,7 @@ test_nothing_can_be_played
 test_temporary_files
 if [ -e "$build/bin/judge_lesson03" ]; then # a tree with sanitizers has no lessons with ranks to judge
   test_samples
+  test_replay_says_what_the_check_said
   test_replay_of_a_deadlock
 fi
 test_any_bytes

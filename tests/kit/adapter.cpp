@@ -92,6 +92,21 @@ void go_round(course::Call& call) {
                call.output("lse", {q.extent(0), q.extent(1)}).matrix());
 }
 
+/// A rank throws, for which the others wait.
+void ranges_left_out(course::Call& call) {
+  const MPI_Comm comm = call.communicator<MPI_Comm>();
+  int rank;
+  MPI_Comm_rank(comm, &rank);
+  const course::Tensor& q = call.input("q");
+  course::AttentionState state(q.extent(0), q.extent(1), q.extent(2));
+  const course::HeadsView<const float> k = call.input("k").heads(), v = call.input("v").heads();
+  const std::vector<course::KeyRange> none;
+  if (rank == 0)
+    call.blocks().block_forward_of_mask().accumulate(
+        {.q = q.heads(), .k = k, .v = v, .owner = rank, .scale = 1, .seen = none}, state);
+  go_round<Ring{}>(call);
+}
+
 // Another one: tokens of all heads become all tokens of some heads, and sums go down the columns of a grid.
 
 /// Heads first .. last - 1 are rank r's; the first heads mod P ranks have one more.
@@ -143,6 +158,83 @@ void tokens_from_the_second(course::Call& call) {
   to_heads(call, 1);
 }
 
+/// What tokens_to_heads makes, of a whole x that every rank has been sent.
+void pick_heads(course::Call& call, const std::vector<float>& blocks) {
+  int rank, world_size;
+  MPI_Comm_rank(call.communicator<MPI_Comm>(), &rank);
+  MPI_Comm_size(call.communicator<MPI_Comm>(), &world_size);
+  const HeadsView<const float> x = call.input("x").heads();
+  const std::vector<int> tokens = call.integers("shard_tokens");
+  const auto [first, last] = heads_of(rank, x.heads(), world_size);
+  const int all = std::accumulate(tokens.begin(), tokens.end(), 0);
+  const HeadsView<float> y = call.output("y", {last - first, all, x.head_dim()}).heads();
+  const float* block = blocks.data();
+  Index row = 0;
+  for (const int count : tokens) {
+    const HeadsView<const float> part(block, x.heads(), count, x.head_dim());
+    for (Index head = first; head < last; ++head) {
+      for (Index i = 0; i < count; ++i)
+        std::ranges::copy(part.head(head).row(i), y.head(head - first).row(row + i).begin());
+    }
+    block += part.extent();
+    row += count;
+  }
+}
+
+/// How many numbers each rank's x has.
+std::vector<int> block_sizes(course::Call& call) {
+  const HeadsView<const float> x = call.input("x").heads();
+  std::vector<int> sizes;
+  for (const int count : call.integers("shard_tokens"))
+    sizes.push_back(static_cast<int>(x.heads() * count * x.head_dim()));
+  return sizes;
+}
+
+void everything_gathered(course::Call& call) {
+  const std::vector<int> sizes = block_sizes(call);
+  std::vector<int> first(sizes.size());
+  std::exclusive_scan(sizes.begin(), sizes.end(), first.begin(), 0);
+  std::vector<float> blocks(first.back() + sizes.back());
+  MPI_Allgatherv(call.input("x").data(), static_cast<int>(call.input("x").size()), MPI_FLOAT, blocks.data(),
+                 sizes.data(), first.data(), MPI_FLOAT, call.communicator<MPI_Comm>());
+  pick_heads(call, blocks);
+}
+
+/// The same by messages.
+void everything_sent_round(course::Call& call) {
+  const MPI_Comm comm = call.communicator<MPI_Comm>();
+  int rank, world_size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &world_size);
+  const std::vector<int> sizes = block_sizes(call);
+  std::vector<std::vector<float>> held(world_size);
+  held[rank] = call.input("x").values();
+  for (int hop = 1; hop < world_size; ++hop) {
+    const int sent = (rank + world_size - hop + 1) % world_size;
+    const int arriving = (rank + world_size - hop) % world_size;
+    held[arriving].resize(sizes[arriving]);
+    MPI_Sendrecv(held[sent].data(), sizes[sent], MPI_FLOAT, (rank + 1) % world_size, 0, held[arriving].data(),
+                 sizes[arriving], MPI_FLOAT, (rank + world_size - 1) % world_size, 0, comm,
+                 MPI_STATUS_IGNORE);
+  }
+  std::vector<float> blocks;
+  for (const std::vector<float>& block : held) blocks.insert(blocks.end(), block.begin(), block.end());
+  pick_heads(call, blocks);
+}
+
+/// What is needed, and one number more to the next rank.
+void one_number_more(course::Call& call) {
+  const MPI_Comm comm = call.communicator<MPI_Comm>();
+  int rank, world_size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &world_size);
+  const float number = 0;
+  float arrived = 0;
+  MPI_Sendrecv(&number, 1, MPI_FLOAT, (rank + 1) % world_size, 0, &arrived, 1, MPI_FLOAT,
+               (rank + world_size - 1) % world_size, 0, comm, MPI_STATUS_IGNORE);
+  to_heads(call, 0);
+}
+
 /// y, the sum of x over the ranks of a column; rank = row * columns + column. Blocks go to the next row, or,
 /// `flat`, to the next rank.
 void sum_down(course::Call& call, bool flat) {
@@ -173,16 +265,21 @@ void sum_round_all(course::Call& call) {
 }  // namespace
 
 const course::Adapter& course_adapter() {
-  static const course::Adapter adapter{{"mask_by_position", mask_by_position},
+  static const course::Adapter adapter{{"transpose", KIT_TRANSPOSE},
+                                       {"mask_by_position", mask_by_position},
                                        {"mask_by_local_index", mask_by_local_index},
                                        {"tokens_to_heads", tokens_to_heads},
                                        {"tokens_from_the_second", tokens_from_the_second},
+                                       {"everything_gathered", everything_gathered},
+                                       {"everything_sent_round", everything_sent_round},
+                                       {"one_number_more", one_number_more},
                                        {"sum_down_columns", sum_down_columns},
                                        {"sum_round_all", sum_round_all},
                                        {"ring_to_previous", go_round<Ring{}>},
                                        {"ring_to_next", go_round<Ring{.direction = 1, .owners_from = -1}>},
                                        {"owner_off", go_round<Ring{.owners_from = -1}>},
                                        {"one_block_short", go_round<Ring{.fewer_blocks = 1}>},
+                                       {"ranges_left_out", ranges_left_out},
                                        {"own_block_every_time", go_round<Ring{.arrives = false}>}};
   return adapter;
 }

@@ -63,6 +63,7 @@ class NamedByOutcomes : public testing::Test {
     const auto file = folder.path() / "outcomes.tsv";
     JudgeOptions options;
     options.launcher.player = {PLAYER};
+    options.launcher.subject = subject("right");
     std::vector<FormSubjects> forms;
     for (const char* form : {"not_divided", "last_left_out", "last_left_out.2", "weights_counted"})
       forms.push_back({form, subject(form), subject(form)});

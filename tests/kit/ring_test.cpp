@@ -2,6 +2,7 @@
 
 #include "judge/attention/ring/ring_forward.hpp"
 #include "judge/program/session.hpp"
+#include "protocol/fact_kinds.hpp"
 
 namespace course {
 
@@ -58,6 +59,13 @@ TEST(RingToPrevious, HasItsMistakesNamed) {
     EXPECT_EQ(verdict.mistakes, mistakes) << function << verdict.text;
     EXPECT_NE(verdict.text.find(words), std::string::npos) << function << verdict.text;
   }
+}
+
+/// Also where the other ranks wait for the one that threw, which comes to no end.
+TEST(RingToPrevious, TellsTheFactThatWasThrown) {
+  const TestVerdict verdict = verdicts_of("ranges_left_out").at(3);
+  EXPECT_EQ(verdict.status, Status::Failed);
+  EXPECT_EQ(verdict.fact, fact_ranges_of_other_queries) << verdict.text;
 }
 
 }  // namespace

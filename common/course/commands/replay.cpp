@@ -52,23 +52,14 @@ void require_compiled(const Checkout& checkout, const std::string& target, const
       (diagnostics.empty() ? failure_text(built) : abridged(diagnostics, target, checkout.root)));
 }
 
-/// What the check that kept the case took for the cause, which one case alone does not show; empty where the
-/// files have changed since.
-std::string told_by_check(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder) {
+/// Whether the files are still those of the check that kept the case.
+bool is_as_checked(const Checkout& checkout, const LessonInfo& lesson, const fs::path& folder) {
   const Progress progress = read_progress(checkout);
   const auto record = progress.lessons.find(lesson.id);
   if (record == progress.lessons.end() || record->second.hash != look_at_files(checkout, lesson).hash)
-    return "";
-  const std::string name = folder.filename().string().substr(lesson.tag().size() + 1);
-  const auto test = record->second.tests.find(name);
-  if (test == record->second.tests.end() || test->second.status != Status::Failed) return "";
-  std::vector<std::string> causes;
-  for (const MistakeInfo& mistake : lesson.mistakes) {
-    if (std::ranges::find(test->second.mistakes, mistake.id) != test->second.mistakes.end())
-      causes.push_back(looks_like(mistake.what));
-  }
-  if (causes.empty()) causes = lines_of(test->second.text);
-  return causes.empty() ? "" : "of all its inputs the check said: " + causes.front() + "\n";
+    return false;
+  const auto test = record->second.tests.find(folder.filename().string().substr(lesson.tag().size() + 1));
+  return test != record->second.tests.end() && test->second.status == Status::Failed;
 }
 
 /// Has the judge play the case and say what is wrong.
@@ -81,6 +72,8 @@ int judge_again(const Checkout& checkout, const LessonInfo& lesson, const fs::pa
                      .subject = library_of(tree, lesson, options.subject),
                      .player = {built_in_player(tree, lesson)},
                      .replayed = folder,
+                     .as_checked = options.subject == "student" && !options.player &&
+                                   is_as_checked(checkout, lesson, folder),
                      .quiet_limit_s = options.limit_s};
   std::vector<std::string> targets{judge_of(tree, lesson).filename()};
   if (options.player) {
@@ -91,8 +84,6 @@ int judge_again(const Checkout& checkout, const LessonInfo& lesson, const fs::pa
   }
   require_compiled(checkout, target, build({checkout.root, tree, targets, "lesson " + lesson.id}));
   const TestResults results = grade(checkout, order);
-  if (options.subject == "student" && !options.player)
-    fmt::print("{}", told_by_check(checkout, lesson, folder));
   if (fs::exists(folder / "out"))  // not of a call that did not return
     fmt::print("what {} returned, rank by rank: {}\n",
                options.subject == "student" ? "your code" : "the solution", (folder / "out").string());

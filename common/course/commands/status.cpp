@@ -76,7 +76,7 @@ std::string step_in(const LessonStatus& lesson_status, const std::string& task) 
                        is_chosen ? "." + task : "");
   }
   if (lesson_status.stale) return fmt::format("./course check {} (its file has changed)", lesson.id);
-  if (obstacle.ends_with(" is missing"))
+  if (lesson_status.missing)
     return fmt::format("{}; ./course reset {} brings the skeleton back", obstacle, lesson.id);
   if (!obstacle.empty()) return fmt::format("{} {}", file_to_edit(lesson), obstacle);
   const TaskStatus& next = *lesson_status.next_task();

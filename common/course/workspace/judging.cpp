@@ -49,6 +49,7 @@ std::vector<std::string> judge_command(const Checkout& checkout, const GradingOr
   if (order.hidden) command.push_back("--hidden");
   if (!order.keep.empty()) command.insert(command.end(), {"--keep", order.keep});
   if (!order.replayed.empty()) command.insert(command.end(), {"--replay", order.replayed});
+  if (order.as_checked) command.push_back("--as-checked");
   if (order.quiet_limit_s)
     command.insert(command.end(), {"--case-limit", std::to_string(*order.quiet_limit_s)});
   if (!order.replay_options.empty()) command.push_back("--replay-options=" + order.replay_options);

@@ -35,6 +35,7 @@ struct GradingOrder {
   std::vector<std::string> limits = {};  ///< on it, as options of the judge: {"--memory-limit", "1000000"}
   bool hidden = false;                   ///< the lesson's hidden tests, too
   std::filesystem::path replayed = {};   ///< a kept case, which is played alone
+  bool as_checked = false;  ///< with the answer that it was kept of: what was said then is said again
   std::optional<double> quiet_limit_s = std::nullopt;  ///< after which a case without progress is ended
   double limit_s = 0;                                  ///< after which the judge is ended; 0: never
   /// What has to follow `./course replay CASE`, as typed in a shell, for these cases to be played as here.

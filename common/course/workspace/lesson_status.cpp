@@ -170,7 +170,11 @@ LessonStatus lesson_status_of(const LessonInfo& lesson, const LessonFiles& files
     return whole;
   };
   if (!obstacle.empty()) return lesson_status_as_a_whole(lesson, Status::Skipped, obstacle);
-  if (!files.missing.empty()) return blocked(files.missing.string() + " is missing");
+  if (!files.missing.empty()) {
+    LessonStatus without = blocked(files.missing.string() + " is missing");
+    without.missing = true;
+    return without;
+  }
   if (files.untouched) return lesson_status_as_a_whole(lesson, Status::Todo, "not written yet");
   if (record == nullptr || record->hash != files.hash) {
     const std::string state = record == nullptr ? "not checked yet" : "changed since the last check";

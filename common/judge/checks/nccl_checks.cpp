@@ -1,5 +1,8 @@
 #include "judge/checks/nccl_checks.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace course::checks {
@@ -30,17 +33,17 @@ CommunicationCheck hides_its_transfers(Limit limit) {
       return {};
     for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
       std::int64_t bytes = 0;
-      std::string calls;
+      std::vector<std::string> calls;
       for (const NcclGroup& group : outcome.reports[rank].nccl_groups) {
         if (group.bytes_sent == 0 || std::ranges::any_of(group.beside, is_work_on_a_block)) continue;
         bytes += group.bytes_sent;
-        if (calls.find(group.call) == std::string::npos) calls += (calls.empty() ? "" : ", ") + group.call;
+        if (std::ranges::count(calls, group.call) == 0) calls.push_back(group.call);
       }
       if (bytes <= limit(example, static_cast<int>(rank))) continue;
       return {{"nothing_hidden", "rank " + std::to_string(rank) + " sends " + std::to_string(bytes) +
                                      " bytes while no work on a block may go on, since something orders all "
                                      "of it before or behind " +
-                                     calls}};
+                                     fmt::format("{}", fmt::join(calls, ", "))}};
     }
     return {};
   };

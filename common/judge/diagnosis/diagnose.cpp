@@ -74,7 +74,8 @@ std::optional<std::map<std::string, Likeness>> likeness_by_output(const Mistake&
 /// Of an example without an answer.
 Likeness likeness_of_ending(const Mistake& mistake, const Played& played) {
   if (!mistake.throws || played.outcome->ending != Outcome::Ending::Threw) return Likeness::Equals;
-  return mistake.throws(*played.example, played.outcome->text) ? Likeness::Supports : Likeness::Differs;
+  const std::optional<Fact>& told = played.outcome->told;
+  return told && mistake.throws(*played.example, *told) ? Likeness::Supports : Likeness::Differs;
 }
 
 /// Of any example.
@@ -133,7 +134,8 @@ Explained explained_kinds(const Mistake& mistake, const std::vector<const Played
   std::map<std::string, Likeness> by_kind;
   for (const Played* played : all) {
     Likeness found = likeness(mistake, *played, mistakes_cancel);
-    if (found == Likeness::Supports && is_nan_throughout(*played)) found = Likeness::Equals;
+    if (found == Likeness::Supports && (is_nan_throughout(*played) || is_right(*played)))
+      found = Likeness::Equals;
     if (found == Likeness::Differs && is_right(*played)) return {};
     if (found == Likeness::Differs) explained.fails_elsewhere |= is_clearly_wrong(mistake, *played);
     Likeness& kind = by_kind.try_emplace(played->example->what, found).first->second;
@@ -288,9 +290,10 @@ std::map<std::string, OutputLook> mistakes_by_output(const Task& task,
   return only;
 }
 
-bool may_throw(const Task& task, const std::string& mistake) {
-  return std::ranges::any_of(task.mistakes,
-                             [&](const Mistake& one) { return one.id == mistake && one.throws != nullptr; });
+bool may_show_otherwise(const Task& task, const std::string& mistake) {
+  return std::ranges::any_of(task.mistakes, [&](const Mistake& one) {
+    return one.id == mistake && (one.throws || (one.outcomes && one.outcomes->is_right_throughout()));
+  });
 }
 
 std::vector<std::string> explaining_mistakes(const Task& task, const std::vector<const Played*>& all) {

@@ -46,8 +46,9 @@ std::vector<std::string> explaining_mistakes(const Task& task, const std::vector
 /// Whether a reading explains all that was played and that it admits, as above.
 bool explains_all(const Task& task, const Reading& reading, const std::vector<const Played*>& all);
 
-/// Whether the function throws by this mistake.
-bool may_throw(const Task& task, const std::string& mistake);
+/// Whether this mistake may show by no wrong answer: the function throws by it, or returns right answers and
+/// sends what it should not.
+bool may_show_otherwise(const Task& task, const std::string& mistake);
 
 /// By mistake, the kinds of input on which one test's wrong answers look like it and like no other, or like
 /// it and otherwise only like such as would show elsewhere and do not: what is left to say where two mistakes

@@ -55,7 +55,7 @@ TestVerdict verdict_without_failure(const PlayedTest& test) {
 }
 
 /// Whether the one mistake that explains every answer of the task is named: where a finding may follow from
-/// it, or else where an answer is wrong, or a call threw as by that mistake, and no finding that is named
+/// it, or else where an answer is wrong, or the mistake may show otherwise, and no finding that is named
 /// explains answers.
 bool is_named_by_answers(const Task& task, const std::vector<Failure>& failures, const Evidence& evidence,
                          const std::set<std::string>& names) {
@@ -64,8 +64,8 @@ bool is_named_by_answers(const Task& task, const std::vector<Failure>& failures,
   const bool is_cause = std::ranges::any_of(
       task.follows_from, [&](const auto& pair) { return pair.second == one && is_named(pair.first); });
   const bool any_wrong = std::ranges::any_of(failures, &Failure::wrong_answer);
-  return is_cause ||
-         (std::ranges::none_of(task.explain_answers, is_named) && (any_wrong || may_throw(task, one)));
+  return is_cause || (std::ranges::none_of(task.explain_answers, is_named) &&
+                      (any_wrong || may_show_otherwise(task, one)));
 }
 
 /// The names that a failed test has earned: its findings', and that of the one mistake that explains every

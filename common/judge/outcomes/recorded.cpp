@@ -1,10 +1,14 @@
 #include "judge/outcomes/recorded.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 
 #include "judge/numbers/compare.hpp"
 #include "text/text_file.hpp"
@@ -20,11 +24,25 @@ constexpr std::size_t fingerprint_digits = 12;
 constexpr const char* has_returned = "returned";
 constexpr const char* has_thrown = "threw";
 constexpr const char* unknown = "?";
+constexpr std::string_view bytes_mark =
+    "bytes:";  // then a form's and a right answer's, with "/" between them
+
+bool is_wrong(const RecordedOutcome& outcome) {
+  return outcome.ending != has_returned || !outcome.outputs.empty();
+}
 
 /// Whether they are of one kind. Not every player knows the type of what was thrown.
 bool ends_alike(const std::string& ending, const std::string& other) {
   return ending == other || (ending.starts_with(has_thrown) && other.starts_with(has_thrown) &&
                              (ending == has_thrown || other == has_thrown));
+}
+
+/// Right answers need not send the same, since they pack what they send in other ways, nor need the forms of
+/// a mistake: an answer is no such form where its bytes are no nearer to the form's than to a right answer's.
+Likeness likeness_of_bytes(const SentBytes& recorded, std::int64_t sent) {
+  if (sent == recorded.by_form) return Likeness::Supports;
+  return std::abs(sent - recorded.by_form) < std::abs(sent - recorded.by_right) ? Likeness::Equals
+                                                                                : Likeness::Differs;
 }
 
 /// One form of a mistake, as what is recorded of it.
@@ -47,6 +65,9 @@ class Form : public KnownOutcomes {
     const std::string ending = outcome == nullptr ? has_returned : outcome->ending;
     if (!ends_alike(ending, ending_kind(played))) return Likeness::Differs;
     Likeness found = Likeness::Equals;  // an ending alone is no support
+    if (outcome != nullptr && outcome->sent && !played.outcome->reports.empty())
+      found = likeness_of_bytes(*outcome->sent, bytes_sent(*played.outcome));
+    if (found == Likeness::Differs) return found;
     for (const auto& [name, answer] : played.answer) {
       const Likeness of_output = likeness(played, name);
       if (of_output == Likeness::Differs) return of_output;
@@ -71,10 +92,25 @@ class Form : public KnownOutcomes {
     return error > clearly * mistake_factor * tolerance ? Likeness::Supports : Likeness::Equals;
   }
 
-  bool is_wrong_on(const Played& played) const override { return outcome_on(played) != nullptr; }
+  bool is_wrong_on(const Played& played) const override {
+    const RecordedOutcome* const outcome = outcome_on(played);
+    return outcome != nullptr && is_wrong(*outcome);
+  }
+
+  bool is_right_throughout() const override {
+    return std::ranges::none_of(*examples_, [&](const auto& example) {
+      const auto recorded = example.second.by_form.find(form_);
+      return recorded != example.second.by_form.end() && recorded->second && is_wrong(*recorded->second);
+    });
+  }
+
+  bool sends_as_recorded(const Played& played) const {
+    const RecordedOutcome* const outcome = outcome_on(played);
+    return outcome == nullptr || !outcome->sent || outcome->sent->by_form == bytes_sent(*played.outcome);
+  }
 
  private:
-  /// What is recorded of the form on an example: null where it is right there, or the example is not known.
+  /// What is recorded of the form on an example: null where nothing is, or the example is not known.
   const std::optional<RecordedOutcome>* recorded_on(const Played& played) const {
     const auto known = examples_->find(played.example->fingerprint);
     if (known == examples_->end()) return nullptr;
@@ -88,7 +124,7 @@ class Form : public KnownOutcomes {
     return recorded != nullptr && !*recorded;
   }
 
-  /// Null where the form is right, or not known.
+  /// Null where the form is right and sends what a right answer does, or is not known.
   const RecordedOutcome* outcome_on(const Played& played) const {
     const auto* const recorded = recorded_on(played);
     return recorded != nullptr && *recorded ? &**recorded : nullptr;
@@ -111,17 +147,35 @@ void append(std::string& bytes, Number number) {
 std::string outcome_text(const std::optional<RecordedOutcome>& outcome) {
   if (!outcome) return unknown;
   if (outcome->ending != has_returned) return outcome->ending;
-  std::string text;
+  std::vector<std::string> columns;
   for (const auto& [name, projections] : outcome->outputs)
-    text += (text.empty() ? "" : "\t") + name + "=" + to_text(projections);
-  return text;
+    columns.push_back(name + "=" + to_text(projections));
+  if (outcome->sent)
+    columns.push_back(fmt::format("{}{}/{}", bytes_mark, outcome->sent->by_form, outcome->sent->by_right));
+  return fmt::format("{}", fmt::join(columns, "\t"));
+}
+
+/// Throws std::invalid_argument with a text that is none.
+SentBytes sent_from(const std::string& text) {
+  SentBytes sent;
+  const char* const end = text.data() + text.size();
+  const auto form = std::from_chars(text.data(), end, sent.by_form);
+  const bool has_two = form.ec == std::errc() && form.ptr != end && *form.ptr == '/';
+  const auto right = std::from_chars(has_two ? form.ptr + 1 : end, end, sent.by_right);
+  if (right.ec != std::errc() || right.ptr != end)
+    throw std::invalid_argument("'" + text + "' is no bytes of a form and of a right answer");
+  return sent;
 }
 
 std::optional<RecordedOutcome> outcome_from(const std::vector<std::string>& columns) {
   if (columns.at(1) == unknown) return std::nullopt;
-  if (columns[1].find('=') == std::string::npos) return RecordedOutcome{columns[1], {}};
-  RecordedOutcome outcome{has_returned, {}};
+  RecordedOutcome outcome{has_returned};
   for (std::size_t i = 1; i < columns.size(); ++i) {
+    if (columns[i].starts_with(bytes_mark)) {
+      outcome.sent = sent_from(columns[i].substr(bytes_mark.size()));
+      continue;
+    }
+    if (columns[i].find('=') == std::string::npos) return RecordedOutcome{columns[i]};
     const std::size_t equals = columns[i].find('=');
     outcome.outputs[columns[i].substr(0, equals)] = projections_from(columns[i].substr(equals + 1));
   }
@@ -168,6 +222,16 @@ std::string ending_kind(const Played& played) {
     default:
       return "lost";
   }
+}
+
+std::int64_t bytes_sent(const Outcome& outcome) {
+  std::int64_t bytes = 0;
+  for (const RankReport& report : outcome.reports) {
+    bytes += report.nccl_collective_bytes;
+    for (const Sent& sent : report.traffic) bytes += sent.bytes;
+    for (const auto& [to, sent] : report.nccl_bytes_sent_to) bytes += sent;
+  }
+  return bytes;
 }
 
 RecordedOutcomes read_outcomes(const fs::path& path) {
@@ -224,9 +288,10 @@ void write_outcomes(const fs::path& path, const RecordedOutcomes& outcomes) {
   write_text(path, text);
 }
 
-Likeness form_likeness(const Task& task, const std::string& form, const RecordedOutcomes& outcomes,
-                       const Played& played) {
-  return Form(task, form, outcomes).likeness(played);
+bool is_as_recorded(const Task& task, const std::string& form, const RecordedOutcomes& outcomes,
+                    const Played& played) {
+  const Form recorded(task, form, outcomes);
+  return recorded.likeness(played) != Likeness::Differs && recorded.sends_as_recorded(played);
 }
 
 void name_by_outcomes(LessonJudge& judge, const RecordedOutcomes& outcomes) {
@@ -235,13 +300,13 @@ void name_by_outcomes(LessonJudge& judge, const RecordedOutcomes& outcomes) {
     task.mistakes.clear();
     task.readings.clear();
     if (!outcomes.examples.contains(task.id)) continue;
-    std::set<std::string> wrong;  // of the task
+    std::set<std::string> told;  // by the task's examples
     for (const auto& [digits, known] : outcomes.examples.at(task.id)) {
       for (const auto& [form, outcome] : known.by_form)
-        if (outcome) wrong.insert(form);
+        if (outcome) told.insert(form);
     }
     for (const std::string& form : outcomes.forms) {
-      if (wrong.contains(form))
+      if (told.contains(form))
         task.mistakes.push_back({.id = form.substr(0, form.find('.')),
                                  .answer = {},
                                  .outcomes = std::make_shared<Form>(task, form, outcomes),

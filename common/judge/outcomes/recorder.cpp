@@ -31,9 +31,18 @@ bool agree(const Played& one, const Played& other) {
   });
 }
 
-/// What is to be recorded of a form that is wrong on an example.
+/// What two builds of a form sent, where a right answer sent other than both.
+std::optional<SentBytes> bytes_of_form(const Played& one, const Played& other, const Played& right) {
+  const SentBytes bytes{bytes_sent(*one.outcome), bytes_sent(*right.outcome)};
+  if (one.answer.empty() || right.answer.empty() || bytes.by_form == bytes.by_right ||
+      bytes.by_form != bytes_sent(*other.outcome))
+    return std::nullopt;
+  return bytes;
+}
+
+/// How a form's call ended on an example, and its wrong outputs.
 RecordedOutcome outcome_of(const Task& task, const Played& played, Grain grain) {
-  RecordedOutcome outcome{ending_kind(played), {}};
+  RecordedOutcome outcome{ending_kind(played)};
   if (played.answer.empty()) return outcome;
   for (const Output* output : wrong_outputs(task, played))
     outcome.outputs[output->name] =
@@ -69,7 +78,7 @@ void add_examples(const Round& round, RecordedOutcomes& outcomes) {
   }
 }
 
-void add_form(const std::string& form, const Round& as_mutant, const Round& as_student,
+void add_form(const std::string& form, const Round& as_mutant, const Round& as_student, const Round& right,
               RecordedOutcomes& outcomes) {
   outcomes.forms.push_back(form);
   for (std::size_t t = 0; t < as_mutant.tests.size(); ++t) {
@@ -79,10 +88,15 @@ void add_form(const std::string& form, const Round& as_mutant, const Round& as_s
       const Played& other = as_student.tests[t].played[i];
       if (one.example->fingerprint.empty()) continue;
       RecordedOutcomes::Known& known = outcomes.examples.at(test.test->task->id).at(one.example->fingerprint);
-      if (!agree(one, other) || is_right(one) != is_right(other))
+      if (!agree(one, other) || is_right(one) != is_right(other)) {
         known.by_form[form] = std::nullopt;
-      else if (!is_right(one))
-        known.by_form[form] = outcome_of(*test.test->task, one, known.grain);
+        continue;
+      }
+      const std::optional<SentBytes> bytes = bytes_of_form(one, other, right.tests[t].played[i]);
+      if (is_right(one) && !bytes) continue;
+      RecordedOutcome outcome = outcome_of(*test.test->task, one, known.grain);
+      outcome.sent = bytes;
+      known.by_form[form] = std::move(outcome);
     }
   }
 }
@@ -105,11 +119,12 @@ RecordedOutcomes record_outcomes(const std::vector<GradedTest>& tests, const std
                                  const JudgeOptions& options) {
   RecordedOutcomes outcomes;
   std::map<std::string, Examples> shared;
+  const Session right = played(options.launcher.subject, tests, options, shared);
+  add_examples(right.first, outcomes);
   for (const FormSubjects& form : forms) {
     const Session as_mutant = played(form.as_mutant, tests, options, shared);
     const Session as_student = played(form.as_student, tests, options, shared);
-    if (outcomes.examples.empty()) add_examples(as_mutant.first, outcomes);
-    add_form(form.form, as_mutant.first, as_student.first, outcomes);
+    add_form(form.form, as_mutant.first, as_student.first, right.first, outcomes);
     fmt::print("recorded  {}\n", form.form);
     std::fflush(stdout);
   }
@@ -126,8 +141,7 @@ std::string stale_outcomes(const RecordedOutcomes& recorded, const std::string& 
       if (one.example->fingerprint.empty() || !was_played(one)) continue;
       const bool known =
           of_task != recorded.examples.end() && of_task->second.contains(one.example->fingerprint);
-      const bool agrees = known && form_likeness(task, form, recorded, one) != Likeness::Differs;
-      if (!agrees)
+      if (!known || !is_as_recorded(task, form, recorded, one))
         text += fmt::format(
             "test {}, on {}: {}\n", test.test->name(), one.example->what,
             known ? form + " comes out otherwise than recorded" : "nothing is recorded of this input");

@@ -21,6 +21,7 @@ std::vector<FormSubjects> listed_forms(const std::filesystem::path& file);
 
 /// Plays all forms with seed 1 and says what came of them. Throws what a launch throws.
 /// @param tests the lesson's public tests, of tasks that are remembering()
+/// @param options whose subject is a right answer, for what it sends
 RecordedOutcomes record_outcomes(const std::vector<GradedTest>& tests, const std::vector<FormSubjects>& forms,
                                  const JudgeOptions& options);
 

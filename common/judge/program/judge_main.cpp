@@ -11,6 +11,7 @@
 #include "judge/program/kept_case.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/judge_report.hpp"
+#include "text/text_file.hpp"
 #include "text/wrapped.hpp"
 
 namespace course {
@@ -127,6 +128,7 @@ std::map<std::string, std::string> keep_failures(const Judge& judge) {
     std::filesystem::remove_all(folder);
     if (played.verdict.status != TestVerdict::Status::Failed || test.hidden) continue;
     keep_case(folder, *test.task, *played.verdict.witness, drawn_case(judge, played));
+    keep_diagnosis(folder, verdict_text(judge.lesson, test, played.verdict));
     const std::string& more = judge.options.replay_options;
     lines[test.name()] =
         fmt::format("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
@@ -182,6 +184,19 @@ std::function<void(const LaunchView&)> passing_on() {
   };
 }
 
+/// What is said of a kept case that was played again: what the check said of it, which saw other inputs too,
+/// where it has come out as it did there; else that beneath the verdict on it alone.
+std::string said_of_replayed(const Judge& judge, const PlayedTest& played) {
+  const std::string alone = verdict_texts(judge.lesson, judge.session->first.tests, {});
+  const std::string by_check = judge.options.as_checked ? kept_diagnosis(judge.options.replayed) : "";
+  if (by_check.empty()) return alone;
+  const bool as_there =
+      played.failed() && std::ranges::all_of(lines_of(played.verdict.text), [&](const std::string& line) {
+        return by_check.find(line) != std::string::npos;
+      });
+  return as_there ? by_check : alone + "the check, which played other inputs as well, said:\n" + by_check;
+}
+
 /// Plays a kept case again, on the same ranks of the world, and leaves in its folder what came of it.
 int replay(Judge& judge) {
   JudgeOptions& options = judge.options;
@@ -203,7 +218,7 @@ int replay(Judge& judge) {
   std::filesystem::remove_all(folder / "out");
   keep_case(folder, *test->task, played.played.front(), drawn);
   if (!options.report.empty()) write_report(judge);
-  fmt::print("{}{}", wrapped(verdict_texts(judge.lesson, judge.session->first.tests, {}), options.columns),
+  fmt::print("{}{}", wrapped(said_of_replayed(judge, played), options.columns),
              numbers_text(*test->task, played.played.front()));
   return played.verdict.status == TestVerdict::Status::Passed ? 0 : 1;
 }

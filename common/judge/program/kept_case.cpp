@@ -8,8 +8,15 @@
 
 #include "judge/program/session.hpp"
 #include "tensor/npy.hpp"
+#include "text/text_file.hpp"
 
 namespace course {
+
+namespace {
+
+constexpr const char* diagnosis_file = "diagnosis.txt";
+
+}  // namespace
 
 void keep_case(const std::filesystem::path& folder, const Task& task, const Played& played,
                const DrawnCase& drawn) {
@@ -27,6 +34,14 @@ void keep_case(const std::filesystem::path& folder, const Task& task, const Play
   }
   std::filesystem::create_directories(folder / "expected");
   for (const auto& [name, tensor] : played.expected) write_npy(folder / "expected" / (name + ".npy"), tensor);
+}
+
+void keep_diagnosis(const std::filesystem::path& folder, const std::string& text) {
+  write_text(folder / diagnosis_file, text);
+}
+
+std::string kept_diagnosis(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / diagnosis_file) ? read_text(folder / diagnosis_file) : "";
 }
 
 void require_inputs_of(const Example& example, const Task& task, const std::filesystem::path& folder) {

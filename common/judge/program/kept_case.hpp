@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "judge/diagnosis/diagnose.hpp"
 
@@ -11,6 +12,10 @@ namespace course {
 /// expected/.
 void keep_case(const std::filesystem::path& folder, const Task& task, const Played& played,
                const DrawnCase& drawn);
+
+/// Keeps beside a case what a check said of the test that it is of, and reads it; "" where nothing is kept.
+void keep_diagnosis(const std::filesystem::path& folder, const std::string& text);
+std::string kept_diagnosis(const std::filesystem::path& folder);
 
 /// Throws std::runtime_error where the inputs of a kept case are not those of this example, which was drawn
 /// again: the course has changed since.

@@ -67,7 +67,7 @@ const std::array options{
            set_text<&O::ledger>},
     Option{"outcomes", "FILE", "the recorded outcomes of known mistakes, in place of the lesson's own",
            set_text<&O::outcomes>},
-    Option{"record-outcomes", "FILE", "in place of --subject: record what comes of --forms there",
+    Option{"record-outcomes", "FILE", "record what comes of --forms there; --subject is a right answer",
            set_text<&O::record_outcomes>},
     Option{"forms", "FILE",
            "with --record-outcomes: a line a form: its name, and its subjects as mutants and as a student's "
@@ -87,6 +87,9 @@ const std::array options{
     Option{"keep", "FOLDER", "keep the first failing case of each test there", set_text<&O::keep>},
     Option{"replay", "FOLDER", "only play this kept case again, and show the numbers that are wrong",
            set_text<&O::replayed>},
+    Option{"as-checked", nullptr,
+           "with --replay: the answer is the one that the case was kept of: say what was said then",
+           [](O& o, S&) { o.as_checked = true; }},
     Option{"replay-options", "TEXT",
            "with --keep: what to type after ./course replay CASE for it to be played as here",
            set_text<&O::replay_options>},
@@ -160,12 +163,13 @@ JudgeOptions parse_options(int argc, char** argv) {
                                        {"ledger", "candidates"},
                                        {"record-outcomes", "forms"},
                                        {"forms", "record-outcomes"},
-                                       {"candidates", "verdicts"}}) {
+                                       {"candidates", "verdicts"},
+                                       {"as-checked", "replay"}}) {
     if (given.contains(option)) require(given, needed);
   }
   if (!given.contains("write-case")) {
     require(given, "player");
-    if (!given.contains("candidates") && !given.contains("forms")) require(given, "subject");
+    if (!given.contains("candidates")) require(given, "subject");
   }
   return result;
 }

@@ -34,6 +34,7 @@ struct JudgeOptions {
   std::filesystem::path keep;
   std::string replay_options;
   std::filesystem::path replayed;
+  bool as_checked = false;
   std::string isolation;
   std::optional<uid_t> user;
   bool hidden = false;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
-#include <regex>
 #include <set>
 
 #include "judge/attention/backward.hpp"
@@ -17,6 +16,7 @@
 #include "judge/numbers/dot.hpp"
 #include "judge/numbers/origin.hpp"
 #include "judge/numbers/rounding.hpp"
+#include "protocol/fact_kinds.hpp"
 
 namespace course::block_backward {
 
@@ -172,13 +172,11 @@ bool has_counts_beyond_a_block(const Example& example) {
 }
 
 /// What a view of one block throws that is asked for a key outside the block.
-bool left_a_block(const Example& example, const std::string& thrown) {
-  static const std::regex words(R"((?:row|col) -?\d+ is outside 0\.\.(\d+))");
-  std::smatch found;
-  if (!has_counts_beyond_a_block(example) || !std::regex_search(thrown, found, words)) return false;
-  const Index size = std::stol(found[1]) + 1;
+bool left_a_block(const Example& example, const Fact& told) {
+  if (told.kind != fact_outside_view || told.has(mark_head) || !has_counts_beyond_a_block(example))
+    return false;
   const Index keys = example.inputs.at("k").extent(1), block = integer(example, "block");
-  return size == block || size == keys % block;
+  return told.extent > 0 && (told.extent == block || told.extent == keys % block);
 }
 
 /// The mask of an example, where no query sees more than the last one; of the last block that this one sees

@@ -7,6 +7,7 @@
 
 #include "judge/attention/attended_blocks.hpp"
 #include "judge/attention/forward.hpp"
+#include "protocol/fact_kinds.hpp"
 #include "ring/shards.hpp"
 
 namespace course::ring_mask {
@@ -95,8 +96,8 @@ std::vector<WrongSteps<Steps>> wrong_steps() {
 Mistake mistake_of(const char* id, const Steps& steps, std::function<Answer(const Example&)> answer) {
   Mistake mistake{id, std::move(answer)};
   if (steps.swapped) {
-    mistake.throws = [](const Example& example, const std::string& thrown) {
-      return have_shards_of_two_lengths(example) && thrown.find(" ranges ") != std::string::npos;
+    mistake.throws = [](const Example& example, const Fact& told) {
+      return have_shards_of_two_lengths(example) && told.kind == fact_ranges_of_other_queries;
     };
   }
   return mistake;
