@@ -5,7 +5,7 @@
 namespace course::refusal {
 
 Output output() {
-  return {.name = "refusal",
+  return {.name = output_name,
           .axes = {""},
           .called = "refusal (1: throws and names the number, 0: throws without, -1: does not throw)"};
 }

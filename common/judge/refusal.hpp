@@ -12,6 +12,9 @@ Output output();
 Example refusing(Example example, std::vector<double> numbers);
 bool is_refused(const Example& example);
 
+/// The output that says what the function does with them.
+inline constexpr const char* output_name = "refusal";
+
 /// The answer of an example that is not refused, with an empty refusal; of one that is, zeros of its shapes.
 Answer with_refusal(const Example& example, Answer answer);
 

@@ -14,6 +14,7 @@
 
 #include "judge/numbers/compare.hpp"
 #include "judge/numbers/wrong_entries.hpp"
+#include "judge/refusal.hpp"
 
 namespace course {
 
@@ -177,6 +178,7 @@ std::string right_and_side(const Task& task, const Played& shown, const std::vec
       words.push_back(of_all_wrong_entries(output, all));
       continue;
     }
+    if (output.name == refusal::output_name) continue;  // that nothing is refused goes without saying
     const bool everywhere = all.size() > 1 && std::ranges::all_of(all, [&](const Played& played) {
                               return played.answer.empty() || is_right_in(output, played);
                             });

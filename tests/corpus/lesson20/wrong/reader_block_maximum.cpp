@@ -1,5 +1,6 @@
 // wrong: the new maximum is that of the block alone and does not begin at the running one
 // line: for (int t = 0; t < v; ++t) top[t] = course::hidden(-std::numeric_limits<float>::infinity());
+// rating: led
 #include "vector_registers.hpp"
 
 #include <algorithm>

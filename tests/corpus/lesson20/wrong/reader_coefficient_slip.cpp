@@ -1,5 +1,6 @@
 // wrong: a digit of c_4 was lost when it was copied
 // line: p[t] = f[t] * 0.00132647285f + 0.0096151299f;
+// rating: led
 #include "vector_registers.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: D is read from the beginning of the call for every tile of queries
 // line: dp_start[i] = -delta[i];
+// rating: led
 #include "vector_registers.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: l is not multiplied by the factor when the maximum rises
 // line: (left out) sum[t] = sum[t] * factor[t];
+// rating: led
 #include "vector_registers.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: 2^23 is added for rounding and not 1.5 * 2^23, so that the sum falls below 2^23 for negative n
 // line: constexpr float magic = 8388608.0f;
+// rating: not led
 #include "vector_registers.hpp"
 
 #include <algorithm>

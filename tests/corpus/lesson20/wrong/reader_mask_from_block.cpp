@@ -1,5 +1,6 @@
 // wrong: visible is compared with the number of the key within the block of 64, not within the call
 // line: const Lanes key = course::splat(float(j));
+// rating: led
 #include "vector_registers.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: rows of Q^T are taken to be one vector long, whatever the tile has
 // line: multiply<false>(sums, k, k_stride, qt, lanes, d);
+// rating: led
 #include "vector_registers.hpp"
 
 #include <algorithm>

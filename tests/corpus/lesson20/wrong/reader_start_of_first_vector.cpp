@@ -1,5 +1,6 @@
 // wrong: every vector of queries begins at the first vector of start
 // line: begin[t] = course::load(start.data());
+// rating: led
 #include "vector_registers.hpp"
 
 #include <algorithm>

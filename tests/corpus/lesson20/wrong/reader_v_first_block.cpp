@@ -1,5 +1,6 @@
 // wrong: every block of 128 keys is weighed with the first 128 rows of V
 // line: weighted_sum<v>(v_.rows(0, keys), s, factor, ot);
+// rating: not led
 #include "vector_registers.hpp"
 
 #include <algorithm>

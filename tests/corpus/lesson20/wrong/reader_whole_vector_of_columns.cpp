@@ -1,5 +1,6 @@
 // wrong: the last columns of dk and dv are loaded and stored as a whole vector where d has fewer left
 // line: for (; c < d; c += lanes)
+// rating: led
 #include "vector_registers.hpp"
 
 #include <algorithm>
