@@ -83,6 +83,9 @@ class KnownOutcomes {
   virtual bool is_wrong_on(const Played& played) const = 0;
   /// Whether it is wrong on none of the task's: what tells it is what it sends.
   virtual bool is_right_throughout() const = 0;
+  /// Whether an answer sent rather what the mutant did than what a right answer does; true where that is not
+  /// known, or one.
+  virtual bool sends_alike(const Played& played) const = 0;
 };
 
 /// What a known mistake would compute. Several entries may share an id where a mistake has several faces.

@@ -301,10 +301,19 @@ std::vector<std::string> explaining_mistakes(const Task& task, const std::vector
   for_each_in_parallel(task.mistakes.size(), [&](std::size_t i) {
     explaining[i] = explains(task.mistakes[i], all, task.mistakes_cancel);
   });
-  std::set<std::string> names;
+  std::set<std::string> names, sending_alike;
   for (std::size_t i = 0; i < explaining.size(); ++i) {
-    if (explaining[i]) names.insert(task.mistakes[i].id);
+    if (!explaining[i]) continue;
+    const Mistake& mistake = task.mistakes[i];
+    names.insert(mistake.id);
+    if (mistake.outcomes && std::ranges::all_of(all, [&](const Played* played) {
+          return mistake.outcomes->sends_alike(*played);
+        }))
+      sending_alike.insert(mistake.id);
   }
+  // Numbers that are one mistake's alone may come with other bytes than its forms': only where they are
+  // several's do the bytes decide.
+  if (names.size() > 1 && !sending_alike.empty()) names = std::move(sending_alike);
   return {names.begin(), names.end()};
 }
 

@@ -37,14 +37,6 @@ bool ends_alike(const std::string& ending, const std::string& other) {
                              (ending == has_thrown || other == has_thrown));
 }
 
-/// Right answers need not send the same, since they pack what they send in other ways, nor need the forms of
-/// a mistake: an answer is no such form where its bytes are no nearer to the form's than to a right answer's.
-Likeness likeness_of_bytes(const SentBytes& recorded, std::int64_t sent) {
-  if (sent == recorded.by_form) return Likeness::Supports;
-  return std::abs(sent - recorded.by_form) < std::abs(sent - recorded.by_right) ? Likeness::Equals
-                                                                                : Likeness::Differs;
-}
-
 /// One form of a mistake, as what is recorded of it.
 class Form : public KnownOutcomes {
  public:
@@ -53,7 +45,12 @@ class Form : public KnownOutcomes {
       : outputs_(task.outputs),
         mistakes_cancel_(task.mistakes_cancel),
         form_(std::move(form)),
-        examples_(&outcomes.examples.at(task.id)) {}
+        examples_(&outcomes.examples.at(task.id)) {
+    is_right_throughout_ = std::ranges::none_of(*examples_, [&](const auto& example) {
+      const auto recorded = example.second.by_form.find(form_);
+      return recorded != example.second.by_form.end() && recorded->second && is_wrong(*recorded->second);
+    });
+  }
 
   Likeness likeness(const Played& played) const override {
     using Ending = Outcome::Ending;
@@ -65,9 +62,10 @@ class Form : public KnownOutcomes {
     const std::string ending = outcome == nullptr ? has_returned : outcome->ending;
     if (!ends_alike(ending, ending_kind(played))) return Likeness::Differs;
     Likeness found = Likeness::Equals;  // an ending alone is no support
-    if (outcome != nullptr && outcome->sent && !played.outcome->reports.empty())
-      found = likeness_of_bytes(*outcome->sent, bytes_sent(*played.outcome));
-    if (found == Likeness::Differs) return found;
+    if (is_right_throughout_ && outcome != nullptr) {
+      if (!sends_alike(played)) return Likeness::Differs;
+      if (sends_as_recorded(played)) found = Likeness::Supports;
+    }
     for (const auto& [name, answer] : played.answer) {
       const Likeness of_output = likeness(played, name);
       if (of_output == Likeness::Differs) return of_output;
@@ -97,11 +95,15 @@ class Form : public KnownOutcomes {
     return outcome != nullptr && is_wrong(*outcome);
   }
 
-  bool is_right_throughout() const override {
-    return std::ranges::none_of(*examples_, [&](const auto& example) {
-      const auto recorded = example.second.by_form.find(form_);
-      return recorded != example.second.by_form.end() && recorded->second && is_wrong(*recorded->second);
-    });
+  bool is_right_throughout() const override { return is_right_throughout_; }
+
+  /// Right answers need not send the same, since they pack what they send in other ways, nor need the forms
+  /// of a mistake: the nearer of the two counts.
+  bool sends_alike(const Played& played) const override {
+    const RecordedOutcome* const outcome = outcome_on(played);
+    if (outcome == nullptr || !outcome->sent || played.outcome->reports.empty()) return true;
+    const std::int64_t sent = bytes_sent(*played.outcome);
+    return std::abs(sent - outcome->sent->by_form) < std::abs(sent - outcome->sent->by_right);
   }
 
   bool sends_as_recorded(const Played& played) const {
@@ -134,6 +136,7 @@ class Form : public KnownOutcomes {
   bool mistakes_cancel_;
   std::string form_;
   const std::map<std::string, RecordedOutcomes::Known>* examples_;
+  bool is_right_throughout_ = false;
   std::map<std::string, Projections> no_outputs_;
 };
 
