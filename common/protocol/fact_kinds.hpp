@@ -54,8 +54,8 @@ inline constexpr const char* fact_buffered_send = "buffered_send";
 inline constexpr const char* fact_uncommon_call = "uncommon_call";
 /// A function's output was written to beyond its end (thrown by the player).
 inline constexpr const char* fact_beyond_output = "beyond_output";
-/// A view was asked for an index that it does not have (thrown by it, told by the player): of how many, and as
-/// a mark which axis: "row", "col" or "head".
+/// A view was asked for an index that it does not have (thrown by it, told by the player): of how many, and
+/// as a mark which axis: "row", "col" or "head".
 inline constexpr const char* fact_outside_view = "outside_view";
 inline constexpr const char* mark_head = "head";
 /// A block computation was given other than one range of keys a query, or the function that makes them made

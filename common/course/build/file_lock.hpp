@@ -11,8 +11,9 @@ namespace course::program {
 /// not inherit it.
 class FileLock {
  public:
-  /// Waits for whoever holds it, at most 15 minutes, and says so: "waiting for WHOM", and which process that is; or throws WouldWait.
-  /// Throws Unavailable when the file cannot be made, std::runtime_error when the wait was too long.
+  /// Waits for whoever holds it, at most 15 minutes, and says so: "waiting for WHOM", and which process that
+  /// is; or throws WouldWait. Throws Unavailable when the file cannot be made, std::runtime_error when the
+  /// wait was too long.
   FileLock(const std::filesystem::path& path, const std::string& whom, bool may_wait = true);
 
  private:

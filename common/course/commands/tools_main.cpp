@@ -58,8 +58,9 @@ class ToolsLine : public CommandLine {
         "new-lesson", [this](const Checkout& checkout) { return new_lesson(checkout, lesson_, family_); });
     command->add_option("name", lesson_, "such as reversed_ring")->required();
     command
-        ->add_option("--family", family_,
-                     "the role in the registry of the lesson that it is like, such as ring_forward; list: all of them")
+        ->add_option(
+            "--family", family_,
+            "the role in the registry of the lesson that it is like, such as ring_forward; list: all of them")
         ->required();
   }
 

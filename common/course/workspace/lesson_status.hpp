@@ -91,7 +91,7 @@ struct LessonStatus {
   std::vector<TaskStatus> tasks = {};
   bool stale = false;  ///< the files have changed since the last check
   std::string obstacle =
-      {};  ///< what keeps every test from being played: a file is missing or does not compile
+      {};                ///< what keeps every test from being played: a file is missing or does not compile
   bool missing = false;  ///< a file is, in the checkout or in what was handed in
 
   int points() const;

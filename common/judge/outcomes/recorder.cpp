@@ -132,7 +132,8 @@ RecordedOutcomes record_outcomes(const std::vector<GradedTest>& tests, const std
 }
 
 std::string stale_outcomes(const RecordedOutcomes& recorded, const std::string& form, const Round& round) {
-  if (std::ranges::count(recorded.forms, form) == 0) return form + " is not recorded yet: ./course test --lesson NN --record does that\n";
+  if (std::ranges::count(recorded.forms, form) == 0)
+    return form + " is not recorded yet: ./course test --lesson NN --record does that\n";
   std::string text;
   for (const PlayedTest& test : round.tests) {
     const Task& task = *test.test->task;
