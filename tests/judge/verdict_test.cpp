@@ -144,7 +144,7 @@ TEST(Verdict, SaysFirstThatATaskFailsWhichThisOneUses) {
 }
 
 /// What is told of a task that uses another one that fails.
-std::string told_beside(const std::vector<std::string>& in_part, bool hidden) {
+std::string told_beside(const std::vector<std::string>& in_part, bool hidden, bool whole = false) {
   Task ring;
   ring.id = "2";
   LessonInfo lesson;
@@ -154,7 +154,7 @@ std::string told_beside(const std::vector<std::string>& in_part, bool hidden) {
   verdict.text = "it looks like: one\nand like: two\no is 1\nmore";
   verdict.in_part = in_part;
   verdict.before = "task 1 fails\n";
-  return verdict_text(lesson, {&ring, 2, hidden}, verdict);
+  return verdict_text(lesson, {&ring, 2, hidden}, verdict, whole);
 }
 
 TEST(Verdict, BesideAnotherTasksFailureIsCutBehindTheMistakesThatItLooksLike) {
@@ -162,6 +162,7 @@ TEST(Verdict, BesideAnotherTasksFailureIsCutBehindTheMistakesThatItLooksLike) {
   EXPECT_TRUE(told_beside({}, false).ends_with("task 1 fails\n      it looks like: one" + more));
   EXPECT_TRUE(told_beside({"a", "b"}, false).ends_with("it looks like: one\n      and like: two" + more));
   EXPECT_TRUE(told_beside({}, true).ends_with("\n      o is 1\n      more\n")) << "nothing tells more of it";
+  EXPECT_TRUE(told_beside({}, false, true).ends_with("and like: two\n      o is 1\n      more\n"));
 }
 
 TEST(Verdict, SaysWhyInputsWereNotPlayed) {

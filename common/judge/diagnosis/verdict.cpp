@@ -227,7 +227,8 @@ std::string numbers_text(const Task& task, const Played& played) {
   return fmt::format("{}", fmt::join(lines_on(task, played, side_by_side), ""));
 }
 
-std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict) {
+std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict,
+                         bool whole) {
   const std::string title = lesson.tag() + "." + test.name();
   switch (verdict.status) {
     case Status::Passed:
@@ -242,7 +243,8 @@ std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const
   std::string text = verdict.before;
   for (const std::string& id : verdict.mistakes)
     text += fmt::format("{}.   ./course hint {}\n", looks_like(lesson.mistake(id).what), lesson.id);
-  return fmt::format("FAIL  {}   {}\n", title, indented(text + shown_text(lesson, test, verdict)));
+  return fmt::format("FAIL  {}   {}\n", title,
+                     indented(text + (whole ? verdict.text : shown_text(lesson, test, verdict))));
 }
 
 std::string verdict_texts(const LessonInfo& lesson, const std::vector<PlayedTest>& tests,

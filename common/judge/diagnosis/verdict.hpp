@@ -73,7 +73,9 @@ std::string ending_of(const Played& witness);
 std::string numbers_text(const Task& task, const Played& played);
 
 /// What a person reads of one graded test: a line where it passed, a paragraph where it failed.
-std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict);
+/// @param whole not cut short where another task's failure may be the cause
+std::string verdict_text(const LessonInfo& lesson, const GradedTest& test, const TestVerdict& verdict,
+                         bool whole = false);
 
 /// The same of all tests. Of failures of one task that look alike the first is told, and of the others their
 /// world sizes. `below` has a line to go under a test, by the test's name.

@@ -128,7 +128,7 @@ std::map<std::string, std::string> keep_failures(const Judge& judge) {
     std::filesystem::remove_all(folder);
     if (played.verdict.status != TestVerdict::Status::Failed || test.hidden) continue;
     keep_case(folder, *test.task, *played.verdict.witness, drawn_case(judge, played));
-    keep_diagnosis(folder, verdict_text(judge.lesson, test, played.verdict));
+    keep_diagnosis(folder, verdict_text(judge.lesson, test, played.verdict, true));
     const std::string& more = judge.options.replay_options;
     lines[test.name()] =
         fmt::format("      kept in {}; play it again: ./course replay {}{}\n", folder.string(),
