@@ -8,8 +8,8 @@
 
 namespace course {
 
-/// Calls it; of a case with the argument refuses, a number that its message has to name, the output refusal
-/// says what it does: 1 for std::invalid_argument that names it, 0 for one that does not, -1 for none. All
+/// Calls it; of a case with the argument refuses, numbers that its message has to name, the output refusal
+/// says what it does: 1 for std::invalid_argument that names them, 0 for one that does not, -1 for none. All
 /// other outputs are zeros then.
 template <class Function>
 void call_or_refuse(Call& call, Function function) {
@@ -21,8 +21,9 @@ void call_or_refuse(Call& call, Function function) {
   try {
     function();
   } catch (const std::invalid_argument& error) {
-    const std::string number = std::to_string(call.integer("refuses"));
-    said = std::string(error.what()).find(number) != std::string::npos ? 1 : 0;
+    const std::string text = error.what();
+    const auto is_named = [&](int number) { return text.find(std::to_string(number)) != std::string::npos; };
+    said = std::ranges::all_of(call.integers("refuses"), is_named) ? 1 : 0;
   }
   call.output("refusal", {1})[0] = said;
   for (const auto& [name, tensor] : call.outputs())
