@@ -7,7 +7,6 @@
 #include "judge/attention/grouped.hpp"
 #include "judge/attention/head_shares.hpp"
 #include "judge/attention/layouts/layouts.hpp"
-#include "judge/attention/packed.hpp"
 #include "judge/checks/communication_checks.hpp"
 #include "judge/checks/traffic_checks.hpp"
 #include "judge/diagnosis/diagnose.hpp"
@@ -21,8 +20,8 @@ using head_shares::Ranges;
 
 namespace {
 
-const char* const by_heads = "heads_of";
-const char* const by_key_heads = "kv_heads_of";
+using head_shares::by_heads;
+using head_shares::by_key_heads;
 
 // Task 1
 
@@ -55,6 +54,7 @@ std::vector<Example> numbers_of_heads(InputGenerator& generator, int) {
   add(kv_heads * generator.integer(1, 6), kv_heads, unequal_shards(generator, ranks));
   all.push_back(
       heads_example("a million tokens a rank, 64 heads", 64, 8, {1 << 20, 1 << 20, 1 << 20, 1 << 20}, 128));
+  all.back().less_telling = true;
   const auto refused = [&](const char* what, int heads, int kv, std::vector<double> numbers) {
     all.push_back(heads_example(what, heads, kv, {3, 3}, 4));
     all.back().arguments["refuses"] = std::move(numbers);
@@ -73,13 +73,6 @@ std::vector<Exchange> forward_exchanges(Index head_dim) {
           {by_heads, 1, true}};
 }
 
-Example with_shares(Example example, Index heads, Index kv_heads) {
-  const int ranks = static_cast<int>(example.arguments.at("shard_tokens").size());
-  example.arguments[by_heads] = head_shares::as_argument(head_shares::query_shares(heads, ranks));
-  example.arguments[by_key_heads] = head_shares::as_argument(head_shares::key_shares(heads, kv_heads, ranks));
-  return example;
-}
-
 Answer shares_and_traffic(const Example& example) {
   const std::vector<double>& tokens = example.arguments.at("shard_tokens");
   const int ranks = static_cast<int>(tokens.size());
@@ -87,7 +80,7 @@ Answer shares_and_traffic(const Example& example) {
   for (const char* name : {"first", "last", "kv_first", "kv_last"}) answer[name] = Tensor64({ranks});
   if (refusal::is_refused(example)) return refusal::with_refusal(example, std::move(answer));
   const Index heads = integer(example, "heads"), kv_heads = integer(example, "kv_heads");
-  Example shared = with_shares(example, heads, kv_heads);
+  Example shared = head_shares::with_shares(example, heads, kv_heads);
   shared.layout = Layout(std::vector<int>(tokens.begin(), tokens.end()));
   const Ranges queries = head_shares::ranges_of(shared, by_heads),
                keys = head_shares::ranges_of(shared, by_key_heads);
@@ -124,10 +117,10 @@ Task shares_task() {
 
 // Who owns what, tasks 2 to 5
 
-/// Unequal shards, of which one is empty, with positions in any order.
+/// Unequal shards, of three ranks or more one of them empty, with positions in any order.
 Layout any_layout(InputGenerator& generator, int ranks) {
   std::vector<int> left = unequal_shards(generator, ranks);
-  if (ranks > 1) left[1] = 0;
+  if (ranks > 2) left[1] = 0;
   std::vector<std::vector<Index>> lists(ranks);
   for (Index position = 0, all = total_tokens(left); position < all; ++position) {
     int rank = generator.integer(0, ranks - 1);
@@ -169,11 +162,17 @@ std::vector<Row> rows(InputGenerator& generator, int ranks) {
           {"all tokens on one rank", ranks + 1, ranks + 1, all_on_one(7, ranks, ranks / 2)}};
 }
 
+/// Where ranks have no tokens or no heads, what is wrong is mostly that nothing is there.
+bool is_less_telling(const Row& row) {
+  const int ranks = row.layout.ranks();
+  return row.heads < ranks || row.layout.tokens(ranks / 2) == row.layout.tokens();
+}
+
 /// The exchange `there` or `back` of the ranges: x has whole heads, and y the gathered ones.
 Example exchange_example(const Row& row, const Ranges& ranges) {
   Example example{row.what, {}, layouts::arguments_of(row.layout), row.layout};
   example.arguments[by_heads] = head_shares::as_argument(ranges);
-  example.less_telling = row.layout.tokens(row.layout.ranks() / 2) == row.layout.tokens();
+  example.less_telling = is_less_telling(row);
   return example;
 }
 
@@ -263,14 +262,18 @@ Output refusal_of_ranks() {
   return output;
 }
 
-/// What every exchange is held to. No bytes of `needed` but those, or as many as the longest part has.
-std::vector<CommunicationCheck> exchange_checks(std::vector<Exchange> (*exchanges)(const Example&)) {
+/// What every exchange is held to: bytes to each rank as if every part were as long as the longest. Where
+/// ranks sent as many as `copied` recognises, keys_copied_to_all_heads.
+std::vector<CommunicationCheck> exchange_checks(
+    std::vector<Exchange> (*exchanges)(const Example&),
+    checks::Recognises copied = [](const Example&, const Outcome&) { return false; }) {
   using namespace checks;
   const NeededBytes needed = [exchanges](const Example& example, int, int) {
     return head_shares::padded_bytes(example, exchanges(example));
   };
-  return {first_of({without_fact(fact_world, ""),
-                    named_if(sends_only_what_is_needed(needed, ""), gathered, "everything_gathered")}),
+  const CommunicationCheck sends =
+      named_if(sends_only_what_is_needed(needed, ""), std::move(copied), "keys_copied_to_all_heads");
+  return {first_of({without_fact(fact_world, ""), named_if(sends, gathered, "everything_gathered")}),
           uses_only_known_calls(),
           stays_in_its_memory(),
           completes_its_requests(""),
@@ -312,13 +315,11 @@ Task back_task() {
 // Tasks 4 and 5
 
 Example attention_example(InputGenerator& generator, const Row& row, Index head_dim, bool causal) {
-  Example example = packed::make_example(generator, row.what + (causal ? "" : ", not causal"), row.layout,
-                                         {row.heads, row.kv_heads, head_dim, head_dim},
-                                         {{0, row.layout.tokens()}, 0, causal}, {}, {});
-  for (const char* none : {"slopes", "sinks"}) example.inputs.erase(none);
-  example.arguments["kv_heads"] = {double(row.kv_heads)};
-  example.less_telling = row.layout.tokens(row.layout.ranks() / 2) == row.layout.tokens();
-  return with_shares(std::move(example), row.heads, row.kv_heads);
+  Example example =
+      head_shares::attention_example(generator, row.what + (causal ? "" : ", not causal"), row.layout,
+                                     {row.heads, row.kv_heads, head_dim, head_dim}, causal);
+  example.less_telling = is_less_telling(row);
+  return example;
 }
 
 /// The largest of the registry's worlds.
@@ -336,39 +337,11 @@ std::vector<Example> forward_examples(InputGenerator& generator, int ranks) {
   return all;
 }
 
-/// What the forward pass has kept, and a gradient.
 std::vector<Example> backward_examples(InputGenerator& generator, int ranks) {
   std::vector<Example> all;
-  for (const Example& forward : forward_examples(generator, ranks)) {
-    Example example = grouped::with_gradient(generator, forward);
-    const Ranges queries = head_shares::ranges_of(example, by_heads),
-                 keys = head_shares::ranges_of(example, by_key_heads);
-    for (const char* name : {"q", "o", "lse"})
-      example.inputs[std::string("kept_") + name] = head_shares::gathered(example.inputs.at(name), queries);
-    for (const char* name : {"k", "v"})
-      example.inputs[std::string("kept_") + name] = head_shares::gathered(example.inputs.at(name), keys);
-    for (const char* name : {"q", "k", "v", "o", "lse"}) example.inputs.erase(name);
-    all.push_back(std::move(example));
-  }
+  for (Example& forward : forward_examples(generator, ranks))
+    all.push_back(head_shares::backward_example(generator, std::move(forward)));
   return all;
-}
-
-/// With q, k and v as they were: of key heads on several ranks the first copy.
-Example with_whole_heads(const Example& example) {
-  Example whole = example;
-  whole.worked = nullptr;
-  const Ranges keys = head_shares::ranges_of(example, by_key_heads);
-  std::vector<Index> first_copy;
-  Index place = 0;
-  for (int rank = 0; rank < keys.ranks(); ++rank) {
-    for (Index head = keys.first[rank]; head < keys.last[rank]; ++head, ++place)
-      if (head == std::ssize(first_copy)) first_copy.push_back(place);
-  }
-  for (const char* name : {"q", "o", "lse"})
-    whole.inputs[name] = example.inputs.at(std::string("kept_") + name);
-  for (const char* name : {"k", "v"})
-    whole.inputs[name] = take(example.inputs.at(std::string("kept_") + name), 0, first_copy);
-  return whole;
 }
 
 /// What the forward pass keeps, beside what it returns.
@@ -491,9 +464,7 @@ Task forward_task() {
                           .axes = {"head", "row"},
                           .called = "lse of the HeadShard",
                           .layout = head_shares::layout_of(by_heads)});
-  task.communication_checks = exchange_checks(exchanges_of_forward);
-  task.communication_checks.front() = checks::named_if(
-      task.communication_checks.front(), sent_a_key_head_for_each_query_head, "keys_copied_to_all_heads");
+  task.communication_checks = exchange_checks(exchanges_of_forward, sent_a_key_head_for_each_query_head);
   task.uses = "2";
   return with_block_log(std::move(task));
 }
@@ -502,7 +473,7 @@ Task backward_task() {
   Task task = grouped::backward_task("5", "ulysses_backward");
   task.examples = backward_examples;
   const auto with = [](const std::function<Answer(const Example&)>& of) {
-    return [of](const Example& example) { return of(with_whole_heads(example)); };
+    return [of](const Example& example) { return of(head_shares::with_whole_heads(example)); };
   };
   task.expected = with(task.expected);
   task.baseline = with(task.baseline);

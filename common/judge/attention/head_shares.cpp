@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/attention/packed.hpp"
 #include "judge/checks/communication_checks.hpp"
 #include "ring/shards.hpp"
 
@@ -119,6 +120,51 @@ std::int64_t bytes_held(const Example& example, const std::vector<Exchange>& all
   for (std::size_t i = 0; i < all.size(); ++i)
     numbers += example.layout.tokens() * ranges[i].count(rank) * all[i].width;
   return numbers * static_cast<std::int64_t>(sizeof(float));
+}
+
+Example with_shares(Example example, Index heads, Index kv_heads) {
+  const int ranks = static_cast<int>(example.arguments.at("shard_tokens").size());
+  example.arguments[by_heads] = head_shares::as_argument(head_shares::query_shares(heads, ranks));
+  example.arguments[by_key_heads] = head_shares::as_argument(head_shares::key_shares(heads, kv_heads, ranks));
+  return example;
+}
+
+Example attention_example(InputGenerator& generator, std::string what, const Layout& layout,
+                          const grouped::Sizes& sizes, bool causal) {
+  Example example = packed::make_example(generator, std::move(what), layout, sizes,
+                                         {{0, layout.tokens()}, 0, causal}, {}, {});
+  for (const char* none : {"slopes", "sinks"}) example.inputs.erase(none);
+  example.arguments["kv_heads"] = {static_cast<double>(sizes.kv_heads)};
+  return with_shares(std::move(example), sizes.heads, sizes.kv_heads);
+}
+
+Example backward_example(InputGenerator& generator, Example forward) {
+  Example example = grouped::with_gradient(generator, std::move(forward));
+  const Ranges queries = ranges_of(example, by_heads), keys = ranges_of(example, by_key_heads);
+  for (const auto& [name, ranges] :
+       {std::pair{"q", &queries}, {"k", &keys}, {"v", &keys}, {"o", &queries}, {"lse", &queries}}) {
+    example.inputs[std::string("kept_") + name] = gathered(example.inputs.at(name), *ranges);
+    example.inputs.erase(name);
+  }
+  return example;
+}
+
+Example with_whole_heads(const Example& example) {
+  Example whole = example;
+  whole.worked = nullptr;
+  const Ranges keys = ranges_of(example, by_key_heads);
+  std::vector<Index> first_copy;
+  Index place = 0;
+  for (int rank = 0; rank < keys.ranks(); ++rank) {
+    for (Index head = keys.first[rank]; head < keys.last[rank]; ++head, ++place)
+      if (head == std::ssize(first_copy)) first_copy.push_back(place);
+  }
+  const auto kept = [&](const char* name) -> const Tensor& {
+    return example.inputs.at(std::string("kept_") + name);
+  };
+  for (const char* name : {"q", "o", "lse"}) whole.inputs[name] = kept(name);
+  for (const char* name : {"k", "v"}) whole.inputs[name] = take(kept(name), 0, first_copy);
+  return whole;
 }
 
 Tensor coded(Index heads, Index tokens, Index width) {

@@ -3,12 +3,16 @@
 #include <string>
 #include <vector>
 
+#include "judge/attention/grouped.hpp"
 #include "judge/task.hpp"
 
 /// Attention for which tokens are exchanged for heads, for the judges: which heads each rank has of all
 /// tokens. An example's arguments heads_of, and of attention kv_heads_of, have two numbers for each rank: its
 /// heads are from the first up to before the second. Several ranks may have one head.
 namespace course::head_shares {
+
+inline constexpr const char* by_heads = "heads_of";
+inline constexpr const char* by_key_heads = "kv_heads_of";
 
 /// By rank: which heads.
 struct Ranges {
@@ -48,6 +52,21 @@ std::int64_t padded_bytes(const Example& example, const std::vector<Exchange>& a
 
 /// The bytes of these tensors on one rank, of all tokens and its own heads.
 std::int64_t bytes_held(const Example& example, const std::vector<Exchange>& all, int rank);
+
+/// With both arguments, for so many heads dealt out among the ranks of the argument shard_tokens.
+Example with_shares(Example example, Index heads, Index kv_heads);
+
+/// Grouped heads on this layout with the arguments heads_of, kv_heads_of, kv_heads and, for a mask by
+/// position or none, causal.
+Example attention_example(InputGenerator& generator, std::string what, const Layout& layout,
+                          const grouped::Sizes& sizes, bool causal);
+
+/// With a gradient d_o, and in place of q, k and v what a right forward pass keeps of them, of o and of lse,
+/// by heads: kept_q, kept_k, kept_v, kept_o and kept_lse.
+Example backward_example(InputGenerator& generator, Example forward);
+
+/// Such an example with q, k, v, o and lse as they were: of a key head on several ranks the first copy.
+Example with_whole_heads(const Example& example);
 
 /// Numbers that say where they belong: head + token / 100 + col / 10000.
 Tensor coded(Index heads, Index tokens, Index width);
