@@ -142,6 +142,7 @@ struct Row {
   std::string what;
   Index heads, kv_heads;
   Layout layout;
+  bool copied = false;  ///< in tasks 2 and 3 of the key heads, which several ranks have
 };
 
 std::vector<Row> rows(InputGenerator& generator, int ranks) {
@@ -154,9 +155,9 @@ std::vector<Row> rows(InputGenerator& generator, int ranks) {
   return {{"equal shards of equal shares", 2 * ranks, ranks, Layout(std::vector<int>(ranks, 3))},
           {"shares that begin inside a group, any layout", cut, of_cut, any_layout(generator, ranks)},
           {"key heads on several ranks, zigzag", 2 * ranks, ranks % 2 == 0 ? key_heads : 1,
-           Layout::named("zigzag", 4 * ranks, ranks)},
+           Layout::named("zigzag", 4 * ranks, ranks), true},
           {"fewer heads than ranks, stripes", std::max(1, ranks - 2), 1,
-           Layout::named("striped", 2 * ranks + 1, ranks)},
+           Layout::named("striped", 2 * ranks + 1, ranks), true},
           {"three tokens, or fewer than ranks, a head a rank", ranks, ranks,
            Layout(even_shards(std::max(3, ranks - 1), ranks))},
           {"all tokens on one rank", ranks + 1, ranks + 1, all_on_one(7, ranks, ranks / 2)}};
@@ -168,21 +169,28 @@ bool is_less_telling(const Row& row) {
   return row.heads < ranks || row.layout.tokens(ranks / 2) == row.layout.tokens();
 }
 
-/// The exchange `there` or `back` of the ranges: x has whole heads, and y the gathered ones.
-Example exchange_example(const Row& row, const Ranges& ranges) {
+/// Ranges of a tensor's heads.
+Ranges shares(const Row& row) {
+  const int ranks = row.layout.ranks();
+  return row.copied ? head_shares::key_shares(row.heads, row.kv_heads, ranks)
+                    : head_shares::query_shares(row.heads, ranks);
+}
+
+Index heads_of_tensor(const Row& row) {
+  return row.copied ? row.kv_heads : row.heads;
+}
+
+Example exchange_example(const Row& row) {
   Example example{row.what, {}, layouts::arguments_of(row.layout), row.layout};
-  example.arguments[by_heads] = head_shares::as_argument(ranges);
+  example.arguments[by_heads] = head_shares::as_argument(shares(row));
   example.less_telling = is_less_telling(row);
   return example;
 }
 
-// Tasks 2 and 3
-
 /// Of 17 heads on one rank an output has 13.
 std::vector<Example> refused(const char* name, int ranks) {
   if (ranks > 1) return {};
-  Example example = exchange_example({"13 heads where there should be 17", 17, 17, Layout({3})},
-                                     head_shares::query_shares(17, 1));
+  Example example = exchange_example({"13 heads where there should be 17", 17, 17, Layout({3})});
   example.inputs[name] = head_shares::coded(17, 3, 2);
   for (const char* argument : {"heads_given", "heads"}) example.arguments[argument] = {13};
   example.arguments["refuses"] = {13, 17};
@@ -192,28 +200,25 @@ std::vector<Example> refused(const char* name, int ranks) {
 std::vector<Example> there(InputGenerator& generator, int ranks) {
   std::vector<Example> all;
   for (const Row& row : rows(generator, ranks)) {
-    Example example = exchange_example(row, head_shares::query_shares(row.heads, ranks));
-    example.inputs["x"] = head_shares::coded(row.heads, row.layout.tokens(), generator.integer(2, 5));
+    Example example = exchange_example(row);
+    example.inputs["x"] =
+        head_shares::coded(heads_of_tensor(row), row.layout.tokens(), generator.integer(2, 5));
     all.push_back(std::move(example));
   }
   std::ranges::move(refused("x", ranks), std::back_inserter(all));
   return all;
 }
 
-/// Key heads, some of which several ranks have: each rank has numbers of its own for them.
+/// Where several ranks have a head, each has numbers of its own for it. A head more is nobody's.
 std::vector<Example> back(InputGenerator& generator, int ranks) {
   std::vector<Example> all;
   for (const Row& row : rows(generator, ranks)) {
-    const bool copied = row.heads > row.kv_heads;
-    const Ranges shares = copied ? head_shares::key_shares(row.heads, row.kv_heads, ranks)
-                                 : head_shares::query_shares(row.heads, ranks);
-    // A head more, which nobody has: it comes home as 0.
-    const Index heads = row.kv_heads + (copied && ranks > 1 ? 1 : 0);
-    Example example = exchange_example(row, shares);
-    example.arguments["heads"] = {double(heads)};
-    Index gathered = 0;
-    for (int rank = 0; rank < ranks; ++rank) gathered += shares.count(rank);
-    example.inputs["y"] = generator.normal({gathered, row.layout.tokens(), generator.integer(2, 5)});
+    Example example = exchange_example(row);
+    example.arguments["heads"] = {double(heads_of_tensor(row) + (row.copied ? 1 : 0))};
+    const Ranges ranges = shares(row);
+    Index held = 0;
+    for (int rank = 0; rank < ranks; ++rank) held += ranges.count(rank);
+    example.inputs["y"] = generator.normal({held, row.layout.tokens(), generator.integer(2, 5)});
     all.push_back(std::move(example));
   }
   std::ranges::move(refused("y", ranks), std::back_inserter(all));

@@ -143,6 +143,12 @@ void tokens_from_the_second(course::Call& call) {
   to_heads(call, 1);
 }
 
+/// x, of which this rank has its heads, of all tokens, is y.
+void keep_heads(course::Call& call) {
+  const course::Tensor& x = call.input("x");
+  std::ranges::copy(x.values(), call.output("y", x.shape()).data());
+}
+
 /// y, the sum of x over the ranks of a column; rank = row * columns + column. Blocks go to the next row, or,
 /// `flat`, to the next rank.
 void sum_down(course::Call& call, bool flat) {
@@ -177,6 +183,7 @@ const course::Adapter& course_adapter() {
                                        {"mask_by_local_index", mask_by_local_index},
                                        {"tokens_to_heads", tokens_to_heads},
                                        {"tokens_from_the_second", tokens_from_the_second},
+                                       {"keep_heads", keep_heads},
                                        {"sum_down_columns", sum_down_columns},
                                        {"sum_round_all", sum_round_all},
                                        {"ring_to_previous", go_round<Ring{}>},
