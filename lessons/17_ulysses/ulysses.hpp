@@ -70,16 +70,16 @@ struct HeadShard {
 /// block.accumulate is given whole heads: of this rank's query heads each once, beside all N tokens of its
 /// key head as one block, with scale 1/sqrt(d), owner = this rank and, if causal, seen. It takes equally many
 /// query heads for each key head, so a share that begins or ends inside a group takes more than one call; at
-/// most one for each query head, and none where there are no heads. block.finish writes o and lse. Each of q,
-/// k, v, o and lse makes one exchange. Memory: twice what HeadShard holds, beside it. Source: Jacobs et al.
-/// 2023 (arXiv 2309.14509).
+/// most one for each query head, and none where there are no heads. block.finish writes o and lse. q, k and v
+/// go there once, o and lse come back once: the bytes of ulysses_traffic, or parts as long as the largest.
+/// Memory: twice what HeadShard holds, beside it. Source: Jacobs et al. 2023 (arXiv 2309.14509).
 HeadShard ulysses_attention(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                             HeadsView<float> o, MatrixView<float> lse, std::span<const Positions> positions,
                             bool causal, const course::BlockForward& block, MPI_Comm comm);
 
 /// Task 5. The gradients of task 4, from what its forward pass kept: dq [heads, n, d]; dk, dv [kv_heads, n,
-/// d] of this rank's tokens, which are written, from d_o [heads, n, d]. One exchange for each of d_o, dq, dk
-/// and dv, and no other collective. block.accumulate as in task 4; memory as there.
+/// d] of this rank's tokens, which are written, from d_o [heads, n, d]. d_o goes there once, dq, dk and dv
+/// come back once, and no other collective brings a number. block.accumulate as in task 4; memory as there.
 void ulysses_backward(const HeadShard& kept, HeadsView<const float> d_o, HeadsView<float> dq,
                       HeadsView<float> dk, HeadsView<float> dv, std::span<const Positions> positions,
                       bool causal, const course::BlockBackward& block, MPI_Comm comm);
