@@ -9,7 +9,7 @@
 namespace course {
 
 /// Calls it; of a case with the argument refuses, numbers that its message has to name, the output refusal
-/// says what it does: 1 for std::invalid_argument that names them, 0 for one that does not, -1 for none. All
+/// says what it does: 1 for std::invalid_argument that names all, 0 for one that does not, -1 for none. All
 /// other outputs are zeros then.
 template <class Function>
 void call_or_refuse(Call& call, Function function) {

@@ -45,6 +45,12 @@ void mask_by_local_index(course::Call& call) {
   attend(call, [](Index row) { return row; });
 }
 
+/// x, of which this rank has its heads, of all tokens, is y.
+void keep_heads(course::Call& call) {
+  const course::Tensor& x = call.input("x");
+  std::ranges::copy(x.values(), call.output("y", x.shape()).data());
+}
+
 // Another one: ring attention in which blocks travel to rank - 1, right and wrong.
 
 struct Ring {
@@ -143,12 +149,6 @@ void tokens_from_the_second(course::Call& call) {
   to_heads(call, 1);
 }
 
-/// x, of which this rank has its heads, of all tokens, is y.
-void keep_heads(course::Call& call) {
-  const course::Tensor& x = call.input("x");
-  std::ranges::copy(x.values(), call.output("y", x.shape()).data());
-}
-
 /// y, the sum of x over the ranks of a column; rank = row * columns + column. Blocks go to the next row, or,
 /// `flat`, to the next rank.
 void sum_down(course::Call& call, bool flat) {
@@ -181,9 +181,9 @@ void sum_round_all(course::Call& call) {
 const course::Adapter& course_adapter() {
   static const course::Adapter adapter{{"mask_by_position", mask_by_position},
                                        {"mask_by_local_index", mask_by_local_index},
+                                       {"keep_heads", keep_heads},
                                        {"tokens_to_heads", tokens_to_heads},
                                        {"tokens_from_the_second", tokens_from_the_second},
-                                       {"keep_heads", keep_heads},
                                        {"sum_down_columns", sum_down_columns},
                                        {"sum_round_all", sum_round_all},
                                        {"ring_to_previous", go_round<Ring{}>},
