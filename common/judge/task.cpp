@@ -87,9 +87,11 @@ std::vector<std::map<std::string, Tensor>> shards_of(const Task& task, const Exa
   std::vector<std::map<std::string, Tensor>> shards(example.ranks());
   for (const auto& [name, tensor] : example.inputs) {
     const auto axis = task.split_axis.find(name);
+    const auto own = task.split_layout.find(name);
+    const Layout layout = own == task.split_layout.end() ? example.layout : own->second(example);
     for (int rank = 0; rank < example.ranks(); ++rank) {
-      const bool cut = axis != task.split_axis.end() && example.layout.ranks() > 0;
-      shards[rank].emplace(name, cut ? example.layout.shard(tensor, axis->second, rank) : tensor);
+      const bool cut = axis != task.split_axis.end() && layout.ranks() > 0;
+      shards[rank].emplace(name, cut ? layout.shard(tensor, axis->second, rank) : tensor);
     }
   }
   return shards;

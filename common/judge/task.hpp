@@ -199,6 +199,9 @@ struct Task {
   std::vector<AnswerCheck> answer_checks = {};
   /// Axis along which an input is cut into shards; an input that is not named is given whole to every rank.
   std::map<std::string, Index> split_axis = {};
+  /// Of such an input which rows along its axis each rank is given, where that is not by the example's
+  /// layout: as Output::layout.
+  std::map<std::string, std::function<Layout(const Example&)>> split_layout = {};
   /// What else the adapter returns, for `explain`: logs of a few kilobytes, any number of rows of so many
   /// columns of ints.
   std::map<std::string, Index> logs = {};

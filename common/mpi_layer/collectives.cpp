@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -59,6 +61,82 @@ int run(const Collective& called, const Given& given, const Received& received, 
   if (recorder == nullptr) return Library(arguments...);
   const Operation operation = prepare(*recorder, called, given, received, sent, awaited);
   const auto call = [&] { return Library(arguments...); };
+  check(recorder->waiting.run_blocked({called.name}, operation, call, called.comm), operation);
+  return MPI_SUCCESS;
+}
+
+/// What a rank tells the others before they exchange: of itself, and of its parts from and to each member.
+struct ExchangeRow {
+  static constexpr std::int64_t mark = 0x756c79737365;  ///< no other collective's numbers
+  static constexpr std::size_t head = 2;
+
+  explicit ExchangeRow(int size) : numbers(head + 2 * static_cast<std::size_t>(size)) {}
+  ExchangeRow(int size, const std::int64_t* from) : numbers(from, from + ExchangeRow(size).numbers.size()) {}
+
+  bool is_marked() const { return numbers[0] == mark; }
+  bool counts_floats() const { return numbers[1] != 0; }
+  std::int64_t& sent(int to) { return numbers[head + 2 * static_cast<std::size_t>(to)]; }
+  std::int64_t& awaited(int from) { return numbers[head + 2 * static_cast<std::size_t>(from) + 1]; }
+
+  std::vector<std::int64_t> numbers;
+};
+
+/// The rows of all members, by their ranks. Everybody is in the same kind of call, or stands still.
+std::vector<ExchangeRow> gathered(const ExchangeRow& own, const Communicator& on, MPI_Comm comm) {
+  const int length = static_cast<int>(own.numbers.size());
+  std::vector<std::int64_t> all(own.numbers.size() * static_cast<std::size_t>(on.size));
+  PMPI_Allgather(own.numbers.data(), length, MPI_INT64_T, all.data(), length, MPI_INT64_T, comm);
+  std::vector<ExchangeRow> rows;
+  for (int rank = 0; rank < on.size; ++rank) rows.emplace_back(on.size, all.data() + rank * length);
+  return rows;
+}
+
+/// Throws on every rank, with the first pair, where a member sends another what that does not expect: the
+/// library would fail on some ranks, or hand over a part.
+template <class Sent, class Awaited>
+void require_matching(Recorder& recorder, const Operation& operation, MPI_Comm comm, bool counts_floats,
+                      const Sent& sent, const Awaited& awaited) {
+  const Communicator& on = *operation.communicator;
+  ExchangeRow own(on.size);
+  own.numbers[0] = ExchangeRow::mark;
+  own.numbers[1] = counts_floats ? 1 : 0;
+  for (int member = 0; member < on.size; ++member) {
+    own.sent(member) = sent(on, member);
+    own.awaited(member) = awaited(on, member);
+  }
+  std::vector<ExchangeRow> rows = gathered(own, on, comm);
+  for (int from = 0; from < on.size; ++from) {
+    for (int to = 0; to < on.size; ++to) {
+      if (!rows[from].is_marked() || !rows[to].is_marked()) return;
+      const std::int64_t bytes = rows[from].sent(to), room = rows[to].awaited(from);
+      if (bytes == room) continue;
+      const bool in_numbers = rows[from].counts_floats() && rows[to].counts_floats();
+      const auto told = [&](std::int64_t size) {
+        return in_numbers ? size / static_cast<std::int64_t>(sizeof(float)) : size;
+      };
+      recorder.journal.note_and_throw<std::runtime_error>(
+          {.kind = fact_counts_disagree,
+           .text = fmt::format("{}: rank {} sends {} {} to rank {}, which expects {}", operation.call,
+                               on.case_ranks[from], told(bytes), in_numbers ? "numbers" : "bytes",
+                               on.case_ranks[to], told(room)),
+           .call = operation.call,
+           .bytes = bytes,
+           .room = room});
+    }
+  }
+}
+
+/// run() of an exchange of all with all, in which each member sends each what that expects.
+template <auto Library, class Given, class Received, class Sent, class Awaited, class... Arguments>
+int run_exchange(const Collective& called, MPI_Datatype type, const Given& given, const Received& received,
+                 const Sent& sent, const Awaited& awaited, Arguments... arguments) {
+  Recorder* recorder = watching();
+  if (recorder == nullptr) return Library(arguments...);
+  const Operation operation = prepare(*recorder, called, given, received, sent, awaited);
+  const auto call = [&] {
+    require_matching(*recorder, operation, called.comm, type == MPI_FLOAT, sent, awaited);
+    return Library(arguments...);
+  };
   check(recorder->waiting.run_blocked({called.name}, operation, call, called.comm), operation);
   return MPI_SUCCESS;
 }
@@ -287,20 +365,21 @@ int MPI_Exscan(const void* out, void* in, int count, MPI_Datatype type, MPI_Op o
 
 int MPI_Alltoall(const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count,
                  MPI_Datatype in_type, MPI_Comm comm) {
-  return run<PMPI_Alltoall>(
-      {__func__, comm}, for_each_rank(out, out_count, out_type), for_each_rank(in, in_count, in_type),
-      sent_from(out, of_each(out_count, out_type), of_each(in_count, in_type)), of_each(in_count, in_type),
-      out, out_count, out_type, in, in_count, in_type, comm);
+  return run_exchange<PMPI_Alltoall>({__func__, comm}, in_type, for_each_rank(out, out_count, out_type),
+                                     for_each_rank(in, in_count, in_type),
+                                     sent_from(out, of_each(out_count, out_type), of_each(in_count, in_type)),
+                                     of_each(in_count, in_type), out, out_count, out_type, in, in_count,
+                                     in_type, comm);
 }
 
 int MPI_Alltoallv(const void* out, const int out_counts[], const int out_offsets[], MPI_Datatype out_type,
                   void* in, const int in_counts[], const int in_offsets[], MPI_Datatype in_type,
                   MPI_Comm comm) {
-  return run<PMPI_Alltoallv>({__func__, comm}, for_each_rank(out, out_counts, out_offsets, out_type),
-                             for_each_rank(in, in_counts, in_offsets, in_type),
-                             sent_from(out, of_each(out_counts, out_type), of_each(in_counts, in_type)),
-                             of_each(in_counts, in_type), out, out_counts, out_offsets, out_type, in,
-                             in_counts, in_offsets, in_type, comm);
+  return run_exchange<PMPI_Alltoallv>(
+      {__func__, comm}, in_type, for_each_rank(out, out_counts, out_offsets, out_type),
+      for_each_rank(in, in_counts, in_offsets, in_type),
+      sent_from(out, of_each(out_counts, out_type), of_each(in_counts, in_type)), of_each(in_counts, in_type),
+      out, out_counts, out_offsets, out_type, in, in_counts, in_offsets, in_type, comm);
 }
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {

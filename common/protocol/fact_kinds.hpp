@@ -26,6 +26,9 @@ inline constexpr const char* mark_four_times = "four_times";
 inline constexpr const char* fact_short_room = "short_room";
 /// A message was longer than its receive.
 inline constexpr const char* fact_truncated = "truncated";
+/// In MPI_Alltoall or MPI_Alltoallv a rank sends more or fewer bytes to another than that one expects (thrown
+/// on every rank, before anything is sent).
+inline constexpr const char* fact_counts_disagree = "counts_disagree";
 /// A message was shorter than its receive, as it may be where rooms are padded: the receive.
 inline constexpr const char* fact_short_message = "short_message";
 /// A buffer was used for a new operation while an earlier one, open over a computation, still had it.

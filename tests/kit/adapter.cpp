@@ -45,6 +45,12 @@ void mask_by_local_index(course::Call& call) {
   attend(call, [](Index row) { return row; });
 }
 
+/// x, of which this rank has its heads, of all tokens, is y.
+void keep_heads(course::Call& call) {
+  const course::Tensor& x = call.input("x");
+  std::ranges::copy(x.values(), call.output("y", x.shape()).data());
+}
+
 // Another one: ring attention in which blocks travel to rank - 1, right and wrong.
 
 struct Ring {
@@ -268,6 +274,7 @@ const course::Adapter& course_adapter() {
   static const course::Adapter adapter{{"transpose", KIT_TRANSPOSE},
                                        {"mask_by_position", mask_by_position},
                                        {"mask_by_local_index", mask_by_local_index},
+                                       {"keep_heads", keep_heads},
                                        {"tokens_to_heads", tokens_to_heads},
                                        {"tokens_from_the_second", tokens_from_the_second},
                                        {"everything_gathered", everything_gathered},

@@ -121,6 +121,15 @@ TEST(OutputsByHeads, SayWhoseHeadIsWrong) {
   }
 }
 
+/// Each rank is given the heads of its share, of all tokens.
+TEST(InputsByHeads, AreCutAsOutputsAreJoined) {
+  Task task = transpose_task("keep_heads");
+  task.split_axis = {{"x", 0}};
+  task.split_layout = {{"x", head_shares}};
+  for (const auto& [ranks, verdict] : verdicts_of(task))
+    EXPECT_EQ(verdict.status, Status::Passed) << ranks << verdict.text;
+}
+
 TEST(Grids, LetBlocksGoDownTheirColumns) {
   for (const auto& [ranks, verdict] : verdicts_of(grid_task("sum_down_columns")))
     EXPECT_EQ(verdict.status, Status::Passed) << ranks << verdict.text;

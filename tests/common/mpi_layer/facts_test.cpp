@@ -578,6 +578,31 @@ void test_collectives_beyond_memory() {
   }
 }
 
+/// Rank 1 sends rank 2 24 numbers, which expects 36: every rank says so.
+void test_counts_that_disagree() {
+  std::array<float, 128> out{}, in{};
+  std::array<int, ranks> sent{24, 24, 24}, expected{24, 24, 24};
+  const std::array<int, ranks> places{0, 40, 80};
+  if (rank == 2) expected[1] = 36;
+  const auto exchange = [&](MPI_Datatype type) {
+    return play([&, type] {
+      MPI_Alltoallv(out.data(), sent.data(), places.data(), type, in.data(), expected.data(), places.data(),
+                    type, comm);
+    });
+  };
+  const Played played = exchange(MPI_FLOAT);
+  CHECK(played.what == "MPI_Alltoallv: rank 1 sends 24 numbers to rank 2, which expects 36");
+  const Fact fact = played.fact(fact_counts_disagree);
+  CHECK(fact.call == "MPI_Alltoallv" && fact.bytes == 96 && fact.room == 144);
+  CHECK(played.told == fact);
+  CHECK(exchange(MPI_BYTE).what == "MPI_Alltoallv: rank 1 sends 24 bytes to rank 2, which expects 36");
+  const Played one_count = play([&] {
+    const int own = rank == 0 ? 8 : 9;
+    MPI_Alltoall(out.data(), own, MPI_FLOAT, in.data(), own, MPI_FLOAT, comm);
+  });
+  CHECK(one_count.what == "MPI_Alltoall: rank 0 sends 8 numbers to rank 1, which expects 9");
+}
+
 /// The library's own failure, where it has no shared memory for windows, would say less.
 void test_one_sided_calls() {
   const Played played = play([] {
@@ -630,6 +655,7 @@ void test_facts() {
   test_messages_beyond_a_tensor();
   test_rooms_that_are_too_short();
   test_collectives_beyond_memory();
+  test_counts_that_disagree();
   test_one_sided_calls();
   test_lifecycle_calls();
 }
