@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "judge/attention/forward.hpp"
-#include "judge/attention/grouped.hpp"
+#include "judge/attention/grouped/grouped.hpp"
 #include "judge/attention/head_shares.hpp"
 #include "judge/attention/layouts/layouts.hpp"
 #include "judge/checks/communication_checks.hpp"

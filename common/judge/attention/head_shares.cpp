@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/attention/packed.hpp"
+#include "judge/attention/packed/packed.hpp"
 #include "judge/checks/communication_checks.hpp"
 #include "ring/shards.hpp"
 

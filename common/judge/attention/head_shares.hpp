@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/attention/grouped.hpp"
+#include "judge/attention/grouped/grouped.hpp"
 #include "judge/task.hpp"
 
 /// Attention for which tokens are exchanged for heads, for the judges: which heads each rank has of all
