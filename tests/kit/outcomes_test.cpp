@@ -129,7 +129,8 @@ TEST_F(NamedByOutcomes, AFormThatComesOutOtherwiseIsStale) {
   EXPECT_NE(stale_outcomes(outcomes_, "not_divided", session.first)
                 .find("test 1, on ordinary rows: not_divided comes out otherwise than recorded"),
             std::string::npos);
-  EXPECT_EQ(stale_outcomes(outcomes_, "not_there", session.first), "not_there is not recorded\n");
+  EXPECT_EQ(stale_outcomes(outcomes_, "not_there", session.first),
+            "not_there is not recorded yet: ./course test --lesson NN --record does that\n");
 }
 
 }  // namespace
