@@ -24,8 +24,8 @@ constexpr std::size_t fingerprint_digits = 12;
 constexpr const char* has_returned = "returned";
 constexpr const char* has_thrown = "threw";
 constexpr const char* unknown = "?";
-constexpr std::string_view bytes_mark =
-    "bytes:";  // then a form's and a right answer's, with "/" between them
+// Then a form's and a right answer's, with "/" between them.
+constexpr std::string_view bytes_mark = "bytes:";
 
 bool is_wrong(const RecordedOutcome& outcome) {
   return outcome.ending != has_returned || !outcome.outputs.empty();
