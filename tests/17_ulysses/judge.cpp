@@ -10,6 +10,7 @@
 #include "judge/checks/communication_checks.hpp"
 #include "judge/checks/traffic_checks.hpp"
 #include "judge/diagnosis/diagnose.hpp"
+#include "judge/exact_task.hpp"
 #include "judge/refusal.hpp"
 #include "protocol/block_log.hpp"
 #include "ring/shards.hpp"
@@ -99,20 +100,16 @@ Answer shares_and_traffic(const Example& example) {
 
 Task shares_task() {
   const std::vector<std::string> axes{"rank"};
-  return {.id = "1",
-          .function = "head_share",
-          .outputs = {{"first", axes},
-                      {"last", axes},
-                      {"kv_first", axes},
-                      {"kv_last", axes},
-                      {.name = "traffic", .axes = {"from", "to"}, .called = "ulysses_traffic"},
-                      refusal::output()},
-          .examples = numbers_of_heads,
-          .expected = shares_and_traffic,
-          .baseline = shares_and_traffic,
-          .explain = [](const Played& played) {
-            return arguments_in_words(*played.example, {"heads", "kv_heads", "shard_tokens", "head_dim"});
-          }};
+  Task task = exact_task("1", "head_share",
+                         {{"first", axes},
+                          {"last", axes},
+                          {"kv_first", axes},
+                          {"kv_last", axes},
+                          {.name = "traffic", .axes = {"from", "to"}, .called = "ulysses_traffic"},
+                          refusal::output()},
+                         numbers_of_heads, shares_and_traffic);
+  task.explain = telling_arguments({"heads", "kv_heads", "shard_tokens", "head_dim"});
+  return task;
 }
 
 // Who owns what, tasks 2 to 5
@@ -287,19 +284,17 @@ std::vector<CommunicationCheck> exchange_checks(
 }
 
 Task there_task() {
-  return {
-      .id = "2",
-      .function = "tokens_to_heads",
-      .outputs = {{.name = "y", .axes = {"head", "row", "col"}, .layout = head_shares::layout_of(by_heads)},
+  Task task =
+      exact_task("2", "tokens_to_heads",
+                 {{.name = "y", .axes = {"head", "row", "col"}, .layout = head_shares::layout_of(by_heads)},
                   refusal_of_ranks()},
-      .examples = there,
-      .expected = gathered_heads,
-      .baseline = gathered_heads,
-      .communication_checks = exchange_checks([](const Example& example) {
-        return std::vector<Exchange>{{by_heads, example.inputs.at("x").extent(2)}};
-      }),
-      .split_axis = {{"x", 1}},
-      .explain = what_came};
+                 there, gathered_heads);
+  task.communication_checks = exchange_checks([](const Example& example) {
+    return std::vector<Exchange>{{by_heads, example.inputs.at("x").extent(2)}};
+  });
+  task.split_axis = {{"x", 1}};
+  task.explain = what_came;
+  return task;
 }
 
 Task back_task() {
@@ -405,8 +400,8 @@ bool left_without_heads(const Example& example, const Deadlock& deadlock) {
          std::ranges::all_of(deadlock.left_at_once, [&](int rank) { return heads.count(rank) == 0; });
 }
 
-/// A rank with a right answer called the block computation more often than it has query heads, or with fewer
-/// keys than there are tokens, or named another owner.
+/// A rank with a right answer called the block computation more often than it has query heads, or named
+/// another owner.
 std::vector<Finding> gives_whole_heads(const Played& played) {
   if (!is_right(played)) return {};
   const Example& example = *played.example;
