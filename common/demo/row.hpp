@@ -12,7 +12,7 @@ namespace course::demo {
 struct RowOptions {
   /// Their lengths, "300,12,200", or a .npy of cu_seqlens; without it one document.
   std::optional<std::string> documents = {};
-  Index window = 0;       ///< 0: no limit
+  Index window = 0;  ///< 0: no limit
   bool alibi = false;
   std::optional<float> sink = {};  ///< every head's
 
