@@ -157,11 +157,6 @@ void loss_and_sums(Call& call) {
   });
 }
 
-/// Some rows of a matrix.
-Tensor rows_of(const Tensor& x, const std::vector<Index>& rows) {
-  return course::take(x, 0, rows);
-}
-
 /// x, dz, kept_o and kept_lse are whole on every rank: this one takes its tokens' rows and its heads.
 void tensor_layer(Call& call) {
   const course::EvenGrid grid(call.communicator<MPI_Comm>(), static_cast<int>(call.integer("tensor")));
@@ -169,9 +164,10 @@ void tensor_layer(Call& call) {
   const int context = course::grid::rank_in(grid.context());
   const std::vector<Index> rows = course::positions_by_rank(call).at(context),
                            positions = own_positions(call, context);
-  const Tensor x = rows_of(call.input("x"), rows), dz = rows_of(call.input("dz"), rows);
-  const Tensor kept_o = course::take(call.input("kept_o"), 1, rows),
-               kept_lse = course::take(call.input("kept_lse"), 1, rows);
+  const Tensor x = course::take<float>(call.input("x"), 0, rows),
+               dz = course::take<float>(call.input("dz"), 0, rows);
+  const Tensor kept_o = course::take<float>(call.input("kept_o"), 1, rows),
+               kept_lse = course::take<float>(call.input("kept_lse"), 1, rows);
   const auto weights = weights_of(call, part);
   const auto d_weights = gradients_of(call, weights);
   const auto z = call.output("z", x.shape()).matrix(), dx = call.output("dx", x.shape()).matrix();

@@ -141,15 +141,13 @@ Answer grid_answer(const Example& example) {
   return answer;
 }
 
-std::vector<Output> outputs_of_weights() {
-  return {{"d_norm1", {"rank", "col"}},
-          {"d_norm2", {"rank", "col"}},
-          {"d_wq", {"rank", "head", "row", "col"}},
-          {"d_wk", {"rank", "head", "row", "col"}},
-          {"d_wv", {"rank", "head", "row", "col"}},
-          {"d_wo", {"rank", "head", "row", "col"}},
-          {"d_w_up", {"rank", "row", "col"}},
-          {"d_w_down", {"rank", "row", "col"}}};
+/// These, and each rank's gradients of weights.
+std::vector<Output> and_weights(std::vector<Output> outputs) {
+  for (const char* gain : {"d_norm1", "d_norm2"}) outputs.push_back({gain, {"rank", "col"}});
+  for (const char* heads : {"d_wq", "d_wk", "d_wv", "d_wo"})
+    outputs.push_back({heads, {"rank", "head", "row", "col"}});
+  for (const char* rows : {"d_w_up", "d_w_down"}) outputs.push_back({rows, {"rank", "row", "col"}});
+  return outputs;
 }
 
 /// Keys and values of the longest shard, of the heads of one rank.
@@ -189,7 +187,7 @@ std::int64_t memory_of_layer(const Example& example) {
 
 Task with_checks(Task task, checks::Limit bytes, const char* sent_again) {
   using namespace checks;
-  task.explain = telling_arguments({"shard_tokens", "offset", "chunk", "tensor"});
+  if (!task.explain) task.explain = telling_arguments({"shard_tokens", "offset", "chunk"});
   task.communication_checks = {
       first_of({without_fact(fact_world, ""), sends_in_all_at_most(std::move(bytes), sent_again)}),
       uses_only_known_calls(),
@@ -267,25 +265,24 @@ Task forward_task(std::string id, std::string function) {
 Task backward_task(std::string id, std::string function) {
   Task task{.id = std::move(id),
             .function = std::move(function),
-            .outputs = outputs_of_weights(),
+            .outputs = and_weights({{"dx", {"row", "col"}}}),
             .examples = backward_examples,
             .expected = backward_answer<double>,
             .baseline = backward_answer<float>,
             .answer_checks = {gradients_agree()},
             .split_axis = {{"x", 0}, {"dz", 0}, {"kept_o", 1}, {"kept_lse", 1}}};
-  task.outputs.push_back({"dx", {"row", "col"}});
   return with_checks(std::move(task), bytes_of_backward, "attention_again");
 }
 
 Task grid_task(std::string id, std::string function) {
   Task task{.id = std::move(id),
             .function = std::move(function),
-            .outputs = outputs_of_weights(),
+            .outputs = and_weights({{.name = "z", .axes = {"row", "col"}, .layout = layout_of_grid},
+                                    {.name = "dx", .axes = {"row", "col"}, .layout = layout_of_grid}}),
             .examples = grid_examples,
             .expected = grid_answer<double>,
             .baseline = grid_answer<float>};
-  task.outputs.push_back({.name = "z", .axes = {"row", "col"}, .layout = layout_of_grid});
-  task.outputs.push_back({.name = "dx", .axes = {"row", "col"}, .layout = layout_of_grid});
+  task.explain = telling_arguments({"shard_tokens", "offset", "chunk", "tensor"});
   return with_checks(std::move(task), bytes_on_grid, "");
 }
 
