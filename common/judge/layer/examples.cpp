@@ -56,8 +56,8 @@ Example layer_example(InputGenerator& generator, std::string what, const Layout&
   example.inputs = {{"x", generator.normal({contexts.tokens(), hidden}, 1.5f)},
                     {"norm1", gains(generator, hidden)},
                     {"norm2", gains(generator, hidden)},
-                    {"wq", matrix(generator, {heads, head_dim, hidden}, hidden)},
-                    {"wk", matrix(generator, {heads, head_dim, hidden}, hidden)},
+                    {"wq", matrix(generator, {heads, head_dim, hidden}, 4 * hidden)},
+                    {"wk", matrix(generator, {heads, head_dim, hidden}, 4 * hidden)},
                     {"wv", matrix(generator, {heads, head_dim, hidden}, hidden)},
                     {"wo", matrix(generator, {heads, head_dim, hidden}, heads * head_dim)},
                     {"w_up", matrix(generator, {ffn, hidden}, hidden)},
@@ -78,7 +78,7 @@ std::vector<Example> with_gradients(InputGenerator& generator, std::vector<Examp
     example.inputs["kept_o"] = cast<float>(pass.o);
     example.inputs["kept_lse"] = cast<float>(pass.lse);
     Tensor& dz = example.inputs["dz"] = generator.normal(example.inputs.at("x").shape());
-    for (float& value : dz.matrix().row(dz.extent(0) / 2)) value *= 30.0f;
+    for (float& value : dz.matrix().row(dz.extent(0) / 2)) value *= 10.0f;
   }
   return forward;
 }

@@ -41,7 +41,8 @@ struct Sizes {
   Index hidden, heads, head_dim, ffn;
 };
 
-/// A layer's x and weights: contexts of it have these positions, each on `tensor` ranks of as many heads.
+/// A layer's x and weights, whose scores are a few units wide, so that no key has all the weight: contexts of
+/// it have these positions, each on `tensor` ranks of as many heads.
 Example layer_example(InputGenerator& generator, std::string what, const Layout& contexts, const Sizes& sizes,
                       Index chunk, Index tensor = 1);
 
@@ -61,6 +62,11 @@ reference::LayerWeights<T> weights_of(const Example& example);
 
 /// offset, offset + 1 ...
 std::vector<Index> positions_of(const Example& example);
+
+/// What float32 rounds off right answers, as `baseline` shows it: the root mean square of what it is off by
+/// on inputs that are themselves rounded, some draws of them. One draw may be right by luck.
+std::function<Answer(const Example&)> drawn_rounding(Answer (*baseline)(const Example&),
+                                                     Answer (*expected)(const Example&));
 
 /// The loss as a number, of inputs that have moved.
 using LossOf = std::function<double(const Example& example, const std::map<std::string, Tensor64>& inputs)>;

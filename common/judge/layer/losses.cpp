@@ -129,6 +129,7 @@ Task loss_task(std::string id, std::string function) {
             .examples = loss_examples,
             .expected = loss_answer<double>,
             .baseline = loss_answer<float>,
+            .rounding = drawn_rounding(loss_answer<float>, loss_answer<double>),
             .split_axis = {{"z", 0}, {"labels", 0}}};
   task.explain = telling_arguments({"chunk"});
   task.answer_checks = {agrees_with_differences(

@@ -144,7 +144,8 @@ Task norm_task(std::string id, std::string function) {
                         {"rotated", {"head", "row", "col"}}},
             .examples = norm_examples,
             .expected = norm_answer<double>,
-            .baseline = norm_answer<float>};
+            .baseline = norm_answer<float>,
+            .rounding = drawn_rounding(norm_answer<float>, norm_answer<double>)};
   task.explain = telling_arguments({"offset", "stride", "turns"});
   return refusal::with_refusals(std::move(task));
 }
@@ -158,7 +159,8 @@ Task feed_forward_task(std::string id, std::string function) {
                         {"d_w_down", {"row", "col"}}},
             .examples = feed_forward_examples,
             .expected = feed_forward_answer<double>,
-            .baseline = feed_forward_answer<float>};
+            .baseline = feed_forward_answer<float>,
+            .rounding = drawn_rounding(feed_forward_answer<float>, feed_forward_answer<double>)};
   task.communication_checks = {checks::uses_memory_at_most(memory_of_chunks, "activation_kept")};
   const auto named = [](const char* input, const char* output, bool is_filled) {
     return NamedGradient{input,
