@@ -202,10 +202,18 @@ class Audit {
                 fmt::format("line {}: '{}' is no known mistake of this lesson", row.line, id));
         if (whole) explained.insert(id);
       }
+      for (const std::string& kind : row.facts) look_at_fact(kind, row);
     }
     for (const MistakeInfo& mistake : lesson_.mistakes)
       require(explained.contains(mistake.id), "README", path,
               fmt::format("no row of '{}' explains {}", mistakes_section, mistake.id));
+  }
+
+  void look_at_fact(const std::string& kind, const MistakeRow& row) {
+    const fs::path kinds = "common/protocol/fact_kinds.hpp";
+    if (!is_file(kinds)) return;
+    require(read_text(checkout_.root / kinds).find("\"" + kind + "\"") != std::string::npos, "README",
+            row.page, fmt::format("line {}: '{}' is no kind of fact in {}", row.line, kind, kinds.string()));
   }
 
   void look_at_hints() {
