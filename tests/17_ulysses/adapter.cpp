@@ -62,15 +62,16 @@ Index all_tokens(const Call& call) {
   return std::ssize(call.integers("positions"));
 }
 
-/// A case that is to be refused says what the output's heads are.
-Index heads_given(const Call& call, Index heads) {
-  return call.is_given("heads_given") ? call.integer("heads_given") : heads;
+/// A case that is to be refused says what the output's heads and width are.
+Index given_or(const Call& call, const char* argument, Index otherwise) {
+  return call.is_given(argument) ? call.integer(argument) : otherwise;
 }
 
 void tokens_to_heads(Call& call) {
   const Tensor& x = call.input("x");
-  const Index heads = heads_given(call, own_heads(call, "heads_of"));
-  const auto y = call.output("y", {heads, all_tokens(call), x.extent(2)}).heads();
+  const Index heads = given_or(call, "heads_given", own_heads(call, "heads_of"));
+  const Index width = given_or(call, "width_given", x.extent(2));
+  const auto y = call.output("y", {heads, all_tokens(call), width}).heads();
   course::call_or_refuse(call, [&] {
     lesson17::tokens_to_heads(x.heads(), ranges(call, "heads_of"), course::positions_by_rank(call), y,
                               call.communicator<MPI_Comm>());
@@ -80,7 +81,9 @@ void tokens_to_heads(Call& call) {
 void heads_to_tokens(Call& call) {
   const Tensor& y = call.input("y");
   const Index tokens = call.integers("shard_tokens").at(rank_of(call));
-  const auto x = call.output("x", {heads_given(call, call.integer("heads")), tokens, y.extent(2)}).heads();
+  const Index heads = given_or(call, "heads_given", call.integer("heads")),
+              width = given_or(call, "width_given", y.extent(2));
+  const auto x = call.output("x", {heads, tokens, width}).heads();
   course::call_or_refuse(call, [&] {
     lesson17::heads_to_tokens(y.heads(), ranges(call, "heads_of"), course::positions_by_rank(call), x,
                               call.communicator<MPI_Comm>());
