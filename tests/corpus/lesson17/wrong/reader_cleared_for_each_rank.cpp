@@ -1,5 +1,6 @@
 // wrong: task 3: x is set to 0 before each rank's part is added, so that the last rank's part alone is left
 // line: std::fill_n(x.data(), x.size(), 0.0f);  // within the loop over the ranges
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>

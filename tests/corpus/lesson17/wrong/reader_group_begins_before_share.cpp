@@ -1,5 +1,6 @@
 // wrong: the query heads that look at a key head are not cut at the begin of the share: the first group may begin before it
 // line: return {j * group - share.first,
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the number of key heads of a share is taken as its query heads divided by the group, rounded up, wherever the share begins
 // line: share.kv_last = share.kv_first + (share.last - share.first + group - 1) / group;
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: task 5: each key head's block is given the lse of the share's first query heads
 // line: {kept.lse.data(), count, plan.tokens},
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>

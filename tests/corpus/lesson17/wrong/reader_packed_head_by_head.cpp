@@ -1,5 +1,6 @@
 // wrong: task 3: packed head by head, and in each head rank by rank, while the offsets say rank by rank
 // line: for (Index head = 0; head < y.heads(); ++head) {  // outside, with the ranks inside
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: task 2: what comes from each rank is counted with the receiver's own number of tokens, not the sender's
 // line: const Index count = y.heads() * x.seq() * y.head_dim();
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the causal ranges are made for the rank's own tokens, not for all tokens of its heads
 // line: for (Index row = 0; row < tokens_of(positions[static_cast<std::size_t>(rank)]); ++row) seen.push_back({0, row + 1});
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // wrong: the part for rank p is taken to begin behind p parts of its own size, which is right for equal shares without copies alone
 // line: side.add(count, static_cast<Index>(side.counts.size()) * count);
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>

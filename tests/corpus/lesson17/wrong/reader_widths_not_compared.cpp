@@ -1,5 +1,6 @@
 // wrong: tasks 2 and 3: x and y of two widths are not refused
 // line: (left out) require_equal("the width of y", part.head_dim(), whole.head_dim());
+// rating: led
 #include "ulysses.hpp"
 
 #include <algorithm>
