@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 
 #include "ring/shards.hpp"
 
@@ -58,10 +59,14 @@ struct Exchange {
   std::vector<std::string> kept;
 };
 
+/// Throws std::logic_error for an exchange of ring_kinds that is not in the table.
 const Exchange& exchange_of(const Demonstration& shown) {
   static const std::vector<Exchange> all{
       {"ulysses", ulysses, {"kept_q", "kept_k", "kept_v", "kept_o", "kept_lse"}}};
-  return *std::ranges::find(all, shown.rings.front().name, &Exchange::name);
+  const std::string& name = shown.rings.front().name;
+  const auto found = std::ranges::find(all, name, &Exchange::name);
+  if (found == all.end()) throw std::logic_error("nobody says what the exchange " + name + " sends");
+  return *found;
 }
 
 }  // namespace

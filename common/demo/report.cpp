@@ -92,11 +92,14 @@ std::string load_note(const RunResult& run) {
 /// Who has nothing to compute, and what the table's bytes are.
 std::string exchange_note(const RunResult& run) {
   const int idle = shares_of(run.shown).idle_ranks();
-  const std::string who =
-      idle == 0 ? "" : fmt::format("{} of {} ranks have no heads\n", idle, run.shown.ranks);
+  const std::string who = idle == 0 ? ""
+                                    : fmt::format("{} of {} ranks {} no heads\n", idle, run.shown.ranks,
+                                                  idle == 1 ? "has" : "have");
   return who +
-         painted("bytes that a rank sends; ring: what a ring would, whose keys all go all the way round",
-                 Colour::Grey) +
+         painted(
+             "bytes: what a rank sends on each way; ring: what it would send in a ring, every block all the "
+             "way round",
+             Colour::Grey) +
          "\n";
 }
 
