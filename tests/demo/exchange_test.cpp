@@ -160,6 +160,13 @@ TEST_F(Exchanges, SayWhatTheySendAndWhoHasNoHeads) {
   EXPECT_FALSE(has(run("--exchange ulysses --ranks 2 --seq 16 --heads 3 --dim 4").out, "no heads"));
 }
 
+TEST_F(Exchanges, LeaveARankWithoutHeadsNothingToCompute) {
+  const nlohmann::json json = run_json("--exchange ulysses --ranks 5 --seq 16 --heads 3 --dim 4");
+  ASSERT_EQ(json.at("per_rank").size(), 5u);
+  for (const nlohmann::json& rank : json.at("per_rank"))
+    EXPECT_EQ(rank.at("compute_s") > 0, rank.at("heads") > 0) << rank;
+}
+
 TEST_F(Exchanges, HaveLanesForEveryRank) {
   ASSERT_EQ(run("--exchange ulysses --ranks 3 --verbose --out out").code, 0);
   const std::string svg = file_text(folder_ / "out/timeline.svg");
