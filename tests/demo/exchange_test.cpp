@@ -160,6 +160,26 @@ TEST_F(Exchanges, SayWhatTheySendAndWhoHasNoHeads) {
   EXPECT_FALSE(has(run("--exchange ulysses --ranks 2 --seq 16 --heads 3 --dim 4").out, "no heads"));
 }
 
+/// Of 10 heads in two batches the second of 3 ranks has the end of one and the beginning of the other.
+TEST_F(Exchanges, DealOutTheHeadsOfAllBatches) {
+  for (const auto& [name, heads] : {std::pair{"q", 5}, {"k", 1}, {"v", 1}, {"do", 5}}) {
+    const Tensor one = own_tensor({1, heads, exchanged_tokens, exchanged_width}, name[0]);
+    write_npy(folder_ / (std::string(name) + ".npy"), concatenate<float>({one, one}, 0));
+  }
+  const nlohmann::json json = run_json(
+      "--exchange ulysses --q q.npy --k k.npy --v v.npy --do do.npy --ranks 3 --causal --layout striped "
+      "--out out");
+  EXPECT_TRUE(json.at("rings").at(0).at("passed"));
+  EXPECT_EQ(json.at("per_rank").at(1).at("heads"), 3);
+  EXPECT_EQ(json.at("per_rank").at(1).at("kv_heads"), 2);
+  for (const char* output : {"o", "dq", "dk", "dv"}) {
+    const Tensor saved = read_npy<float>(folder_ / "out" / (std::string(output) + ".npy"));
+    ASSERT_EQ(saved.extent(0), 2) << output;
+    for (Index i = 0; i < saved.size() / 2; ++i)
+      ASSERT_NEAR(saved[i], saved[saved.size() / 2 + i], 1e-4) << output << ", value " << i;
+  }
+}
+
 TEST_F(Exchanges, LeaveARankWithoutHeadsNothingToCompute) {
   const nlohmann::json json = run_json("--exchange ulysses --ranks 5 --seq 16 --heads 3 --dim 4");
   ASSERT_EQ(json.at("per_rank").size(), 5u);
