@@ -100,6 +100,11 @@ void put(Call& call, const char* name, const std::vector<float>& numbers, const 
   std::ranges::copy(numbers, call.output(std::string("kept_") + name, shape).data());
 }
 
+/// How many heads this rank has by the argument or, where a case does not say, by what was kept of them.
+Index kept_heads(const Call& call, const char* argument, const std::vector<float>& kept, Index each) {
+  return call.is_given(argument) ? own_heads(call, argument) : std::ssize(kept) / each;
+}
+
 void ulysses_attention(Call& call) {
   const Tensor &q = call.input("q"), &k = call.input("k");
   const lesson17::HeadShard kept = lesson17::ulysses_attention(
@@ -107,7 +112,8 @@ void ulysses_attention(Call& call) {
       call.output("lse", {q.extent(0), q.extent(1)}).matrix(), course::positions_by_rank(call),
       call.is_set("causal"), call.blocks().block_forward_of_mask(), call.communicator<MPI_Comm>());
   const Index n = all_tokens(call), d = q.extent(2);
-  const Index own = own_heads(call, "heads_of"), own_kv = own_heads(call, "kv_heads_of");
+  const Index own = kept_heads(call, "heads_of", kept.lse, n),
+              own_kv = kept_heads(call, "kv_heads_of", kept.k, n * d);
   put(call, "q", kept.q, {own, n, d});
   put(call, "k", kept.k, {own_kv, n, d});
   put(call, "v", kept.v, {own_kv, n, d});
