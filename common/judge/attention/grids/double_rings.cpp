@@ -74,11 +74,10 @@ std::string neighbours_of(const Example& example, int rank) {
                      next_in_node(example, rank), in_next_node(example, rank));
 }
 
-/// The rooms, and a state, twice, since MPI takes as much again.
+/// The rooms, a copy of one's own block, a state and what is given back, and as much for MPI.
 std::int64_t memory_of_blocks(const Example& example) {
   if (!example.large) return std::numeric_limits<std::int64_t>::max();
-  return (2 * (nodes_of(example) > 2 ? 4 : 3) + 1) *
-         grouped::bytes_of_longest(grouped::bytes_of_tokens, example);
+  return ((nodes_of(example) > 2 ? 4 : 3) + 4) * grouped::bytes_of_longest(grouped::bytes_of_tokens, example);
 }
 
 /// Where all blocks are as long, what one rank did before its block for the next node had left, and before
