@@ -96,10 +96,10 @@ std::vector<Finding> gives_key_heads_in_turn(const Played& played) {
                              rank, row[0])}};
     }
     if (calls != turns)
-      return {
-          {calls == 1 ? "all_heads_at_once" : "",
-           fmt::format("rank {} called block.accumulate {} times; {} key heads, {} at once, are {}", rank,
-                       calls, integer(example, "kv_heads"), integer(example, "kv_heads_at_once"), turns)}};
+      return {{calls == 1 ? "all_heads_at_once" : "",
+               fmt::format("rank {} called block.accumulate {}; {} key heads, {} at once, take {}", rank,
+                           calls == 1 ? "once" : fmt::format("{} times", calls), integer(example, "kv_heads"),
+                           integer(example, "kv_heads_at_once"), turns)}};
   }
   return {};
 }
