@@ -43,4 +43,20 @@ Task with_refusals(Task task) {
   return task;
 }
 
+Task with_refusals_of_ranks(Task task) {
+  task = with_refusals(std::move(task));
+  task.outputs.back().axes = {"rank"};
+  for (std::function<Answer(const Example&)> Task::*of :
+       {&Task::expected, &Task::baseline, &Task::rounding}) {
+    if (!(task.*of)) continue;
+    task.*of = [once = task.*of](const Example& example) {
+      Answer answer = once(example);
+      Tensor64& said = answer.at(output_name);
+      if (said.size() == 1) said = Tensor64({example.ranks()}, said[0]);
+      return answer;
+    };
+  }
+  return task;
+}
+
 }  // namespace course::refusal

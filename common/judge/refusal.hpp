@@ -20,5 +20,7 @@ Answer with_refusal(const Example& example, Answer answer);
 
 /// A task whose functions refuse: what is expected of the others is as it was.
 Task with_refusals(Task task);
+/// The same of a function that every rank calls, and that refuses on every one.
+Task with_refusals_of_ranks(Task task);
 
 }  // namespace course::refusal

@@ -15,7 +15,7 @@ int modulo(int number, int count) {
 void require_whole_rows(int ranks, int columns) {
   if (ranks % columns != 0)
     throw std::invalid_argument(
-        fmt::format("a grid of {} columns: {} ranks, expected a multiple of the columns", columns, ranks));
+        fmt::format("rows of {} ranks: {} ranks, expected a multiple of the rows'", columns, ranks));
 }
 
 }  // namespace
@@ -25,6 +25,11 @@ int Topology::ahead(int rank, int hops, int ranks) const {
   if (kind_ == Kind::Grid) {
     require_whole_rows(ranks, width_);
     return modulo(rank / width_ + hops, ranks / width_) * width_ + rank % width_;
+  }
+  if (kind_ == Kind::DoubleRing) {
+    require_whole_rows(ranks, width_);
+    const int between = hops / width_, inside = hops % width_;
+    return modulo(rank / width_ + between, ranks / width_) * width_ + modulo(rank % width_ + inside, width_);
   }
   for (; hops > 0 && rank > 0; --hops) rank = (rank - 1) / width_;
   return rank;
@@ -38,7 +43,7 @@ int Topology::hops_between(int from, int to, int ranks) const {
 }
 
 std::vector<int> Topology::row_of(int rank, int ranks) const {
-  const bool grid = kind_ == Kind::Grid;
+  const bool grid = kind_ == Kind::Grid || kind_ == Kind::DoubleRing;
   if (grid) require_whole_rows(ranks, width_);
   const int first = grid ? rank / width_ * width_ : 0, count = grid ? width_ : ranks;
   std::vector<int> row;

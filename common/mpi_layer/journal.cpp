@@ -60,6 +60,7 @@ void Journal::note_now(Fact fact) {
 void Journal::count_sent(const Operation& operation) {
   const int peer = operation.case_peer();
   if (operation.kind != Kind::Send || peer < 0) return;
+  add_step({RankStep::Kind::Sends, peer, operation.bytes});
   const std::lock_guard guard(mutex_);
   add_sent(operation, peer, operation.bytes);
 }
@@ -103,6 +104,16 @@ void Journal::count_collective(const Operation& operation, const std::vector<std
 void Journal::add_span(Span span) {
   const std::lock_guard guard(mutex_);
   report_.spans.push_back(std::move(span));
+}
+
+void Journal::add_step(const RankStep& step) {
+  const std::lock_guard guard(mutex_);
+  if (step_count_ < steps_.size()) steps_[step_count_++] = step;
+}
+
+Report Journal::take() {
+  report_.steps.assign(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(step_count_));
+  return std::move(report_);
 }
 
 void Journal::show(Phase phase, const std::vector<PendingOperation>& pending,

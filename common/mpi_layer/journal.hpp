@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,8 @@ class Journal {
   /// `sent` are the bytes for each rank of its communicator, which its own place does not count.
   void count_collective(const Operation& operation, const std::vector<std::int64_t>& sent);
   void add_span(Span span);
+  /// Steps beyond those that are told are left out.
+  void add_step(const RankStep& step);
 
   /// Shows the phase, what is pending, and communicators. `more` says that there is more than the list knows
   /// of.
@@ -58,7 +61,7 @@ class Journal {
   std::uint64_t completions() const { return completions_; }
 
   /// The report, when nothing is added any more.
-  Report take() { return std::move(report_); }
+  Report take();
 
  private:
   bool add(const Fact& fact);
@@ -69,6 +72,8 @@ class Journal {
   RankStatus unwatched_{};
   RankStatus* page_;
   std::atomic<std::uint64_t> completions_ = 0;
+  std::array<RankStep, steps_told> steps_;  ///< in memory of its own: what a case allocates is counted
+  std::size_t step_count_ = 0;
   Report report_;
 };
 

@@ -51,6 +51,7 @@ struct Options {
 
 struct Report {
   Traffic traffic;                    ///< what this rank sent, but for what no rank of the case receives
+  std::vector<RankStep> steps;        ///< the first steps_told of them
   std::int64_t collective_bytes = 0;  ///< this rank's receive buffers of collectives
   Facts facts;                        ///< each once, the first few of each kind
   std::vector<Span> spans;            ///< on this host's monotonic clock; empty unless record_spans

@@ -52,6 +52,7 @@ void Overlap::begin_computing(std::span<const ComputeBuffer> buffers) {
   if (!on_owner_thread()) other_threads_ = true;
   if (looks_at_threads()) let_others_begin();
   computations_.push_back(!on_owner_thread());
+  journal_.add_step({});
   computing_thread_ = std::this_thread::get_id();
   computing_ = true;
   idle_call_ = nullptr;

@@ -376,6 +376,8 @@ void Recorder::complete(MPI_Request request, const MPI_Status& status, const cha
     if (real) sum(own, *known, status);
   });
   if (known == nullptr) return;
+  if (real && known->kind == Kind::Receive)
+    journal.add_step({RankStep::Kind::Has, known->case_peer(), known->bytes});
   hand_over(*known);
   if (real && known->kind == Kind::Receive) note_length(*known, status);
   if (known->persistent) {

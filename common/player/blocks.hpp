@@ -28,6 +28,8 @@ class Blocks {
   BlockBackward block_backward() { return make_backward({}); }
   /// Of a ring whose queries do not see every key.
   BlockForward block_forward_of_mask() { return make_forward({.masked = true}); }
+  /// The same of a ring that hides its transfers: instruments see what it computes beside them.
+  BlockForward hiding_block_forward_of_mask() { return make_forward({.in_tiles = true, .masked = true}); }
   BlockBackward block_backward_of_mask() { return make_backward({.masked = true}); }
 
   // The structs of lessons 05 to 14, in which q, k and v have equally many heads of one width.

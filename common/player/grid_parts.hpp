@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "ring/block_attention.hpp"
@@ -27,17 +29,41 @@ inline int rank_in(MPI_Comm comm) {
   return rank;
 }
 
+/// Throws std::invalid_argument with both numbers.
+inline void require_each_rank(const char* part, const char* what, std::size_t given, MPI_Comm comm) {
+  int ranks = 0;
+  MPI_Comm_size(comm, &ranks);
+  if (given == static_cast<std::size_t>(ranks)) return;
+  throw std::invalid_argument(std::string("parts.") + part + " was given " + std::to_string(given) + " " +
+                              what + " on a communicator of " + std::to_string(ranks) + " ranks");
+}
+
+/// Throws std::invalid_argument with both numbers.
+inline void require_rows(const char* part, const char* what, Index given, Index expected) {
+  if (given == expected) return;
+  throw std::invalid_argument(std::string("parts.") + part + " was given " + std::to_string(given) + " " +
+                              what + ", expected " + std::to_string(expected));
+}
+
 /// What every rank has on either side of an exchange of tokens for heads, all by rank.
 class Sides {
  public:
-  Sides(std::span<const KeyRange> heads_of, std::span<const Positions> positions, Index width, MPI_Comm comm)
-      : heads_of_(heads_of), width_(width), comm_(comm), own_(rank_in(comm)) {
+  /// x has all heads of this rank's tokens, y all tokens of its heads.
+  Sides(const char* part, HeadsView<const float> x, std::span<const KeyRange> heads_of,
+        std::span<const Positions> positions, HeadsView<const float> y, MPI_Comm comm)
+      : heads_of_(heads_of), width_(x.head_dim()), comm_(comm), own_(rank_in(comm)) {
+    require_each_rank(part, "ranges of heads", heads_of.size(), comm);
+    require_each_rank(part, "lists of positions", positions.size(), comm);
     std::vector<std::pair<Index, std::pair<std::size_t, std::size_t>>> order;
     for (std::size_t rank = 0; rank < positions.size(); ++rank) {
       rows_.emplace_back(positions[rank].size());
       for (std::size_t row = 0; row < positions[rank].size(); ++row)
         order.push_back({positions[rank][row], {rank, row}});
     }
+    const auto own = static_cast<std::size_t>(own_);
+    require_rows(part, "rows of x", x.seq(), std::ssize(positions[own]));
+    require_rows(part, "rows of y", y.seq(), std::ssize(order));
+    require_rows(part, "heads of y", y.heads(), heads_of[own].last - heads_of[own].first);
     std::ranges::sort(order);
     for (std::size_t place = 0; place < order.size(); ++place)
       rows_[order[place].second.first][order[place].second.second] = static_cast<Index>(place);
@@ -86,7 +112,7 @@ class Sides {
 
 inline void tokens_to_heads(HeadsView<const float> x, std::span<const KeyRange> heads_of,
                             std::span<const Positions> positions, HeadsView<float> y, MPI_Comm comm) {
-  const Sides sides(heads_of, positions, x.head_dim(), comm);
+  const Sides sides("tokens_to_heads", x, heads_of, positions, y, comm);
   std::vector<float> out;
   for (std::size_t rank = 0; rank < sides.ranks(); ++rank) {
     for (Index row = 0; row < x.seq(); ++row) {
@@ -106,7 +132,7 @@ inline void tokens_to_heads(HeadsView<const float> x, std::span<const KeyRange> 
 
 inline void heads_to_tokens(HeadsView<const float> y, std::span<const KeyRange> heads_of,
                             std::span<const Positions> positions, HeadsView<float> x, MPI_Comm comm) {
-  const Sides sides(heads_of, positions, x.head_dim(), comm);
+  const Sides sides("heads_to_tokens", x, heads_of, positions, y, comm);
   std::vector<float> out;
   for (std::size_t rank = 0; rank < sides.ranks(); ++rank) {
     for (const Index row : sides.rows(rank)) {
@@ -174,6 +200,9 @@ inline std::vector<KeyRange> seen(const Positions& queries, const Positions& key
 template <class Attend, class Moved>
 void go_round(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
               std::span<const Positions> positions, bool causal, MPI_Comm comm, Attend attend, Moved moved) {
+  require_each_rank("ring", "lists of positions", positions.size(), comm);
+  require_rows("ring", "rows of q", q.seq(), std::ssize(positions[static_cast<std::size_t>(rank_in(comm))]));
+  require_rows("ring", "rows of k", k.seq(), q.seq());
   Carried keys(comm, positions, k), values(comm, positions, v);
   const Positions& own = positions[static_cast<std::size_t>(keys.owner())];
   const float scale = 1.0f / std::sqrt(static_cast<float>(q.head_dim()));

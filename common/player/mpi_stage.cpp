@@ -173,6 +173,7 @@ std::vector<Span> MpiStage::end_watching(RankReport& report) {
   mpi_layer::Report seen = mpi_layer::end();
   heap_blocks::end();
   report.traffic = std::move(seen.traffic);
+  report.steps = std::move(seen.steps);
   report.collective_bytes = seen.collective_bytes;
   report.facts = std::move(seen.facts);
   return std::move(seen.spans);

@@ -66,6 +66,7 @@ struct RankReport {
   /// What it sent, in the file as bytes_sent_to, too. A player that tells only that has it read into entries
   /// without a call.
   Traffic traffic;
+  std::vector<RankStep> steps;        ///< in which order it sent, received and computed; empty: not told
   std::int64_t collective_bytes = 0;  ///< that collectives brought; -1: neither they nor traffic were counted
   std::int64_t device_peak_bytes = -1;  ///< device memory of a named range of the host's code; -1: none
   std::map<int, std::int64_t> nccl_bytes_sent_to;  ///< by ncclSend, of which nothing is counted above

@@ -35,7 +35,21 @@ T parse_json(const std::string& text, const fs::path& name) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelCounts, kernel, launches, bytes_read, bytes_written, requests,
                                    sectors, shared_requests, shared_passes, bank_conflicts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Sent, communicator, members, call, to, bytes)
+NLOHMANN_JSON_SERIALIZE_ENUM(RankStep::Kind, {{RankStep::Kind::Sends, "sends"},
+                                          {RankStep::Kind::Has, "has"},
+                                          {RankStep::Kind::Computes, "computes"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NcclGroup, call, bytes_sent, bytes_received, beside)
+
+/// ["sends", 1, 96].
+static void to_json(json& value, const RankStep& step) {
+  value = {step.kind, step.peer, step.bytes};
+}
+
+static void from_json(const json& value, RankStep& step) {
+  value.at(0).get_to(step.kind);
+  value.at(1).get_to(step.peer);
+  value.at(2).get_to(step.bytes);
+}
 
 /// A pair of kind and text where nothing else is known, and behind these what is.
 static void to_json(json& value, const Fact& fact) {
@@ -68,6 +82,7 @@ static void to_json(json& value, const RankReport& report) {
            {"facts", report.facts},
            {"outputs", report.outputs}};
   if (!report.traffic.empty()) value["traffic"] = report.traffic;
+  if (!report.steps.empty()) value["steps"] = report.steps;
   if (!report.thrown.empty()) value["thrown"] = report.thrown;
   if (report.told) value["told"] = *report.told;
   if (report.device_peak_bytes >= 0) value["device_peak_bytes"] = report.device_peak_bytes;
@@ -83,6 +98,7 @@ static void from_json(const json& value, RankReport& report) {
   value.at("peak_bytes").get_to(report.peak_bytes);
   const auto messages = value.at("bytes_sent_to").get<std::map<int, std::int64_t>>();
   report.traffic = value.contains("traffic") ? value["traffic"].get<Traffic>() : traffic_of(messages);
+  report.steps = value.value("steps", report.steps);
   value.at("collective_bytes").get_to(report.collective_bytes);
   value.at("facts").get_to(report.facts);
   value.at("outputs").get_to(report.outputs);

@@ -25,6 +25,19 @@ struct Sent {
 /// definition, whatever an algorithm would.
 using Traffic = std::vector<Sent>;
 
+/// Of what a rank did one step: it began to send a message, had received one, or began to compute on a block.
+struct RankStep {
+  enum class Kind { Sends, Has, Computes };
+  Kind kind = Kind::Computes;
+  int peer = -1;  ///< rank of the case, or outside_peer; -1 where it computes
+  std::int64_t bytes = 0;
+
+  bool operator==(const RankStep&) const = default;
+};
+
+/// So many of a rank's first steps are told, in their order.
+inline constexpr std::size_t steps_told = 512;
+
 /// Whether the call sends to one rank that it names: a send of MPI's or NCCL's, "" where only that is known.
 bool is_point_to_point(std::string_view call);
 

@@ -1,5 +1,6 @@
 #include "judge/checks/traffic_checks.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "protocol/case.hpp"
@@ -99,6 +100,44 @@ TEST(TrafficChecks, RecogniseNoMultipleWhereARankLeftAPeerOut) {
   EXPECT_EQ(checks::whole_multiple_sent(of_all, example, outcome), 2);
   outcome.reports[1].traffic[0].bytes = 0;
   EXPECT_EQ(checks::whole_multiple_sent(of_all, example, outcome), 0);
+}
+
+TEST(TrafficMap, ShowsWhoSentTooMuchByWhichCallBesideAllOthers) {
+  const CommunicationCheck look = checks::sends_by_the_map(
+      needed, [](const Example&, int from) { return fmt::format("rank {} is in a ring", from); }, "map");
+  EXPECT_TRUE(look(ring_of_four(), sent_times(1)).empty());
+  Outcome outcome = sent_times(1, {3});
+  outcome.reports[1].traffic = {{.call = "MPI_Isend", .to = 3, .bytes = 1000}};
+  const std::vector<Finding> found = look(ring_of_four(), outcome);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].mistake, "map");
+  EXPECT_EQ(found[0].text,
+            "rank 1 sent 1000 bytes in MPI_Isend to rank 3, 0 are needed; rank 1 is in a ring\n"
+            "bytes sent/needed, from each rank, a row, to each:\n"
+            "         0        1        2        3\n"
+            " 0        .    12/12        .        .\n"
+            " 1        .        .     0/24  !1000/0\n"
+            " 2        .        .        .    36/36\n"
+            " 3     0/48        .        .        .");
+}
+
+TEST(TrafficInAll, IsCountedOverAllReceivers) {
+  const checks::Limit limit = [](const Example&, int) { return 48; };
+  const CommunicationCheck look = checks::sends_in_all_at_most(limit, "sum");
+  Outcome outcome = sent_times(1);
+  EXPECT_TRUE(look(ring_of_four(), outcome).empty());
+  outcome.reports[2].traffic.push_back({.call = "MPI_Bcast", .to = 0, .bytes = 16});
+  ASSERT_EQ(look(ring_of_four(), outcome).size(), 1u);
+  EXPECT_EQ(look(ring_of_four(), outcome)[0].text, "rank 2 sent 52 bytes to others, at most 48 are needed");
+}
+
+TEST(Steps, AreInTheReportInTheirOrder) {
+  const TemporaryFolder temporary;
+  RankReport report;
+  report.steps = {{RankStep::Kind::Sends, 1, 96}, {}, {RankStep::Kind::Has, 3, 40}};
+  write_report(temporary.path(), report);
+  const std::filesystem::path path = temporary.path() / "report.json";
+  EXPECT_EQ(parse_report(read_text(path), path).steps, report.steps);
 }
 
 TEST(Traffic, IsInTheReportBesideTheBytesOfMessages) {

@@ -145,7 +145,8 @@ TEST(Grids, SayWhoSentToAnotherColumn) {
 }
 
 TEST(Topologies, SayWhereHopsLead) {
-  const Topology ring = Topology::ring(-1), grid = Topology::grid(2), tree = Topology::tree(2);
+  const Topology ring = Topology::ring(-1), grid = Topology::grid(2), tree = Topology::tree(2),
+                 rings = Topology::double_ring(3);
   EXPECT_EQ(ring.ahead(0, 1, 5), 4);
   EXPECT_EQ(ring.hops_between(4, 0, 5), 4);
   EXPECT_EQ(grid.ahead(1, 2, 6), 5);
@@ -155,6 +156,12 @@ TEST(Topologies, SayWhereHopsLead) {
   EXPECT_EQ(grid.row_of(3, 6), (std::vector<int>{2, 3}));
   EXPECT_THROW(grid.ahead(4, 1, 5), std::invalid_argument);
   EXPECT_THROW(grid.row_of(4, 5), std::invalid_argument);
+  EXPECT_EQ(rings.ahead(2, 1, 6), 0);
+  EXPECT_EQ(rings.ahead(2, 3, 6), 5);
+  EXPECT_EQ(rings.ahead(4, -4, 6), 0);
+  EXPECT_EQ(rings.hops_between(1, 3, 6), 5);
+  EXPECT_EQ(rings.row_of(4, 6), (std::vector<int>{3, 4, 5}));
+  EXPECT_THROW(rings.ahead(0, 1, 4), std::invalid_argument);
   EXPECT_EQ(tree.ahead(6, 1, 7), 2);
   EXPECT_EQ(tree.ahead(6, 2, 7), 0);
   EXPECT_EQ(tree.ahead(0, 1, 7), 0);

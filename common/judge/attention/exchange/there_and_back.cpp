@@ -118,17 +118,10 @@ std::string what_came(const Played& played) {
   return "";
 }
 
-/// Every rank says whether it refuses.
-Task with_refusals_of_ranks(Task task) {
-  task = refusal::with_refusals(std::move(task));
-  task.outputs.back().axes = {"rank"};
-  return task;
-}
-
 }  // namespace
 
 Task there_task(std::string id, std::string function) {
-  Task task = with_refusals_of_ranks(exact_task(
+  Task task = refusal::with_refusals_of_ranks(exact_task(
       std::move(id), std::move(function),
       {{.name = "y", .axes = {"head", "row", "col"}, .layout = layout_of(by_heads)}}, there, gathered_heads));
   task.communication_checks = exchange_checks(padded_parts([](const Example& example) {
@@ -140,7 +133,7 @@ Task there_task(std::string id, std::string function) {
 }
 
 Task back_task(std::string id, std::string function) {
-  Task task = with_refusals_of_ranks(
+  Task task = refusal::with_refusals_of_ranks(
       exact_task(std::move(id), std::move(function), {{"x", {"head", "row", "col"}, 1}}, back, summed_heads));
   task.communication_checks = exchange_checks(padded_parts([](const Example& example) {
     return std::vector<Exchange>{{by_heads, example.inputs.at("y").extent(2), true}};

@@ -1,6 +1,9 @@
 #pragma once
 
-#include "judge/task.hpp"
+#include <functional>
+#include <string>
+
+#include "judge/attention/grouped/grouped.hpp"
 
 /// Attention on a grid of exchanges and rings, over gathered keys and values, and round a ring of rings, for
 /// the judges. Examples have query heads that share key heads, on any layout, causal or not.
@@ -8,6 +11,17 @@ namespace course::grids {
 
 /// A grid's layout: each block of a contiguous or a zigzag layout of so many rings, cut into slices.
 Layout layout_of(int tokens, int ulysses, int rings, bool zigzag);
+
+/// Attention with the argument ulysses, kv_heads_at_once or node.
+Example on_grid(InputGenerator& generator, int ulysses, const std::string& what, const Layout& layout,
+                const grouped::Sizes& sizes, bool causal);
+Example gathering(InputGenerator& generator, Index at_once, const std::string& what, const Layout& layout,
+                  const grouped::Sizes& sizes, bool causal);
+Example in_nodes(InputGenerator& generator, int node, const std::string& what, const Layout& layout,
+                 const grouped::Sizes& sizes, bool causal);
+
+/// A wrong answer with its numbers of heads, this argument and what else tells of its ranks.
+std::function<std::string(const Played&)> sizes_in_words(std::string argument);
 
 /// A function of the arguments ulysses, rings, zigzag, tokens, tensor and replicas that gives u, r and the
 /// positions [ranks, tokens + 1] of each rank, -1 behind the last, and world_rank [tensor, ulysses, rings,
