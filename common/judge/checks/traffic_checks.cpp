@@ -101,7 +101,10 @@ CommunicationCheck sends_by_the_map(NeededBytes needed,
                                     std::string mistake) {
   return [=](const Example& example, const Outcome& outcome) -> std::vector<Finding> {
     const std::vector<OfPair> all = pairs(needed, example, outcome);
-    const auto over = std::ranges::find_if(all, [](const OfPair& pair) { return pair.sent > pair.needed; });
+    auto over =
+        std::ranges::find_if(all, [](const OfPair& pair) { return pair.sent > 0 && pair.needed == 0; });
+    if (over == all.end())
+      over = std::ranges::find_if(all, [](const OfPair& pair) { return pair.sent > pair.needed; });
     if (over == all.end()) return {};
     return {
         {mistake, fmt::format("rank {} sent {} bytes{} to rank {}, {} are needed; {}\n{}", over->from,

@@ -26,10 +26,13 @@ struct Row {
 /// What tells the mistakes of a grid apart; on one that is no more than a ring or an exchange the second.
 std::vector<Row> rows(InputGenerator& generator, int ranks, int ulysses) {
   const int rings = ranks / ulysses;
-  const Index ragged = ulysses == 3 ? 8 : 6, of_ragged = ulysses == 4 ? 3 : 2;
+  // Groups of query heads that the shares of such a group of ranks cut.
+  const auto [cut, of_cut] = ulysses > 3    ? std::pair{10, 2}
+                             : ulysses == 3 ? std::pair{8, 2}
+                                            : std::pair{6, 3};
   const std::vector<Row> all{
       {"equal slices of one piece", 2 * ulysses, ulysses, layout_of(4 * ranks, ulysses, rings, false)},
-      {"slices of zigzag blocks, shares that begin inside a group", ragged, of_ragged,
+      {"slices of zigzag blocks, shares that begin inside a group", cut, of_cut,
        layout_of(4 * ranks + 3, ulysses, rings, true)},
       {"zigzag of all ranks, key heads on several ranks", 2 * ulysses, std::max(1, ulysses / 2),
        Layout::named("zigzag", 2 * ranks, ranks)},
