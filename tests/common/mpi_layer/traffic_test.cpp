@@ -59,6 +59,21 @@ void test_messages_are_counted_by_call_and_peer() {
   CHECK(messages_by_peer(played.report.traffic) == (Bytes{{next, 40}, {previous, 4}}));
 }
 
+void test_steps_are_told_in_their_order() {
+  const Played played = play([] {
+    std::array<float, 4> out{}, in{};
+    MPI_Request requests[2];
+    MPI_Irecv(in.data(), 4, MPI_FLOAT, previous, 0, comm, &requests[0]);
+    MPI_Isend(out.data(), 4, MPI_FLOAT, next, 0, comm, &requests[1]);
+    compute_observer().begin({});
+    compute_observer().end();
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  });
+  CHECK(played.report.steps == (std::vector<RankStep>{{RankStep::Kind::Sends, next, 16},
+                                                      {RankStep::Kind::Computes, -1, 0},
+                                                      {RankStep::Kind::Has, previous, 16}}));
+}
+
 /// Each named by what it sends to each other rank; blocking and not, they send the same.
 void test_collectives_are_counted_by_what_they_mean() {
   std::array<float, 3 * ranks> out{}, in{};
@@ -220,6 +235,7 @@ void test_too_many_entries_are_summed() {
 
 void test_traffic() {
   test_messages_are_counted_by_call_and_peer();
+  test_steps_are_told_in_their_order();
   test_collectives_are_counted_by_what_they_mean();
   test_alltoallv_is_counted_by_its_parts();
   test_collectives_in_place_send_what_lies_there();
