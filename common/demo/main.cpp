@@ -171,8 +171,8 @@ class DemoLine : public program::CommandLine {
     with_prepare_.push_back(
         command
             .add_option("--exchange", options_.exchange,
-                        fmt::format("{}: what ranks exchange; any but a ring has an attention of its own, "
-                                    "causal or not, for any number of key heads (ring)",
+                        fmt::format("{}: how ranks share the work: ring, blocks travel; ulysses, tokens are "
+                                    "exchanged for heads, causal or not, of any number of key heads (ring)",
                                     fmt::join(between, ", ")))
             ->check(CLI::IsMember(between)));
     const std::vector<std::string> names = compared_rings();

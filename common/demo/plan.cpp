@@ -72,10 +72,10 @@ const char* asked_for(RingFor what) {
 void require_exchange_fits(const Options& options) {
   const std::string exchange = "--exchange " + options.exchange;
   const auto refuse = [&](bool given, const std::string& option, const char* why) {
-    if (given) throw UsageError(fmt::format("{} {}: {}; expected one of the two", exchange, option, why));
+    if (given) throw UsageError(fmt::format("{} {}: {}; leave out one of the two", exchange, option, why));
   };
   constexpr const char* no_rows = "it knows of no documents, windows, ALiBi or sinks";
-  refuse(!options.ring.empty(), "--ring " + options.ring, "it is no ring");
+  refuse(!options.ring.empty(), "--ring " + options.ring, "an exchange is no ring");
   refuse(options.latent.has_value(), "--latent", "all heads have one latent, which cannot be dealt out");
   refuse(options.row.documents.has_value(), "--documents", no_rows);
   refuse(options.layout == "documents", "--layout documents", no_rows);

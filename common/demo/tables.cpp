@@ -257,15 +257,15 @@ std::string exchange_table(const RunResult& run, const RingResult& ring) {
   const ExchangeShares shares = shares_of(run.shown);
   const WorkTable scores = scores_to_compute(run.shown), seconds = seconds_by_step(ring.ranks);
   const std::vector<std::int64_t> of_ring = bytes_of_ring(run.shown);
-  std::vector<std::string> heads{"heads", "of keys", "of equal share", "CPU time", "of equal share"};
+  std::vector<std::string> heads{"heads", "of equal share", "key heads", "CPU time", "of equal share"};
   for (const Way& way : shares.ways) heads.push_back(way.name);
   heads.emplace_back("ring");
   return table_by_rank(run, heads, [&](std::size_t rank) {
     const Share to_do = share(scores, rank), done = share(seconds, rank);
     std::vector<std::string> cells{std::to_string(one_or_all(shares.heads, rank)),
+                                   fmt::format("{:.2f}", to_do.of_equal),
                                    std::to_string(one_or_all(shares.kv_heads, rank)),
-                                   fmt::format("{:.2f}", to_do.of_equal), format_duration(done.work),
-                                   fmt::format("{:.2f}", done.of_equal)};
+                                   format_duration(done.work), fmt::format("{:.2f}", done.of_equal)};
     for (const Way& way : shares.ways) cells.push_back(format_bytes(one_or_all(way.bytes, rank)));
     cells.push_back(format_bytes(one_or_all(of_ring, rank)));
     return cells;

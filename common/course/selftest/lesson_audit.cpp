@@ -212,8 +212,11 @@ class Audit {
   void look_at_fact(const std::string& kind, const MistakeRow& row) {
     const fs::path kinds = "common/protocol/fact_kinds.hpp";
     if (!is_file(kinds)) return;
-    require(read_text(checkout_.root / kinds).find("\"" + kind + "\"") != std::string::npos, "README",
-            row.page, fmt::format("line {}: '{}' is no kind of fact in {}", row.line, kind, kinds.string()));
+    const auto defines = [&](const std::string& line) {
+      return line.find(" fact_") != std::string::npos && line.ends_with(" = \"" + kind + "\";");
+    };
+    require(std::ranges::any_of(lines_of(read_text(checkout_.root / kinds)), defines), "README", row.page,
+            fmt::format("line {}: '{}' is no kind of fact in {}", row.line, kind, kinds.string()));
   }
 
   void look_at_hints() {

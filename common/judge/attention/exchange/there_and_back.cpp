@@ -27,11 +27,10 @@ Tensor coded(Index heads, Index tokens, Index width) {
   return x;
 }
 
-/// "token 3 of head 2", of the first number of a row; empty where no token's row begins so, or any room's
-/// may.
+/// "token 3 of head 2", by the first number of a row; empty where no token's row begins with it.
 std::string place_of(double number, Index heads, Index tokens) {
   const double head = std::floor(number + 1e-5), token = std::floor((number - head) * 100 + 1e-3);
-  const bool is_one = number > 0 && head < static_cast<double>(heads) &&
+  const bool is_one = number >= 0 && head < static_cast<double>(heads) &&
                       token < static_cast<double>(tokens) && std::abs(head + token / 100 - number) < 1e-5;
   return is_one ? fmt::format("token {} of head {}", token, head) : "";
 }
@@ -133,7 +132,9 @@ std::string what_came(const Played& played) {
   const Tensor& x = played.example->inputs.at("x");
   for (Index i = 0; i < y.size(); i += y.extent(2)) {
     if (y[i] == expected[i]) continue;
-    const std::string found_there = place_of(y[i], x.extent(0), x.extent(1));
+    // What was never filled may be 0, too.
+    const std::string found_there =
+        y[i] == 0 ? "token 0 of head 0, or zeros" : place_of(y[i], x.extent(0), x.extent(1));
     const std::string belongs_there = place_of(expected[i], x.extent(0), x.extent(1));
     if (found_there.empty() || belongs_there.empty()) return "";
     return fmt::format("the first wrong row holds {}; it should hold {}", found_there, belongs_there);

@@ -29,8 +29,8 @@ Example large_block(InputGenerator& generator) {
   return example;
 }
 
-/// Lesson 05's keys far below the others with values as much larger, and scores near 85. A
-/// ring of this lesson has no weights of its own, so that its block is where they can be dropped.
+/// Lesson 05's keys far below the others with values as much larger, and scores near 85. Only
+/// the block computes weights in lesson 15, so only there can an answer drop small ones.
 Example far_example(InputGenerator& generator) {
   const Layout layout = of_one_rank(9);
   Example far = ring_forward::far_example(generator, layout);
