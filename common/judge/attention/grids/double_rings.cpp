@@ -72,8 +72,9 @@ std::int64_t needed_in_nodes(const Example& example, int from, int to) {
 }
 
 std::string neighbours_of(const Example& example, int rank) {
-  return fmt::format("rank {} sends to rank {} in its node and to rank {} in the next", rank,
-                     next_in_node(example, rank), in_next_node(example, rank));
+  const std::string inside =
+      node_of(example) == 1 ? "" : fmt::format("rank {} in its node and to ", next_in_node(example, rank));
+  return fmt::format("rank {} sends to {}rank {} in the next", rank, inside, in_next_node(example, rank));
 }
 
 /// The rooms, a copy of one's own block, a state and what is given back, and as much for MPI.
