@@ -3,9 +3,9 @@
 # that is the fixture of the others, since the judge then works out the right answers once:
 #   candidates.lesson05.given       the solution and the skeleton
 #   candidates.lesson05.mistakes    mutants, those without a name too, combinations and variants; wrong ones on few ranks
-#   candidates.lesson05.seeds       all of these with COURSE_SEEDS seeds, and with COURSE_FORMS a mistake's further
-#                                   forms, those on few ranks with COURSE_SEEDS_OF_FORMS, for the tests seeds.*
-#                                   (label seeds)
+#   candidates.lesson05.seeds       right ones of these with COURSE_SEEDS seeds, wrong ones with COURSE_SEEDS_OF_MISTAKES,
+#                                   and with COURSE_FORMS a mistake's further forms, on few ranks, for the tests
+#                                   seeds.* (label seeds)
 #   candidates.lesson05.answers     tests/ledger/answers, compiled by the test answer.lesson05.build
 #   candidates.lesson05.corpus      tests/corpus, compiled by the test corpus.lesson05.build
 #   candidates.lesson05.python      what Python.cmake adds
@@ -14,7 +14,7 @@
 option(COURSE_FORMS "Build every form of a mistake, not the first alone, for the tests with the label seeds" OFF)
 set(COURSE_MOST_RANKS 5) # of wrong answers in the set "mistakes": each more costs time, and shows little more
 set(COURSE_SEEDS 4 CACHE STRING "With how many seeds the tests with the label seeds draw their inputs")
-set(COURSE_SEEDS_OF_FORMS 1 CACHE STRING "The same of a mistake's forms but its first")
+set(COURSE_SEEDS_OF_MISTAKES 1 CACHE STRING "The same of wrong answers")
 
 # Adds the test NAME to a set: the judge expects EXPECT of the subject, plays the hidden inputs as well where HIDDEN is
 # "hidden" rather than "public", and compares with the ledger's ENTRY.
@@ -305,7 +305,7 @@ function(play_candidates lesson)
       set(seeds ${COURSE_SEEDS})
       set(labels seeds)
       list(APPEND options --most-ranks-of-further-forms ${COURSE_MOST_RANKS}
-                          --most-seeds-of-further-forms ${COURSE_SEEDS_OF_FORMS})
+                          --most-seeds-of-mistakes ${COURSE_SEEDS_OF_MISTAKES})
     elseif(set STREQUAL "mistakes")
       list(APPEND labels mutant) # what leaves mutants out need not play them
       list(APPEND options --most-ranks ${COURSE_MOST_RANKS})

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "demo/exchange.hpp"
 #include "protocol/errors.hpp"
 #include "ring/shards.hpp"
 #include "runner/launch_files.hpp"
@@ -33,8 +34,9 @@ Case ring_case(const Demonstration& shown, const std::string& name, const std::s
   Case made{{function, timed::ring_arguments(shown.layout())}};
   made.inputs.resize(static_cast<std::size_t>(shown.ranks));
   if (shown.is_packed()) timed::add_row(made, shown.row);
-  // A ring on GPUs has positions for every mask; the causal one of cores needs no word.
-  if (shown.causal() && shown.backend != "mpi") made.arguments["causal"] = {1};
+  // A ring on GPUs and an exchange have positions for every mask; the causal ring of cores needs no word.
+  if (shown.causal() && (shown.backend != "mpi" || shown.is_exchange())) made.arguments["causal"] = {1};
+  if (shown.is_exchange()) made.arguments["kv_heads"] = {static_cast<double>(shown.input.kv_heads())};
   const std::int64_t bytes = shown.input.q.size() * static_cast<std::int64_t>(sizeof(float));
   for (const std::string& output : outputs) made.outputs[output] = {bytes + header_bytes, 0};
   made.subject = library;
@@ -103,18 +105,16 @@ void give_latent(Case& to, const Latent& given, const Layout& layout) {
   }
 }
 
-/// The function of the grouped ring's lesson that sends one.
-constexpr const char* latent_ring = "latent_ring_attention";
-
 /// A forward case of each ring and, with a gradient, a backward one, for the player in this order: each ring
-/// goes back from its own o and lse, and the first ring's cases hold what all are given.
+/// goes back from its own o and lse, or from what its exchange has kept, and the first ring's cases hold what
+/// all are given.
 std::vector<Case> cases_of(const Demonstration& shown) {
   std::vector<Case> all;
   const Layout layout = shown.layout();
   const std::string first = shown.rings.front().name;
   if (shown.input.latent) {
-    const fs::path& library = shown.rings.front().forward.library;
-    give_latent(all.emplace_back(ring_case(shown, first, latent_ring, library, {"o", "lse"})),
+    const timed::Code& ring = shown.rings.front().forward;
+    give_latent(all.emplace_back(ring_case(shown, first, ring.ring, ring.library, {"o", "lse"})),
                 *shown.input.latent, layout);
     return all;
   }
@@ -130,8 +130,12 @@ std::vector<Case> cases_of(const Demonstration& shown) {
     if (!shown.backward) continue;
     Case& after = all.emplace_back(
         ring_case(shown, backward, ring.backward.ring_backward, ring.backward.library, {"dq", "dk", "dv"}));
-    give_qkv(after);
-    after.from["o"] = after.from["lse"] = forward;
+    if (const std::vector<std::string> kept = kept_by(shown); !kept.empty()) {
+      for (const std::string& name : kept) after.from[name] = forward;
+    } else {
+      give_qkv(after);
+      after.from["o"] = after.from["lse"] = forward;
+    }
     give(after, "d_o", *shown.input.d_o, first + "-backward", layout);
   }
   return all;
@@ -167,15 +171,22 @@ std::vector<RingResult> answers_of(const Demonstration& shown, const std::vector
 
 // ---- on this machine ----
 
+/// The sizes of the longest block: of a ring a shard of every head, of an exchange all tokens of the heads
+/// that a rank has.
+timed::Extents longest_block(const Demonstration& shown) {
+  if (shown.is_exchange())
+    return {std::ranges::max(shares_of(shown).heads), shown.input.seq(), shown.input.head_dim()};
+  return {shown.input.heads(), largest_shard(shown.layout().shard_tokens()), shown.input.head_dim()};
+}
+
 /// A minute, and what reading the input and the longest block take on a slow machine with as many ranks a
 /// core as here.
 double quiet_limit_s(const Demonstration& shown) {
   const double slow_flops = shown.simulated() ? 1e7 : 1e8;
   constexpr double slow_bytes = 2e7, quiet_s = 60, start_s = 1;
-  const timed::Extents shard{shown.input.heads(), largest_shard(shown.layout().shard_tokens()),
-                             shown.input.head_dim()};
+  const timed::Extents block = longest_block(shown);
   const double block_flops =
-      shown.backward ? timed::backward_operations(shard) : timed::forward_operations(shard);
+      shown.backward ? timed::backward_operations(block) : timed::forward_operations(block);
   const double ranks_a_core =
       std::max(1.0, shown.ranks / static_cast<double>(std::thread::hardware_concurrency()));
   return quiet_s + start_s * shown.ranks +
@@ -220,7 +231,7 @@ std::string news(const Demonstration& shown, const std::vector<RankSnapshot>& ra
   if (!std::ranges::all_of(ranks, begun)) return "starting " + timed::plural(shown.ranks, "rank");
   const auto played = static_cast<std::size_t>(ranks[0].case_index);
   const std::size_t passes = shown.backward ? 2 : 1;
-  return fmt::format("{} ring, {}{}{}", shown.rings.at(played / passes).name,
+  return fmt::format("{}, {}{}{}", called(shown.rings.at(played / passes).name),
                      played % passes == 0 ? "forward" : "backward", ranks[0].text.empty() ? "" : ": ",
                      ranks[0].text);
 }
@@ -256,6 +267,10 @@ Tensor joined_input(const fs::path& folder, const Layout& layout, const std::str
 
 Layout Demonstration::layout() const {
   return layout_of(*this, static_cast<int>(input.seq()));
+}
+
+std::string called(const std::string& ring) {
+  return ring + (ring_kind(ring).is_exchange() ? " exchange" : " ring");
 }
 
 int worthwhile_runs(const Input& input) {

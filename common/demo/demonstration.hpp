@@ -14,7 +14,7 @@
 namespace course::demo {
 
 struct Ring {
-  std::string name;  ///< as --ring takes it
+  std::string name;  ///< as --ring or --exchange takes it
   timed::Code forward, backward = {};
 };
 
@@ -43,6 +43,7 @@ struct Demonstration {
   reference::Mask mask() const { return row.mask(); }
   bool causal() const { return row.causal; }
   bool is_packed() const { return what == RingFor::PackedRows; }
+  bool is_exchange() const { return what == RingFor::Exchange; }
 };
 
 /// Finds the lessons that the options ask for; says on stderr which cannot be shown and are left out. Throws
@@ -54,13 +55,16 @@ Demonstration plan(const program::Checkout& checkout, const Options& options);
 Demonstration with_rings(const program::Checkout& checkout, const std::vector<std::string>& rings,
                          Demonstration shown);
 
+/// "blocking ring", or "ulysses exchange".
+std::string called(const std::string& ring);
+
 /// How often to run: a run of a few milliseconds is mostly first messages, first touches of memory and the
 /// whims of the scheduler, so of such runs the fastest of several is shown.
 int worthwhile_runs(const Input& input);
 
-/// What came of one ring.
+/// What came of one ring, or of an exchange.
 struct RingResult {
-  std::string name;                       ///< as --ring takes it
+  std::string name;                       ///< that of a Ring
   std::map<std::string, Tensor> outputs;  ///< whole: o, lse and, unless the run was forward only, dq, dk, dv
   std::vector<RankRecord> ranks;  ///< the backward pass begins where the slowest rank's forward pass ends
   Comparison comparison = {};     ///< of the outputs with what they should be

@@ -249,6 +249,7 @@ Input load_whole(const Options& options, bool backward) {
 }  // namespace
 
 RingFor Options::what() const {
+  if (by_exchange()) return RingFor::Exchange;
   const bool shared = kv_heads > 0 || (files && differ_in_heads(npy_shape(files->q), npy_shape(files->k)));
   if (row.any() || layout == "documents" || (shared && causal.value_or(false))) return RingFor::PackedRows;
   if (latent) return RingFor::Latent;

@@ -41,6 +41,7 @@ struct Options {
   std::optional<Sizes> sizes = {};
   std::optional<LatentSizes> latent = {};  ///< with sizes
   std::filesystem::path out;               ///< empty: only the pictures are written, into .course/demo
+  std::string exchange = ring_exchange;    ///< one of exchanges()
   std::string ring;  ///< empty: all that fit the other options, or the first where the other cannot be shown
   bool forward = false;       ///< leave the backward pass out
   bool in_registers = false;  ///< the blocks are those in vector registers
@@ -50,6 +51,7 @@ struct Options {
   std::filesystem::path report;   ///< not empty: of cases that have been played there; nothing else is run
 
   bool on_gpu() const { return backend != "mpi"; }
+  bool by_exchange() const { return exchange != ring_exchange; }
   /// Which rings can show it. Throws NpyError for files of k and q whose shapes cannot be read.
   RingFor what() const;
   bool is_causal() const { return causal.value_or(what() == RingFor::PackedRows); }

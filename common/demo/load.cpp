@@ -30,6 +30,17 @@ WorkTable scores_by_step(const Layout& layout, const reference::Mask& mask) {
   return scores;
 }
 
+WorkTable scores_of_heads(const std::vector<Index>& heads, const Layout& layout,
+                          const reference::Mask& mask) {
+  std::vector<Index> all(static_cast<std::size_t>(layout.tokens()));
+  std::iota(all.begin(), all.end(), Index{0});
+  const auto of_one_head = static_cast<double>(mask.work(all, all));
+  WorkTable scores = empty_table(heads.size());
+  for (std::size_t rank = 0; rank < heads.size(); ++rank)
+    scores[rank][0] = static_cast<double>(heads[rank]) * of_one_head;
+  return scores;
+}
+
 std::vector<BlocksToSend> blocks_to_send(const std::vector<int>& hops) {
   const int ranks = static_cast<int>(hops.size());
   std::vector<BlocksToSend> all(hops.size());

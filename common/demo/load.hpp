@@ -7,8 +7,8 @@
 #include "ring/layout.hpp"
 #include "runner/outcome.hpp"
 
-/// How the work of a ring is shared among its ranks. At step s of a ring whose blocks go from rank to rank +
-/// 1 rank r holds the block of rank (r - s) mod P.
+/// How the work of a ring, or an exchange, is shared among its ranks. At step s of a ring whose blocks go
+/// from rank to rank + 1 rank r holds the block of rank (r - s) mod P.
 namespace course::demo {
 
 /// Work by rank and step.
@@ -16,6 +16,9 @@ using WorkTable = std::vector<std::vector<double>>;
 
 /// The scores of one head that the mask shows.
 WorkTable scores_by_step(const Layout& layout, const reference::Mask& mask);
+
+/// The scores of all heads that a rank computes in an exchange, where it has whole heads and takes one step.
+WorkTable scores_of_heads(const std::vector<Index>& heads, const Layout& layout, const reference::Mask& mask);
 
 /// How many blocks of keys and values each rank has to send where blocks make so many hops, and how many of
 /// gradients, which travel with them and then go straight home.

@@ -35,12 +35,15 @@ double available_bytes() {
 /// memory, and in the ranks; there two blocks of keys and values and the state; the output in the ranks, in
 /// files and whole; its reference in float64; and for each ring beyond the first its output twice. Backward
 /// d_o and the three gradients in these places, two blocks of gradients in the ranks, and the reference in
-/// float64. Ranks with GPUs keep the keys and values of twice as many blocks as there are, on both sides.
+/// float64. An exchange has all of it once more by heads, in files what it keeps, and parts on their way; key
+/// heads that several ranks have count as often. Ranks with GPUs keep the keys and values of twice as many
+/// blocks as there are, on both sides.
 double tensors_held(const Demonstration& shown, bool prepared) {
   const double further_rings = static_cast<double>(shown.rings.size() - 1);
   if (prepared) return 8;
   const double log = shown.backend == "mpi" ? 0 : 8.0 * shown.ranks;
-  return log + (shown.backward ? 45 + 8 * further_rings : 20 + 2 * further_rings);
+  const double by_heads = shown.is_exchange() ? 24 : 0;
+  return log + by_heads + (shown.backward ? 45 + 8 * further_rings : 20 + 2 * further_rings);
 }
 
 /// Throws Unavailable where this machine cannot hold what is shown, of an input of this shape.
@@ -164,6 +167,14 @@ class DemoLine : public program::CommandLine {
                                             "each, which is slow; cuda, this "
                                             "machine's devices (mpi)")
                                 ->check(CLI::IsMember({"mpi", "sim", "cuda"})));
+    const std::vector<std::string> between = exchanges();
+    with_prepare_.push_back(
+        command
+            .add_option("--exchange", options_.exchange,
+                        fmt::format("{}: how ranks share the work: ring, blocks travel; ulysses, tokens are "
+                                    "exchanged for heads, causal or not, of any number of key heads (ring)",
+                                    fmt::join(between, ", ")))
+            ->check(CLI::IsMember(between)));
     const std::vector<std::string> names = compared_rings();
     with_prepare_.push_back(
         command

@@ -62,12 +62,32 @@ const char* asked_for(RingFor what) {
     case RingFor::PackedRows:
       return "documents, windows, ALiBi or sinks";
     case RingFor::Everything:
+    case RingFor::Exchange:
       break;
   }
   return "";
 }
 
-/// The names of the rings that the options ask for. Throws UsageError where there is none.
+/// Throws UsageError or Unavailable where an exchange cannot show what the options ask for.
+void require_exchange_fits(const Options& options) {
+  const std::string exchange = "--exchange " + options.exchange;
+  const auto refuse = [&](bool given, const std::string& option, const char* why) {
+    if (given) throw UsageError(fmt::format("{} {}: {}; leave out one of the two", exchange, option, why));
+  };
+  constexpr const char* no_rows = "it knows of no documents, windows, ALiBi or sinks";
+  refuse(!options.ring.empty(), "--ring " + options.ring, "an exchange is no ring");
+  refuse(options.latent.has_value(), "--latent", "all heads have one latent, which cannot be dealt out");
+  refuse(options.row.documents.has_value(), "--documents", no_rows);
+  refuse(options.layout == "documents", "--layout documents", no_rows);
+  refuse(options.row.window > 0, "--window", no_rows);
+  refuse(options.row.alibi, "--alibi", no_rows);
+  refuse(options.row.sink.has_value(), "--sinks", no_rows);
+  if (options.on_gpu())
+    throw Unavailable(fmt::format("{} --backend {}: no kernel lesson has it", exchange, options.backend));
+}
+
+/// The names of the rings that the options ask for, or of the exchange. Throws UsageError where there is
+/// none.
 std::vector<std::string> rings_of(const Options& options) {
   const std::string backend = "--backend " + options.backend;
   const RingFor what = options.what();
@@ -78,10 +98,9 @@ std::vector<std::string> rings_of(const Options& options) {
                                                              : "has as many key heads as heads"));
   }
   std::vector<std::string> names;
+  const std::string& named = options.by_exchange() ? options.exchange : options.ring;
   for (const RingKind& kind : ring_kinds) {
-    if (kind.what != what || kind.on_gpu != options.on_gpu()) continue;
-    if (options.ring.empty() || options.ring == "both" || options.ring == kind.name)
-      names.push_back(kind.name);
+    if (kind.is_asked_for(what, options.on_gpu(), named)) names.push_back(kind.name);
   }
   if (!options.ring.empty() && (what != RingFor::Everything || options.on_gpu())) {
     const RingKind& only = *std::ranges::find_if(ring_kinds, [&](const RingKind& kind) {
@@ -117,11 +136,16 @@ Demonstration with_rings(const program::Checkout& checkout, const std::vector<st
   const auto code = [&](Role role) {
     return timed::code_of(checkout, held_lesson(checkout, role, demo_command), subject);
   };
+  const auto named = [](std::string& function, std::string_view name) {
+    if (!name.empty()) function = name;
+  };
   for (const std::string& name : rings) {
     const RingKind& kind = ring_kind(name);
     shown.what = kind.what;
     Ring& ring = shown.rings.emplace_back(Ring{name, code(kind.forward)});
+    named(ring.forward.ring, kind.function);
     if (shown.backward) ring.backward = code(kind.backward);
+    named(ring.backward.ring_backward, kind.function_backward);
     shown.player = player_of(checkout, held_lesson(checkout, kind.forward, demo_command), shown);
     if (kind.on_gpu) continue;
     const bool registers = shown.in_registers;
@@ -132,6 +156,7 @@ Demonstration with_rings(const program::Checkout& checkout, const std::vector<st
 }
 
 Demonstration plan(const program::Checkout& checkout, const Options& options) {
+  if (options.by_exchange()) require_exchange_fits(options);
   std::vector<std::string> rings = rings_of(options);
   Lessons lessons(checkout, options.mine);
   const RingKind& shown_ring = ring_kind(rings.front());

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "demo/exchange.hpp"
 #include "demo/load.hpp"
 #include "demo/tables.hpp"
 #include "text/text_file.hpp"
@@ -27,6 +28,16 @@ using timed::plural;
 using timeline::format_duration;
 using timeline::format_percent;
 
+std::string capital(std::string text) {
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+/// "ring attention", or "ulysses attention".
+std::string attention(const RunResult& run) {
+  return (run.shown.is_exchange() ? run.shown.rings.front().name : "ring") + " attention";
+}
+
 /// How many ranks each host has.
 std::map<std::string, int> hosts_of(const RunResult& run) {
   std::map<std::string, int> ranks_on;
@@ -45,7 +56,7 @@ bool share_cores(const RunResult& run) {
 std::vector<Timeline> timelines(const RunResult& run) {
   std::vector<Timeline> all;
   for (const RingResult& ring : run.rings) {
-    all.push_back({fmt::format("{} ring: {}", ring.name, format_duration(slowest_s(ring))),
+    all.push_back({fmt::format("{}: {}", called(ring.name), format_duration(slowest_s(ring))),
                    timed::traces_of(ring.ranks, run.shown.simulated())});
   }
   return all;
@@ -78,6 +89,20 @@ std::string load_note(const RunResult& run) {
          "\n";
 }
 
+/// Who has nothing to compute, and what the table's bytes are.
+std::string exchange_note(const RunResult& run) {
+  const int idle = shares_of(run.shown).idle_ranks();
+  const std::string who = idle == 0 ? ""
+                                    : fmt::format("{} of {} ranks {} no heads\n", idle, run.shown.ranks,
+                                                  idle == 1 ? "has" : "have");
+  return who +
+         painted(
+             "bytes: what a rank sends on each way; ring: what it would send in a ring, every block all the "
+             "way round",
+             Colour::Grey) +
+         "\n";
+}
+
 // ---- text ----
 
 /// " with simulated GPUs", or nothing where ranks compute on cores.
@@ -101,9 +126,10 @@ std::string lessons(const RunResult& run) {
     forward.push_back(run.shown.block.lesson + " (blocks)");
     backward.push_back(run.shown.block_backward.lesson);
   }
+  const std::string kind = run.shown.is_exchange() ? "exchange" : "ring";
   for (const Ring& ring : run.shown.rings) {
     forward.push_back(
-        fmt::format("{} ({})", ring.forward.lesson, run.rings.size() == 1 ? "ring" : ring.name + " ring"));
+        fmt::format("{} ({})", ring.forward.lesson, run.rings.size() == 1 ? kind : called(ring.name)));
     backward.push_back(ring.backward.lesson);
   }
   return listed(forward) + (run.shown.backward ? ", " + listed(backward) + " (the same backward)" : "");
@@ -133,7 +159,7 @@ std::string heading(const RunResult& run) {
   std::string row = demo::in_words(run.shown.row, run.shown.input.seq());
   if (run.shown.in_registers)
     row += std::string(row.empty() ? "" : ", ") + "blocks of lesson " + run.shown.block.lesson;
-  return painted(fmt::format("Ring attention, forward{}, {}causal, {}: {}{}",
+  return painted(fmt::format("{}, forward{}, {}causal, {}: {}{}", capital(attention(run)),
                              run.shown.backward ? " and backward" : "", run.shown.causal() ? "" : "not ",
                              shards(run), where(run), run.shown.mine ? ", your own code" : ""),
                  Colour::Bold) +
@@ -158,7 +184,8 @@ std::string details(const RunResult& run) {
                                  run.shown.mine ? "your own" : "the solutions of", lessons(run));
   if (run.shown.backend != "mpi") return text + what_times_are(run) + "\n\n";
   if (run.shown.runs > 1) text += times(run) + (run.rings.size() == 1 ? "; " : ", in turns; ");
-  text += "a transfer includes waiting for the neighbour\n";
+  text += fmt::format("a transfer includes waiting for the {}\n",
+                      run.shown.is_exchange() ? "others" : "neighbour");
   if (share_cores(run)) {
     text +=
         "         more ranks than cores (mpirun oversubscribes): ranks take turns, and most of a transfer or "
@@ -170,9 +197,7 @@ std::string details(const RunResult& run) {
 /// "Blocking ring", over what is that ring's alone; nothing where there is no other.
 std::string ring_heading(const RunResult& run, const RingResult& ring) {
   if (run.rings.size() == 1) return "";
-  std::string name = ring.name + " ring";
-  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  return painted(name, Colour::Bold) + "\n";
+  return painted(capital(called(ring.name)), Colour::Bold) + "\n";
 }
 
 std::string tables(const RunResult& run) {
@@ -210,7 +235,7 @@ std::string conclusion(const RunResult& run) {
     for (const OutputComparison& output : ring.comparison.outputs) {
       if (!output.right()) outputs.push_back(output.name);
     }
-    if (!outputs.empty()) wrong.push_back(fmt::format("{} of the {} ring", listed(outputs), ring.name));
+    if (!outputs.empty()) wrong.push_back(fmt::format("{} of the {}", listed(outputs), called(ring.name)));
   }
   std::string text = wrong.empty() ? painted("Right", Colour::Green) + " in "
                                    : painted("WRONG", Colour::Red) + ": " + listed(wrong) + ", looking at ";
@@ -237,9 +262,23 @@ std::string verdicts(const RunResult& run) {
   return text + "\n";
 }
 
+/// Who sent more than an exchange needs.
+std::string exchange_remarks(const RunResult& run) {
+  const std::vector<std::int64_t> needed = shares_of(run.shown).bytes_to_send();
+  std::string text;
+  for (const RankRecord& rank : run.rings.front().ranks) {
+    const auto number = static_cast<std::size_t>(rank.trace.rank);
+    if (rank.bytes_sent > needed[number])
+      text +=
+          fmt::format("  rank {}: sent {} bytes, of which {} are needed: it pads, or sends something twice\n",
+                      number, rank.bytes_sent, needed[number]);
+    for (const std::string& fact : rank.facts) text += fmt::format("  rank {}: {}\n", number, fact);
+  }
+  return text;
+}
+
 /// Of rings on cores: that on GPUs may well use collectives, for NCCL's id.
-std::string remarks(const RunResult& run) {
-  if (run.shown.backend != "mpi") return "";
+std::string ring_remarks(const RunResult& run) {
   std::string text;
   // Sinks belong to the queries of all ranks, which add up their gradients.
   const std::int64_t allowed =
@@ -261,6 +300,12 @@ std::string remarks(const RunResult& run) {
         fmt::format("  the {} ring sent {} bytes and the {} one {}: one of them pads, or makes a hop more\n",
                     ring.name, sent, run.rings.front().name, first_sent);
   }
+  return text;
+}
+
+std::string remarks(const RunResult& run) {
+  if (run.shown.backend != "mpi") return "";
+  const std::string text = run.shown.is_exchange() ? exchange_remarks(run) : ring_remarks(run);
   return text.empty() ? "" : "Noticed\n" + text;
 }
 
@@ -278,6 +323,17 @@ Json relative_errors(const Comparison& comparison) {
   return by_output(comparison, [](const OutputComparison& output) { return output.overall.relative; });
 }
 
+void add_shares(Json& ranks, const Demonstration& shown) {
+  const ExchangeShares shares = shares_of(shown);
+  const std::vector<std::int64_t> of_ring = bytes_of_ring(shown);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ranks[rank]["heads"] = shares.heads[rank];
+    ranks[rank]["kv_heads"] = shares.kv_heads[rank];
+    for (const Way& way : shares.ways) ranks[rank]["bytes_" + way.name] = way.bytes[rank];
+    ranks[rank]["bytes_of_ring"] = of_ring[rank];
+  }
+}
+
 Json per_rank(const RunResult& run, const RingResult& ring) {
   Json all = timed::per_rank_json(ring.ranks);
   if (run.shown.on_device()) {
@@ -285,12 +341,13 @@ Json per_rank(const RunResult& run, const RingResult& ring) {
   }
   const std::vector<int> tokens = run.shown.layout().shard_tokens();
   for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank]["tokens"] = tokens[rank];
+  if (run.shown.is_exchange()) add_shares(all, run.shown);
   return all;
 }
 
 /// Beside each other: what there is to compute and how it was shared, 1 being in balance.
 Json load(const RunResult& run) {
-  const WorkTable scores = scores_by_step(run.shown.layout(), run.shown.mask());
+  const WorkTable scores = scores_to_compute(run.shown);
   return {{"scores_by_step", scores},
           {"slowest_steps", slowest_steps(scores)},
           {"slowest_steps_measured", run.shown.backend == "mpi"
@@ -343,7 +400,10 @@ std::string report_text(const RunResult& run, const timed::Page& page, bool verb
   std::string text = fitted(heading(run));
   if (verbose) text += details(run) + tables(run) + verdicts(run);
   const bool uneven = run.shown.causal() || run.shown.is_packed();
-  const std::string load = uneven ? load_table(run, run.rings.front()) + fitted(load_note(run)) : "";
+  const std::string load = run.shown.is_exchange()
+                               ? exchange_table(run, run.rings.front()) + fitted(exchange_note(run))
+                           : uneven ? load_table(run, run.rings.front()) + fitted(load_note(run))
+                                    : "";
   return text + ring_table(run) + fitted(painted(what_times_are(run), Colour::Grey) + "\n") + load +
          fitted(conclusion(run) + remarks(run)) +
          terminal_timelines(with_joined_tiles(timelines(run)), page.columns, page.colour) +
@@ -355,9 +415,10 @@ std::string report_json(const RunResult& run) {
   Json json{{"ranks", run.shown.ranks},
             {"causal", run.shown.causal()},
             {"layout", run.shown.layout_name},
+            {"exchange", run.shown.is_exchange() ? run.shown.rings.front().name : ring_exchange},
             {"kv_heads", run.shown.input.kv_heads()},
             {"bytes_needed", bytes_needed(run)},
-            {"hops", hops_of_blocks(run.shown)},
+            {"hops", run.shown.is_exchange() ? Json(nullptr) : Json(hops_of_blocks(run.shown))},
             {"backend", run.shown.backend},
             {"relative_error", relative_errors(first.comparison)},
             {"tolerance", by_output(first.comparison, [](const auto& output) { return output.tolerance; })},
@@ -395,7 +456,7 @@ Saved save(const fs::path& out, const fs::path& pictures, const RunResult& run) 
     timed::OutputFolder folder(out.empty() ? pictures : out);
     if (!out.empty()) add_tensors(folder, run);
     const std::string title =
-        fmt::format("{} attention on {}, {}: {}, {} of {}", shown.causal() ? "Causal ring" : "Ring",
+        fmt::format("{} on {}, {}: {}, {} of {}", capital((shown.causal() ? "causal " : "") + attention(run)),
                     plural(shown.ranks, "rank") + gpus(run), shards(run), plural(shown.input.seq(), "token"),
                     plural(shown.input.heads(), "head"), shown.input.head_dim());
     folder.add("timeline.svg", svg_timelines(with_joined_tiles(timelines(run)), title, timeline_note(run)));

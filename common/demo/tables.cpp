@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "demo/load.hpp"
+#include "demo/exchange.hpp"
 #include "reference/hops.hpp"
 #include "ring/shards.hpp"
 #include "trace/timeline.hpp"
@@ -107,6 +107,12 @@ double largest_step(const WorkTable& work, std::size_t rank) {
   return largest;
 }
 
+/// A rank's number, or behind the last rank the sum.
+template <class Number>
+Number one_or_all(const std::vector<Number>& by_rank, std::size_t rank) {
+  return rank < by_rank.size() ? by_rank[rank] : std::reduce(by_rank.begin(), by_rank.end());
+}
+
 double not_computing_s(std::span<const RankRecord> ranks) {
   double seconds = 0;
   for (const RankRecord& rank : ranks)
@@ -149,23 +155,34 @@ std::vector<int> hops_of_blocks(const Demonstration& shown) {
   return std::vector<int>(shown.ranks, shown.ranks - 1);
 }
 
-std::int64_t bytes_needed(const RunResult& run) {
-  const Demonstration& shown = run.shown;
+std::vector<std::int64_t> bytes_of_ring(const Demonstration& shown) {
   const Layout layout = shown.layout();
   const Index numbers_of_token = shown.input.latent ? shown.input.latent->latent.extent(2)
                                                     : 2 * shown.input.kv_heads() * shown.input.head_dim();
   const std::int64_t block =
       numbers_of_token * largest_shard(layout.shard_tokens()) * static_cast<Index>(sizeof(float));
-  std::int64_t blocks = 0;
+  std::vector<std::int64_t> bytes;
   for (const auto& [keys, gradients] : blocks_to_send(hops_of_blocks(shown)))
-    blocks += keys + (shown.backward ? keys + gradients : 0);
-  return blocks * block;
+    bytes.push_back(block * (keys + (shown.backward ? keys + gradients : 0)));
+  return bytes;
+}
+
+std::int64_t bytes_needed(const RunResult& run) {
+  const std::vector<std::int64_t> bytes =
+      run.shown.is_exchange() ? shares_of(run.shown).bytes_to_send() : bytes_of_ring(run.shown);
+  return std::reduce(bytes.begin(), bytes.end());
+}
+
+WorkTable scores_to_compute(const Demonstration& shown) {
+  return shown.is_exchange() ? scores_of_heads(shares_of(shown).heads, shown.layout(), shown.mask())
+                             : scores_by_step(shown.layout(), shown.mask());
 }
 
 std::string ring_table(const RunResult& run) {
   const bool says_needed = run.shown.what != RingFor::Everything && run.shown.what != RingFor::Causal;
-  std::vector<std::vector<std::string>> rows{
-      {"ring", run.shown.simulated() ? "model's time" : "time", "exposed", "sent"}};
+  std::vector<std::vector<std::string>> rows{{run.shown.is_exchange() ? "exchange" : "ring",
+                                              run.shown.simulated() ? "model's time" : "time", "exposed",
+                                              "sent"}};
   if (says_needed) rows.front().push_back("needed");
   const std::size_t before_outputs = rows.front().size();
   for (const RingResult& ring : run.rings) {
@@ -209,7 +226,7 @@ std::string error_table(const RunResult& run, std::span<const OutputComparison> 
 }
 
 std::string load_table(const RunResult& run, const RingResult& ring) {
-  const WorkTable scores = scores_by_step(run.shown.layout(), run.shown.mask());
+  const WorkTable scores = scores_to_compute(run.shown);
   const WorkTable seconds = seconds_by_step(ring.ranks);
   const std::span ranks(ring.ranks);
   std::vector<std::string> heads{"scores",   "largest step",   "of equal share",
@@ -232,6 +249,25 @@ std::string load_table(const RunResult& run, const RingResult& ring) {
     if (!hops.empty())
       cells.push_back(
           std::to_string(rank < hops.size() ? hops[rank] : std::accumulate(hops.begin(), hops.end(), 0)));
+    return cells;
+  });
+}
+
+std::string exchange_table(const RunResult& run, const RingResult& ring) {
+  const ExchangeShares shares = shares_of(run.shown);
+  const WorkTable scores = scores_to_compute(run.shown), seconds = seconds_by_step(ring.ranks);
+  const std::vector<std::int64_t> of_ring = bytes_of_ring(run.shown);
+  std::vector<std::string> heads{"heads", "of equal share", "key heads", "CPU time", "of equal share"};
+  for (const Way& way : shares.ways) heads.push_back(way.name);
+  heads.emplace_back("ring");
+  return table_by_rank(run, heads, [&](std::size_t rank) {
+    const Share to_do = share(scores, rank), done = share(seconds, rank);
+    std::vector<std::string> cells{std::to_string(one_or_all(shares.heads, rank)),
+                                   fmt::format("{:.2f}", to_do.of_equal),
+                                   std::to_string(one_or_all(shares.kv_heads, rank)),
+                                   format_duration(done.work), fmt::format("{:.2f}", done.of_equal)};
+    for (const Way& way : shares.ways) cells.push_back(format_bytes(one_or_all(way.bytes, rank)));
+    cells.push_back(format_bytes(one_or_all(of_ring, rank)));
     return cells;
   });
 }

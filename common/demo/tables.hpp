@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "demo/load.hpp"
 #include "demo/report.hpp"
 
 namespace course::demo {
@@ -20,9 +21,16 @@ double exposed(const RunResult& run, const RingResult& ring);
 /// it, in all others all the way round, wherever its keys are seen.
 std::vector<int> hops_of_blocks(const Demonstration& shown);
 
-/// What all ranks together have to send, each message as long as the longest shard: every block on its hops,
-/// and its gradients along and straight home.
+/// By rank what a ring has to send, each message as long as the longest shard: every block on its hops, and
+/// its gradients along and straight home.
+std::vector<std::int64_t> bytes_of_ring(const Demonstration& shown);
+
+/// What all ranks together have to send, in a ring or in the exchange.
 std::int64_t bytes_needed(const RunResult& run);
+
+/// What each rank has to compute, by step: of a ring the scores of one head, of an exchange those of its
+/// heads.
+WorkTable scores_to_compute(const Demonstration& shown);
 
 std::int64_t bytes_sent(std::span<const RankRecord> ranks);
 
@@ -38,5 +46,9 @@ std::string error_table(const RunResult& run, std::span<const OutputComparison> 
 
 /// What the mask leaves each rank to compute, how long that took, and how long it waited.
 std::string load_table(const RunResult& run, const RingResult& ring);
+
+/// Of an exchange the heads that each rank computes, how long that took, what it sends on each way, and what
+/// a ring would on this input.
+std::string exchange_table(const RunResult& run, const RingResult& ring);
 
 }  // namespace course::demo

@@ -15,7 +15,7 @@ int modulo(int number, int count) {
 void require_whole_rows(int ranks, int columns) {
   if (ranks % columns != 0)
     throw std::invalid_argument(
-        fmt::format("rows of {} ranks: {} ranks, expected a multiple of the rows'", columns, ranks));
+        fmt::format("{} ranks do not fill rows of {}; expected a multiple of {}", ranks, columns, columns));
 }
 
 }  // namespace

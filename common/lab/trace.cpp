@@ -132,7 +132,7 @@ std::string trace_text(const Traced& traced, const timed::Page& page) {
   if (traced.on_gpu) {
     for (const std::string& line : lines_of(timed::model_text())) text += "  " + line + "\n";
   } else {
-    text += fmt::format("  the fastest of {}; a transfer includes waiting for the neighbour\n",
+    text += fmt::format("  the fastest of {}; a transfer includes waiting for others\n",
                         plural(traced.call.calls, "run"));
   }
   const int cores = traced.call.ranks.at(0).cores;

@@ -22,11 +22,11 @@ struct TraceOptions {
 /// MPI call recorded, and draws what each rank did when: in the terminal, as timeline.svg and as trace.json
 /// for Perfetto.
 ///
-/// A forward ring runs on generated tokens, with the student's block computation, whose spans are the
-/// compute. Any other function, and a task that is named, is played on the largest input that the judge
-/// draws; there compute is what the lesson is given to compute with, where its adapter marks that, and else
-/// all that lies between MPI calls. Of a lesson whose ranks have a GPU each, what is drawn is what the
-/// streams of the simulated GPUs did, in a model's time.
+/// A forward ring, or an exchange in place of one, runs on generated tokens, with the student's block
+/// computation, whose spans are the compute. Any other function, and a task that is named, is played on the
+/// largest input that the judge draws; there compute is what the lesson is given to compute with, where its
+/// adapter marks that, and else all that lies between MPI calls. Of a lesson whose ranks have a GPU each,
+/// what is drawn is what the streams of the simulated GPUs did, in a model's time.
 int trace(const program::Checkout& checkout, const TraceOptions& options);
 
 /// What was traced.

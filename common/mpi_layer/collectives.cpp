@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include "mpi_layer/recorder.hpp"
@@ -53,6 +56,14 @@ Operation prepare(Recorder& recorder, const Collective& called, const Given& giv
   return operation;
 }
 
+/// A collective moves numbers, but for a barrier. On a communicator that the function has made the text says
+/// whose it is.
+CallLabel label_of(const char* call, const Communicator& on) {
+  const Span::Kind kind = std::string_view(call) == "MPI_Barrier" ? Span::Kind::Wait : Span::Kind::Transfer;
+  if (on.number < 2 || std::ranges::count(on.case_ranks, outside_peer) > 0) return {call, kind};
+  return {call, kind, fmt::format("{} of ranks {}", call, fmt::join(on.case_ranks, ", "))};
+}
+
 /// Runs a blocking collective: the library's function with these arguments.
 template <auto Library, class Given, class Received, class Sent, class Awaited, class... Arguments>
 int run(const Collective& called, const Given& given, const Received& received, const Sent& sent,
@@ -61,7 +72,9 @@ int run(const Collective& called, const Given& given, const Received& received, 
   if (recorder == nullptr) return Library(arguments...);
   const Operation operation = prepare(*recorder, called, given, received, sent, awaited);
   const auto call = [&] { return Library(arguments...); };
-  check(recorder->waiting.run_blocked({called.name}, operation, call, called.comm), operation);
+  check(recorder->waiting.run_blocked(label_of(called.name, *operation.communicator), operation, call,
+                                      called.comm),
+        operation);
   return MPI_SUCCESS;
 }
 
@@ -137,7 +150,9 @@ int run_exchange(const Collective& called, MPI_Datatype type, const Given& given
     require_matching(*recorder, operation, called.comm, type == MPI_FLOAT, sent, awaited);
     return Library(arguments...);
   };
-  check(recorder->waiting.run_blocked({called.name}, operation, call, called.comm), operation);
+  check(recorder->waiting.run_blocked(label_of(called.name, *operation.communicator), operation, call,
+                                      called.comm),
+        operation);
   return MPI_SUCCESS;
 }
 

@@ -44,6 +44,8 @@ class TimedBlocks : public Blocks {
       throw std::invalid_argument("block " + mode + ": expected idle or without_progress");
   }
 
+  /// Whether a function has been handed one: it computes in blocks alone, if in any.
+  bool are_handed_out() const { return handed_out_; }
   /// The spans since the last look, on this host's monotonic clock.
   std::vector<Span> take_spans() { return std::exchange(spans_, {}); }
   /// What the blocks since the last look took.
@@ -53,6 +55,7 @@ class TimedBlocks : public Blocks {
   /// Throws std::runtime_error where the lesson that was given has none.
   BlockForward make_forward(Taker) override {
     require(static_cast<bool>(blocks_.forward.accumulate), "--block");
+    handed_out_ = true;
     return {[this](const BlockRequest& request, AttentionState& state) {
               compute_block(block_of(request.owner), request,
                             [&](const BlockRequest& told) { masked::accumulate(blocks_, told, state); });
@@ -62,6 +65,7 @@ class TimedBlocks : public Blocks {
 
   BlockBackward make_backward(Taker) override {
     require(static_cast<bool>(blocks_.backward.accumulate), "--block-backward");
+    handed_out_ = true;
     return {[this](const BlockRequest& request, HeadsView<const float> d_o, MatrixView<const float> lse,
                    MatrixView<const float> delta, HeadsView<float> dq, HeadsView<float> dk,
                    HeadsView<float> dv) {
@@ -108,11 +112,12 @@ class TimedBlocks : public Blocks {
   bool tells_;  ///< whether between_tiles is called
   bool records_;
   std::function<void()> after_block_;
+  bool handed_out_ = false;
   std::vector<Span> spans_;
   std::vector<BlockTime> times_;
 };
 
-/// All that is known of code that does not say when it computes: wherever no MPI call is under way it may.
+/// All that is known of code that is handed no blocks: wherever no MPI call is under way it may.
 void take_gaps_for_compute(std::vector<Span>& spans, const CallTime& call) {
   std::vector<Span> all;
   double until_s = call.begin_s;
@@ -230,10 +235,9 @@ class TimedCase {
     if (!case_.manifest.spans) return {};
     if (stage_.has_streams()) return transfers;
     std::vector<Span> spans = blocks_.take_spans();
-    const bool says_when_it_computes = !spans.empty();
     std::ranges::move(transfers, std::back_inserter(spans));
     make_disjoint(spans);
-    if (!says_when_it_computes) take_gaps_for_compute(spans, call);
+    if (!blocks_.are_handed_out()) take_gaps_for_compute(spans, call);
     return spans;
   }
 

@@ -32,6 +32,7 @@ constexpr RoleName role_names[] = {
     {Role::RingCuda, "ring_cuda", "the ring on GPUs"},
     {Role::RingGrouped, "ring_grouped", "the ring of shared key heads"},
     {Role::RingPacked, "ring_packed", "the ring of packed rows"},
+    {Role::HeadExchange, "head_exchange", "the exchange of tokens for heads"},
     {Role::BlockRegisters, "block_registers", "blocks in vector registers"},
 };
 
@@ -103,6 +104,14 @@ std::vector<std::string> compared_rings() {
   std::vector<std::string> names{"both"};
   for (const RingKind& kind : ring_kinds) {
     if (kind.what == RingFor::Everything && !kind.on_gpu) names.push_back(kind.name);
+  }
+  return names;
+}
+
+std::vector<std::string> exchanges() {
+  std::vector<std::string> names{ring_exchange};
+  for (const RingKind& kind : ring_kinds) {
+    if (kind.is_exchange()) names.push_back(kind.name);
   }
   return names;
 }

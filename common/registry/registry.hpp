@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace course {
@@ -53,6 +54,7 @@ enum class Role {
   RingCuda,
   RingGrouped,
   RingPacked,
+  HeadExchange,
   BlockRegisters
 };
 
@@ -70,15 +72,25 @@ std::string in_words(Role role);
 
 /// What a ring is for: queries that see every key, or those up to themselves on any layout; query heads that
 /// share heads of keys; one latent in place of all of them; and heads that share keys in rows of documents,
-/// with windows, biases and sinks.
-enum class RingFor { Everything, Causal, SharedHeads, Latent, PackedRows };
+/// with windows, biases and sinks. Exchange: it is none, but what ranks do in place of a ring, with a causal
+/// mask or none and with any number of key heads.
+enum class RingFor { Everything, Causal, SharedHeads, Latent, PackedRows, Exchange };
 
-/// A ring that commands show, by the name that they take, and the lessons of its passes.
+/// A ring that commands show, or an exchange, by the name that they take, and the lessons of its passes.
 struct RingKind {
   const char* name;
   Role forward, backward;
   RingFor what;
   bool on_gpu;  ///< each rank's shard is on a GPU, simulated or not
+  /// Functions of those lessons' adapters; empty: what the registry calls their ring.
+  std::string_view function = {};
+  std::string_view function_backward = {};
+
+  bool is_exchange() const { return what == RingFor::Exchange; }
+  /// Whether it is shown for this. Of several an option may name one, or "both"; empty: none is named.
+  bool is_asked_for(RingFor asked, bool gpu, const std::string& named) const {
+    return what == asked && on_gpu == gpu && (named.empty() || named == "both" || named == name);
+  }
   /// The lessons without which there is nothing to show: a ring on GPUs has a block computation of its own.
   std::vector<Role> needed(Role block = Role::Block) const {
     return on_gpu ? std::vector{forward} : std::vector{block, forward};
@@ -91,14 +103,19 @@ inline constexpr RingKind ring_kinds[] = {
     {"cuda", Role::RingCuda, Role::RingCuda, RingFor::Everything, true},
     {"causal_cuda", Role::RingCuda, Role::RingCuda, RingFor::Causal, true},
     {"grouped", Role::RingGrouped, Role::RingGrouped, RingFor::SharedHeads, false},
-    {"latent", Role::RingGrouped, Role::RingGrouped, RingFor::Latent, false},
-    {"packed", Role::RingPacked, Role::RingPacked, RingFor::PackedRows, false}};
+    {"latent", Role::RingGrouped, Role::RingGrouped, RingFor::Latent, false, "latent_ring_attention"},
+    {"packed", Role::RingPacked, Role::RingPacked, RingFor::PackedRows, false},
+    {"ulysses", Role::HeadExchange, Role::HeadExchange, RingFor::Exchange, false}};
 
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);
 
 /// What the demo is asked for: "both", or one of those that it compares.
 std::vector<std::string> compared_rings();
+
+/// What takes keys and values to the queries, or heads to ranks: "ring", and the exchanges by name.
+inline constexpr const char* ring_exchange = "ring";
+std::vector<std::string> exchanges();
 
 /// What plays a lesson that needs a GPU.
 enum class Backend { Simulator, Cuda };

@@ -19,7 +19,9 @@ std::vector<RankRecord> rank_records(const Outcome& outcome) {
     RankRecord& record = all.emplace_back();
     record.call = timing.calls.at(static_cast<std::size_t>(timing.shown));
     record.trace = {static_cast<int>(rank), timing.spans};
-    for (const auto& sent : {messages_by_peer(report.traffic), report.nccl_bytes_sent_to})
+    const bool by_nccl = !report.nccl_bytes_sent_to.empty();
+    for (const auto& sent : {by_nccl ? messages_by_peer(report.traffic) : bytes_by_peer(report.traffic),
+                             report.nccl_bytes_sent_to})
       for (const auto& [peer, bytes] : sent) record.bytes_sent += bytes;
     record.collective_bytes = std::max<std::int64_t>(report.collective_bytes, 0);
     for (const Fact& fact : report.facts) {

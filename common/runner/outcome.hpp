@@ -51,9 +51,11 @@ struct Outcome {
 
 /// What one rank did in the call of a timed case that is shown.
 struct RankRecord {
-  CallTime call;                      ///< when it was
-  RankTrace trace;                    ///< on the clock that all ranks of the launch share
-  std::int64_t bytes_sent = 0;        ///< point to point
+  CallTime call;    ///< when it was
+  RankTrace trace;  ///< on the clock that all ranks of the launch share
+  /// In messages and, as they are defined, in MPI's collectives: but not beside those of NCCL, for which a
+  /// collective only hands out the id.
+  std::int64_t bytes_sent = 0;
   std::int64_t collective_bytes = 0;  ///< received in collectives
   std::vector<std::string> facts;     ///< what the MPI layer noticed; of collectives their bytes tell
   std::string host_id;

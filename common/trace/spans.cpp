@@ -148,6 +148,33 @@ std::string number_of(const RankTrace& trace) {
   return trace.stream == 0 ? fmt::format("{}", trace.rank) : fmt::format("{}/{}", trace.rank, trace.stream);
 }
 
+std::vector<Exchange> exchanges_in(const Timeline& timeline) {
+  std::map<std::string, std::map<std::size_t, std::vector<Span>>> calls;  // by label and lane
+  for (std::size_t lane = 0; lane < timeline.traces.size(); ++lane) {
+    for (const Span& span : timeline.traces[lane].spans)
+      if (span.label.starts_with("MPI_Alltoall")) calls[span.label][lane].push_back(span);
+  }
+  std::vector<Exchange> all;
+  for (const auto& [label, by_lane] : calls) {
+    const std::size_t times = by_lane.begin()->second.size();
+    const bool alike =
+        std::ranges::all_of(by_lane, [&](const auto& lane) { return lane.second.size() == times; });
+    if (by_lane.size() < 2 || !alike) continue;
+    for (std::size_t i = 0; i < times; ++i) {
+      constexpr double never_s = std::numeric_limits<double>::infinity();
+      Exchange met{label, -never_s, never_s, {}};
+      for (const auto& [lane, spans] : by_lane) {
+        met.begin_s = std::max(met.begin_s, spans[i].begin_s);
+        met.end_s = std::min(met.end_s, spans[i].end_s);
+        met.lanes.push_back(lane);
+      }
+      // Who exchanges nothing waits for nobody.
+      if (met.begin_s < met.end_s) all.push_back(std::move(met));
+    }
+  }
+  return all;
+}
+
 std::size_t lanes_of(const std::vector<Timeline>& timelines) {
   std::size_t lanes = 0;
   for (const Timeline& timeline : timelines) lanes += timeline.traces.size();

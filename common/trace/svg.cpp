@@ -76,7 +76,9 @@ class Svg {
       if (lanes_ > many_lanes) tick_labels();
       y_ += 8;
       grid(timelines_[i].traces.size());
+      const double lanes_top = y_;
       for (const RankTrace& trace : timelines_[i].traces) lane(trace);
+      for (const Exchange& met : exchanges_in(timelines_[i])) between_lanes(met, lanes_top);
     }
     y_ += 20;
     tick_labels();
@@ -149,6 +151,9 @@ class Svg {
             : "Blue is useful work; the less of a lane is blue, the more time its rank loses to moving data "
               "and "
               "to waiting."));
+    const bool any_exchange = std::ranges::any_of(
+        timelines_, [](const Timeline& timeline) { return !exchanges_in(timeline).empty(); });
+    if (any_exchange) paragraph("A bar from lane to lane: meanwhile all of their ranks are in one exchange.");
     paragraph(note_);
   }
 
@@ -217,6 +222,23 @@ class Svg {
         format_duration(duration_s(span)), format_duration(begin_s),
         format_duration(begin_s + duration_s(span)));
     bar_label(span, left, right);
+  }
+
+  /// A bar from each lane of an exchange to the next.
+  void between_lanes(const Exchange& met, double lanes_top) {
+    constexpr double visible_width = 2;
+    const Style& style = styles[static_cast<std::size_t>(Span::Kind::Transfer)];
+    const double left = std::min(x_of(met.begin_s), lanes_right - visible_width),
+                 right = std::max(x_of(met.end_s), left + visible_width);
+    for (std::size_t i = 0; i + 1 < met.lanes.size(); ++i) {
+      if (met.lanes[i + 1] != met.lanes[i] + 1) continue;
+      const double bar_end = lanes_top + lane_pitch() * static_cast<double>(met.lanes[i] + 1) -
+                             (lane_pitch() - bar_height()) / 2;
+      put("<rect class='exchange' x='{:.2f}' y='{:.2f}' width='{:.2f}' height='{:.2f}' fill='{}'>", left,
+          bar_end, right - left, lane_pitch() - bar_height(), style.fill);
+      put("<title>{}\nof all with all, for {}</title></rect>\n", escape_xml(met.label),
+          format_duration(met.end_s - met.begin_s));
+    }
   }
 
   /// The label inside the bar, where it fits.

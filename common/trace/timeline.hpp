@@ -54,6 +54,17 @@ std::optional<Window> checked_window(const std::vector<RankTrace>& traces);
 /// The windows of several timelines, all of one length; nothing when no rank of any has a span.
 std::vector<Window> common_windows(const std::vector<Timeline>& timelines);
 
+/// The time in which all members of a communicator are in one exchange of all with all: from the last begin
+/// of the call to its first end.
+struct Exchange {
+  std::string label;
+  double begin_s, end_s;
+  std::vector<std::size_t> lanes;  ///< those of its members, two at least
+};
+
+/// By label: that of a call which every lane that has it makes equally often, time after time.
+std::vector<Exchange> exchanges_in(const Timeline& timeline);
+
 std::size_t lanes_of(const std::vector<Timeline>& timelines);
 
 std::size_t ranks_of(const Timeline& timeline);

@@ -36,7 +36,7 @@ HeadShare head_share(Index heads, Index kv_heads, int world_size, int rank);
 
 /// Task 1. By rank, the bytes that `rank` sends there in one forward pass: q, k and v to whom has the heads,
 /// o and lse back to whom has the tokens; float32, each key head once to a rank that needs it; 0 to itself.
-/// shard_tokens[r] tokens are rank r's. Throws as head_share does.
+/// shard_tokens[r] tokens are rank r's, of as many ranks as it has. Throws as head_share does.
 std::vector<std::int64_t> ulysses_traffic(std::span<const int> shard_tokens, Index heads, Index kv_heads,
                                           Index head_dim, int rank);
 
@@ -46,8 +46,9 @@ std::vector<std::int64_t> ulysses_traffic(std::span<const int> shard_tokens, Ind
 // tokens or without heads takes part. What goes from one rank to another is as many numbers as the tokens of
 // the one times the heads of the other times d, or those of the largest such part; MPI_Alltoallv,
 // MPI_Alltoall or messages. Each throws std::invalid_argument, before anything is sent, that names both
-// numbers where heads_of or positions do not have one entry for each rank, a range is not within x's heads,
-// or x or y has other heads or rows than they say; and both widths where x and y have not the same.
+// numbers where heads_of or positions do not have one entry for each rank, a range that is not empty ends
+// beyond x's heads (its end and their number), or y has other heads, or x or y other rows, than they say; and
+// both widths where x and y have not the same.
 
 /// Task 2. x [heads, n, d]: all heads of this rank's tokens. Writes y [own, N, d]: heads_of[rank] of all
 /// tokens, which stand in the order of the sequence.
@@ -72,7 +73,8 @@ struct HeadShard {
 /// query heads for each key head, so a share that begins or ends inside a group takes more than one call; at
 /// most one for each query head, and none where there are no heads. block.finish writes o and lse. q, k and v
 /// go there once, o and lse come back once: the bytes of ulysses_traffic, or parts as long as the largest.
-/// Memory: twice what HeadShard holds, beside it. Source: Jacobs et al. 2023 (arXiv 2309.14509).
+/// Memory: beside the arguments and the HeadShard, twice what that holds. The rows of lse have no gaps.
+/// Source: Jacobs et al. 2023 (arXiv 2309.14509).
 HeadShard ulysses_attention(HeadsView<const float> q, HeadsView<const float> k, HeadsView<const float> v,
                             HeadsView<float> o, MatrixView<float> lse, std::span<const Positions> positions,
                             bool causal, const course::BlockForward& block, MPI_Comm comm);

@@ -62,15 +62,16 @@ Index all_tokens(const Call& call) {
   return std::ssize(call.integers("positions"));
 }
 
-/// A case that is to be refused says what the output's heads are.
-Index heads_given(const Call& call, Index heads) {
-  return call.is_given("heads_given") ? call.integer("heads_given") : heads;
+/// A case that is to be refused says what the output's heads and width are.
+Index given_or(const Call& call, const char* argument, Index otherwise) {
+  return call.is_given(argument) ? call.integer(argument) : otherwise;
 }
 
 void tokens_to_heads(Call& call) {
   const Tensor& x = call.input("x");
-  const Index heads = heads_given(call, own_heads(call, "heads_of"));
-  const auto y = call.output("y", {heads, all_tokens(call), x.extent(2)}).heads();
+  const Index heads = given_or(call, "heads_given", own_heads(call, "heads_of"));
+  const Index width = given_or(call, "width_given", x.extent(2));
+  const auto y = call.output("y", {heads, all_tokens(call), width}).heads();
   course::call_or_refuse(call, [&] {
     lesson17::tokens_to_heads(x.heads(), ranges(call, "heads_of"), course::positions_by_rank(call), y,
                               call.communicator<MPI_Comm>());
@@ -80,7 +81,9 @@ void tokens_to_heads(Call& call) {
 void heads_to_tokens(Call& call) {
   const Tensor& y = call.input("y");
   const Index tokens = call.integers("shard_tokens").at(rank_of(call));
-  const auto x = call.output("x", {heads_given(call, call.integer("heads")), tokens, y.extent(2)}).heads();
+  const Index heads = given_or(call, "heads_given", call.integer("heads")),
+              width = given_or(call, "width_given", y.extent(2));
+  const auto x = call.output("x", {heads, tokens, width}).heads();
   course::call_or_refuse(call, [&] {
     lesson17::heads_to_tokens(y.heads(), ranges(call, "heads_of"), course::positions_by_rank(call), x,
                               call.communicator<MPI_Comm>());
@@ -97,6 +100,11 @@ void put(Call& call, const char* name, const std::vector<float>& numbers, const 
   std::ranges::copy(numbers, call.output(std::string("kept_") + name, shape).data());
 }
 
+/// How many heads this rank has by the argument or, where a case does not say, by what was kept of them.
+Index kept_heads(const Call& call, const char* argument, const std::vector<float>& kept, Index each) {
+  return call.is_given(argument) ? own_heads(call, argument) : std::ssize(kept) / each;
+}
+
 void ulysses_attention(Call& call) {
   const Tensor &q = call.input("q"), &k = call.input("k");
   const lesson17::HeadShard kept = lesson17::ulysses_attention(
@@ -104,7 +112,8 @@ void ulysses_attention(Call& call) {
       call.output("lse", {q.extent(0), q.extent(1)}).matrix(), course::positions_by_rank(call),
       call.is_set("causal"), call.blocks().block_forward_of_mask(), call.communicator<MPI_Comm>());
   const Index n = all_tokens(call), d = q.extent(2);
-  const Index own = own_heads(call, "heads_of"), own_kv = own_heads(call, "kv_heads_of");
+  const Index own = kept_heads(call, "heads_of", kept.lse, n),
+              own_kv = kept_heads(call, "kv_heads_of", kept.k, n * d);
   put(call, "q", kept.q, {own, n, d});
   put(call, "k", kept.k, {own_kv, n, d});
   put(call, "v", kept.v, {own_kv, n, d});

@@ -196,6 +196,48 @@ TEST(SvgTimeline, BarsHaveTheirPlaceLengthAndTooltip) {
   EXPECT_LT(compute.y, wait.y);
 }
 
+/// Ranks 0 to 2, of which each comes to and leaves an exchange at its time.
+std::vector<RankTrace> exchanging(const std::string& label) {
+  return {{0, {span_ms(Kind::Transfer, 0, 6, label), span_ms(Kind::Compute, 6, 10)}},
+          {1, {span_ms(Kind::Compute, 0, 2), span_ms(Kind::Transfer, 2, 10, label)}},
+          {2, {span_ms(Kind::Compute, 0, 4), span_ms(Kind::Transfer, 4, 9, label)}}};
+}
+
+TEST(SvgTimeline, JoinsTheLanesOfAnExchange) {
+  const auto joints = [](const std::vector<RankTrace>& traces) {
+    std::vector<Bar> bars = bars_of(svg_timeline(traces, "an exchange"));
+    std::erase_if(bars, [](const Bar& bar) { return bar.kind != "exchange"; });
+    return bars;
+  };
+  const std::vector<RankTrace> all = exchanging("MPI_Alltoallv");
+  const std::vector<Bar> between = joints(all), bars = bars_of(svg_timeline(all, "an exchange"));
+  ASSERT_EQ(between.size(), 2u);
+  const double lane = bars.front().width / 0.6;  // rank 0's 6 of 10 ms
+  for (const Bar& bar : between) {
+    EXPECT_NEAR(bar.x, bars.front().x + 0.4 * lane, 1) << "from 4 ms, when the last one comes";
+    EXPECT_NEAR(bar.width, 0.2 * lane, 1) << "to 6 ms, when the first one leaves";
+    EXPECT_EQ(bar.tooltip, "MPI_Alltoallv\nof all with all, for 2.00 ms");
+  }
+  EXPECT_LT(between[0].y, between[1].y);
+  EXPECT_EQ(texts_of(svg_timeline(all, "an exchange"))
+                .count("A bar from lane to lane: meanwhile all of their ranks are in one exchange."),
+            1u);
+
+  EXPECT_TRUE(joints(exchanging("MPI_Recv from 0")).empty());
+  std::vector<RankTrace> once_more = all;
+  once_more[2].spans.push_back(span_ms(Kind::Transfer, 9, 10, "MPI_Alltoallv"));
+  EXPECT_TRUE(joints(once_more).empty()) << "who knows which of them are one?";
+  std::vector<RankTrace> in_groups = exchanging("MPI_Alltoallv of ranks 0, 1");
+  in_groups[2].spans[1].label = "MPI_Alltoallv of ranks 2";
+  EXPECT_EQ(joints(in_groups).size(), 1u);
+  in_groups = exchanging("MPI_Alltoallv of ranks 0, 2");
+  in_groups[1].spans[1].label = "MPI_Alltoallv of ranks 1";
+  EXPECT_TRUE(joints(in_groups).empty()) << "another lane lies between";
+  std::vector<RankTrace> apart = all;
+  apart[0].spans = {span_ms(Kind::Transfer, 0, 3, "MPI_Alltoallv")};
+  EXPECT_TRUE(joints(apart).empty()) << "they were never in it together";
+}
+
 TEST(SvgTimeline, ExplainsItself) {
   const std::vector<RankTrace> traces{{7,
                                        {span_ms(Kind::Compute, 0, 6, "block of rank 0"),

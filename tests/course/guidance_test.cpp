@@ -23,8 +23,7 @@ class Guidance : public testing::Test {
         "### How to read a deadlock\n\n## Common mistakes\n\n| What you see | What it is |\n| --- | --- |\n"
         "| `lse` too small | the loop ends early <!-- one_block_short --> |\n"
         "| `o` wrong | only k travels <!-- v_left_behind --> |\n"
-        "| \"p[…] is nan, computed from ... never set\" | the sums were not cleared |\n"
-        "| \"overlaps\", or \"every rank sent 1/3 of the bytes of its hops\" | a count lacks a factor |\n");
+        "| `rank 1 waits` | the message went out of the ring <!-- fact:world_communicator --> |\n");
   }
 
   /// Of a task of lesson 01, or of the task of lesson 05 on several ranks.
@@ -151,22 +150,17 @@ TEST_F(Guidance, OfAnUnknownNameIsWhatTheCheckSaid) {
                 "five minutes\n");
 }
 
-TEST_F(Guidance, OfALineThatTheTableQuotesIsItsRowWhateverTheNumbers) {
-  TaskStatus quoted = failure("");
-  quoted.diagnosis =
-      "o[row 0] is 2, should be 3\nevery rank sent 1/6 of the bytes of its hops, as by a count\nmore";
+TEST_F(Guidance, OfAFactIsTheRowOnItsKindWhateverTheWords) {
+  TaskStatus told = failure("deadlock");
+  told.fact = fact_world;
   const std::string row =
-      "  explained in " + readme + in_table(10) +
-      "    what you see: \"overlaps\", or \"every rank sent 1/3 of the bytes of its hops\"\n"
-      "    what it is: a count lacks a factor\n";
-  EXPECT_NE(of(quoted).find(row), std::string::npos) << of(quoted);
-  EXPECT_EQ(of(quoted).find("it may have no row"), std::string::npos);
-  quoted.ending = "deadlock";
-  EXPECT_NE(of(quoted).find(row), std::string::npos) << "of a function that has not returned, too";
-  quoted.diagnosis = "p[row 2] is nan, computed from an entry that was never set";
-  EXPECT_NE(of(quoted).find(readme + in_table(9)), std::string::npos) << "an ellipsis stands for anything";
-  quoted.diagnosis = "a block overlaps another";
-  EXPECT_EQ(of(quoted).find(row), std::string::npos) << "one word may stand in any line";
+      "  explained in " + readme + in_table(9) +
+      "    what you see: rank 1 waits\n    what it is: the message went out of the ring\n";
+  EXPECT_NE(of(told).find(row), std::string::npos) << of(told);
+  EXPECT_EQ(of(told).find("it may have no row"), std::string::npos);
+  told.fact = fact_collective;
+  EXPECT_EQ(of(told).find(row), std::string::npos) << of(told);
+  EXPECT_EQ(of(failure("")).find(row), std::string::npos) << "of no fact";
 }
 
 TEST_F(Guidance, FindsTheRowOnAPageThatTheSectionLinksTo) {
@@ -181,9 +175,6 @@ TEST_F(Guidance, FindsTheRowOnAPageThatTheSectionLinksTo) {
   TaskStatus named = failure("");
   named.looks_like = {"one_block_short"};
   EXPECT_NE(of(named).find(row), std::string::npos) << of(named);
-  TaskStatus quoted = failure("deadlock");
-  quoted.diagnosis = "rank 1 waits for a message that nobody sends";
-  EXPECT_NE(of(quoted).find(row), std::string::npos) << of(quoted);
 }
 
 TEST_F(Guidance, SaysWhatToDoNextByHowTheCallEnded) {

@@ -113,6 +113,29 @@ TEST(Report, JsonHasGradientsWhereThereAreSome) {
   EXPECT_NE(one.verbose_text().find("dk  is WRONG"), std::string::npos);
 }
 
+/// Two ranks with two tokens each of one head, which the first has: there q, k and v of 2 tokens of 2
+/// numbers, and back o and lse.
+TEST(Report, OfAnExchangeNoticesWhatIsSentBesides) {
+  SomeRun one(1);
+  one.shown.what = RingFor::Exchange;
+  one.shown.rings[0].name = one.run.rings[0].name = "ulysses";
+  one.shown.rings[0].forward.lesson = "17";
+  one.shown.input.k = one.shown.input.v = Tensor({1, 4, 2});
+  std::vector<RankRecord>& ranks = one.run.rings[0].ranks;
+  ranks[0].bytes_sent = 2 * (2 + 1) * 4;
+  ranks[1].bytes_sent = 2 * 3 * 2 * 4;
+  ranks[0].collective_bytes = ranks[1].collective_bytes = 100;
+  EXPECT_FALSE(has(one.text(), "Noticed")) << one.text();
+  EXPECT_TRUE(has(one.text(), "1 of 2 ranks has no heads")) << one.text();
+  EXPECT_TRUE(has(one.verbose_text(), "04 (blocks) and 17 (exchange)")) << one.verbose_text();
+  ranks[0].bytes_sent += 8;
+  EXPECT_TRUE(has(one.text(), "rank 0: sent 32 bytes, of which 24 are needed")) << one.text();
+  EXPECT_EQ(one.json().at("bytes_needed"), 24 + 48);
+  EXPECT_TRUE(one.json().at("hops").is_null());
+  one.off(0, 0).relative = 1;
+  EXPECT_TRUE(has(one.text(), "WRONG: o of the ulysses exchange")) << one.text();
+}
+
 TEST(Report, AnErrorThatIsNoNumberIsNullInJson) {
   SomeRun one(1);
   one.off(0, 0).relative = std::numeric_limits<double>::infinity();

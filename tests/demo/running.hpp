@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -63,7 +64,10 @@ inline bool is_running(const std::string& text) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (file_text(entry.path() / "cmdline").find(text) != std::string::npos) return true;
+    try {
+      if (file_text(entry.path() / "cmdline").find(text) != std::string::npos) return true;
+    } catch (const std::ios_base::failure&) {  // it has ended meanwhile
+    }
   }
   return false;
 }

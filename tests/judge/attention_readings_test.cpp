@@ -234,7 +234,7 @@ TEST(AttendedBlocks, AreThoseOfARingThatRunsTheOtherWay) {
   ASSERT_EQ(named.size(), 1);
   EXPECT_EQ(named[0].mistake, "owner_off");
   EXPECT_EQ(named[0].text,
-            "rank 0, after hop 1: block.accumulate was told that the block is rank 2's; it is rank 1's");
+            "rank 0, call 2: block.accumulate was told that the block is rank 2's; it is rank 1's");
   for (const int entry : {2, 3}) log.row(0, 2)[entry] = 5;
   EXPECT_TRUE(log.explained().ends_with("; the block of rank 2 was expected")) << log.explained();
 }

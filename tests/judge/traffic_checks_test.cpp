@@ -113,7 +113,7 @@ TEST(TrafficMap, ShowsWhoSentTooMuchByWhichCallBesideAllOthers) {
   EXPECT_EQ(found[0].mistake, "map");
   EXPECT_EQ(found[0].text,
             "rank 1 sent 1000 bytes in MPI_Isend to rank 3, 0 are needed; rank 1 is in a ring\n"
-            "bytes sent/needed, from each rank, a row, to each:\n"
+            "bytes sent/needed, a row a sender, a column a receiver, ! too many, . none:\n"
             "          0        1        2        3\n"
             " 0        .    12/12        .        .\n"
             " 1        .        .     0/24  !1000/0\n"

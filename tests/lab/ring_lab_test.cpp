@@ -68,6 +68,30 @@ TEST_F(Trace, DrawsBothRingsOnEveryRank) {
   }
 }
 
+#ifdef LESSON17
+/// Three exchanges there, the blocks, two exchanges back.
+TEST_F(Trace, DrawsExchangesAndTheBlocksBetween) {
+  const Finished traced = run("trace 17 --ranks 3 --out out --json");
+  ASSERT_EQ(traced.code, 0) << traced.err;
+  const auto json = nlohmann::json::parse(traced.out);
+  EXPECT_EQ(json["blocks"], "solution");
+  for (const auto& rank : json["per_rank"]) {
+    EXPECT_GT(rank["compute_s"].get<double>(), 0);
+    EXPECT_GT(rank["transfer_s"].get<double>(), 0);
+    EXPECT_GT(rank["bytes_sent"].get<std::int64_t>(), 0);
+  }
+  std::map<int, std::string> by_rank;
+  for (const auto& event : nlohmann::json::parse(file_text(folder_ / "out/trace.json"))) {
+    if (event["ph"] != "X") continue;
+    const bool exchange = event["name"] == "MPI_Alltoallv";
+    EXPECT_EQ(event["cat"], exchange ? "transfer" : "compute") << event;
+    std::string& kinds = by_rank[event["tid"].get<int>()];
+    if (exchange || !kinds.ends_with('b')) kinds += exchange ? 'x' : 'b';
+  }
+  EXPECT_EQ(by_rank, (std::map<int, std::string>{{0, "xxxbxx"}, {1, "xxxbxx"}, {2, "xxxbxx"}}));
+}
+#endif
+
 TEST_F(Trace, PlaysACaseOfATask) {
   const Finished traced = run("trace 03.2 --ranks 3");
   ASSERT_EQ(traced.code, 0) << traced.err;

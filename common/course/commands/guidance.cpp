@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <regex>
 
 #include "course/commands/commands.hpp"
 #include "course/terminal/terminal.hpp"
@@ -29,48 +28,11 @@ std::string row_text(const MistakeRow& row) {
                      row.page.string(), row.line, mistakes_section, row.seen, row.cause);
 }
 
-/// Each number as one sign: what a README quotes has the numbers of another input.
-std::string without_numbers(const std::string& text) {
-  static const std::regex number("[0-9]+");
-  return std::regex_replace(text, number, "#");
-}
-
-/// What a row's first cell quotes of a check's lines. A few words may stand in many a line, as "before any
-/// receive" does in every deadlock.
-std::vector<std::string> quotations(const MistakeRow& row) {
-  constexpr int shortest = 20;
-  static const std::regex quoted("\"([^\"]*)\"");
-  std::vector<std::string> all;
-  for (std::sregex_iterator i(row.seen.begin(), row.seen.end(), quoted), end; i != end; ++i) {
-    if (i->length(1) >= shortest) all.push_back(without_numbers((*i)[1]));
-  }
-  return all;
-}
-
-/// Whether the line has the parts of a quotation, which ellipses divide, in their order.
-bool has_quotation(const std::string& line, const std::string& quotation) {
-  static const std::regex ellipsis("\\.\\.\\.|…");
-  std::size_t from = 0;
-  for (std::sregex_token_iterator part(quotation.begin(), quotation.end(), ellipsis, -1), end; part != end;
-       ++part) {
-    const std::size_t at = line.find(part->str(), from);
-    if (at == std::string::npos) return false;
-    from = at + static_cast<std::size_t>(part->length());
-  }
-  return true;
-}
-
-/// The row that quotes a line of the check's.
-const MistakeRow* quoting_row(const std::vector<MistakeRow>& rows, const std::vector<std::string>& said) {
-  for (const std::string& line : said) {
-    for (const MistakeRow& row : rows) {
-      const bool quotes = std::ranges::any_of(quotations(row), [&](const std::string& quotation) {
-        return has_quotation(without_numbers(line), quotation);
-      });
-      if (quotes) return &row;
-    }
-  }
-  return nullptr;
+/// The row on what an instrument told, if the check shows a fact of that kind.
+const MistakeRow* row_on_fact(const std::vector<MistakeRow>& rows, const std::string& fact) {
+  const auto row = std::ranges::find_if(
+      rows, [&](const MistakeRow& of) { return !fact.empty() && std::ranges::count(of.facts, fact) > 0; });
+  return row == rows.end() ? nullptr : &*row;
 }
 
 /// The known mistakes that the check named, be it of one output only.
@@ -166,7 +128,7 @@ std::string next_step_after(const Checkout& checkout, const LessonInfo& lesson, 
   return fmt::format("  {} plays that input again and shows your numbers beside the right ones\n", replay);
 }
 
-/// Where the table stands, for a failure that no row of it quotes.
+/// Where the table stands, for a failure that no row of it is about by name or fact.
 std::string where_the_table_is(const Checkout& checkout, const LessonInfo& lesson, const TaskStatus& task) {
   const std::string table = place_in_readme(checkout, lesson, std::string("## ") + mistakes_section);
   return table.empty() || !(task.ending.empty() || breaks_a_rule(task))
@@ -200,8 +162,8 @@ std::string guidance(const Checkout& checkout, const LessonInfo& lesson, const T
   const std::vector<const MistakeInfo*> named = named_mistakes(lesson, task);
   for (const MistakeInfo* mistake : named) text += about_mistake(rows, *mistake);
   if (!named.empty()) return text;
-  const MistakeRow* quoting = quoting_row(rows, said);
-  text += quoting != nullptr ? row_text(*quoting) : where_the_table_is(checkout, lesson, task);
+  const MistakeRow* on_fact = row_on_fact(rows, task.fact);
+  text += on_fact != nullptr ? row_text(*on_fact) : where_the_table_is(checkout, lesson, task);
   return text + (in_drill ? "" : next_step_after(checkout, lesson, task) + where_locate_looks(lesson, task));
 }
 

@@ -229,19 +229,22 @@ void require_lessons_of_demo(const Checkout& checkout, const std::vector<std::st
     return "";
   };
   if (given("--help") || given("-h") || given("--report")) return;
-  const std::string backend = value("--backend"), ring = value("--ring");
+  const std::string backend = value("--backend"), ring = value("--ring"), exchange = value("--exchange");
   require_known("ring", ring, compared_rings());
+  require_known("exchange", exchange, exchanges());
   const bool on_gpu = backend == "sim" || backend == "cuda";
   constexpr std::array of_packed_rows{"--documents", "--window", "--alibi", "--sinks"};
   const bool causal = given("--causal"), shares_heads = given("--kv-heads");
   const bool packed = std::ranges::any_of(of_packed_rows, given) || value("--layout") == "documents";
-  const RingFor what = packed || (causal && shares_heads) ? RingFor::PackedRows
-                       : given("--latent")                ? RingFor::Latent
-                       : shares_heads                     ? RingFor::SharedHeads
-                       : causal                           ? RingFor::Causal
-                                                          : RingFor::Everything;
+  const bool by_exchange = !exchange.empty() && exchange != ring_exchange;
+  const RingFor what = by_exchange                          ? RingFor::Exchange
+                       : packed || (causal && shares_heads) ? RingFor::PackedRows
+                       : given("--latent")                  ? RingFor::Latent
+                       : shares_heads                       ? RingFor::SharedHeads
+                       : causal                             ? RingFor::Causal
+                                                            : RingFor::Everything;
   const auto kind = std::ranges::find_if(ring_kinds, [&](const RingKind& one) {
-    return one.what == what && one.on_gpu == on_gpu && (ring.empty() || ring == "both" || ring == one.name);
+    return one.is_asked_for(what, on_gpu, by_exchange ? exchange : ring);
   });
   if (kind == std::end(ring_kinds)) return;  // the demo says what is wrong with that
   const Role block = given("--block") ? Role::BlockRegisters : Role::Block;

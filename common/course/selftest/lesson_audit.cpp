@@ -202,10 +202,21 @@ class Audit {
                 fmt::format("line {}: '{}' is no known mistake of this lesson", row.line, id));
         if (whole) explained.insert(id);
       }
+      for (const std::string& kind : row.facts) look_at_fact(kind, row);
     }
     for (const MistakeInfo& mistake : lesson_.mistakes)
       require(explained.contains(mistake.id), "README", path,
               fmt::format("no row of '{}' explains {}", mistakes_section, mistake.id));
+  }
+
+  void look_at_fact(const std::string& kind, const MistakeRow& row) {
+    const fs::path kinds = "common/protocol/fact_kinds.hpp";
+    if (!is_file(kinds)) return;
+    const auto defines = [&](const std::string& line) {
+      return line.find(" fact_") != std::string::npos && line.ends_with(" = \"" + kind + "\";");
+    };
+    require(std::ranges::any_of(lines_of(read_text(checkout_.root / kinds)), defines), "README", row.page,
+            fmt::format("line {}: '{}' is no kind of fact in {}", row.line, kind, kinds.string()));
   }
 
   void look_at_hints() {

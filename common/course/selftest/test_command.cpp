@@ -27,7 +27,7 @@ namespace {
 using Outcome = TestRow::Outcome;
 
 constexpr std::size_t slowest_shown = 5;
-constexpr int few_seeds = 3;  ///< of --all
+constexpr int few_seeds = 3;  ///< of right answers with --all, which plays wrong ones with one
 constexpr const char* ledger = "tests/ledger";
 
 /// What git says, or nullopt outside a repository.
@@ -94,7 +94,7 @@ class Tests {
     configure(checkout_.root, tree,
               {"--preset", "student", "-DCOURSE_WERROR=ON", "-DCOURSE_FORMS=ON",
                "-DCOURSE_SEEDS=" + std::to_string(seeds),
-               "-DCOURSE_SEEDS_OF_FORMS=" + std::to_string(options_.soak > 0 ? seeds : 1)});
+               "-DCOURSE_SEEDS_OF_MISTAKES=" + std::to_string(options_.soak > 0 ? seeds : 1)});
     return tree;
   }
 
@@ -127,11 +127,15 @@ class Tests {
   bool run_tree(const fs::path& tree, const std::string& name, const std::vector<std::string>& what,
                 const std::vector<std::string>& tests, const std::string& prefix) {
     const std::string title = what.front() == "course_tests" ? "the tests" : what.front();
+    const double start = clock_.seconds();
     const BuildResult built = build({checkout_.root, tree, what, title, jobs_});
+    const double compiled = clock_.seconds();
     if (built.succeeded)
       run_and_add(tree, tests, prefix);
     else
       add({Outcome::Failed, name, "does not compile", failure_text(built), 0});
+    times_ += fmt::format("{}: {} to compile, {} to run\n", tree.filename().string(),
+                          duration(compiled - start), duration(clock_.seconds() - compiled));
     return built.succeeded;
   }
 
@@ -184,7 +188,7 @@ class Tests {
     for (const TestRow& row : rows_) {
       if (row.outcome == Outcome::Failed) fmt::print("failed: {}\n", row.name);
     }
-    fmt::print("took {}\n{}\n", duration(clock_.seconds()), summary(rows_));
+    fmt::print("{}took {}\n{}\n", times_, duration(clock_.seconds()), summary(rows_));
     return failures == 0 ? succeeded : failed;
   }
 
@@ -193,6 +197,7 @@ class Tests {
   const LessonInfo* lesson_ = nullptr;
   int jobs_;
   std::vector<TestRow> rows_;
+  std::string times_;  ///< of each tree
   ProgressLine clock_;
 };
 

@@ -168,6 +168,7 @@ std::map<std::string, std::vector<std::string>> parse_hints(const std::string& t
 
 std::vector<MistakeRow> parse_mistake_rows(const std::string& page) {
   constexpr int head_lines = 2;
+  constexpr std::string_view of_a_fact = "fact:";
   std::vector<MistakeRow> rows;
   bool in_section = false;
   int number = 0, line_of_table = 0;
@@ -177,7 +178,17 @@ std::vector<MistakeRow> parse_mistake_rows(const std::string& page) {
     line_of_table = line.starts_with("|") ? line_of_table + 1 : 0;
     const std::vector<std::string> cells = cells_of(line);
     if (!in_section || line_of_table <= head_lines || cells.size() < 2) continue;
-    rows.push_back({number, plain_text(cells[0]), plain_text(cells[1]), commented_words(line)});
+    MistakeRow row;
+    row.line = number;
+    row.seen = plain_text(cells[0]);
+    row.cause = plain_text(cells[1]);
+    for (const std::string& word : commented_words(line)) {
+      if (word.starts_with(of_a_fact))
+        row.facts.push_back(word.substr(of_a_fact.size()));
+      else
+        row.mistakes.push_back(word);
+    }
+    rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -49,11 +49,12 @@ struct MistakeRow {
   std::string seen;  ///< the first cell: what the student sees
   std::string cause;
   std::vector<std::string> mistakes;  ///< the ids of mistakes.md in the row's comment
+  std::vector<std::string> facts;     ///< the kinds in it (protocol/fact_kinds.hpp)
   std::filesystem::path page{};       ///< from the root; empty where a text was parsed
 };
 
-/// The rows of the tables in a page's text. A comment names the mistakes that its row explains: `| NaN | no
-/// maximum <!-- no_maximum --> |`.
+/// The rows of the tables in a page's text. A comment names the mistakes that its row explains, and the kinds
+/// of facts: `| NaN | no maximum <!-- no_maximum fact:outside_view --> |`.
 std::vector<MistakeRow> parse_mistake_rows(const std::string& page);
 
 /// The rows of the lesson's README, then those of the pages that its section links to as

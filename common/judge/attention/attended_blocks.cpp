@@ -358,11 +358,10 @@ std::vector<Finding> names_the_owners(const Example& example, const Outcome& out
     for (const Attended& call : by_rank[rank]) {
       if (call.keys == 0 || call.k_of == nobody || call.k_of != call.v_of || call.k_of == call.owner)
         continue;
-      return {
-          {counts_forward(by_rank) ? "owner_off" : "",
-           fmt::format("rank {}, {}: block.accumulate was told that the block is rank {}'s; it is rank {}'s",
-                       rank, when(example.topology.hops_between(call.k_of, rank, example.ranks())),
-                       call.owner, call.k_of)}};
+      return {{counts_forward(by_rank) ? "owner_off" : "",
+               fmt::format(
+                   "rank {}, call {}: block.accumulate was told that the block is rank {}'s; it is rank {}'s",
+                   rank, &call - by_rank[rank].data() + 1, call.owner, call.k_of)}};
     }
   }
   return {};

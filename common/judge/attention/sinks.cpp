@@ -64,6 +64,17 @@ Example state_example(InputGenerator& generator, std::string what, std::vector<f
   return example;
 }
 
+/// Keys that score far below the sink, with values as much larger: their weight is small, and counts.
+Example outweighed_state(InputGenerator& generator) {
+  constexpr float below = -40, other = -22;
+  Example example = state_example(generator, "scores far below the sinks, with values as much larger",
+                                  {0.5f, -1}, below, other);
+  Tensor& o = example.inputs["o"];
+  const Index width = o.extent(2);
+  for (Index i = 0; i < o.size(); ++i) o[i] *= std::exp(i / width % 2 == 0 ? -below : -other);
+  return example;
+}
+
 std::vector<Example> states(InputGenerator& generator, int) {
   return {
       state_example(generator, "sinks beside the scores", {0.5f, -1.5f, 2}, 0, 0),
@@ -71,6 +82,8 @@ std::vector<Example> states(InputGenerator& generator, int) {
       state_example(generator, "a sink of 100", {100, 0.5f}, 0, 98),
       state_example(generator, "scores near -150 and 0", {0.5f, -150}, -150, 0),
       state_example(generator, "scores near 150", {0.5f, 152}, 150, 150),
+      state_example(generator, "scores and sinks near 87", {87, 86.5f}, 87, 87),
+      outweighed_state(generator),
       state_example(generator, "one head, any sink", {static_cast<float>(generator.uniform(-3, 3))}, 0, 0)};
 }
 

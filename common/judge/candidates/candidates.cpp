@@ -212,7 +212,9 @@ Check play(const Candidate& candidate, const LessonInfo& lesson, const std::vect
   ChosenTests chosen = tests_of(candidate, lesson, all_tests, options);
   Session session{std::move(chosen.tests), Launcher(std::move(launcher)), how};
   session.play();
-  const int most_seeds = is_further_form(candidate) ? options.most_seeds_of_further_forms : options.seeds;
+  const Expectation expected{candidate.expect};
+  const bool is_wrong = expected.of_mistakes() || expected.of_failing();
+  const int most_seeds = is_wrong ? options.most_seeds_of_mistakes : options.seeds;
   const std::vector<Round> rounds =
       judged(session, std::min(options.seeds, most_seeds), candidate.expect, lesson);
   Check all;

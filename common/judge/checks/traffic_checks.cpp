@@ -85,7 +85,7 @@ std::string table_of(const std::vector<OfPair>& all, int ranks) {
   std::size_t width = 4;
   for (const auto& row : cells)
     for (const std::string& cell : row) width = std::max(width, cell.size());
-  std::string text = "bytes sent/needed, from each rank, a row, to each:\n  ";
+  std::string text = "bytes sent/needed, a row a sender, a column a receiver, ! too many, . none:\n  ";
   for (int to = 0; to < ranks; ++to) text += fmt::format("  {:>{}}", to, width);
   for (int from = 0; from < ranks; ++from) {
     text += fmt::format("\n{:>2}", from);

@@ -12,8 +12,8 @@ using NeededBytes = std::function<std::int64_t(const Example&, int from, int to)
 /// rank sent the same whole multiple.
 CommunicationCheck sends_only_what_is_needed(NeededBytes needed, std::string mistake);
 
-/// The same of ranks of which each may send to a few, those first that need nothing: with the calls by which
-/// too much was sent, what who_talks(example, from) says of the sender, and a table of all pairs.
+/// The same with the calls by which too much was sent, what who_talks(example, from) says of the sender, and
+/// a table of all pairs. A pair that needs nothing is told before one that sent too much.
 CommunicationCheck sends_by_the_map(NeededBytes needed,
                                     std::function<std::string(const Example&, int from)> who_talks,
                                     std::string mistake);

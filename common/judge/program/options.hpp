@@ -28,7 +28,7 @@ struct JudgeOptions {
   std::filesystem::path forms;
   int most_ranks = std::numeric_limits<int>::max();
   int most_ranks_of_further_forms = std::numeric_limits<int>::max();
-  int most_seeds_of_further_forms = std::numeric_limits<int>::max();
+  int most_seeds_of_mistakes = std::numeric_limits<int>::max();
   std::filesystem::path report;
   std::size_t columns = 0;  ///< lines of verdicts take no more; 0: as many as they need
   std::filesystem::path keep;

@@ -231,6 +231,32 @@ void test_spans() {
   CHECK(0 <= spans[0].begin_s && spans[0].begin_s <= spans[0].end_s && spans[0].end_s <= spans[1].begin_s);
 }
 
+/// Of a collective on a communicator of its own the trace says whose it is.
+void test_spans_of_collectives() {
+  const Played played = play(
+      [] {
+        std::vector<float> out(16), in(16);
+        const int counts[] = {1, 1, 1, 1, 1, 1, 1, 1}, offsets[] = {0, 1, 2, 3, 4, 5, 6, 7};
+        MPI_Alltoallv(out.data(), counts, offsets, MPI_FLOAT, in.data(), counts, offsets, MPI_FLOAT, comm);
+        MPI_Comm alone;
+        MPI_Comm_split(comm, rank, 0, &alone);
+        MPI_Alltoall(out.data(), 1, MPI_FLOAT, in.data(), 1, MPI_FLOAT, alone);
+        MPI_Barrier(alone);
+        MPI_Comm_free(&alone);
+      },
+      {.record_spans = true});
+  std::vector<Span> of_collectives;
+  for (const Span& span : played.report.spans)
+    if (span.label.starts_with("MPI_Alltoall") || span.label.starts_with("MPI_Barrier"))
+      of_collectives.push_back(span);
+  CHECK(of_collectives.size() == 3);
+  if (of_collectives.size() != 3) return;
+  const std::string alone = " of ranks " + std::to_string(rank);
+  CHECK(of_collectives[0].label == "MPI_Alltoallv" && of_collectives[0].kind == Span::Kind::Transfer);
+  CHECK(of_collectives[1].label == "MPI_Alltoall" + alone && of_collectives[1].kind == Span::Kind::Transfer);
+  CHECK(of_collectives[2].label == "MPI_Barrier" + alone && of_collectives[2].kind == Span::Kind::Wait);
+}
+
 void test_calls_outside_a_case_pass_through() {
   int own = -1;
   MPI_Comm_rank(MPI_COMM_WORLD, &own);
@@ -254,6 +280,7 @@ void test_right_programs() {
   test_buffered_messages();
   test_probe();
   test_spans();
+  test_spans_of_collectives();
   test_calls_outside_a_case_pass_through();
 }
 

@@ -66,7 +66,8 @@ std::vector<Row> rows(InputGenerator& generator, int ranks) {
            Layout::named("striped", 2 * ranks + 1, ranks), true},
           {"three tokens, or fewer than ranks, a head a rank", ranks, ranks,
            Layout(even_shards(std::max(3, ranks - 1), ranks))},
-          {"all tokens on one rank", ranks + 1, ranks + 1, all_on_one(7, ranks, ranks / 2)}};
+          {"a head more than ranks, all tokens on one rank", ranks + 1, ranks + 1,
+           all_on_one(7, ranks, ranks / 2)}};
 }
 
 bool is_less_telling(const Row& row) {

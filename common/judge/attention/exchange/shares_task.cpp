@@ -38,7 +38,8 @@ std::vector<Example> numbers_of_heads(InputGenerator& generator, int) {
   add(8, 1, {1, 1, 2, 0, 0, 3, 1, 1});
   add(4, 2, {9});
   const int kv_heads = generator.integer(2, 5), ranks = generator.integer(2, 8);
-  add(kv_heads * generator.integer(1, 6), kv_heads, unequal_shards(generator, ranks));
+  const int group = generator.integer(1, 6);
+  add(kv_heads * group, kv_heads, unequal_shards(generator, ranks));
   all.push_back(
       heads_example("a million tokens a rank, 64 heads", 64, 8, {1 << 20, 1 << 20, 1 << 20, 1 << 20}, 128));
   all.back().less_telling = true;

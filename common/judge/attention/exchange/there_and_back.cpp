@@ -27,11 +27,12 @@ Tensor coded(Index heads, Index tokens, Index width) {
   return x;
 }
 
-/// "token 3 of head 2"; "no token of any head" of a number that none has.
+/// "token 3 of head 2", by the first number of a row; empty where no token's row begins with it.
 std::string place_of(double number, Index heads, Index tokens) {
   const double head = std::floor(number + 1e-5), token = std::floor((number - head) * 100 + 1e-3);
-  const bool is_one = head >= 0 && head < static_cast<double>(heads) && token < static_cast<double>(tokens);
-  return is_one ? fmt::format("token {} of head {}", token, head) : "no token of any head";
+  const bool is_one = number >= 0 && head < static_cast<double>(heads) &&
+                      token < static_cast<double>(tokens) && std::abs(head + token / 100 - number) < 1e-5;
+  return is_one ? fmt::format("token {} of head {}", token, head) : "";
 }
 
 /// Where several ranks have a row's key heads, those are exchanged, else its query heads.
@@ -51,12 +52,30 @@ Example exchange_example(const Row& row, const char* name, Tensor x) {
   return example;
 }
 
-/// On one rank: of 17 heads an output has 13.
-Example refused(const char* name) {
-  Example example =
-      exchange_example({"13 heads where there should be 17", 17, 17, Layout({3})}, name, coded(17, 3, 2));
-  for (const char* argument : {"heads_given", "heads"}) example.arguments[argument] = {13};
-  return refusal::refusing(std::move(example), {13, 17});
+/// On one rank, of 17 heads 2 wide: an output of other heads or of another width.
+Example refused(const char* name, std::string what, double heads, double width, std::vector<double> numbers) {
+  Example example = exchange_example({std::move(what), 17, 17, Layout({3})}, name, coded(17, 3, 2));
+  for (const char* argument : {"heads_given", "heads"}) example.arguments[argument] = {heads};
+  example.arguments["width_given"] = {width};
+  return refusal::refusing(std::move(example), std::move(numbers));
+}
+
+/// On one rank: of a tensor of 17 heads the first 23.
+Example out_of_range(const char* name) {
+  const Index heads_given = name == std::string("x") ? 23 : 17;
+  Example example = exchange_example({"a range of 23 heads where there are 17", 17, 17, Layout({3})}, name,
+                                     coded(40 - heads_given, 3, 2));
+  example.arguments[by_heads] = {0, 23};
+  example.arguments["heads_given"] = {static_cast<double>(heads_given)};
+  example.arguments["heads"] = {17};
+  example.arguments["width_given"] = {2};
+  return refusal::refusing(std::move(example), {17, 23});
+}
+
+void add_refused(std::vector<Example>& all, const char* name) {
+  all.push_back(refused(name, "13 heads where there should be 17", 13, 2, {13, 17}));
+  all.push_back(refused(name, "an output 29 wide of an input 2 wide", 17, 29, {2, 29}));
+  all.push_back(out_of_range(name));
 }
 
 std::vector<Example> there(InputGenerator& generator, int ranks) {
@@ -64,7 +83,7 @@ std::vector<Example> there(InputGenerator& generator, int ranks) {
   for (const Row& row : rows(generator, ranks))
     all.push_back(exchange_example(
         row, "x", coded(heads_exchanged(row), row.layout.tokens(), generator.integer(2, 5))));
-  if (ranks == 1) all.push_back(refused("x"));
+  if (ranks == 1) add_refused(all, "x");
   return all;
 }
 
@@ -79,21 +98,22 @@ std::vector<Example> back(InputGenerator& generator, int ranks) {
         exchange_example(row, "y", generator.normal({held, row.layout.tokens(), generator.integer(2, 5)})));
     all.back().arguments["heads"] = {double(heads_exchanged(row) + (row.several_have_keys ? 1 : 0))};
   }
-  if (ranks == 1) all.push_back(refused("y"));
+  if (ranks == 1) add_refused(all, "y");
   return all;
 }
 
 Answer gathered_heads(const Example& example) {
   const Tensor64 x = input(example, "x");
   if (refusal::is_refused(example))
-    return {{"y", Tensor64({integer(example, "heads_given"), x.extent(1), x.extent(2)})}};
+    return {{"y", Tensor64({integer(example, "heads_given"), x.extent(1), integer(example, "width_given")})}};
   return {{"y", gathered(x, ranges_of(example, by_heads))}};
 }
 
 Answer summed_heads(const Example& example) {
   const Tensor64 y = input(example, "y");
+  if (refusal::is_refused(example))
+    return {{"x", Tensor64({integer(example, "heads"), y.extent(1), integer(example, "width_given")})}};
   Tensor64 x({integer(example, "heads"), y.extent(1), y.extent(2)});
-  if (refusal::is_refused(example)) return {{"x", std::move(x)}};
   const Ranges ranges = ranges_of(example, by_heads);
   const Index size_of_head = y.extent(1) * y.extent(2);
   Index from = 0;
@@ -112,8 +132,12 @@ std::string what_came(const Played& played) {
   const Tensor& x = played.example->inputs.at("x");
   for (Index i = 0; i < y.size(); i += y.extent(2)) {
     if (y[i] == expected[i]) continue;
-    const auto place = [&](double number) { return place_of(number, x.extent(0), x.extent(1)); };
-    return fmt::format("the first wrong row holds {}; it should hold {}", place(y[i]), place(expected[i]));
+    // What was never filled may be 0, too.
+    const std::string found_there =
+        y[i] == 0 ? "token 0 of head 0, or zeros" : place_of(y[i], x.extent(0), x.extent(1));
+    const std::string belongs_there = place_of(expected[i], x.extent(0), x.extent(1));
+    if (found_there.empty() || belongs_there.empty()) return "";
+    return fmt::format("the first wrong row holds {}; it should hold {}", found_there, belongs_there);
   }
   return "";
 }

@@ -43,10 +43,12 @@ std::vector<Example> double_rings(InputGenerator& generator, int ranks) {
     all.back().large = true;
   }
   const int other = ranks % 3 == 0 ? 4 : 3;
-  Example refused = in_nodes(generator, 1, "", Layout(std::vector<int>(ranks, 2)), {2, 1, 2, 2}, false);
-  refused.what = fmt::format("nodes of {} among {} ranks", other, ranks);
-  refused.arguments["node"] = {double(other)};
-  all.push_back(refusal::refusing(std::move(refused), {double(other), double(ranks)}));
+  for (const int node : {other, 0}) {
+    Example refused = in_nodes(generator, 1, "", Layout(std::vector<int>(ranks, 2)), {2, 1, 2, 2}, false);
+    refused.what = fmt::format("refusing nodes of {} in a world of {}", node, ranks);
+    refused.arguments["node"] = {double(node)};
+    all.push_back(refusal::refusing(std::move(refused), {double(node), double(ranks)}));
+  }
   return all;
 }
 
@@ -70,36 +72,40 @@ std::int64_t needed_in_nodes(const Example& example, int from, int to) {
 }
 
 std::string neighbours_of(const Example& example, int rank) {
-  return fmt::format("rank {} sends to rank {} in its node and to rank {} in the next", rank,
-                     next_in_node(example, rank), in_next_node(example, rank));
+  const std::string inside =
+      node_of(example) == 1 ? "" : fmt::format("rank {} in its node and to ", next_in_node(example, rank));
+  return fmt::format("rank {} sends to {}rank {} in the next", rank, inside, in_next_node(example, rank));
 }
 
-/// The rooms, and a state, twice, since MPI takes as much again.
+/// The rooms, a copy of one's own block, a state and what is given back, and as much for MPI.
 std::int64_t memory_of_blocks(const Example& example) {
   if (!example.large) return std::numeric_limits<std::int64_t>::max();
-  return (2 * (nodes_of(example) > 2 ? 4 : 3) + 1) *
-         grouped::bytes_of_longest(grouped::bytes_of_tokens, example);
+  return ((nodes_of(example) > 2 ? 4 : 3) + 4) * grouped::bytes_of_longest(grouped::bytes_of_tokens, example);
 }
 
-/// Where all blocks are as long, what one rank did before its block for the next node had left, and before
-/// that of the node before was there.
+/// Where all blocks are as long: in each round of the inner ring a block leaves for the next node before the
+/// round has come to its end, and in the first round, in which every rank has a block to compute, the rank
+/// computes before it waits for what the node before sends.
 std::optional<Finding> wrong_order(const Example& example, const std::vector<RankStep>& steps, int rank) {
   const int node = node_of(example), ranks = example.ranks(), next = in_next_node(example, rank),
             before = (rank + ranks - node) % ranks, in_node = rank / node * node + (rank + node - 1) % node;
-  const std::int64_t ring = (node - 1) * grouped::bytes_of_longest(grouped::bytes_of_tokens, example);
-  std::int64_t came_inside = 0;
-  bool sends = false;
+  const std::int64_t block = grouped::bytes_of_longest(grouped::bytes_of_tokens, example);
+  std::int64_t came_inside = 0, left = 0;
+  bool computed = false;
   for (const auto& [kind, peer, bytes] : steps) {
     if (kind == RankStep::Kind::Has && peer == in_node) came_inside += bytes;
-    if (sends && kind == RankStep::Kind::Computes) return std::nullopt;
-    const bool begins = !sends && kind == RankStep::Kind::Sends && peer == next;
-    sends = sends || begins;
-    if (begins && came_inside >= ring)
-      return Finding{"outer_sends_last_held", fmt::format("rank {}: the send to rank {} began after the last "
-                                                          "inner hop; the block that entered the node can "
-                                                          "leave it at once",
-                                                          rank, next)};
-    if (kind == RankStep::Kind::Has && peer == before)
+    if (left > 0 && kind == RankStep::Kind::Computes) computed = true;
+    if (kind == RankStep::Kind::Sends && peer == next) {
+      const std::int64_t round = left / block;
+      if (came_inside >= (round + 1) * (node - 1) * block)
+        return Finding{
+            "outer_sends_last_held",
+            fmt::format("rank {}: the send to rank {} began after the last inner hop of round {}; the "
+                        "block that entered the node can leave it at once",
+                        rank, next, round + 1)};
+      left += bytes;
+    }
+    if (kind == RankStep::Kind::Has && peer == before && !computed)
       return Finding{
           "", fmt::format("rank {} waited for what rank {} sends before it had computed on a block meanwhile",
                           rank, before)};

@@ -41,8 +41,11 @@ std::vector<Example> gathers(InputGenerator& generator, int ranks) {
     add("key heads of a quarter of a megabyte", 1, Layout(std::vector<int>(ranks, 2)), {8, 8, 4096, 4096});
     all.back().large = true;
   }
-  add("4 of 6 key heads at a time", 4, equal, {6, 6, 2, 2});
-  all.back() = refusal::refusing(std::move(all.back()), {4, 6});
+  for (const Index at_once : {4, 0}) {
+    add("", at_once, equal, {6, 6, 2, 2});
+    all.back().what = fmt::format("refusing {} of 6 key heads at a time", at_once);
+    all.back() = refusal::refusing(std::move(all.back()), {double(at_once), 6});
+  }
   return all;
 }
 
@@ -61,6 +64,7 @@ std::int64_t bytes_of(const Example& example, Index kv_heads, Index tokens) {
 
 /// To every other rank what is here, and what is added to its rows; all as long as the longest.
 std::int64_t needed_in_all(const Example& example, int) {
+  if (refusal::is_refused(example)) return 0;
   return (example.ranks() - 1) * (is_backward(example) ? 2 : 1) *
          bytes_of(example, integer(example, "kv_heads"), largest_shard(example.layout.shard_tokens()));
 }
@@ -96,10 +100,10 @@ std::vector<Finding> gives_key_heads_in_turn(const Played& played) {
                              rank, row[0])}};
     }
     if (calls != turns)
-      return {
-          {calls == 1 ? "all_heads_at_once" : "",
-           fmt::format("rank {} called block.accumulate {} times; {} key heads, {} at once, are {}", rank,
-                       calls, integer(example, "kv_heads"), integer(example, "kv_heads_at_once"), turns)}};
+      return {{calls == 1 ? "all_heads_at_once" : "",
+               fmt::format("rank {} called block.accumulate {}; {} key heads, {} at once, take {}", rank,
+                           calls == 1 ? "once" : fmt::format("{} times", calls), integer(example, "kv_heads"),
+                           integer(example, "kv_heads_at_once"), turns)}};
   }
   return {};
 }

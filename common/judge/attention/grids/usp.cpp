@@ -56,10 +56,12 @@ std::vector<Example> grids(InputGenerator& generator, int ranks) {
   }
   const int other = ranks % 3 == 0 ? 4 : 3;
   const Layout layout(std::vector<int>(ranks, 2));
-  Example refused = on_grid(generator, 1, "", layout, {2, 1, 2, 2}, true);
-  refused.what = fmt::format("groups of {} among {} ranks", other, ranks);
-  refused.arguments["ulysses"] = {double(other)};
-  all.push_back(refusal::refusing(std::move(refused), {double(other), double(ranks)}));
+  for (const int ulysses : {other, 0}) {
+    Example refused = on_grid(generator, 1, "", layout, {2, 1, 2, 2}, true);
+    refused.what = fmt::format("refusing groups of {} in a world of {}", ulysses, ranks);
+    refused.arguments["ulysses"] = {double(ulysses)};
+    all.push_back(refusal::refusing(std::move(refused), {double(ulysses), double(ranks)}));
+  }
   return all;
 }
 
@@ -79,6 +81,7 @@ std::int64_t bytes_of_ring(const Example& example, int rank) {
 }
 
 std::int64_t needed_on_grid(const Example& example, int from, int to) {
+  if (refusal::is_refused(example)) return 0;
   const bool next = to == example.ahead(from);
   return exchange::padded_parts(exchanges_of)(example, from, to) + (next ? bytes_of_ring(example, from) : 0);
 }

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "judge/attention/grouped/tasks.hpp"
+#include "judge/attention/ring/ring_forward.hpp"
 #include "judge/checks/communication_checks.hpp"
 
 namespace course::grouped {
@@ -28,11 +29,24 @@ Example large_block(InputGenerator& generator) {
   return example;
 }
 
+/// Lesson 05's keys far below the others with values as much larger, and scores near 85. Only
+/// the block computes weights in lesson 15, so only there can an answer drop small ones.
+Example far_example(InputGenerator& generator) {
+  const Layout layout = of_one_rank(9);
+  Example far = ring_forward::far_example(generator, layout);
+  Example example = make_example(generator, far.what, layout, {5, 5, 4, 4});
+  for (const char* name : {"q", "k", "v"}) example.inputs[name] = std::move(far.inputs.at(name));
+  example.arguments["scale"] = {0.5};  // as the scores were made for
+  example.less_telling = true;
+  return in_blocks(std::move(example), 4);
+}
+
 std::vector<Example> block_examples(InputGenerator& generator, int) {
   std::vector<Example> all;
   for (Example& example : on_all_kinds_of_heads(generator, lengths(generator), false))
     all.push_back(in_blocks(std::move(example), generator.integer(3, 5)));
   all.push_back(in_blocks(make_example(generator, "no keys", of_one_rank(0), {4, 2, 3, 2}), 3));
+  all.push_back(far_example(generator));
   for (Example& example : all) example.layout = {};
   all.push_back(large_block(generator));
   return all;

@@ -7,7 +7,7 @@ namespace course::grids {
 
 namespace {
 
-/// The numbers that divide the ranks.
+/// One of the divisors of the number of ranks.
 int any_divisor(InputGenerator& generator, int ranks) {
   std::vector<int> divisors;
   for (int number = 1; number <= ranks; ++number)
@@ -20,8 +20,9 @@ template <class Make>
 Example any_heads(InputGenerator& generator, int ranks, Index of_keys, Make make) {
   const Index kv_heads = of_keys * generator.integer(1, 3), heads = kv_heads * generator.integer(1, 3),
               width = generator.integer(1, 6);
-  return make("any heads, any layout", exchange::any_layout(generator, ranks),
-              grouped::Sizes{heads, kv_heads, width, width}, generator.integer(0, 2) > 0);
+  const Layout layout = exchange::any_layout(generator, ranks);
+  const bool causal = generator.integer(0, 2) > 0;
+  return make("any heads, any layout", layout, grouped::Sizes{heads, kv_heads, width, width}, causal);
 }
 
 }  // namespace

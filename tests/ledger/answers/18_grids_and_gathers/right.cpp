@@ -180,7 +180,7 @@ void usp_backward(HeadsView<const float> q, HeadsView<const float> k, HeadsView<
                   HeadsView<float> dq, HeadsView<float> dk, HeadsView<float> dv,
                   std::span<const Positions> positions, int ulysses, bool causal,
                   const course::GridParts& parts, MPI_Comm comm) {
-  const Grid grid(q.heads(), k.heads(), positions, ulysses, parts, comm);
+  const Grid grid(dq.heads(), dk.heads(), positions, ulysses, parts, comm);
   const Index n = grid.tokens(), d = q.head_dim();
   const Room all_q(grid.heads(), n, d), all_k(grid.kv_heads(), n, d), all_v(grid.kv_heads(), n, d),
       all_o(grid.heads(), n, d), all_lse(grid.heads(), n, 1), all_d_o(grid.heads(), n, d),
