@@ -53,6 +53,8 @@ enum class Role {
   RingCuda,
   RingGrouped,
   RingPacked,
+  HeadExchange,
+  Grids,
   BlockRegisters
 };
 

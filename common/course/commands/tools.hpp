@@ -26,7 +26,7 @@ inline constexpr std::array<ToolCommand, 12> tool_commands{{
     {"trace", "run a lesson's code, draw the timeline", "ring_lab",
      "--ranks=N --mine --block= --out= --json"},
     {"lab", "a laboratory: rings on a link of a chosen speed", "ring_lab",
-     "--bandwidth= --latency= --ranks=N --block= --out= --json"},
+     "--bandwidth= --latency= --cards=N --ranks=N --block= --out= --json"},
     {"doctor", "what was found on this machine, what is skipped and why"},
     {"test", "the course's own tests"},
     {"demo", "ring attention on real data over four MPI ranks", "ring_demo",
