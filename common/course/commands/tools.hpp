@@ -35,7 +35,8 @@ inline constexpr std::array<ToolCommand, 12> tool_commands{{
      "--documents= "
      "--window=N --alibi --sinks= --prepare= --report="},
     {"bench", "how fast attention is, against Eigen's matrix product; exit 0 whatever it is", "course_bench",
-     "--causal --packed --lesson= --block= --simulated --backend= --mine --peers --json --heads=N --tokens=N "
+     "--causal --packed --exchange --lesson= --block= --simulated --backend= --mine --peers --json --heads=N "
+     "--tokens=N "
      "--head-dims= "
      "--ring-head-dim=N --ring-ranks= --repetitions=N --min-seconds="},
     {"grade", "the scoreboard: mine, or that of what others have handed in"},
