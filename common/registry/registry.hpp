@@ -55,6 +55,7 @@ enum class Role {
   RingGrouped,
   RingPacked,
   HeadExchange,
+  Grids,
   BlockRegisters
 };
 

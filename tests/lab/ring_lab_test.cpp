@@ -261,6 +261,41 @@ TEST_P(Whole, RunsToItsEnd) {
 
 INSTANTIATE_TEST_SUITE_P(Laboratory, Whole, testing::Values("slow-network", "two-hosts"));
 
+#ifdef HAS_LESSON18
+class LaboratoryCards : public RingLab {};
+
+TEST_F(LaboratoryCards, PlayEveryWayBesideTheDerivedTimes) {
+  if (!can_shape(token_bucket)) GTEST_SKIP() << "this machine allows no shaped network of one's own";
+  const Finished finished = run("lab two-hosts --cards 2 --bandwidth 2Gbit --out out --json");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const auto json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json["cards"], 2);
+  ASSERT_EQ(json["ways"].size(), 4u);
+  const std::int64_t block = 2 * 4 * json["kv_heads"].get<std::int64_t>() *
+                             json["tokens"].get<std::int64_t>() * json["head_dim"].get<std::int64_t>();
+  const std::vector<int> blocks_sent{3, 3, 1, 1};  // point to point: between the nodes, or inside one
+  for (std::size_t way = 0; way < 4; ++way) {
+    const auto& one = json["ways"][way];
+    EXPECT_GT(one["seconds"].get<double>(), 0) << one;
+    EXPECT_GE(one["in_turns_s"].get<double>(), one["hidden_s"].get<double>()) << one;
+    for (const auto& rank : one["per_rank"]) EXPECT_EQ(rank["bytes_sent"], blocks_sent[way] * block) << one;
+  }
+  for (const auto& file : json["files"]) EXPECT_TRUE(fs::exists(folder_ / file.get<std::string>())) << file;
+}
+
+TEST_F(LaboratoryCards, RefuseWhatTheyCannotBe) {
+  for (const auto& [arguments, said] :
+       {std::pair{"slow-network --cards 2", "--cards goes with two-hosts"},
+        {"two-hosts --cards 2 --ranks 5", "expected as many ranks on each host, two or more"},
+        {"two-hosts --cards 3", "2 ranks on each host have use for no more than 2"},
+        {"two-hosts --cards 2 --latency 1ms", "excludes"}}) {
+    const Finished refused = run(std::string("lab ") + arguments);
+    EXPECT_EQ(refused.code, 2) << arguments;
+    EXPECT_NE(refused.err.find(said), std::string::npos) << refused.err;
+  }
+}
+#endif
+
 class Interrupted : public RingLab, public testing::WithParamInterface<std::tuple<const char*, int>> {};
 
 TEST_P(Interrupted, LeavesNoRankAndNoNetwork) {
