@@ -181,7 +181,7 @@ TEST_F(Exchanges, AreRefusedWhereTheyDoNotFit) {
   const std::string ulysses = "--exchange ulysses ";
   for (const char* const ring : {"both", "blocking", "overlapped"})
     expect_refusal(ulysses + "--ring " + ring, 2,
-                   ulysses + "--ring " + ring + ": it is no ring; expected one of the two");
+                   ulysses + "--ring " + ring + ": an exchange is no ring; leave out one of the two");
   expect_refusal(ulysses + "--latent 16,4", 2, ulysses + "--latent: all heads have one latent");
   for (const char* const row :
        {"--documents 500,12", "--layout documents", "--window 4 --causal", "--alibi", "--sinks 0.5"}) {
