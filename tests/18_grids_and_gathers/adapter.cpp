@@ -82,7 +82,7 @@ void gather_backward(Call& call) {
   });
 }
 
-/// The exercise, which no judge plays.
+/// The exercise, which no judge plays, and the demo does.
 void usp_backward(Call& call) {
   const course::GridParts parts = course::grid::parts({}, call.blocks().block_backward_of_mask());
   backward(call, [&](auto... tensors) {
