@@ -55,7 +55,7 @@ enum class Role {
   RingGrouped,
   RingPacked,
   HeadExchange,
-  GridsAndGathers,
+  Grids,
   BlockRegisters
 };
 
@@ -108,12 +108,9 @@ inline constexpr RingKind ring_kinds[] = {
     {"latent", Role::RingGrouped, Role::RingGrouped, RingFor::Latent, false, "latent_ring_attention"},
     {"packed", Role::RingPacked, Role::RingPacked, RingFor::PackedRows, false},
     {"ulysses", Role::HeadExchange, Role::HeadExchange, RingFor::Exchange, false},
-    {"gather", Role::GridsAndGathers, Role::GridsAndGathers, RingFor::Exchange, false, "gather_attention",
-     "gather_backward"},
-    {"grid", Role::GridsAndGathers, Role::GridsAndGathers, RingFor::Exchange, false, "usp_attention",
-     "usp_backward"},
-    {"double-ring", Role::GridsAndGathers, Role::GridsAndGathers, RingFor::Exchange, false,
-     "double_ring_attention", "", true}};
+    {"gather", Role::Grids, Role::Grids, RingFor::Exchange, false, "gather_attention", "gather_backward"},
+    {"grid", Role::Grids, Role::Grids, RingFor::Exchange, false, "usp_attention", "usp_backward"},
+    {"double-ring", Role::Grids, Role::Grids, RingFor::Exchange, false, "double_ring_attention", "", true}};
 
 /// Throws std::invalid_argument for another name.
 const RingKind& ring_kind(const std::string& name);

@@ -93,7 +93,7 @@ TEST_F(Trace, DrawsExchangesAndTheBlocksBetween) {
 }
 #endif
 
-#ifdef LESSON18
+#ifdef HAS_LESSON18
 /// Exchanges in the group on either side of hops between groups, with blocks among these.
 TEST_F(Trace, DrawsAGridsExchangesAndItsHops) {
   const Finished traced = run("trace 18 --ranks 4 --out out --json");
