@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <thread>
 
@@ -89,6 +90,30 @@ TEST_F(Trace, DrawsExchangesAndTheBlocksBetween) {
     if (exchange || !kinds.ends_with('b')) kinds += exchange ? 'x' : 'b';
   }
   EXPECT_EQ(by_rank, (std::map<int, std::string>{{0, "xxxbxx"}, {1, "xxxbxx"}, {2, "xxxbxx"}}));
+}
+#endif
+
+#ifdef HAS_LESSON18
+/// Exchanges in the group on either side of hops between groups, with blocks among these.
+TEST_F(Trace, DrawsAGridsExchangesAndItsHops) {
+  const Finished traced = run("trace 18 --ranks 4 --out out --json");
+  ASSERT_EQ(traced.code, 0) << traced.err;
+  std::set<std::string> groups;
+  std::map<int, std::string> by_rank;
+  for (const auto& event : nlohmann::json::parse(file_text(folder_ / "out/trace.json"))) {
+    if (event["ph"] != "X") continue;
+    const std::string name = event["name"];
+    if (name == "MPI_Comm_split") continue;
+    const char kind = name.starts_with("MPI_Alltoallv") ? 'x' : name.starts_with("MPI_") ? 'h' : 'b';
+    EXPECT_EQ(event["cat"], kind == 'b' ? "compute" : "transfer") << event;
+    if (kind == 'x') groups.insert(name);
+    std::string& kinds = by_rank[event["tid"].get<int>()];
+    if (!kinds.ends_with(kind)) kinds += kind;
+  }
+  EXPECT_EQ(groups, (std::set<std::string>{"MPI_Alltoallv of ranks 0, 1", "MPI_Alltoallv of ranks 2, 3"}));
+  ASSERT_EQ(by_rank.size(), 4u);
+  for (const auto& [rank, kinds] : by_rank)
+    EXPECT_TRUE(std::regex_match(kinds, std::regex("x(bh)+bx"))) << rank << ": " << kinds;
 }
 #endif
 

@@ -31,7 +31,8 @@ inline constexpr std::array<ToolCommand, 12> tool_commands{{
     {"test", "the course's own tests"},
     {"demo", "ring attention on real data over four MPI ranks", "ring_demo",
      "--q= --k= --v= --do= --seq=N --heads=N --dim=N --seed=N --kv-heads=N --latent= --ranks=N --causal "
-     "--no-causal --layout= --backend= --exchange= --ring= --forward --block= --mine --out= --json --verbose "
+     "--no-causal --layout= --backend= --exchange= --grid= --node=N --kv-heads-at-once=N --ring= --forward "
+     "--block= --mine --out= --json --verbose "
      "--documents= "
      "--window=N --alibi --sinks= --prepare= --report="},
     {"bench", "how fast attention is, against Eigen's matrix product; exit 0 whatever it is", "course_bench",
