@@ -24,9 +24,9 @@ inline HeadShare share(Index heads, Index kv_heads, int ranks, int rank) {
 }
 
 inline int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return rank;
+  int own = 0;
+  MPI_Comm_rank(comm, &own);
+  return own;
 }
 
 /// Throws std::invalid_argument with both numbers.
