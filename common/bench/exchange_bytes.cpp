@@ -4,20 +4,12 @@
 
 #include <algorithm>
 
-#include "ring/shards.hpp"
-
 namespace course::bench {
 
 std::vector<HeadShare> head_shares(const ExchangeSize& size) {
-  const Index of_key_head = size.heads / size.kv_heads;
   std::vector<HeadShare> shares;
-  Index first = 0;
-  for (const int own : even_shards(static_cast<int>(size.heads), size.ranks)) {
-    const Index last = first + own;
-    shares.push_back(
-        {first, last, first / of_key_head, own == 0 ? first / of_key_head : (last - 1) / of_key_head + 1});
-    first = last;
-  }
+  for (int rank = 0; rank < size.ranks; ++rank)
+    shares.push_back(head_share(size.heads, size.kv_heads, size.ranks, rank));
   return shares;
 }
 

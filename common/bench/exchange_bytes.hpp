@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/view.hpp"
+#include "ring/head_share.hpp"
 
 /// What ranks send in a forward pass, by lessons 15, 17 and 18.
 namespace course::bench {
@@ -16,10 +16,6 @@ struct ExchangeSize {
   Index heads = 1, kv_heads = 1, head_dim = 1;
 };
 
-/// Query heads first .. last - 1, and the key heads kv_first .. kv_last - 1 that they look at.
-struct HeadShare {
-  Index first, last, kv_first, kv_last;
-};
 /// The heads that Ulysses gives to every rank.
 std::vector<HeadShare> head_shares(const ExchangeSize& size);
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "protocol/errors.hpp"
-#include "ring/shards.hpp"
+#include "ring/head_share.hpp"
 
 namespace course::demo {
 
@@ -21,15 +21,12 @@ using Tokens = std::vector<Index>;  ///< positions, ascending
 /// Query heads dealt out in order among so many ranks, and the key heads that these look at: who has none has
 /// neither. `times` deals them out as often, to further ranks.
 ExchangeShares dealt_out(const Demonstration& shown, Index ranks, Index times = 1) {
-  const Index group = shown.input.heads() / shown.input.kv_heads();
   ExchangeShares shares{.heads = {}, .kv_heads = {}, .ways = {}, .times = times};
-  for (Index time = 0; time < times; ++time) {
-    Index first = 0;
-    for (const int own : even_shards(static_cast<int>(shown.input.heads()), static_cast<int>(ranks))) {
-      shares.heads.push_back(own);
-      shares.kv_heads.push_back(own == 0 ? 0 : (first + own - 1) / group - first / group + 1);
-      first += own;
-    }
+  for (int rank = 0; rank < static_cast<int>(ranks * times); ++rank) {
+    const HeadShare own = head_share(shown.input.heads(), shown.input.kv_heads(), static_cast<int>(ranks),
+                                     rank % static_cast<int>(ranks));
+    shares.heads.push_back(own.last - own.first);
+    shares.kv_heads.push_back(own.kv_last - own.kv_first);
   }
   return shares;
 }
