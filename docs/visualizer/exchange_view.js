@@ -57,7 +57,7 @@ const ExchangeView = (() => {
     const after = side(right, (x, width) => columns(heads, whoHas(shares, 'first', 'last'), x, width), (x, width) => columns(kvHeads, whoHas(shares, 'kvFirst', 'kvLast'), x, width));
     const middle = 8 + half + arrow / 2, words = 'Tokens by heads: each rank has rows before the exchange, and columns after it.';
     const copies = Math.max(...upTo(kvHeads).map(head => whoHas(shares, 'kvFirst', 'kvLast')(head).length));
-    const notes = [copies > 1 ? `Key heads go to as many as ${copies} ranks each; their gradients add up.` : '', idle > 0 ? `${idle} of ${ranks} ranks have no heads.` : ''];
+    const notes = [copies > 1 ? `A column of K, V with several ranks is whole on each of them, as many as ${copies}; their gradients add up.` : '', idle > 0 ? `${idle} of ${ranks} ranks have no heads.` : ''];
     return `<svg viewBox="0 0 ${right + half + 8} 250" role="img" aria-label="${words}">${before}${after}
       <path class="hop moves" stroke-width="3" d="M${middle - 16} 105H${middle + 12}"/><path class="hop moves" stroke-width="3" d="M${middle + 16} 145H${middle - 12}"/>
       <text x="${8 + half / 2}" y="240">tokens of a rank, all heads</text><text x="${right + half / 2}" y="240">all tokens, heads of a rank</text></svg>

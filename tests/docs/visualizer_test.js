@@ -146,7 +146,7 @@ async function checkExchanges() {
   check('bytes as they are drawn', [...inPage('bytes').querySelectorAll('tbody tr:first-child td')].map(cell => cell.textContent), ['–', '800', '512', '–', '1,312']);
   check('a border for each node, a line for each exchange', [numberOf('nodes', '.border'), numberOf('nodes', '.mutual'), numberOf('nodes', '.between')], [2, 2, 4]);
   check('what leaves a node', textOf('between').startsWith('2,048 bytes leave their node, 512 of them at most from one rank, through the cards of 4 of 4 ranks'), true);
-  check('key heads with copies', textOf('sheet', 'p'), 'Key heads go to as many as 2 ranks each; their gradients add up.');
+  check('key heads with copies', textOf('sheet', 'p'), 'A column of K, V with several ranks is whole on each of them, as many as 2; their gradients add up.');
   enter('exchange', 'ring');
   check('a ring leaves a node through one card', /through the cards of 2 of 4 ranks/.test(textOf('between')), true);
   await open('ranks=4&heads=2&tokens=16');
