@@ -161,9 +161,12 @@ std::vector<std::int64_t> bytes_of_ring(const Demonstration& shown) {
                                                     : 2 * shown.input.kv_heads() * shown.input.head_dim();
   const std::int64_t block =
       numbers_of_token * largest_shard(layout.shard_tokens()) * static_cast<Index>(sizeof(float));
+  // The sum of the sinks' gradients, as the MPI layer counts an MPI_Allreduce.
+  const std::int64_t sinks = std::ssize(shown.row.bias.sinks) * static_cast<Index>(sizeof(float));
+  const std::int64_t summed = shown.backward ? (shown.ranks - 1) * (2 * sinks / shown.ranks) : 0;
   std::vector<std::int64_t> bytes;
   for (const auto& [keys, gradients] : blocks_to_send(hops_of_blocks(shown)))
-    bytes.push_back(block * (keys + (shown.backward ? keys + gradients : 0)));
+    bytes.push_back(block * (keys + (shown.backward ? keys + gradients : 0)) + summed);
   return bytes;
 }
 

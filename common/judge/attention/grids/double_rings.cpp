@@ -119,7 +119,7 @@ std::optional<Finding> wrong_order(const Example& example, const std::vector<Ran
 std::vector<Finding> sends_on_by_nonblocking_calls(const Example& example, const Outcome& outcome) {
   static const std::set<std::string> blocking{"MPI_Send",  "MPI_Ssend",    "MPI_Rsend",
                                               "MPI_Bsend", "MPI_Sendrecv", "MPI_Sendrecv_replace"};
-  if (node_of(example) == 1 || nodes_of(example) == 1) return {};
+  if (refusal::is_refused(example) || node_of(example) == 1 || nodes_of(example) == 1) return {};
   for (std::size_t rank = 0; rank < outcome.reports.size(); ++rank) {
     for (const Sent& sent : outcome.reports[rank].traffic) {
       if (sent.to == in_next_node(example, static_cast<int>(rank)) && blocking.contains(sent.call))
