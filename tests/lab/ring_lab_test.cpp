@@ -296,14 +296,18 @@ TEST_F(LaboratoryCards, PlayEveryWayBesideTheDerivedTimes) {
   const auto json = nlohmann::json::parse(finished.out);
   EXPECT_EQ(json["cards"], 2);
   ASSERT_EQ(json["ways"].size(), 4u);
-  const std::int64_t block = 2 * 4 * json["kv_heads"].get<std::int64_t>() *
-                             json["tokens"].get<std::int64_t>() * json["head_dim"].get<std::int64_t>();
-  const std::vector<int> blocks_sent{3, 3, 1, 1};  // point to point: between the nodes, or inside one
+  const auto size = [&](const char* name) { return json[name].get<std::int64_t>(); };
+  const std::int64_t a_head = 4 * size("tokens") * size("head_dim");
+  const std::int64_t block = 2 * size("kv_heads") * a_head;
+  // A grid of 2 x 2 hops once with its share of heads, and exchanges half of q, k, v, o and lse.
+  const std::int64_t exchanged =
+      (2 * size("heads") * a_head + block + 4 * size("heads") * size("tokens")) / 2;
+  const std::vector<std::int64_t> sent{3 * block, 3 * block, block + exchanged, block + exchanged};
   for (std::size_t way = 0; way < 4; ++way) {
     const auto& one = json["ways"][way];
     EXPECT_GT(one["seconds"].get<double>(), 0) << one;
     EXPECT_GE(one["in_turns_s"].get<double>(), one["hidden_s"].get<double>()) << one;
-    for (const auto& rank : one["per_rank"]) EXPECT_EQ(rank["bytes_sent"], blocks_sent[way] * block) << one;
+    for (const auto& rank : one["per_rank"]) EXPECT_EQ(rank["bytes_sent"], sent[way]) << one;
   }
   for (const auto& file : json["files"]) EXPECT_TRUE(fs::exists(folder_ / file.get<std::string>())) << file;
 }
